@@ -1,0 +1,105 @@
+/** The only reader of time. Tests replace it with fake timers. */
+
+/** Tells monotonic time in milliseconds, for durations. */
+export const now = (): number => performance.now()
+
+/** Tells wall-clock time in milliseconds since the epoch, for records. */
+export const wallClock = (): number => Date.now()
+
+/** Waits for a promise, but no longer than `ms`; tells whether it was in time. Rejects as the promise does. */
+export const within = async (ms: number, promise: Promise<unknown>): Promise<boolean> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, ms, false)
+  })
+  try {
+    return await Promise.race([promise.then(() => true), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Is the alarms of one duration that are set, soonest first: what is set later is due later, so the list sorts itself. */
+interface Queue {
+  readonly ms: number
+  first: Alarm | null
+  last: Alarm | null
+  timer: NodeJS.Timeout | null
+}
+
+const queues = new Map<number, Queue>()
+
+/**
+ * Calls back once when its time has come, never early: Node counts a timeout from the loop's cached time and can fire before it is
+ * due. A request sets several, and nearly all are cleared again, so alarms of one duration share one timer of Node's: setting and
+ * clearing are a few assignments.
+ */
+export class Alarm {
+  readonly #onDue: () => void
+  #due = 0
+  #queue: Queue | null = null
+  #before: Alarm | null = null
+  #after: Alarm | null = null
+
+  constructor(onDue: () => void) {
+    this.#onDue = onDue
+  }
+
+  /** Starts the wait, or starts it over; null waits for ever. */
+  set(ms: number | null): void {
+    if (ms === null) return this.clear()
+    if (this.#queue !== null) this.#unlink(this.#queue)
+    this.#due = now() + ms
+    const queue = queues.get(ms) ?? openQueue(ms)
+    this.#queue = queue
+    this.#before = queue.last
+    if (queue.last === null) queue.first = this
+    else queue.last.#after = this
+    queue.last = this
+    queue.timer ??= setTimeout(Alarm.#ring, ms, queue)
+  }
+
+  /** Stops the wait, and leaves no timer behind. */
+  clear(): void {
+    const queue = this.#queue
+    if (queue === null) return
+    this.#unlink(queue)
+    if (queue.first === null) closeQueue(queue)
+  }
+
+  #unlink(queue: Queue): void {
+    if (this.#before === null) queue.first = this.#after
+    else this.#before.#after = this.#after
+    if (this.#after === null) queue.last = this.#before
+    else this.#after.#before = this.#before
+    this.#queue = null
+    this.#before = null
+    this.#after = null
+  }
+
+  /** Calls back all that are due, and waits for the next; one that throws does not keep the others from their turn. */
+  static #ring(queue: Queue): void {
+    queue.timer = null
+    try {
+      for (let alarm = queue.first; alarm !== null && alarm.#due <= now(); alarm = queue.first) {
+        alarm.#unlink(queue)
+        alarm.#onDue()
+      }
+    } finally {
+      if (queue.first === null) closeQueue(queue)
+      else queue.timer ??= setTimeout(Alarm.#ring, Math.max(1, Math.ceil(queue.first.#due - now())), queue)
+    }
+  }
+}
+
+const openQueue = (ms: number): Queue => {
+  const queue: Queue = { ms, first: null, last: null, timer: null }
+  queues.set(ms, queue)
+  return queue
+}
+
+const closeQueue = (queue: Queue): void => {
+  if (queue.timer !== null) clearTimeout(queue.timer)
+  queue.timer = null
+  if (queues.get(queue.ms) === queue) queues.delete(queue.ms) // not one that was opened since
+}

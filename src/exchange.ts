@@ -1,0 +1,134 @@
+import type { Operation } from './catalog.ts'
+import type { GatewayError } from './errors.ts'
+import type { Fields } from './fields.ts'
+
+/** Answers one exchange. Everything behind an operation is one of these. */
+export type Handle = (exchange: Exchange) => Promise<Answer>
+
+/** Wraps a handle with one feature. */
+export type Layer = (next: Handle) => Handle
+
+/** Folds layers around the innermost handle, the first outermost. What is off is not in the list and costs nothing. */
+export const compose = (layers: readonly (Layer | null)[], innermost: Handle): Handle =>
+  layers.reduceRight<Handle>((next, layer) => (layer === null ? next : layer(next)), innermost)
+
+/** Is what comes back: the head is complete, the body may still be arriving. */
+export interface Answer {
+  /** 200–999: interim answers go to {@link Exchange.onInterim}. */
+  readonly status: number
+  /** The upstream's reason phrase; empty: the standard one. */
+  readonly reason: string
+  /** End-to-end fields only. */
+  readonly fields: Fields
+  readonly body: AnswerBody
+}
+
+/** Delivers the body of an answer, once. */
+export interface AnswerBody {
+  /** Takes the whole body if it has already ended: the one-write path. Null: it is still arriving, or has failed. */
+  whole(): Buffer | null
+  /** Starts delivery, beginning with what has already arrived. */
+  consume(sink: BodySink): void
+  /** Goes on after the sink answered false. */
+  resume(): void
+}
+
+/** Takes the chunks of a body as they come. Exactly one of `end` and `fail` is called, last. */
+export interface BodySink {
+  /** Takes a chunk; false asks to wait until {@link AnswerBody.resume}. */
+  data(chunk: Buffer): boolean
+  end(): void
+  fail(error: GatewayError): void
+}
+
+/** Is the body of a request, read at most once from the client and only when somebody asks for it. */
+export interface RequestBody {
+  /** Bytes by Content-Length; 0 when there is no body; null when it is chunked. */
+  readonly length: number | null
+  /** Whether the whole of it has arrived. */
+  readonly received: boolean
+  /** Whether it is small enough to be read first, sent in one write and sent again. */
+  readonly replayable: boolean
+  /** Most bytes, counted while they stream; exceeding it ends the exchange with `content-too-large`. */
+  maxBytes: number
+  /** Is called once when somebody begins to read it: a body that streams is not read before there is a connection to send it on. */
+  onBegun: (() => void) | null
+  /** Is called once when the whole of it has arrived. */
+  onReceived: (() => void) | null
+  /** Reads a replayable body; the same buffer each time. */
+  read(): Promise<Buffer>
+  /** Streams a body that is not replayable. `onFlow` is told when it waits for the client (true) and when it no longer does. */
+  stream(onFlow: (waitingForClient: boolean) => void): Upload
+}
+
+/** Is a request body on its way upstream. */
+export interface Upload extends AsyncIterable<Buffer> {
+  /** Ends it, with an error to whoever reads it: an upload that is cut short must never look complete. */
+  stop(): void
+}
+
+/** Is told that the exchange is over before its answer was complete. */
+type OnAbort = (reason: GatewayError) => void
+
+/** Is what an exchange is made of. */
+export interface Opened {
+  readonly operation: Operation
+  readonly query: string
+  readonly fields: Fields
+  readonly authority: string
+  readonly body: RequestBody
+  readonly onInterim: ((status: number, fields: Fields) => void) | null
+}
+
+/** Is one request and its answer while in the gateway. */
+export class Exchange {
+  readonly operation: Operation
+  /** The raw query with its `?`, or empty. */
+  readonly query: string
+  /** The request's end-to-end fields, with the gateway's own among them; Host, Content-Length and Connection are not. */
+  readonly fields: Fields
+  /** The Host that the client asked for. */
+  readonly authority: string
+  readonly body: RequestBody
+  /** Relays an interim answer (102, 103); null when the client cannot take one. */
+  readonly onInterim: ((status: number, fields: Fields) => void) | null
+  /** Where the last attempt went and how long it took, for the access log. */
+  attempt: Attempt | null = null
+
+  #aborted: GatewayError | null = null
+  #onAbort: OnAbort | null = null
+
+  constructor(opened: Opened) {
+    this.operation = opened.operation
+    this.query = opened.query
+    this.fields = opened.fields
+    this.authority = opened.authority
+    this.body = opened.body
+    this.onInterim = opened.onInterim
+  }
+
+  /** Why the exchange ended early: `client-gone`, `deadline-exceeded`, `content-too-large`, …; null while it goes on. */
+  get aborted(): GatewayError | null {
+    return this.#aborted
+  }
+
+  /** Ends the exchange early; the first reason stays. */
+  abort(reason: GatewayError): void {
+    if (this.#aborted !== null) return
+    this.#aborted = reason
+    this.#onAbort?.(reason)
+  }
+
+  /** Sets who is told of an abort, at once if it has already happened. One at a time: attempts follow each other. Null: nobody. */
+  whenAborted(tell: OnAbort | null): void {
+    this.#onAbort = tell
+    if (tell !== null && this.#aborted !== null) tell(this.#aborted)
+  }
+}
+
+/** Records one attempt at an endpoint, for the access log. Times are milliseconds of the monotonic clock. */
+export interface Attempt {
+  readonly endpoint: string
+  readonly startedAt: number
+  endedAt: number | null
+}

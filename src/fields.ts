@@ -1,0 +1,67 @@
+/**
+ * Knows which header fields end at the gateway. A list of fields is flat everywhere: name, value, name, value, … with casing, order and
+ * repetitions as received, each string latin1 (a byte a character).
+ */
+
+/** A flat list of header fields. */
+export type Fields = readonly string[]
+
+// RFC 9110 §7.6.1 and the framing of RFC 9112, which is the gateway's own on each side; Proxy-* are for the next hop alone (§11.7).
+// Trailers are dropped, so the field that announces them is too.
+const hopByHop = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authentication-info',
+  'proxy-authorization',
+  'proxy-connection',
+  'http2-settings',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]
+
+// Most names have a length that none of the dropped ones has: they are passed without being folded to lower case.
+const byLength: (readonly string[] | undefined)[] = []
+for (const name of hopByHop) byLength[name.length] = [...(byLength[name.length] ?? []), name]
+
+/** Tells whether a field ends at this hop. */
+export const isHopByHop = (name: string): boolean => {
+  const candidates = byLength[name.length]
+  return candidates?.includes(name.toLowerCase()) ?? false
+}
+
+/** Compares two field names; `lower` is in lower case already. */
+export const isNamed = (name: string, lower: string): boolean =>
+  name.length === lower.length && (name === lower || name.toLowerCase() === lower)
+
+/** Finds the first value of a field, or undefined; `lower` is the name in lower case. */
+export const firstValue = (fields: Fields, lower: string): string | undefined => {
+  for (let i = 0; i < fields.length; i += 2) if (isNamed(fields[i] as string, lower)) return fields[i + 1]
+  return undefined
+}
+
+/**
+ * Removes the fields that `Connection` names (RFC 9110 §7.6.1); `connection` is its value, several lines joined with a comma. The
+ * usual `close` and `keep-alive` name no field, so the list comes back as it is.
+ */
+export const withoutNominated = (fields: string[], connection: string): string[] => {
+  const named = new Set(connection.toLowerCase().split(',').map(trim))
+  named.delete('close')
+  named.delete('keep-alive')
+  named.delete('')
+  return named.size === 0 ? fields : without(fields, named)
+}
+
+/** Removes fields by name; `names` are in lower case. */
+export const without = (fields: Fields, names: ReadonlySet<string>): string[] => {
+  const kept: string[] = []
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string
+    if (!names.has(name.toLowerCase())) kept.push(name, fields[i + 1] as string)
+  }
+  return kept
+}
+
+const trim = (token: string): string => token.trim()

@@ -1,0 +1,73 @@
+/** Lists the units of time that a duration is written in, with their length in milliseconds. */
+const time = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
+
+/** Lists the units of size that a number of bytes is written in. */
+const size = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 } as const
+
+type Units = Readonly<Record<string, number>>
+
+/** Matches what {@link parseDuration} reads; for the JSON Schema. */
+export const durationPattern = '^[0-9]+(ms|s|m|h)$'
+
+/** Matches what {@link parseSize} reads; for the JSON Schema. */
+export const sizePattern = '^[0-9]+(B|KiB|MiB|GiB|TiB)$'
+
+/** Reads `250ms`, `2s`, `1m` or `1h` as milliseconds; undefined for anything else, a bare number included. */
+export const parseDuration = (text: string): number | undefined => parse(text, time)
+
+/** Reads `10B`, `64KiB`, `1MiB`, `1GiB` or `1TiB` as bytes; undefined for anything else, a bare number included. */
+export const parseSize = (text: string): number | undefined => parse(text, size)
+
+/** Writes milliseconds in the largest unit that leaves a whole number: 2000 → `2s`. */
+export const formatDuration = (ms: number): string => format(ms, time)
+
+/** Writes bytes in the largest unit that leaves a whole number: 65536 → `64KiB`. */
+export const formatSize = (bytes: number): string => format(bytes, size)
+
+/** Guesses the duration that was meant by `2`, `1.5s`, `2 sec` or `1m30s`; undefined when there is no telling. */
+export function suggestDuration(text: string): string | undefined {
+  const compact = text.trim().toLowerCase().replaceAll(/\s/g, '')
+  if (/^\d+$/.test(compact)) return `${compact}s`
+  if (!/^(\d+(\.\d+)?[a-z]+)+$/.test(compact)) return undefined
+  let ms = 0
+  for (const [, amount, unit] of compact.matchAll(/(\d+(?:\.\d+)?)([a-z]+)/g)) {
+    const name = spokenTime.find(([pattern]) => pattern.test(unit ?? ''))?.[1]
+    if (name === undefined) return undefined
+    ms += Number(amount) * name
+  }
+  return guess(ms, formatDuration)
+}
+
+/** Guesses the size that was meant by `1024`, `64k`, `10MB` or `1.5 GiB`; undefined when there is no telling. */
+export function suggestSize(text: string): string | undefined {
+  const [, amount, unit] = /^\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b|bytes?)?\s*$/i.exec(text) ?? []
+  if (amount === undefined || unit === undefined) return undefined
+  return guess(Number(amount) * 1024 ** ' kmgt'.indexOf(unit.toLowerCase() || ' '), formatSize)
+}
+
+const spokenTime: readonly (readonly [RegExp, number])[] = [
+  [/^(ms|msecs?|millis|milliseconds?)$/, time.ms],
+  [/^(s|secs?|seconds?)$/, time.s],
+  [/^(m|mins?|minutes?)$/, time.m],
+  [/^(h|hrs?|hours?)$/, time.h],
+  [/^(d|days?)$/, 24 * time.h],
+]
+
+function parse(text: string, units: Units): number | undefined {
+  const [, amount, unit] = /^(\d+)([A-Za-z]+)$/.exec(text) ?? []
+  if (amount === undefined || unit === undefined || !Object.hasOwn(units, unit)) return undefined
+  const value = Number(amount) * (units[unit] ?? Number.NaN)
+  // Beyond this, neighbouring numbers can no longer be told apart.
+  return Number.isSafeInteger(value) ? value : undefined
+}
+
+function format(value: number, units: Units): string {
+  let written = `${value}`
+  for (const [unit, factor] of Object.entries(units)) {
+    if (factor === 1 || (value !== 0 && value % factor === 0)) written = `${value / factor}${unit}`
+  }
+  return written
+}
+
+const guess = (value: number, write: (value: number) => string): string | undefined =>
+  Number.isSafeInteger(value) ? write(value) : undefined

@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest'
+import { GatewayError } from '../src/errors.ts'
+import { compose, type Layer } from '../src/exchange.ts'
+import { fakeExchange, fakeNext } from './helpers/exchange.ts'
+
+describe('compose', () => {
+  const noting =
+    (seen: string[], name: string): Layer =>
+    (next) =>
+    async (exchange) => {
+      seen.push(`${name} in`)
+      const answer = await next(exchange)
+      seen.push(`${name} out`)
+      return answer
+    }
+
+  test('the first of the list is outermost', async () => {
+    const seen: string[] = []
+    const handle = compose([noting(seen, 'first'), noting(seen, 'second')], fakeNext())
+
+    await handle(fakeExchange())
+
+    expect(seen).toEqual(['first in', 'second in', 'second out', 'first out'])
+  })
+
+  test('what is off leaves no trace', () => {
+    const innermost = fakeNext()
+
+    expect(compose([null, null], innermost)).toBe(innermost)
+    expect(compose([], innermost)).toBe(innermost)
+  })
+
+  test('the layers are wrapped once, not at every exchange', async () => {
+    let wrapped = 0
+    const layer: Layer = (next) => {
+      wrapped++
+      return next
+    }
+    const handle = compose([layer], fakeNext())
+
+    await handle(fakeExchange())
+    await handle(fakeExchange())
+
+    expect(wrapped).toBe(1)
+  })
+
+  test('a layer that throws is heard outside', async () => {
+    const failing: Layer = () => () => Promise.reject(new GatewayError('overloaded'))
+    const next = fakeNext()
+
+    await expect(compose([failing], next)(fakeExchange())).rejects.toMatchObject({ kind: 'overloaded' })
+    expect(next.calls).toBe(0)
+  })
+})
+
+describe('an abort', () => {
+  test('goes to whoever listens, once, with its reason', () => {
+    const exchange = fakeExchange()
+    const told: string[] = []
+    exchange.whenAborted(({ kind }) => told.push(kind))
+
+    exchange.abort(new GatewayError('client-gone'))
+    exchange.abort(new GatewayError('deadline-exceeded'))
+
+    expect(told).toEqual(['client-gone'])
+    expect(exchange.aborted?.kind).toBe('client-gone')
+  })
+
+  test('that has happened is told at once to who listens later', () => {
+    const exchange = fakeExchange()
+    exchange.abort(new GatewayError('client-gone'))
+
+    const told: string[] = []
+    exchange.whenAborted(({ kind }) => told.push(kind))
+
+    expect(told).toEqual(['client-gone'])
+  })
+
+  test('goes to the last one who listens: attempts follow each other', () => {
+    const exchange = fakeExchange()
+    const told: string[] = []
+    exchange.whenAborted(() => told.push('first'))
+    exchange.whenAborted(() => told.push('second'))
+
+    exchange.abort(new GatewayError('client-gone'))
+
+    expect(told).toEqual(['second'])
+  })
+
+  test('is told to nobody when nobody listens any more', () => {
+    const exchange = fakeExchange()
+    const told: string[] = []
+    exchange.whenAborted(() => told.push('late'))
+    exchange.whenAborted(null)
+
+    exchange.abort(new GatewayError('client-gone'))
+
+    expect(told).toEqual([])
+    expect(exchange.aborted?.kind).toBe('client-gone')
+  })
+})

@@ -1,0 +1,77 @@
+import { catalog, type OperationId } from '../../src/catalog.ts'
+import { type Answer, Exchange, type Handle, type Opened, type RequestBody } from '../../src/exchange.ts'
+
+/** Is a request body that a test moves along by hand. */
+export interface FakeBody extends RequestBody {
+  received: boolean
+  /** Says that somebody reads it. */
+  begin(): void
+  /** Says that the whole of it has arrived. */
+  complete(): void
+}
+
+/** Makes a body of so many bytes (null: chunked); one of none has arrived already. */
+export const fakeBody = (length: number | null = 0): FakeBody => ({
+  length,
+  received: length === 0,
+  replayable: length !== null && length > 0,
+  maxBytes: Number.POSITIVE_INFINITY,
+  onBegun: null,
+  onReceived: null,
+  read: () => Promise.resolve(Buffer.alloc(length ?? 0)),
+  stream: () => {
+    throw new Error('nothing streams here')
+  },
+  begin() {
+    this.onBegun?.()
+  },
+  complete() {
+    this.received = true
+    this.onReceived?.()
+  },
+})
+
+interface Wanted extends Partial<Omit<Opened, 'operation'>> {
+  readonly operation?: OperationId
+}
+
+/** Makes an exchange, of GET /market/insights unless told otherwise. */
+export const fakeExchange = ({ operation = 'market.insights', ...opened }: Wanted = {}): Exchange => {
+  const found = catalog.find(({ id }) => id === operation)
+  if (found === undefined) throw new Error(`no operation ${operation}`)
+  return new Exchange({
+    query: '',
+    fields: [],
+    authority: 'gateway',
+    body: fakeBody(),
+    onInterim: null,
+    ...opened,
+    operation: found,
+  })
+}
+
+/** Makes an answer whose body has arrived. */
+export const fakeAnswer = (status = 200): Answer => ({
+  status,
+  reason: '',
+  fields: [],
+  body: { whole: () => Buffer.alloc(0), consume: (sink) => sink.end(), resume: () => {} },
+})
+
+/** Makes the innermost handle of a test: it answers 200, and counts. */
+export const fakeNext = (handle: Handle = () => Promise.resolve(fakeAnswer())): Handle & { calls: number } => {
+  const next = Object.assign(
+    (exchange: Exchange): Promise<Answer> => {
+      next.calls++
+      return handle(exchange)
+    },
+    { calls: 0 },
+  )
+  return next
+}
+
+/** Makes a handle that ends only when the exchange is aborted, as sending does. */
+export const untilAborted: Handle = (exchange) =>
+  new Promise((_, reject) => {
+    exchange.whenAborted(reject)
+  })

@@ -1,0 +1,104 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { formatDuration, formatSize, parseDuration, parseSize, suggestDuration, suggestSize } from '../src/units.ts'
+
+describe('a duration', () => {
+  test.each([
+    ['250ms', 250],
+    ['2s', 2000],
+    ['1m', 60_000],
+    ['1h', 3_600_000],
+    ['0s', 0],
+  ])('%s is %i ms', (text, ms) => {
+    expect(parseDuration(text)).toBe(ms)
+  })
+
+  test.each([
+    '2',
+    '',
+    's',
+    '1.5s',
+    '-1s',
+    '+1s',
+    '1 s',
+    ' 1s',
+    '1s ',
+    '1S',
+    '1d',
+    '1e3s',
+    '1m30s',
+    '1constructor',
+    '99999999999999h',
+  ])('%j is none', (text) => {
+    expect(parseDuration(text)).toBeUndefined()
+  })
+
+  test('any whole number of a unit is that many times the unit', () => {
+    const units = fc.constantFrom<[string, number]>(['ms', 1], ['s', 1000], ['m', 60_000], ['h', 3_600_000])
+    fc.assert(
+      fc.property(fc.nat(1_000_000), units, (amount, [unit, factor]) => {
+        expect(parseDuration(`${amount}${unit}`)).toBe(amount * factor)
+      }),
+    )
+  })
+
+  test('what is written is read back', () => {
+    fc.assert(fc.property(fc.nat(), (ms) => parseDuration(formatDuration(ms)) === ms))
+  })
+
+  test('text without a unit at its end is never one', () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        if (!/^\d+(ms|s|m|h)$/.test(text)) expect(parseDuration(text)).toBeUndefined()
+      }),
+    )
+  })
+
+  test.each([
+    ['2', '2s'],
+    ['1.5s', '1500ms'],
+    ['10 sec', '10s'],
+    ['1m30s', '90s'],
+    ['1d', '24h'],
+    ['2S', '2s'],
+    ['soon', undefined],
+    ['5 parsecs', undefined],
+  ])('%j was probably meant as %s', (text, meant) => {
+    expect(suggestDuration(text)).toBe(meant)
+  })
+})
+
+describe('a size', () => {
+  test.each([
+    ['10B', 10],
+    ['64KiB', 65_536],
+    ['1MiB', 1_048_576],
+    ['1GiB', 1_073_741_824],
+    ['1TiB', 1_099_511_627_776],
+    ['0B', 0],
+  ])('%s is %i bytes', (text, bytes) => {
+    expect(parseSize(text)).toBe(bytes)
+  })
+
+  test.each(['64', '', 'KiB', '64K', '64KB', '64kib', '1.5MiB', '64 KiB', '-1B', '1toString', '9999999TiB'])(
+    '%j is none',
+    (text) => {
+      expect(parseSize(text)).toBeUndefined()
+    },
+  )
+
+  test('what is written is read back', () => {
+    fc.assert(fc.property(fc.maxSafeNat(), (bytes) => parseSize(formatSize(bytes)) === bytes))
+  })
+
+  test.each([
+    ['1024', '1KiB'],
+    ['64k', '64KiB'],
+    ['10MB', '10MiB'],
+    ['1.5 GiB', '1536MiB'],
+    ['7 bytes', '7B'],
+    ['much', undefined],
+  ])('%j was probably meant as %s', (text, meant) => {
+    expect(suggestSize(text)).toBe(meant)
+  })
+})
