@@ -1,0 +1,93 @@
+import type { Group, OperationId } from '../catalog.ts'
+
+/**
+ * Describes a configuration as resolved: every default filled in, every reference read, deep-frozen. It knows nothing of HTTP
+ * libraries. Times are milliseconds, sizes are bytes; `null` is a bound that was turned off with `none`.
+ */
+export interface Config {
+  /** The first 12 hex digits of the SHA-256 of everything below, contents of referenced files included. */
+  readonly hash: string
+  readonly allowSandbox: boolean
+  /** The field that carries the request id, or null when the gateway adds none. */
+  readonly requestIdHeader: string | null
+  readonly listen: ListenConfig
+  readonly admin: { readonly host: string; readonly port: number }
+  readonly log: LogConfig
+  readonly shutdown: { readonly waitMs: number; readonly deadlineMs: number }
+  readonly upstreams: Readonly<Record<Group, UpstreamConfig>>
+  readonly operations: Readonly<Record<OperationId, OperationConfig>>
+}
+
+/** Describes the public listener and the bounds that protect it. */
+export interface ListenConfig {
+  readonly host: string
+  readonly port: number
+  /** The path of `{base_url}`: empty, or `/…` without a trailing slash. */
+  readonly basePath: string
+  /** CIDRs (a plain address is one of a single host) whose forwarded fields are believed. */
+  readonly trustedProxies: readonly string[]
+  /** The pseudonym in `Via`; null: one is made at random for the process. */
+  readonly via: string | null
+  readonly maxTargetBytes: number
+  readonly maxHeaderBytes: number
+  readonly maxHeaderFields: number
+  readonly maxConnections: number | null
+  /** Until the whole request head has arrived. */
+  readonly headersTimeoutMs: number
+  /** Longest gap between two pieces of a body, in either direction. */
+  readonly bodyTimeoutMs: number | null
+  readonly keepAliveTimeoutMs: number
+}
+
+/** Describes the log on standard output. */
+export interface LogConfig {
+  readonly level: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
+  /** Whether each exchange leaves a line. */
+  readonly access: boolean
+  /** Most bytes of lines that wait for a slow reader. */
+  readonly bufferBytes: number
+}
+
+/** Describes a named set of interchangeable endpoints with one policy. */
+export interface UpstreamConfig {
+  readonly endpoints: readonly EndpointConfig[]
+  /** The Host sent upstream: the endpoint's own, the client's, or a fixed name. */
+  readonly host: 'endpoint' | 'client' | { readonly name: string }
+  readonly request: FieldEdits
+  readonly response: FieldEdits
+  readonly connectTimeoutMs: number | null
+  readonly headersTimeoutMs: number | null
+  /** Longest gap between two chunks of the answer's body. */
+  readonly bodyTimeoutMs: number | null
+  /** Most connections to one endpoint. */
+  readonly maxConnections: number
+  /** How long an idle upstream connection may be used again. 0: never, one connection a request. */
+  readonly keepAliveMs: number
+}
+
+/** Describes one origin behind a group. */
+export interface EndpointConfig {
+  /** `sandbox` for the embedded upstream, else scheme, host and port: `http://host:port`, default port omitted. */
+  readonly origin: string
+  /** What precedes the operation's path: empty, or `/…` without a trailing slash. */
+  readonly pathPrefix: string
+  /** The share of traffic relative to the others: 0–10000, default 100. */
+  readonly weight: number
+}
+
+/** Describes what is changed in a list of fields: `remove` first, then `set` replaces or appends. Names compare case-insensitively. */
+export interface FieldEdits {
+  readonly set: readonly { readonly name: string; readonly value: string; readonly secret: boolean }[]
+  readonly remove: readonly string[]
+}
+
+/** Describes what holds for one of the nine: its own keys, its group's, the defaults, merged. */
+export interface OperationConfig {
+  readonly state: 'serve' | 'refuse'
+  /** Until the answer's head, attempts and waits included. */
+  readonly deadlineMs: number | null
+  readonly maxBodyBytes: number | null
+  readonly idempotent: boolean
+  /** Whether a later release may cache this operation. */
+  readonly cache: boolean
+}

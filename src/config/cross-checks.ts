@@ -1,0 +1,153 @@
+import type * as z from 'zod'
+import { groups } from '../catalog.ts'
+import type { Finding, Path } from './problem.ts'
+import { isLoopback, reaches } from './schema/address.ts'
+import { External } from './schema/scalar.ts'
+import { endpointSchema } from './schema/upstream.ts'
+import { configSchema, type ParsedConfig } from './schema.ts'
+
+const { allowSandbox, requestId, listen, admin, shutdown } = configSchema.shape
+
+/**
+ * Checks what no single key can tell. It reads the tree value by value and skips a check when a value that it needs is broken, so
+ * that these problems are told together with those of the schema.
+ */
+export function crossFindings(tree: unknown): readonly Finding[] {
+  const read = <T>(schema: z.ZodType<T>, ...path: Path): T | undefined => schema.safeParse(childAt(tree, path)).data
+  const publicShape = listen.unwrap().shape
+  const adminShape = admin.unwrap().shape
+  const open: Listener = {
+    name: 'listen',
+    host: read(publicShape.host, 'listen', 'host'),
+    port: read(publicShape.port, 'listen', 'port'),
+  }
+  const own: Listener = {
+    name: 'admin',
+    host: read(adminShape.host, 'admin', 'host'),
+    port: read(adminShape.port, 'admin', 'port'),
+  }
+  const endpoints = endpointsIn(tree)
+  const shutdownShape = shutdown.unwrap().shape
+  return [
+    ...sameAddress(open, own),
+    ...endpoints.flatMap((endpoint) => [open, own].flatMap((listener) => ownListener(endpoint, listener))),
+    ...(read(allowSandbox, 'allowSandbox') === false ? openSandbox(open, endpoints) : []),
+    ...requestIdEdits(tree, read(requestId.unwrap().shape.header, 'requestId', 'header')),
+    ...shutdownOrder(
+      read(shutdownShape.wait, 'shutdown', 'wait'),
+      read(shutdownShape.deadline, 'shutdown', 'deadline'),
+    ),
+  ]
+}
+
+/** Lists what works but was probably not meant: the same endpoint twice in a group. */
+export function doubtsAbout({ upstreams }: ParsedConfig): readonly Finding[] {
+  return groups.flatMap((group) => {
+    const urls = upstreams[group].endpoints.map(({ origin, pathPrefix }) => `${origin}${pathPrefix}`)
+    return urls.flatMap((url, index): Finding[] => {
+      if (urls.indexOf(url) === index) return []
+      const path = ['upstreams', group, 'endpoints', index]
+      const hint = 'keep one, and give it the weight of both'
+      return [{ path, message: 'an endpoint that stands here already', expected: 'each once', found: 'it twice', hint }]
+    })
+  })
+}
+
+interface Listener {
+  readonly name: 'listen' | 'admin'
+  readonly host: string | undefined
+  readonly port: number | undefined
+}
+
+interface Endpoint {
+  readonly path: Path
+  readonly origin: string
+}
+
+/** Port 0 is free by definition: the system chooses it. */
+function sameAddress(open: Listener, own: Listener): readonly Finding[] {
+  if (open.port === undefined || open.port === 0 || open.port !== own.port) return []
+  if (open.host === undefined || own.host === undefined) return []
+  if (!reaches(open.host, own.host) && !reaches(own.host, open.host)) return []
+  const message = 'the admin listener is on the address of the public one'
+  const hint = 'choose another port: the pages of the operator must not be public'
+  return [{ path: ['admin', 'port'], message, expected: 'an address of its own', found: 'that of listen', hint }]
+}
+
+function ownListener({ path, origin }: Endpoint, { name, host, port }: Listener): readonly Finding[] {
+  if (origin === 'sandbox' || host === undefined || port === undefined || port === 0) return []
+  const url = new URL(origin)
+  const target = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
+  if (target !== port || !reaches(url.hostname, host)) return []
+  const message = `this is the gateway's own ${name === 'listen' ? 'public' : 'admin'} listener`
+  const hint = `write the address of the upstream, or change ${name}.port`
+  return [{ path, message, expected: 'an endpoint elsewhere', found: `the address of ${name}`, hint }]
+}
+
+function openSandbox({ host }: Listener, endpoints: readonly Endpoint[]): readonly Finding[] {
+  const names = [...new Set(endpoints.filter(({ origin }) => origin === 'sandbox').map(({ path }) => String(path[1])))]
+  if (host === undefined || isLoopback(host) || names.length === 0) return []
+  return [
+    {
+      path: ['listen', 'host'],
+      message: 'the sandbox would stand behind an address that other machines reach',
+      expected: `a loopback address while these are on sandbox: ${names.join(', ')}`,
+      found: 'another address',
+      hint: 'give them real endpoints, or set allowSandbox: true',
+    },
+  ]
+}
+
+function requestIdEdits(tree: unknown, header: string | null | undefined): readonly Finding[] {
+  if (typeof header !== 'string') return []
+  return groups.flatMap((group) =>
+    ['request', 'response'].flatMap((direction) => {
+      const path: Path = ['upstreams', group, direction]
+      const told = {
+        message: 'this field carries the request id and is set by the gateway',
+        expected: 'another field',
+        found: 'the field of requestId.header',
+        hint: 'remove this line, or rename requestId.header',
+      }
+      const same = (name: unknown): boolean => typeof name === 'string' && name.toLowerCase() === header.toLowerCase()
+      const set = Object.keys(Object(childAt(tree, [...path, 'set']) ?? {})).filter(same)
+      const remove = childAt(tree, [...path, 'remove'])
+      const removed = Array.isArray(remove) ? remove.flatMap((name, index) => (same(name) ? [index] : [])) : []
+      return [
+        ...set.map((name): Finding => ({ path: [...path, 'set', name], atKey: true, ...told })),
+        ...removed.map((index): Finding => ({ path: [...path, 'remove', index], ...told })),
+      ]
+    }),
+  )
+}
+
+function shutdownOrder(wait: number | undefined, deadline: number | undefined): readonly Finding[] {
+  if (wait === undefined || deadline === undefined || wait < deadline) return []
+  const hint = 'the deadline is for the whole shutdown: make it longer than the wait'
+  const message = 'the deadline is over before the wait is'
+  return [{ path: ['shutdown', 'deadline'], message, expected: 'more than shutdown.wait', found: 'no more', hint }]
+}
+
+/** Lists the endpoints that can be read, in the short and the long form. */
+function endpointsIn(tree: unknown): readonly Endpoint[] {
+  return groups.flatMap((group) => {
+    const path: Path = ['upstreams', group]
+    const list = childAt(tree, [...path, 'endpoints'])
+    const nodes = Array.isArray(list)
+      ? list.map((node: unknown, index) => ({ node, path: [...path, 'endpoints', index] }))
+      : [{ node: childAt(tree, path), path }]
+    return nodes.flatMap(({ node, path }): Endpoint[] => {
+      const { data } = endpointSchema.safeParse(node)
+      return data === undefined ? [] : [{ path, origin: data.origin }]
+    })
+  })
+}
+
+function childAt(tree: unknown, path: Path): unknown {
+  let value = tree
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || value instanceof External) return undefined
+    value = Object.getOwnPropertyDescriptor(value, key)?.value
+  }
+  return value
+}

@@ -1,0 +1,61 @@
+import * as z from 'zod'
+import { catalog, groups } from '../catalog.ts'
+import { formatPath, type Path, type Position } from './problem.ts'
+import { configSchema } from './schema.ts'
+
+/** Says which level of the file won, and where it stands; line and column are 0 for what is built in. */
+export interface Origin extends Position {
+  readonly source: 'built-in' | 'file' | 'defaults' | 'upstream' | 'operation'
+}
+
+/** Holds the winner for each value, by its key path in the file: `upstreams.risk.timeouts.connect`. */
+export type Origins = ReadonlyMap<string, Origin>
+
+type Level = readonly [Origin['source'], Path]
+
+/** Finds out for every value of the configuration which level states it: operation > upstream > defaults > built-in. */
+export function originsOf(find: (path: Path) => Position | undefined): Origins {
+  const origins = new Map<string, Origin>()
+  const note = (path: Path, ...levels: readonly Level[]): void => {
+    const stated = levels.flatMap(([source, at]): Origin[] => {
+      const position = find(at)
+      return position === undefined ? [] : [{ source, ...position }]
+    })
+    origins.set(formatPath(path), stated[0] ?? { source: 'built-in', line: 0, column: 0 })
+  }
+
+  const { allowSandbox, requestId, listen, admin, log, shutdown } = configSchema.shape
+  const global = { allowSandbox, requestId, listen, admin, log, shutdown }
+  for (const path of leaves(z.strictObject(global))) note(path, ['file', path])
+  for (const group of groups) {
+    const own: Path = ['upstreams', group]
+    note([...own, 'endpoints'], ['upstream', [...own, 'endpoints']], ['upstream', own])
+    for (const key of ['host', 'request', 'response']) note([...own, key], ['upstream', [...own, key]])
+    for (const key of upstreamPolicy) {
+      note([...own, ...key], ['upstream', [...own, ...key]], ['defaults', ['defaults', ...key]])
+    }
+  }
+  for (const { id, group } of catalog) {
+    const own: Path = ['operations', id]
+    for (const key of ['state', 'idempotent', 'cache']) note([...own, key], ['operation', [...own, key]])
+    for (const key of ['deadline', 'maxBody']) {
+      const upstream: Level = ['upstream', ['upstreams', group, key]]
+      note([...own, key], ['operation', [...own, key]], upstream, ['defaults', ['defaults', key]])
+    }
+  }
+  return origins
+}
+
+const upstreamPolicy: readonly Path[] = [
+  ['timeouts', 'connect'],
+  ['timeouts', 'headers'],
+  ['timeouts', 'body'],
+  ['keepAlive'],
+  ['maxConnections'],
+]
+
+function leaves(schema: z.core.$ZodType, path: Path = []): readonly Path[] {
+  if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return leaves(schema.unwrap(), path)
+  if (!(schema instanceof z.ZodObject)) return [path]
+  return Object.entries<z.core.$ZodType>(schema.shape).flatMap(([key, part]) => leaves(part, [...path, key]))
+}

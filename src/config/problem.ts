@@ -1,0 +1,74 @@
+/** Leads from the top of the file to one value: keys and list indexes. */
+export type Path = readonly (string | number)[]
+
+/** Describes one thing that is wrong with a configuration file, for a person and for a program alike. It never quotes a secret. */
+export interface Problem {
+  readonly file: string
+  /** Counts from 1. 1:1 when the problem is with the file as a whole. */
+  readonly line: number
+  readonly column: number
+  /** The key path, such as `upstreams.risk.endpoints[1].weight`; empty for the file as a whole. */
+  readonly path: string
+  readonly expected: string
+  readonly found: string
+  readonly message: string
+  /** What to write instead, where that can be told. */
+  readonly hint?: string
+}
+
+/** Describes a problem before it has a place: where to point, at a key or at its value. */
+export interface Finding {
+  readonly path: Path
+  /** Whether the key itself is wrong, rather than its value. */
+  readonly atKey?: boolean
+  readonly expected: string
+  readonly found: string
+  readonly message: string
+  readonly hint?: string | undefined
+}
+
+/** Places a finding that has no key path by its offset in the text. */
+export type Placed = Finding & { readonly offset?: number }
+
+/** Points into a file; both count from 1. */
+export interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+/** Writes a problem in one line (`file:line:column path: message`), then, indented, what was expected, found and what helps. */
+export function formatProblem({ file, line, column, path, expected, found, message, hint }: Problem): string {
+  const where = `${file}:${line}:${column}${path === '' ? '' : ` ${path}`}`
+  const lines = [`${where}: ${message}`, `    expected ${expected}`, `    found    ${found}`]
+  if (hint !== undefined) lines.push(`    hint     ${hint}`)
+  return lines.join('\n')
+}
+
+/** Writes all problems and a count, ending in a line feed. */
+export function formatProblems(problems: readonly Problem[]): string {
+  const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
+  return `${[...problems.map(formatProblem), count].join('\n')}\n`
+}
+
+/** Writes a key path as people do: `upstreams.risk.endpoints[1].weight`. A key that is no plain word is quoted. */
+export function formatPath(path: Path): string {
+  let written = ''
+  for (const [depth, key] of path.entries()) {
+    if (typeof key === 'number') written += `[${key}]`
+    else written += `${written === '' ? '' : '.'}${formatKey(key, path.slice(0, depth))}`
+  }
+  return written
+}
+
+/** Writes a key. Where field values stand, what is no field name may be a secret in the wrong column, and is not shown. */
+export function formatKey(key: string, parent: Path): string {
+  if (/^[\w.-]{1,64}$/.test(key)) return key
+  return holdsFieldValues(parent) ? '"…"' : quote(key)
+}
+
+/** Quotes text from the file, cut to a length that fits a line. */
+export const quote = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 59)}…` : text)
+
+/** Says whether field values stand at a path or below it: what is there is never shown. */
+export const holdsFieldValues = (path: Path): boolean =>
+  path[0] === 'upstreams' && path.length > 2 && (path[2] === 'request' || path[2] === 'response')

@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto'
+import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
+import type { Config, FieldEdits, OperationConfig, UpstreamConfig } from './config.ts'
+import type { FieldValue } from './schema/fields.ts'
+import type { ParsedConfig } from './schema.ts'
+
+type ParsedUpstream = ParsedConfig['upstreams'][Group]
+type ParsedOperation = NonNullable<ParsedConfig['operations'][OperationId]>
+
+/** Merges the levels (operation > upstream > defaults > built-in) into a deep-frozen Config. */
+export function resolve(parsed: ParsedConfig): Config {
+  const { listen, log, shutdown, admin } = parsed
+  const settings: Omit<Config, 'hash'> = {
+    allowSandbox: parsed.allowSandbox,
+    requestIdHeader: parsed.requestId.header,
+    listen: {
+      host: listen.host,
+      port: listen.port,
+      basePath: listen.basePath,
+      trustedProxies: listen.trustedProxies,
+      via: listen.via ?? null,
+      maxTargetBytes: listen.maxTarget,
+      maxHeaderBytes: listen.maxHeaders,
+      maxHeaderFields: listen.maxHeaderFields,
+      maxConnections: listen.maxConnections,
+      headersTimeoutMs: listen.timeouts.headers,
+      bodyTimeoutMs: listen.timeouts.body,
+      keepAliveTimeoutMs: listen.timeouts.keepAlive,
+    },
+    admin: { host: admin.host, port: admin.port },
+    log: { level: log.level, access: log.access, bufferBytes: log.buffer },
+    shutdown: { waitMs: shutdown.wait, deadlineMs: shutdown.deadline },
+    upstreams: byGroup((group) => upstream(parsed.upstreams[group], parsed.defaults)),
+    operations: byOperation(({ id, group }) =>
+      operation(parsed.operations[id], parsed.upstreams[group], parsed.defaults),
+    ),
+  }
+  return deepFreeze({ hash: hashOf(settings), ...settings })
+}
+
+function upstream(given: ParsedUpstream, defaults: ParsedConfig['defaults']): UpstreamConfig {
+  return {
+    endpoints: given.endpoints,
+    host: given.host,
+    request: edits(given.request),
+    response: edits(given.response),
+    connectTimeoutMs: first(given.timeouts?.connect, defaults.timeouts.connect),
+    headersTimeoutMs: first(given.timeouts?.headers, defaults.timeouts.headers),
+    bodyTimeoutMs: first(given.timeouts?.body, defaults.timeouts.body),
+    maxConnections: first(given.maxConnections, defaults.maxConnections),
+    // `none` allows no reuse, as 0 does.
+    keepAliveMs: first(given.keepAlive, defaults.keepAlive) ?? 0,
+  }
+}
+
+function operation(
+  given: ParsedOperation | undefined,
+  behind: ParsedUpstream,
+  defaults: ParsedConfig['defaults'],
+): OperationConfig {
+  return {
+    state: given?.state ?? 'serve',
+    deadlineMs: first(given?.deadline, behind.deadline, defaults.deadline),
+    maxBodyBytes: first(given?.maxBody, behind.maxBody, defaults.maxBody),
+    idempotent: given?.idempotent ?? false,
+    cache: given?.cache ?? false,
+  }
+}
+
+/** Takes the first level that says anything; `null` says "no bound", and wins like any other value. */
+function first<T>(...levels: readonly (T | undefined)[]): T {
+  for (const level of levels) if (level !== undefined) return level
+  throw new TypeError('the last level has a value for everything')
+}
+
+const edits = ({
+  set,
+  remove,
+}: {
+  set: Readonly<Record<string, FieldValue>>
+  remove: readonly string[]
+}): FieldEdits => ({
+  set: Object.entries(set).map(([name, { value, external }]) => ({
+    name,
+    value,
+    secret: external || sensitive.test(name),
+  })),
+  remove,
+})
+
+/** Names fields whose value is a credential even when it stands in the file itself. */
+const sensitive = /auth|cookie|credential|key|pass|secret|session|signature|token/i
+
+const byGroup = <T>(make: (group: Group) => T): Record<Group, T> =>
+  // Object.fromEntries forgets which keys there are; the list of groups is all of them.
+  Object.fromEntries(groups.map((group) => [group, make(group)])) as Record<Group, T>
+
+const byOperation = <T>(make: (operation: (typeof catalog)[number]) => T): Record<OperationId, T> =>
+  Object.fromEntries(catalog.map((row) => [row.id, make(row)])) as Record<OperationId, T>
+
+/** Hashes the configuration in one order of keys, whatever the order in the file; contents of referenced files included. */
+const hashOf = (settings: unknown): string =>
+  createHash('sha256').update(JSON.stringify(settings, sorted)).digest('hex').slice(0, 12)
+
+const sorted = (_key: string, value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+    : value
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) deepFreeze(part)
+  return Object.freeze(value)
+}

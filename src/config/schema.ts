@@ -1,0 +1,62 @@
+import * as z from 'zod'
+import { requestIdHeader } from './schema/fields.ts'
+import { adminSchema, listenSchema } from './schema/listen.ts'
+import { operationsSchema } from './schema/operations.ts'
+import { defaultsSchema, shutdownSchema } from './schema/policy.ts'
+import { scalar, Wrong } from './schema/scalar.ts'
+import { upstreamsSchema } from './schema/upstream.ts'
+import { boolean, choice, size } from './schema/values.ts'
+
+const version = scalar<1>(
+  {
+    expected: '1',
+    read: (value, whole) => {
+      if (value === 1 || (whole && value === '1')) return 1
+      return new Wrong('unknown version', value === '1' ? 'write 1, without quotes' : 'write 1')
+    },
+    json: { const: 1 },
+  },
+  'The version of this format',
+)
+
+const requestIdSchema = z
+  .strictObject({ header: requestIdHeader.prefault('X-Request-Id') })
+  .meta({ description: 'The id that every answer and every log line carries' })
+
+const logSchema = z
+  .strictObject({
+    level: choice('The least severe level that is written', [
+      'fatal',
+      'error',
+      'warn',
+      'info',
+      'debug',
+      'trace',
+      'silent',
+    ]).prefault('info'),
+    access: boolean('Whether each exchange leaves a line').prefault(true),
+    buffer: size('Most bytes of lines that wait for a slow reader', { min: 1024, max: 1024 ** 3 }).prefault('16MiB'),
+  })
+  .meta({ description: 'The log, on standard output' })
+
+/**
+ * Describes the configuration file. A fragment a section, and nothing else: a layer that brings keys adds its own fragment here, in
+ * one line. Unknown keys are errors; every key but `upstreams` has a default.
+ */
+export const configSchema = z
+  .strictObject({
+    version: version.prefault(1),
+    allowSandbox: boolean('Whether the sandbox may stand behind a non-loopback address').prefault(false),
+    requestId: requestIdSchema.prefault({}),
+    listen: listenSchema.prefault({}),
+    admin: adminSchema.prefault({}),
+    log: logSchema.prefault({}),
+    defaults: defaultsSchema.prefault({}),
+    upstreams: upstreamsSchema,
+    operations: operationsSchema.prefault({}),
+    shutdown: shutdownSchema.prefault({}),
+  })
+  .meta({ title: 'Lender gateway configuration' })
+
+/** Holds a file as validated: units read, references followed, levels not yet merged. */
+export type ParsedConfig = z.output<typeof configSchema>

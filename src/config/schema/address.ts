@@ -1,0 +1,184 @@
+import { BlockList, isIP, isIPv6 } from 'node:net'
+import type { EndpointConfig } from '../config.ts'
+import { type Kind, scalar, Wrong } from './scalar.ts'
+
+/** RFC 9110 §5.6.2. */
+export const tokenPattern = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+
+const token = new RegExp(tokenPattern)
+
+/** Says whether `text` can be a field name, a method or a pseudonym. */
+export const isToken = (text: string): boolean => token.test(text)
+
+/** Reads a TCP port; 0 lets the system choose one. */
+export const portRange = { min: 0, max: 65_535 } as const
+
+/** Reads the address that a listener binds: an IP address or a host name, without port or brackets. */
+export const host = (description: string) =>
+  scalar<string>(
+    {
+      expected: 'an IP address or a host name, such as 127.0.0.1',
+      read: (value) => {
+        if (typeof value !== 'string') return new Wrong('wrong type')
+        if (isIP(value) !== 0 || isHostName(value)) return value.toLowerCase()
+        if (value === '*') return new Wrong('not an address', 'write 0.0.0.0 or :: for every interface')
+        if (value.startsWith('[')) return new Wrong('not an address', 'write an IPv6 address without brackets')
+        if (value.includes(':')) return new Wrong('not an address', 'the port goes under its own key')
+        return new Wrong('not an address')
+      },
+      json: { type: 'string', minLength: 1, pattern: '^[0-9A-Za-z:._%-]+$' },
+    },
+    description,
+  )
+
+/** Reads a network: `10.0.0.0/8`, or a plain address for a single host. */
+export const network = (description: string) =>
+  scalar<string>(
+    {
+      expected: 'an IP address or a CIDR, such as 10.0.0.0/8',
+      read: (value) => {
+        if (typeof value !== 'string') return new Wrong('wrong type')
+        const [address = '', bits, ...more] = value.split('/')
+        const family = isIP(address)
+        if (family === 0 || more.length > 0 || address.includes('%')) return new Wrong('not an address')
+        if (bits === undefined) return value
+        const most = family === 4 ? 32 : 128
+        if (!/^\d{1,3}$/.test(bits) || Number(bits) > most) {
+          return new Wrong('wrong prefix length', `write /0 to /${most} after the address`)
+        }
+        return value
+      },
+      json: { type: 'string', pattern: '^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$' },
+    },
+    description,
+  )
+
+/** Reads a path to mount at: empty, or `/…`; a trailing slash is dropped. */
+export const basePath = (description: string) =>
+  scalar<string>(
+    {
+      expected: 'a path such as /lender/v1, or "" for none',
+      read: (value) => (typeof value === 'string' ? readPath(value) : new Wrong('wrong type')),
+      json: { type: 'string', pattern: "^(/[0-9A-Za-z._~!$&'()*+,;=:@%/-]*)?$" },
+    },
+    description,
+  )
+
+/** Reads the URL of an endpoint or `sandbox`, with a weight of 100. */
+export const endpointUrl: Kind<EndpointConfig> = {
+  expected: 'a URL such as http://risk.internal:8080, or sandbox',
+  read: (value) => {
+    if (typeof value !== 'string') return new Wrong('wrong type')
+    if (value === 'sandbox') return { origin: 'sandbox', pathPrefix: '', weight: 100 }
+    const [, scheme, authority, path] = /^([a-z][a-z0-9+.-]*):\/\/([^/?#\\]*)([^?#]*)/i.exec(value) ?? []
+    if (scheme === undefined || authority === undefined) {
+      return new Wrong(
+        'not a URL',
+        /^[\w.-]+(:\d+)?(\/|$)/.test(value) ? 'put http:// or https:// in front' : undefined,
+      )
+    }
+    if (!/^https?$/i.test(scheme)) return new Wrong('unknown scheme', 'write http:// or https://')
+    if (authority.includes('@')) {
+      return new Wrong(
+        'a URL with a user name or password',
+        'send credentials with request.set and file: instead, e.g. Authorization: file:/run/secrets/risk',
+      )
+    }
+    if (value.includes('?')) return new Wrong('a URL with a query', 'remove ? and what follows it')
+    if (value.includes('#')) return new Wrong('a URL with a fragment', 'remove # and what follows it')
+    const origin = readOrigin(scheme.toLowerCase(), authority)
+    if (origin instanceof Wrong) return origin
+    const pathPrefix = readPath(path ?? '')
+    return pathPrefix instanceof Wrong ? pathPrefix : { origin, pathPrefix, weight: 100 }
+  },
+  json: { type: 'string', pattern: '^(sandbox|[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\\\\\s]+(/[^?#\\\\\\s]*)?)$' },
+}
+
+/** Reads the Host to send upstream: `endpoint`, `client`, or a name with an optional port. */
+export const sentHost = (description: string) =>
+  scalar<'endpoint' | 'client' | { readonly name: string }>(
+    {
+      expected: 'endpoint, client, or a host name such as risk.example',
+      read: (value) => {
+        if (value === 'endpoint' || value === 'client') return value
+        if (typeof value !== 'string') return new Wrong('wrong type')
+        if (value.includes('://')) return new Wrong('not a host', 'write the name alone, without http://')
+        const origin = readOrigin('http', value)
+        return origin instanceof Wrong ? new Wrong('not a host', origin.hint) : { name: value }
+      },
+      json: { type: 'string', pattern: '^[0-9A-Za-z:._\\[\\]-]+$' },
+    },
+    description,
+  )
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8)
+loopback.addAddress('::1', 'ipv6')
+
+/** Says whether a listener on `address` is out of reach from other machines. */
+export const isLoopback = (address: string): boolean => addressesOf(address).every(isLoopbackAddress)
+
+/**
+ * Says whether a connection to `target` arrives at a listener on `bound`, as far as the two names tell. Other names and addresses of
+ * this machine are not looked up: what slips through is ended by the loop check on `Via`.
+ */
+export const reaches = (target: string, bound: string): boolean =>
+  addressesOf(target).some((to) => addressesOf(bound).some((at) => arrives(connected(to), at)))
+
+function arrives(to: string, at: string): boolean {
+  if (to === at) return true
+  // `::` listens on both families unless told otherwise.
+  return isLoopbackAddress(to) && (at === '::' || (at === '0.0.0.0' && !isIPv6(to)))
+}
+
+/** Replaces the unspecified address by what the system connects to instead. */
+const connected = (address: string): string =>
+  address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address
+
+const isLoopbackAddress = (address: string): boolean =>
+  isIP(address) !== 0 && loopback.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+
+/** Normalises a host as far as it can be without asking DNS; `localhost` is two addresses (RFC 6761 §6.3). */
+function addressesOf(name: string): readonly string[] {
+  const bare = name.toLowerCase().replace(/^\[|\]$|\.$/g, '')
+  if (bare === 'localhost' || bare.endsWith('.localhost')) return ['127.0.0.1', '::1']
+  if (!isIPv6(bare)) return [bare]
+  const short = bare.includes('%') ? bare : new URL(`http://[${bare}]`).hostname.slice(1, -1)
+  const [, high, low] = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(short) ?? []
+  if (high === undefined || low === undefined) return [short]
+  const bits = [Number.parseInt(high, 16), Number.parseInt(low, 16)]
+  return [bits.flatMap((pair) => [pair >> 8, pair & 255]).join('.')]
+}
+
+function readOrigin(scheme: string, authority: string): string | Wrong {
+  if (!/^[\x21-\x7e]*$/.test(authority)) {
+    return new Wrong('not a plain host name', 'write an international name in its xn-- form')
+  }
+  const [, name, port] = /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(?::(\d+))?$/.exec(authority) ?? []
+  if (name === undefined) return new Wrong('not a host and port', 'write host or host:port, IPv6 in brackets')
+  if (port !== undefined && (Number(port) < 1 || Number(port) > 65_535)) {
+    return new Wrong('wrong port', 'write a port from 1 to 65535')
+  }
+  const url = URL.parse(`${scheme}://${authority}`)
+  return url?.origin ?? new Wrong('not a host name or an address')
+}
+
+/** RFC 3986 §3.3, and no dot segment in any spelling: it would climb out of the prefix. */
+function readPath(path: string): string | Wrong {
+  if (path === '' || path === '/') return ''
+  if (!path.startsWith('/')) return new Wrong('not an absolute path', `write /${isToken(path) ? path : '…'}`)
+  if (!/^(?:[0-9A-Za-z._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})+$/.test(path)) {
+    return new Wrong('a path with a character that must be encoded', 'percent-encode it, e.g. a space as %20')
+  }
+  const trimmed = path.replace(/\/$/, '')
+  const segments = trimmed.slice(1).split('/')
+  if (segments.includes('')) return new Wrong('a path with an empty segment', 'write single slashes')
+  const dots = segments.some((segment) => /^\.{1,2}$/.test(segment.replaceAll(/%2e/gi, '.')))
+  return dots ? new Wrong('a path with a dot segment', 'write the path that . and .. would lead to') : trimmed
+}
+
+const isHostName = (text: string): boolean =>
+  text.length <= 253 &&
+  /^[0-9A-Za-z_]([0-9A-Za-z_-]*[0-9A-Za-z_])?(\.[0-9A-Za-z_]([0-9A-Za-z_-]*[0-9A-Za-z_])?)*\.?$/.test(text) &&
+  // All digits and dots, yet no address: a slip such as 127.0.0.256.
+  !/^[\d.]+$/.test(text)

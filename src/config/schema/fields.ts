@@ -1,0 +1,110 @@
+import * as z from 'zod'
+import { isToken, tokenPattern } from './address.ts'
+import { External, scalar, Wrong } from './scalar.ts'
+
+/** Frames the message or belongs to one connection: set by the gateway for each hop (RFC 9110 §7.6.1, RFC 9112 §6). */
+const framing = [
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'via',
+]
+
+const forwarded = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']
+
+/** Says which fields an operator may not edit in a direction, and what to do instead. */
+function refuseField(name: string, direction: 'request' | 'response'): Wrong | undefined {
+  const field = name.toLowerCase()
+  if (!isToken(name) || field === '__proto__')
+    return new Wrong('not a field name', 'RFC 9110 §5.6.2: letters, digits, -')
+  if (field === 'host' && direction === 'request') {
+    return new Wrong('Host is set by the gateway', 'use the host key of this group: endpoint, client or a name')
+  }
+  if (framing.includes(field)) return new Wrong(`${name} is set by the gateway for each connection`, 'remove this line')
+  if (direction === 'request' && forwarded.includes(field)) {
+    return new Wrong(`${name} is set by the gateway`, 'remove this line; see listen.trustedProxies')
+  }
+  return undefined
+}
+
+/** Refuses for the request id header what would break framing or the hop-by-hop rules. */
+export const requestIdHeader = scalar<string | null>(
+  {
+    expected: 'a field name such as X-Request-Id, or none',
+    read: (value) => {
+      if (value === 'none' || value === false) return null
+      if (typeof value !== 'string') return new Wrong('wrong type')
+      return refuseField(value, 'request') ?? (value.length > 128 ? new Wrong('too long') : value)
+    },
+    json: { anyOf: [{ type: 'string', pattern: tokenPattern, maxLength: 128 }, { enum: [false] }] },
+  },
+  'The field that carries the request id, or none',
+)
+
+/** Is a field value as configured. */
+export interface FieldValue {
+  readonly value: string
+  /** Whether it came from outside the file. */
+  readonly external: boolean
+}
+
+/** Reads a field value: a string, or what a `file:` reference or a variable holds. */
+const fieldValue = z
+  .unknown()
+  .transform((input, context): FieldValue => {
+    const value = input instanceof External ? input.text : input
+    const wrong =
+      typeof value === 'string'
+        ? refuseValue(value)
+        : new Wrong('not a string', typeof value === 'object' ? undefined : 'put the value in quotes')
+    if (wrong === undefined && typeof value === 'string') return { value, external: input instanceof External }
+    const params = { expected: 'a field value in quotes, or file: and a path', hint: wrong?.hint }
+    context.addIssue({ code: 'custom', message: wrong?.message ?? 'not a string', params })
+    return z.NEVER
+  })
+  .meta({ description: 'The value, or file:PATH to read it from a file', type: 'string' })
+
+/** RFC 9110 §5.5: no control characters but tab, and only what one byte can carry. */
+function refuseValue(value: string): Wrong | undefined {
+  if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
+    return new Wrong('a value with a control character or one beyond U+00FF', 'write it in one line of Latin-1')
+  }
+  if (/^[ \t]|[ \t]$/.test(value)) return new Wrong('a value with blanks around it', 'remove them')
+  return undefined
+}
+
+/** Describes what is changed in the fields of one direction: `remove` first, then `set`. */
+export const fieldEdits = (direction: 'request' | 'response') => {
+  const name = z.string().check((context) => {
+    const wrong = refuseField(context.value, direction)
+    if (wrong !== undefined) {
+      const params = { expected: "a field name that is not the gateway's own", hint: wrong.hint }
+      context.issues.push({ code: 'custom', message: wrong.message, params, input: context.value })
+    }
+  })
+  const removed = scalar<string>(
+    {
+      expected: "a field name that is not the gateway's own",
+      read: (value) => (typeof value === 'string' ? (refuseField(value, direction) ?? value) : new Wrong('wrong type')),
+      json: { type: 'string', pattern: tokenPattern },
+    },
+    'A field name; case does not matter',
+  )
+  return z
+    .strictObject({
+      set: z
+        .record(name.meta({ pattern: tokenPattern }), fieldValue)
+        .meta({ description: 'Fields to set; one that is there already is replaced' })
+        .prefault({}),
+      remove: z.array(removed).meta({ description: 'Fields to remove' }).prefault([]),
+    })
+    .meta({ description: `Changes to the fields of each ${direction}: remove first, then set` })
+    .prefault({})
+}

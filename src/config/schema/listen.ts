@@ -1,0 +1,51 @@
+import * as z from 'zod'
+import { basePath, host, isToken, network, portRange, tokenPattern } from './address.ts'
+import { scalar, Wrong } from './scalar.ts'
+import { duration, integer, optionalDuration, optionalInteger, size } from './values.ts'
+
+const via = scalar<string>(
+  {
+    expected: 'a token of at most 64 characters, such as gateway-1',
+    read: (value) => {
+      if (typeof value !== 'string') return new Wrong('wrong type')
+      return isToken(value) && value.length <= 64 ? value : new Wrong('not a token')
+    },
+    json: { type: 'string', pattern: tokenPattern, maxLength: 64 },
+  },
+  'The pseudonym of this gateway in Via (RFC 9110 §7.6.3). Default: made at random for the process',
+)
+
+const listenTimeouts = z
+  .strictObject({
+    headers: duration('Longest time until the whole request head has arrived').prefault('10s'),
+    body: optionalDuration('Longest gap between two pieces of a body, in either direction').prefault('30s'),
+    keepAlive: duration('How long an idle client connection is kept').prefault('75s'),
+  })
+  .meta({ description: 'How long a client may take' })
+
+/** Describes the public listener, the only one that clients see, and the bounds that protect it. */
+export const listenSchema = z
+  .strictObject({
+    host: host('The address to listen on').prefault('127.0.0.1'),
+    port: integer('The port to listen on; 0: any free one', portRange).prefault(8080),
+    basePath: basePath('The path of {base_url}, in front of all nine operations').prefault(''),
+    trustedProxies: z
+      .array(network('An IP address or a CIDR'))
+      .meta({ description: 'Proxies whose forwarded fields are believed' })
+      .prefault([]),
+    via: via.optional(),
+    maxTarget: size('Longest request target', { min: 64, max: 64 * 1024 }).prefault('8KiB'),
+    maxHeaders: size('Most bytes of request header fields', { min: 1024, max: 1024 ** 2 }).prefault('32KiB'),
+    maxHeaderFields: integer('Most request header fields', { min: 1, max: 10_000 }).prefault(100),
+    maxConnections: optionalInteger('Most client connections at once', { min: 1, max: 1_000_000 }).prefault(10_000),
+    timeouts: listenTimeouts.prefault({}),
+  })
+  .meta({ description: 'The public listener. A change needs a restart' })
+
+/** Describes the operator's listener. */
+export const adminSchema = z
+  .strictObject({
+    host: host('The address to listen on').prefault('127.0.0.1'),
+    port: integer('The port to listen on; 0: any free one', portRange).prefault(9901),
+  })
+  .meta({ description: "The operator's listener: health, metrics, status, reload. Never public" })

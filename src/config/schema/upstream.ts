@@ -1,0 +1,68 @@
+import * as z from 'zod'
+import type { groups } from '../../catalog.ts'
+import { endpointUrl, sentHost } from './address.ts'
+import { fieldEdits } from './fields.ts'
+import { policyShape } from './policy.ts'
+import { scalar } from './scalar.ts'
+import { integer } from './values.ts'
+
+const url = scalar(endpointUrl, 'http:// or https://, a host, and an optional path prefix; or sandbox')
+
+const weighted = z
+  .strictObject({
+    url,
+    weight: integer('The share of traffic, relative to the other endpoints', { min: 0, max: 10_000 }).prefault(100),
+  })
+  .transform(({ url: { origin, pathPrefix }, weight }) => ({ origin, pathPrefix, weight }))
+
+/** Describes one endpoint: a URL, `sandbox`, or a URL with its weight. */
+export const endpointSchema = z.union([url, weighted]).meta({ id: 'Endpoint' })
+
+const short = url.transform((endpoint) => ({
+  endpoints: [endpoint],
+  host: 'endpoint' as const,
+  request: { set: {}, remove: [] },
+  response: { set: {}, remove: [] },
+  timeouts: undefined,
+  keepAlive: undefined,
+  maxConnections: undefined,
+  deadline: undefined,
+  maxBody: undefined,
+}))
+
+const long = z.strictObject({
+  endpoints: z
+    .array(endpointSchema)
+    .min(1)
+    .check((context) => {
+      if (context.value.length > 0 && context.value.every(({ weight }) => weight === 0)) {
+        const params = {
+          expected: 'at least one endpoint with a weight above 0',
+          hint: 'give one a weight of 1 or more',
+        }
+        context.issues.push({ code: 'custom', message: 'no endpoint has a weight', params, input: context.value })
+      }
+    })
+    .meta({ description: 'Interchangeable endpoints that share the traffic by weight' }),
+  host: sentHost("The Host sent upstream: the endpoint's own, the client's, or a name").prefault('endpoint'),
+  request: fieldEdits('request'),
+  response: fieldEdits('response'),
+  ...policyShape,
+})
+
+/** Describes what stands behind one group: a URL, `sandbox`, or the long form. */
+export const upstreamSchema = z.union([short, long]).meta({ id: 'Upstream' })
+
+/** Requires an upstream for each of the eight groups. */
+export const upstreamsSchema = z
+  .strictObject({
+    valuation: upstreamSchema,
+    financing: upstreamSchema,
+    analysis: upstreamSchema,
+    risk: upstreamSchema,
+    inventory: upstreamSchema,
+    leads: upstreamSchema,
+    compliance: upstreamSchema,
+    market: upstreamSchema,
+  } satisfies Record<(typeof groups)[number], typeof upstreamSchema>)
+  .meta({ description: 'What stands behind each purpose group; all eight are required' })

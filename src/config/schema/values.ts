@@ -1,0 +1,138 @@
+import {
+  durationPattern,
+  formatDuration,
+  formatSize,
+  parseDuration,
+  parseSize,
+  sizePattern,
+  suggestDuration,
+  suggestSize,
+} from '../../units.ts'
+import { type Kind, scalar, Wrong } from './scalar.ts'
+
+const day = 24 * 3_600_000
+const tebibyte = 1024 ** 4
+
+interface Range {
+  readonly min?: number
+  readonly max?: number
+}
+
+/** Reads a time in milliseconds: from 1ms to 24h unless `range` says otherwise. */
+export const duration = (description: string, range: Range = {}) => scalar(durations(range), description)
+
+/** Reads a time, or `none`/`false` for null: no such bound. */
+export const optionalDuration = (description: string, range: Range = {}) =>
+  scalar(orNone(durations(range)), description)
+
+/** Reads a size in bytes: from 0B to 1TiB unless `range` says otherwise. */
+export const size = (description: string, range: Range = {}) => scalar(sizes(range), description)
+
+/** Reads a size, or `none`/`false` for null: no such bound. */
+export const optionalSize = (description: string, range: Range = {}) => scalar(orNone(sizes(range)), description)
+
+/** Reads a whole number within `range`. */
+export const integer = (description: string, range: Required<Range>) => scalar(integers(range), description)
+
+/** Reads a whole number, or `none`/`false` for null: no such bound. */
+export const optionalInteger = (description: string, range: Required<Range>) =>
+  scalar(orNone(integers(range)), description)
+
+/** Reads `true` or `false`. */
+export const boolean = (description: string) =>
+  scalar<boolean>(
+    {
+      expected: 'true or false',
+      read: (value, whole) => {
+        if (typeof value === 'boolean') return value
+        if (whole && (value === 'true' || value === 'false')) return value === 'true'
+        if (typeof value !== 'string') return new Wrong('wrong type')
+        const meant = { true: 'true', yes: 'true', on: 'true', false: 'false', no: 'false', off: 'false' }
+        const word = Object.entries(meant).find(([name]) => name === value.toLowerCase())?.[1]
+        return new Wrong('not a boolean', word && `write ${word}, without quotes`)
+      },
+      json: { type: 'boolean' },
+    },
+    description,
+  )
+
+/** Reads one of a few words. */
+export const choice = <const W extends string>(description: string, words: readonly W[]) =>
+  scalar<W>(
+    {
+      expected: `one of ${words.join(', ')}`,
+      read: (value) => words.find((word) => word === value) ?? new Wrong('unknown value', sameButCase(value, words)),
+      json: { type: 'string', enum: words },
+    },
+    description,
+  )
+
+/** Refuses every value of a key that exists elsewhere but not here, and says why. */
+export const refused = (message: string, hint: string) =>
+  scalar<never>({ expected: 'no such key here', read: () => new Wrong(message, hint), json: { not: {} } }, message)
+
+const sameButCase = (value: unknown, words: readonly string[]): string | undefined => {
+  const word = words.find((known) => known === String(value).trim().toLowerCase())
+  return word && `write ${word}`
+}
+
+const durations = ({ min = 1, max = day }: Range): Kind<number> => ({
+  expected: `a duration from ${formatDuration(min)} to ${formatDuration(max)}, such as 250ms, 2s, 1m or 1h`,
+  read: measured('a duration', parseDuration, suggestDuration, formatDuration, min, max),
+  json: { type: 'string', pattern: durationPattern },
+})
+
+const sizes = ({ min = 0, max = tebibyte }: Range): Kind<number> => ({
+  expected: `a size from ${formatSize(min)} to ${formatSize(max)}, such as 512B, 64KiB or 1MiB`,
+  read: measured('a size', parseSize, suggestSize, formatSize, min, max),
+  json: { type: 'string', pattern: sizePattern },
+})
+
+const measured =
+  (
+    what: string,
+    parse: (text: string) => number | undefined,
+    suggest: (text: string) => string | undefined,
+    format: (value: number) => string,
+    min: number,
+    max: number,
+  ): Kind<number>['read'] =>
+  (value) => {
+    if (typeof value === 'boolean') return new Wrong('wrong type')
+    const text = String(value)
+    const parsed = parse(text)
+    if (parsed !== undefined) return between(parsed, min, max, format)
+    const suggestion = suggest(text)
+    const bare = /^\s*[\d.]+\s*$/.test(text)
+    return new Wrong(bare ? 'a unit is missing' : `not ${what}`, suggestion && `write ${suggestion}`)
+  }
+
+const integers = ({ min, max }: Required<Range>): Kind<number> => ({
+  expected: `a whole number from ${min} to ${max}`,
+  read: (value, whole) => {
+    const numeric = typeof value === 'string' && /^\d+$/.test(value)
+    if (numeric && !whole) return new Wrong('a number in quotes', `write ${Number(value)}, without quotes`)
+    const number = numeric ? Number(value) : value
+    if (typeof number !== 'number') return new Wrong('not a number')
+    return Number.isInteger(number) ? between(number, min, max, String) : new Wrong('not a whole number')
+  },
+  json: { type: 'integer', minimum: min, maximum: max },
+})
+
+function between(value: number, min: number, max: number, format: (value: number) => string): number | Wrong {
+  if (value < min) return new Wrong('too small', `write at least ${format(min)}`)
+  if (value > max) return new Wrong('too large', `write at most ${format(max)}`)
+  return value
+}
+
+/** Adds `none` and `false`: the bound is turned off. */
+const orNone = <T>({ expected, read, json }: Kind<T>): Kind<T | null> => ({
+  expected: `${expected}; or none`,
+  read: (value, whole) => {
+    if (value === 'none' || value === false || (whole && value === 'false')) return null
+    const got = read(value, whole)
+    const off = typeof value === 'string' && /^(none|off|no|never|null|unlimited|infinity)$/i.test(value)
+    return got instanceof Wrong && off ? new Wrong(got.message, 'write none to turn this bound off') : got
+  },
+  json: { anyOf: [json, { enum: ['none', false] }] },
+})

@@ -1,0 +1,164 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
+import { type Alias, type Document, isScalar, visit, type YAMLError } from 'yaml'
+import { pathOf } from './nodes.ts'
+import type { Placed, Position } from './problem.ts'
+
+/** More aliases than this in one file are refused, nested ones counted as often as they unfold. */
+export const maxAliases = 100
+
+/** Syntax errors beyond this many are left out: they repeat the first ones. */
+const maxSyntaxErrors = 20
+
+interface Syntax {
+  readonly findings: readonly Placed[]
+  /** Whether the tree can be relied on. */
+  readonly usable: boolean
+}
+
+/** Collects errors of syntax, and what YAML allows but this file does not: tags, directives, duplicate keys, many aliases. */
+export function syntaxFindings(document: Document, at: (offset: number) => Position): Syntax {
+  const findings: Placed[] = []
+  const lines = new Set<number>()
+  const add = (offset: number, finding: Placed): void => {
+    lines.add(at(offset).line)
+    findings.push({ ...finding, offset })
+  }
+
+  // An alias that leads nowhere, or in a circle, leaves no tree to look at.
+  let usable = visitRefused(document, add)
+  const refused = findings.length
+  for (const error of document.errors.slice(0, 1000)) {
+    // The parser stumbles over what follows a slip, on its line and on later ones: the first stumble tells it best.
+    const echo = lines.has(at(error.pos[0]).line) || (!usable && error.code === 'UNEXPECTED_TOKEN')
+    if (!echo && findings.length < refused + maxSyntaxErrors) add(error.pos[0], { path: [], ...describe(error) })
+    usable = false
+    if (error.code === 'RESOURCE_EXHAUSTION') break
+  }
+  return { findings, usable }
+}
+
+/** Finds the first `${` that stands in a flow collection without quotes, and the text with that placeholder masked. */
+export function unquoted(
+  document: Document,
+  text: string,
+): { readonly finding: Placed; readonly masked: string } | undefined {
+  let found: { readonly finding: Placed; readonly masked: string } | undefined
+  visit(document, {
+    Scalar(key, node, ancestors) {
+      const [start = 0, end = 0] = node.range ?? []
+      if (node.type !== 'PLAIN' || text[end] !== '{' || text[end - 1] !== '$') return undefined
+      const close = text.slice(end).search(/[}\r\n]/)
+      const stop = close === -1 ? text.length : end + close + (text[end + close] === '}' ? 1 : 0)
+      const finding = {
+        // In a list the parser takes the dollar sign for a key.
+        path: pathOf([...ancestors, node]).slice(0, key === 'key' ? -1 : undefined),
+        offset: start,
+        message: 'a placeholder in { } or [ ] without quotes',
+        expected: 'a quoted placeholder',
+        found: 'an unquoted ${',
+        hint: 'quote it, "${NAME}", or use a list with dashes',
+      }
+      found = { finding, masked: `${text.slice(0, end - 1)}${'_'.repeat(stop - end + 1)}${text.slice(stop)}` }
+      return visit.BREAK
+    },
+  })
+  return found
+}
+
+type Add = (offset: number, finding: Placed) => void
+
+/** Finds the constructs that are refused; false when the tree cannot be built because of them. */
+function visitRefused(document: Document, add: Add): boolean {
+  if (document.directives?.yaml.explicit === true) {
+    add(0, {
+      path: [],
+      message: 'a YAML directive',
+      expected: 'plain YAML 1.2',
+      found: '%YAML',
+      hint: 'remove the line',
+    })
+  }
+  let aliases = 0
+  let whole = true
+  visit(document, {
+    Node(_key, node, ancestors) {
+      if (node.tag === undefined) return
+      const path = pathOf([...ancestors, node])
+      const hint = 'remove the word with !'
+      add(node.range?.[0] ?? 0, { path, message: 'a tag', expected: 'plain values', found: 'a tag', hint })
+    },
+    Map(_key, map, ancestors) {
+      const seen = new Set<unknown>()
+      for (const { key } of map.items) {
+        const name = isScalar(key) ? key.value : key
+        const refused = name === '__proto__' ? inherited : seen.has(name) ? duplicate : undefined
+        const path = [...pathOf([...ancestors, map]), String(name)]
+        if (refused !== undefined && isScalar(key)) add(key.range?.[0] ?? 0, { path, ...refused })
+        seen.add(name)
+      }
+    },
+    Alias(_key, node, ancestors) {
+      aliases++
+      if (aliases > maxAliases) {
+        whole = false
+        add(node.range?.[0] ?? 0, { path: [], ...tooManyAliases })
+        return visit.BREAK
+      }
+      const finding = aliasFinding(node, document, ancestors)
+      if (finding === undefined) return undefined
+      whole = false
+      add(node.range?.[0] ?? 0, finding)
+    },
+  })
+  return whole
+}
+
+/** JavaScript gives this name a meaning of its own, and zod passes over it. */
+const inherited = { message: 'unknown key', expected: 'a known key', found: '__proto__', hint: 'remove it' }
+
+const duplicate = {
+  message: 'a key that stands here already',
+  expected: 'each key once',
+  found: 'it twice',
+  hint: 'keep one of the two',
+}
+
+/** Says what is printed for an alias bomb, wherever it is noticed. */
+export const tooManyAliases = {
+  message: 'too many aliases',
+  expected: `at most ${maxAliases} aliases, nested ones counted as often as they unfold`,
+  found: 'more',
+  hint: 'write the values out',
+}
+
+function aliasFinding(node: Alias, document: Document, ancestors: readonly unknown[]): Placed | undefined {
+  const path = pathOf([...ancestors, node])
+  const target = node.resolve(document)
+  if (target === undefined) {
+    return { path, message: 'an alias without an anchor', expected: 'an anchor above it', found: 'none' }
+  }
+  if (ancestors.includes(target)) {
+    return { path, message: 'an alias inside its own anchor', expected: 'a value that ends', found: 'a circle' }
+  }
+  return undefined
+}
+
+/** Describes an error of the parser in our words: its own may quote the file. */
+function describe({ code }: YAMLError): Omit<Placed, 'path' | 'offset'> {
+  const [message, hint] = messages[code] ?? ['not valid YAML', 'check quotes, brackets and indentation near here']
+  return { message, expected: 'valid YAML 1.2', found: 'something else', hint }
+}
+
+const messages: Readonly<Partial<Record<YAMLError['code'], readonly [string, string]>>> = {
+  TAB_AS_INDENT: ['a tab in the indentation', 'indent with spaces'],
+  MULTIPLE_DOCS: ['a second document', 'remove --- and what follows it: one file is one configuration'],
+  NON_STRING_KEY: ['a key that is not a word', 'write a plain key'],
+  BAD_INDENT: ['wrong indentation', 'indent the lines of one block alike'],
+  BAD_DQ_ESCAPE: ['an unknown escape in double quotes', 'use single quotes, or double the backslash'],
+  MISSING_CHAR: ['a character is missing', 'check for a missing quote, comma, colon or bracket'],
+  UNEXPECTED_TOKEN: ['something that does not belong here', 'check quotes and brackets'],
+  BLOCK_AS_IMPLICIT_KEY: ['a second colon in one line', 'quote the value, or put it on the next line'],
+  MULTILINE_IMPLICIT_KEY: ['a key over several lines', 'check for a missing colon on the line'],
+  TAG_RESOLVE_FAILED: ['a tag', 'remove the word with !'],
+  RESOURCE_EXHAUSTION: ['nested too deeply', 'write fewer levels'],
+}

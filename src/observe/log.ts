@@ -1,0 +1,47 @@
+import { isatty } from 'node:tty'
+import pino, { type DestinationStream, type Logger } from 'pino'
+import { within } from '../clock.ts'
+import type { LogConfig } from '../config/config.ts'
+import { Output, openStdout } from './output.ts'
+
+/** Writes events with their fields. */
+export type Log = Logger
+
+/** Is a log and what must be known of its queue. */
+export interface LogSink {
+  readonly log: Log
+  /** Lines dropped because the reader was too slow. */
+  dropped(): number
+  /** Writes what waits, giving up when the reader takes nothing. */
+  close(): Promise<void>
+}
+
+const closeWithinMs = 1000
+
+/**
+ * Makes the process's log: JSON lines on stdout, or readable ones when stdout is a terminal. Not through pino's own destination: it
+ * keeps whatever a stalled reader does not take (63 MB became 292 in 10 s), or writes from the thread pool, and then a process with a
+ * stalled reader does not exit.
+ */
+export const openLog = async (config: LogConfig): Promise<LogSink> => {
+  const options = { level: config.level, base: null }
+  if (isatty(1)) return { log: pino(options, await pretty()), dropped: () => 0, close: async () => {} }
+
+  let reported = 0
+  const output = new Output(openStdout(), config.bufferBytes, () => {
+    if (output.dropped === reported) return
+    log.warn({ dropped: output.dropped - reported }, 'log lines dropped: the reader of stdout is too slow')
+    reported = output.dropped
+  })
+  const log = pino(options, output)
+  return { log, dropped: () => output.dropped, close: async () => void (await within(closeWithinMs, output.end())) }
+}
+
+/** Finds what a log writes its lines to. */
+export const destinationOf = (log: Log): DestinationStream =>
+  (log as Log & { readonly [pino.symbols.streamSym]: DestinationStream })[pino.symbols.streamSym]
+
+const pretty = async (): Promise<DestinationStream> => {
+  const { default: prettyStream } = await import('pino-pretty')
+  return prettyStream({ sync: true, ignore: 'hostname,pid', translateTime: 'SYS:HH:MM:ss.l', singleLine: true })
+}

@@ -1,0 +1,115 @@
+import { createWriteStream, fstatSync } from 'node:fs'
+import { Socket } from 'node:net'
+import type { Writable } from 'node:stream'
+
+// A write costs nearly as much for one line as for two hundred, so lines wait for each other, though not for long.
+const batchBytes = 64 * 1024
+const flushEveryMs = 100
+
+/** Is what a queue of lines writes to, one batch after another. */
+export type Sink = Pick<Writable, 'write' | 'on'>
+
+/**
+ * Queues lines for a reader that may be slow. At most `maxBytes` of them wait, the batch under way included; what comes beyond is
+ * dropped and counted. Never waits, and never throws. Until a batch is full a character counts as a byte: nearly every line is ASCII,
+ * and counting the bytes of each would cost as much as writing it.
+ */
+export class Output {
+  readonly #sink: Sink
+  readonly #maxBytes: number
+  readonly #batchBytes: number
+  readonly #onRelieved: () => void
+  #batches: Buffer[] = []
+  #waitingBytes = 0
+  #last = ''
+  #lastBytes = 0
+  #writing = false
+  #broken = false
+  #timer: NodeJS.Timeout | null = null
+  #whenEmpty: (() => void)[] = []
+  dropped = 0
+
+  /** `onRelieved` is told whenever a batch has been written and half the room is free. */
+  constructor(sink: Sink, maxBytes: number, onRelieved: () => void) {
+    this.#sink = sink
+    this.#maxBytes = maxBytes
+    this.#batchBytes = Math.min(batchBytes, maxBytes / 4)
+    this.#onRelieved = onRelieved
+    // The reader has gone: there is nobody to tell, and nothing is kept for it.
+    sink.on('error', () => {
+      this.#broken = true
+      this.#writing = false
+      this.#batches = []
+      this.#last = ''
+      this.#lastBytes = 0
+      this.#waitingBytes = 0
+      this.#settle()
+    })
+  }
+
+  /** Takes a line. */
+  write(line: string): void {
+    const bytes = line.length
+    if (this.#broken || this.#waitingBytes + bytes > this.#maxBytes) return void this.dropped++
+    this.#waitingBytes += bytes
+    this.#last += line
+    this.#lastBytes += bytes
+    if (this.#lastBytes >= this.#batchBytes) this.#close()
+    this.#timer ??= setTimeout(this.#flush, flushEveryMs)
+  }
+
+  /** Writes what waits, and resolves when all of it is written or the reader has gone. */
+  end(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#whenEmpty.push(resolve)
+      this.#flush()
+    })
+  }
+
+  readonly #flush = (): void => {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+    if (this.#lastBytes > 0) this.#close()
+    this.#settle()
+  }
+
+  /** Ends the batch that lines are added to. */
+  #close(): void {
+    const batch = Buffer.from(this.#last)
+    this.#waitingBytes += batch.length - this.#lastBytes
+    this.#batches.push(batch)
+    this.#last = ''
+    this.#lastBytes = 0
+    this.#next()
+  }
+
+  #next(): void {
+    if (this.#writing) return
+    const batch = this.#batches.shift()
+    if (batch === undefined) return
+    this.#writing = true
+    this.#sink.write(batch, (error) => {
+      if (error) return // told to the listener above
+      this.#writing = false
+      this.#waitingBytes -= batch.length
+      this.#next()
+      if (this.#waitingBytes <= this.#maxBytes / 2) this.#onRelieved()
+      this.#settle()
+    })
+  }
+
+  #settle(): void {
+    if (this.#waitingBytes > 0) return
+    for (const tell of this.#whenEmpty.splice(0)) tell()
+  }
+}
+
+/**
+ * Opens standard output for writing in the background. A pipe goes through the event loop: a write from Node's thread pool would
+ * wait in the kernel for a reader that stalls, and the process could then not even exit.
+ */
+export const openStdout = (): Sink => {
+  const stat = fstatSync(1)
+  if (!stat.isFIFO() && !stat.isSocket()) return createWriteStream('', { fd: 1, autoClose: false })
+  return new Socket({ fd: 1, readable: false, writable: true }).unref()
+}

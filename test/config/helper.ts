@@ -1,0 +1,39 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from '../../src/config/config.ts'
+import type { Environment } from '../../src/config/environment.ts'
+import { type LoadResult, parseConfig } from '../../src/config/load.ts'
+import type { Problem } from '../../src/config/problem.ts'
+
+/** Holds a complete `upstreams` in one line, so that a snippet's own lines keep their numbers. */
+export const sandbox =
+  'upstreams: { valuation: sandbox, financing: sandbox, analysis: sandbox, risk: sandbox, inventory: sandbox, leads: sandbox, compliance: sandbox, market: sandbox }'
+
+/** Puts one group's own lines below the seven others, each on its line; the group's key stands on line 9. */
+export const withRisk = (risk: string): string =>
+  `upstreams:\n${['valuation', 'financing', 'analysis', 'inventory', 'leads', 'compliance', 'market'].map((group) => `  ${group}: sandbox\n`).join('')}  risk:${risk}`
+
+/** Parses a text as the file `gateway.yaml`. */
+export const parse = (text: string, environment: Environment = {}, file = 'gateway.yaml'): LoadResult =>
+  parseConfig(Buffer.from(text), file, environment)
+
+/** Parses a text that is meant to be good; throws with its problems when it is not. */
+export function configOf(text: string, environment: Environment = {}, file = 'gateway.yaml'): Config {
+  const result = parse(text, environment, file)
+  if (!result.ok) throw new Error(JSON.stringify(result.problems, null, 2))
+  return result.config
+}
+
+/** Parses a text that is meant to be broken. */
+export function problemsOf(text: string, environment: Environment = {}, file = 'gateway.yaml'): readonly Problem[] {
+  const result = parse(text, environment, file)
+  return result.ok ? [] : result.problems
+}
+
+/** Makes a folder of its own with the files given. */
+export function folderWith(files: Readonly<Record<string, string | Uint8Array>>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-config-'))
+  for (const [name, contents] of Object.entries(files)) writeFileSync(join(folder, name), contents)
+  return folder
+}

@@ -1,0 +1,138 @@
+import { EventEmitter } from 'node:events'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { Output, type Sink } from '../../src/observe/output.ts'
+
+beforeEach(() => vi.useFakeTimers())
+afterEach(() => vi.useRealTimers())
+
+/** Is a reader of stdout that takes a batch when told to. */
+class Reader extends EventEmitter {
+  readonly batches: string[] = []
+  #done: ((error?: Error | null) => void) | undefined
+
+  readonly sink = this as unknown as Sink
+
+  write(batch: Buffer, done?: (error?: Error | null) => void): boolean {
+    this.batches.push(batch.toString())
+    this.#done = done
+    return true
+  }
+
+  take(): void {
+    const done = this.#done
+    this.#done = undefined
+    done?.()
+  }
+
+  leave(): void {
+    const error = new Error('EPIPE')
+    this.#done?.(error)
+    this.emit('error', error)
+  }
+}
+
+const output = (maxBytes = 1_000_000, onRelieved = () => {}) => {
+  const reader = new Reader()
+  return { reader, out: new Output(reader.sink, maxBytes, onRelieved) }
+}
+
+test('a line is written within 100 ms, together with those that came meanwhile', () => {
+  const { out, reader } = output()
+
+  out.write('one\n')
+  vi.advanceTimersByTime(99)
+  out.write('two\n')
+  const early = reader.batches.length
+  vi.advanceTimersByTime(1)
+
+  expect(early).toBe(0)
+  expect(reader.batches).toEqual(['one\ntwo\n'])
+})
+
+test('a batch that is large enough is written at once', () => {
+  const { out, reader } = output()
+
+  out.write('x'.repeat(64 * 1024))
+
+  expect(reader.batches.length).toBe(1)
+})
+
+test('batches are written one after another, in order', () => {
+  const { out, reader } = output()
+  const line = (letter: string) => letter.repeat(64 * 1024)
+
+  out.write(line('a'))
+  out.write(line('b'))
+  out.write(line('c'))
+  const first = reader.batches.length
+  reader.take()
+  reader.take()
+
+  expect(first).toBe(1)
+  expect(reader.batches).toEqual([line('a'), line('b'), line('c')])
+})
+
+test('at most the bound waits, the batch under way included; the rest is dropped and counted', () => {
+  const { out, reader } = output(40_000)
+
+  for (let i = 0; i < 100; i++) out.write(`${'x'.repeat(999)}\n`)
+
+  expect(out.dropped).toBe(60)
+  for (let i = 0; i < 3; i++) {
+    vi.advanceTimersByTime(100)
+    reader.take()
+  }
+  expect(reader.batches.join('').length).toBe(40_000)
+})
+
+test('bytes are counted, not characters, once a batch is full', () => {
+  const { out } = output(40_000)
+
+  out.write('é'.repeat(19_000))
+  out.write('x'.repeat(8000))
+
+  expect(out.dropped).toBe(1)
+})
+
+test('when half the room is free again, that is told', () => {
+  let relieved = 0
+  const { out, reader } = output(40_000, () => relieved++)
+  for (let i = 0; i < 41; i++) out.write(`${'x'.repeat(999)}\n`)
+
+  reader.take()
+  const afterOne = relieved
+  reader.take()
+
+  expect([afterOne, relieved]).toEqual([0, 1])
+})
+
+test('the end writes what waits and resolves when it is written', async () => {
+  const { out, reader } = output()
+  out.write('last\n')
+  let ended = false
+
+  const end = out.end().then(() => {
+    ended = true
+  })
+  await Promise.resolve()
+  const early = ended
+  reader.take()
+  await end
+
+  expect(early).toBe(false)
+  expect(reader.batches).toEqual(['last\n'])
+})
+
+test('a reader that has gone ends every wait, and nothing is kept for it', async () => {
+  const { out, reader } = output()
+  out.write('x'.repeat(20_000))
+  const end = out.end()
+
+  reader.leave()
+  await end
+  out.write('too late\n')
+
+  expect(out.dropped).toBe(1)
+  expect(vi.getTimerCount()).toBe(0)
+  await out.end()
+})
