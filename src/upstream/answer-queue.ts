@@ -1,0 +1,72 @@
+import type { GatewayError } from '../errors.ts'
+import type { AnswerBody, BodySink } from '../exchange.ts'
+
+/** Stops and restarts whatever feeds the queue. */
+export interface Source {
+  pause(): void
+  resume(): void
+}
+
+// Until the relay takes the body, this much may wait here; with a small answer it is all of it.
+const highWaterBytes = 64 * 1024
+
+const empty = Buffer.alloc(0)
+
+/** Carries an answer's body from the dispatch handler, which feeds it, to the relay, which takes it when it is ready. */
+export class AnswerQueue implements AnswerBody {
+  readonly #source: Source
+  #chunks: Buffer[] = []
+  #waitingBytes = 0
+  #ended = false
+  #failure: GatewayError | null = null
+  #sink: BodySink | null = null
+
+  constructor(source: Source) {
+    this.#source = source
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#sink !== null) {
+      if (!this.#sink.data(chunk)) this.#source.pause()
+      return
+    }
+    this.#chunks.push(chunk)
+    this.#waitingBytes += chunk.length
+    if (this.#waitingBytes >= highWaterBytes) this.#source.pause()
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#sink?.end()
+  }
+
+  fail(error: GatewayError): void {
+    this.#failure = error
+    this.#chunks = []
+    this.#sink?.fail(error)
+  }
+
+  whole(): Buffer | null {
+    if (!this.#ended || this.#sink !== null) return null
+    const chunks = this.#chunks
+    this.#chunks = []
+    if (chunks.length === 0) return empty
+    return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+  }
+
+  consume(sink: BodySink): void {
+    this.#sink = sink
+    if (this.#failure !== null) return sink.fail(this.#failure)
+    const chunks = this.#chunks
+    this.#chunks = []
+    let flowing = true
+    for (const chunk of chunks) flowing = sink.data(chunk)
+    if (this.#ended) return sink.end()
+    if (flowing) this.#source.resume()
+    else this.#source.pause()
+  }
+
+  resume(): void {
+    this.#source.resume()
+  }
+}

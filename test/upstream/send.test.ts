@@ -1,0 +1,256 @@
+import type { Socket } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { UpstreamConfig } from '../../src/config/config.ts'
+import { GatewayError } from '../../src/errors.ts'
+import type { Exchange, Upload } from '../../src/exchange.ts'
+import { openUpstream, type Upstream } from '../../src/upstream/upstream.ts'
+import { fakeBody, fakeExchange } from '../helpers/exchange.ts'
+import { freePort } from '../helpers/free-port.ts'
+import { onRequest, rawUpstream } from '../helpers/upstream.ts'
+
+const open = (origin: string, more: Partial<UpstreamConfig> = {}): Upstream => {
+  const none = { set: [], remove: [] }
+  const upstream = openUpstream(
+    {
+      endpoints: [{ origin, pathPrefix: '', weight: 100 }],
+      host: 'endpoint',
+      request: none,
+      response: none,
+      connectTimeoutMs: 2000,
+      headersTimeoutMs: 5000,
+      bodyTimeoutMs: 5000,
+      maxConnections: 8,
+      keepAliveMs: 3000,
+      ...more,
+    },
+    null,
+  )
+  onTestFinished(() => upstream.destroy(new Error('the test is over')))
+  return upstream
+}
+
+const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+
+/** Opens an upstream that answers at once. */
+const answering = (bytes = ok) =>
+  rawUpstream((socket) => {
+    socket.on('end', () => socket.end())
+    onRequest(socket, () => void socket.write(bytes))
+  })
+
+/** Sends and tells the status, or how it failed. */
+const outcome = async (upstream: Upstream, exchange: Exchange): Promise<number | string> => {
+  try {
+    const { status, body } = await upstream.send(exchange)
+    body.consume({ data: () => true, end: () => {}, fail: () => {} })
+    return status
+  } catch (error) {
+    return GatewayError.from(error).kind
+  }
+}
+
+const rounds = 1000
+
+/** Sends many at once and tells the different outcomes. */
+const outcomes = async (upstream: Upstream, make: (n: number) => Exchange): Promise<(number | string)[]> => {
+  const all = Array.from({ length: rounds }, (_, n) => outcome(upstream, make(n)))
+  return [...new Set(await Promise.all(all))]
+}
+
+describe('a request that undici refuses', () => {
+  const refused: readonly (readonly [string, readonly string[]])[] = [
+    ['an invalid value', ['X-Bad', 'a\nb']],
+    ['an invalid name', ['X Bad', 'a']],
+    ['Expect', ['Expect', '100-continue']],
+    ['Keep-Alive', ['Keep-Alive', '5']],
+    ['Upgrade', ['Upgrade', 'x']],
+    ['a second Host', ['Host', 'a', 'Host', 'b']],
+  ]
+
+  test.each(refused)('(%s) is internal, and a thousand wedge nothing in a pool of eight', async (_, fields) => {
+    const { url, connections } = await answering()
+    const upstream = open(url)
+
+    const bad = await outcomes(upstream, () => fakeExchange({ fields }))
+    const mixed = await outcomes(upstream, (n) => fakeExchange(n % 2 === 0 ? { fields } : {}))
+    const good = await outcomes(upstream, () => fakeExchange())
+
+    expect(bad).toEqual(['internal'])
+    expect(mixed.toSorted()).toEqual([200, 'internal'])
+    expect(good).toEqual([200])
+    expect(connections()).toBeLessThanOrEqual(8)
+  })
+
+  test('with a streamed body is refused before a byte of it is read', async () => {
+    const { url } = await answering()
+    const upstream = open(url)
+    let stopped = 0
+    const upload: Upload = {
+      [Symbol.asyncIterator]: () => {
+        throw new Error('it is read')
+      },
+      stop: () => {
+        stopped++
+      },
+    }
+    const body = { ...fakeBody(null), stream: () => upload }
+
+    const got = await outcome(upstream, fakeExchange({ operation: 'valuation.score', fields: ['X-Bad', 'a\nb'], body }))
+
+    expect(got).toBe('internal')
+    expect(stopped).toBe(1)
+  })
+})
+
+describe('an exchange that is aborted', () => {
+  const gone = () => new GatewayError('client-gone')
+
+  test('before it is sent goes nowhere', async () => {
+    const { url, accepted } = await answering()
+    const upstream = open(url)
+    const exchange = fakeExchange()
+
+    exchange.abort(gone())
+    const got = await outcome(upstream, exchange)
+
+    expect(got).toBe('client-gone')
+    expect(accepted()).toBe(0)
+  })
+
+  test('while it waits for a connection is never sent', async () => {
+    const heads: string[] = []
+    const held: Socket[] = []
+    const { url, accepted } = await rawUpstream((socket) =>
+      onRequest(socket, (head) => {
+        heads.push(head)
+        held.push(socket)
+        if (head.includes('x-live')) socket.write(ok)
+      }),
+    )
+    const upstream = open(url, { maxConnections: 1 })
+    const first = fakeExchange({ fields: ['x-first', '1'] })
+    const firstOutcome = outcome(upstream, first)
+    await expect.poll(() => heads.length).toBe(1)
+
+    const waiting = Array.from({ length: rounds }, () => fakeExchange())
+    const given = waiting.map((exchange) => outcome(upstream, exchange))
+    for (const exchange of waiting) exchange.abort(gone())
+    const live = outcome(upstream, fakeExchange({ fields: ['x-live', '1'] }))
+    first.abort(gone())
+
+    expect([...new Set(await Promise.all(given))]).toEqual(['client-gone'])
+    expect(await firstOutcome).toBe('client-gone')
+    expect(await live).toBe(200)
+    expect(heads.length).toBe(2)
+    expect(accepted()).toBe(2)
+  })
+
+  test('while it waits for a connection makes no attempt to connect', async () => {
+    // Accepts, and never speaks TLS.
+    const { port, accepted } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
+    const upstream = open(`https://127.0.0.1:${port}`, { maxConnections: 1, connectTimeoutMs: 100 })
+    const first = outcome(upstream, fakeExchange())
+
+    const waiting = Array.from({ length: rounds }, () => fakeExchange())
+    const given = waiting.map((exchange) => outcome(upstream, exchange))
+    for (const exchange of waiting) exchange.abort(gone())
+    const live = outcome(upstream, fakeExchange())
+
+    expect([...new Set(await Promise.all(given))]).toEqual(['client-gone'])
+    expect(await Promise.all([first, live])).toEqual(['connect-timeout', 'connect-timeout'])
+    expect(accepted()).toBe(2)
+  })
+
+  test('while the connection is refused to others fails once, and keeps its own reason', async () => {
+    const upstream = open(`http://127.0.0.1:${await freePort()}`, { maxConnections: 1 })
+    const exchange = fakeExchange()
+    const other = fakeExchange()
+
+    const got = Promise.all([outcome(upstream, exchange), outcome(upstream, other)])
+    exchange.abort(gone())
+
+    expect(await got).toEqual(['client-gone', 'connect-failed'])
+  })
+
+  test('while its head is known and its body is not taken fails the body', async () => {
+    const { url, connections } = await answering('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
+    const upstream = open(url)
+    const exchange = fakeExchange()
+
+    const { body } = await upstream.send(exchange)
+    exchange.abort(gone())
+    const seen: string[] = []
+    body.consume({ data: () => true, end: () => seen.push('end'), fail: ({ kind }) => seen.push(kind) })
+
+    expect(body.whole()).toBeNull()
+    expect(seen).toEqual(['client-gone'])
+    await expect.poll(connections).toBe(0)
+  })
+})
+
+describe('an answer', () => {
+  const malformed: readonly (readonly [string, string])[] = [
+    ['a length and a coding', 'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'],
+    ['a coding and a length', 'Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n3\r\nabc\r\n0\r\n\r\n'],
+    ['two lengths', 'Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc'],
+    ['a list of lengths', 'Content-Length: 3, 3\r\n\r\nabc'],
+    ['a negative length', 'Content-Length: -3\r\n\r\nabc'],
+    ['a length of more than 64 bits', 'Content-Length: 99999999999999999999999\r\n\r\nabc'],
+    ['a coding of its own', 'Transfer-Encoding: identity\r\n\r\nabc'],
+    ['a coding before chunked', 'Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+    ['chunked not last', 'Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n'],
+    ['chunked twice', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+    ['a folded field', 'X: a\r\n b\r\nContent-Length: 0\r\n\r\n'],
+    ['a blank in a name', 'X Y: a\r\nContent-Length: 0\r\n\r\n'],
+    ['a bare CR in a value', 'X: a\rb\r\nContent-Length: 0\r\n\r\n'],
+  ]
+
+  test.each(malformed)('with %s is bad-answer', async (_, rest) => {
+    const { url, connections } = await answering(`HTTP/1.1 200 OK\r\n${rest}`)
+    const upstream = open(url)
+
+    expect(await outcome(upstream, fakeExchange())).toBe('bad-answer')
+    await expect.poll(connections).toBe(0)
+  })
+
+  test('that nobody asked for, behind another, goes to nobody', async () => {
+    const { url, accepted } = await answering(ok + ok.replace('ok', 'no'))
+    const upstream = open(url, { maxConnections: 1 })
+
+    const bodies: (string | undefined)[] = []
+    for (let i = 0; i < 3; i++) {
+      const { body } = await upstream.send(fakeExchange())
+      bodies.push(body.whole()?.toString())
+    }
+
+    expect(bodies).toEqual(['ok', 'ok', 'ok'])
+    expect(accepted()).toBe(3)
+  })
+})
+
+test('a connection is used again, and is not when keepAliveMs is 0', async () => {
+  const kept = await answering()
+  const single = await answering()
+  const keeping = open(kept.url, { maxConnections: 1 })
+  const parting = open(single.url, { keepAliveMs: 0 })
+
+  for (const upstream of [keeping, parting])
+    for (let i = 0; i < 3; i++) expect(await outcome(upstream, fakeExchange())).toBe(200)
+
+  expect(kept.accepted()).toBe(1)
+  expect(single.accepted()).toBe(3)
+})
+
+test('closing finishes what runs', async () => {
+  const asked = Promise.withResolvers<Socket>()
+  const { url } = await rawUpstream((socket) => onRequest(socket, () => asked.resolve(socket)))
+  const upstream = open(url)
+  const running = outcome(upstream, fakeExchange())
+  const socket = await asked.promise
+
+  const closed = upstream.close()
+  socket.write(ok)
+
+  expect(await running).toBe(200)
+  await closed
+})
