@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { GatewayError } from '../../src/errors.ts'
+import { deadline } from '../../src/layers/deadline.ts'
+import { fakeBody, fakeExchange, fakeNext, untilAborted } from '../helpers/exchange.ts'
+
+beforeEach(() => vi.useFakeTimers())
+afterEach(() => vi.useRealTimers())
+
+test('what takes longer is ended, no earlier than that', async () => {
+  const exchange = fakeExchange()
+  const ended = deadline(100)(untilAborted)(exchange)
+  const told = expect(ended).rejects.toMatchObject({ kind: 'deadline-exceeded', status: 504 })
+
+  vi.advanceTimersByTime(99)
+  const early = exchange.aborted
+  vi.advanceTimersByTime(1)
+
+  expect(early).toBeNull()
+  await told
+})
+
+test('an answer in time leaves no timer behind', async () => {
+  const exchange = fakeExchange()
+
+  const answer = await deadline(100)(fakeNext())(exchange)
+
+  expect(answer.status).toBe(200)
+  expect(vi.getTimerCount()).toBe(0)
+  expect(exchange.aborted).toBeNull()
+})
+
+test('a failure in time leaves no timer behind', async () => {
+  const failing = fakeNext(() => Promise.reject(new GatewayError('connect-failed')))
+
+  await expect(deadline(100)(failing)(fakeExchange())).rejects.toMatchObject({ kind: 'connect-failed' })
+
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('it starts when the request is complete', async () => {
+  const body = fakeBody(null)
+  const exchange = fakeExchange({ body })
+  const ended = deadline(100)(untilAborted)(exchange)
+  const told = expect(ended).rejects.toMatchObject({ kind: 'deadline-exceeded' })
+
+  body.begin()
+  vi.advanceTimersByTime(10_000)
+  const uploading = exchange.aborted
+  body.complete()
+  vi.advanceTimersByTime(99)
+  const early = exchange.aborted
+  vi.advanceTimersByTime(1)
+
+  expect([uploading, early]).toEqual([null, null])
+  await told
+})
+
+test('an upload that nobody begins to read is ended in that time', async () => {
+  const exchange = fakeExchange({ body: fakeBody(null) })
+  const ended = deadline(100)(untilAborted)(exchange)
+  const told = expect(ended).rejects.toMatchObject({ kind: 'deadline-exceeded' })
+
+  vi.advanceTimersByTime(99)
+  const early = exchange.aborted
+  vi.advanceTimersByTime(1)
+
+  expect(early).toBeNull()
+  await told
+})
+
+test('a request that is complete after the answer starts nothing', async () => {
+  const body = fakeBody(null)
+  const exchange = fakeExchange({ body })
+
+  await deadline(100)(fakeNext())(exchange)
+  body.complete()
+  vi.advanceTimersByTime(10_000)
+
+  expect(exchange.aborted).toBeNull()
+  expect(vi.getTimerCount()).toBe(0)
+})

@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest'
+import type { OperationConfig } from '../../src/config/config.ts'
+import { GatewayError } from '../../src/errors.ts'
+import type { Handle } from '../../src/exchange.ts'
+import { refuse } from '../../src/layers/refuse.ts'
+import { stack } from '../../src/snapshot/stack.ts'
+import type { Upstream } from '../../src/upstream/upstream.ts'
+import { fakeBody, fakeExchange, fakeNext, untilAborted } from '../helpers/exchange.ts'
+
+const off: OperationConfig = { state: 'serve', deadlineMs: null, maxBodyBytes: null, idempotent: false, cache: false }
+
+const upstreamOf = (send: Handle): Upstream => ({
+  send,
+  endpoints: [],
+  close: () => Promise.resolve(),
+  destroy: () => Promise.resolve(),
+})
+
+test('with everything off the handle is the send of the upstream itself', () => {
+  const upstream = upstreamOf(fakeNext())
+
+  expect(stack(off, upstream)).toBe(upstream.send)
+})
+
+test.each<[string, Partial<OperationConfig>]>([
+  ['a deadline', { deadlineMs: 1000 }],
+  ['a bound for the body', { maxBodyBytes: 100 }],
+])('%s stands in front of it', (_, on) => {
+  const upstream = upstreamOf(fakeNext())
+
+  expect(stack({ ...off, ...on }, upstream)).not.toBe(upstream.send)
+})
+
+test('an operation out of service is refused, whatever else is on', async () => {
+  const next = fakeNext()
+  const handle = stack({ ...off, state: 'refuse', deadlineMs: 1000, maxBodyBytes: 0 }, upstreamOf(next))
+
+  await expect(handle(fakeExchange({ body: fakeBody(100) }))).rejects.toMatchObject({ kind: 'refused-by-operator' })
+  expect(handle).toBe(refuse)
+  expect(next.calls).toBe(0)
+})
+
+describe('the order of the list', () => {
+  test('a body over its bound is refused before the deadline has begun', async () => {
+    const next = fakeNext()
+    const handle = stack({ ...off, deadlineMs: 1, maxBodyBytes: 1 }, upstreamOf(next))
+    const body = fakeBody(2)
+
+    await expect(handle(fakeExchange({ body }))).rejects.toMatchObject({ kind: 'content-too-large' })
+
+    expect(body.onReceived).toBeNull()
+    expect(next.calls).toBe(0)
+  })
+
+  test('the bound is set before anything is sent', async () => {
+    const seen: number[] = []
+    const next = fakeNext((exchange) => {
+      seen.push(exchange.body.maxBytes)
+      return Promise.reject(new GatewayError('connect-failed'))
+    })
+    const handle = stack({ ...off, deadlineMs: 1000, maxBodyBytes: 7 }, upstreamOf(next))
+
+    await expect(handle(fakeExchange({ body: fakeBody(null) }))).rejects.toMatchObject({ kind: 'connect-failed' })
+
+    expect(seen).toEqual([7])
+  })
+
+  test('the deadline ends what the upstream does not', async () => {
+    const handle = stack({ ...off, deadlineMs: 1, maxBodyBytes: 7 }, upstreamOf(untilAborted))
+
+    await expect(handle(fakeExchange())).rejects.toMatchObject({ kind: 'deadline-exceeded' })
+  })
+})
