@@ -1,0 +1,74 @@
+import type { IncomingMessage } from 'node:http'
+import type { Operation } from '../catalog.ts'
+import type { ListenConfig } from '../config/config.ts'
+import type { Kind } from '../errors.ts'
+import type { Head } from './head.ts'
+import { isHost } from './host.ts'
+import type { Routes } from './routes.ts'
+import { parseTarget } from './target.ts'
+
+/** Is a request let in. */
+export interface Admitted {
+  readonly operation: Operation
+  /** The raw query with its `?`, or empty. */
+  readonly query: string
+  /** The host that the client asked for. */
+  readonly authority: string
+}
+
+/** Is a request turned away, and with what. */
+export interface Refused {
+  readonly kind: Kind
+  /** Further fields for the answer, flat. */
+  readonly fields: readonly string[]
+}
+
+const refused = (kind: Kind, ...fields: string[]): Refused => ({ kind, fields })
+
+/**
+ * Decides on a request's head: one of the nine, or the reason why not. Malformed comes before unknown, unknown before the wrong method
+ * (RFC 9112 §3, §6; RFC 9110 §15.5). `pseudonym` is the gateway's name in `Via`.
+ */
+export const admit = (
+  request: Pick<IncomingMessage, 'url' | 'method' | 'httpVersion' | 'rawHeaders'>,
+  head: Head,
+  routes: Routes,
+  bounds: Pick<ListenConfig, 'maxTargetBytes' | 'maxHeaderBytes' | 'maxHeaderFields'>,
+  pseudonym: string,
+): Admitted | Refused => {
+  const { httpVersion } = request
+  const url = request.url ?? ''
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return refused('unsupported-version')
+  if (url.length > bounds.maxTargetBytes) return refused('uri-too-long')
+  if (request.rawHeaders.length / 2 > bounds.maxHeaderFields || head.bytes > bounds.maxHeaderBytes)
+    return refused('header-too-large')
+
+  const framing = checkFraming(head, httpVersion)
+  if (framing !== null) return refused(framing)
+  const target = parseTarget(url)
+  const [host, ...otherHosts] = head.hosts
+  // RFC 9112 §3.2: exactly one valid Host, though HTTP/1.0 may go without one.
+  if (target === null || otherHosts.length > 0 || (host === undefined ? httpVersion === '1.1' : !isHost(host)))
+    return refused('bad-request')
+
+  const operation = routes.get(target.path)
+  if (operation === undefined) return refused('not-found')
+  if (operation.method !== request.method) return refused('method-not-allowed', 'Allow', operation.method)
+  if (head.via !== null && cameFrom(head.via, pseudonym)) return refused('loop')
+  return { operation, query: target.query, authority: target.authority ?? host ?? '' }
+}
+
+/** Checks what Node's parser lets through of the rules on message length (RFC 9112 §6.1, §6.3). */
+const checkFraming = ({ transferEncoding, contentLength }: Head, httpVersion: string): Kind | null => {
+  if (contentLength !== null && !Number.isSafeInteger(Number(contentLength))) return 'bad-request'
+  if (transferEncoding === null) return null
+  if (httpVersion === '1.0') return 'bad-request'
+  const codings = transferEncoding.split(',').map((coding) => coding.trim().toLowerCase())
+  if (codings.at(-1) !== 'chunked' || codings.indexOf('chunked') !== codings.length - 1 || codings.includes(''))
+    return 'bad-request'
+  return codings.length === 1 ? null : 'unsupported-coding'
+}
+
+/** Finds a pseudonym among the hops of `Via` (RFC 9110 §7.6.3): protocol, name, optional comment. */
+const cameFrom = (via: string, pseudonym: string): boolean =>
+  via.includes(pseudonym) && via.split(',').some((hop) => hop.trim().split(/[ \t]+/)[1] === pseudonym)

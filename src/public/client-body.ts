@@ -1,0 +1,191 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Alarm } from '../clock.ts'
+import { GatewayError } from '../errors.ts'
+import type { RequestBody, Upload } from '../exchange.ts'
+
+// Up to this much, with a known length, is read first: sent in one write, and possible to send again.
+const replayableBytes = 64 * 1024
+
+export interface ClientBodyOptions {
+  /** Bytes by Content-Length; null: chunked; 0: no body. */
+  readonly length: number | null
+  /** Longest gap between two pieces; null: none. */
+  readonly gapMs: number | null
+  /** Whether the client waits for `100 Continue` before it sends the body. */
+  readonly expectsContinue: boolean
+}
+
+/** Is the body of a client's request, untouched until somebody asks for it. */
+export class ClientBody implements RequestBody {
+  readonly length: number | null
+  readonly replayable: boolean
+  received: boolean
+  receivedBytes = 0
+  maxBytes = Number.POSITIVE_INFINITY
+  onBegun: (() => void) | null = null
+  onReceived: (() => void) | null = null
+  /** Is told why the body will never be complete: `request-timeout`, `content-too-large`. */
+  onFailure: ((error: GatewayError) => void) | null = null
+  /** Whether the client was told to go on, or never waited. Until then it may send the body or not. */
+  invited: boolean
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #gapMs: number | null
+  readonly #gap: Alarm
+  #whole: Promise<Buffer> | null = null
+  #waiting: ((error: GatewayError) => void) | null = null
+
+  constructor(request: IncomingMessage, response: ServerResponse, options: ClientBodyOptions) {
+    this.length = options.length
+    this.received = options.length === 0
+    this.replayable = options.length !== null && options.length > 0 && options.length <= replayableBytes
+    this.invited = !options.expectsContinue
+    this.#request = request
+    this.#response = response
+    this.#gapMs = options.gapMs
+    this.#gap = new Alarm(() => this.#fail(new GatewayError('request-timeout')))
+  }
+
+  read(): Promise<Buffer> {
+    this.#whole ??= new Promise((resolve, reject) => {
+      const chunks: Buffer[] = []
+      this.#waiting = reject
+      this.#listen(
+        (chunk) => {
+          chunks.push(chunk)
+          if (this.receivedBytes !== this.length) this.#gap.set(this.#gapMs)
+        },
+        () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)),
+      )
+      this.#gap.set(this.#gapMs)
+    })
+    return this.#whole
+  }
+
+  stream(onFlow: (waitingForClient: boolean) => void): Upload {
+    const upload = new Uploading(
+      this.#request,
+      () =>
+        this.#listen(
+          (chunk) => {
+            if (this.receivedBytes > this.maxBytes) this.#fail(new GatewayError('content-too-large'))
+            else upload.push(chunk)
+          },
+          () => upload.end(),
+        ),
+      (waiting) => {
+        this.#gap.set(waiting ? this.#gapMs : null)
+        onFlow(waiting)
+      },
+    )
+    this.#waiting = (error) => upload.fail(error)
+    return upload
+  }
+
+  /** Ends whoever waits for the rest: the client has gone, or will not be listened to any more. */
+  abandon(reason: GatewayError): void {
+    this.#gap.clear()
+    this.#waiting?.(reason)
+    this.#waiting = null
+  }
+
+  #listen(onChunk: (chunk: Buffer) => void, onEnd: () => void): void {
+    this.onBegun?.()
+    if (!this.invited) {
+      this.invited = true
+      this.#response.writeContinue()
+    }
+    this.#request.on('data', (chunk: Buffer) => {
+      this.receivedBytes += chunk.length
+      onChunk(chunk)
+    })
+    // Trailers end here: only the data is read.
+    this.#request.on('end', () => {
+      this.received = true
+      this.#gap.clear()
+      this.#waiting = null
+      onEnd()
+      this.onReceived?.()
+    })
+  }
+
+  #fail(error: GatewayError): void {
+    if (this.received) return
+    this.onFailure?.(error)
+    this.abandon(error)
+  }
+}
+
+interface Pull {
+  readonly resolve: (result: IteratorResult<Buffer>) => void
+  readonly reject: (error: Error) => void
+}
+
+/**
+ * Hands the pieces of a request body to undici one at a time, as it asks for them. Nothing is read before it asks: until there is a
+ * connection, the client is not told to go on, and after a failure to connect the body is still there.
+ */
+class Uploading implements Upload, AsyncIterator<Buffer> {
+  readonly #request: IncomingMessage
+  readonly #onFlow: (waitingForClient: boolean) => void
+  #start: (() => void) | null
+  #chunks: Buffer[] = []
+  #ended = false
+  #failure: Error | null = null
+  #pull: Pull | null = null
+
+  constructor(request: IncomingMessage, start: () => void, onFlow: (waitingForClient: boolean) => void) {
+    this.#request = request
+    this.#start = start
+    this.#onFlow = onFlow
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Buffer> {
+    return this
+  }
+
+  next(): Promise<IteratorResult<Buffer>> {
+    if (this.#failure !== null) return Promise.reject(this.#failure)
+    const chunk = this.#chunks.shift()
+    if (chunk !== undefined) return Promise.resolve({ done: false, value: chunk })
+    if (this.#ended) return Promise.resolve({ done: true, value: undefined })
+    this.#onFlow(true)
+    this.#start?.()
+    this.#start = null
+    this.#request.resume()
+    return new Promise((resolve, reject) => {
+      this.#pull = { resolve, reject }
+    })
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#failure !== null) return // discarded
+    const pull = this.#take()
+    if (pull !== null) return pull.resolve({ done: false, value: chunk })
+    this.#chunks.push(chunk)
+    this.#request.pause()
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#take()?.resolve({ done: true, value: undefined })
+  }
+
+  fail(error: Error): void {
+    this.#failure ??= error
+    this.#chunks = []
+    this.#take()?.reject(this.#failure)
+  }
+
+  stop(): void {
+    if (!this.#ended || this.#chunks.length > 0) this.fail(new Error('the upload was stopped'))
+  }
+
+  #take(): Pull | null {
+    const pull = this.#pull
+    if (pull === null) return null
+    this.#pull = null
+    this.#onFlow(false)
+    return pull
+  }
+}

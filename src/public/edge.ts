@@ -1,0 +1,34 @@
+import type { Config } from '../config/config.ts'
+import type { Live } from '../snapshot/live.ts'
+import { type IsTrusted, trust } from './peer.ts'
+import { type Routes, routes } from './routes.ts'
+
+/** Is what the public listener reads of a configuration, compiled once for each. */
+export interface Edge {
+  readonly config: Config
+  readonly routes: Routes
+  readonly isTrusted: IsTrusted
+  /** The lower-case name of the field that carries the request id, or null. */
+  readonly idField: string | null
+}
+
+/** Compiles the public side of a configuration. */
+const edgeOf = (config: Config): Edge => ({
+  config,
+  routes: routes(config.listen.basePath),
+  isTrusted: trust(config.listen.trustedProxies),
+  idField: config.requestIdHeader?.toLowerCase() ?? null,
+})
+
+/** Finds the public side of the configuration that runs. */
+export type CurrentEdge = () => Edge
+
+/** Compiles anew when the configuration has changed, which one comparison a request tells. */
+export const currentEdge = (live: Live): CurrentEdge => {
+  let edge = edgeOf(live.current.config)
+  return () => {
+    const { config } = live.current
+    if (edge.config !== config) edge = edgeOf(config)
+    return edge
+  }
+}

@@ -1,0 +1,148 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { now } from '../clock.ts'
+import { GatewayError } from '../errors.ts'
+import type { Live } from '../snapshot/live.ts'
+import type { Accounts } from './accounts.ts'
+import { admit } from './admit.ts'
+import { type Connection, connectionOf } from './connection.ts'
+import type { CurrentEdge, Edge } from './edge.ts'
+import { expectation } from './expectation.ts'
+import { readHead } from './head.ts'
+import { open } from './open.ts'
+import { clientAddress } from './peer.ts'
+import { refuse } from './refuse.ts'
+import { relay } from './relay.ts'
+import { makeId } from './request-id.ts'
+import { awaitTaken } from './taken.ts'
+import { Visit } from './visit.ts'
+
+/** Is what the front needs of the listener that it stands in. */
+interface FrontOptions {
+  readonly live: Live
+  readonly currentEdge: CurrentEdge
+  readonly accounts: Accounts
+  /** The gateway's name in `Via`. */
+  readonly pseudonym: string
+  readonly draining: () => boolean
+}
+
+/** Stands before Fastify and behind it. */
+export interface Front {
+  /** Matches one of the nine on the raw target, before anything has been decoded, and hands it to `enter`; refuses everything else. */
+  arrive(request: IncomingMessage, response: ServerResponse, enter: Enter): void
+  /** Serves a request that Fastify has routed. */
+  serve(request: IncomingMessage): void
+  /** Answers a request that failed on its way through Fastify. */
+  fail(request: IncomingMessage, error: unknown): void
+}
+
+type Enter = (request: IncomingMessage, response: ServerResponse) => void
+
+// A property of the request and not a WeakMap: it is written and read once a request.
+const noted = Symbol('visit')
+type Noted = IncomingMessage & { [noted]?: Visit }
+
+/** Makes the front of a public listener. */
+export const front = ({ live, currentEdge, accounts, pseudonym, draining }: FrontOptions): Front => {
+  const answerHop = `1.1 ${pseudonym}`
+
+  /** Begins a visit and sees to its end. */
+  const receive = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    edge: Edge,
+    { peer, running }: Connection,
+  ): Visit => {
+    const head = readHead(request.rawHeaders, edge.idField, peer.trusted)
+    const snapshot = live.current
+    const visit = new Visit({
+      request,
+      response,
+      snapshot,
+      peer,
+      head,
+      requestId: head.requestId ?? makeId(),
+      client: clientAddress(peer, head.forwarded.for, edge.isTrusted),
+      startedAt: now(),
+      expectsContinue: expectation(request) === 'continue',
+      draining,
+    })
+    running.push(visit)
+    snapshot.enter()
+    response.on('close', () => {
+      if (running.length === 1) running.pop()
+      else passOn(running, visit)
+      if (!response.writableFinished) leave(visit)
+      snapshot.leave()
+      accounts.closed(visit)
+    })
+    return visit
+  }
+
+  return {
+    arrive(request, response, enter) {
+      const edge = currentEdge()
+      const connection = connectionOf(request.socket, edge)
+      if (connection.running.length + connection.unserved >= maxUnderWay) return cutFlood(connection, request.socket)
+      if (connection.closing) {
+        connection.unserved++
+        return void request.resume()
+      }
+      const visit = receive(request, response, edge, connection)
+      const admitted = admit(request, visit.head, edge.routes, edge.config.listen, pseudonym)
+      if ('kind' in admitted) return refuse(visit, new GatewayError(admitted.kind, { fields: admitted.fields }))
+      if (expectation(request) === 'unknown') return refuse(visit, new GatewayError('expectation-failed'))
+
+      open(visit, admitted, `${request.httpVersion} ${pseudonym}`)
+      const carrier: Noted = request
+      carrier[noted] = visit
+      request.url = admitted.operation.path // Fastify routes on the catalog's path, never on the client's spelling
+      request.headers = {} // nor does it look at a body: with no length and no type, it parses nothing
+      enter(request, response)
+    },
+
+    serve(request: Noted) {
+      const visit = request[noted]
+      if (visit === undefined || visit.exchange === null) return void request.destroy()
+      const fail = (error: unknown): void => refuse(visit, GatewayError.from(error))
+      const handle = visit.snapshot.handles[visit.exchange.operation.id]
+      try {
+        handle(visit.exchange).then((answer) => relay(visit, answer, answerHop), fail)
+      } catch (error) {
+        fail(error) // thrown, not rejected: the reply is hijacked by now, and Fastify would leave it unanswered
+      }
+    },
+
+    fail(request: Noted, error) {
+      const visit = request[noted]
+      if (visit === undefined) request.destroy()
+      else refuse(visit, GatewayError.from(error))
+    },
+  }
+}
+
+// Node reads on for as long as nothing is written, and parses all that a packet holds: without a bound, one connection that pipelines
+// would have as many requests under way as it has bytes to send. No proxy and no library pipelines nearly as many.
+const maxUnderWay = 100
+
+/** Cuts a connection on which too many requests wait for their answers. */
+const cutFlood = ({ running }: Connection, socket: Socket): void => {
+  if (socket.destroyed) return // and the rest of the packet with it
+  const failure = new GatewayError('client-gone', { cause: new Error('too many requests under way') })
+  for (const visit of running) visit.failure ??= failure
+  socket.destroy()
+}
+
+/** Takes a visit off those of its connection; it is the turn of the answer behind it, which may have been written long ago. */
+const passOn = (running: Visit[], visit: Visit): void => {
+  running.splice(running.indexOf(visit), 1)
+  const [next] = running
+  if (next?.response.writableEnded === true) awaitTaken(next)
+}
+
+/** Ends what was under way for a client whose connection closed before its answer was complete. */
+const leave = (visit: Visit): void => {
+  visit.failure ??= new GatewayError('client-gone')
+  visit.abort(visit.failure)
+}

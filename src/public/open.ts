@@ -1,0 +1,47 @@
+import { GatewayError } from '../errors.ts'
+import { Exchange } from '../exchange.ts'
+import { type Fields, without } from '../fields.ts'
+import type { Admitted } from './admit.ts'
+import { ClientBody } from './client-body.ts'
+import type { Visit } from './visit.ts'
+
+/** Opens the exchange of an admitted visit. `via` is the gateway's own hop. The body stays untouched. */
+export const open = (visit: Visit, { operation, query, authority }: Admitted, via: string): Exchange => {
+  const { request, response, head, snapshot, peer, requestId } = visit
+  const body = new ClientBody(request, response, {
+    length: head.transferEncoding !== null ? null : Number(head.contentLength ?? 0),
+    gapMs: snapshot.config.listen.bodyTimeoutMs,
+    expectsContinue: visit.expectsContinue,
+  })
+  const fields = head.fields
+  fields.push('Via', via)
+  fields.push('X-Forwarded-For', head.forwarded.for === null ? peer.address : `${head.forwarded.for}, ${peer.address}`)
+  fields.push('X-Forwarded-Proto', head.forwarded.proto ?? (peer.secure ? 'https' : 'http'))
+  if (authority !== '') fields.push('X-Forwarded-Host', head.forwarded.host ?? authority)
+  if (snapshot.config.requestIdHeader !== null) fields.push(snapshot.config.requestIdHeader, requestId)
+
+  const exchange = new Exchange({
+    operation,
+    query,
+    fields,
+    authority,
+    body,
+    onInterim: request.httpVersion === '1.0' ? null : (status, interim) => writeInterim(visit, status, interim),
+  })
+  body.onFailure = (error) => exchange.abort(error)
+  visit.body = body
+  visit.exchange = exchange
+  return exchange
+}
+
+/** Writes an interim answer as it came (RFC 9110 §15.2, RFC 8297). Throws `bad-answer` when it holds what cannot be written. */
+const writeInterim = ({ response, snapshot }: Visit, status: number, fields: Fields): void => {
+  // Node keeps what a client does not take, and nothing holds the upstream back. Interim answers are hints: the excess is left out.
+  if (response.headersSent || response.writableLength >= response.writableHighWaterMark) return
+  const idField = snapshot.config.requestIdHeader
+  try {
+    response.writeInformation(status, idField === null ? fields : without(fields, new Set([idField.toLowerCase()])))
+  } catch (cause) {
+    throw new GatewayError('bad-answer', { cause })
+  }
+}

@@ -1,0 +1,56 @@
+import { BlockList, isIPv4, isIPv6, type Socket } from 'node:net'
+
+/** Tells whether an address is that of a proxy whose forwarded fields are believed. */
+export type IsTrusted = (address: string) => boolean
+
+/** Compiles a list of addresses and CIDRs. */
+export const trust = (cidrs: readonly string[]): IsTrusted => {
+  if (cidrs.length === 0) return () => false
+  const list = new BlockList()
+  for (const cidr of cidrs) {
+    const [address = '', bits] = cidr.split('/')
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    if (bits === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(bits), family)
+  }
+  return (address) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+}
+
+/** Is the other end of a connection. */
+export interface Peer {
+  readonly address: string
+  readonly trusted: boolean
+  readonly secure: boolean
+}
+
+/** Describes the other end of a connection. */
+export const peerOf = (socket: Socket & { readonly encrypted?: boolean }, isTrusted: IsTrusted): Peer => {
+  const address = plain(socket.remoteAddress ?? '')
+  return { address, trusted: isTrusted(address), secure: socket.encrypted === true }
+}
+
+/**
+ * Finds the client behind trusted proxies: the rightmost address of X-Forwarded-For that is not itself a trusted proxy. What stands to
+ * the left of it, the client may have made up. An entry that is no address ends the search at the last one that was.
+ */
+export const clientAddress = (peer: Peer, forwardedFor: string | null, isTrusted: IsTrusted): string => {
+  if (!peer.trusted || forwardedFor === null) return peer.address
+  let client = peer.address
+  for (const entry of forwardedFor.split(',').reverse()) {
+    const address = parseEntry(entry.trim())
+    if (address === null) return client
+    client = address
+    if (!isTrusted(address)) return client
+  }
+  return client
+}
+
+/** Reads an entry of X-Forwarded-For, which some proxies write with a port. */
+const parseEntry = (entry: string): string | null => {
+  const bare = /^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry
+  return isIPv4(bare) || isIPv6(bare) ? plain(bare) : null
+}
+
+/** Writes an IPv4 address that came over an IPv6 socket as what it is. */
+const plain = (address: string): string =>
+  address.startsWith('::ffff:') && isIPv4(address.slice(7)) ? address.slice(7) : address

@@ -1,0 +1,77 @@
+import { STATUS_CODES } from 'node:http'
+import { wallClock } from '../clock.ts'
+import type { GatewayError, Kind } from '../errors.ts'
+import { failures } from '../errors.ts'
+import type { Fields } from '../fields.ts'
+import { lingerOnClose } from './linger.ts'
+import { awaitTaken } from './taken.ts'
+import type { Visit } from './visit.ts'
+
+// An unread body up to this size is discarded to keep the connection; a larger one costs more than a new connection.
+const discardBytes = 64 * 1024
+
+/** Renders the body of an error (RFC 9457): what happened, never why. `requestId` is null when ids are switched off. */
+const problem = (kind: Kind, requestId: string | null): string => {
+  const { status } = failures[kind]
+  const body = { type: 'about:blank', title: title(status), status, code: kind }
+  return JSON.stringify(requestId === null ? body : { ...body, requestId })
+}
+
+/** Names a status as the registry does; Node's table keeps older names for some. */
+const title = (status: number): string => titles[status] ?? STATUS_CODES[status] ?? 'Error'
+
+const titles: Readonly<Record<number, string>> = { 413: 'Content Too Large', 422: 'Unprocessable Content' }
+
+/** Answers a visit with an error of the gateway's own, or cuts the connection when an answer had begun. */
+export const refuse = (visit: Visit, error: GatewayError): void => {
+  const { response, snapshot, head } = visit
+  visit.failure ??= error
+  if (error.kind === 'client-gone' || response.destroyed) return
+  if (response.headersSent) return visit.cut(error)
+
+  const idField = snapshot.config.requestIdHeader
+  const body = Buffer.from(problem(error.kind, idField === null ? null : visit.requestId))
+  const fields = ['Content-Type', 'application/problem+json', 'Content-Length', String(body.length), ...error.fields]
+  if (idField !== null) fields.push(idField, visit.requestId)
+  if (head.interactionId !== null) fields.push('x-fapi-interaction-id', head.interactionId)
+  if (closes(visit)) {
+    fields.push('Connection', 'close')
+    lingerOnClose(visit.request)
+  }
+  if (visit.request.method !== 'HEAD') visit.sentBytes = body.length
+  response.writeHead(error.status, title(error.status), fields)
+  response.end(body)
+  awaitTaken(visit)
+}
+
+/** Tells whether the connection must end with this answer: it is draining, or the rest of the request is not worth reading. */
+const closes = ({ request, head, body, draining, expectsContinue, failure }: Visit): boolean => {
+  // RFC 9110 §15.5.9: whoever sent the rest too slowly is not waited for again.
+  if (draining() || failure?.kind === 'request-timeout') return true
+  if (request.complete || body?.received === true) return false
+  if (head.transferEncoding !== null) return true
+  const length = Number(head.contentLength ?? 0)
+  if (length === 0) return false
+  // A client that was not told to continue may send the body or not: nobody knows where the next request begins (RFC 9110 §10.1.1).
+  return length > discardBytes || !(body?.invited ?? !expectsContinue)
+}
+
+/** Renders an answer, head and body, for a socket on which no request could be parsed. */
+export const rawProblem = (
+  kind: Kind,
+  requestId: string,
+  idField: string | null,
+  more: Fields,
+): { readonly head: string; readonly body: string } => {
+  const { status } = failures[kind]
+  const body = problem(kind, idField === null ? null : requestId)
+  const lines = [
+    `HTTP/1.1 ${status} ${title(status)}`,
+    'Content-Type: application/problem+json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `Date: ${new Date(wallClock()).toUTCString()}`,
+  ]
+  for (let i = 0; i < more.length; i += 2) lines.push(`${more[i]}: ${more[i + 1]}`)
+  if (idField !== null) lines.push(`${idField}: ${requestId}`)
+  return { head: `${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n`, body }
+}

@@ -1,0 +1,115 @@
+import { Alarm } from '../clock.ts'
+import { GatewayError } from '../errors.ts'
+import type { Answer, AnswerBody, BodySink } from '../exchange.ts'
+import { type Fields, firstValue, isNamed } from '../fields.ts'
+import { lingerOnClose } from './linger.ts'
+import { refuse } from './refuse.ts'
+import { awaitTaken, takesNothing } from './taken.ts'
+import type { Visit } from './visit.ts'
+
+/** Writes an answer to the client: a body that has already arrived in one write, any other as it comes and as the client takes it. */
+export const relay = (visit: Visit, answer: Answer, via: string): void => {
+  const { response } = visit
+  if (response.destroyed) return // and the exchange with it
+  const fields = clientFields(visit, answer, via)
+  if (!writeHead(visit, answer, fields)) return
+
+  const whole = answer.body.whole()
+  if (whole === null) return answer.body.consume(new ClientSink(visit, answer.body))
+  visit.sentBytes = whole.length
+  // As a latin1 string it goes out with the head in one piece; head and buffer as two pieces of one write cost the kernel more.
+  if (whole.length <= oneWriteBytes) response.end(whole.toString('latin1'), 'latin1')
+  else response.end(whole)
+  awaitTaken(visit)
+}
+
+// Above this, copying the body costs more than a second piece.
+const oneWriteBytes = 8 * 1024
+
+/** Lists the answer's fields: the upstream's end-to-end ones, and those few that docs/operations.md says the gateway adds. */
+const clientFields = (
+  { snapshot, requestId, head, request, body, draining }: Visit,
+  answer: Answer,
+  via: string,
+): Fields => {
+  const idField = snapshot.config.requestIdHeader
+  const lowerId = idField?.toLowerCase()
+  const fields: string[] = []
+  for (let i = 0; i < answer.fields.length; i += 2) {
+    const name = answer.fields[i] as string
+    if (lowerId !== undefined && isNamed(name, lowerId)) continue
+    // RFC 9110 §8.6: never on a 204; Node would send it all the same.
+    if (answer.status === 204 && isNamed(name, 'content-length')) continue
+    fields.push(name, answer.fields[i + 1] as string)
+  }
+  fields.push('Via', via)
+  if (idField !== null) fields.push(idField, requestId)
+  if (head.interactionId !== null && firstValue(answer.fields, 'x-fapi-interaction-id') === undefined)
+    fields.push('x-fapi-interaction-id', head.interactionId)
+  if (body?.received === false) {
+    // The answer came before the request was complete: what is still on its way is not another request.
+    fields.push('Connection', 'close')
+    lingerOnClose(request)
+  } else if (draining()) {
+    fields.push('Connection', 'close')
+  }
+  return fields
+}
+
+/** Writes the head; false: the upstream sent something that cannot be written, and the client has been told 502. */
+const writeHead = (visit: Visit, { status, reason }: Answer, fields: Fields): boolean => {
+  try {
+    const phrase = rawPhrase(reason)
+    if (phrase === '') visit.response.writeHead(status, [...fields])
+    else visit.response.writeHead(status, phrase, fields as string[])
+    return true
+  } catch (cause) {
+    const failure = new GatewayError('bad-answer', { cause })
+    refuse(visit, failure)
+    visit.abort(failure) // the body has nobody to go to
+    return false
+  }
+}
+
+/** Gives back the bytes of a reason phrase that undici decoded as UTF-8; what was not UTF-8 is lost, and the standard phrase stands in. */
+const rawPhrase = (reason: string): string => {
+  if (!beyondAscii.test(reason)) return reason
+  return reason.includes('\ufffd') ? '' : Buffer.from(reason).toString('latin1')
+}
+
+const beyondAscii = /[^\t\x20-\x7e]/
+
+/** Takes the body as fast as the client does. One that takes nothing for longer than the bound is cut. */
+class ClientSink implements BodySink {
+  readonly #visit: Visit
+  readonly #body: AnswerBody
+  readonly #stalled: Alarm
+
+  constructor(visit: Visit, body: AnswerBody) {
+    this.#visit = visit
+    this.#body = body
+    this.#stalled = new Alarm(() => visit.cut(takesNothing()))
+    visit.response.on('drain', () => {
+      this.#stalled.clear()
+      this.#body.resume()
+    })
+    visit.response.on('close', () => this.#stalled.clear())
+  }
+
+  data(chunk: Buffer): boolean {
+    this.#visit.sentBytes += chunk.length
+    if (this.#visit.response.write(chunk)) return true
+    this.#stalled.set(this.#visit.snapshot.config.listen.bodyTimeoutMs)
+    return false
+  }
+
+  end(): void {
+    this.#visit.response.end()
+    this.#stalled.clear() // `drain` is not told any more
+    awaitTaken(this.#visit)
+  }
+
+  fail(error: GatewayError): void {
+    this.#visit.cut(error)
+  }
+}

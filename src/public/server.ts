@@ -1,0 +1,102 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { fastify } from 'fastify'
+import { within } from '../clock.ts'
+import type { ListenConfig } from '../config/config.ts'
+import type { Log } from '../observe/log.ts'
+import type { Live } from '../snapshot/live.ts'
+import { accounts } from './accounts.ts'
+import { currentEdge } from './edge.ts'
+import { type Front, front } from './front.ts'
+import { mount } from './mount.ts'
+import { makeId } from './request-id.ts'
+import { type Stray, stray } from './stray.ts'
+
+/** Is the only listener that clients see. */
+export interface PublicServer {
+  readonly address: AddressInfo
+  /** Accepts nothing new, lets every answer end its connection, and cuts what is left after the deadline. */
+  close(deadlineMs: number): Promise<void>
+}
+
+/** Opens the public listener. Rejects when the address cannot be listened on. */
+export const openPublicServer = async (live: Live, log: Log): Promise<PublicServer> => {
+  const { listen } = live.current.config
+  const edge = currentEdge(live)
+  const records = accounts(log, () => live.current.config)
+  let draining = false
+  const door = front({
+    live,
+    currentEdge: edge,
+    accounts: records,
+    // Random unless configured: a second gateway in the chain is no loop, the same one is.
+    pseudonym: listen.via ?? `lender-gateway-${makeId().slice(0, 8)}`,
+    draining: () => draining,
+  })
+
+  // Hooks would be too late: Fastify decodes the target first, and matches what is not one of the nine.
+  const strays = stray(edge, records)
+  const app = fastify({
+    serverFactory: (enter) => httpServer(listen, door, strays, enter as RequestListener),
+    // Fastify listens for these itself, and would write an answer of its own beside ours.
+    clientErrorHandler: (error, socket) => strays.parserError(error, socket),
+    logger: false,
+    exposeHeadRoutes: false,
+    genReqId: () => '',
+    return503OnClosing: false,
+    routerOptions: { querystringParser: () => ({}) },
+  })
+  app.setErrorHandler((error, request, reply) => {
+    reply.hijack()
+    door.fail(request.raw, error)
+  })
+  mount(app, (request) => door.serve(request.raw))
+  await app.ready()
+  const server = app.server as Server
+  // Node's own list leaves out those that it has let go of (CONNECT), and `close` would wait for them beyond the deadline.
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(listen.port, listen.host, resolve)
+  })
+
+  return {
+    address: server.address() as AddressInfo,
+    async close(deadlineMs) {
+      draining = true
+      const closed = new Promise((resolve) => server.close(resolve))
+      if (!(await within(deadlineMs, closed))) for (const socket of sockets) socket.destroy()
+      await closed
+      await app.close()
+    },
+  }
+}
+
+const httpServer = (listen: ListenConfig, door: Front, strays: Stray, enter: RequestListener): Server => {
+  const arrive: RequestListener = (request, response) => door.arrive(request, response, enter)
+  const server = createServer(
+    {
+      // Host is checked with the rest of the head, for an answer in the shape of the others.
+      requireHostHeader: false,
+      // The bounds on target and fields are checked apart; this one only keeps the parser from reading for ever.
+      maxHeaderSize: listen.maxTargetBytes + listen.maxHeaderBytes + 1024,
+      headersTimeout: listen.headersTimeoutMs,
+      // A total for the body would cut off whoever has much to send. The gap between its pieces is bounded instead.
+      requestTimeout: 0,
+      keepAliveTimeout: listen.keepAliveTimeoutMs,
+      connectionsCheckingInterval: Math.min(1000, Math.max(10, Math.floor(listen.headersTimeoutMs / 20))),
+      insecureHTTPParser: false,
+    },
+    arrive,
+  )
+  server.maxHeadersCount = 0 // counted with the rest of the head: the parser would silently cut the list short
+  server.maxConnections = listen.maxConnections ?? Number.POSITIVE_INFINITY
+  server.on('checkContinue', arrive)
+  server.on('checkExpectation', arrive)
+  server.on('connect', (_request, socket) => strays.connect(socket as never))
+  return server
+}

@@ -1,0 +1,118 @@
+import type { Socket } from 'node:net'
+import { GatewayError, type Kind } from '../errors.ts'
+import type { Accounts } from './accounts.ts'
+import { type Connection, connectionOf } from './connection.ts'
+import type { CurrentEdge } from './edge.ts'
+import { lingerAfter } from './linger.ts'
+import { rawProblem } from './refuse.ts'
+import { makeId } from './request-id.ts'
+import type { Visit } from './visit.ts'
+
+/** Is an error of Node's parser or of its clock, with the bytes that it happened on. */
+export type ParserError = Error & {
+  readonly code?: string
+  readonly rawPacket?: unknown
+  /** Where in the packet it happened. */
+  readonly bytesParsed?: number
+}
+
+/** Answers what never becomes a request: in the shape of every other error, on the bare socket. */
+export interface Stray {
+  /** Takes what Node's parser refused. */
+  parserError(error: ParserError, socket: Socket): void
+  /** Takes CONNECT, which Node would answer with nothing at all. */
+  connect(socket: Socket): void
+}
+
+/** Makes what answers for one public listener. */
+export const stray = (currentEdge: CurrentEdge, accounts: Accounts): Stray => {
+  const answer = (socket: Socket, client: string, failure: GatewayError, headOnly = false): void => {
+    if (!socket.writable) return // the answer before this one has ended the connection
+    const requestId = makeId()
+    const idField = currentEdge().config.requestIdHeader
+    const { head, body } = rawProblem(failure.kind, requestId, idField, failure.fields)
+    lingerAfter(socket, headOnly ? head : head + body)
+    accounts.stray(requestId, client, failure, headOnly ? 0 : Buffer.byteLength(body))
+  }
+
+  /** Answers when the answers due have been written: nothing may be written beside them (RFC 9112 §9.3.2). */
+  const answerInTurn = (connection: Connection, socket: Socket, failure: GatewayError, headOnly?: boolean): void => {
+    connection.closing = true
+    const write = () => answer(socket, connection.peer.address, failure, headOnly)
+    const response = connection.running.at(-1)?.response
+    if (response === undefined || response.writableFinished) write()
+    else response.once('finish', write)
+  }
+
+  return {
+    parserError(error, socket) {
+      const edge = currentEdge()
+      const line = requestLine(error)
+      const kind = kindOf(error, line, edge.config.listen.maxTargetBytes)
+      if (kind === null) return void socket.destroy()
+      const connection = connectionOf(socket, edge)
+      const failure = new GatewayError(kind, { cause: error })
+      const last = connection.running.at(-1)
+      if (last !== undefined && !last.request.complete) return breakOff(last, connection, failure)
+      // The parser fails again on everything that follows, and at its end.
+      if (!connection.closing) answerInTurn(connection, socket, failure, line?.startsWith('HEAD '))
+    },
+
+    connect(socket) {
+      // Node has let go of the socket: without a listener, a client that resets it would end the process.
+      socket.on('error', () => {})
+      const connection = connectionOf(socket, currentEdge())
+      // Nor does Node tell the answers due any more when they may go on, or that nobody is there to take them: a call whose answer
+      // waits for its turn would hold its upstream connection for ever.
+      socket.on('drain', () => connection.running[0]?.response.emit('drain'))
+      socket.on('close', () => {
+        for (const { response } of connection.running) response.destroy()
+      })
+      socket.on('end', () => socket.end())
+      socket.resume() // or its end is never read; what a client sends for a tunnel is not kept
+      if (!connection.closing)
+        answerInTurn(connection, socket, new GatewayError('method-not-allowed', { fields: ['Allow', 'GET, POST'] }))
+    },
+  }
+}
+
+/** Ends a visit whose request body has broken off: its own answer says so, or is cut when it had begun. */
+const breakOff = (visit: Visit, connection: Connection, failure: GatewayError): void => {
+  const { request, response } = visit
+  visit.abort(failure)
+  if (connection.closing) return
+  connection.closing = true
+  response.shouldKeepAlive = false
+  if (response.writableFinished) request.socket.destroySoon()
+  else response.once('finish', () => request.socket.destroySoon())
+}
+
+/** Names what the parser found; null: the connection is gone, there is nobody to tell. */
+const kindOf = ({ code }: ParserError, line: string | null, maxTargetBytes: number): Kind | null => {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      // The parser has one bound for target and fields together. Without the line it is the fields, which are the likelier.
+      return targetBytes(line) > maxTargetBytes ? 'uri-too-long' : 'header-too-large'
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return 'request-timeout'
+    case 'HPE_INVALID_VERSION':
+      // Well-formed but not ours (HTTP/3.0) is another answer than nonsense (HTTP/x), or than a bad line end behind HTTP/1.1.
+      return / HTTP\/(?!1\.[01])\d\.\d$/.test(line ?? '') ? 'unsupported-version' : 'bad-request'
+    case 'ECONNRESET':
+    case 'EPIPE':
+    case 'ETIMEDOUT':
+      return null
+    default:
+      return 'bad-request'
+  }
+}
+
+const targetBytes = (line: string | null): number => line?.split(/ +/, 2)[1]?.length ?? 0
+
+/** Finds the request line that the parser was at in the packet on which it failed; null: an earlier packet held it. */
+const requestLine = ({ rawPacket, bytesParsed = 0 }: ParserError): string | null => {
+  if (!Buffer.isBuffer(rawPacket)) return null
+  const before = bytesParsed < 4 ? -1 : rawPacket.lastIndexOf('\r\n\r\n', bytesParsed - 4) // a request pipelined in front ends there
+  const packet = rawPacket.toString('latin1', before === -1 ? 0 : before + 4)
+  return /^[\r\n]*([A-Z-]+ [^\r\n]*)/.exec(packet)?.[1] ?? null
+}

@@ -1,0 +1,19 @@
+import { Alarm } from '../clock.ts'
+import { GatewayError } from '../errors.ts'
+import type { Visit } from './visit.ts'
+
+/** Says why a client that does not read is cut. */
+export const takesNothing = (): GatewayError => new GatewayError('client-gone', { cause: new Error('takes nothing') })
+
+/**
+ * Bounds the wait for a client to take the end of an answer, which Node waits for without one. Called when an answer has been written,
+ * and of those written before their turn when that has come.
+ */
+export const awaitTaken = (visit: Visit): void => {
+  const { response, snapshot } = visit
+  // Nearly always the system has taken all of it at once; and before its turn an answer has no socket.
+  if (response.socket === null || response.socket.writableLength === 0) return
+  const alarm = new Alarm(() => visit.cut(takesNothing()))
+  alarm.set(snapshot.config.listen.bodyTimeoutMs)
+  response.once('close', () => alarm.clear())
+}

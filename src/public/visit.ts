@@ -1,0 +1,72 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { GatewayError } from '../errors.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Snapshot } from '../snapshot/snapshot.ts'
+import type { ClientBody } from './client-body.ts'
+import type { Head } from './head.ts'
+import type { Peer } from './peer.ts'
+
+interface Arrived {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly snapshot: Snapshot
+  readonly peer: Peer
+  readonly head: Head
+  readonly requestId: string
+  readonly client: string
+  readonly startedAt: number
+  /** Whether the client waits for `100 Continue`. */
+  readonly expectsContinue: boolean
+  /** Tells whether the gateway is on its way down, so that every answer ends its connection. */
+  readonly draining: () => boolean
+}
+
+/** Is one request on the public listener, from its head to the end of its answer: what the edge must remember of it. */
+export class Visit {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** The snapshot that it began with, and keeps. */
+  readonly snapshot: Snapshot
+  readonly peer: Peer
+  readonly head: Head
+  readonly requestId: string
+  /** The client's address. */
+  readonly client: string
+  readonly startedAt: number
+  readonly expectsContinue: boolean
+  readonly draining: () => boolean
+  body: ClientBody | null = null
+  exchange: Exchange | null = null
+  /** Bytes of the answer's body. */
+  sentBytes = 0
+  /** Why it failed, for the access log. */
+  failure: GatewayError | null = null
+
+  constructor(arrived: Arrived) {
+    this.request = arrived.request
+    this.response = arrived.response
+    this.snapshot = arrived.snapshot
+    this.peer = arrived.peer
+    this.head = arrived.head
+    this.requestId = arrived.requestId
+    this.client = arrived.client
+    this.startedAt = arrived.startedAt
+    this.expectsContinue = arrived.expectsContinue
+    this.draining = arrived.draining
+  }
+
+  /** Ends the exchange early, whatever it waits for. */
+  abort(reason: GatewayError): void {
+    this.exchange?.abort(reason)
+    this.body?.abandon(reason)
+  }
+
+  /** Cuts the client's connection, so that an incomplete answer cannot be taken for a whole one: not even one that ends with the connection. */
+  cut(reason: GatewayError): void {
+    this.failure ??= reason
+    const { socket } = this.request
+    // Node resets no TLS connection; there, a close without close_notify says the same (RFC 8446 §6.1).
+    if (this.peer.secure) socket.destroy()
+    else socket.resetAndDestroy()
+  }
+}

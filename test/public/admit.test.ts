@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest'
+import { catalog } from '../../src/catalog.ts'
+import { admit } from '../../src/public/admit.ts'
+import { readHead } from '../../src/public/head.ts'
+import { routes } from '../../src/public/routes.ts'
+
+interface Asked {
+  readonly method?: string
+  readonly url?: string
+  readonly httpVersion?: string
+  readonly rawHeaders?: string[]
+}
+
+const bounds = { maxTargetBytes: 100, maxHeaderBytes: 1000, maxHeaderFields: 10 }
+
+const ask = ({ method = 'GET', url = '/market/insights', httpVersion = '1.1', rawHeaders = ['Host', 'a'] }: Asked) => {
+  const head = readHead(rawHeaders, 'x-request-id', false)
+  return admit({ method, url, httpVersion, rawHeaders }, head, routes(''), bounds, 'me')
+}
+
+describe('what is admitted', () => {
+  test.each(catalog)('is $id, with the raw query and the host', (operation) => {
+    expect(ask({ method: operation.method, url: `${operation.path}?a=%20b` })).toEqual({
+      operation,
+      query: '?a=%20b',
+      authority: 'a',
+    })
+  })
+
+  test.each<[string, Asked, string]>([
+    ['the authority of an absolute-form over Host', { url: 'http://b:1/market/insights' }, 'b:1'],
+    ['nothing for HTTP/1.0 without Host', { httpVersion: '1.0', rawHeaders: [] }, ''],
+    ['Host on HTTP/1.0', { httpVersion: '1.0' }, 'a'],
+  ])('carries %s', (_, asked, authority) => {
+    expect(ask(asked)).toMatchObject({ authority })
+  })
+
+  test.each(['1.1 you', '1.1 me2', '1.1 xme', 'me you', '1.1 you (me)', '1.1 ME'])(
+    'may have come by way of %j',
+    (via) => {
+      expect(ask({ rawHeaders: ['Host', 'a', 'Via', via] })).toHaveProperty('operation')
+    },
+  )
+})
+
+describe('what is turned away', () => {
+  const te = (value: string) => ({ rawHeaders: ['Host', 'a', 'Transfer-Encoding', value] })
+  test.each<[string, Asked]>([
+    ['unsupported-version', { httpVersion: '0.9' }],
+    ['unsupported-version', { httpVersion: '2.0' }],
+    ['uri-too-long', { url: '/'.padEnd(101, 'a') }],
+    ['header-too-large', { rawHeaders: Array.from({ length: 22 }, (_, i) => (i % 2 === 0 ? 'A' : 'b')) }],
+    ['header-too-large', { rawHeaders: ['Host', 'a', 'A', 'b'.repeat(1000)] }],
+    ['bad-request', { rawHeaders: [] }],
+    ['bad-request', { rawHeaders: ['Host', ''] }],
+    ['bad-request', { rawHeaders: ['Host', 'a', 'host', 'a'] }],
+    ['bad-request', { rawHeaders: ['Host', 'a,b'] }],
+    ['bad-request', { httpVersion: '1.0', rawHeaders: ['Host', 'a/b'] }],
+    ['bad-request', { url: '*' }],
+    ['bad-request', { url: '/market/insights#x' }],
+    ['bad-request', { url: 'http://u@a/market/insights' }],
+    ['bad-request', { httpVersion: '1.0', ...te('chunked') }],
+    ['bad-request', te('gzip')],
+    ['bad-request', te('chunked, gzip')],
+    ['bad-request', te('chunked, chunked')],
+    ['bad-request', te(', chunked')],
+    ['bad-request', { rawHeaders: ['Host', 'a', 'Content-Length', '9007199254740993'] }],
+    ['unsupported-coding', te('gzip, chunked')],
+    ['not-found', { url: '/market/insights/' }],
+    ['not-found', { url: '/MARKET/insights' }],
+    ['not-found', { method: 'BREW', url: '/x' }],
+    ['method-not-allowed', { method: 'HEAD' }],
+    ['method-not-allowed', { method: 'POST' }],
+    ['loop', { rawHeaders: ['Host', 'a', 'Via', '1.1 me'] }],
+    ['loop', { rawHeaders: ['Host', 'a', 'Via', '1.0 you, HTTP/1.1\tme (comment), 1.1 them'] }],
+    ['loop', { rawHeaders: ['Host', 'a', 'Via', '1.1 you', 'Via', '1.1 me'] }],
+  ])('is %s: %j', (kind, asked) => {
+    expect(ask(asked)).toMatchObject({ kind })
+  })
+
+  test.each(catalog)('names the one method of $id', ({ method, path }) => {
+    expect(ask({ method: 'DELETE', url: path })).toEqual({ kind: 'method-not-allowed', fields: ['Allow', method] })
+  })
+
+  test.each<[string, string, Asked]>([
+    ['malformed', 'unknown', { url: '/x', rawHeaders: [] }],
+    ['unknown', 'the wrong method', { url: '/x', method: 'DELETE' }],
+    ['too long', 'malformed', { url: '#'.padEnd(101, 'a') }],
+    ['another version', 'too long', { httpVersion: '2.0', url: '/'.padEnd(101, 'a') }],
+    ['the wrong method', 'a loop', { method: 'PUT', rawHeaders: ['Host', 'a', 'Via', '1.1 me'] }],
+  ])('is %s before it is %s', (first, _, asked) => {
+    const kinds: Record<string, string> = {
+      malformed: 'bad-request',
+      unknown: 'not-found',
+      'too long': 'uri-too-long',
+      'another version': 'unsupported-version',
+      'the wrong method': 'method-not-allowed',
+    }
+
+    expect(ask(asked)).toMatchObject({ kind: kinds[first] })
+  })
+})
