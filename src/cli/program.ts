@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs'
+import { Command } from 'commander'
+import { checkCommand } from './check.ts'
+import { schemaCommand } from './schema.ts'
+import { serveCommand } from './serve.ts'
+
+/** Builds the command line. Each command loads what it needs when it runs: `check` starts neither a server nor a logger. */
+export function program(): Command {
+  const top = new Command('lender-gateway')
+    .description('The single entry point to a lender integration service: exactly nine operations, routed by one file.')
+    .version(version(), '-V, --version', 'print the version')
+    .addHelpText(
+      'after',
+      '\nExample:\n  lender-gateway serve --config config/gateway.yaml\n\nWithout a command: serve.',
+    )
+    .exitOverride()
+  for (const command of [serveCommand(), checkCommand(), schemaCommand()]) {
+    top.addCommand(command.copyInheritedSettings(top))
+  }
+  return top
+}
+
+/** Puts `serve` in front when the arguments name no command. commander's own default would take a misspelt command for its argument. */
+export function withDefaultCommand(args: readonly string[]): readonly string[] {
+  const [first] = args
+  const named = first !== undefined && (!first.startsWith('-') || /^(-h|--help|-V|--version)$/.test(first))
+  return named ? args : ['serve', ...args]
+}
+
+function version(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  const { version }: { version: string } = JSON.parse(text)
+  return version
+}

@@ -1,0 +1,76 @@
+import { isatty } from 'node:tty'
+import { Command } from 'commander'
+import type { Config } from '../config/config.ts'
+import { banner, bannerRows, howToReroute } from './banner.ts'
+import { defaultFile } from './default-file.ts'
+
+/** Makes the command `serve`, which is the default: exit 1 when it cannot run, 2 when the configuration cannot be read. */
+export const serveCommand = (): Command =>
+  new Command('serve')
+    .description('Run the gateway until SIGTERM or SIGINT.')
+    .option('--config <FILE>', 'the configuration file', defaultFile)
+    .addHelpText(
+      'after',
+      '\nExit code: 0 stopped by a signal, 1 it cannot run (problems in the file, a port in use), 2 the file cannot be read.\n\nExample:\n  lender-gateway serve --config config/gateway.yaml',
+    )
+    .action(async ({ config: file }: { config: string }) => {
+      const { loadConfig } = await import('../config/load.ts')
+      const result = loadConfig(file)
+      if (result.ok) return serve(result.config, file)
+
+      const { formatProblems } = await import('../config/problem.ts')
+      process.stderr.write(formatProblems(result.problems))
+      process.exitCode = result.unreadable ? 2 : 1
+    })
+
+const serve = async (config: Config, file: string): Promise<void> => {
+  const [{ startGateway }, { openLog }] = await Promise.all([import('../gateway.ts'), import('../observe/log.ts')])
+  const { log, close: closeLog } = await openLog(config.log)
+  const exit = (code: number): void => void closeLog().finally(() => process.exit(code))
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'uncaught error')
+    exit(1)
+  })
+
+  const gateway = await startGateway(config, log).catch((error) => {
+    throw cannotListen(error, config) ?? error
+  })
+  let stopping = false
+  const stop = (signal: NodeJS.Signals): void => {
+    if (stopping) process.exit(1) // asked twice: at once
+    stopping = true
+    log.info({ signal }, 'stopping')
+    gateway.close().then(
+      () => exit(0),
+      (error) => {
+        log.error({ err: error }, 'did not stop cleanly')
+        exit(1)
+      },
+    )
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+
+  if (isatty(1)) process.stdout.write(`${banner(config, gateway.address, file)}\n`)
+  const { address, port } = gateway.address
+  log.info({ address, port, config: config.hash, file }, 'listening')
+  if (isatty(1)) return
+  for (const row of bannerRows(config)) log.info(row, 'serving')
+  log.info(howToReroute(file))
+}
+
+/** Says what a platform engineer can do about a listener that would not open; undefined: it was something else. */
+const cannotListen = (error: NodeJS.ErrnoException, { listen: { host, port } }: Config): Error | undefined => {
+  const at = `cannot listen on ${host}:${port}`
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new Error(`${at}: another process does; stop it, or change listen.port`)
+    case 'EACCES':
+      return new Error(`${at}: not permitted; ports below 1024 need a privilege, or change listen.port`)
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new Error(`${at}: this machine has no such address; change listen.host`)
+    default:
+      return undefined
+  }
+}

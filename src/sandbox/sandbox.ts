@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { catalog } from '../catalog.ts'
+
+/** Is the embedded upstream: an honest echo over a real socket. */
+export interface Sandbox {
+  readonly origin: string
+  close(): Promise<void>
+}
+
+/** Opens the sandbox on a free port of the loopback. It says what arrived, and invents no resource. */
+export const openSandbox = async (): Promise<Sandbox> => {
+  const server = createServer(echo)
+  // Longer than any pool keeps an idle connection, so that none is closed under a request.
+  server.keepAliveTimeout = 600_000
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  const { port } = server.address() as AddressInfo
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+const echo = (request: IncomingMessage, response: ServerResponse): void => {
+  const { method = '', url = '' } = request
+  const [path = '', ...query] = url.split('?')
+  const operation = catalog.find((each) => each.method === method && path.endsWith(each.path))
+  const hash = createHash('sha256')
+  let bytes = 0
+  request.on('data', (chunk: Buffer) => {
+    hash.update(chunk)
+    bytes += chunk.length
+  })
+  request.on('end', () => {
+    const body = JSON.stringify({
+      operation: operation?.id ?? null,
+      group: operation?.group ?? null,
+      method,
+      path,
+      query: query.join('?'),
+      bytes,
+      sha256: hash.digest('hex'),
+    })
+    response.writeHead(operation === undefined ? 404 : 200, {
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(body),
+      'X-Sandbox': '1',
+    })
+    response.end(body)
+  })
+}

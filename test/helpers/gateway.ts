@@ -1,0 +1,98 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pino from 'pino'
+import { onTestFinished } from 'vitest'
+import { groups } from '../../src/catalog.ts'
+import type { Config } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { type Gateway, startGateway } from '../../src/gateway.ts'
+
+type Tree = { readonly [key: string]: unknown }
+
+/** Is what differs from the defaults; `upstream` stands behind every group that `upstreams` does not name. */
+export interface Settings {
+  readonly upstream?: unknown
+  readonly upstreams?: Tree
+  readonly listen?: Tree
+  readonly defaults?: Tree
+  readonly operations?: Tree
+  readonly requestId?: Tree
+  readonly log?: Tree
+  readonly shutdown?: Tree
+  readonly allowSandbox?: boolean
+}
+
+/** Is a gateway under test, in this process, on a free port, with its log in memory. */
+export interface TestGateway {
+  readonly gateway: Gateway
+  readonly port: number
+  readonly url: string
+  /** Log lines so far, parsed. */
+  readonly lines: readonly LogLine[]
+  /** Waits for the access line of a request that satisfies `wanted`. */
+  line(wanted: (line: LogLine) => boolean): Promise<LogLine>
+}
+
+export type LogLine = { readonly [field: string]: unknown; readonly msg: string }
+
+/** Writes the configuration that a test asks for, as YAML would be written (JSON is YAML). */
+export const configText = ({ upstream = 'sandbox', upstreams = {}, listen = {}, ...rest }: Settings = {}): string =>
+  JSON.stringify({
+    listen: { host: '127.0.0.1', port: 0, ...listen },
+    upstreams: { ...Object.fromEntries(groups.map((group) => [group, upstream])), ...upstreams },
+    ...rest,
+  })
+
+/** Resolves the configuration that a test asks for, through a real file. */
+export const testConfig = (settings: Settings = {}): Config => {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
+  const file = join(folder, 'gateway.yaml')
+  writeFileSync(file, configText(settings))
+  const loaded = loadConfig(file)
+  rmSync(folder, { recursive: true })
+  if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
+  return loaded.config
+}
+
+/** Boots a gateway through its real configuration file and closes it when the test has finished (`onTestFinished`). */
+export const bootGateway = async (settings: Settings = {}): Promise<TestGateway> => {
+  const booted = await openGateway(settings)
+  onTestFinished(() => booted.gateway.close())
+  return booted
+}
+
+/** Boots a gateway that the caller closes, for use in `beforeAll`. `start` may put a broken one in its place. */
+export const openGateway = async (settings: Settings = {}, start = startGateway): Promise<TestGateway> => {
+  const config = testConfig(settings)
+  const lines: LogLine[] = []
+  const waiting = new Set<() => void>()
+  const log = pino(
+    { base: null },
+    {
+      write: (line: string) => {
+        lines.push(JSON.parse(line) as LogLine)
+        for (const look of [...waiting]) look()
+      },
+    },
+  )
+  const gateway = await start(config, log)
+  const { port } = gateway.address
+  return {
+    gateway,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    lines,
+    line: (wanted) =>
+      new Promise((resolve) => {
+        const look = () => {
+          const found = lines.find(wanted)
+          if (found === undefined) return
+          waiting.delete(look)
+          resolve(found)
+        }
+        waiting.add(look)
+        look()
+      }),
+  }
+}

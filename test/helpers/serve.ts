@@ -1,0 +1,81 @@
+/** Runs the real command, `node src/main.ts serve --config FILE`, as a platform team does. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import type { LogLine } from './gateway.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Is how the process ended. */
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+export interface Served {
+  /** Lines of stdout so far, parsed. */
+  readonly lines: readonly LogLine[]
+  /** Everything on stderr so far. */
+  readonly errors: () => string
+  /** Waits for a line of stdout; rejects with what stderr says when the process ends without it. */
+  line(wanted: (line: LogLine) => boolean): Promise<LogLine>
+  signal(name: NodeJS.Signals): void
+  /** Resolves when the process has ended and all that it wrote was read. */
+  readonly ended: Promise<Ended>
+}
+
+/** Starts the command and kills it when the test has finished. It is not listening yet: see {@link listening}. */
+export const serve = (file: string): Served => {
+  const child = spawn(process.execPath, ['src/main.ts', 'serve', '--config', file], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const lines: LogLine[] = []
+  let errors = ''
+  let rest = ''
+  let over = false
+  const watchers = new Set<() => void>()
+  const look = (): void => {
+    for (const watcher of [...watchers]) watcher()
+  }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    const whole = (rest + text).split('\n')
+    rest = whole.pop() ?? ''
+    lines.push(...whole.map((line): LogLine => JSON.parse(line)))
+    look()
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text
+  })
+  const ended = once(child, 'close').then(([code, signal]): Ended => {
+    over = true
+    look()
+    return { code, signal }
+  })
+  return {
+    lines,
+    errors: () => errors,
+    line: (wanted) =>
+      new Promise((resolve, reject) => {
+        const watcher = (): void => {
+          const found = lines.find(wanted)
+          if (found === undefined && !over) return
+          watchers.delete(watcher)
+          if (found === undefined) reject(new Error(`the process ended without it: ${errors}`))
+          else resolve(found)
+        }
+        watchers.add(watcher)
+        watcher()
+      }),
+    signal: (name) => void child.kill(name),
+    ended,
+  }
+}
+
+/** Waits until a started process listens, and tells its port. */
+export const listening = async (served: Served): Promise<number> => {
+  const { port } = await served.line(({ msg }) => msg === 'listening')
+  return Number(port)
+}

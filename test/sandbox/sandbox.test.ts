@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { catalog } from '../../src/catalog.ts'
+import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { bootGateway } from '../helpers/gateway.ts'
+
+let sandbox: Sandbox
+
+beforeAll(async () => {
+  sandbox = await openSandbox()
+})
+afterAll(() => sandbox.close())
+
+const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex')
+const nothing = sha256('')
+
+test.each(catalog.map((operation) => [operation.id, operation] as const))('%s is echoed', async (id, operation) => {
+  const { method, path, group } = operation
+
+  const answer = await fetch(`${sandbox.origin}${path}?a=%20b&a=c`, { method })
+
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('x-sandbox')).toBe('1')
+  expect(answer.headers.get('content-type')).toBe('application/json')
+  expect(await answer.json()).toStrictEqual({
+    operation: id,
+    group,
+    method,
+    path,
+    query: 'a=%20b&a=c',
+    bytes: 0,
+    sha256: nothing,
+  })
+})
+
+test.each([1, 64 * 1024, 1024 ** 2])('a body of %i bytes is counted and hashed', async (size) => {
+  const body = Buffer.alloc(size, 'x')
+
+  const answer = await fetch(`${sandbox.origin}/valuation/score`, { method: 'POST', body })
+
+  expect(await answer.json()).toMatchObject({ bytes: size, sha256: sha256(body) })
+})
+
+test.each([
+  ['GET', '/'],
+  ['GET', '/health'],
+  ['GET', '/valuation/score'],
+  ['POST', '/market/insights'],
+  ['DELETE', '/inventory/sync'],
+  ['GET', '/market/insights/1'],
+])('%s %s is nothing that it knows', async (method, path) => {
+  const answer = await fetch(sandbox.origin + path, { method })
+
+  expect(answer.status).toBe(404)
+  expect(answer.headers.get('x-sandbox')).toBe('1')
+  expect(await answer.json()).toMatchObject({ operation: null, group: null, method, path })
+})
+
+test('a question mark in the query is part of it', async () => {
+  const answer = await fetch(`${sandbox.origin}/market/insights?a=?&b`)
+
+  expect(await answer.json()).toMatchObject({ path: '/market/insights', query: 'a=?&b' })
+})
+
+test('it is on the loopback alone', () => {
+  expect(new URL(sandbox.origin).hostname).toBe('127.0.0.1')
+})
+
+test('behind the gateway it says what has arrived', async () => {
+  const { url } = await bootGateway()
+
+  const answer = await fetch(`${url}/inventory/sync?full`, { method: 'POST', body: 'abc' })
+
+  expect(answer.headers.get('x-sandbox')).toBe('1')
+  expect(await answer.json()).toStrictEqual({
+    operation: 'inventory.sync',
+    group: 'inventory',
+    method: 'POST',
+    path: '/inventory/sync',
+    query: 'full',
+    bytes: 3,
+    sha256: sha256('abc'),
+  })
+})
+
+test('closed, it leaves no connection open', async () => {
+  const own = await openSandbox()
+  await (await fetch(`${own.origin}/market/insights`)).text()
+
+  await own.close()
+
+  await expect(fetch(`${own.origin}/market/insights`)).rejects.toThrow()
+})
