@@ -1,0 +1,85 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** Is a key and its certificate, as PEM. */
+export interface Pair {
+  readonly key: string
+  readonly cert: string
+}
+
+export interface Certificates {
+  /** Signs the others. */
+  readonly authority: Pair
+  /** Names `localhost` and 127.0.0.1. */
+  readonly right: Pair
+  /** Names `other.test` only. */
+  readonly wrongName: Pair
+  /** Names the right host, until the year 2021. */
+  readonly expired: Pair
+  /** Names the right host, signed by nobody else. */
+  readonly selfSigned: Pair
+}
+
+/** Makes the certificates of a test with the program at `openssl`; nothing of them stays on disk. */
+export const makeCertificates = (openssl: string): Certificates => {
+  const folder = mkdtempSync(join(tmpdir(), 'certificates-'))
+  const at = (name: string): string => join(folder, name)
+  const run = (...args: readonly string[]): void => {
+    execFileSync(openssl, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+  }
+  const pair = (name: string): Pair => ({
+    key: readFileSync(at(`${name}.key`), 'utf8'),
+    cert: readFileSync(at(`${name}.pem`), 'utf8'),
+  })
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+  const ours = 'subjectAltName=DNS:localhost,IP:127.0.0.1'
+
+  const selfSign = (name: string, ...extensions: readonly string[]): Pair => {
+    const added = extensions.flatMap((extension) => ['-addext', extension])
+    run('req', '-x509', ...newKey, '-keyout', `${name}.key`, '-out', `${name}.pem`, '-subj', `/CN=${name}`, ...added)
+    return pair(name)
+  }
+  const sign = (name: string, extension: string, start: string, end: string): Pair => {
+    run('req', '-new', ...newKey, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`)
+    writeFileSync(at('extensions'), extension)
+    run(
+      ...['ca', '-batch', '-config', 'ca.cnf', '-in', `${name}.csr`, '-out', `${name}.pem`, '-extfile', 'extensions'],
+      ...['-startdate', start, '-enddate', end, '-notext'],
+    )
+    return pair(name)
+  }
+
+  try {
+    writeFileSync(at('index'), '')
+    writeFileSync(at('serial'), '01\n')
+    writeFileSync(at('ca.cnf'), caConfig)
+    const authority = selfSign('authority')
+    return {
+      authority,
+      right: sign('right', ours, '20200101000000Z', '21200101000000Z'),
+      wrongName: sign('wrong', 'subjectAltName=DNS:other.test', '20200101000000Z', '21200101000000Z'),
+      expired: sign('expired', ours, '20200101000000Z', '20210101000000Z'),
+      selfSigned: selfSign('self', ours),
+    }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+const caConfig = `
+[ca]
+default_ca = test
+[test]
+database = index
+serial = serial
+new_certs_dir = .
+certificate = authority.pem
+private_key = authority.key
+default_md = sha256
+policy = any
+unique_subject = no
+[any]
+commonName = supplied
+`

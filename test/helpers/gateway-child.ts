@@ -1,0 +1,39 @@
+/** Runs a gateway in a process of its own and answers what a test asks of it: `node gateway-child.ts FILE`, with an IPC channel. */
+import { readdirSync, readlinkSync } from 'node:fs'
+import { loadConfig } from '../../src/config/load.ts'
+import { startGateway } from '../../src/gateway.ts'
+import { openLog } from '../../src/observe/log.ts'
+import { openBrokenGateway } from './broken-gateway.ts'
+import type { Census, Question } from './gateway-process.ts'
+
+const loaded = loadConfig(process.argv[2] ?? '')
+if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
+const { config } = loaded
+const { log, dropped, close } = await openLog(config.log)
+const gateway = await startGateway(config, log)
+const broken = await openBrokenGateway(config, log)
+
+const openDescriptors = (): string[] =>
+  readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`).replace(/:.*/, '')]
+    } catch {
+      return [] // the one that listed them
+    }
+  })
+
+const census = (): Census => ({
+  descriptors: openDescriptors().sort(),
+  resources: process.getActiveResourcesInfo().sort(),
+  dropped: dropped(),
+  residentBytes: process.memoryUsage.rss(),
+})
+
+process.on('message', async (question: Question) => {
+  if (question === 'census') return void process.send?.(census())
+  await Promise.all([gateway.close(), broken.close()])
+  await close()
+  process.disconnect()
+})
+
+process.send?.({ port: gateway.address.port, brokenPort: broken.address.port })

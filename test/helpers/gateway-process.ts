@@ -1,0 +1,73 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { configText, type Settings } from './gateway.ts'
+
+/** Is what a process holds at a moment. */
+export interface Census {
+  /** What each open descriptor is: `socket`, `pipe`, a file. */
+  readonly descriptors: readonly string[]
+  /** What keeps the event loop alive: sockets, servers, timers. */
+  readonly resources: readonly string[]
+  /** Log lines dropped. */
+  readonly dropped: number
+  readonly residentBytes: number
+}
+
+export type Question = 'census' | 'close'
+
+export interface GatewayProcess {
+  readonly child: ChildProcess
+  readonly port: number
+  /** Every handle of the gateway at this port throws. */
+  readonly brokenPort: number
+  /** The process's stdout, which nobody reads until the test does. Throws when it was given a descriptor instead. */
+  readonly stdout: () => Readable
+  census(): Promise<Census>
+  /** Asks it to close everything, and waits until it has ended of itself. */
+  close(): Promise<number | null>
+}
+
+/** Boots a gateway in a process of its own, and kills that when the test has finished. Its log goes to `stdout`, a descriptor. */
+export const bootProcess = async (settings: Settings, stdout: 'pipe' | number = 'pipe'): Promise<GatewayProcess> => {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
+  const file = join(folder, 'gateway.yaml')
+  writeFileSync(file, configText(settings))
+  const script = fileURLToPath(new URL('gateway-child.ts', import.meta.url))
+  const child = fork(script, [file], { stdio: ['ignore', stdout, 'inherit', 'ipc'], execArgv: [] })
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+    rmSync(folder, { recursive: true })
+  })
+  const died = once(child, 'exit').then(() => {
+    throw new Error('the gateway did not start')
+  })
+  const [{ port, brokenPort }] = await Promise.race([once(child, 'message'), died])
+  died.catch(() => {})
+  return {
+    child,
+    port,
+    brokenPort,
+    stdout() {
+      if (child.stdout === null) throw new Error('the child has no stdout of its own')
+      return child.stdout
+    },
+    async census() {
+      const answer = once(child, 'message')
+      child.send('census' satisfies Question)
+      const [taken] = await answer
+      return taken as Census
+    },
+    async close() {
+      const exit = once(child, 'exit')
+      child.send('close' satisfies Question)
+      const [code] = await exit
+      return code as number | null
+    },
+  }
+}

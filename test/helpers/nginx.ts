@@ -1,0 +1,157 @@
+/** Runs a real nginx as the upstream of a test: a server of another make, answering each of the nine. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { catalog } from '../../src/catalog.ts'
+import { freePort } from './free-port.ts'
+
+/** Records one request as nginx read it. */
+export interface NginxRequest {
+  readonly operation: string
+  readonly method: string
+  /** The raw target, with its query. */
+  readonly target: string
+  readonly host: string
+  readonly contentType: string
+  readonly body: string
+}
+
+export interface Nginx {
+  readonly port: number
+  readonly origin: string
+  /** Reads what nginx has answered so far, in order. */
+  readonly requests: () => Promise<readonly NginxRequest[]>
+  /** Ends the process and removes its files. */
+  readonly stop: () => Promise<void>
+}
+
+/**
+ * Starts nginx on a free loopback port. Each of the nine answers 200 with `nginx METHOD TARGET` as its body and its operation in
+ * `X-Operation`; anything else is 404. Bodies up to 1 MiB are recorded. Throws with what nginx said when it does not start.
+ */
+export const startNginx = async (path: string): Promise<Nginx> => {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startOnce(path, await freePort())
+    } catch (error) {
+      // The port may have been taken since it was found free.
+      if (attempt === 3) throw error
+    }
+  }
+}
+
+const startOnce = async (path: string, port: number): Promise<Nginx> => {
+  const directory = await mkdtemp(join(tmpdir(), 'nginx-'))
+  const configFile = join(directory, 'nginx.conf')
+  await writeFile(configFile, config(directory, port))
+  const child = spawn(path, ['-p', directory, '-e', 'stderr', '-c', configFile], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let said = ''
+  child.stderr.on('data', (chunk) => {
+    said += chunk
+  })
+  const stop = async (): Promise<void> => {
+    await end(child)
+    await rm(directory, { recursive: true, force: true })
+  }
+  const origin = `http://127.0.0.1:${port}`
+  if (!(await serves(child, origin))) {
+    await stop()
+    throw new Error(`nginx did not start on port ${port}: ${said}`)
+  }
+  const requests = async (): Promise<readonly NginxRequest[]> => {
+    // A record is written just after its answer, and before the one process turns to anything else.
+    await fetch(`${origin}/up`)
+    return readRequests(join(directory, 'requests.log'))
+  }
+  return { port, origin, requests, stop }
+}
+
+const serves = async (child: ChildProcess, origin: string): Promise<boolean> => {
+  let failed = false
+  child.once('error', () => {
+    failed = true
+  })
+  for (let tries = 0; tries < 200; tries++) {
+    if (failed || child.exitCode !== null || child.signalCode !== null) return false
+    const answer = await fetch(`${origin}/up`).catch(() => null)
+    // Somebody else may be listening there: only the page of this configuration counts.
+    if ((await answer?.text()) === `nginx ${child.pid}`) return true
+    await sleep(25)
+  }
+  return false
+}
+
+const end = async (child: ChildProcess): Promise<void> => {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  const gone = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGTERM')
+  const timer = setTimeout(() => child.kill('SIGKILL'), 3_000)
+  await gone
+  clearTimeout(timer)
+}
+
+const readRequests = async (file: string): Promise<readonly NginxRequest[]> => {
+  const text = await readFile(file, 'utf8')
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line): NginxRequest => JSON.parse(line))
+}
+
+/** Renders where nginx keeps what it has no room for, for the `http` block: its own places need a privilege. */
+export const tempPaths = (directory: string): string =>
+  ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((name) => `${name}_temp_path ${directory}/${name};`)
+    .join(' ')
+
+/**
+ * Writes the configuration. One process, so that its id is all there is to end. nginx reads a request body only on behalf of a
+ * proxy: each of the nine is passed on to an inner server over a UNIX socket, and the record carries the body.
+ */
+const config = (directory: string, port: number): string => `
+daemon off;
+master_process off;
+worker_processes 1;
+pid ${directory}/nginx.pid;
+error_log stderr warn;
+events { worker_connections 1024; }
+http {
+  ${tempPaths(directory)}
+  client_max_body_size 0;
+  client_body_buffer_size 1m;
+  log_format record escape=json
+    '{"operation":"$operation","method":"$request_method","target":"$request_uri","host":"$http_host",'
+    '"contentType":"$content_type","body":"$request_body"}';
+  map $uri $operation {
+    default "";
+${catalog.map(({ path, id }) => `    ${path} ${id};`).join('\n')}
+  }
+  server {
+    listen 127.0.0.1:${port};
+    access_log off;
+    location / { return 404 "nginx 404\\n"; }
+    location = /up { return 200 "nginx $pid"; }
+${catalog.map((operation) => location(directory, operation)).join('\n')}
+  }
+  server {
+    listen unix:${directory}/inner.sock;
+    access_log off;
+    location / {
+      default_type text/plain;
+      return 200 "nginx $request_method $request_uri";
+    }
+  }
+}
+`
+
+const location = (directory: string, { path, method }: { readonly path: string; readonly method: string }): string => `
+    location = ${path} {
+      if ($request_method != ${method}) { return 405; }
+      access_log ${directory}/requests.log record;
+      add_header X-Operation $operation;
+      proxy_pass http://unix:${directory}/inner.sock;
+    }`

@@ -1,0 +1,75 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { type Machine, needProgram, program } from './program.ts'
+
+let directory: string
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'program-'))
+})
+
+afterEach(async () => {
+  vi.restoreAllMocks()
+  await rm(directory, { recursive: true })
+})
+
+const put = async (name: string): Promise<string> => {
+  const path = join(directory, name)
+  await writeFile(path, '#!/bin/sh\n')
+  await chmod(path, 0o755)
+  return path
+}
+
+const machine = (overrides: Partial<Machine> = {}): Machine => ({
+  env: {},
+  directories: [directory],
+  isRoot: true,
+  install: async () => {
+    throw new Error('Reading package lists…\nE: Unable to locate package')
+  },
+  ...overrides,
+})
+
+test('a program that is present is found, and nothing is installed', async () => {
+  const path = await put('nginx')
+
+  expect(await program('nginx', machine())).toEqual({ path, missing: null })
+})
+
+test('a missing program is installed by the name of its package', async () => {
+  await put('apt-get')
+  const asked: string[] = []
+  const install = async (packageName: string) => {
+    asked.push(packageName)
+    await put('h2load')
+  }
+
+  expect(await program('h2load', machine({ install }))).toEqual({ path: join(directory, 'h2load'), missing: null })
+  expect(asked).toEqual(['nghttp2-client'])
+})
+
+test('a missing program gives a reason: not root, no apt-get, or the last line of what apt-get said', async () => {
+  const notRoot = await program('nginx', machine({ isRoot: false }))
+  const noApt = await program('nginx', machine())
+  await put('apt-get')
+  const failed = await program('nginx', machine())
+
+  expect(notRoot.missing).toBe('nginx is missing (Debian: nginx-light): not root, so it cannot be installed')
+  expect(noApt.missing).toContain('no apt-get')
+  expect(failed.missing).toContain('apt-get failed: E: Unable to locate package')
+})
+
+test('a test that needs a missing program is told so in one line', async () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+
+  const wrk = await needProgram('wrk', machine({ isRoot: false }))
+
+  expect(wrk.path).toBeNull()
+  expect(warn.mock.calls).toEqual([['skipped: wrk is missing (Debian: wrk): not root, so it cannot be installed']])
+})
+
+test('with CI=true a missing program is a failure', async () => {
+  await expect(needProgram('wrk', machine({ isRoot: false, env: { CI: 'true' } }))).rejects.toThrow('wrk is missing')
+})

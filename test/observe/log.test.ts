@@ -1,0 +1,140 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { configText } from '../helpers/gateway.ts'
+import { bootProcess } from '../helpers/gateway-process.ts'
+import { needProgram } from '../helpers/program.ts'
+import { exchangeRaw, rawClient, statusOf } from '../helpers/raw.ts'
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const bufferBytes = 64 * 1024
+// What Linux keeps of a pipe that nobody reads.
+const pipeBytes = 64 * 1024
+
+const folder = (): string => {
+  const path = mkdtempSync(join(tmpdir(), 'gateway-'))
+  onTestFinished(() => rmSync(path, { recursive: true }))
+  return path
+}
+
+/** Opens a pipe that nobody reads until the test asks for its reader. */
+const openPipe = (): { writeEnd: number; read: () => Socket; text: () => string } => {
+  const fifo = join(folder(), 'pipe')
+  execFileSync('mkfifo', [fifo])
+  const readEnd = openSync(fifo, constants.O_RDONLY | constants.O_NONBLOCK)
+  const writeEnd = openSync(fifo, constants.O_WRONLY)
+  let text = ''
+  const read = (): Socket => {
+    const reader = new Socket({ fd: readEnd, readable: true, writable: false })
+    onTestFinished(() => void reader.destroy())
+    return reader.on('data', (chunk: Buffer) => {
+      text += chunk.toString()
+    })
+  }
+  return { writeEnd, read, text: () => text }
+}
+
+/** Sends so many requests on one connection, each after the answer to the one before, and tells how many were answered. */
+const exchanges = async (port: number, count: number): Promise<number> => {
+  const client = await rawClient(port)
+  for (let n = 1; n <= count; n++) {
+    client.send('GET /nowhere HTTP/1.1\r\nHost: gateway\r\n\r\n')
+    await client.until((text) => text.split('"requestId"').length === n + 1 && text.endsWith('}'))
+  }
+  client.close()
+  return count
+}
+
+test('while the reader stalls, exchanges go on, a bounded number of lines waits, and the rest is counted', async () => {
+  const { writeEnd, read, text } = openPipe()
+  const gateway = await bootProcess({ log: { buffer: '64KiB' } }, writeEnd)
+  closeSync(writeEnd)
+
+  const rounds = await Promise.all(Array.from({ length: 10 }, () => exchanges(gateway.port, 200)))
+
+  const { dropped } = await gateway.census()
+  const answered = rounds.reduce((sum, each) => sum + each, 0)
+  const ended = once(read(), 'end')
+  expect(await gateway.close()).toBe(0)
+  await ended
+  const lines = text()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { msg: string; dropped?: number })
+  const written = lines.filter(({ msg }) => msg === 'exchange')
+  expect(answered).toBe(2000)
+  expect(written.length + dropped).toBe(2000)
+  expect(dropped).toBeGreaterThan(1000)
+  expect(Buffer.byteLength(text())).toBeLessThan(pipeBytes + bufferBytes + 4096)
+  const reported = lines.filter(({ msg }) => msg.startsWith('log lines dropped'))
+  expect(reported.reduce((sum, line) => sum + (line.dropped ?? 0), 0)).toBe(dropped)
+})
+
+test('a process whose reader has stalled ends on SIGTERM all the same', async () => {
+  const { writeEnd, read, text } = openPipe()
+  const file = join(folder(), 'gateway.yaml')
+  writeFileSync(file, configText({ log: { buffer: '64KiB' } }))
+  const child = spawn(process.execPath, [main, 'serve', '--config', file], { stdio: ['ignore', writeEnd, 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  closeSync(writeEnd)
+  const reader = read()
+  while (!text().includes('"listening"')) await once(reader, 'data')
+  reader.pause()
+  const port = Number(/"port":(\d+)/.exec(text())?.[1])
+  await Promise.all(Array.from({ length: 10 }, () => exchanges(port, 100)))
+  const exit = once(child, 'exit')
+
+  const askedAt = performance.now()
+  child.kill('SIGTERM')
+
+  expect(await exit).toEqual([0, null])
+  expect(performance.now() - askedAt).toBeLessThan(5000)
+})
+
+test('a process whose reader has gone goes on, and ends on SIGTERM', async () => {
+  const gateway = await bootProcess({})
+  gateway.stdout().destroy()
+
+  const answered = await exchanges(gateway.port, 300)
+
+  expect(answered).toBe(300)
+  expect(await gateway.close()).toBe(0)
+})
+
+const script = await needProgram('script')
+
+test.skipIf(script.missing)('in a terminal the log is for people', async () => {
+  const file = join(folder(), 'gateway.yaml')
+  writeFileSync(file, configText())
+  // `exec`: a shell that stays in between would die of Ctrl-C itself, and its status would be the one that `script` returns.
+  const serve = `exec '${process.execPath}' '${main}' serve --config '${file}'`
+  const terminal = spawn(script.path ?? '', ['--quiet', '--return', '--command', serve, '/dev/null'])
+  onTestFinished(() => void terminal.kill('SIGKILL'))
+  let text = ''
+  terminal.stdout.on('data', (chunk: Buffer) => {
+    text += chunk.toString()
+  })
+  const shows = async (wanted: RegExp): Promise<RegExpExecArray> => {
+    for (;;) {
+      const found = wanted.exec(text)
+      if (found !== null) return found
+      await once(terminal.stdout, 'data')
+    }
+  }
+
+  const [, port] = await shows(/listening.*?"?port"?:\s*(\d+)/s)
+  const answer = await exchangeRaw(Number(port), 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
+  const [line] = await shows(/^.*exchange.*market\.insights.*$/m)
+  const exit = once(terminal, 'exit')
+  terminal.stdin.write('\x03')
+
+  expect(statusOf(answer)).toBe(200)
+  expect(line).not.toMatch(/^\{/)
+  expect(line).toMatch(/\d\d:\d\d:\d\d/)
+  expect(await exit).toEqual([0, null])
+})

@@ -1,0 +1,402 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { bootGateway } from '../helpers/gateway.ts'
+import { rawClient, statusOf } from '../helpers/raw.ts'
+import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { call, chunked, dial, drained, eventually, noise, readToEnd, renderHead, valuesOf } from '../helpers/wire.ts'
+
+const KiB = 1024
+const MiB = 1024 * KiB
+const post = '/valuation/score'
+
+const code = (body: Buffer | string): unknown => (JSON.parse(body.toString()) as { readonly code: unknown }).code
+
+describe('Expect: 100-continue', () => {
+  const expecting = (length: number | 'chunked', target = post, method = 'POST'): string =>
+    renderHead({
+      method,
+      target,
+      fields: [
+        ...['Expect', '100-continue', 'Connection', 'keep-alive'],
+        ...(length === 'chunked' ? ['Transfer-Encoding', 'chunked'] : ['Content-Length', String(length)]),
+      ],
+    })
+
+  test.each([
+    ['a small body', 3, 'abc'],
+    ['a large body', 100_000, 'x'.repeat(100_000)],
+    ['a chunked body', 'chunked' as const, '3\r\nabc\r\n0\r\n\r\n'],
+  ])('is answered when the gateway reads %s', async (_, length, body) => {
+    const upstream = await httpUpstream()
+    const booted = await bootGateway({ upstream: upstream.url })
+    const client = await rawClient(booted.port)
+
+    client.send(expecting(length))
+    await client.until((text) => text.endsWith('HTTP/1.1 100 Continue\r\n\r\n'))
+    const before = upstream.requests.length
+    client.send(body)
+    const text = await client.until((received) => received.includes('sha256'))
+
+    expect(before).toBe(0)
+    expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/)
+    client.close()
+  })
+
+  test.each([
+    ['a body over its bound', expecting(2001), 413],
+    ['an unknown path', expecting(3, '/unknown'), 404],
+    ['a wrong method', expecting(3, '/market/insights'), 405],
+    ['a malformed Host', expecting(3).replace('gateway.test', 'a b'), 400],
+    ['an operation that is switched off', expecting(3, '/inventory/sync'), 503],
+  ])('is never answered before the refusal of %s', async (_, head, status) => {
+    const upstream = await httpUpstream()
+    const booted = await bootGateway({
+      upstream: upstream.url,
+      defaults: { maxBody: '2000B' },
+      operations: { 'inventory.sync': { state: 'refuse' } },
+    })
+    const client = await rawClient(booted.port)
+
+    client.send(head)
+    const { received, how } = await client.ended()
+
+    expect(statusOf(received)).toBe(status)
+    expect(received).not.toContain('100 Continue')
+    expect(received).toMatch(/\r\nconnection: close\r\n/i)
+    expect(how).toBe('end')
+    expect(upstream.begun()).toBe(0)
+  })
+
+  test.each([
+    ['chunked', 'chunked' as const],
+    ['large', 100_000],
+  ])('is not answered for a %s body that no upstream can be reached for', async (_, length) => {
+    const upstream = await httpUpstream()
+    await upstream.close()
+    const booted = await bootGateway({ upstream: upstream.url })
+    const client = await rawClient(booted.port)
+
+    client.send(expecting(length))
+    const { received } = await client.ended()
+
+    expect(statusOf(received)).toBe(502)
+    expect(received).not.toContain('100 Continue')
+  })
+
+  test('is not waited for: a client may send its body at once', async () => {
+    const upstream = await httpUpstream()
+    const booted = await bootGateway({ upstream: upstream.url })
+
+    const answer = await call(booted.port, {
+      method: 'POST',
+      target: post,
+      fields: ['Expect', '100-Continue'],
+      body: Buffer.from('abc'),
+    })
+
+    expect(answer.status).toBe(200)
+    expect(upstream.requests[0]?.body.toString()).toBe('abc')
+  })
+
+  test('is not answered when there is no body', async () => {
+    const upstream = await httpUpstream()
+    const booted = await bootGateway({ upstream: upstream.url })
+
+    const answer = await call(booted.port, { fields: ['Expect', '100-continue'] })
+
+    expect(answer).toMatchObject({ status: 200, interim: [] })
+  })
+
+  test('is ignored from an HTTP/1.0 client', async () => {
+    const upstream = await httpUpstream()
+    const booted = await bootGateway({ upstream: upstream.url })
+
+    const answer = await call(booted.port, {
+      method: 'POST',
+      target: post,
+      version: '1.0',
+      fields: ['Expect', '100-continue'],
+      body: Buffer.from('abc'),
+    })
+
+    expect(answer).toMatchObject({ status: 200, interim: [] })
+  })
+
+  test.each(['200-ok', '100-continue, x', 'x=y'])(
+    'an expectation that nobody knows is 417: %s',
+    async (expectation) => {
+      const upstream = await httpUpstream()
+      const booted = await bootGateway({ upstream: upstream.url })
+
+      const answer = await call(booted.port, { fields: ['Expect', expectation] })
+
+      expect(answer.status).toBe(417)
+      expect(code(answer.body)).toBe('expectation-failed')
+      expect(upstream.begun()).toBe(0)
+    },
+  )
+})
+
+describe('a request body over its bound', () => {
+  test('by Content-Length is 413, with nothing forwarded', async () => {
+    const upstream = await httpUpstream()
+    const booted = await bootGateway({ upstream: upstream.url, defaults: { maxBody: '100KiB' } })
+
+    const answer = await call(booted.port, { method: 'POST', target: post, body: noise(100 * KiB + 1) })
+
+    expect(answer).toMatchObject({ status: 413, how: 'end', whole: true })
+    expect(code(answer.body)).toBe('content-too-large')
+    expect(upstream.begun()).toBe(0)
+    expect(upstream.connections()).toBe(0)
+  })
+
+  test.each([undefined, 10_000])('of exactly the bound is forwarded (chunks of %s)', async (chunkBytes) => {
+    const upstream = await httpUpstream()
+    const booted = await bootGateway({ upstream: upstream.url, defaults: { maxBody: '100KiB' } })
+
+    const answer = await call(booted.port, {
+      method: 'POST',
+      target: post,
+      body: noise(100 * KiB),
+      ...(chunkBytes === undefined ? {} : { chunkBytes }),
+    })
+
+    expect(answer.status).toBe(200)
+  })
+
+  /** Records what reaches an upstream until each of its connections has ended. */
+  const recording = async (onHead: (socket: Socket) => void = () => {}) => {
+    const ends: (() => void)[] = []
+    const bytes: Buffer[] = []
+    const ended = new Promise<void>((resolve) => ends.push(resolve))
+    const upstream = await rawUpstream((socket) => {
+      socket.once('data', () => onHead(socket))
+      socket.on('data', (chunk: Buffer) => bytes.push(chunk))
+      socket.on('end', () => socket.end())
+      socket.on('close', () => ends[0]?.())
+    })
+    return { upstream, ended, text: () => Buffer.concat(bytes).toString('latin1') }
+  }
+
+  test('in chunks is 413, and the upstream request is aborted, never ended', async () => {
+    const { upstream, ended, text } = await recording()
+    const booted = await bootGateway({ upstream: upstream.url, defaults: { maxBody: '100KiB' } })
+
+    const answer = await call(booted.port, { method: 'POST', target: post, body: noise(MiB), chunkBytes: 10_000 })
+    await ended
+
+    expect(answer).toMatchObject({ status: 413, how: 'end', whole: true })
+    expect(text()).toMatch(/^POST /)
+    expect(text().endsWith('\r\n0\r\n\r\n')).toBe(false)
+    expect(text().length).toBeLessThan(102 * KiB)
+  })
+
+  test("in chunks cuts the client's connection when the answer had begun", async () => {
+    const { upstream, ended, text } = await recording((socket) =>
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc'),
+    )
+    const booted = await bootGateway({ upstream: upstream.url, defaults: { maxBody: '100KiB' } })
+    const client = await rawClient(booted.port)
+    const pieces = [...chunked(noise(MiB), 10_000)]
+
+    client.send(renderHead({ method: 'POST', target: post, body: Buffer.alloc(0), chunkBytes: 1 }))
+    client.send(pieces[0] as Buffer)
+    await client.until((received) => received.endsWith('abc'))
+    for (const piece of pieces.slice(1)) client.send(piece)
+    const { received, how } = await client.ended()
+    await ended
+
+    expect(how).toBe('reset')
+    expect(statusOf(received)).toBe(200)
+    expect(text().endsWith('\r\n0\r\n\r\n')).toBe(false)
+  })
+})
+
+describe('a gap in a request body', () => {
+  const gapMs = 150
+
+  test.each([
+    ['a small body', ['Content-Length', '10']],
+    ['a large body', ['Content-Length', '1000000']],
+    ['a chunked body', ['Transfer-Encoding', 'chunked']],
+  ])('of %s is 408 in its time, and the connection ends', async (_, framing) => {
+    const upstream = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
+    const booted = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: `${gapMs}ms` } } })
+    const client = await rawClient(booted.port)
+
+    client.send(
+      renderHead({ method: 'POST', target: post, fields: [...framing, 'Connection', 'keep-alive'], version: '1.1' }),
+    )
+    const startedAt = performance.now()
+    client.send(framing[1] === 'chunked' ? '3\r\nabc\r\n' : 'abc')
+    const { received, how } = await client.ended()
+
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(gapMs)
+    expect(statusOf(received)).toBe(408)
+    expect(code(received.split('\r\n\r\n')[1] ?? '')).toBe('request-timeout')
+    expect(received).toMatch(/\r\nconnection: close\r\n/i)
+    expect(how).toBe('end')
+    await eventually(() => upstream.connections() === 0)
+  })
+
+  test('is none while the pieces come in time, however long it takes in all', async () => {
+    const upstream = await httpUpstream()
+    const booted = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: '1s' } } })
+    const client = await rawClient(booted.port)
+
+    client.send(renderHead({ method: 'POST', target: post, fields: ['Content-Length', '6'] }))
+    for (let i = 0; i < 6; i++) {
+      client.send('x')
+      await new Promise((resolve) => setTimeout(resolve, 220)) // the time itself is the fact
+    }
+    const { received } = await client.ended()
+
+    expect(statusOf(received)).toBe(200)
+  })
+})
+
+describe('memory', () => {
+  const total = 256 * MiB
+  // Kernel buffers of two connections (Linux lets each grow to a few MiB) and the streams between them.
+  const most = 32 * MiB
+
+  test.each([
+    ['by length', ['Content-Length', String(total)]],
+    ['in chunks', ['Transfer-Encoding', 'chunked']],
+  ])('is constant when an upstream does not read the body of a request (%s)', async (_, framing) => {
+    let resume = () => {}
+    const done = Promise.withResolvers<number>()
+    const upstream = await rawUpstream((socket) => {
+      let bytes = 0
+      socket.pause()
+      resume = () => {
+        socket.on('data', (chunk: Buffer) => {
+          bytes += chunk.length
+        })
+        socket.on('end', () => socket.end())
+        socket.on('close', () => done.resolve(bytes))
+        socket.resume()
+      }
+    })
+    const booted = await bootGateway({ upstream: upstream.url, defaults: { maxBody: 'none' } })
+    const socket = await dial(booted.port)
+    const piece = Buffer.alloc(MiB, 'x')
+    const framed =
+      framing[1] === 'chunked' ? Buffer.concat([Buffer.from('100000\r\n'), piece, Buffer.from('\r\n')]) : piece
+
+    socket.write(renderHead({ method: 'POST', target: post, fields: framing }))
+    let sent = 0
+    while (sent < total && (await flows(socket, framed))) sent += MiB
+    resume()
+    socket.destroy()
+    const arrived = await done.promise
+
+    expect(sent).toBeLessThan(most)
+    expect(arrived).toBeLessThan(most + MiB)
+  })
+
+  test('is constant when a client does not read the body of an answer', async () => {
+    let sent = 0
+    const stopped = Promise.withResolvers<void>()
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, async () => {
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${total}\r\n\r\n`)
+        const piece = Buffer.alloc(MiB, 'x')
+        while (sent < total && (await flows(socket, piece))) sent += MiB
+        stopped.resolve()
+      }),
+    )
+    const booted = await bootGateway({ upstream: upstream.url })
+    const socket = await dial(booted.port)
+
+    socket.pause()
+    socket.write(renderHead({}))
+    await stopped.promise
+
+    expect(sent).toBeLessThan(most)
+    socket.destroy()
+  })
+
+  test('the whole of a body arrives when a slow reader reads on', async () => {
+    const large = 64 * MiB
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, async () => {
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${large}\r\n\r\n`)
+        for (let at = 0; at < large; at += MiB) if (!socket.write(Buffer.alloc(MiB, at / MiB))) await drained(socket)
+      }),
+    )
+    const booted = await bootGateway({ upstream: upstream.url })
+    const socket = await dial(booted.port)
+
+    socket.write(renderHead({}))
+    const answer = readToEnd(socket)
+    // Stops at every piece, and goes on when the loop has come round.
+    socket.on('data', () => {
+      socket.pause()
+      setImmediate(() => socket.resume())
+    })
+    const { body, whole, how } = await answer
+
+    expect({ whole, how, length: body.length }).toEqual({ whole: true, how: 'end', length: large })
+    expect(Array.from({ length: 64 }, (_, i) => body[i * MiB + 7])).toEqual(Array.from({ length: 64 }, (_, i) => i))
+  })
+})
+
+/** Writes a piece and tells whether it was taken: false when nothing at all moves for a while. */
+const flows = async (socket: Socket, piece: Buffer): Promise<boolean> => {
+  if (socket.write(piece)) return true
+  const stalled = new AbortController()
+  const timer = setTimeout(() => stalled.abort(), 1000)
+  try {
+    await once(socket, 'drain', { signal: stalled.signal })
+    return true
+  } catch {
+    return false
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+describe('an answer that comes before the request is complete', () => {
+  const answer = 'HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig'
+
+  test.each<readonly [string, (socket: Socket) => void]>([
+    ['stays', (socket) => void socket.write(answer)],
+    ['ends', (socket) => void socket.end(answer)],
+    // With input unread, the kernel resets the connection: the answer must be read before the failure of the next write.
+    ['closes at once', (socket) => void socket.write(answer, () => socket.destroy())],
+    ['resets', (socket) => void socket.write(answer, () => socket.resetAndDestroy())],
+  ])('reaches the client, and ends the connection (the upstream %s)', async (_, respond) => {
+    const upstream = await rawUpstream((socket) => {
+      socket.once('data', () => {
+        socket.pause()
+        respond(socket)
+      })
+    })
+    const booted = await bootGateway({ upstream: upstream.url })
+
+    const got = await call(booted.port, { method: 'POST', target: post, body: noise(8 * MiB) })
+
+    expect(got).toMatchObject({ status: 413, whole: true })
+    expect(got.body.toString()).toBe('big')
+    expect(valuesOf(got.fields, 'connection')).toEqual(['close'])
+  })
+
+  test('is cut when it ends with a connection that was reset: a part never passes for the whole', async () => {
+    const upstream = await rawUpstream((socket) => {
+      socket.once('data', () => {
+        socket.pause()
+        socket.write('HTTP/1.1 413 Content Too Large\r\n\r\npart', () => socket.destroy())
+      })
+    })
+    const booted = await bootGateway({ upstream: upstream.url })
+    const client = await dial(booted.port)
+
+    client.write(renderHead({ method: 'POST', target: post, body: noise(8 * MiB) }))
+    client.write(noise(8 * MiB))
+    const got = await readToEnd(client).catch(() => null)
+
+    expect(got?.how ?? 'reset').toBe('reset')
+  })
+})

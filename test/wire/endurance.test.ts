@@ -1,0 +1,72 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { bootProcess } from '../helpers/gateway-process.ts'
+import { rawClient, statusOf } from '../helpers/raw.ts'
+import { failureTable, type Heard, openBackstage, type Stage } from './failure-table.ts'
+
+const failuresInAll = 10_000
+const atOnce = 200
+
+/** Gives up on a provocation that leads to nothing, so that the test can name it. */
+const soon = (heard: Promise<Heard>): Promise<Pick<Heard, 'received'> & { how: string }> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<{ received: string; how: string }>((resolve) => {
+    timer = setTimeout(resolve, 20_000, { received: '', how: 'nothing in 20 s' })
+  })
+  return Promise.race([heard, late]).finally(() => clearTimeout(timer))
+}
+
+test('10,000 failures of every kind leave no descriptor, socket or timer behind', { timeout: 120_000 }, async () => {
+  const backstage = await openBackstage()
+  onTestFinished(() => backstage.close())
+  const gateway = await bootProcess(backstage.settings)
+  gateway.stdout().resume()
+  const stage: Stage = { port: gateway.port, brokenPort: gateway.brokenPort, upstream: backstage.upstream }
+  const before = await gateway.census()
+
+  let next = 0
+  const unexpected: string[] = []
+  const fail = async (): Promise<void> => {
+    while (next < failuresInAll) {
+      const n = next++
+      const row = failureTable[n % failureTable.length]
+      if (row === undefined) throw new Error('no such row')
+      const { received, how } = await soon(row.provoke(stage, `failure-${n}`))
+      // On a busy machine 250 ms may be over before anything else has gone wrong.
+      const told = [row.status === 'cut' ? 200 : row.status, 408, 504].includes(statusOf(received))
+      if (row.status === 'silence' ? how !== 'left' : !told)
+        unexpected.push(`${row.kind}, ${row.provoked}: ${how} ${received.slice(0, 40)}`)
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, fail))
+
+  expect(unexpected).toEqual([])
+  // Idle connections to the upstreams have their own time, and lingering ones: nothing else may be waited for.
+  await expect
+    .poll(
+      async () => {
+        const { descriptors, resources } = await gateway.census()
+        return { descriptors, resources }
+      },
+      { timeout: 10_000, interval: 100 },
+    )
+    .toEqual({ descriptors: before.descriptors, resources: before.resources })
+  expect(await gateway.close()).toBe(0)
+})
+
+test('the census sees a connection that stays and a timer that runs', async () => {
+  const backstage = await openBackstage()
+  onTestFinished(() => backstage.close())
+  const gateway = await bootProcess({ ...backstage.settings, defaults: {} })
+  gateway.stdout().resume()
+  const before = await gateway.census()
+  const client = await rawClient(gateway.port)
+  onTestFinished(() => client.close())
+
+  client.send('GET /market/insights?stall HTTP/1.1\r\nHost: gateway\r\nX-Request-Id: waiting\r\n\r\n')
+  await backstage.upstream.arrived('waiting')
+
+  const { descriptors, resources } = await gateway.census()
+  expect(descriptors.length).toBe(before.descriptors.length + 2)
+  const timers = (names: readonly string[]): number => names.filter((name) => name === 'Timeout').length
+  expect(timers(resources)).toBeGreaterThan(timers(before.resources))
+})

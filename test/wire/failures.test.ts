@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { failures, type Kind } from '../../src/errors.ts'
+import { openBrokenGateway, plantedMessage } from '../helpers/broken-gateway.ts'
+import { openGateway, type TestGateway } from '../helpers/gateway.ts'
+import { type Backstage, failureTable, type Heard, notBuiltYet, openBackstage, type Stage } from './failure-table.ts'
+
+let backstage: Backstage
+let sound: TestGateway
+let broken: TestGateway
+let stage: Stage
+
+beforeAll(async () => {
+  backstage = await openBackstage()
+  sound = await openGateway(backstage.settings)
+  broken = await openGateway(backstage.settings, openBrokenGateway)
+  stage = { port: sound.port, brokenPort: broken.port, upstream: backstage.upstream }
+})
+afterAll(async () => {
+  await Promise.all([sound.gateway.close(), broken.gateway.close()])
+  await backstage.close()
+})
+
+// The registry's phrases (RFC 9110 §15, RFC 6585, RFC 5842), written out: Node's own table keeps older names.
+const phrases: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  413: 'Content Too Large',
+  414: 'URI Too Long',
+  417: 'Expectation Failed',
+  431: 'Request Header Fields Too Large',
+  500: 'Internal Server Error',
+  501: 'Not Implemented',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
+  505: 'HTTP Version Not Supported',
+  508: 'Loop Detected',
+}
+
+const rows = failureTable.map((row) => [`${row.kind}: ${row.provoked}`, row] as const)
+
+describe('every failure has the shape that the table of failures gives it', () => {
+  test.concurrent.each(rows)('%s', async (name, row) => {
+    const ownId = `row-${name.replaceAll(/[^a-z0-9]+/gi, '-')}`
+
+    const heard = await row.provoke(stage, ownId)
+
+    const { status, fields, body } = parse(heard.received)
+    const id = fields.get('x-request-id') ?? ownId
+    const line = await lineOf(id)
+    if (row.status === 'silence') expect(heard).toEqual({ received: '', how: 'left' })
+    else if (row.status === 'cut') expect({ status, how: heard.how }).toEqual({ status: 200, how: 'reset' })
+    else {
+      expect(status).toBe(row.status)
+      expect(fields.get('content-type')).toBe('application/problem+json')
+      expect(Object.fromEntries(fields)).toMatchObject(row.fields ?? {})
+      for (const name of Object.keys(row.fields ?? {})) fields.delete(name)
+      for (const name of everyAnswer) fields.delete(name)
+      expect([...fields.keys()]).toEqual([])
+      const title = phrases[row.status]
+      const problem = { type: 'about:blank', title, status: row.status, code: row.kind, requestId: id }
+      if (row.body === false) expect(body).toBe('')
+      else expect(JSON.parse(body)).toStrictEqual(problem)
+    }
+    const { fault } = failures[row.kind]
+    expect(line).toMatchObject({ status: loggedStatus(row.status), failure: row.kind, fault })
+    if (row.cause === undefined) expect(line).not.toHaveProperty('cause')
+    else expect(line.cause).toMatch(row.cause)
+    expect(leaks(heard, id, line.cause)).toEqual([])
+  })
+})
+
+// What any answer of the gateway's own may have.
+const everyAnswer = ['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'x-request-id']
+
+const loggedStatus = (told: number | 'cut' | 'silence'): number =>
+  told === 'cut' ? 200 : told === 'silence' ? 499 : told
+
+const lineOf = (id: string): Promise<TestGateway['lines'][number]> =>
+  Promise.race([sound, broken].map((gateway) => gateway.line(({ requestId }) => requestId === id)))
+
+const parse = (text: string): { status: number; fields: Map<string, string>; body: string } => {
+  const end = text.indexOf('\r\n\r\n')
+  const [statusLine = '', ...lines] = text.slice(0, Math.max(end, 0)).split('\r\n')
+  const fields = lines.map((line) => {
+    const colon = line.indexOf(':')
+    return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()] as const
+  })
+  return { status: Number(statusLine.split(' ')[1] ?? 0), fields: new Map(fields), body: text.slice(end + 4) }
+}
+
+const telltales: readonly RegExp[] = [
+  /\d+\.\d+\.\d+\.\d+|\[?::1|localhost/, // addresses
+  /\bat .*:\d+|\.[jt]s\b|\/src\/|node_modules|node:/, // stacks and file names
+  /E[A-Z]{4,}|HPE_|UND_ERR|ERR_|SSL|Error:|Parse |undici|fastify|socket|closed|planted/, // what libraries say
+]
+
+/** Lists what an answer tells that only the log may. */
+const leaks = ({ received }: Pick<Heard, 'received'>, id: string, cause: unknown): string[] => {
+  // Random hexadecimal digits may spell a port.
+  const text = received.replaceAll(id, '').replace(/^Date: .*$/m, '')
+  const words = [...backstage.ports, stage.port, stage.brokenPort].map((port) => new RegExp(`\\b${port}\\b`))
+  const found = [...telltales, ...words].flatMap((telltale) => telltale.exec(text) ?? [])
+  return typeof cause === 'string' && text.includes(cause) ? [...found, cause] : found
+}
+
+describe('the check for leaks can fail', () => {
+  test.each([
+    ['an IPv4 address', () => 'connect 192.0.2.7'],
+    ['an IPv6 address', () => 'connect [::1]'],
+    ['a port of an upstream', () => `connect host:${backstage.upstream.port}`],
+    ['the port of the gateway', () => `on ${stage.port}`],
+    ['a stack', () => 'x\n    at send (file:///app/send.mjs:12:3)'],
+    ['a file name', () => 'in send.ts'],
+    ['a system error', () => 'connect ECONNREFUSED'],
+    ["a parser's error", () => 'HPE_INVALID_CONSTANT'],
+    ["a library's message", () => 'other side closed'],
+    ['the planted bug', () => plantedMessage],
+    ['the cause in the log', () => 'an unheard-of cause'],
+  ])('%s is found', (_, text) => {
+    expect(leaks({ received: text() }, 'some-id', 'an unheard-of cause')).not.toEqual([])
+  })
+})
+
+test('every kind of failure is provoked, or its feature is still to come', () => {
+  const provoked = new Set(failureTable.map(({ kind }) => kind))
+
+  const kinds = Object.keys(failures) as Kind[]
+
+  expect([...provoked, ...notBuiltYet].sort()).toEqual(kinds.sort())
+})
+
+test('every row gives the status of its kind', () => {
+  const told = failureTable.filter(({ status }) => typeof status === 'number')
+
+  expect(told.map(({ status }) => status)).toEqual(told.map(({ kind }) => failures[kind].status))
+})

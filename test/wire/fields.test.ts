@@ -1,0 +1,643 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { bootGateway, type Settings, type TestGateway } from '../helpers/gateway.ts'
+import { exchangeRaw, statusOf } from '../helpers/raw.ts'
+import { onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { call, valuesOf, type WireAnswer, type WireRequest, withoutFields } from '../helpers/wire.ts'
+
+interface Rig {
+  readonly booted: TestGateway
+  /** Where the upstream listens, as it stands in a URL. */
+  readonly authority: string
+  /** Sends a request and tells how it arrived and what came back. */
+  send(request?: WireRequest): Promise<Exchanged>
+}
+
+interface Exchanged {
+  /** The request line as it arrived. */
+  readonly line: string
+  /** The request's fields as they arrived, flat. */
+  readonly arrived: readonly string[]
+  /** The bytes of the head as they arrived, latin1. */
+  readonly head: string
+  readonly answer: WireAnswer
+}
+
+/** Boots a gateway before an upstream that answers with bytes of the test's choosing (latin1). */
+const rig = async (settings: (origin: string) => Settings = () => ({}), answer = plain): Promise<Rig> => {
+  const heads: string[] = []
+  const upstream = await rawUpstream((socket) =>
+    onRequest(socket, (head) => {
+      heads.push(head)
+      socket.write(Buffer.from(answer, 'latin1'))
+    }),
+  )
+  const booted = await bootGateway({ upstream: upstream.url, ...settings(upstream.url) })
+  return {
+    booted,
+    authority: `127.0.0.1:${upstream.port}`,
+    send: async (request) => {
+      const got = await call(booted.port, request)
+      const head = heads.at(-1) ?? ''
+      const [line = '', ...lines] = head.trimEnd().split('\r\n')
+      const arrived = lines.flatMap((each) => {
+        const colon = each.indexOf(':')
+        return [each.slice(0, colon), each.slice(colon + 2)]
+      })
+      return { line, arrived, head, answer: got }
+    },
+  }
+}
+
+const plain = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+
+const answering = (...fields: string[]): string => {
+  const lines = fields.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${fields[i + 1]}\r\n`] : []))
+  return `HTTP/1.1 200 OK\r\n${lines.join('')}Content-Length: 2\r\n\r\nok`
+}
+
+/** Names what the gateway adds to a request. */
+const added = ['host', 'connection', 'via', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-request-id']
+
+/** Names what the gateway, or Node on its behalf, adds to an answer. */
+const addedToAnswer = ['via', 'x-request-id', 'date', 'connection', 'keep-alive', 'content-length']
+
+const everyHighByte = Buffer.from(Array.from({ length: 128 }, (_, i) => i + 128)).toString('latin1')
+
+// Each of these is legal, and easy to lose, fold, reorder or re-encode.
+const awkward = [
+  ...['Zeta', '1', 'alpha', '2', 'ALPHA', '3', 'Accept', 'a', 'accept', 'b', 'Zeta', '4'],
+  ...['X-Empty', '', 'X-Bytes', everyHighByte, 'X-Tab', 'a\tb', 'X-Quoted', '"a, b"; c="\\""'],
+  ...['Cookie', 'a=1; b=2', 'Cookie', 'c=3', 'Authorization', 'Bearer a.b-c~d+/=', 'Signature', 'sig1=:YWJj:'],
+  ...['Content-Digest', 'sha-256=:AA==:', "!#$%&'*+-.^_`|~09Az", 'token', '__proto__', 'p', 'constructor', 'c'],
+  ...['If-None-Match', 'W/"a", "b"', 'Range', 'bytes=0-1', 'Idempotency-Key', 'k', 'Accept-Encoding', 'br'],
+]
+
+describe('the fields of a request', () => {
+  test('arrive with their order, casing, repetitions and bytes', async () => {
+    const { send } = await rig()
+
+    const { arrived } = await send({ fields: awkward })
+
+    expect(withoutFields(arrived, ...added)).toEqual(awkward)
+  })
+
+  test.each([
+    ['POST', Buffer.from('{}'), undefined],
+    ['POST', Buffer.alloc(100_000), undefined],
+    ['POST', Buffer.from('{}'), 1],
+    ['GET', Buffer.from('{}'), undefined],
+  ])('arrive so with a body too (%s)', async (method, body, chunkBytes) => {
+    const { send } = await rig()
+    const target = method === 'POST' ? '/valuation/score' : '/market/insights'
+
+    const { arrived } = await send({ method, target, fields: awkward, body, ...(chunkBytes && { chunkBytes }) })
+
+    expect(withoutFields(arrived, ...added, 'content-length', 'transfer-encoding')).toEqual(awkward)
+  })
+
+  test.each([
+    'Connection',
+    'Keep-Alive',
+    'Proxy-Connection',
+    'Proxy-Authorization',
+    'Proxy-Authenticate',
+    'Proxy-Authentication-Info',
+    'TE',
+    'Trailer',
+    'Upgrade',
+    'HTTP2-Settings',
+  ])('%s stops here', async (name) => {
+    const { send } = await rig()
+
+    const { arrived, answer } = await send({ fields: [name, 'close', 'X-After', '1'] })
+
+    expect(answer.status).toBe(200)
+    expect(valuesOf(arrived, name)).toEqual(name === 'Connection' ? ['keep-alive'] : [])
+    expect(valuesOf(arrived, 'x-after')).toEqual(['1'])
+  })
+
+  test('that Connection names stop here, on whichever line and in whatever case', async () => {
+    const { send } = await rig()
+
+    const { arrived } = await send({
+      fields: ['X-One', '1', 'Connection', 'x-ONE ,, close', 'x-two', '2', 'X-Three', '3', 'connection', 'X-Two'],
+    })
+
+    expect(withoutFields(arrived, ...added)).toEqual(['X-Three', '3'])
+  })
+
+  test('that the gateway adds cannot be taken away by naming them in Connection', async () => {
+    const { send } = await rig()
+
+    const { arrived } = await send({
+      fields: ['Connection', 'close, X-Forwarded-For, X-Forwarded-Host, Via, X-Request-Id, Host, Content-Length'],
+    })
+
+    for (const name of added) expect(valuesOf(arrived, name)).toHaveLength(1)
+  })
+
+  test('Expect stops here', async () => {
+    const { send } = await rig()
+
+    const { arrived } = await send({
+      method: 'POST',
+      target: '/valuation/score',
+      fields: ['Expect', '100-continue'],
+      body: Buffer.from('x'),
+    })
+
+    expect(valuesOf(arrived, 'expect')).toEqual([])
+  })
+
+  test('an upgrade that a client asks for is not passed on', async () => {
+    const { send } = await rig()
+
+    const { arrived, answer } = await send({
+      fields: ['Connection', 'Upgrade, close', 'Upgrade', 'websocket', 'Sec-WebSocket-Version', '13'],
+    })
+
+    expect(answer.status).toBe(200)
+    expect(valuesOf(arrived, 'upgrade')).toEqual([])
+    expect(valuesOf(arrived, 'connection')).toEqual(['keep-alive'])
+  })
+
+  test('a length is rendered anew', async () => {
+    const seen: string[] = []
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, (head) => {
+        seen.push(head)
+        socket.write(plain)
+      }),
+    )
+    const booted = await bootGateway({ upstream: upstream.url })
+
+    await exchangeRaw(
+      booted.port,
+      'POST /valuation/score HTTP/1.1\r\nHost: x\r\nconTent-LENgth:   0003\r\nConnection: close\r\n\r\nabc',
+    )
+
+    expect(seen[0]?.match(/content-length.*/gi)).toEqual(['content-length: 3'])
+  })
+
+  test('a value with any byte at all arrives as it is, or the request is malformed', async () => {
+    const { send, booted } = await rig()
+    const bytes = Array.from({ length: 256 }, (_, i) => String.fromCharCode(i))
+    const legal = bytes.filter((byte) => /[\t\x20-\x7e\x80-\xff]/.test(byte))
+
+    for (const byte of bytes) {
+      const value = `a${byte}b`
+      if (legal.includes(byte)) {
+        const { arrived } = await send({ fields: ['X-Value', value] })
+        expect(valuesOf(arrived, 'x-value')).toEqual([value])
+      } else {
+        const answer = await exchangeRaw(
+          booted.port,
+          `GET /market/insights HTTP/1.1\r\nHost: x\r\nX-Value: ${value}\r\n\r\n`,
+        )
+        expect([byte, statusOf(answer)]).toEqual([byte, 400])
+      }
+    }
+  })
+
+  test('a name with any byte at all arrives as it is, or the request is malformed', async () => {
+    const { booted } = await rig()
+
+    for (let code = 0; code < 256; code++) {
+      const byte = String.fromCharCode(code)
+      const answer = await exchangeRaw(booted.port, `GET /market/insights HTTP/1.1\r\nHost: x\r\nX${byte}: v\r\n\r\n`)
+      // The colon ends the name: what follows is the value. A blank before it is malformed (RFC 9112 §5.1).
+      const legal = /[!#$%&'*+\-.^_`|~0-9A-Za-z:]/.test(byte)
+      expect([code, statusOf(answer)]).toEqual([code, legal ? 200 : 400])
+    }
+  })
+
+  test('trailers are dropped', async () => {
+    const bytes: Buffer[] = []
+    const upstream = await rawUpstream((socket) =>
+      socket.on('data', (chunk: Buffer) => {
+        bytes.push(chunk)
+        if (chunk.includes('\r\n0\r\n')) socket.write(plain)
+      }),
+    )
+    const booted = await bootGateway({ upstream: upstream.url })
+
+    await call(booted.port, {
+      method: 'POST',
+      target: '/valuation/score',
+      fields: ['Trailer', 'X-Late'],
+      body: Buffer.from('abc'),
+      chunkBytes: 3,
+      trailers: 'X-Late: 1\r\n',
+    })
+
+    const arrived = Buffer.concat(bytes).toString('latin1')
+    expect(arrived.endsWith('\r\n\r\n3\r\nabc\r\n0\r\n\r\n')).toBe(true)
+    expect(arrived).not.toMatch(/late|trailer/i)
+  })
+})
+
+describe('Via', () => {
+  test('is added to the request and to the answer', async () => {
+    const { send } = await rig(() => ({ listen: { via: 'edge-1' } }))
+
+    const { arrived, answer } = await send()
+
+    expect(valuesOf(arrived, 'via')).toEqual(['1.1 edge-1'])
+    expect(valuesOf(answer.fields, 'via')).toEqual(['1.1 edge-1'])
+  })
+
+  test('comes after those of earlier hops, and names the version that the client spoke', async () => {
+    const { send } = await rig(() => ({ listen: { via: 'edge-1' } }), answering('Via', '1.1 origin-cache'))
+
+    const { arrived, answer } = await send({ version: '1.0', fields: ['Via', '1.1 first'] })
+
+    expect(valuesOf(arrived, 'via')).toEqual(['1.1 first', '1.0 edge-1'])
+    expect(valuesOf(answer.fields, 'via')).toEqual(['1.1 origin-cache', '1.1 edge-1'])
+  })
+})
+
+describe('forwarded fields', () => {
+  const forged = [
+    ...['Forwarded', 'for=9.9.9.9', 'X-Forwarded-For', '9.9.9.9', 'X_Forwarded_For', '9.9.9.9', 'X-Real-IP', '9.9.9.9'],
+    ...[
+      'X-Forwarded-Proto',
+      'https',
+      'X-Forwarded-Host',
+      'evil.test',
+      'X-Forwarded-Port',
+      '1',
+      'x-forwarded-prefix',
+      '/',
+    ],
+  ]
+
+  test('say who the client was and how it called', async () => {
+    const { send } = await rig()
+
+    const { arrived } = await send({ fields: ['Host', 'api.lender.test:8443'] })
+
+    expect(valuesOf(arrived, 'x-forwarded-for')).toEqual(['127.0.0.1'])
+    expect(valuesOf(arrived, 'x-forwarded-proto')).toEqual(['http'])
+    expect(valuesOf(arrived, 'x-forwarded-host')).toEqual(['api.lender.test:8443'])
+  })
+
+  test('of an untrusted peer are dropped, underscore twins too', async () => {
+    const { send } = await rig()
+
+    const { head, arrived } = await send({ fields: forged })
+
+    expect(head).not.toMatch(/9\.9\.9\.9|evil|https|prefix|port: 1/i)
+    expect(valuesOf(arrived, 'x-forwarded-for')).toEqual(['127.0.0.1'])
+  })
+
+  test('of a trusted proxy are kept, and the proxy is added', async () => {
+    const { send } = await rig(() => ({ listen: { trustedProxies: ['127.0.0.0/8'] } }))
+
+    const { arrived } = await send({ fields: forged })
+
+    expect(valuesOf(arrived, 'x-forwarded-for')).toEqual(['9.9.9.9, 127.0.0.1'])
+    expect(valuesOf(arrived, 'x-forwarded-proto')).toEqual(['https'])
+    expect(valuesOf(arrived, 'x-forwarded-host')).toEqual(['evil.test'])
+    expect(valuesOf(arrived, 'forwarded')).toEqual(['for=9.9.9.9'])
+    expect(valuesOf(arrived, 'x_forwarded_for')).toEqual([])
+  })
+
+  test('several lines of X-Forwarded-For from a trusted proxy become one', async () => {
+    const { send } = await rig(() => ({ listen: { trustedProxies: ['127.0.0.1'] } }))
+
+    const { arrived } = await send({ fields: ['X-Forwarded-For', '1.1.1.1, 2.2.2.2', 'x-forwarded-for', '3.3.3.3'] })
+
+    expect(valuesOf(arrived, 'x-forwarded-for')).toEqual(['1.1.1.1, 2.2.2.2, 3.3.3.3, 127.0.0.1'])
+  })
+
+  test('X-Forwarded-Host is left out for an HTTP/1.0 client without Host', async () => {
+    const { send } = await rig()
+
+    const { arrived } = await send({ version: '1.0' })
+
+    expect(valuesOf(arrived, 'x-forwarded-host')).toEqual([])
+    expect(valuesOf(arrived, 'x-forwarded-for')).toEqual(['127.0.0.1'])
+  })
+})
+
+describe('Host', () => {
+  test("is the endpoint's own by default", async () => {
+    const { send, authority } = await rig()
+
+    const { arrived } = await send({ fields: ['Host', 'api.lender.test'] })
+
+    expect(valuesOf(arrived, 'host')).toEqual([authority])
+  })
+
+  const hosted = (host: string) => rig((origin) => ({ upstreams: { market: { endpoints: [origin], host } } }))
+
+  test("is the client's with `host: client`, byte for byte", async () => {
+    const { send } = await hosted('client')
+
+    const { arrived } = await send({ fields: ['Host', 'API.lender.test:8443'] })
+
+    expect(valuesOf(arrived, 'host')).toEqual(['API.lender.test:8443'])
+  })
+
+  test('is that of the absolute form with `host: client`', async () => {
+    const { send } = await hosted('client')
+
+    const { arrived, line } = await send({ target: 'http://other.test/market/insights?q', fields: ['Host', 'x.test'] })
+
+    expect(line).toBe('GET /market/insights?q HTTP/1.1')
+    expect(valuesOf(arrived, 'host')).toEqual(['other.test'])
+  })
+
+  test("is the endpoint's own with `host: client` and a client that names none", async () => {
+    const { send, authority } = await hosted('client')
+
+    const { arrived } = await send({ version: '1.0' })
+
+    expect(valuesOf(arrived, 'host')).toEqual([authority])
+  })
+
+  test('is a fixed name when one is configured', async () => {
+    const { send } = await hosted('lender.internal')
+
+    const { arrived } = await send()
+
+    expect(valuesOf(arrived, 'host')).toEqual(['lender.internal'])
+  })
+})
+
+describe('the target', () => {
+  const queries = [
+    '',
+    '?',
+    '??',
+    '?a=1&a=2&&=',
+    '?a=%2F%2f%00%zz%',
+    '?q=a+b%20c',
+    '?url=http://x/../..//&path=/valuation/score',
+    '?quote="<>\\^`{|}\'',
+    '?semi;colon:at@',
+    `?long=${'x'.repeat(8000)}`,
+  ]
+
+  test.each(queries.map((query) => [query.slice(0, 60), query]))('keeps the query %s', async (_, query) => {
+    const { send } = await rig()
+
+    const { line, answer } = await send({ target: `/market/insights${query}` })
+
+    expect(answer.status).toBe(200)
+    expect(line).toBe(`GET /market/insights${query} HTTP/1.1`)
+  })
+
+  test('is malformed with bytes that are not ASCII, which no URI has', async () => {
+    const { booted } = await rig()
+
+    const answer = await call(booted.port, { target: '/market/insights?q=caf\xe9' })
+
+    expect(answer.status).toBe(400)
+  })
+
+  test('gets the path prefix of its endpoint', async () => {
+    const { send } = await rig((origin) => ({ upstreams: { market: `${origin}/v2/lender` } }))
+
+    const { line } = await send({ target: '/market/insights?a' })
+
+    expect(line).toBe('GET /v2/lender/market/insights?a HTTP/1.1')
+  })
+
+  test('loses the base path of the gateway', async () => {
+    const { send } = await rig(() => ({ listen: { basePath: '/api' } }))
+
+    const { line } = await send({ target: '/api/market/insights?a' })
+
+    expect(line).toBe('GET /market/insights?a HTTP/1.1')
+  })
+})
+
+describe('the fields of an answer', () => {
+  const keptFields = [
+    ...['Zeta', '1', 'alpha', '2', 'ALPHA', '3', 'Set-Cookie', 'a=1; Path=/', 'Zeta', '4', 'set-cookie', 'b=2'],
+    ...['X-Empty', '', 'X-Bytes', everyHighByte, 'ETag', 'W/"x"', 'Age', '1', 'Vary', 'a', 'Vary', 'b'],
+    ...['WWW-Authenticate', 'Basic realm="a, b"', 'WWW-Authenticate', 'Bearer', 'Cache-Control', 'no-store'],
+    ...['Server', 'origin/1', 'Location', '/x?\xe9', 'Content-Encoding', 'br', 'X-Powered-By', 'y', '__proto__', 'p'],
+    ...['Access-Control-Allow-Origin', '*', 'Age', '2', 'Allow', 'GET', 'Content-Digest', 'sha-256=:AA==:'],
+  ]
+
+  test('arrive with their order, casing, repetitions and bytes', async () => {
+    const { send } = await rig(undefined, answering(...keptFields))
+
+    const { answer } = await send()
+
+    expect(withoutFields(answer.fields, ...addedToAnswer)).toEqual(keptFields)
+    expect(answer.body.toString()).toBe('ok')
+  })
+
+  test('arrive so when the body streams', async () => {
+    const bytes = Buffer.concat([
+      Buffer.from(answering(...keptFields).replace(/Content-Length: 2\r\n\r\nok$/, ''), 'latin1'),
+      Buffer.from(`Content-Length: 300000\r\n\r\n${'x'.repeat(300_000)}`),
+    ])
+    const { send } = await rig(undefined, bytes.toString('latin1'))
+
+    const { answer } = await send()
+
+    expect(withoutFields(answer.fields, ...addedToAnswer)).toEqual(keptFields)
+    expect(answer.body.length).toBe(300_000)
+  })
+
+  test("the upstream's Date is kept, and one is made when it sends none", async () => {
+    const date = 'Tue, 15 Nov 1994 08:12:31 GMT'
+    const dated = await rig(undefined, answering('Date', date))
+    const undated = await rig()
+
+    const { answer } = await dated.send()
+    const { answer: other } = await undated.send()
+
+    expect(valuesOf(answer.fields, 'date')).toEqual([date])
+    expect(valuesOf(other.fields, 'date')).toHaveLength(1)
+  })
+
+  test('those of this hop stop here, and those that Connection names', async () => {
+    const { send } = await rig(
+      undefined,
+      answering(
+        ...['Connection', 'x-hop , keep-alive', 'Keep-Alive', 'timeout=5', 'Proxy-Authenticate', 'Basic'],
+        ...['X-Hop', '1', 'Proxy-Connection', 'x', 'Upgrade', 'h2c', 'Trailer', 'X', 'TE', 'trailers', 'X-Kept', '1'],
+        ...['connection', 'X-Second', 'X-Second', '2', 'Proxy-Authentication-Info', 'x', 'HTTP2-Settings', 'x'],
+      ),
+    )
+
+    const { answer } = await send()
+
+    expect(withoutFields(answer.fields, ...addedToAnswer)).toEqual(['X-Kept', '1'])
+    expect(valuesOf(answer.fields, 'connection')).toEqual(['close'])
+  })
+
+  test('trailers are dropped', async () => {
+    const { send } = await rig(
+      undefined,
+      'HTTP/1.1 200 OK\r\nTrailer: X-Late\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Late: 1\r\n\r\n',
+    )
+
+    const { answer } = await send()
+
+    expect(answer).toMatchObject({ whole: true, framing: 'chunked' })
+    expect(answer.body.toString()).toBe('ok')
+    expect(answer.fields.join()).not.toMatch(/late|trailer/i)
+  })
+})
+
+describe('X-Request-Id', () => {
+  const sane = ['a', '0123-abcd', 'Root=1-67891233-abcdef012345678912345678', 'a/b+c==', 'x'.repeat(128)]
+  const insane = ['', ' ', 'a b', 'a,b', '"a"', 'caf\xe9', 'x'.repeat(129), '<script>', 'a;b']
+
+  test.each(sane)("a client's own is kept: %s", async (id) => {
+    const { send } = await rig()
+
+    const { arrived, answer } = await send({ fields: ['x-request-ID', id] })
+
+    expect(valuesOf(arrived, 'x-request-id')).toEqual([id])
+    expect(valuesOf(answer.fields, 'x-request-id')).toEqual([id])
+  })
+
+  test.each(insane)('one is made for a client that sends %j', async (id) => {
+    const { send } = await rig()
+
+    const { arrived, answer } = await send({ fields: ['X-Request-Id', id] })
+
+    const [made = '', ...more] = valuesOf(answer.fields, 'x-request-id')
+    expect(made).toMatch(/^[0-9a-f]{32}$/)
+    expect(more).toEqual([])
+    expect(valuesOf(arrived, 'x-request-id')).toEqual([made])
+  })
+
+  test('one is made for a client that sends none, or two', async () => {
+    const { send } = await rig()
+
+    const none = await send()
+    const two = await send({ fields: ['X-Request-Id', 'a', 'X-Request-Id', 'b'] })
+
+    for (const { arrived, answer } of [none, two]) {
+      expect(valuesOf(answer.fields, 'x-request-id')[0]).toMatch(/^[0-9a-f]{32}$/)
+      expect(valuesOf(arrived, 'x-request-id')).toEqual(valuesOf(answer.fields, 'x-request-id'))
+    }
+    expect(valuesOf(none.answer.fields, 'x-request-id')).not.toEqual(valuesOf(two.answer.fields, 'x-request-id'))
+  })
+
+  test("an upstream's own is replaced, in interim answers too", async () => {
+    const { send } = await rig(
+      undefined,
+      `HTTP/1.1 103 Early Hints\r\nX-Request-Id: theirs\r\n\r\n${answering('X-Request-ID', 'theirs', 'x-request-id', 'again')}`,
+    )
+
+    const { answer } = await send({ fields: ['X-Request-Id', 'mine'] })
+
+    expect(valuesOf(answer.fields, 'x-request-id')).toEqual(['mine'])
+    expect(answer.interim.map(({ fields }) => fields)).toEqual([[]])
+  })
+
+  test('goes by another name when configured', async () => {
+    const { send } = await rig(
+      () => ({ requestId: { header: 'X-Correlation-Id' } }),
+      answering('x-correlation-id', 'theirs'),
+    )
+
+    const { arrived, answer } = await send({ fields: ['X-Correlation-Id', 'mine', 'X-Request-Id', 'other'] })
+
+    expect(valuesOf(arrived, 'x-correlation-id')).toEqual(['mine'])
+    expect(valuesOf(answer.fields, 'x-correlation-id')).toEqual(['mine'])
+    expect(valuesOf(arrived, 'x-request-id')).toEqual(['other'])
+    expect(valuesOf(answer.fields, 'x-request-id')).toEqual([])
+  })
+
+  test('is left alone with `none`', async () => {
+    const { send } = await rig(() => ({ requestId: { header: 'none' } }), answering('X-Request-Id', 'theirs'))
+
+    const { arrived, answer } = await send({ fields: ['X-Request-Id', 'not, sane'] })
+
+    expect(valuesOf(arrived, 'x-request-id')).toEqual(['not, sane'])
+    expect(valuesOf(answer.fields, 'x-request-id')).toEqual(['theirs'])
+  })
+})
+
+describe('x-fapi-interaction-id', () => {
+  const id = 'c770aef3-6784-41f7-8e0e-ff5f97bddb3a'
+
+  test('is echoed when the client sent one and the answer lacks it', async () => {
+    const { send } = await rig()
+
+    const { arrived, answer } = await send({ fields: ['X-FAPI-Interaction-ID', id] })
+
+    expect(valuesOf(arrived, 'x-fapi-interaction-id')).toEqual([id])
+    expect(valuesOf(answer.fields, 'x-fapi-interaction-id')).toEqual([id])
+  })
+
+  test("is the upstream's when it sends one, and none when nobody does", async () => {
+    const theirs = await rig(undefined, answering('X-Fapi-Interaction-Id', 'theirs'))
+    const nobodys = await rig()
+
+    const { answer } = await theirs.send({ fields: ['x-fapi-interaction-id', id] })
+    const { answer: other } = await nobodys.send()
+
+    expect(valuesOf(answer.fields, 'x-fapi-interaction-id')).toEqual(['theirs'])
+    expect(valuesOf(other.fields, 'x-fapi-interaction-id')).toEqual([])
+  })
+})
+
+describe('configured edits', () => {
+  test('set and remove fields of the request', async () => {
+    const { send } = await rig((origin) => ({
+      upstreams: {
+        market: {
+          endpoints: [origin],
+          request: { set: { 'X-Api-Key': 'k\xe9y', 'X-New': 'n' }, remove: ['Cookie', 'x-ABSENT'] },
+        },
+      },
+    }))
+
+    const { arrived } = await send({
+      fields: ['cookie', 'a=1', 'x-api-key', 'forged', 'X-Kept', '1', 'X-API-KEY', 'again', 'Cookie', 'b=2'],
+    })
+
+    expect(withoutFields(arrived, ...added)).toEqual(['X-Kept', '1', 'X-Api-Key', 'k\xe9y', 'X-New', 'n'])
+  })
+
+  test('set and remove fields of the answer, and remove them from interim ones', async () => {
+    const { send } = await rig(
+      (origin) => ({
+        upstreams: {
+          market: {
+            endpoints: [origin],
+            response: { set: { 'Cache-Control': 'no-store' }, remove: ['Server', 'X-Powered-By'] },
+          },
+        },
+      }),
+      `HTTP/1.1 103 Early Hints\r\nServer: x\r\nCache-Control: y\r\nLink: z\r\n\r\n${answering(
+        ...['server', 'x', 'CACHE-control', 'public', 'X-Kept', '1', 'x-powered-by', 'y', 'Cache-Control', 'max-age=1'],
+      )}`,
+    )
+
+    const { answer } = await send()
+
+    expect(withoutFields(answer.fields, ...addedToAnswer)).toEqual(['X-Kept', '1', 'Cache-Control', 'no-store'])
+    expect(answer.interim.map(({ fields }) => fields)).toEqual([['Link', 'z']])
+  })
+
+  test('take a value from a file, without its line end', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'secret-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'key')
+    writeFileSync(file, 's3cret\n')
+    const { send, booted } = await rig((origin) => ({
+      upstreams: { market: { endpoints: [origin], request: { set: { 'X-Api-Key': `file:${file}` } } } },
+    }))
+
+    const { arrived } = await send({ fields: ['X-Request-Id', 'with-secret'] })
+
+    const line = await booted.line(({ requestId }) => requestId === 'with-secret')
+    expect(valuesOf(arrived, 'x-api-key')).toEqual(['s3cret'])
+    expect(JSON.stringify(line)).not.toContain('s3cret')
+  })
+})

@@ -1,0 +1,289 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { bootGateway, type Settings } from '../helpers/gateway.ts'
+import { onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { call, dial, eventually, noise, readToEnd, renderHead } from '../helpers/wire.ts'
+
+const post = '/valuation/score'
+
+/** Tells when the first bytes have come, without changing what else is read. */
+const firstBytes = (socket: Socket): Promise<unknown> => once(socket, 'data')
+
+const chunkedHead = renderHead({ method: 'POST', target: post, fields: ['Transfer-Encoding', 'chunked'] })
+const longHead = renderHead({ method: 'POST', target: post, fields: ['Content-Length', '10000000'] })
+const shortPost = `${renderHead({ method: 'POST', target: post, fields: ['Content-Length', '3'] })}abc`
+
+describe('a client that leaves cancels the call', () => {
+  const within = 50
+
+  /** Opens an upstream that answers the beginning of a request with `bytes` and never goes on. */
+  const stalling = async (bytes: string) => {
+    const gone = Promise.withResolvers<number>()
+    const reached = Promise.withResolvers<void>()
+    const upstream = await rawUpstream((socket) => {
+      socket.once('data', () => {
+        if (bytes !== '') socket.write(bytes)
+        reached.resolve()
+      })
+      socket.on('end', () => gone.resolve(performance.now()))
+      socket.on('close', () => gone.resolve(performance.now()))
+    })
+    return { upstream, gone: gone.promise, reached: reached.promise }
+  }
+
+  const streaming = 'HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nabc'
+  const forms: readonly (readonly [string, string, string])[] = [
+    ['while a GET waits', renderHead({}), ''],
+    ['while a small POST waits', shortPost, ''],
+    ['while an upload by length streams', `${longHead}abc`, ''],
+    ['while an upload in chunks streams', `${chunkedHead}3\r\nabc\r\n`, ''],
+    ['while the answer to a GET streams', renderHead({}), streaming],
+    ['while the answer to a small POST streams', shortPost, streaming],
+    ['while upload and answer stream', `${chunkedHead}3\r\nabc\r\n`, streaming],
+  ]
+
+  const departures = forms.flatMap((form) =>
+    (['end', 'resetAndDestroy'] as const).map((leave) => [leave, ...form] as const),
+  )
+
+  // The bound is the fact; a machine that stands still for a moment gets another try.
+  test.each(departures)('(%s) %s', { retry: 2 }, async (leave, name, request, answer) => {
+    const { upstream, gone, reached } = await stalling(answer)
+    const booted = await bootGateway({ upstream: upstream.url })
+    const client = await dial(booted.port)
+
+    client.write(request, 'latin1')
+    await (answer === '' ? reached : firstBytes(client))
+    const leftAt = performance.now()
+    client[leave]()
+    const took = (await gone) - leftAt
+
+    expect(took).toBeLessThan(within)
+    const line = await booted.line(({ failure }) => failure !== undefined)
+    // A request that ends within its body is malformed too (RFC 9112 §8).
+    const cutShort = leave === 'end' && name.includes('upload')
+    expect(line).toMatchObject({ failure: cutShort ? 'bad-request' : 'client-gone', fault: 'client' })
+  })
+
+  test('while it does not read a large answer', { retry: 2 }, async () => {
+    const gone = Promise.withResolvers<number>()
+    const stalled = Promise.withResolvers<void>()
+    const upstream = await rawUpstream((socket) => {
+      socket.on('close', () => gone.resolve(performance.now()))
+      onRequest(socket, () => {
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n')
+        const pump = (): void => {
+          if (socket.destroyed) return
+          if (socket.write(Buffer.alloc(1024 * 1024))) setImmediate(pump)
+          else {
+            const timer = setTimeout(() => stalled.resolve(), 300) // nothing has moved for so long
+            socket.once('drain', () => {
+              clearTimeout(timer)
+              pump()
+            })
+          }
+        }
+        pump()
+      })
+    })
+    const booted = await bootGateway({ upstream: upstream.url })
+    const client = await dial(booted.port)
+
+    client.pause()
+    client.write(renderHead({}))
+    await stalled.promise
+    const leftAt = performance.now()
+    client.resetAndDestroy()
+    const took = (await gone.promise) - leftAt
+
+    expect(took).toBeLessThan(within)
+  })
+})
+
+describe('an upstream that dies within the body resets the connection of the client', () => {
+  const part = 'x'.repeat(1000)
+  const byLength = `HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n${part}`
+  const inChunks = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n${part}\r\n`
+  const toTheEnd = `HTTP/1.0 200 OK\r\n\r\n${part}`
+  const deaths = {
+    closes: (socket: Socket) => void socket.end(),
+    resets: (socket: Socket) => void socket.resetAndDestroy(),
+  }
+
+  const dying: readonly (readonly [string, keyof typeof deaths, string])[] = [
+    ['by length', 'closes', byLength],
+    ['by length', 'resets', byLength],
+    ['in chunks', 'closes', inChunks],
+    ['in chunks', 'resets', inChunks],
+    // A clean close is how such a body ends; only a reset tells that it did not.
+    ['to the end', 'resets', toTheEnd],
+  ]
+
+  const dyings = dying.flatMap((each) => (['1.1', '1.0'] as const).map((version) => [version, ...each] as const))
+
+  test.each(dyings)('(to an HTTP/%s client, a body %s, it %s)', async (version, _, death, bytes) => {
+    let upstreamSide: Socket | undefined
+    const upstream = await rawUpstream((socket) => {
+      upstreamSide = socket
+      onRequest(socket, () => void socket.write(bytes))
+    })
+    const booted = await bootGateway({ upstream: upstream.url })
+    const client = await dial(booted.port)
+    const answer = readToEnd(client)
+
+    client.write(renderHead({ version }))
+    let got = 0
+    await new Promise<void>((resolve) =>
+      client.on('data', (chunk: Buffer) => {
+        got += chunk.length
+        if (chunk.includes('xxx') && got > 1000) resolve()
+      }),
+    )
+    deaths[death](upstreamSide as Socket)
+    const { how, body, status } = await answer
+
+    expect({ how, status }).toEqual({ how: 'reset', status: 200 })
+    expect(body.toString()).toBe(part)
+    const line = await booted.line(({ failure }) => failure !== undefined)
+    expect(line).toMatchObject({ failure: 'truncated', fault: 'upstream' })
+  })
+
+  test.each(dying)('even with the head still on its way (a body %s, it %s)', async (_, death, bytes) => {
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, () => void socket.write(bytes, () => deaths[death](socket))),
+    )
+    const booted = await bootGateway({ upstream: upstream.url })
+    const client = await dial(booted.port)
+
+    client.write(renderHead({ version: '1.0' }))
+    const answer = await readToEnd(client).catch(() => null)
+
+    // The head may have gone out or not, or been an error: but never does a part look like the whole.
+    if (answer !== null && answer.status === 200) expect(answer.how).toBe('reset')
+    else expect(answer?.status ?? 502).toBe(502)
+  })
+})
+
+describe('with a pool of eight', () => {
+  const rounds = 1000
+  const atOnce = 50
+
+  const pooled = (origin: string): Settings => ({
+    upstream: origin,
+    defaults: { maxConnections: 8 },
+  })
+
+  /** Runs `each` a thousand times, fifty at once. */
+  const thousandTimes = async (each: (n: number) => Promise<void>): Promise<void> => {
+    let next = 0
+    const worker = async (): Promise<void> => {
+      while (next < rounds) await each(next++)
+    }
+    await Promise.all(Array.from({ length: atOnce }, worker))
+  }
+
+  /** Answers `?quick` at once; what else comes, as `onOther` likes. */
+  const upstreamFor = async (onOther: (socket: Socket) => void) =>
+    rawUpstream((socket) => {
+      let text = ''
+      socket.on('end', () => socket.end())
+      socket.on('data', (chunk: Buffer) => {
+        if (text.length < 1000) text += chunk.toString('latin1')
+        if (!/\r\n\r\n/.test(text)) return
+        if (/\?quick/.test(text)) {
+          text = ''
+          socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+        } else if (/\?slow/.test(text)) {
+          text = 'begun'
+          onOther(socket)
+        }
+      })
+    })
+
+  const stillAnswers = async (port: number): Promise<void> => {
+    const startedAt = performance.now()
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, (_, i) =>
+        i % 2 === 0
+          ? call(port, { target: '/market/insights?quick' })
+          : call(port, { method: 'POST', target: `${post}?quick`, body: Buffer.from('x') }),
+      ),
+    )
+    const took = performance.now() - startedAt
+
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+    expect(took).toBeLessThan(2000) // far below any timeout of the gateway's: nothing was waited for
+  }
+
+  test('a thousand clients that leave during an answer leave nothing behind', async () => {
+    const upstream = await upstreamFor((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n')
+      socket.write(Buffer.alloc(300_000))
+    })
+    const booted = await bootGateway(pooled(upstream.url))
+
+    await thousandTimes(async (n) => {
+      const client = await dial(booted.port)
+      if (n % 3 === 0) client.pause() // it takes nothing, so that the gateway waits for its drain
+      client.write(renderHead({ target: '/market/insights?slow' }))
+      if (n % 3 === 0) await new Promise((resolve) => setImmediate(resolve))
+      else await firstBytes(client)
+      if (n % 2 === 0) client.destroy()
+      else client.resetAndDestroy()
+      await eventually(() => client.destroyed)
+    })
+
+    await stillAnswers(booted.port)
+    await eventually(() => upstream.connections() <= 16)
+  })
+
+  test('a thousand clients that leave during an upload leave nothing behind', async () => {
+    const upstream = await upstreamFor(() => {})
+    const booted = await bootGateway(pooled(upstream.url))
+    const body = noise(70_000)
+
+    await thousandTimes(async (n) => {
+      const client = await dial(booted.port)
+      const target = `${post}?slow`
+      if (n % 2 === 0) {
+        client.write(renderHead({ method: 'POST', target, fields: ['Content-Length', '10000000'] }))
+        client.write(body)
+      } else {
+        client.write(renderHead({ method: 'POST', target, fields: ['Transfer-Encoding', 'chunked'] }))
+        client.write('3\r\nabc\r\n')
+      }
+      await new Promise<void>((resolve) => client.write('', () => resolve()))
+      if (n % 3 === 0) client.destroy()
+      else client.resetAndDestroy()
+    })
+
+    await stillAnswers(booted.port)
+    await eventually(() => upstream.connections() <= 16)
+  })
+
+  test('a thousand clients that leave before their turn leave nothing behind', async () => {
+    const held: Socket[] = []
+    const upstream = await upstreamFor((socket) => held.push(socket))
+    const booted = await bootGateway(pooled(upstream.url))
+    const holders = await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const client = await dial(booted.port)
+        client.write(renderHead({ target: '/market/insights?slow' }))
+        return client
+      }),
+    )
+    await eventually(() => held.length === 8)
+
+    await thousandTimes(async () => {
+      const client = await dial(booted.port)
+      client.write(renderHead({ target: '/market/insights?slow' }))
+      client.destroy()
+    })
+    await eventually(() => booted.lines.length === rounds)
+    for (const holder of holders) holder.destroy()
+
+    await stillAnswers(booted.port)
+    expect(held.length).toBe(8)
+  })
+})

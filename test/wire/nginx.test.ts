@@ -1,0 +1,97 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { catalog, type Operation } from '../../src/catalog.ts'
+import { folderWith } from '../config/helper.ts'
+import { startNginx } from '../helpers/nginx.ts'
+import { needProgram } from '../helpers/program.ts'
+import { listening, serve } from '../helpers/serve.ts'
+
+const nginx = await needProgram('nginx')
+const shipped = readFileSync(new URL('../../config/gateway.yaml', import.meta.url), 'utf8')
+
+/** Is what one of the nine was answered. */
+interface Told {
+  readonly id: string
+  readonly status: number
+  readonly sandbox: string | null
+  readonly operation: string | null
+  readonly body: string
+}
+
+const query = '?of=a%20b&of=&%E2%82%AC=x+y'
+const bodyOf = ({ id, method }: Operation): string => (method === 'POST' ? `{"of": "${id}",\t"n":1.50}` : '')
+
+const callTheNine = async (port: number): Promise<Told[]> => {
+  const told: Told[] = []
+  for (const operation of catalog) {
+    const { id, method, path } = operation
+    const answer = await fetch(`http://127.0.0.1:${port}${path}${query}`, {
+      method,
+      ...(method === 'POST' && { body: bodyOf(operation), headers: { 'Content-Type': 'application/json' } }),
+    })
+    told.push({
+      id,
+      status: answer.status,
+      sandbox: answer.headers.get('x-sandbox'),
+      operation: answer.headers.get('x-operation'),
+      body: await answer.text(),
+    })
+  }
+  return told
+}
+
+describe.skipIf(nginx.missing)('the nine against a server of another make', () => {
+  test('are on the sandbox as shipped, and on nginx once the lines of the groups say so', async () => {
+    const upstream = await startNginx(nginx.path ?? '')
+    onTestFinished(() => upstream.stop())
+    const onSandbox = shipped.replace('port: 8080', 'port: 0')
+    const file = join(folderWith({ 'gateway.yaml': onSandbox }), 'gateway.yaml')
+    onTestFinished(() => rmSync(dirname(file), { recursive: true }))
+
+    const first = serve(file)
+    const echoed = await callTheNine(await listening(first))
+    first.signal('SIGTERM')
+    const firstEnd = await first.ended
+    const before = await upstream.requests()
+    const onNginx = onSandbox.replaceAll(/^( {2}[a-z]+): sandbox/gm, `$1: ${upstream.origin}`)
+    writeFileSync(file, onNginx)
+    const second = serve(file)
+    const answered = await callTheNine(await listening(second))
+    second.signal('SIGTERM')
+    const secondEnd = await second.ended
+
+    expect(echoed.map(({ id, status, sandbox }) => ({ id, status, sandbox }))).toEqual(
+      catalog.map(({ id }) => ({ id, status: 200, sandbox: '1' })),
+    )
+    expect(echoed.map(({ body }) => JSON.parse(body))).toMatchObject(
+      catalog.map(({ id, group, method, path }) => ({ operation: id, group, method, path, query: query.slice(1) })),
+    )
+    expect(onNginx.split('\n').filter((line) => line.includes(upstream.origin))).toHaveLength(8)
+    expect(before).toEqual([])
+    expect(answered).toEqual(
+      catalog.map(({ id, method, path }) => ({
+        id,
+        status: 200,
+        sandbox: null,
+        operation: id,
+        body: `nginx ${method} ${path}${query}`,
+      })),
+    )
+    expect(await upstream.requests()).toEqual(
+      catalog.map((operation) => ({
+        operation: operation.id,
+        method: operation.method,
+        target: `${operation.path}${query}`,
+        host: upstream.origin.slice('http://'.length),
+        contentType: operation.method === 'POST' ? 'application/json' : '',
+        body: bodyOf(operation),
+      })),
+    )
+    expect([firstEnd, secondEnd]).toEqual([
+      { code: 0, signal: null },
+      { code: 0, signal: null },
+    ])
+    expect([first.errors(), second.errors()]).toEqual(['', ''])
+  })
+})

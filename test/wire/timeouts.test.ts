@@ -1,0 +1,272 @@
+import type { Socket } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { bootGateway } from '../helpers/gateway.ts'
+import { openFullBacklog } from '../helpers/misbehaving.ts'
+import { isWholeAnswer, rawClient, statusOf } from '../helpers/raw.ts'
+import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
+
+const none = { connect: 'none', headers: 'none', body: 'none' }
+const get = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n'
+
+/** Says when a wait began at the earliest and at the latest, and when it was over. Times are of the monotonic clock. */
+interface Timed {
+  readonly after: number
+  readonly before: number
+  readonly over: number
+}
+
+/** Holds that a wait is never shorter than its bound, and in the best of three tries at most max(50 ms, 10 %) longer. */
+const expectExact = async (boundMs: number, attempt: () => Promise<Timed>): Promise<void> => {
+  const late: number[] = []
+  do {
+    const { after, before, over } = await attempt()
+    expect(over - after).toBeGreaterThanOrEqual(boundMs)
+    late.push(over - before - boundMs)
+  } while (late.length < 3 && Math.min(...late) > Math.max(50, boundMs / 10))
+  expect(Math.min(...late)).toBeLessThanOrEqual(Math.max(50, boundMs / 10))
+}
+
+const bounds = [300, 1000]
+
+describe.each(bounds)('a bound of %i ms is kept', (boundMs) => {
+  const bound = `${boundMs}ms`
+
+  test('for the head of an answer', async () => {
+    let arrivedAt = 0
+    const upstream = await rawUpstream((socket) => {
+      onRequest(socket, () => {
+        arrivedAt = performance.now()
+      })
+    })
+    const { port } = await bootGateway({
+      upstream: upstream.url,
+      defaults: { timeouts: { ...none, headers: bound }, deadline: 'none' },
+    })
+
+    await expectExact(boundMs, async () => {
+      const after = performance.now()
+      expect(await ask(port, get)).toBe(504)
+      return { after, before: arrivedAt, over: performance.now() }
+    })
+  })
+
+  test('for the gap between two chunks of an answer', async () => {
+    let wroteAt = 0
+    const upstream = await rawUpstream((socket) => {
+      onRequest(socket, () => {
+        wroteAt = performance.now()
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
+      })
+    })
+    const { port } = await bootGateway({
+      upstream: upstream.url,
+      defaults: { timeouts: { ...none, body: bound }, deadline: 'none' },
+    })
+
+    await expectExact(boundMs, async () => {
+      const client = await rawClient(port)
+      client.send(get)
+      await client.until((text) => text.endsWith('abc'))
+      const before = performance.now()
+      expect((await client.ended()).how).toBe('reset')
+      return { after: wroteAt, before, over: performance.now() }
+    })
+  })
+
+  test('for the deadline, from the moment that the request is complete', async () => {
+    let arrivedAt = 0
+    const upstream = await rawUpstream((socket) => {
+      onRequest(socket, () => {
+        arrivedAt = performance.now()
+      })
+    })
+    const { port } = await bootGateway({ upstream: upstream.url, defaults: { timeouts: none, deadline: bound } })
+
+    await expectExact(boundMs, async () => {
+      const after = performance.now()
+      expect(await ask(port, get)).toBe(504)
+      return { after, before: arrivedAt, over: performance.now() }
+    })
+  })
+
+  test('for a connection that is not accepted', async () => {
+    const deaf = await openFullBacklog()
+    onTestFinished(() => deaf.close())
+    const { port, line } = await bootGateway({
+      upstream: `http://127.0.0.1:${deaf.port}`,
+      defaults: { timeouts: { ...none, connect: bound }, deadline: 'none' },
+    })
+
+    await expectExact(boundMs, async () => {
+      const after = performance.now()
+      expect(await ask(port, get)).toBe(504)
+      return { after, before: after, over: performance.now() }
+    })
+    expect((await line(({ msg }) => msg === 'exchange')).failure).toBe('connect-timeout')
+  })
+
+  test('for a TLS handshake that never comes', async () => {
+    const silent = await rawUpstream(() => {})
+    const { port, line } = await bootGateway({
+      upstream: silent.url.replace('http', 'https'),
+      defaults: { timeouts: { ...none, connect: bound }, deadline: 'none' },
+    })
+
+    await expectExact(boundMs, async () => {
+      const after = performance.now()
+      expect(await ask(port, get)).toBe(504)
+      return { after, before: after, over: performance.now() }
+    })
+    expect((await line(({ msg }) => msg === 'exchange')).failure).toBe('connect-timeout')
+  })
+
+  test("for the gap between two pieces of a client's body", async () => {
+    const upstream = await httpUpstream()
+    const { port } = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: bound } } })
+
+    for (const framing of ['Content-Length: 10\r\n\r\nabc', 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n']) {
+      await expectExact(boundMs, async () => {
+        const after = performance.now()
+        expect(await ask(port, `POST /inventory/sync HTTP/1.1\r\nHost: gateway\r\n${framing}`)).toBe(408)
+        return { after, before: after, over: performance.now() }
+      })
+    }
+  })
+
+  test("for a client's head", async () => {
+    const { port } = await bootGateway({ listen: { timeouts: { headers: bound } } })
+
+    await expectExact(boundMs, async () => {
+      const after = performance.now()
+      expect(await ask(port, get.slice(0, -2))).toBe(408)
+      return { after, before: after, over: performance.now() }
+    })
+  })
+
+  test('for a client that takes nothing of its answer', async () => {
+    let tookAt = 0
+    const piece = Buffer.alloc(64 * 1024)
+    const upstream = await rawUpstream((socket) => {
+      const more = (): void => {
+        tookAt = performance.now()
+        socket.write(piece, (error) => void (error ?? more()))
+      }
+      onRequest(socket, () => {
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n')
+        more()
+      })
+    })
+    const { port, line } = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: bound } } })
+
+    await expectExact(boundMs, async () => {
+      const requestId = `takes-nothing-${Math.random()}`
+      const client = await rawClient(port)
+      onTestFinished(() => client.close())
+      const after = performance.now()
+      client.send(get.replace('\r\n\r\n', `\r\nX-Request-Id: ${requestId}\r\n\r\n`))
+      await client.until((text) => text.includes('\r\n\r\n'))
+      client.socket.pause()
+      const { failure, status } = await line((each) => each.requestId === requestId)
+      const over = performance.now()
+      expect({ failure, status }).toEqual({ failure: 'client-gone', status: 499 })
+      // It has begun to wait when the last piece went into the buffers between.
+      return { after, before: tookAt, over }
+    })
+  })
+})
+
+describe('a bound is for the one who is waited for', () => {
+  test('an answer whose chunks each come in time may take longer than the gap between two', async () => {
+    const upstream = await rawUpstream((socket) => {
+      onRequest(socket, () => {
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n')
+        drip(socket, 'abcde', 150)
+      })
+    })
+    const { port } = await bootGateway({
+      upstream: upstream.url,
+      defaults: { timeouts: { ...none, body: '400ms' }, deadline: '400ms' },
+    })
+    const client = await rawClient(port)
+
+    client.send(get)
+    const text = await client.until(isWholeAnswer)
+    client.close()
+
+    expect(text).toMatch(/abcde$/)
+  })
+
+  test.each([
+    ['read first', 'Content-Length: 5\r\n\r\n', 'abcde'],
+    ['streamed', 'Transfer-Encoding: chunked\r\n\r\n', '5\r\nabcde\r\n0\r\n\r\n'],
+  ])('a slow upload, %s, counts neither for the head of the answer nor for the deadline', async (_, framing, body) => {
+    const upstream = await httpUpstream()
+    const { port } = await bootGateway({
+      upstream: upstream.url,
+      defaults: { timeouts: { ...none, headers: '300ms' }, deadline: '300ms' },
+    })
+    const client = await rawClient(port)
+
+    client.send(`POST /inventory/sync HTTP/1.1\r\nHost: gateway\r\n${framing}`)
+    drip(client.socket, body, 700 / body.length)
+    const text = await client.until(isWholeAnswer)
+    client.close()
+
+    expect(statusOf(text)).toBe(200)
+    expect(upstream.requests[0]?.body.toString()).toBe('abcde')
+  })
+
+  test.each([
+    ['the deadline', { timeouts: none, deadline: '300ms' }],
+    ['the wait for the head', { timeouts: { ...none, headers: '300ms' }, deadline: 'none' }],
+  ])('%s begins when a slow upload is complete', async (_, defaults) => {
+    const upstream = await rawUpstream(() => {})
+    const { port } = await bootGateway({ upstream: upstream.url, defaults })
+
+    await expectExact(300, async () => {
+      const client = await rawClient(port)
+      client.send('POST /inventory/sync HTTP/1.1\r\nHost: gateway\r\nTransfer-Encoding: chunked\r\n\r\n')
+      const lastSent = drip(client.socket, '5\r\nabcde\r\n0\r\n\r\n', 35)
+      const over = client.until(isWholeAnswer).then(() => performance.now())
+      const after = await lastSent
+      return { after, before: after, over: await over }
+    })
+  })
+
+  test('a client that reads slowly is not the fault of the upstream', async () => {
+    const size = 16 * 1024 ** 2
+    const upstream = await httpUpstream((_, response) => void response.end(Buffer.alloc(size)))
+    const { port } = await bootGateway({
+      upstream: upstream.url,
+      defaults: { timeouts: { ...none, body: '200ms' }, deadline: '200ms' },
+    })
+    const client = await rawClient(port)
+
+    client.send(get)
+    await client.until((text) => text.includes('\r\n\r\n'))
+    client.socket.pause()
+    setTimeout(() => client.socket.resume(), 600)
+    const text = await client.until((text) => text.length >= size)
+    client.close()
+
+    expect(statusOf(text)).toBe(200)
+  })
+})
+
+/** Sends bytes on a connection of their own and tells the status of the answer. */
+const ask = async (port: number, bytes: string): Promise<number> => {
+  const client = await rawClient(port)
+  client.send(bytes)
+  const text = await client.until(isWholeAnswer)
+  client.close()
+  return statusOf(text)
+}
+
+/** Writes a text a byte at a time, the first after one interval, and tells when it wrote the last. */
+const drip = async (socket: Socket, text: string, intervalMs: number): Promise<number> => {
+  for (const byte of text) {
+    await new Promise((resolve) => setTimeout(resolve, intervalMs))
+    socket.write(byte)
+  }
+  return performance.now()
+}
