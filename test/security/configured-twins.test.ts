@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { arrivedNames, arrivedValues, ask } from '../helpers/ask.ts'
+import { bootGateway } from '../helpers/gateway.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+
+// The attack: a CGI-like back end reads X_Api_Key and X-Api-Key as one variable. What the operator sets, a client then adds to or
+// overrides; what the operator removes, a client sends under the other name.
+const get = (fields: string): string => `GET /market/insights HTTP/1.1\r\nHost: a\r\n${fields}\r\n`
+
+const boot = async (request: unknown) => {
+  const upstream = await httpUpstream()
+  const market = { endpoints: [upstream.url], request }
+  const { port } = await bootGateway({ upstream: upstream.url, upstreams: { market } })
+  return { upstream, port }
+}
+
+test.each(['X_Api_Key', 'x_api_key', 'X_Api-Key', 'X-API_KEY'])(
+  '%s does not arrive beside the X-Api-Key that is set',
+  async (twin) => {
+    const { upstream, port } = await boot({ set: { 'X-Api-Key': 'guard' } })
+
+    const { arrived } = await ask(port, upstream, get(`${twin}: forged\r\nX-Other_Key: kept\r\n`))
+
+    expect(arrivedValues(arrived[0], 'x-api-key')).toEqual(['guard'])
+    expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toContain('forged')
+    expect(arrivedValues(arrived[0], 'x-other_key')).toEqual(['kept'])
+  },
+)
+
+test.each(['X_Internal_User', 'x-internal_user'])('%s stops where X-Internal-User is removed', async (twin) => {
+  const { upstream, port } = await boot({ remove: ['X-Internal-User'] })
+
+  const { arrived } = await ask(port, upstream, get(`${twin}: root\r\n`))
+
+  expect(arrived).toHaveLength(1)
+  expect(arrivedNames(arrived[0]).filter((name) => name.includes('internal'))).toEqual([])
+})
+
+test('a field with underscores arrives as it is where nothing is configured of it', async () => {
+  const { upstream, port } = await boot({ set: { 'X-Api-Key': 'guard' } })
+
+  const { arrived } = await ask(port, upstream, get('X_Trace_Id: 1\r\n'))
+
+  expect(arrivedValues(arrived[0], 'x_trace_id')).toEqual(['1'])
+})

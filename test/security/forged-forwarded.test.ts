@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest'
+import { arrivedNames, arrivedValues, ask } from '../helpers/ask.ts'
+import { bootGateway } from '../helpers/gateway.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+
+// The attack: a client that says it is another, to the gateway's log and limits or to what the upstream allows by address.
+const forged = [
+  ...[
+    'Forwarded: for=6.6.6.6;proto=https;host=evil',
+    'X-Forwarded-For: 6.6.6.6',
+    'X-Forwarded-Proto: evil',
+    'X-Forwarded-Host: evil',
+  ],
+  ...[
+    'X-Forwarded-Port: 6666',
+    'X-Forwarded-Server: evil',
+    'X-Forwarded-Prefix: /evil',
+    'X-Real-IP: 6.6.6.6',
+    'X-Forwarded: 6.6.6.6',
+  ],
+]
+const twins = forged.flatMap((line) => {
+  const at = line.indexOf(':')
+  const name = line.slice(0, at)
+  const value = line.slice(at)
+  return [
+    name.replaceAll('-', '_') + value,
+    name.replace('-', '_') + value,
+    name.toUpperCase().replaceAll('-', '_') + value,
+  ]
+})
+const get = (lines: readonly string[]): string =>
+  `GET /market/insights HTTP/1.1\r\nHost: a\r\n${lines.map((line) => `${line}\r\n`).join('')}\r\n`
+
+describe('of an untrusted peer', () => {
+  test.each([...forged, ...forged.map((line) => line.toLowerCase()), ...twins.filter((line) => /^[^:]*_/.test(line))])(
+    '%s does not arrive',
+    async (line) => {
+      const upstream = await httpUpstream()
+      const { port } = await bootGateway({ upstream: upstream.url })
+
+      const { arrived } = await ask(port, upstream, get([line]))
+
+      expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toMatch(/6\.6\.6\.6|evil|6666/)
+      expect(arrivedNames(arrived[0]).filter((name) => name.includes('_'))).toEqual([])
+    },
+  )
+
+  test('the forwarded fields are the gateway’s own, each once', async () => {
+    const upstream = await httpUpstream()
+    const { port, line } = await bootGateway({ upstream: upstream.url })
+
+    const { arrived } = await ask(port, upstream, get([...forged, ...twins]))
+
+    expect(arrivedValues(arrived[0], 'x-forwarded-for')).toEqual(['127.0.0.1'])
+    expect(arrivedValues(arrived[0], 'x-forwarded-proto')).toEqual(['http'])
+    expect(arrivedValues(arrived[0], 'x-forwarded-host')).toEqual(['a'])
+    expect(arrivedNames(arrived[0]).filter((name) => name.includes('forwarded') || name.includes('real'))).toHaveLength(
+      3,
+    )
+    expect((await line(({ status }) => status === 200)).client).toBe('127.0.0.1')
+  })
+})
+
+describe('of a trusted proxy', () => {
+  const listen = { trustedProxies: ['127.0.0.0/8', '10.0.0.0/8'] }
+
+  test('what it says of its client is believed and handed on', async () => {
+    const upstream = await httpUpstream()
+    const { port, line } = await bootGateway({ upstream: upstream.url, listen })
+    const said = [
+      'Forwarded: for=192.0.2.1',
+      'X-Forwarded-For: 192.0.2.1',
+      'X-Forwarded-Proto: https',
+      'X-Forwarded-Host: shop',
+      'X-Real-IP: 192.0.2.1',
+    ]
+
+    const { arrived } = await ask(port, upstream, get(said))
+
+    expect(arrivedValues(arrived[0], 'x-forwarded-for')).toEqual(['192.0.2.1, 127.0.0.1'])
+    expect(arrivedValues(arrived[0], 'x-forwarded-proto')).toEqual(['https'])
+    expect(arrivedValues(arrived[0], 'x-forwarded-host')).toEqual(['shop'])
+    expect(arrivedValues(arrived[0], 'forwarded')).toEqual(['for=192.0.2.1'])
+    expect(arrivedValues(arrived[0], 'x-real-ip')).toEqual(['192.0.2.1'])
+    expect((await line(({ status }) => status === 200)).client).toBe('192.0.2.1')
+  })
+
+  test('the client is the rightmost that is not trusted, however much it made up itself', async () => {
+    const upstream = await httpUpstream()
+    const { port, line } = await bootGateway({ upstream: upstream.url, listen })
+
+    await ask(port, upstream, get(['X-Forwarded-For: 6.6.6.6, 127.0.0.1', 'X-Forwarded-For: 203.0.113.5, 10.1.1.1']))
+
+    expect((await line(({ status }) => status === 200)).client).toBe('203.0.113.5')
+  })
+
+  test('an entry that is no address does not become the client', async () => {
+    const upstream = await httpUpstream()
+    const { port, line } = await bootGateway({ upstream: upstream.url, listen })
+
+    await ask(port, upstream, get(['X-Forwarded-For: 6.6.6.6, "}{evil", 10.1.1.1']))
+
+    expect((await line(({ status }) => status === 200)).client).toBe('10.1.1.1')
+  })
+
+  test.each(twins.filter((line) => /^[^:]*_/.test(line)))(
+    '%s does not arrive: the proxy would not have written it',
+    async (line) => {
+      const upstream = await httpUpstream()
+      const { port } = await bootGateway({ upstream: upstream.url, listen })
+
+      const { arrived } = await ask(port, upstream, get([line]))
+
+      expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toMatch(/6\.6\.6\.6|evil|6666/)
+    },
+  )
+})

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { bootGateway } from '../helpers/gateway.ts'
+import { onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { dial, renderHead } from '../helpers/wire.ts'
+
+// The attack: interim answers without end, to a client that does not read. They are written as they come and hold nobody back, so all of
+// them waited in the gateway's memory: a gigabyte in five seconds.
+const MiB = 1024 * 1024
+const each = Buffer.from(`HTTP/1.1 103 Early Hints\r\nLink: <${'x'.repeat(16_000)}>\r\n\r\n`)
+const total = 64 * MiB
+// What the system takes for a connection that nobody reads from, and more.
+const most = 16 * MiB
+
+test('a client that does not read is not kept more interim answers than it may have unread', async () => {
+  const told = Promise.withResolvers<void>()
+  const upstream = await rawUpstream((socket) =>
+    onRequest(socket, () => {
+      for (let sent = 0; sent < total; sent += each.length) socket.write(each)
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlast', () => told.resolve())
+    }),
+  )
+  const { port } = await bootGateway({ upstream: upstream.url })
+  const client = await dial(port)
+
+  client.pause()
+  client.write(renderHead({}))
+  await told.promise // the gateway has taken nearly all of it
+  let received = 0
+  let end = ''
+  for await (const chunk of client) {
+    received += (chunk as Buffer).length
+    end = (end + (chunk as Buffer).toString('latin1')).slice(-1000)
+  }
+
+  expect(received).toBeLessThan(most)
+  expect(end).toMatch(/HTTP\/1\.1 200 OK\r\n.*\r\n\r\nlast$/s)
+})

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import { takeAnswers } from '../helpers/answers.ts'
+import { bootGateway } from '../helpers/gateway.ts'
+import { rawClient } from '../helpers/raw.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+import { eventually } from '../helpers/wire.ts'
+
+// The attack: requests are short, and may be sent without waiting for answers. A connection is one of ten thousand, but a hundred thousand
+// requests on it, behind one that takes its time, cost six hundred megabytes and a second.
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
+
+test('a flood of requests on one connection is cut, and few of them are forwarded', async () => {
+  const upstream = await httpUpstream(() => {}) // none is ever answered
+  const { port, lines } = await bootGateway({ upstream: upstream.url, defaults: { maxConnections: 1000 } })
+  const client = await rawClient(port)
+
+  client.send(get('/market/insights').repeat(5000))
+  const { received } = await client.ended()
+  await eventually(() => lines.length >= 100)
+
+  expect(received).toBe('')
+  expect(upstream.begun()).toBeLessThanOrEqual(100)
+  expect(lines).toHaveLength(100)
+  expect(lines[0]).toMatchObject({ failure: 'client-gone', cause: 'too many requests under way' })
+})
+
+test('a flood behind the last answer of a connection is cut too', async () => {
+  const upstream = await httpUpstream(() => {})
+  const { port } = await bootGateway({ upstream: upstream.url })
+  const client = await rawClient(port)
+  const refused = 'POST /none HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
+
+  client.send(get('/market/insights') + refused.slice(0, -5))
+  await eventually(() => upstream.begun() === 1)
+  client.send(refused.slice(-5) + get('/leads/pipeline').repeat(5000))
+  const { received } = await client.ended()
+  await eventually(() => upstream.connections() === 0)
+
+  expect(received).toBe('')
+  expect(upstream.begun()).toBe(1)
+})
+
+test('as many as a client may have a use for are answered in order', async () => {
+  const upstream = await httpUpstream()
+  const { port } = await bootGateway({ upstream: upstream.url })
+  const client = await rawClient(port)
+  const paths = Array.from({ length: 99 }, (_, i) => (i % 2 === 0 ? '/market/insights' : `/none/${i}`))
+
+  client.send(paths.map(get).join('') + get('/leads/pipeline').replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))
+  const { received } = await client.ended()
+
+  const { answers, rest } = takeAnswers(received, Array(100).fill('GET') as string[])
+  expect(answers.map(({ status }) => status)).toEqual([...paths.map((_, i) => (i % 2 === 0 ? 200 : 404)), 200])
+  expect(rest).toBe('')
+})

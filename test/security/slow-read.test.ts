@@ -1,0 +1,44 @@
+import type { Socket } from 'node:net'
+import { expect, test } from 'vitest'
+import { bootGateway } from '../helpers/gateway.ts'
+import { onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { dial } from '../helpers/wire.ts'
+
+// The attack: a client that asks and never reads. What was written to it waits, its connection is one of ten thousand, and it need do
+// nothing more to keep it. Nobody streams to it by then: the answers are complete, only not taken.
+const gapMs = 200
+const bytes = 60_000 // read whole from the upstream, and written in one piece
+const some = 95 // together more than the system takes for a client that does not read
+const get = (query: string): string => `GET /market/insights?${query} HTTP/1.1\r\nHost: a\r\n\r\n`
+
+const large = (socket: Socket): void => {
+  socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${bytes}\r\n\r\n`)
+  socket.write(Buffer.alloc(bytes))
+}
+
+test.each([
+  ['that were written in their turn', get('x').repeat(some)],
+  ['that were written before their turn', get('first') + get('x').repeat(some)],
+])('a client that does not take answers %s is cut in the time of a gap', async (_, requests) => {
+  let others = 0
+  let answerFirst = (): void => {}
+  const upstream = await rawUpstream((socket) =>
+    onRequest(socket, (head) => {
+      if (head.includes('?first')) {
+        answerFirst = () => large(socket)
+        return
+      }
+      large(socket)
+      if (++others === some) answerFirst()
+    }),
+  )
+  const { port, line } = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: `${gapMs}ms` } } })
+  const client = await dial(port)
+
+  client.pause()
+  client.write(requests)
+  const cut = await line(({ cause }) => cause !== undefined)
+
+  expect(cut).toMatchObject({ failure: 'client-gone', status: 499, cause: 'takes nothing' })
+  expect(cut.gatewayMs).toBeGreaterThanOrEqual(gapMs)
+})

@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openGateway, type TestGateway } from '../helpers/gateway.ts'
+import { exchangeRaw, rawClient } from '../helpers/raw.ts'
+import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
+
+// The attack: a request whose end two hops see in different places, so that what one takes for a body the other takes for a request.
+let upstream: TestUpstream
+let booted: TestGateway
+
+beforeAll(async () => {
+  upstream = await openHttpUpstream()
+  booted = await openGateway({ upstream: upstream.url })
+})
+afterAll(async () => {
+  await booted.gateway.close()
+  await upstream.close()
+})
+
+const hidden = 'GET /leads/pipeline?smuggled HTTP/1.1\r\nHost: a\r\n\r\n'
+const post = (fields: string, body: string): string =>
+  `POST /inventory/sync HTTP/1.1\r\nHost: a\r\n${fields}\r\n\r\n${body}`
+const te = 'Transfer-Encoding: chunked'
+
+const last = 'GET /market/insights?last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
+
+/** Sends bytes and waits for the gateway to end the connection; tells the answers, and what the upstream got before another request. */
+const attack = async (bytes: string): Promise<{ statuses: string[]; urls: string[] }> => {
+  const before = upstream.requests.length
+  const client = await rawClient(booted.port)
+  client.send(bytes)
+  const { received } = await client.ended()
+  await exchangeRaw(booted.port, last)
+  const statuses = [...received.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status ?? '')
+  return { statuses, urls: upstream.requests.slice(before, -1).map(({ url }) => url) }
+}
+
+describe('is refused, and what it hides is not forwarded:', () => {
+  test.each([
+    ['CL.TE', post(`Content-Length: 6\r\n${te}`, `0\r\n\r\n${hidden}`)],
+    ['TE.CL', post(`${te}\r\nContent-Length: 4`, `5c\r\n${hidden}\r\n0\r\n\r\n`)],
+    ['CL.CL', post('Content-Length: 0\r\nContent-Length: 60', hidden)],
+    ['CL in a list', post('Content-Length: 0, 60', hidden)],
+    ['CL with a sign', post('Content-Length: +0', hidden)],
+    ['CL with a space before the colon', post('Content-Length : 0', hidden)],
+    ['CL with NUL', post('Content-Length: 0\x00', hidden)],
+    ['CL that wraps around', post('Content-Length: 18446744073709551616', hidden)],
+    ['TE.TE, the second obscured', post(`${te}\r\nTransfer-Encoding: x`, `0\r\n\r\n${hidden}`)],
+    ['TE.TE, the first obscured', post(`Transfer-Encoding: x\r\n${te}`, `0\r\n\r\n${hidden}`)],
+    ['TE with a space before the colon', post('Transfer-Encoding : chunked', `0\r\n\r\n${hidden}`)],
+    ['TE with a tab before the colon', post('Transfer-Encoding\t: chunked', `0\r\n\r\n${hidden}`)],
+    ['TE with a vertical tab', post('Transfer-Encoding: \x0bchunked', `0\r\n\r\n${hidden}`)],
+    ['TE behind a bare LF', post('X: y\nTransfer-Encoding: chunked', `0\r\n\r\n${hidden}`)],
+    ['TE behind a bare CR', post('X: y\rTransfer-Encoding: chunked', `0\r\n\r\n${hidden}`)],
+    ['TE folded', post('Transfer-Encoding:\r\n chunked', `0\r\n\r\n${hidden}`)],
+    ['TE folded onto another', post(`X: y\r\n ${te}`, `0\r\n\r\n${hidden}`)],
+    ['TE on HTTP/1.0', post(`Connection: keep-alive\r\n${te}`, `0\r\n\r\n${hidden}`).replace('HTTP/1.1', 'HTTP/1.0')],
+    ['TE in quotes', post('Transfer-Encoding: "chunked"', `0\r\n\r\n${hidden}`)],
+    ['TE identity', post('Transfer-Encoding: identity', hidden)],
+    ['a chunk size ended by a bare LF', post(te, `0\n\r\n${hidden}`)],
+    ['a chunk extension ended by a bare LF', post(te, `1;a\nx\r\n0\r\n\r\n${hidden}`)],
+    ['a chunk ended by something else', post(te, `1\r\nxXX0\r\n\r\n${hidden}`)],
+    ['a chunk size that wraps around', post(te, `10000000000000000\r\n${hidden}\r\n0\r\n\r\n`)],
+    ['a chunk size with white space', post(te, `0 \r\n\r\n${hidden}`)],
+    ['a trailer that is a length', post(te, `0\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`)],
+    ['a trailer that is malformed', post(te, `0\r\nA b\r\n\r\n${hidden}`)],
+  ])('%s', async (_, bytes) => {
+    const { statuses, urls } = await attack(bytes)
+
+    expect(statuses).toEqual([expect.stringMatching(/^(?:400|501)$/)])
+    expect(urls).toEqual([])
+  })
+})
+
+describe('is served as one request, its body as it came:', () => {
+  test.each([
+    ['a request in a body with a length', post(`Content-Length: ${hidden.length}`, hidden)],
+    ['a request in a chunk', post(te, `${hidden.length.toString(16)}\r\n${hidden}\r\n0\r\n\r\n`)],
+  ])('%s', async (_, bytes) => {
+    const client = await rawClient(booted.port)
+    const before = upstream.requests.length
+
+    client.send(bytes)
+    await client.until((text) => text.startsWith('HTTP/1.1 200'))
+    client.close()
+
+    const arrived = upstream.requests.slice(before)
+    expect(arrived.map(({ url, body }) => [url, body.toString()])).toEqual([['/inventory/sync', hidden]])
+    expect(JSON.stringify(arrived[0]?.rawHeaders).match(/content-length|transfer-encoding/gi)).toHaveLength(1)
+  })
+})
+
+describe('a GET with a body', () => {
+  test('is no way in: the body goes with it', async () => {
+    const client = await rawClient(booted.port)
+    const before = upstream.requests.length
+
+    client.send(`GET /market/insights HTTP/1.1\r\nHost: a\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`)
+    await client.until((text) => text.startsWith('HTTP/1.1 200'))
+    client.close()
+
+    const arrived = upstream.requests.slice(before)
+    expect(arrived.map(({ url, body }) => [url, body.toString()])).toEqual([['/market/insights', hidden]])
+  })
+})
+
+describe('a request hidden in the body of a refused one', () => {
+  test('that is small is not served, and the next one is', async () => {
+    const { statuses, urls } = await attack(
+      `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}${last}`,
+    )
+
+    expect(statuses).toEqual(['404', '200'])
+    expect(urls).toEqual(['/market/insights?last'])
+  })
+
+  test.each([
+    ['that is large', `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${hidden.repeat(1000)}`],
+    [
+      'that was never asked for',
+      `POST /x HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`,
+    ],
+    ['that is too large', post('Content-Length: 99999999999', hidden.repeat(100))],
+  ])('%s is not served', async (_, bytes) => {
+    const { statuses, urls } = await attack(bytes)
+
+    expect(statuses).toHaveLength(1)
+    expect(urls).toEqual([])
+  })
+})
