@@ -1,0 +1,93 @@
+/** Puts load on a peer from a process of its own: wrk, or the generator of this folder where there is none. */
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { program } from '../helpers/program.ts'
+import type { Options } from './options.ts'
+import type { Workload } from './workload.ts'
+
+export interface Turn {
+  /** Answers that came back complete with a status below 400. */
+  readonly served: number
+  /** Answers with another status, broken connections, timeouts. */
+  readonly failed: number
+  readonly seconds: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+}
+
+export interface Load {
+  readonly name: string
+  readonly run: (port: number, workload: Workload, seconds: number, connections: number) => Promise<Turn>
+}
+
+/** Chooses the generator. wrk takes the least CPU time beside what is measured, so it is the choice where it is present. */
+export const chooseLoad = async (choice: Options['load'], directory: string): Promise<Load> => {
+  if (choice === 'own') return own
+  const wrk = await program('wrk')
+  if (wrk.missing === null) return wrkLoad(wrk.path, directory)
+  if (choice === 'wrk') throw new Error(wrk.missing)
+  return own
+}
+
+const wrkLoad = (path: string, directory: string): Load => ({
+  name: 'wrk, 1 thread',
+  run: async (port, workload, seconds, connections) => {
+    const script = join(directory, `${workload.name}.lua`)
+    await writeFile(script, wrkScript(workload))
+    const target = `http://127.0.0.1:${port}${workload.operation.path}`
+    const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script, target]
+    return lastJsonLine(await output(path, args, seconds))
+  },
+})
+
+const wrkScript = ({ operation, fields, body }: Workload): string => `
+wrk.method = ${lua(operation.method)}
+${body === '' ? '' : `wrk.body = ${lua(body)}`}
+${Object.entries(fields)
+  .map(([name, value]) => `wrk.headers[${lua(name)}] = ${lua(value)}`)
+  .join('\n')}
+function done(summary, latency)
+  local e = summary.errors
+  io.write(string.format('{"served":%d,"failed":%d,"seconds":%.6f,"p50Ms":%.3f,"p99Ms":%.3f}\\n',
+    summary.requests - e.status, e.status + e.connect + e.read + e.write + e.timeout, summary.duration / 1e6,
+    latency:percentile(50) / 1000, latency:percentile(99) / 1000))
+end
+`
+
+/** Writes a Lua string. JSON's escapes are Lua's for the ASCII text used here. */
+const lua = (text: string): string => JSON.stringify(text)
+
+const own: Load = {
+  name: 'own generator, node:net',
+  run: async (port, { operation, fields, body }, seconds, connections) => {
+    const head = [
+      `${operation.method} ${operation.path} HTTP/1.1`,
+      `Host: 127.0.0.1:${port}`,
+      ...Object.entries(fields).map(([name, value]) => `${name}: ${value}`),
+      ...(body === '' ? [] : [`Content-Length: ${Buffer.byteLength(body)}`]),
+    ]
+    const request = `${head.join('\r\n')}\r\n\r\n${body}`
+    const worker = join(import.meta.dirname, 'load-worker.ts')
+    return lastJsonLine(
+      await output(process.execPath, [worker, JSON.stringify({ port, request, seconds, connections })], seconds),
+    )
+  },
+}
+
+const output = (path: string, args: readonly string[], seconds: number): Promise<string> =>
+  new Promise((resolve, reject) => {
+    execFile(path, args, { timeout: (seconds + 30) * 1_000, encoding: 'utf8' }, (error, stdout) => {
+      if (error === null) resolve(stdout)
+      else reject(error)
+    })
+  })
+
+const lastJsonLine = (text: string): Turn => {
+  const line = text
+    .split('\n')
+    .filter((each) => each.startsWith('{'))
+    .at(-1)
+  if (line === undefined) throw new Error(`the load generator said: ${text}`)
+  return JSON.parse(line)
+}

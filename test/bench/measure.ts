@@ -1,0 +1,47 @@
+/** Takes one peer's turn: load on it, and what it cost. */
+import { createReadStream, statSync, truncateSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { cpuBetween, readCpu } from './cpu.ts'
+import type { Load, Turn } from './load.ts'
+import type { Options } from './options.ts'
+import type { Running } from './process.ts'
+import type { Workload } from './workload.ts'
+
+export interface Sample extends Turn {
+  /** User plus system time of the peer over requests served, in microseconds. */
+  readonly cpuUs: number
+  /** Share of one core that the peer used; well below 1 means that something else was the limit. */
+  readonly cores: number
+  /** Lines that reached the access log over requests served; 1 says that none was dropped. */
+  readonly logLines: number
+}
+
+/** Long enough for blocks of log lines to be written and for the last answers to end. */
+const settleMs = 700
+
+/** Runs one workload against one peer. The log is emptied first: it would fill the disk otherwise. */
+export const measure = async (peer: Running, workload: Workload, load: Load, options: Options): Promise<Sample> => {
+  truncateSync(peer.logFile)
+  const before = readCpu(peer.pid)
+  const startedAt = performance.now()
+  const turn = await load.run(peer.port, workload, options.seconds, options.connections)
+  const elapsedNs = (performance.now() - startedAt) * 1e6
+  await sleep(settleMs)
+  const cpuNs = cpuBetween(before, readCpu(peer.pid))
+  return {
+    ...turn,
+    cpuUs: cpuNs / 1_000 / turn.served,
+    cores: cpuNs / elapsedNs,
+    logLines: (await countLines(peer.logFile)) / turn.served,
+  }
+}
+
+const countLines = async (file: string): Promise<number> => {
+  let lines = 0
+  if (statSync(file).size === 0) return 0
+  for await (const chunk of createReadStream(file, { highWaterMark: 1024 * 1024 })) {
+    const bytes: Buffer = chunk
+    for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) lines++
+  }
+  return lines
+}

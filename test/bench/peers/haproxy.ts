@@ -1,0 +1,62 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { catalog } from '../../../src/catalog.ts'
+import { program } from '../../helpers/program.ts'
+import { startServer } from '../process.ts'
+import { type Peer, probePath } from './peer.ts'
+
+/**
+ * Runs HAProxy with one thread, the same nine routes, forwarded fields, and a log line of the same fields. It writes each line by
+ * itself to its stdout, which is a file here: it cannot open a log file, and a socket would need a reader on the same machine.
+ */
+export const haproxy: Peer = {
+  name: 'haproxy',
+  description: '1 thread, http-reuse always, log to stdout line by line',
+  onRequest: false,
+  start: async ({ upstreamPort, directory }) => {
+    const { path, missing } = await program('haproxy')
+    if (missing !== null) return { missing }
+    return startServer(directory, probePath, async (port) => {
+      const file = join(directory, 'haproxy.cfg')
+      await writeFile(file, config(port, upstreamPort))
+      return { path, args: ['-db', '-f', file] }
+    })
+  },
+}
+
+const config = (port: number, upstreamPort: number): string => `
+global
+  nbthread 1
+  maxconn 4096
+  log stdout format raw local0 info
+
+defaults
+  mode http
+  timeout client 75s
+  timeout http-request 10s
+  timeout connect 2s
+  timeout server 15s
+
+frontend clients
+  bind 127.0.0.1:${port} backlog 1024
+  log global
+  option forwardfor
+  unique-id-format %{+X}o\\ %ci%cp%Ts%rt
+${catalog
+  .map(
+    ({ id, method, path }) =>
+      `  http-request set-var(txn.operation) str(${id}) if { method ${method} } { path -m str ${path} }`,
+  )
+  .join('\n')}
+  http-request return status 404 unless { var(txn.operation) -m found }
+  http-request set-header X-Request-Id %[unique-id]
+  http-request set-header X-Forwarded-Proto http
+  http-request set-header X-Forwarded-Host %[req.hdr(host)]
+  http-response set-header X-Request-Id %[unique-id]
+  log-format '{"time":"%t","requestId":"%ID","client":"%ci","operation":"%[var(txn.operation)]","status":%ST,"endpoint":"%si:%sp","durationMs":%Ta,"upstreamMs":%Tr,"bytesIn":%U,"bytesOut":%B}'
+  default_backend answering
+
+backend answering
+  http-reuse always
+  server upstream 127.0.0.1:${upstreamPort} pool-max-conn 128
+`

@@ -1,0 +1,71 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { catalog } from '../../../src/catalog.ts'
+import { tempPaths } from '../../helpers/nginx.ts'
+import { program } from '../../helpers/program.ts'
+import { startServer } from '../process.ts'
+import { type Peer, probePath } from './peer.ts'
+
+/** Runs nginx with one worker, the same nine routes, forwarded fields, and a log line of the same fields, written in blocks. */
+export const nginx: Peer = {
+  name: 'nginx',
+  description: '1 worker, upstream keep-alive, access log buffered',
+  onRequest: false,
+  start: async ({ upstreamPort, directory }) => {
+    const { path, missing } = await program('nginx')
+    if (missing !== null) return { missing }
+    return startServer(directory, probePath, async (port) => {
+      const file = join(directory, 'nginx.conf')
+      await writeFile(file, config(directory, port, upstreamPort))
+      return { path, args: ['-p', directory, '-e', 'stderr', '-c', file] }
+    })
+  },
+}
+
+/** Writes the configuration. As root the worker stays root: it could not read the bench's own directory otherwise. */
+const config = (directory: string, port: number, upstreamPort: number): string => `
+${process.getuid?.() === 0 ? 'user root;' : ''}
+daemon off;
+worker_processes 1;
+pid ${directory}/nginx.pid;
+error_log stderr warn;
+events { worker_connections 4096; }
+http {
+  ${tempPaths(directory)}
+  client_max_body_size 64m;
+  keepalive_requests 100000000;
+  log_format exchange escape=json
+    '{"time":$msec,"requestId":"$request_id","client":"$remote_addr","operation":"$operation","status":$status,'
+    '"endpoint":"$upstream_addr","durationS":$request_time,"upstreamS":"$upstream_response_time",'
+    '"bytesIn":$request_length,"bytesOut":$bytes_sent}';
+  upstream answering {
+    server 127.0.0.1:${upstreamPort};
+    keepalive 128;
+    keepalive_requests 100000000;
+  }
+  proxy_http_version 1.1;
+  proxy_set_header Connection "";
+  proxy_set_header Host $proxy_host;
+  proxy_set_header X-Request-Id $request_id;
+  proxy_set_header X-Forwarded-For $remote_addr;
+  proxy_set_header X-Forwarded-Proto $scheme;
+  proxy_set_header X-Forwarded-Host $host;
+  server {
+    listen 127.0.0.1:${port} backlog=1024;
+    access_log ${directory}/access.log exchange buffer=64k flush=500ms;
+    set $operation "";
+    location / { return 404; }
+${catalog
+  .map(
+    ({ id, method, path }) => `
+    location = ${path} {
+      if ($request_method != ${method}) { return 405; }
+      set $operation ${id};
+      add_header X-Request-Id $request_id;
+      proxy_pass http://answering;
+    }`,
+  )
+  .join('\n')}
+  }
+}
+`

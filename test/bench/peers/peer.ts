@@ -1,0 +1,25 @@
+import { catalog } from '../../../src/catalog.ts'
+import type { Options } from '../options.ts'
+import type { Running } from '../process.ts'
+
+/** Tells a peer where it runs. */
+export interface Site {
+  readonly upstreamPort: number
+  /** An empty directory of the peer's own. */
+  readonly directory: string
+  readonly options: Options
+}
+
+/** Puts one proxy in front of the upstream. */
+export interface Peer {
+  readonly name: string
+  /** Says in a few words how it is configured, for the table. */
+  readonly description: string
+  /** True for a peer that runs only when `--only` names it. */
+  readonly onRequest: boolean
+  /** Starts it; gives the reason when it is not on this machine. Throws when it is and does not start. */
+  readonly start: (site: Site) => Promise<Running | { readonly missing: string }>
+}
+
+/** Names the GET by whose answer a peer is seen to serve. */
+export const probePath = catalog.find(({ method }) => method === 'GET')?.path ?? '/'

@@ -1,0 +1,121 @@
+/** Checks a peer before it is measured: a ratio with a peer that does something else says nothing. */
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { catalog } from '../../src/catalog.ts'
+import type { Running } from './process.ts'
+import { type Echo, echoMark, fixedAnswer, type Workload } from './workload.ts'
+
+interface Answer {
+  readonly status: number
+  readonly body: string
+  readonly type: string
+}
+
+/**
+ * Lists what is wrong with a peer; empty when it serves the nine byte for byte, refuses what is not one of them, gives the measured
+ * answers and writes one log line for each.
+ */
+export const verify = async (peer: Running, workloads: readonly Workload[]): Promise<readonly string[]> => {
+  const linesBefore = (await logLines(peer.logFile)).length
+  const nine = await Promise.all(catalog.map((operation) => checkEcho(peer.port, operation.method, operation.path)))
+  const others = await Promise.all([
+    checkRefused(peer.port, 'GET', '/', 404),
+    checkRefused(peer.port, 'GET', '/market/insights/', 404),
+    checkRefused(peer.port, 'POST', '/market/insights', 404, 405),
+    checkRefused(peer.port, 'GET', '/valuation/score', 404, 405),
+  ])
+  const measured = await Promise.all(workloads.map((workload) => checkFixed(peer.port, workload)))
+  const log = await checkLog(peer.logFile, linesBefore, catalog.length + workloads.length)
+  return [...nine, ...others, ...measured, log].filter((problem) => problem !== null)
+}
+
+/** Reads the complete lines of a log. */
+export const logLines = async (file: string): Promise<readonly string[]> =>
+  (await readFile(file, 'latin1')).split('\n').slice(0, -1)
+
+const checkEcho = async (port: number, method: string, path: string): Promise<string | null> => {
+  const target = `${path}?${echoMark}&q=a%20b%2Fc&q=`
+  // Bytes that are not JSON: a peer that parses the body and writes it anew is found out.
+  const body = method === 'POST' ? `{ "path" : "${path}", "n": 1.0 }\n` : ''
+  const answer = await ask(port, method, target, body)
+  const echo = parseEcho(answer.body)
+  const sha256 = createHash('sha256').update(body).digest('hex')
+  const right = answer.status === 200 && echo?.method === method && echo.target === target && echo.sha256 === sha256
+  return right ? null : `${method} ${target}: ${answer.status} ${answer.body.slice(0, 200)}`
+}
+
+const checkRefused = async (
+  port: number,
+  method: string,
+  target: string,
+  ...expected: readonly number[]
+): Promise<string | null> => {
+  const { status } = await ask(port, method, target, '')
+  return expected.includes(status) ? null : `${method} ${target}: expected ${expected.join(' or ')}, got ${status}`
+}
+
+const checkFixed = async (port: number, { operation, fields, body }: Workload): Promise<string | null> => {
+  const answer = await ask(port, operation.method, operation.path, body, fields)
+  return answer.status === 200 && answer.body === fixedAnswer && answer.type === 'application/json'
+    ? null
+    : `${operation.method} ${operation.path}: ${answer.status} ${answer.type} ${answer.body.slice(0, 200)}`
+}
+
+/** Waits up to 3 s for the lines of a log that is written in blocks, and looks whether the operation stands in each. */
+const checkLog = async (file: string, before: number, expected: number): Promise<string | null> => {
+  let lines: readonly string[] = []
+  for (let tries = 0; tries < 30; tries++) {
+    lines = (await logLines(file)).slice(before)
+    const operations = new Set(lines.map((line) => operationOf(line)))
+    if (lines.length >= expected && catalog.every(({ id }) => operations.has(id))) return null
+    await sleep(100)
+  }
+  return `access log: expected ${expected} lines that name the nine, got ${lines.length}: ${lines[0] ?? ''}`
+}
+
+const operationOf = (line: string): string | null => {
+  try {
+    const record: { readonly operation?: string } = JSON.parse(line)
+    return record.operation ?? null
+  } catch {
+    return null
+  }
+}
+
+const parseEcho = (text: string): Echo | null => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+const ask = (
+  port: number,
+  method: string,
+  path: string,
+  body: string,
+  fields: Readonly<Record<string, string>> = {},
+): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const length = body === '' ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
+    const sent = request(
+      { host: '127.0.0.1', port, method, path, headers: { ...length, ...fields }, agent: false, timeout: 5_000 },
+      (answer) => {
+        let text = ''
+        answer.setEncoding('utf8')
+        answer.on('data', (chunk) => {
+          text += chunk
+        })
+        answer.on('error', reject)
+        answer.on('end', () =>
+          resolve({ status: answer.statusCode ?? 0, body: text, type: answer.headers['content-type'] ?? '' }),
+        )
+      },
+    )
+    sent.on('timeout', () => sent.destroy(new Error(`${method} ${path}: no answer within 5 s`)))
+    sent.on('error', reject)
+    sent.end(body)
+  })
