@@ -1,0 +1,124 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+
+/** Is a file of src, with what it imports: files of src by their path in it, anything else by name. */
+interface Source {
+  readonly path: string
+  readonly text: string
+  readonly imports: readonly string[]
+}
+
+const src = fileURLToPath(new URL('../src/', import.meta.url))
+
+const sources: readonly Source[] = readdirSync(src, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => {
+    const text = readFileSync(join(src, path), 'utf8')
+    const names = [...text.matchAll(/(?:\bfrom|^import|\bimport\()\s*'([^']+)'/gm)].map(([, name = '']) => name)
+    const imports = names.map((name) => (name.startsWith('.') ? normalize(join(dirname(path), name)) : name))
+    return { path, text, imports }
+  })
+
+// DESIGN §3. A room imports from the rooms to its right and from its own, never from those to its left or beside it.
+const rooms: readonly (readonly string[])[] = [
+  ['main.ts'],
+  ['cli/'],
+  ['gateway.ts'],
+  ['public/', 'admin/', 'sandbox/'],
+  ['snapshot/'],
+  ['layers/', 'upstream/', 'config/'],
+  ['shared/'],
+  ['exchange.ts', 'errors.ts', 'clock.ts', 'units.ts', 'fields.ts', 'observe/'],
+  ['catalog.ts'],
+]
+
+// What the table of DESIGN §3 lets stand beside each other: configuration is read as a type by those that it shapes, the one schema is made of the fragments of
+// layers and upstream, and the small files at the right know each other.
+const beside = (from: string, to: string): boolean =>
+  to === 'config/config.ts' ||
+  (from.startsWith('config/schema') && /^(layers|upstream)\/(.*\/)?config\.ts$/.test(to)) ||
+  columnOf(from) === rooms.length - 2
+
+const roomOf = (path: string): string | undefined =>
+  rooms.flat().find((room) => (room.endsWith('/') ? path.startsWith(room) : path === room))
+
+const columnOf = (path: string): number => rooms.findIndex((column) => column.some((room) => room === roomOf(path)))
+
+/** Tells whether a file of src may import another. */
+const mayImport = (from: string, to: string): boolean => {
+  if (roomOf(from) === roomOf(to)) return !from.startsWith('layers/') || sameLayer(from, to)
+  // Observing takes a configured level as a type, and nothing else from its left.
+  if (columnOf(to) < columnOf(from)) return from.startsWith('observe/') && to === 'config/config.ts'
+  return columnOf(to) > columnOf(from) || beside(from, to)
+}
+
+/** Tells whether two files belong to one layer: a file beside others, or a folder of its own. */
+const sameLayer = (from: string, to: string): boolean => dirname(from) !== 'layers' && dirname(from) === dirname(to)
+
+test('every file stands in a room', () => {
+  expect(sources.filter(({ path }) => roomOf(path) === undefined).map(({ path }) => path)).toEqual([])
+  expect(sources.length).toBeGreaterThan(50)
+})
+
+test('nothing imports from its left, and no layer another', () => {
+  const inside = sources.flatMap(({ path, imports }) =>
+    imports.filter((name) => name.endsWith('.ts') && !mayImport(path, name)).map((name) => `${path} → ${name}`),
+  )
+
+  expect(inside).toEqual([])
+})
+
+test('the rule can fail', () => {
+  expect(mayImport('upstream/send.ts', 'public/relay.ts')).toBe(false)
+  expect(mayImport('layers/deadline.ts', 'layers/body-limit.ts')).toBe(false)
+  expect(mayImport('layers/deadline.ts', 'upstream/send.ts')).toBe(false)
+  expect(mayImport('layers/deadline.ts', 'config/load.ts')).toBe(false)
+  expect(mayImport('public/front.ts', 'sandbox/sandbox.ts')).toBe(false)
+  expect(mayImport('config/load.ts', 'upstream/send.ts')).toBe(false)
+  expect(mayImport('catalog.ts', 'errors.ts')).toBe(false)
+  expect(mayImport('layers/cache/cache.ts', 'layers/cache/key.ts')).toBe(true)
+})
+
+describe('libraries stay at the rim', () => {
+  const rims: Readonly<Record<string, RegExp>> = {
+    fastify: /^(public|admin)\//,
+    '@fastify/http-proxy': /^public\/mount\.ts$/,
+    undici: /^upstream\//,
+    pino: /^observe\//,
+    'pino-pretty': /^observe\//,
+    yaml: /^config\//,
+    zod: /^(config\/|(layers|upstream)\/(.*\/)?config\.ts$)/,
+    'fastest-levenshtein': /^config\//,
+    commander: /^(cli\/|main\.ts$)/,
+  }
+
+  test('each is imported where it belongs, and all that are imported have a place', () => {
+    const strays = sources.flatMap(({ path, imports }) =>
+      imports
+        .filter((name) => !name.endsWith('.ts') && !name.startsWith('node:') && rims[name]?.test(path) !== true)
+        .map((name) => `${path} → ${name}`),
+    )
+
+    expect(strays).toEqual([])
+  })
+
+  test('@fastify/http-proxy stands in exactly one file', () => {
+    const users = sources.filter(({ imports }) => imports.includes('@fastify/http-proxy'))
+
+    expect(users.map(({ path }) => path)).toEqual(['public/mount.ts'])
+  })
+})
+
+test('only clock.ts reads time', () => {
+  const readers = sources.filter(({ text }) => /\bDate\.now\(|\bperformance\.now\(|\bnew Date\(\)|hrtime/.test(text))
+
+  expect(readers.map(({ path }) => path)).toEqual(['clock.ts'])
+})
+
+test('no file is longer than 250 lines', () => {
+  const long = sources.filter(({ text }) => text.split('\n').length > 251)
+
+  expect(long.map(({ path }) => path)).toEqual([])
+})

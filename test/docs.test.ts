@@ -1,0 +1,166 @@
+/** Keeps the documentation true where that is cheap: tables against the code that they describe, links, and what is printed. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { catalog, groups } from '../src/catalog.ts'
+import { jsonSchema } from '../src/config/json-schema.ts'
+import { formatProblems } from '../src/config/problem.ts'
+import { failures, type Kind } from '../src/errors.ts'
+import { problemsOf } from './config/helper.ts'
+import { notBuiltYet } from './wire/failure-table.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+const pages = ['README.md', ...docs.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)]
+
+/** Takes what stands under a heading, down to the next one of any depth. */
+const section = (text: string, heading: string): string => {
+  const [, under = ''] = text.split(new RegExp(`^#+ ${heading}.*$`, 'm'))
+  return under.split(/^#+ /m)[0] ?? ''
+}
+
+/** Reads the rows of the tables in a text: cells as written. */
+const rows = (text: string): string[][] =>
+  text
+    .split('\n')
+    .filter((line) => line.startsWith('|') && !/^\|[-:| ]+\|$/.test(line))
+    .map((line) =>
+      line
+        .slice(1, -1)
+        .split('|')
+        .map((cell) => cell.trim()),
+    )
+
+/** Lists what stands in backticks. */
+const code = (cell = ''): string[] => [...cell.matchAll(/`([^`]*)`/g)].map(([, text = '']) => text)
+
+describe('every relative link', () => {
+  const links = pages.flatMap((page) =>
+    [...read(page).matchAll(/\]\(([^)#]+)[^)]*\)/g)]
+      .map(([, target = '']) => target)
+      .filter((target) => !/^[a-z]+:/.test(target))
+      .map((target) => ({ page, target })),
+  )
+
+  test('leads somewhere', () => {
+    expect(links.filter(({ page, target }) => !existsSync(join(root, dirname(page), target)))).toEqual([])
+    expect(links.length).toBeGreaterThan(8)
+  })
+})
+
+test('every page is linked from the README, and the decisions are numbered one after another', () => {
+  const readme = read('README.md')
+  const decisions = readdirSync(join(root, 'docs/decisions')).sort()
+
+  expect(pages.filter((page) => /^docs\/[^/]+$/.test(page) && !readme.includes(`(${page})`))).toEqual([])
+  expect(decisions.map((name) => name.slice(0, 4))).toEqual(
+    decisions.map((_, i) => `${String(i + 1).padStart(3, '0')}-`),
+  )
+  for (const name of decisions) expect(read(`docs/decisions/${name}`)).toMatch(`# ${name.slice(0, 3)}: `)
+})
+
+test.each(['README.md', 'docs/operations.md'])('%s lists the nine', (page) => {
+  const listed = rows(section(read(page), 'The nine')).slice(1)
+
+  expect(listed.map((cells) => cells.slice(0, 4))).toEqual(
+    catalog.map(({ id, method, path, group }) => [`\`${id}\``, method, `\`${path}\``, group]),
+  )
+})
+
+test('docs/operations.md lists every kind of failure that is built, with its status, and no other', () => {
+  const part = section(read('docs/operations.md'), "Errors of the gateway's own")
+  const answered = rows(part)
+    .slice(1)
+    .flatMap(([codes, status]) => code(codes).map((kind) => [kind, Number(status)]))
+  const logged = [...part.matchAll(/`([a-z-]+)` \((\d{3}):/g)].map(([, kind, status]) => [kind, Number(status)])
+
+  const built = (Object.keys(failures) as Kind[]).filter((kind) => !notBuiltYet.includes(kind))
+  expect([...answered, ...logged].sort()).toEqual(built.map((kind) => [kind, failures[kind].status]).sort())
+})
+
+describe('docs/configuration.md', () => {
+  const page = read('docs/configuration.md')
+
+  interface Schema {
+    readonly properties?: Readonly<Record<string, Schema>>
+    readonly default?: unknown
+    readonly anyOf?: readonly Schema[]
+    readonly allOf?: readonly Schema[]
+    readonly $ref?: string
+  }
+  const schema = jsonSchema() as Schema & { readonly definitions?: Readonly<Record<string, Schema>> }
+
+  /** Lists the keys of a part of the schema, by their path in it, with the default as it is written. */
+  const keysOf = (part: Schema | undefined, path = ''): [key: string, written: string | undefined][] => {
+    if (part?.$ref !== undefined) return keysOf(schema.definitions?.[part.$ref.split('/').at(-1) ?? ''], path)
+    const branches = [...(part?.anyOf ?? []), ...(part?.allOf ?? [])].flatMap((branch) => keysOf(branch, path))
+    if (branches.some(([key]) => key !== path)) return branches.filter(([key]) => key !== path)
+    if (part?.properties === undefined) return [[path, part?.default === undefined ? undefined : written(part.default)]]
+    return Object.entries(part.properties).flatMap(([key, value]) =>
+      keysOf(value, path === '' ? key : `${path}.${key}`),
+    )
+  }
+  const written = (value: unknown): string =>
+    value === '' || typeof value === 'object' ? JSON.stringify(value) : String(value)
+
+  /** Lists the keys in the table of a section, with the default that stands beside them. */
+  const listed = (heading: string): Map<string, string | undefined> =>
+    new Map(
+      rows(section(page, heading))
+        .slice(1)
+        .flatMap(([keys, value]) => code(keys).map((key) => [key, code(value)[0]] as const)),
+    )
+
+  const top = schema.properties ?? {}
+  const at = (key: string): Schema => ({ properties: { [key]: top[key] ?? {} } })
+
+  test.each([
+    ['Every key', [...keysOf(at('version')), ...keysOf(at('allowSandbox')), ...keysOf(at('requestId'))]],
+    ['listen: ', keysOf(top.listen)],
+    ['admin: ', keysOf(top.admin)],
+    ['log, shutdown', [...keysOf(at('log')), ...keysOf(at('shutdown'))]],
+    ['defaults: ', keysOf(top.defaults)],
+  ])('lists the keys of "%s", no other, and the default of each', (heading, keys) => {
+    const documented = listed(heading)
+
+    expect([...documented.keys()].sort()).toEqual(keys.map(([key]) => key).sort())
+    for (const [key, value] of keys) expect([key, documented.get(key)]).toEqual([key, value])
+  })
+
+  test('lists the keys of a group and of an operation', () => {
+    const inherited = keysOf(top.defaults).map(([key]) => key)
+    const ofGroup = keysOf(top.upstreams?.properties?.risk).map(([key]) => key.replace(/\.(set|remove)\..*/, '.$1'))
+    const ofOperation = keysOf(top.operations?.properties?.['market.insights']).map(([key]) => key)
+
+    expect([...listed('upstreams: ').keys()].sort()).toEqual(
+      [...new Set(ofGroup.filter((key) => !inherited.includes(key))), 'defaults'].sort(),
+    )
+    expect([...listed('operations: ').keys()].sort()).toEqual(ofOperation.sort())
+    for (const group of groups) expect(section(page, 'upstreams: ')).toContain(`\`${group}\``)
+  })
+
+  test('shows problems as they print', () => {
+    const file = `listen:
+  port: "8080"
+  timeouts:
+    headers: 10
+upstreams:
+  valuation: valuation.internal:8080
+  financing: sandbox
+  analysis: sandbox
+  risc: sandbox
+  inventory: sandbox
+  leads: sandbox
+  compliance: sandbox
+  market: http://127.0.0.1:9901
+operations:
+  inventory.sync:
+    cache: true
+`
+    const [, shown] = section(page, 'Problems as they print').split('```')
+
+    expect(shown?.trim()).toBe(formatProblems(problemsOf(file, {}, 'config/gateway.yaml')).trim())
+  })
+})
