@@ -3,18 +3,12 @@ import type { OperationConfig } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/errors.ts'
 import type { Handle } from '../../src/exchange.ts'
 import { refuse } from '../../src/layers/refuse.ts'
-import { stack } from '../../src/snapshot/stack.ts'
-import type { Upstream } from '../../src/upstream/upstream.ts'
+import { stack, stackRows } from '../../src/snapshot/stack.ts'
 import { fakeBody, fakeExchange, fakeNext, untilAborted } from '../helpers/exchange.ts'
 
 const off: OperationConfig = { state: 'serve', deadlineMs: null, maxBodyBytes: null, idempotent: false, cache: false }
 
-const upstreamOf = (send: Handle): Upstream => ({
-  send,
-  endpoints: [],
-  close: () => Promise.resolve(),
-  destroy: () => Promise.resolve(),
-})
+const upstreamOf = (send: Handle): { readonly send: Handle } => ({ send })
 
 test('with everything off the handle is the send of the upstream itself', () => {
   const upstream = upstreamOf(fakeNext())
@@ -38,6 +32,33 @@ test('an operation out of service is refused, whatever else is on', async () => 
   await expect(handle(fakeExchange({ body: fakeBody(100) }))).rejects.toMatchObject({ kind: 'refused-by-operator' })
   expect(handle).toBe(refuse)
   expect(next.calls).toBe(0)
+})
+
+test.each([
+  ['serve', 'refuse'],
+  ['refuse', 'serve'],
+] as const)('an operation of state %s answers as %s when the operator says so', (state, override) => {
+  const upstream = upstreamOf(fakeNext())
+
+  expect(stack({ ...off, state }, upstream, { state: override })).toBe(override === 'refuse' ? refuse : upstream.send)
+})
+
+describe('the list as it is shown', () => {
+  test('names each layer, the outermost first, with its key and what that says', () => {
+    const rows = stackRows({ ...off, deadlineMs: 2000, maxBodyBytes: 65_536 })
+
+    expect(rows).toEqual([
+      { name: 'body-limit', key: 'maxBody', setting: '64KiB', layer: expect.any(Function) },
+      { name: 'deadline', key: 'deadline', setting: '2s', layer: expect.any(Function) },
+    ])
+  })
+
+  test('keeps what is off, without a layer', () => {
+    expect(stackRows(off)).toMatchObject([
+      { name: 'body-limit', setting: 'none', layer: null },
+      { name: 'deadline', setting: 'none', layer: null },
+    ])
+  })
 })
 
 describe('the order of the list', () => {
