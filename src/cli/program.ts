@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { checkCommand } from './check.ts'
+import { explainCommand } from './explain.ts'
 import { schemaCommand } from './schema.ts'
 import { serveCommand } from './serve.ts'
 
@@ -14,7 +15,7 @@ export function program(): Command {
       '\nExample:\n  lender-gateway serve --config config/gateway.yaml\n\nWithout a command: serve.',
     )
     .exitOverride()
-  for (const command of [serveCommand(), checkCommand(), schemaCommand()]) {
+  for (const command of [serveCommand(), checkCommand(), explainCommand(), schemaCommand()]) {
     top.addCommand(command.copyInheritedSettings(top))
   }
   return top

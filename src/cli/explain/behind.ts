@@ -1,0 +1,138 @@
+import type { Operation } from '../../catalog.ts'
+import type { Config, EndpointConfig, FieldEdits, UpstreamConfig } from '../../config/config.ts'
+import type { Origin, Origins } from '../../config/origins.ts'
+import { type StackRow, stackRows } from '../../snapshot/stack.ts'
+import { formatDuration, formatSize } from '../../units.ts'
+
+/** Is one setting that holds for a request: where the file would say it, what it is, and who said so. */
+export interface Setting {
+  /** The key path: `upstreams.risk.timeouts.connect`. */
+  readonly key: string
+  readonly value: string
+  readonly origin: Origin
+}
+
+/** Is an endpoint with its share of the traffic and what it is asked for. */
+export interface Share {
+  /** The URL that is asked for, without the query; `sandbox` for the embedded one. */
+  readonly url: string
+  readonly pathPrefix: string
+  readonly weight: number
+  readonly percent: number
+  readonly sandbox: boolean
+  readonly origin: Origin
+}
+
+/** Is a layer in its place, outermost first. */
+export interface LayerShown extends Omit<StackRow, 'layer' | 'setting'>, Setting {
+  readonly on: boolean
+}
+
+/** Is one change to the fields of each request or answer; what it sets is shown only when it is no secret. */
+export interface FieldChange extends Setting {
+  /** `request.set X-Api-Key`. */
+  readonly what: string
+}
+
+/** Is everything that stands behind one operation, and what holds for all nine. */
+export interface Behind {
+  readonly endpoints: readonly Share[]
+  readonly fields: readonly FieldChange[]
+  readonly upstream: readonly Setting[]
+  readonly operation: readonly Setting[]
+  readonly layers: readonly LayerShown[]
+  readonly everywhere: readonly Setting[]
+}
+
+/** Collects what holds for an operation, each value with the level that won. */
+export const behind = ({ id, path, group, method }: Operation, config: Config, origins: Origins): Behind => {
+  const setting = (key: string, value: string): Setting => ({ key, value, origin: origins.get(key) ?? builtIn })
+  const upstream = config.upstreams[group]
+  const operation = config.operations[id]
+  const own = `upstreams.${group}`
+  return {
+    endpoints: shares(upstream.endpoints, path, setting(`${own}.endpoints`, '').origin),
+    fields: [...fieldRows('request', upstream.request), ...fieldRows('response', upstream.response)].map(
+      ([direction, what, value]) => ({ ...setting(`${own}.${direction}`, value), what: `${direction}.${what}` }),
+    ),
+    upstream: upstreamRows(upstream).map(([key, value]) => setting(`${own}.${key}`, value)),
+    operation: [
+      setting(`operations.${id}.state`, operation.state),
+      setting(`operations.${id}.idempotent`, String(operation.idempotent)),
+      ...(method === 'GET' ? [setting(`operations.${id}.cache`, String(operation.cache))] : []),
+    ],
+    layers: layersOf(stackRows(operation), operation.state, (key, value) => setting(`operations.${id}.${key}`, value)),
+    everywhere: everywhereRows(config).map(([key, value]) => setting(key, value)),
+  }
+}
+
+const builtIn: Origin = { source: 'built-in', line: 0, column: 0 }
+
+type Rows = readonly (readonly [key: string, value: string])[]
+
+const shares = (endpoints: readonly EndpointConfig[], path: string, from: Origin): readonly Share[] => {
+  const total = endpoints.reduce((sum, { weight }) => sum + weight, 0)
+  return endpoints.map(({ origin, pathPrefix, weight }) => ({
+    url: origin === 'sandbox' ? origin : `${origin}${pathPrefix}${path}`,
+    pathPrefix,
+    weight,
+    percent: Math.round((weight / total) * 1000) / 10,
+    sandbox: origin === 'sandbox',
+    origin: from,
+  }))
+}
+
+const upstreamRows = (upstream: UpstreamConfig): Rows => [
+  ['host', hosts(upstream.host)],
+  ['timeouts.connect', bound(upstream.connectTimeoutMs, formatDuration)],
+  ['timeouts.headers', bound(upstream.headersTimeoutMs, formatDuration)],
+  ['timeouts.body', bound(upstream.bodyTimeoutMs, formatDuration)],
+  ['keepAlive', formatDuration(upstream.keepAliveMs)],
+  ['maxConnections', String(upstream.maxConnections)],
+]
+
+/** Shows what holds for all nine, the bounds in the order in which a request meets them. */
+const everywhereRows = ({ listen, requestIdHeader, log, shutdown }: Config): Rows => [
+  ['listen.maxConnections', bound(listen.maxConnections, String)],
+  ['listen.timeouts.headers', formatDuration(listen.headersTimeoutMs)],
+  ['listen.timeouts.body', bound(listen.bodyTimeoutMs, formatDuration)],
+  ['listen.timeouts.keepAlive', formatDuration(listen.keepAliveTimeoutMs)],
+  ['listen.maxTarget', formatSize(listen.maxTargetBytes)],
+  ['listen.maxHeaders', formatSize(listen.maxHeaderBytes)],
+  ['listen.maxHeaderFields', String(listen.maxHeaderFields)],
+  ['listen.basePath', listen.basePath === '' ? '(empty)' : listen.basePath],
+  ['requestId.header', requestIdHeader ?? 'none'],
+  ['log.buffer', formatSize(log.bufferBytes)],
+  ['shutdown.wait', formatDuration(shutdown.waitMs)],
+  ['shutdown.deadline', formatDuration(shutdown.deadlineMs)],
+]
+
+const layersOf = (
+  rows: readonly StackRow[],
+  state: 'serve' | 'refuse',
+  setting: (key: string, value: string) => Setting,
+): readonly LayerShown[] => {
+  const shown = rows.map((row) => ({
+    ...setting(row.key, row.setting),
+    name: row.name,
+    on: row.layer !== null && state === 'serve',
+  }))
+  // It stands in place of all the others, and of the upstream.
+  return state === 'serve' ? shown : [{ ...setting('state', 'refuse'), name: 'refuse', on: true }, ...shown]
+}
+
+const hosts = (host: UpstreamConfig['host']): string => {
+  if (host === 'endpoint') return "the endpoint's own"
+  return host === 'client' ? "the client's" : host.name
+}
+
+const fieldRows = (
+  direction: 'request' | 'response',
+  { set, remove }: FieldEdits,
+): readonly (readonly [direction: string, what: string, value: string])[] => [
+  ...remove.map((name) => [direction, `remove ${name}`, ''] as const),
+  ...set.map(({ name, value, secret }) => [direction, `set ${name}`, secret ? '***' : value] as const),
+]
+
+const bound = (value: number | null, format: (value: number) => string): string =>
+  value === null ? 'none' : format(value)

@@ -1,0 +1,113 @@
+import type { Origin } from '../../config/origins.ts'
+import type { Behind, LayerShown, Setting, Share } from './behind.ts'
+import type { Explanation } from './explanation.ts'
+import { theNine } from './reason.ts'
+
+/** Writes an explanation for a person: the answer first, then what stands behind it, each value with the line that says so. */
+export const explanationText = (explanation: Explanation): string => {
+  const { refused, behind, file } = explanation
+  const facts = refused === null ? forwarded(explanation) : refusal(explanation)
+  const sections = behind === null ? [] : sectionsOf(behind, explanation)
+  const widths = widthsOf(sections.flatMap(({ rows }) => rows))
+  const rendered = sections.map(({ title, rows }) => rendering(title, rows, widths))
+  const endpoints = behind?.endpoints.map((share) => endpointRow(share, file)) ?? []
+  // URLs are long: in columns of their own, they push nothing else to the right.
+  if (endpoints.length > 0) rendered.unshift(rendering('endpoints', endpoints, widthsOf(endpoints)))
+  return `${[facts, ...rendered].join('\n\n')}\n\n${file} (hash ${explanation.hash})\n`
+}
+
+/** Is a line of a table: what, its value, the level that won, the place in the file. */
+type Cells = readonly [what: string, value: string, level: string, place: string]
+
+interface Section {
+  readonly title: string
+  readonly rows: readonly Cells[]
+}
+
+const forwarded = ({ method, target, operation, query, authority }: Explanation): string =>
+  [
+    `${request(method, target)}: forwarded`,
+    '',
+    `operation  ${operation?.id}`,
+    `group      ${operation?.group}`,
+    ...(query === '' ? [] : [`query      ${printable(short(query))} passes through untouched`]),
+    ...(authority === null
+      ? []
+      : [`authority  ${authority} of the target, in place of the Host field (RFC 9112 §3.2.2)`]),
+  ].join('\n')
+
+const refusal = ({ method, target, refused, operation, basePath }: Explanation): string => {
+  if (refused === null) return ''
+  const { status, kind, allow, differs, meant, hint } = refused
+  const isFar = operation === null && meant === null && kind !== 'uri-too-long'
+  return [
+    `${request(method, target)}: refused with ${status} ${kind}${allow === null ? '' : `, Allow: ${allow}`}`,
+    '',
+    ...differs.map((said, i) => `${i === 0 ? 'why   ' : '      '}${printable(said)}`),
+    `hint  ${hint}`,
+    ...(operation === null ? [] : ['', `operation  ${operation.id}`, `group      ${operation.group}`]),
+    ...(isFar ? ['', 'the nine', ...theNine(basePath).map((one) => `  ${one}`)] : []),
+  ].join('\n')
+}
+
+const sectionsOf = (behind: Behind, { operation, file }: Explanation): readonly Section[] => {
+  const rowsOf = (settings: readonly Setting[], prefix: string): readonly Cells[] =>
+    settings.map(({ key, value, origin }) => [key.slice(prefix.length), value, ...from(origin, file)])
+  const upstream = `upstreams.${operation?.group}`
+  const own = `operations.${operation?.id}`
+  return [
+    {
+      title: upstream,
+      rows: [
+        ...rowsOf(behind.upstream, `${upstream}.`),
+        ...behind.fields.map(({ what, value, origin }): Cells => [what, value, ...from(origin, file)]),
+      ],
+    },
+    { title: own, rows: rowsOf(behind.operation, `${own}.`) },
+    { title: 'layers, the outermost first', rows: behind.layers.map((layer, i) => layerRow(layer, i, own, file)) },
+    { title: 'all nine', rows: rowsOf(behind.everywhere, '') },
+  ]
+}
+
+const endpointRow = ({ url, weight, percent, sandbox, origin }: Share, file: string): Cells => [
+  sandbox ? 'sandbox (embedded)' : url,
+  weight === 0 ? 'weight 0, nothing' : `weight ${weight}, ${percent}%`,
+  ...from(origin, file),
+]
+
+const layerRow = ({ name, key, value, on, origin }: LayerShown, index: number, own: string, file: string): Cells => [
+  `${index + 1} ${name}`,
+  `${key.slice(own.length + 1)}: ${value}${on ? '' : unused(value)}`,
+  ...from(origin, file),
+]
+
+const unused = (value: string): string => (value === 'none' ? ' (off)' : ' (not reached)')
+
+const from = ({ source, line }: Origin, file: string): [level: string, place: string] => [
+  source,
+  line === 0 ? '' : `${file}:${line}`,
+]
+
+// A long value pushes its own line out, not the whole table.
+const widest = 60
+
+const widthsOf = (rows: readonly Cells[]): readonly number[] =>
+  [0, 1, 2].map((column) => Math.max(0, ...rows.map((cells) => Math.min(widest, cells[column]?.length ?? 0))))
+
+const rendering = (title: string, rows: readonly Cells[], widths: readonly number[]): string =>
+  [title, ...rows.map((cells) => `  ${aligned(cells, widths)}`)].join('\n')
+
+const aligned = (cells: Cells, widths: readonly number[]): string =>
+  cells
+    .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+    .join('  ')
+    .trimEnd()
+
+const request = (method: string, target: string): string => `${printable(method)} ${printable(short(target))}`
+
+const short = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text)
+
+/** Keeps what a client may have sent from speaking to the terminal. */
+const printable = (text: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+  text.replaceAll(/[\0-\x1f\x7f-\x9f]/g, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`)
