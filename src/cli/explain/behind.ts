@@ -87,7 +87,7 @@ const upstreamRows = (upstream: UpstreamConfig): Rows => [
   ['timeouts.connect', bound(upstream.connectTimeoutMs, formatDuration)],
   ['timeouts.headers', bound(upstream.headersTimeoutMs, formatDuration)],
   ['timeouts.body', bound(upstream.bodyTimeoutMs, formatDuration)],
-  ['keepAlive', formatDuration(upstream.keepAliveMs)],
+  ['keepAlive', upstream.keepAliveMs === 0 ? 'none' : formatDuration(upstream.keepAliveMs)],
   ['maxConnections', String(upstream.maxConnections)],
 ]
 

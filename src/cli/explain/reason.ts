@@ -67,8 +67,11 @@ const methodSaid = (method: string, meant: Operation | null): readonly string[] 
 const targetSaid = (target: string): readonly string[] => {
   const said: string[] = []
   if (target.includes('#')) said.push('"#" stands in it, and a fragment is never sent (RFC 9112 §3.2.1)')
-  if (/[^\x21-\x7e]/.test(target))
-    said.push('a blank, a control character or a letter beyond ASCII is not escaped in it')
+  if (target.includes(' ')) said.push('a blank stands in it, and must be escaped: %20')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+  if (/[\0-\x1f\x7f]/.test(target)) said.push('a control character stands in it')
+  const [beyond] = /[^\0-\x7f]/u.exec(target) ?? []
+  if (beyond !== undefined) said.push(`"${beyond}" is beyond ASCII, and must be escaped: ${encodeURIComponent(beyond)}`)
   if (target === '*') said.push('"*" asks about the server as a whole, which is none of the nine')
   else if (!target.startsWith('/')) said.push(...formSaid(target))
   return said
@@ -85,12 +88,9 @@ const formSaid = (target: string): readonly string[] => {
 
 /** Finds the path in a target, also in one that the gateway does not read. */
 const pathOf = (target: string): string => {
-  const parsed = parseTarget(bytesOf(target))
+  const [line = ''] = target.trim().split(/[\r\n]| HTTP\//) // what follows would be another line, not a path
+  const parsed = parseTarget(bytesOf(line))
   if (parsed !== null) return parsed.path
-  const [origin = ''] = target.split('#')
-  const [path = ''] = origin
-    .trim()
-    .replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, '')
-    .split('?')
+  const [path = ''] = line.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split(/[?#]/)
   return path.startsWith('/') ? path : `/${path}`
 }

@@ -1,0 +1,61 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, vi } from 'vitest'
+import { program } from '../../../src/cli/program.ts'
+
+const folder = fileURLToPath(new URL('.', import.meta.url))
+
+/** Holds the configuration files that the commands are run on; also their working directory, so that no path of a machine is printed. */
+export const files = join(folder, 'files')
+
+/** Runs a command in this process, as the command line would: what it prints and its exit code. */
+export const run = async (...args: readonly string[]): Promise<{ readonly code: number; readonly out: string }> => {
+  const before = { cwd: process.cwd(), exitCode: process.exitCode }
+  const stdout = vi.spyOn(process.stdout, 'write')
+  const restore = (): void => {
+    stdout.mockRestore()
+    process.chdir(before.cwd)
+    process.exitCode = before.exitCode
+  }
+  onTestFinished(restore)
+  let out = ''
+  stdout.mockImplementation((text) => {
+    out += String(text)
+    return true
+  })
+  process.exitCode = 0
+  process.chdir(files)
+
+  await program().parseAsync(args, { from: 'user' })
+
+  const code = Number(process.exitCode ?? 0)
+  restore()
+  return { code, out }
+}
+
+/** Writes a run as a person sees it: the command, what it prints, how it ends. */
+export const transcript = (
+  args: readonly string[],
+  { code, out }: { readonly code: number; readonly out: string },
+): string => `$ lender-gateway ${args.map(quoted).join(' ')}\n${out}exit code ${code}\n`
+
+/**
+ * Compares with the file of that name in this folder, which UPDATE_GOLDEN=1 rewrites. The hash of a configuration is left out: it changes
+ * with every key that the gateway learns.
+ */
+export const expectGolden = (name: string, text: string): void => {
+  const file = join(folder, name)
+  const got = text.replaceAll(/(hash"?:? "?)[0-9a-f]{12}\b/g, '$1············')
+  if (process.env.UPDATE_GOLDEN === '1') return writeFileSync(file, got)
+  expect(existsSync(file), `${name} is missing: UPDATE_GOLDEN=1 vitest run test/cli/golden writes it`).toBe(true)
+  expect(got, `${name} differs: when that is meant, UPDATE_GOLDEN=1 vitest run test/cli/golden rewrites it`).toBe(
+    readFileSync(file, 'utf8'),
+  )
+}
+
+const quoted = (word: string): string => {
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+  return /[\0-\x1f]/.test(word) ? `$'${JSON.stringify(word).slice(1, -1)}'` : `'${word}'`
+}
