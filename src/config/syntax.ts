@@ -1,7 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
-import { type Alias, type Document, isScalar, visit, type YAMLError } from 'yaml'
+import { type Alias, type Document, isScalar, visit } from 'yaml'
 import { pathOf } from './nodes.ts'
 import type { Placed, Position } from './problem.ts'
+import { syntaxError } from './syntax-error.ts'
 
 /** More aliases than this in one file are refused, nested ones counted as often as they unfold. */
 export const maxAliases = 100
@@ -30,7 +31,10 @@ export function syntaxFindings(document: Document, at: (offset: number) => Posit
   for (const error of document.errors.slice(0, 1000)) {
     // The parser stumbles over what follows a slip, on its line and on later ones: the first stumble tells it best.
     const echo = lines.has(at(error.pos[0]).line) || (!usable && error.code === 'UNEXPECTED_TOKEN')
-    if (!echo && findings.length < refused + maxSyntaxErrors) add(error.pos[0], { path: [], ...describe(error) })
+    if (!echo && findings.length < refused + maxSyntaxErrors) {
+      const finding = syntaxError(error, document, at)
+      add(finding.offset, finding)
+    }
     usable = false
     if (error.code === 'RESOURCE_EXHAUSTION') break
   }
@@ -135,30 +139,12 @@ function aliasFinding(node: Alias, document: Document, ancestors: readonly unkno
   const path = pathOf([...ancestors, node])
   const target = node.resolve(document)
   if (target === undefined) {
-    return { path, message: 'an alias without an anchor', expected: 'an anchor above it', found: 'none' }
+    const hint = 'put the value in quotes, if it only begins with *'
+    return { path, message: 'an alias without an anchor', expected: 'an anchor above it', found: 'none', hint }
   }
   if (ancestors.includes(target)) {
-    return { path, message: 'an alias inside its own anchor', expected: 'a value that ends', found: 'a circle' }
+    const hint = 'write the value out'
+    return { path, message: 'an alias inside its own anchor', expected: 'a value that ends', found: 'a circle', hint }
   }
   return undefined
-}
-
-/** Describes an error of the parser in our words: its own may quote the file. */
-function describe({ code }: YAMLError): Omit<Placed, 'path' | 'offset'> {
-  const [message, hint] = messages[code] ?? ['not valid YAML', 'check quotes, brackets and indentation near here']
-  return { message, expected: 'valid YAML 1.2', found: 'something else', hint }
-}
-
-const messages: Readonly<Partial<Record<YAMLError['code'], readonly [string, string]>>> = {
-  TAB_AS_INDENT: ['a tab in the indentation', 'indent with spaces'],
-  MULTIPLE_DOCS: ['a second document', 'remove --- and what follows it: one file is one configuration'],
-  NON_STRING_KEY: ['a key that is not a word', 'write a plain key'],
-  BAD_INDENT: ['wrong indentation', 'indent the lines of one block alike'],
-  BAD_DQ_ESCAPE: ['an unknown escape in double quotes', 'use single quotes, or double the backslash'],
-  MISSING_CHAR: ['a character is missing', 'check for a missing quote, comma, colon or bracket'],
-  UNEXPECTED_TOKEN: ['something that does not belong here', 'check quotes and brackets'],
-  BLOCK_AS_IMPLICIT_KEY: ['a second colon in one line', 'quote the value, or put it on the next line'],
-  MULTILINE_IMPLICIT_KEY: ['a key over several lines', 'check for a missing colon on the line'],
-  TAG_RESOLVE_FAILED: ['a tag', 'remove the word with !'],
-  RESOURCE_EXHAUSTION: ['nested too deeply', 'write fewer levels'],
 }

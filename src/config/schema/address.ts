@@ -72,10 +72,7 @@ export const endpointUrl: Kind<EndpointConfig> = {
     if (value === 'sandbox') return { origin: 'sandbox', pathPrefix: '', weight: 100 }
     const [, scheme, authority, path] = /^([a-z][a-z0-9+.-]*):\/\/([^/?#\\]*)([^?#]*)/i.exec(value) ?? []
     if (scheme === undefined || authority === undefined) {
-      return new Wrong(
-        'not a URL',
-        /^[\w.-]+(:\d+)?(\/|$)/.test(value) ? 'put http:// or https:// in front' : undefined,
-      )
+      return new Wrong('not a URL', urlHint(value))
     }
     if (!/^https?$/i.test(scheme)) return new Wrong('unknown scheme', 'write http:// or https://')
     if (authority.includes('@')) {
@@ -92,6 +89,13 @@ export const endpointUrl: Kind<EndpointConfig> = {
     return pathPrefix instanceof Wrong ? pathPrefix : { origin, pathPrefix, weight: 100 }
   },
   json: { type: 'string', pattern: '^(sandbox|[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\\\\\s]+(/[^?#\\\\\\s]*)?)$' },
+}
+
+const urlHint = (value: string): string => {
+  if (/^[\w.-]+(:\d+)?(\/|$)/.test(value)) return 'put http:// or https:// in front'
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
+  if (value.startsWith('file:')) return 'write the URL here, or ${NAME}: file: is for field values'
+  return 'write http:// or https://, a host, and nothing around them'
 }
 
 /** Reads the Host to send upstream: `endpoint`, `client`, or a name with an optional port. */
@@ -166,7 +170,7 @@ function readOrigin(scheme: string, authority: string): string | Wrong {
 /** RFC 3986 §3.3, and no dot segment in any spelling: it would climb out of the prefix. */
 function readPath(path: string): string | Wrong {
   if (path === '' || path === '/') return ''
-  if (!path.startsWith('/')) return new Wrong('not an absolute path', `write /${isToken(path) ? path : '…'}`)
+  if (!path.startsWith('/')) return new Wrong('not an absolute path', `write /${/^[\w./-]+$/.test(path) ? path : '…'}`)
   if (!/^(?:[0-9A-Za-z._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})+$/.test(path)) {
     return new Wrong('a path with a character that must be encoded', 'percent-encode it, e.g. a space as %20')
   }

@@ -76,6 +76,9 @@ const sameButCase = (value: unknown, words: readonly string[]): string | undefin
   return word && `write ${word}`
 }
 
+/** Says of `none`, where {@link orNone} does not take it, what to write instead. */
+const stays = 'this bound cannot be turned off: write a larger one, or leave the key out'
+
 const durations = ({ min = 1, max = day }: Range): Kind<number> => ({
   expected: `a duration from ${formatDuration(min)} to ${formatDuration(max)}, such as 250ms, 2s, 1m or 1h`,
   read: measured('a duration', parseDuration, suggestDuration, formatDuration, min, max),
@@ -102,6 +105,7 @@ const measured =
     const text = String(value)
     const parsed = parse(text)
     if (parsed !== undefined) return between(parsed, min, max, format)
+    if (text === 'none') return new Wrong(`not ${what}`, stays)
     const suggestion = suggest(text)
     const bare = /^\s*[\d.]+\s*$/.test(text)
     return new Wrong(bare ? 'a unit is missing' : `not ${what}`, suggestion && `write ${suggestion}`)
@@ -113,7 +117,7 @@ const integers = ({ min, max }: Required<Range>): Kind<number> => ({
     const numeric = typeof value === 'string' && /^\d+$/.test(value)
     if (numeric && !whole) return new Wrong('a number in quotes', `write ${Number(value)}, without quotes`)
     const number = numeric ? Number(value) : value
-    if (typeof number !== 'number') return new Wrong('not a number')
+    if (typeof number !== 'number') return new Wrong('not a number', number === 'none' ? stays : undefined)
     return Number.isInteger(number) ? between(number, min, max, String) : new Wrong('not a whole number')
   },
   json: { type: 'integer', minimum: min, maximum: max },
