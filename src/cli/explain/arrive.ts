@@ -14,8 +14,6 @@ export type Arrival =
       readonly admitted: false
       readonly kind: Kind
       readonly allow: string | null
-      /** What found it: Node's parser, before there is a request, or the gateway's own admission. */
-      readonly by: 'parser' | 'admission'
     }
 
 /**
@@ -23,17 +21,14 @@ export type Arrival =
  * plain as can be. Nothing is read a second way here.
  */
 export const arrive = async (method: string, target: string, listen: ListenConfig): Promise<Arrival> => {
-  const request = await parse(method, target)
-  if (request === 'tunnel') return { admitted: false, kind: 'method-not-allowed', allow: 'GET, POST', by: 'parser' }
-  if (request === 'malformed') {
-    // The listener tells a long target by the same bound when its parser gave up (public/stray.ts).
-    const kind = bytesOf(target).length > listen.maxTargetBytes ? 'uri-too-long' : 'bad-request'
-    return { admitted: false, kind, allow: null, by: 'parser' }
-  }
+  const request = await parse(method, target, listen)
+  if (request === 'tunnel') return { admitted: false, kind: 'method-not-allowed', allow: 'GET, POST' }
+  if (request === 'malformed') return { admitted: false, kind: 'bad-request', allow: null }
+  if (request === 'overflow') return { admitted: false, kind: 'uri-too-long', allow: null }
   const head = readHead(request.rawHeaders, null, false)
   const admitted = admit(request, head, routes(listen.basePath), listen, 'explain')
   if (!('kind' in admitted)) return { admitted: true, ...admitted }
-  return { admitted: false, kind: admitted.kind, allow: admitted.fields[1] ?? null, by: 'admission' }
+  return { admitted: false, kind: admitted.kind, allow: admitted.fields[1] ?? null }
 }
 
 /** Writes a target as it goes over the wire and as the gateway reads it: a byte a character. */
@@ -41,16 +36,19 @@ export const bytesOf = (target: string): string => Buffer.from(target).toString(
 
 type Parsed = Pick<IncomingMessage, 'method' | 'url' | 'httpVersion' | 'rawHeaders'>
 
-// Larger than any bound of a target: whether it is too long is for the admission to say.
-const maxHeaderSize = 2 * 1024 ** 2
+type Unparsed = 'tunnel' | 'malformed' | 'overflow'
 
-const parse = (method: string, target: string): Promise<Parsed | 'tunnel' | 'malformed'> => {
+const parse = (method: string, target: string, listen: ListenConfig): Promise<Parsed | Unparsed> => {
   if (/[\r\n]/.test(method + target)) return Promise.resolve('malformed') // it would end the line
   const [inside, outside] = duplexPair()
-  const parsed = new Promise<Parsed | 'tunnel' | 'malformed'>((resolve) => {
+  const parsed = new Promise<Parsed | Unparsed>((resolve) => {
+    // The bound of the listener's own parser (public/server.ts); nothing here is long enough to meet it but the target.
+    const maxHeaderSize = listen.maxTargetBytes + listen.maxHeaderBytes + 1024
     const server = createServer({ maxHeaderSize }, (request) => resolve(request))
     server.on('connect', () => resolve('tunnel'))
-    server.on('clientError', () => resolve('malformed'))
+    server.on('clientError', ({ code }: NodeJS.ErrnoException) =>
+      resolve(code === 'HPE_HEADER_OVERFLOW' ? 'overflow' : 'malformed'),
+    )
     inside.on('close', () => resolve('malformed'))
     server.emit('connection', inside)
     outside.end(`${method} ${bytesOf(target)} HTTP/1.1\r\nHost: gateway\r\n\r\n`, 'latin1')
