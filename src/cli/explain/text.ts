@@ -65,7 +65,7 @@ const sectionsOf = (behind: Behind, { operation, file }: Explanation): readonly 
     },
     { title: own, rows: rowsOf(behind.operation, `${own}.`) },
     { title: 'layers, the outermost first', rows: behind.layers.map((layer, i) => layerRow(layer, i, own, file)) },
-    { title: 'all nine', rows: rowsOf(behind.everywhere, '') },
+    { title: 'for all nine operations', rows: rowsOf(behind.everywhere, '') },
   ]
 }
 
