@@ -7,8 +7,8 @@ interface Options {
 }
 
 const help = `
-It asks no gateway: what it tells is what the file says, as start-up or a reload would read it. Only the method and the target are looked
-at; header fields, a body and what an operator has refused for a while (see status) are not.
+It asks no gateway: it tells what the file says, as start-up or a reload would read it. Only the method and
+the target are looked at; header fields, a body and what an operator refuses for a while (status) are not.
 
 Exit code: 0 it would be forwarded, 1 it would be refused, or the file has problems, 2 the file cannot be read, or wrong usage.
 

@@ -12,14 +12,19 @@ export interface Difference {
  * one kind of difference away and says so.
  */
 export const differenceOf = (path: string, basePath: string, baseKey: string): Difference => {
-  const under = path.startsWith(`${basePath}/`)
+  const isUnder = (written: string): boolean => written.startsWith(`${basePath}/`)
   const differs: string[] = []
+  let under = isUnder(path)
   let plain = under ? path.slice(basePath.length) : path
   for (const step of steps) {
     const [next, ...said] = step(plain)
     if (next === plain) continue
     differs.push(...said)
     plain = next
+  }
+  if (!under && isUnder(plain)) {
+    under = true // what differed stood in the base path
+    plain = plain.slice(basePath.length)
   }
   const found = catalog.find((row) => contains(plain.toLowerCase(), row.path))
   if (found !== undefined)

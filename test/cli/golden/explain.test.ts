@@ -35,6 +35,7 @@ const refused: readonly Case[] = [
   ['dot-segment', 'GET', '/lender/v1/leads/../market/insights'],
   ['parameter', 'GET', '/lender/v1/market;v=2/insights'],
   ['backslash', 'GET', '/lender/v1/market\\insights'],
+  ['base-path-alias', 'POST', '//%6cender/v1/valuation/score'],
   ['base-path-missing', 'POST', '/valuation/score'],
   ['base-path-superfluous', 'POST', '/lender/v1/valuation/score', 'plain.yaml'],
   ['base-path-other', 'POST', '/lender/v2/valuation/score'],
