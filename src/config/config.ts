@@ -11,8 +11,9 @@ export interface Config {
   /** The field that carries the request id, or null when the gateway adds none. */
   readonly requestIdHeader: string | null
   readonly listen: ListenConfig
-  readonly admin: { readonly host: string; readonly port: number }
+  readonly admin: AdminConfig
   readonly log: LogConfig
+  readonly reload: ReloadConfig
   readonly shutdown: { readonly waitMs: number; readonly deadlineMs: number }
   readonly upstreams: Readonly<Record<Group, UpstreamConfig>>
   readonly operations: Readonly<Record<OperationId, OperationConfig>>
@@ -37,6 +38,27 @@ export interface ListenConfig {
   /** Longest gap between two pieces of a body, in either direction. */
   readonly bodyTimeoutMs: number | null
   readonly keepAliveTimeoutMs: number
+}
+
+/** Describes the operator's listener. */
+export interface AdminConfig {
+  readonly host: string
+  readonly port: number
+  /** Further names, in lower case, that may be asked for as Host. */
+  readonly hosts: readonly string[]
+  /** What operators send as `Authorization: Bearer …`; null: nothing is asked for. */
+  readonly token: string | null
+  /** PEM texts; null: plain HTTP. */
+  readonly tls: { readonly certificate: string; readonly key: string } | null
+  /** Whether an address that other machines reach may do without TLS. */
+  readonly insecure: boolean
+}
+
+/** Describes how an edit of the file is noticed. */
+export interface ReloadConfig {
+  readonly watch: boolean
+  /** How often contents are compared; null: never. */
+  readonly pollMs: number | null
 }
 
 /** Describes the log on standard output. */

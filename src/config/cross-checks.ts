@@ -1,5 +1,6 @@
 import type * as z from 'zod'
 import { groups } from '../catalog.ts'
+import { certificateFindings } from './certificate.ts'
 import type { Finding, Path } from './problem.ts'
 import { isLoopback, reaches } from './schema/address.ts'
 import { External } from './schema/scalar.ts'
@@ -26,10 +27,19 @@ export function crossFindings(tree: unknown): readonly Finding[] {
     host: read(adminShape.host, 'admin', 'host'),
     port: read(adminShape.port, 'admin', 'port'),
   }
+  const access: Access = {
+    host: own.host,
+    token: childAt(tree, ['admin', 'token']) !== undefined, // a broken one is told of by itself
+    tls: childAt(tree, ['admin', 'tls']) !== undefined,
+    insecure: read(adminShape.insecure, 'admin', 'insecure') === true,
+  }
+  const pair = read(adminShape.tls, 'admin', 'tls')
   const endpoints = endpointsIn(tree)
   const shutdownShape = shutdown.unwrap().shape
   return [
     ...sameAddress(open, own),
+    ...openAdmin(access),
+    ...(pair === undefined ? [] : certificateFindings(['admin', 'tls'], pair)),
     ...endpoints.flatMap((endpoint) => [open, own].flatMap((listener) => ownListener(endpoint, listener))),
     ...(read(allowSandbox, 'allowSandbox') === false ? openSandbox(open, endpoints) : []),
     ...requestIdEdits(tree, read(requestId.unwrap().shape.header, 'requestId', 'header')),
@@ -59,6 +69,14 @@ interface Listener {
   readonly port: number | undefined
 }
 
+/** Is how far the operator's listener can be reached, and what guards it. */
+interface Access {
+  readonly host: string | undefined
+  readonly token: boolean
+  readonly tls: boolean
+  readonly insecure: boolean
+}
+
 interface Endpoint {
   readonly path: Path
   readonly origin: string
@@ -72,6 +90,21 @@ function sameAddress(open: Listener, own: Listener): readonly Finding[] {
   const message = 'the admin listener is on the address of the public one'
   const hint = 'choose another port: the pages of the operator must not be public'
   return [{ path: ['admin', 'port'], message, expected: 'an address of its own', found: 'that of listen', hint }]
+}
+
+function openAdmin({ host, token, tls, insecure }: Access): readonly Finding[] {
+  if (host === undefined || isLoopback(host)) return []
+  const path: Path = ['admin', 'host']
+  const told = { path, message: 'the admin listener would be open to other machines', found: 'another address' }
+  const expected = 'a loopback address, or one that is guarded'
+  return [
+    ...(token
+      ? []
+      : [{ ...told, expected, hint: 'set admin.token: file:/run/secrets/…, made with: openssl rand -hex 32' }]),
+    ...(tls || insecure
+      ? []
+      : [{ ...told, expected, hint: 'set admin.tls, or admin.insecure: true where the network itself is safe' }]),
+  ]
 }
 
 function ownListener({ path, origin }: Endpoint, { name, host, port }: Listener): readonly Finding[] {

@@ -10,10 +10,9 @@ import { isUnread, readBounded } from './read.ts'
 import { resolve } from './resolve.ts'
 import { configSchema } from './schema.ts'
 import { readSecrets } from './secrets.ts'
+import { maxFileBytes, type SourceFile, sourceOf } from './sources.ts'
 import { maxAliases, tooManyAliases } from './syntax.ts'
 import { findingsOf } from './validate.ts'
-
-const maxFileBytes = 1024 ** 2
 
 /** Problems beyond this many are only counted: to place each one takes a walk through the file. */
 const maxProblems = 1000
@@ -27,12 +26,15 @@ export type LoadResult =
       readonly origins: Origins
       /** What works, but was probably not meant. */
       readonly warnings: readonly Problem[]
+      readonly sources: readonly SourceFile[]
     }
   | {
       readonly ok: false
       readonly problems: readonly Problem[]
       /** Whether the file could not be read at all. */
       readonly unreadable: boolean
+      /** The files that were read, or should have been: this one first, then those that it refers to. */
+      readonly sources: readonly SourceFile[]
     }
 
 /** Loads a configuration file: reads, parses, fills in the environment and secrets, validates, resolves. Never throws. */
@@ -41,18 +43,20 @@ export function loadConfig(file: string, environment: Environment = process.env)
   if (!isUnread(bytes)) return parseConfig(bytes, file, environment)
   const message = `the file cannot be read: ${bytes.reason}`
   const problem = whole(file, message, 'a YAML file of at most 1MiB', bytes.reason)
-  return { ok: false, problems: [problem], unreadable: !bytes.readable }
+  const sources = [sourceOf(file, null, maxFileBytes)]
+  return { ok: false, problems: [problem], unreadable: !bytes.readable, sources }
 }
 
 /** Does what {@link loadConfig} does, with the bytes of the file in hand; `file` names it and anchors relative names. */
 export function parseConfig(bytes: Uint8Array, file: string, environment: Environment): LoadResult {
-  if (!isUtf8(bytes)) return refuse([notUtf8(bytes, file)])
+  const own = sourceOf(file, bytes, maxFileBytes)
+  if (!isUtf8(bytes)) return refuse([notUtf8(bytes, file)], [own])
   const source = parseSource(new TextDecoder().decode(bytes))
   const findings: Placed[] = [...source.findings]
-  const done = (): LoadResult => refuse(placed(findings, source, file))
+  const done = (sources = [own]): LoadResult => refuse(placed(findings, source, file), sources)
   if (!source.usable) return done()
   if (source.document.contents === null) {
-    return refuse([whole(file, 'the file is empty', 'a map with the key upstreams', 'nothing')])
+    return refuse([whole(file, 'the file is empty', 'a map with the key upstreams', 'nothing')], [own])
   }
 
   findings.push(...substitute(source.document, environment))
@@ -62,16 +66,22 @@ export function parseConfig(bytes: Uint8Array, file: string, environment: Enviro
     return done()
   }
   const secrets = readSecrets(raw.tree, dirname(file))
+  const sources = [own, ...secrets.sources]
   findings.push(...secrets.findings)
   const result = configSchema.safeParse(secrets.tree)
   if (!result.success) findings.push(...news(findingsOf(result.error.issues, secrets.tree), findings))
   findings.push(...news(crossFindings(secrets.tree), findings))
-  if (!result.success || findings.length > 0) return done()
+  if (!result.success || findings.length > 0) return done(sources)
   const warnings = placed(doubtsAbout(result.data), source, file)
-  return { ok: true, config: resolve(result.data), origins: originsOf(source.find), warnings }
+  return { ok: true, config: resolve(result.data), origins: originsOf(source.find), warnings, sources }
 }
 
-const refuse = (problems: readonly Problem[]): LoadResult => ({ ok: false, problems, unreadable: false })
+const refuse = (problems: readonly Problem[], sources: readonly SourceFile[]): LoadResult => ({
+  ok: false,
+  problems,
+  unreadable: false,
+  sources,
+})
 
 /** Turns the document into plain values; undefined when its aliases unfold into too much or into nothing. */
 function toTree({ document }: Source): { readonly tree: unknown } | undefined {

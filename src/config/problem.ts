@@ -63,12 +63,13 @@ export function formatPath(path: Path): string {
 /** Writes a key. Where field values stand, what is no field name may be a secret in the wrong column, and is not shown. */
 export function formatKey(key: string, parent: Path): string {
   if (/^[\w.-]{1,64}$/.test(key)) return key
-  return holdsFieldValues(parent) ? '"…"' : quote(key)
+  return holdsSecrets(parent) ? '"…"' : quote(key)
 }
 
 /** Quotes text from the file, cut to a length that fits a line. */
 export const quote = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 59)}…` : text)
 
-/** Says whether field values stand at a path or below it: what is there is never shown. */
-export const holdsFieldValues = (path: Path): boolean =>
-  path[0] === 'upstreams' && path.length > 2 && (path[2] === 'request' || path[2] === 'response')
+/** Says whether a secret may stand at a path or below it: what is there is never shown. */
+export const holdsSecrets = (path: Path): boolean =>
+  (path[0] === 'upstreams' && path.length > 2 && (path[2] === 'request' || path[2] === 'response')) ||
+  (path[0] === 'admin' && (path[1] === 'token' || path[1] === 'tls'))

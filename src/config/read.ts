@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 
 /** Says why a file was not read; `reason` is for people and quotes nothing of the file. */
-interface Unread {
+export interface Unread {
   readonly reason: string
   /** Whether the file is there and can be read, but is not what it should be. */
   readonly readable: boolean

@@ -9,7 +9,7 @@ type ParsedOperation = NonNullable<ParsedConfig['operations'][OperationId]>
 
 /** Merges the levels (operation > upstream > defaults > built-in) into a deep-frozen Config. */
 export function resolve(parsed: ParsedConfig): Config {
-  const { listen, log, shutdown, admin } = parsed
+  const { listen, log, shutdown, admin, reload } = parsed
   const settings: Omit<Config, 'hash'> = {
     allowSandbox: parsed.allowSandbox,
     requestIdHeader: parsed.requestId.header,
@@ -27,8 +27,16 @@ export function resolve(parsed: ParsedConfig): Config {
       bodyTimeoutMs: listen.timeouts.body,
       keepAliveTimeoutMs: listen.timeouts.keepAlive,
     },
-    admin: { host: admin.host, port: admin.port },
+    admin: {
+      host: admin.host,
+      port: admin.port,
+      hosts: admin.hosts,
+      token: admin.token ?? null,
+      tls: admin.tls ?? null,
+      insecure: admin.insecure,
+    },
     log: { level: log.level, access: log.access, bufferBytes: log.buffer },
+    reload: { watch: reload.watch, pollMs: reload.poll },
     shutdown: { waitMs: shutdown.wait, deadlineMs: shutdown.deadline },
     upstreams: byGroup((group) => upstream(parsed.upstreams[group], parsed.defaults)),
     operations: byOperation(({ id, group }) =>
@@ -99,7 +107,7 @@ const byOperation = <T>(make: (operation: (typeof catalog)[number]) => T): Recor
   Object.fromEntries(catalog.map((row) => [row.id, make(row)])) as Record<OperationId, T>
 
 /** Hashes the configuration in one order of keys, whatever the order in the file; contents of referenced files included. */
-const hashOf = (settings: unknown): string =>
+export const hashOf = (settings: unknown): string =>
   createHash('sha256').update(JSON.stringify(settings, sorted)).digest('hex').slice(0, 12)
 
 const sorted = (_key: string, value: unknown): unknown =>
@@ -107,7 +115,8 @@ const sorted = (_key: string, value: unknown): unknown =>
     ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
     : value
 
-function deepFreeze<T>(value: T): T {
+/** Freezes a value and all that it holds. */
+export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) deepFreeze(part)
   return Object.freeze(value)
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod'
+import { adminSchema, reloadSchema } from './schema/admin.ts'
 import { requestIdHeader } from './schema/fields.ts'
-import { adminSchema, listenSchema } from './schema/listen.ts'
+import { listenSchema } from './schema/listen.ts'
 import { operationsSchema } from './schema/operations.ts'
 import { defaultsSchema, shutdownSchema } from './schema/policy.ts'
 import { scalar, Wrong } from './schema/scalar.ts'
@@ -54,6 +55,7 @@ export const configSchema = z
     defaults: defaultsSchema.prefault({}),
     upstreams: upstreamsSchema,
     operations: operationsSchema.prefault({}),
+    reload: reloadSchema.prefault({}),
     shutdown: shutdownSchema.prefault({}),
   })
   .meta({ title: 'Lender gateway configuration' })

@@ -2,48 +2,83 @@ import { resolve } from 'node:path'
 import type { Finding, Path } from './problem.ts'
 import { isUnread, readBounded } from './read.ts'
 import { External } from './schema/scalar.ts'
+import { type SourceFile, sourceOf } from './sources.ts'
 
 const limit = 64 * 1024
 
+/** Is where a `file:` reference may stand; `*` is any key. */
+interface Place {
+  readonly path: Path
+  /** Whether what the file holds may have several lines. */
+  readonly lines: boolean
+}
+
+const places: readonly Place[] = [
+  { path: ['upstreams', '*', 'request', 'set', '*'], lines: false },
+  { path: ['upstreams', '*', 'response', 'set', '*'], lines: false },
+  { path: ['admin', 'token'], lines: false },
+  { path: ['admin', 'tls', 'certificate'], lines: true },
+  { path: ['admin', 'tls', 'key'], lines: true },
+]
+
+/** Is a tree with its references filled in. */
+interface Filled {
+  readonly tree: unknown
+  readonly findings: readonly Finding[]
+  /** The files that were read, or should have been. */
+  readonly sources: readonly SourceFile[]
+}
+
 /**
- * Replaces the `file:` references of `request.set` and `response.set` by what the files hold, less one trailing line end. Relative names
- * start at `folder`. A file that is missing, unreadable, empty, larger than 64 KiB or not text is a finding at its key.
+ * Replaces `file:` references by what the files hold, less one trailing line end. Relative names start at `folder`. A file that is
+ * missing, unreadable, empty, larger than 64 KiB or not text is a finding at its key.
  */
-export function readSecrets(tree: unknown, folder: string): { readonly tree: unknown; readonly findings: Finding[] } {
+export function readSecrets(tree: unknown, folder: string): Filled {
   const findings: Finding[] = []
-  const read = (value: unknown, path: Path): unknown => {
+  const sources: SourceFile[] = []
+  const read = (value: unknown, path: Path, { lines }: Place): unknown => {
     const reference = value instanceof External ? value.text : value
     if (typeof reference !== 'string' || !reference.startsWith('file:')) return value
     const shown = value instanceof External ? value.shown : reference
-    const text = contents(resolve(folder, reference.slice('file:'.length)))
+    const file = resolve(folder, reference.slice('file:'.length))
+    const bytes = readBounded(file, limit)
+    sources.push(sourceOf(file, isUnread(bytes) ? null : bytes, limit))
+    const text = isUnread(bytes) ? bytes : contents(bytes, lines)
     if (typeof text === 'string') return new External(text, shown, false)
-    findings.push({ path, message: `the file cannot be used: ${text.reason}`, expected, found: shown, hint: text.hint })
+    const hint = 'hint' in text ? text.hint : undefined
+    findings.push({ path, message: `the file cannot be used: ${text.reason}`, expected, found: shown, hint })
     return new External('', shown, false)
   }
-  const set = (value: unknown, path: Path): unknown => mapEntries(value, (entry, name) => read(entry, [...path, name]))
-  const edits = (value: unknown, path: Path): unknown =>
-    mapEntries(value, (entry, key) => (key === 'set' ? set(entry, [...path, key]) : entry))
-  const upstream = (value: unknown, path: Path): unknown =>
-    mapEntries(value, (entry, key) => (key === 'request' || key === 'response' ? edits(entry, [...path, key]) : entry))
-  const upstreams = (value: unknown): unknown =>
-    mapEntries(value, (entry, group) => upstream(entry, ['upstreams', group]))
-
-  return { tree: mapEntries(tree, (entry, key) => (key === 'upstreams' ? upstreams(entry) : entry)), findings }
+  const fill = (value: unknown, path: Path, within: readonly Place[]): unknown => {
+    const depth = path.length
+    const place = within.find((each) => each.path.length === depth)
+    if (place !== undefined) return read(value, path, place)
+    return mapEntries(value, (entry, key) => {
+      const deeper = within.filter((each) => each.path[depth] === '*' || each.path[depth] === key)
+      return deeper.length === 0 ? entry : fill(entry, [...path, key], deeper)
+    })
+  }
+  return { tree: fill(tree, [], places), findings, sources }
 }
 
 const expected = 'a readable text file of 1 byte to 64KiB'
 
-function contents(file: string): string | { readonly reason: string; readonly hint?: string } {
-  const bytes = readBounded(file, limit)
-  if (isUnread(bytes)) return bytes
+function contents(
+  bytes: Buffer,
+  lines: boolean,
+): string | { readonly reason: string; readonly hint?: string | undefined } {
   const text = bytes.toString('utf8').replace(/\r?\n$/, '')
   if (text === '') return { reason: 'it is empty' }
   if (text.includes('\uFFFD')) return { reason: 'it is not UTF-8' }
-  if (/[^\t\x20-\x7e\x80-\xff]/.test(text)) {
-    return { reason: 'it holds a control character or one beyond U+00FF', hint: 'a field value is one line of Latin-1' }
+  if ((lines ? notText : notLine).test(text)) {
+    const hint = lines ? undefined : 'a value is one line of Latin-1'
+    return { reason: 'it holds a control character or one beyond U+00FF', hint }
   }
   return text
 }
+
+const notLine = /[^\t\x20-\x7e\x80-\xff]/
+const notText = /[^\t\r\n\x20-\x7e\x80-\xff]/
 
 function mapEntries(value: unknown, change: (entry: unknown, key: string) => unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof External) return value

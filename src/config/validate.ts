@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { type Finding, formatKey, holdsFieldValues, type Path, quote } from './problem.ts'
+import { type Finding, formatKey, holdsSecrets, type Path, quote } from './problem.ts'
 import { External } from './schema/scalar.ts'
 import { knownKeys, nearest } from './suggest.ts'
 
@@ -89,7 +89,7 @@ function show(value: unknown, path: Path): string {
   if (said === null || said === undefined) return 'nothing'
   if (Array.isArray(said)) return 'a list'
   if (typeof said === 'object') return 'a map'
-  if (holdsFieldValues(path) || (typeof said === 'string' && /[@?#]/.test(said))) return `a ${typeof said}`
+  if (holdsSecrets(path) || (typeof said === 'string' && /[@?#]/.test(said))) return `a ${typeof said}`
   return typeof said === 'string' ? quote(said) : String(said)
 }
 

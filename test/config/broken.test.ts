@@ -12,6 +12,8 @@ const riskKeys = (...lines: readonly string[]): string =>
 const riskRequest = (...lines: readonly string[]): string => riskKeys('request:', ...lines.map((line) => `  ${line}`))
 const operation = (...lines: readonly string[]): string => [sandbox, 'operations:', ...lines].join('\n')
 
+const [certificate, key] = ['"-----BEGIN CERTIFICATE-----"', '"-----BEGIN PRIVATE KEY-----"']
+
 const syntax: readonly Case[] = [
   ['▸', '', 'the file is empty', 'a map'],
   ['▸# only a comment\n', '', 'the file is empty'],
@@ -56,7 +58,9 @@ const keys: readonly Case[] = [
   [top('listen:', '  ▸prot: 80'), 'listen.prot', 'did you mean "port"?'],
   [top('listen:', '  ▸base_path: /x'), 'listen.base_path', 'did you mean "basePath"?'],
   [top('listen:', '  timeouts:', '    ▸connect: 1s'), 'listen.timeouts.connect', 'unknown key', 'keepAlive'],
-  [top('admin:', '  ▸hots: ::1'), 'admin.hots', 'did you mean "host"?'],
+  [top('admin:', '  ▸hosst: ::1'), 'admin.hosst', 'did you mean "host"?'],
+  [top('admin:', '  ▸tokens: x'), 'admin.tokens', 'did you mean "token"?'],
+  [top('reload:', '  ▸pol: 1s'), 'reload.pol', 'did you mean "poll"?'],
   [top('log:', '  ▸levle: info'), 'log.levle', 'did you mean "level"?'],
   [top('defaults:', '  ▸timeout: {}'), 'defaults.timeout', 'did you mean "timeouts"?'],
   [top('defaults:', '  timeouts:', '    ▸header: 1s'), 'defaults.timeouts.header', 'did you mean "headers"?'],
@@ -178,6 +182,30 @@ const scalars: readonly Case[] = [
   ],
   [top('listen:', '  timeouts:', '    body: ▸0s'), 'listen.timeouts.body', 'too small', '1ms'],
   [top('admin:', '  port: ▸99999'), 'admin.port', 'too large'],
+  [top('admin:', '  token: ▸short'), 'admin.token', 'too short', 'openssl rand'],
+  [top('admin:', '  token: ▸"a token with blanks in it"'), 'admin.token', 'not a token', 'openssl rand'],
+  [top('admin:', '  token: ▸12345678901234567890'), 'admin.token', 'not text', 'quotes'],
+  [top('admin:', '  token: ▸file:nowhere'), 'admin.token', 'no such file', 'readable'],
+  [
+    top('admin:', '  tls:', '    certificate: ▸file:nowhere', `    key: ${key}`),
+    'admin.tls.certificate',
+    'no such file',
+  ],
+  [
+    top('admin:', '  tls:', `    certificate: ${certificate}`, '    key: ▸x'),
+    'admin.tls.key',
+    'not a private key in PEM',
+  ],
+  [
+    top('admin:', '  tls:', `    certificate: ▸${certificate}`, `    key: ${key}`),
+    'admin.tls.certificate',
+    'a certificate that cannot be read',
+    'cut short',
+  ],
+  [top('admin:', '  ▸tls:', `    certificate: ${certificate}`), 'admin.tls.key', 'missing'],
+  [top('admin:', '  host: ▸0.0.0.0', '  token: a-token-of-an-operator'), 'admin.host', 'open to other', 'admin.tls'],
+  [top('admin:', '  host: ▸0.0.0.0', '  insecure: true'), 'admin.host', 'open to other', 'admin.token'],
+  [top('reload:', '  poll: ▸5'), 'reload.poll', 'a unit is missing', 'write 5s'],
   [top('log:', '  level: ▸INFO'), 'log.level', 'unknown value', 'write info'],
   [top('log:', '  level: ▸verbose'), 'log.level', 'unknown value', 'debug'],
   [top('log:', '  buffer: ▸16'), 'log.buffer', 'a unit is missing', 'write 16B'],

@@ -24,8 +24,9 @@ test('every key but upstreams has a default', () => {
       bodyTimeoutMs: 30_000,
       keepAliveTimeoutMs: 75_000,
     },
-    admin: { host: '127.0.0.1', port: 9901 },
+    admin: { host: '127.0.0.1', port: 9901, hosts: [], token: null, tls: null, insecure: false },
     log: { level: 'info', access: true, bufferBytes: 16 * 1024 ** 2 },
+    reload: { watch: true, pollMs: 5000 },
     shutdown: { waitMs: 5000, deadlineMs: 25_000 },
   })
   expect(hash).toMatch(/^[0-9a-f]{12}$/)
@@ -53,7 +54,7 @@ test('every key but upstreams has a default', () => {
 
 test('an empty section is as good as none', () => {
   const empty = configOf(
-    `requestId: {}\nlisten: { timeouts: {} }\nadmin: {}\nlog: {}\ndefaults: { timeouts: {} }\noperations: { market.insights: {} }\nshutdown: {}\n${sandbox}`,
+    `requestId: {}\nlisten: { timeouts: {} }\nadmin: {}\nlog: {}\ndefaults: { timeouts: {} }\noperations: { market.insights: {} }\nreload: {}\nshutdown: {}\n${sandbox}`,
   )
 
   expect(empty).toEqual(configOf(sandbox))
@@ -88,7 +89,7 @@ operations:
 
   expect(listen).toMatchObject({ host: '0.0.0.0', port: 0, basePath: '/lender/v1', via: 'gw-1' })
   expect(listen.trustedProxies).toEqual(['10.0.0.0/8', 'fd00::/8', '192.0.2.7'])
-  expect(admin).toEqual({ host: '::1', port: 0 })
+  expect(admin).toEqual({ host: '::1', port: 0, hosts: [], token: null, tls: null, insecure: false })
   expect(requestIdHeader).toBeNull()
   expect(groups.map((group) => upstreams[group].endpoints[0])).toEqual([
     { origin: 'http://valuation.internal', pathPrefix: '', weight: 100 },
@@ -213,10 +214,10 @@ describe('precedence', () => {
   test('every value of the configuration has an origin', () => {
     const result = parse(sandbox)
 
-    // 2 at the top, then listen, admin, log, shutdown; 9 for each group and 5 for each operation.
+    // 2 at the top, then listen, admin, log, reload, shutdown; 9 for each group and 5 for each operation.
     const global = ['allowSandbox', 'requestId.header', 'listen.via', 'admin.port', 'log.buffer', 'shutdown.wait']
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
-    expect(result.ok && result.origins.size).toBe(2 + 12 + 2 + 3 + 2 + 9 * groups.length + 5 * catalog.length)
+    expect(result.ok && result.origins.size).toBe(2 + 12 + 7 + 3 + 2 + 2 + 9 * groups.length + 5 * catalog.length)
   })
 })
 

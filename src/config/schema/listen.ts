@@ -40,12 +40,4 @@ export const listenSchema = z
     maxConnections: optionalInteger('Most client connections at once', { min: 1, max: 1_000_000 }).prefault(10_000),
     timeouts: listenTimeouts.prefault({}),
   })
-  .meta({ description: 'The public listener. A change needs a restart' })
-
-/** Describes the operator's listener. */
-export const adminSchema = z
-  .strictObject({
-    host: host('The address to listen on').prefault('127.0.0.1'),
-    port: integer('The port to listen on; 0: any free one', portRange).prefault(9901),
-  })
-  .meta({ description: "The operator's listener: health, metrics, status, reload. Never public" })
+  .meta({ description: 'The public listener. Another host, port or via needs a restart' })

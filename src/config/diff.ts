@@ -1,0 +1,97 @@
+import { catalog, type Group, groups } from '../catalog.ts'
+import type { Config } from './config.ts'
+import { type Effective, effective, Secret } from './effective.ts'
+import { formatPath } from './problem.ts'
+import { hashOf } from './resolve.ts'
+
+/** Is a configuration as it may be shown to an operator, and compared with another one that may be shown. */
+export interface ConfigReport {
+  readonly hash: string
+  /** In the shape of the file, secrets as `***`. */
+  readonly config: { readonly [key: string]: unknown }
+  /** The hash of each part, secrets included, by its path: `upstreams.market`, `listen`. It tells that a secret has changed. */
+  readonly digests: { readonly [part: string]: string }
+}
+
+/** Is one value that differs between two configurations. */
+export interface Change {
+  /** The part of the file: `upstreams.market`, `operations.market.insights`, `listen`. */
+  readonly part: string
+  /** The group that it concerns; null: all. */
+  readonly group: Group | null
+  /** The key path; that of the part where only what may not be shown differs. */
+  readonly path: string
+  /** What it was, `***` for what may not be shown; null: not set. */
+  readonly from: unknown
+  readonly to: unknown
+}
+
+/** Reports on a configuration. */
+export const report = (config: Config): ConfigReport => {
+  const tree = effective(config)
+  const digests = partsOf(tree).map(({ part, value }) => [part, hashOf(revealed(value))] as const)
+  return { hash: config.hash, config: masked(tree), digests: Object.fromEntries(digests) }
+}
+
+/** Lists what differs, part by part in the order of the file. */
+export const difference = (from: ConfigReport, to: ConfigReport): readonly Change[] => {
+  const after = new Map(partsOf(to.config).map((each) => [each.part, each]))
+  return partsOf(from.config).flatMap(({ part, path, group, value }): readonly Change[] => {
+    if (from.digests[part] === to.digests[part]) return []
+    const shown = compare(path, value, after.get(part)?.value)
+    const hidden = { path: part, from: '***', to: '***' }
+    return (shown.length > 0 ? shown : [hidden]).map((change) => ({ part, group, ...change }))
+  })
+}
+
+/** Lists the groups that changes concern; one of all of them concerns none in particular. */
+export const changedGroups = (changes: readonly Change[]): readonly Group[] =>
+  groups.filter((group) => changes.some((change) => change.group === group))
+
+interface Part {
+  readonly part: string
+  readonly path: readonly string[]
+  readonly group: Group | null
+  readonly value: unknown
+}
+
+function partsOf(tree: { readonly [key: string]: unknown }): readonly Part[] {
+  return Object.entries(tree).flatMap(([key, value]): readonly Part[] => {
+    if (key !== 'upstreams' && key !== 'operations') return [{ part: key, path: [key], group: null, value }]
+    return Object.entries(Object(value)).map(([name, part]) => ({
+      part: `${key}.${name}`,
+      path: [key, name],
+      group: key === 'upstreams' ? (groups.find((group) => group === name) ?? null) : groupOf(name),
+      value: part,
+    }))
+  })
+}
+
+const groupOf = (operation: string): Group | null => catalog.find(({ id }) => id === operation)?.group ?? null
+
+/** Compares map by map; a list is one value: whoever moves an endpoint has changed the list. */
+function compare(
+  path: readonly string[],
+  from: unknown,
+  to: unknown,
+): readonly { readonly path: string; readonly from: unknown; readonly to: unknown }[] {
+  if (isMap(from) && isMap(to)) {
+    return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((key) =>
+      compare([...path, key], from[key], to[key]),
+    )
+  }
+  if (JSON.stringify(from) === JSON.stringify(to)) return []
+  return [{ path: formatPath(path), from: from ?? null, to: to ?? null }]
+}
+
+const isMap = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const masked = (tree: { readonly [key: string]: Effective }): ConfigReport['config'] => JSON.parse(JSON.stringify(tree))
+
+/** Turns secrets into their values, for hashing alone. */
+function revealed(value: unknown): unknown {
+  if (value instanceof Secret) return value.value
+  if (Array.isArray(value)) return value.map(revealed)
+  return isMap(value) ? Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, revealed(entry)])) : value
+}

@@ -1,0 +1,42 @@
+import { formatSize } from '../units.ts'
+import type { Config } from './config.ts'
+import type { Origins } from './origins.ts'
+import type { Problem } from './problem.ts'
+
+/** Is a value that a running gateway cannot change. */
+interface Fixed {
+  readonly path: string
+  /** Writes it as the file does. */
+  readonly read: (config: Config) => string
+}
+
+const fixed: readonly Fixed[] = [
+  { path: 'listen.host', read: ({ listen }) => listen.host },
+  { path: 'listen.port', read: ({ listen }) => String(listen.port) },
+  { path: 'listen.via', read: ({ listen }) => listen.via ?? 'none' },
+  { path: 'admin.host', read: ({ admin }) => admin.host },
+  { path: 'admin.port', read: ({ admin }) => String(admin.port) },
+  { path: 'admin.tls', read: ({ admin }) => (admin.tls === null ? 'off' : 'on') },
+  { path: 'log.buffer', read: ({ log }) => formatSize(log.bufferBytes) },
+]
+
+/** Lists what a new configuration changes that the running gateway cannot; `origins` and `file` are the new one's. */
+export const needsRestart = (running: Config, next: Config, origins: Origins, file: string): readonly Problem[] =>
+  fixed.flatMap(({ path, read }): readonly Problem[] => {
+    const [is, wanted] = [read(running), read(next)]
+    if (is === wanted) return []
+    const stated = origins.get(path) ?? origins.get(`${path}.certificate`)
+    const { line, column } = stated === undefined || stated.line === 0 ? { line: 1, column: 1 } : stated
+    return [
+      {
+        file,
+        line,
+        column,
+        path,
+        expected: `${is}, which the gateway was started with`,
+        found: wanted,
+        message: `${path} cannot change while the gateway runs: it needs a restart`,
+        hint: `restart the gateway, or put ${is} back`,
+      },
+    ]
+  })

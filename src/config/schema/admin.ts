@@ -1,0 +1,66 @@
+import * as z from 'zod'
+import { host, portRange } from './address.ts'
+import { scalar, Wrong } from './scalar.ts'
+import { boolean, integer, optionalDuration } from './values.ts'
+
+// RFC 6750 §2.1. Whoever guesses at a shorter one over a local network may well succeed.
+const leastLength = 16
+
+const token = scalar<string>(
+  {
+    expected: `a token of at least ${leastLength} letters, digits and -._~+/, or file: and a path`,
+    read: (value) => {
+      if (typeof value !== 'string') return new Wrong('not text', 'put the token in quotes')
+      if (!/^[A-Za-z0-9._~+/-]+=*$/.test(value)) return new Wrong('not a token', 'make one with: openssl rand -hex 32')
+      if (value.length < leastLength) return new Wrong('too short', 'make one with: openssl rand -hex 32')
+      return value
+    },
+    json: { type: 'string', pattern: `^(file:.+|[A-Za-z0-9._~+/-]{${leastLength},}=*)$` },
+  },
+  'What operators send as Authorization: Bearer …; file:PATH to read it from a file',
+)
+
+const pem = (what: string, label: RegExp, description: string) =>
+  scalar<string>(
+    {
+      expected: `${what} in PEM, or file: and a path`,
+      read: (value) => {
+        if (typeof value !== 'string') return new Wrong('wrong type')
+        if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(value))
+          return new Wrong('a key with a password', 'decrypt it: openssl pkey -in KEY -out PLAIN')
+        return label.test(value) ? value : new Wrong(`not ${what} in PEM`, 'write file: and the path of a PEM file')
+      },
+      json: { type: 'string' },
+    },
+    description,
+  )
+
+const tls = z
+  .strictObject({
+    certificate: pem('a certificate', /-----BEGIN CERTIFICATE-----/, 'The certificate, with its chain'),
+    key: pem('a private key', /-----BEGIN [A-Z ]*PRIVATE KEY-----/, 'The private key of the certificate'),
+  })
+  .meta({ description: 'Serve HTTPS. A renewed certificate is taken live; on or off needs a restart' })
+
+/** Describes the operator's listener. */
+export const adminSchema = z
+  .strictObject({
+    host: host('The address to listen on').prefault('127.0.0.1'),
+    port: integer('The port to listen on; 0: any free one', portRange).prefault(9901),
+    hosts: z
+      .array(host('A host name'))
+      .meta({ description: 'Further names that may be asked for as Host' })
+      .prefault([]),
+    token: token.optional(),
+    tls: tls.optional(),
+    insecure: boolean('Whether an address that other machines reach may do without TLS').prefault(false),
+  })
+  .meta({ description: "The operator's listener: health, status, reload. Never public" })
+
+/** Describes how the gateway learns of an edit. */
+export const reloadSchema = z
+  .strictObject({
+    watch: boolean('Whether an edit of the file is noticed; else only SIGHUP and POST /reload').prefault(true),
+    poll: optionalDuration('How often contents are compared as well, for mounts that tell nothing').prefault('5s'),
+  })
+  .meta({ description: 'How an edit of this file is noticed' })

@@ -1,0 +1,98 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { catalog, groups } from '../../src/catalog.ts'
+import { changedGroups, difference, report } from '../../src/config/diff.ts'
+import { configOf, sandbox, withRisk } from './helper.ts'
+
+const told = (before: string, after: string) => difference(report(configOf(before)), report(configOf(after)))
+
+describe('what is reported of a configuration', () => {
+  const secret = 'hunter2-s3cret'
+
+  test('is a configuration that says the same', () => {
+    const rows = fc.record({
+      basePath: fc.constantFrom('', '/v1', '/lender/v2'),
+      maxBody: fc.constantFrom('1KiB', '64MiB', 'none'),
+      deadline: fc.constantFrom('250ms', '30s', 'none'),
+      keepAlive: fc.constantFrom('0s', '3s', '90m', 'none'),
+      weight: fc.integer({ min: 1, max: 10_000 }),
+      host: fc.constantFrom('endpoint', 'client', 'risk.example:8443'),
+      remove: fc.uniqueArray(fc.constantFrom('Server', 'X-A', 'X-B')),
+      state: fc.constantFrom('serve', 'refuse'),
+      via: fc.option(fc.constantFrom('gw-1', 'edge'), { nil: undefined }),
+      header: fc.constantFrom('X-Request-Id', 'none'),
+    })
+
+    fc.assert(
+      fc.property(rows, ({ basePath, maxBody, deadline, keepAlive, weight, host, remove, state, via, header }) => {
+        const upstreams = Object.fromEntries(groups.map((group) => [group, 'http://a.internal']))
+        const risk = {
+          endpoints: ['http://r.internal/p', { url: 'https://s.internal', weight }],
+          host,
+          keepAlive,
+          response: { remove },
+        }
+        const text = JSON.stringify({
+          requestId: { header },
+          listen: { basePath, ...(via === undefined ? {} : { via }) },
+          defaults: { maxBody, deadline },
+          upstreams: { ...upstreams, risk },
+          operations: { 'market.insights': { state, cache: true } },
+        })
+        const config = configOf(text)
+
+        expect(configOf(JSON.stringify(report(config).config)).hash).toBe(config.hash)
+      }),
+    )
+  })
+
+  test('shows no secret, and yet tells that one has changed', () => {
+    const key = (value: string) =>
+      withRisk(`\n    endpoints: [http://r.internal]\n    request: { set: { X-Api-Key: "${value}" } }`)
+    const token = (value: string) => `admin: { token: ${value} }\n${sandbox}`
+
+    expect(JSON.stringify(report(configOf(key(secret))))).not.toContain(secret)
+    expect(JSON.stringify(report(configOf(token(`${secret}-and-more`))))).not.toContain(secret)
+    expect(told(key(secret), key('another'))).toEqual([
+      { part: 'upstreams.risk', group: 'risk', path: 'upstreams.risk', from: '***', to: '***' },
+    ])
+    expect(told(token(`${secret}-and-more`), token(`${secret}-and-less`))).toEqual([
+      { part: 'admin', group: null, path: 'admin', from: '***', to: '***' },
+    ])
+  })
+})
+
+describe('a difference', () => {
+  test('is nothing where only the words differ', () => {
+    expect(told(sandbox, `# the same\nlisten: { port: 8080 }\n${sandbox}`)).toEqual([])
+  })
+
+  test('names the key, what it was and what it is', () => {
+    expect(told(sandbox, withRisk(' http://r.internal'))).toEqual([
+      {
+        part: 'upstreams.risk',
+        group: 'risk',
+        path: 'upstreams.risk.endpoints',
+        from: ['sandbox'],
+        to: ['http://r.internal'],
+      },
+    ])
+    expect(told(sandbox, `listen: { basePath: /v1, via: gw }\n${sandbox}`)).toEqual([
+      { part: 'listen', group: null, path: 'listen.basePath', from: '', to: '/v1' },
+      { part: 'listen', group: null, path: 'listen.via', from: null, to: 'gw' },
+    ])
+  })
+
+  test('of an operation concerns its group, one of the defaults all that inherit it', () => {
+    const operation = told(sandbox, `operations: { inventory.sync: { state: refuse } }\n${sandbox}`)
+    const defaults = told(sandbox, `defaults: { timeouts: { headers: 1s }, deadline: 2s }\n${sandbox}`)
+
+    expect(operation).toMatchObject([{ part: 'operations.inventory.sync', path: 'operations.inventory.sync.state' }])
+    expect(changedGroups(operation)).toEqual(['inventory'])
+    expect(changedGroups(defaults)).toEqual(groups)
+    expect(defaults.map(({ path }) => path)).toEqual([
+      ...groups.map((group) => `upstreams.${group}.timeouts.headers`),
+      ...catalog.map(({ id }) => `operations.${id}.deadline`),
+    ])
+  })
+})

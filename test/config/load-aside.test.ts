@@ -1,0 +1,51 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { loadConfig } from '../../src/config/load.ts'
+import { loadAside } from '../../src/config/load-aside.ts'
+import { folderWith, sandbox } from './helper.ts'
+
+const fileWith = (text: string): string => join(folderWith({ 'gateway.yaml': text }), 'gateway.yaml')
+
+test('a file that is loaded in a thread of its own says what it says otherwise', async () => {
+  for (const text of [sandbox, 'listen: 7\n', 'a: [', '']) {
+    const file = fileWith(text)
+
+    expect(await loadAside(file, {})).toEqual(loadConfig(file, {}))
+  }
+})
+
+test('its configuration is frozen to the last value', async () => {
+  const loaded = await loadAside(fileWith(sandbox), {})
+
+  const thawed: string[] = []
+  const look = (value: unknown, path: string): void => {
+    if (typeof value !== 'object' || value === null) return
+    if (!Object.isFrozen(value)) thawed.push(path)
+    for (const [key, part] of Object.entries(value)) look(part, `${path}.${key}`)
+  }
+  look(loaded.ok ? loaded.config : null, 'config')
+
+  expect(loaded.ok).toBe(true)
+  expect(thawed).toEqual([])
+})
+
+test('it sees the environment that it is given, and no other', async () => {
+  const file = fileWith(`listen: { basePath: "\${BASE}" }\n${sandbox}`)
+
+  const [given, none] = [await loadAside(file, { BASE: '/v1' }), await loadAside(file, {})]
+
+  expect(given.ok && given.config.listen.basePath).toBe('/v1')
+  expect(none).toMatchObject({ ok: false, problems: [{ path: 'listen.basePath' }] })
+})
+
+test('one that takes too long is a problem of the file, and is known by its contents all the same', async () => {
+  const file = fileWith(sandbox)
+
+  const loaded = await loadAside(file, {}, 1)
+
+  expect(loaded).toMatchObject({
+    ok: false,
+    problems: [{ file, line: 1, message: 'it takes longer than 0.001s to read' }],
+    sources: [{ file, digest: expect.stringMatching(/^[0-9a-f]{64}$/) }],
+  })
+})
