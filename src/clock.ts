@@ -19,6 +19,9 @@ export const within = async (ms: number, promise: Promise<unknown>): Promise<boo
   }
 }
 
+/** Waits. */
+export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
 /** Is the alarms of one duration that are set, soonest first: what is set later is due later, so the list sorts itself. */
 interface Queue {
   readonly ms: number

@@ -30,7 +30,7 @@ const rooms: readonly (readonly string[])[] = [
   ['snapshot/'],
   ['layers/', 'upstream/', 'config/'],
   ['shared/'],
-  ['exchange.ts', 'errors.ts', 'clock.ts', 'units.ts', 'fields.ts', 'observe/'],
+  ['version.ts', 'exchange.ts', 'errors.ts', 'clock.ts', 'units.ts', 'fields.ts', 'observe/'],
   ['catalog.ts'],
 ]
 

@@ -120,7 +120,7 @@ describe('docs/configuration.md', () => {
     ['Every key', [...keysOf(at('version')), ...keysOf(at('allowSandbox')), ...keysOf(at('requestId'))]],
     ['listen: ', keysOf(top.listen)],
     ['admin: ', keysOf(top.admin)],
-    ['log, shutdown', [...keysOf(at('log')), ...keysOf(at('shutdown'))]],
+    ['log, reload, shutdown', [...keysOf(at('log')), ...keysOf(at('reload')), ...keysOf(at('shutdown'))]],
     ['defaults: ', keysOf(top.defaults)],
   ])('lists the keys of "%s", no other, and the default of each', (heading, keys) => {
     const documented = listed(heading)

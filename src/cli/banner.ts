@@ -21,7 +21,7 @@ export const bannerRows = ({ listen, upstreams, operations }: Config): readonly 
 
 /** Says how to send a group elsewhere. */
 export const howToReroute = (file: string): string =>
-  `to reroute a group, edit its line under "upstreams" in ${file} and start again`
+  `to reroute a group, edit its line under "upstreams" in ${file} and save it`
 
 /** Renders what a terminal shows at start-up. */
 export const banner = (config: Config, { address, port, family }: AddressInfo, file: string): string => {

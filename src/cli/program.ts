@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { version } from '../version.ts'
 import { checkCommand } from './check.ts'
 import { explainCommand } from './explain.ts'
 import { schemaCommand } from './schema.ts'
@@ -26,10 +26,4 @@ export function withDefaultCommand(args: readonly string[]): readonly string[] {
   const [first] = args
   const named = first !== undefined && (!first.startsWith('-') || /^(-h|--help|-V|--version)$/.test(first))
   return named ? args : ['serve', ...args]
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  const { version }: { version: string } = JSON.parse(text)
-  return version
 }

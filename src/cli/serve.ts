@@ -1,6 +1,7 @@
 import { isatty } from 'node:tty'
 import { Command } from 'commander'
 import type { Config } from '../config/config.ts'
+import type { Loaded } from '../snapshot/reloader.ts'
 import { banner, bannerRows, howToReroute } from './banner.ts'
 import { defaultFile } from './default-file.ts'
 
@@ -16,31 +17,36 @@ export const serveCommand = (): Command =>
     .action(async ({ config: file }: { config: string }) => {
       const { loadConfig } = await import('../config/load.ts')
       const result = loadConfig(file)
-      if (result.ok) return serve(result.config, file)
+      if (result.ok) return serve(result, file)
 
       const { formatProblems } = await import('../config/problem.ts')
       process.stderr.write(formatProblems(result.problems))
       process.exitCode = result.unreadable ? 2 : 1
     })
 
-const serve = async (config: Config, file: string): Promise<void> => {
+const serve = async (loaded: Loaded, file: string): Promise<void> => {
   const [{ startGateway }, { openLog }] = await Promise.all([import('../gateway.ts'), import('../observe/log.ts')])
-  const { log, close: closeLog } = await openLog(config.log)
+  const { config } = loaded
+  const { log, dropped, close: closeLog } = await openLog(config.log)
   const exit = (code: number): void => void closeLog().finally(() => process.exit(code))
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'uncaught error')
     exit(1)
   })
 
-  const gateway = await startGateway(config, log).catch((error) => {
-    throw cannotListen(error, config) ?? error
-  })
+  const gateway = await startGateway({ file, loaded, environment: process.env, log, droppedLines: dropped }).catch(
+    (error) => {
+      throw cannotListen(error, config) ?? error
+    },
+  )
   let stopping = false
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) process.exit(1) // asked twice: at once
     stopping = true
     log.info({ signal }, 'stopping')
-    gateway.close().then(
+    // Nobody balances load to a terminal: whoever presses Ctrl-C there means now.
+    const waitMs = signal === 'SIGINT' && isatty(0) ? 0 : gateway.config.shutdown.waitMs
+    gateway.close(waitMs).then(
       () => exit(0),
       (error) => {
         log.error({ err: error }, 'did not stop cleanly')
@@ -50,10 +56,12 @@ const serve = async (config: Config, file: string): Promise<void> => {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+  process.on('SIGHUP', () => void gateway.reload('signal'))
 
   if (isatty(1)) process.stdout.write(`${banner(config, gateway.address, file)}\n`)
   const { address, port } = gateway.address
   log.info({ address, port, config: config.hash, file }, 'listening')
+  log.info({ address: gateway.adminAddress.address, port: gateway.adminAddress.port }, 'admin listening')
   if (isatty(1)) return
   for (const row of bannerRows(config)) log.info(row, 'serving')
   log.info(howToReroute(file))

@@ -1,8 +1,15 @@
+import { wallClock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { Handle } from '../exchange.ts'
 
 const retryAfterSeconds = 60
 
-/** Answers every exchange of an operation that the operator has taken out of service (`state: refuse`). */
-export const refuse: Handle = () =>
-  Promise.reject(new GatewayError('refused-by-operator', { fields: ['Retry-After', String(retryAfterSeconds)] }))
+/**
+ * Makes the handle of an operation that the operator has taken out of service, by `state: refuse` or, until a moment (milliseconds since
+ * the epoch), by an override. It stands in place of all that would be behind it.
+ */
+export const refuse = (until: number | null): Handle => {
+  const seconds = (): number =>
+    until === null ? retryAfterSeconds : Math.max(1, Math.ceil((until - wallClock()) / 1000))
+  return () => Promise.reject(new GatewayError('refused-by-operator', { fields: ['Retry-After', String(seconds())] }))
+}

@@ -15,6 +15,10 @@ import { type Stray, stray } from './stray.ts'
 /** Is the only listener that clients see. */
 export interface PublicServer {
   readonly address: AddressInfo
+  /** Takes over the bounds of a new configuration; where it listens stays. */
+  bound(listen: ListenConfig): void
+  /** Goes on accepting and serving, but from now on every answer ends its connection. */
+  drain(): void
   /** Accepts nothing new, lets every answer end its connection, and cuts what is left after the deadline. */
   close(deadlineMs: number): Promise<void>
 }
@@ -66,6 +70,10 @@ export const openPublicServer = async (live: Live, log: Log): Promise<PublicServ
 
   return {
     address: server.address() as AddressInfo,
+    bound: (bounds) => bound(server, bounds),
+    drain() {
+      draining = true
+    },
     async close(deadlineMs) {
       draining = true
       const closed = new Promise((resolve) => server.close(resolve))
@@ -82,21 +90,27 @@ const httpServer = (listen: ListenConfig, door: Front, strays: Stray, enter: Req
     {
       // Host is checked with the rest of the head, for an answer in the shape of the others.
       requireHostHeader: false,
-      // The bounds on target and fields are checked apart; this one only keeps the parser from reading for ever.
-      maxHeaderSize: listen.maxTargetBytes + listen.maxHeaderBytes + 1024,
-      headersTimeout: listen.headersTimeoutMs,
       // A total for the body would cut off whoever has much to send. The gap between its pieces is bounded instead.
       requestTimeout: 0,
-      keepAliveTimeout: listen.keepAliveTimeoutMs,
       connectionsCheckingInterval: Math.min(1000, Math.max(10, Math.floor(listen.headersTimeoutMs / 20))),
       insecureHTTPParser: false,
     },
     arrive,
   )
   server.maxHeadersCount = 0 // counted with the rest of the head: the parser would silently cut the list short
-  server.maxConnections = listen.maxConnections ?? Number.POSITIVE_INFINITY
+  bound(server, listen)
   server.on('checkContinue', arrive)
   server.on('checkExpectation', arrive)
   server.on('connect', (_request, socket) => strays.connect(socket as never))
   return server
+}
+
+/** Sets the bounds that Node holds. Connections that are open keep the size of head that they began with. */
+const bound = (server: Server, listen: ListenConfig): void => {
+  // The bounds on target and fields are checked apart; this one only keeps the parser from reading for ever.
+  const parsed: Server & { maxHeaderSize?: number } = server
+  parsed.maxHeaderSize = listen.maxTargetBytes + listen.maxHeaderBytes + 1024
+  server.headersTimeout = listen.headersTimeoutMs
+  server.keepAliveTimeout = listen.keepAliveTimeoutMs
+  server.maxConnections = listen.maxConnections ?? Number.POSITIVE_INFINITY
 }

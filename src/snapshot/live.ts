@@ -3,6 +3,7 @@ import type { Snapshot } from './snapshot.ts'
 /** Holds the snapshot that new exchanges use. An exchange keeps the one it began with. */
 export class Live {
   #current: Snapshot
+  readonly #retiring = new Set<Promise<void>>()
 
   constructor(first: Snapshot) {
     this.#current = first
@@ -10,5 +11,28 @@ export class Live {
 
   get current(): Snapshot {
     return this.#current
+  }
+
+  /** Tells how many earlier snapshots still finish requests. */
+  get retiring(): number {
+    return this.#retiring.size
+  }
+
+  /** Makes a snapshot current: the whole swap is one assignment. The previous one is retired. */
+  swap(next: Snapshot): void {
+    const previous = this.#current
+    this.#current = next
+    this.#retire(previous)
+  }
+
+  /** Retires the current one too, and resolves when all have ended. */
+  async close(): Promise<void> {
+    this.#retire(this.#current)
+    await Promise.all(this.#retiring)
+  }
+
+  #retire(snapshot: Snapshot): void {
+    const retired = snapshot.retire().finally(() => this.#retiring.delete(retired))
+    this.#retiring.add(retired)
   }
 }

@@ -5,6 +5,7 @@ import { deadline } from '../layers/deadline.ts'
 import { refuse } from '../layers/refuse.ts'
 import { formatDuration, formatSize } from '../units.ts'
 import type { Upstream } from '../upstream/upstream.ts'
+import type { Override } from './overrides.ts'
 
 /** Is a feature in its place around an upstream, for composing it and for telling people of it. */
 export interface StackRow {
@@ -27,10 +28,10 @@ export const stackRows = ({ maxBodyBytes, deadlineMs }: OperationConfig): readon
 export const stack = (
   operation: OperationConfig,
   upstream: Pick<Upstream, 'send'>,
-  override: Pick<OperationConfig, 'state'> | null = null,
+  override: Override | null = null,
 ): Handle =>
   (override ?? operation).state === 'refuse'
-    ? refuse
+    ? refuse(override?.until ?? null)
     : compose(
         stackRows(operation).map(({ layer }) => layer),
         upstream.send,

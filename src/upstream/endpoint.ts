@@ -27,15 +27,15 @@ export class Endpoint {
   readonly name: string
   /** What precedes the catalog's path. */
   readonly pathPrefix: string
-  readonly weight: number
+  /** How many requests are on their way, the wait for a connection included. */
+  inFlight = 0
   readonly #hostname: string
   readonly #pool: Pool
 
   /** `origin` is where to connect: the configured one, or that of the embedded sandbox. */
-  constructor(endpoint: EndpointConfig, origin: string, upstream: UpstreamConfig) {
+  constructor(endpoint: Omit<EndpointConfig, 'weight'>, origin: string, upstream: UpstreamConfig) {
     this.name = endpoint.origin + endpoint.pathPrefix
     this.pathPrefix = endpoint.pathPrefix
-    this.weight = endpoint.weight
     this.#hostname = new URL(origin).hostname
     this.#pool = new Pool(origin, {
       // Beyond it requests wait for a free one, until their deadline.
@@ -72,14 +72,14 @@ export class Endpoint {
     this.#pool.dispatch(options as unknown as Dispatcher.DispatchOptions, handler)
   }
 
-  /** Finishes what runs, then closes every connection. */
-  close(): Promise<void> {
-    return this.#pool.close()
+  /** Finishes what runs, then closes every connection. Resolves as well when it has been cut in the meantime. */
+  async close(): Promise<void> {
+    if (!this.#pool.closed && !this.#pool.destroyed) await this.#pool.close()
   }
 
   /** Cuts every connection. */
-  destroy(reason: Error): Promise<void> {
-    return this.#pool.destroy(reason)
+  async destroy(reason: Error): Promise<void> {
+    if (!this.#pool.destroyed) await this.#pool.destroy(reason)
   }
 }
 

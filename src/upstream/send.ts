@@ -75,6 +75,7 @@ const hostToSend = (host: UpstreamConfig['host'], authority: string): string | n
 /** Is one exchange on its way through undici: its handler, its timers and its answer. */
 class Sending implements EndpointHandler, Source {
   readonly #exchange: Exchange
+  readonly #endpoint: Endpoint
   readonly #manner: Manner
   readonly #attempt: Attempt
   readonly #resolve: (answer: Answer) => void
@@ -98,12 +99,14 @@ class Sending implements EndpointHandler, Source {
     reject: (error: GatewayError) => void,
   ) {
     this.#exchange = exchange
+    this.#endpoint = endpoint
     this.#manner = manner
     this.#resolve = resolve
     this.#reject = reject
     this.#attempt = { endpoint: endpoint.name, startedAt: now(), endedAt: null }
     this.#alarm = new Alarm(() => this.#end(new GatewayError(this.#headed ? 'truncated' : 'headers-timeout')))
     this.#answer = new AnswerQueue(this)
+    endpoint.inFlight++
     exchange.attempt = this.#attempt
     exchange.whenAborted((reason) => this.#end(reason))
   }
@@ -200,6 +203,7 @@ class Sending implements EndpointHandler, Source {
 
   #settle(): void {
     this.#over = true
+    this.#endpoint.inFlight--
     this.#alarm.clear()
     this.#exchange.whenAborted(null)
     this.#upload?.stop()

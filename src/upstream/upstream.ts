@@ -1,44 +1,27 @@
-import { within } from '../clock.ts'
-import type { UpstreamConfig } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
+import type { EndpointConfig, UpstreamConfig } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
-import { balance } from './balance.ts'
-import { Endpoint } from './endpoint.ts'
+import { balance, type Member } from './balance.ts'
+import type { Endpoint } from './endpoint.ts'
 import { sender } from './send.ts'
 
 /** Is a named set of interchangeable endpoints with one policy. */
 export interface Upstream {
   /** Is the innermost handle. */
   readonly send: Handle
-  readonly endpoints: readonly Endpoint[]
-  /** Finishes what runs, then closes every connection. */
-  close(): Promise<void>
-  /** Cuts every connection. */
-  destroy(reason: Error): Promise<void>
+  readonly members: readonly Member[]
 }
 
-/** Builds an upstream; `sandboxOrigin` is where the embedded upstream listens. */
-export const openUpstream = (config: UpstreamConfig, sandboxOrigin: string | null): Upstream => {
-  const endpoints = config.endpoints.map(
-    (endpoint) =>
-      new Endpoint(endpoint, endpoint.origin === 'sandbox' ? (sandboxOrigin ?? '') : endpoint.origin, config),
-  )
+/** Builds an upstream; `open` finds the endpoint to a configured one, already open or new. */
+export const openUpstream = (config: UpstreamConfig, open: (endpoint: EndpointConfig) => Endpoint): Upstream => {
+  const members = config.endpoints.map((each) => ({ endpoint: open(each), weight: each.weight }))
   const send = sender(config)
-  const [only] = endpoints
-  const pick = balance(endpoints)
+  const [only] = members
+  const pick = balance(members)
   return {
-    endpoints,
+    members,
     send:
-      endpoints.length === 1 && only !== undefined
-        ? (exchange) => send(exchange, only)
+      members.length === 1 && only !== undefined
+        ? (exchange) => send(exchange, only.endpoint)
         : (exchange) => send(exchange, pick()),
-    close: async () => void (await Promise.all(endpoints.map((endpoint) => endpoint.close()))),
-    destroy: async (reason) => void (await Promise.all(endpoints.map((endpoint) => endpoint.destroy(reason)))),
   }
-}
-
-/** Closes an upstream, and after `deadlineMs` cuts what still runs. */
-export const retire = async (upstream: Upstream, deadlineMs: number): Promise<void> => {
-  const closed = await within(deadlineMs, upstream.close())
-  if (!closed) await upstream.destroy(new GatewayError('internal', { cause: new Error('shut down') }))
 }

@@ -54,7 +54,7 @@ test('start-up prints the nine with their upstreams, and how to reroute one', as
       upstream: upstreams[id] ?? 'sandbox (embedded)',
     })),
   )
-  expect(last.msg).toBe(`to reroute a group, edit its line under "upstreams" in ${file} and start again`)
+  expect(last.msg).toBe(`to reroute a group, edit its line under "upstreams" in ${file} and save it`)
 })
 
 test('a port in use is one clear line and exit code 1', async () => {
@@ -109,7 +109,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   '%s finishes the exchange that runs, accepts no other, and ends with 0',
   async (signal) => {
     const upstream = await heldUpstream()
-    const served = serve(configFile({ upstream: upstream.url }))
+    const served = serve(configFile({ upstream: upstream.url, shutdown: { wait: '0ms' } }))
     const port = await listening(served)
     const client = await rawClient(port)
     client.send(marketInsights)
@@ -132,7 +132,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
 )
 
 test('an idle connection does not keep the process from ending', async () => {
-  const served = serve(configFile({}))
+  const served = serve(configFile({ shutdown: { wait: '0ms' } }))
   const client = await rawClient(await listening(served))
   client.send(marketInsights)
   await client.until((text) => text.endsWith('}'))

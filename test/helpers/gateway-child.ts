@@ -6,12 +6,13 @@ import { openLog } from '../../src/observe/log.ts'
 import { openBrokenGateway } from './broken-gateway.ts'
 import type { Census, Question } from './gateway-process.ts'
 
-const loaded = loadConfig(process.argv[2] ?? '')
+const file = process.argv[2] ?? ''
+const loaded = loadConfig(file)
 if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
 const { config } = loaded
 const { log, dropped, close } = await openLog(config.log)
-const gateway = await startGateway(config, log)
-const broken = await openBrokenGateway(config, log)
+const gateway = await startGateway({ file, loaded, environment: process.env, log, droppedLines: dropped })
+const broken = await openBrokenGateway({ loaded, log })
 
 const openDescriptors = (): string[] =>
   readdirSync('/proc/self/fd').flatMap((fd) => {

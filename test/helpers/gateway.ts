@@ -6,7 +6,8 @@ import { onTestFinished } from 'vitest'
 import { groups } from '../../src/catalog.ts'
 import type { Config } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { type Gateway, startGateway } from '../../src/gateway.ts'
+import { type Gateway, type GatewayOptions, startGateway } from '../../src/gateway.ts'
+import type { Loaded } from '../../src/snapshot/reloader.ts'
 
 type Tree = { readonly [key: string]: unknown }
 
@@ -15,6 +16,8 @@ export interface Settings {
   readonly upstream?: unknown
   readonly upstreams?: Tree
   readonly listen?: Tree
+  readonly admin?: Tree
+  readonly reload?: Tree
   readonly defaults?: Tree
   readonly operations?: Tree
   readonly requestId?: Tree
@@ -25,7 +28,7 @@ export interface Settings {
 
 /** Is a gateway under test, in this process, on a free port, with its log in memory. */
 export interface TestGateway {
-  readonly gateway: Gateway
+  readonly gateway: Opened
   readonly port: number
   readonly url: string
   /** Log lines so far, parsed. */
@@ -34,25 +37,40 @@ export interface TestGateway {
   line(wanted: (line: LogLine) => boolean): Promise<LogLine>
 }
 
+/** Is what most tests need of a gateway. */
+export type Opened = Pick<Gateway, 'address' | 'close'>
+
 export type LogLine = { readonly [field: string]: unknown; readonly msg: string }
 
 /** Writes the configuration that a test asks for, as YAML would be written (JSON is YAML). */
-export const configText = ({ upstream = 'sandbox', upstreams = {}, listen = {}, ...rest }: Settings = {}): string =>
+export const configText = ({
+  upstream = 'sandbox',
+  upstreams = {},
+  listen = {},
+  admin = {},
+  reload = { watch: false },
+  ...rest
+}: Settings = {}): string =>
   JSON.stringify({
     listen: { host: '127.0.0.1', port: 0, ...listen },
+    admin: { port: 0, ...admin },
+    reload,
     upstreams: { ...Object.fromEntries(groups.map((group) => [group, upstream])), ...upstreams },
     ...rest,
   })
 
 /** Resolves the configuration that a test asks for, through a real file. */
-export const testConfig = (settings: Settings = {}): Config => {
+export const testConfig = (settings: Settings = {}): Config => loadSettings(settings).config
+
+/** Loads the configuration that a test asks for from a real file, which is gone afterwards. */
+const loadSettings = (settings: Settings): Loaded => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
   const file = join(folder, 'gateway.yaml')
   writeFileSync(file, configText(settings))
   const loaded = loadConfig(file)
   rmSync(folder, { recursive: true })
   if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
-  return loaded.config
+  return loaded
 }
 
 /** Boots a gateway through its real configuration file and closes it when the test has finished (`onTestFinished`). */
@@ -63,8 +81,25 @@ export const bootGateway = async (settings: Settings = {}): Promise<TestGateway>
 }
 
 /** Boots a gateway that the caller closes, for use in `beforeAll`. `start` may put a broken one in its place. */
-export const openGateway = async (settings: Settings = {}, start = startGateway): Promise<TestGateway> => {
-  const config = testConfig(settings)
+export const openGateway = async (
+  settings: Settings = {},
+  start: (options: GatewayOptions) => Promise<Opened> = startGateway,
+): Promise<TestGateway> => {
+  const loaded = loadSettings(settings)
+  const { log, lines, line } = logInMemory()
+  const gateway = await start({ file: 'gateway.yaml', loaded, environment: {}, log, droppedLines: () => 0 })
+  const { port } = gateway.address
+  return {
+    gateway,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    lines,
+    line,
+  }
+}
+
+/** Makes a log whose lines stay in memory, parsed. */
+export const logInMemory = () => {
   const lines: LogLine[] = []
   const waiting = new Set<() => void>()
   const log = pino(
@@ -76,23 +111,16 @@ export const openGateway = async (settings: Settings = {}, start = startGateway)
       },
     },
   )
-  const gateway = await start(config, log)
-  const { port } = gateway.address
-  return {
-    gateway,
-    port,
-    url: `http://127.0.0.1:${port}`,
-    lines,
-    line: (wanted) =>
-      new Promise((resolve) => {
-        const look = () => {
-          const found = lines.find(wanted)
-          if (found === undefined) return
-          waiting.delete(look)
-          resolve(found)
-        }
-        waiting.add(look)
-        look()
-      }),
-  }
+  const line = (wanted: (line: LogLine) => boolean): Promise<LogLine> =>
+    new Promise((resolve) => {
+      const look = () => {
+        const found = lines.find(wanted)
+        if (found === undefined) return
+        waiting.delete(look)
+        resolve(found)
+      }
+      waiting.add(look)
+      look()
+    })
+  return { log, lines: lines as readonly LogLine[], line }
 }

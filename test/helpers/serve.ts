@@ -27,7 +27,7 @@ export interface Served {
 
 /** Starts the command and kills it when the test has finished. It is not listening yet: see {@link listening}. */
 export const serve = (file: string): Served => {
-  const child = spawn(process.execPath, ['src/main.ts', 'serve', '--config', file], {
+  const child = spawn(process.execPath, ['--disable-sigusr1', 'src/main.ts', 'serve', '--config', file], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -24,6 +24,8 @@ export interface TestUpstream {
   readonly begun: () => number
   /** Connections open now. */
   readonly connections: () => number
+  /** How many connections were accepted in all. */
+  readonly accepted: () => number
   close(): Promise<void>
 }
 
@@ -45,6 +47,7 @@ export const httpUpstream = async (answering: Answering = ok): Promise<TestUpstr
 export const openHttpUpstream = async (answering: Answering = ok): Promise<TestUpstream> => {
   const requests: Arrived[] = []
   let begun = 0
+  let accepted = 0
   const open = new Set<Socket>()
   const receive = (request: IncomingMessage, response: ServerResponse): void => {
     begun++
@@ -67,6 +70,7 @@ export const openHttpUpstream = async (answering: Answering = ok): Promise<TestU
   }
   const server = createHttpServer({ keepAliveTimeout: 0, maxHeaderSize: 1024 ** 2 }, receive)
   server.on('connection', (socket: Socket) => {
+    accepted++
     open.add(socket)
     socket.on('close', () => open.delete(socket))
   })
@@ -78,6 +82,7 @@ export const openHttpUpstream = async (answering: Answering = ok): Promise<TestU
     requests,
     begun: () => begun,
     connections: () => open.size,
+    accepted: () => accepted,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

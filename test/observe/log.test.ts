@@ -78,7 +78,7 @@ test('while the reader stalls, exchanges go on, a bounded number of lines waits,
 test('a process whose reader has stalled ends on SIGTERM all the same', async () => {
   const { writeEnd, read, text } = openPipe()
   const file = join(folder(), 'gateway.yaml')
-  writeFileSync(file, configText({ log: { buffer: '64KiB' } }))
+  writeFileSync(file, configText({ log: { buffer: '64KiB' }, shutdown: { wait: '0s' } }))
   const child = spawn(process.execPath, [main, 'serve', '--config', file], { stdio: ['ignore', writeEnd, 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   closeSync(writeEnd)
@@ -110,7 +110,7 @@ const script = await needProgram('script')
 
 test.skipIf(script.missing)('in a terminal the log is for people', async () => {
   const file = join(folder(), 'gateway.yaml')
-  writeFileSync(file, configText())
+  writeFileSync(file, configText({ shutdown: { wait: '0s' } }))
   // `exec`: a shell that stays in between would die of Ctrl-C itself, and its status would be the one that `script` returns.
   const serve = `exec '${process.execPath}' '${main}' serve --config '${file}'`
   const terminal = spawn(script.path ?? '', ['--quiet', '--return', '--command', serve, '/dev/null'])

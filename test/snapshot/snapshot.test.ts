@@ -1,102 +1,140 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { catalog, groups } from '../../src/catalog.ts'
 import type { Config } from '../../src/config/config.ts'
+import { build } from '../../src/snapshot/build.ts'
 import { Live } from '../../src/snapshot/live.ts'
-import { build, Snapshot } from '../../src/snapshot/snapshot.ts'
-import type { Upstream } from '../../src/upstream/upstream.ts'
-import { fakeNext } from '../helpers/exchange.ts'
+import { Overrides } from '../../src/snapshot/overrides.ts'
+import { Snapshot } from '../../src/snapshot/snapshot.ts'
+import { Endpoints } from '../../src/upstream/endpoints.ts'
+import { fakeExchange } from '../helpers/exchange.ts'
 import { testConfig } from '../helpers/gateway.ts'
 
-beforeEach(() => vi.useFakeTimers())
-afterEach(() => vi.useRealTimers())
-
-/** Makes a snapshot with one upstream behind every group, which records what becomes of it. */
-const snapshotOf = (close: () => Promise<void> = () => Promise.resolve()) => {
+/** Makes a snapshot that records when it gives back what it stands on. */
+const snapshotOf = () => {
   const seen: string[] = []
-  const upstream: Upstream = {
-    send: fakeNext(),
-    endpoints: [],
-    close: () => {
-      seen.push('close')
-      return close()
-    },
-    destroy: () => {
-      seen.push('destroy')
-      return Promise.resolve()
-    },
-  }
-  const upstreams = { market: upstream } as unknown as Snapshot['upstreams']
-  return { seen, snapshot: new Snapshot({} as Config, {} as Snapshot['handles'], upstreams) }
+  const release = async (): Promise<void> => void seen.push('released')
+  const snapshot = new Snapshot({} as Config, {} as Snapshot['handles'], {} as Snapshot['upstreams'], release)
+  return { seen, snapshot }
 }
 
-test('an idle one closes its connections at once', async () => {
-  const { snapshot, seen } = snapshotOf()
+describe('a snapshot that is retired', () => {
+  test('gives back what it stands on at once when it is idle', async () => {
+    const { snapshot, seen } = snapshotOf()
 
-  await snapshot.retire(1000)
+    await snapshot.retire()
 
-  expect(seen).toEqual(['close'])
-  expect(vi.getTimerCount()).toBe(0)
+    expect(seen).toEqual(['released'])
+  })
+
+  test('waits for what is in flight, all of it', async () => {
+    const { snapshot, seen } = snapshotOf()
+    snapshot.enter()
+    snapshot.enter()
+
+    const retired = snapshot.retire()
+    snapshot.leave()
+    await Promise.resolve()
+    const early = [...seen]
+    snapshot.leave()
+    await retired
+
+    expect(early).toEqual([])
+    expect(seen).toEqual(['released'])
+  })
 })
 
-test('what is in flight is waited for, all of it, and only then are the connections closed', async () => {
-  const { snapshot, seen } = snapshotOf()
-  snapshot.enter()
-  snapshot.enter()
+describe('the live one', () => {
+  test('is the one that was swapped in last, and each before it is retired when its requests have ended', async () => {
+    const [first, second, third] = [snapshotOf(), snapshotOf(), snapshotOf()]
+    const live = new Live(first.snapshot)
+    first.snapshot.enter()
 
-  const retired = snapshot.retire(1000)
-  snapshot.leave()
-  await vi.advanceTimersByTimeAsync(500)
-  const early = [...seen]
-  snapshot.leave()
-  await retired
+    live.swap(second.snapshot)
+    live.swap(third.snapshot)
+    await Promise.resolve()
+    const early = [live.current, first.seen.length, second.seen.length]
+    first.snapshot.leave()
+    await live.close()
 
-  expect(early).toEqual([])
-  expect(seen).toEqual(['close'])
-  expect(vi.getTimerCount()).toBe(0)
+    expect(early).toEqual([third.snapshot, 0, 1])
+    expect([first, second, third].map(({ seen }) => seen)).toEqual([['released'], ['released'], ['released']])
+    expect(live.retiring).toBe(0)
+  })
 })
 
-test('after the deadline what is in flight is cut', async () => {
-  const { snapshot, seen } = snapshotOf(() => new Promise(() => {}))
-  snapshot.enter()
+const upstream = 'http://upstream.invalid'
 
-  const retired = snapshot.retire(1000)
-  await vi.advanceTimersByTimeAsync(999)
-  const early = [...seen]
-  await vi.advanceTimersByTimeAsync(2)
-  await retired
+describe('a configuration', () => {
+  const overrides = new Overrides()
 
-  expect(early).toEqual([])
-  expect(seen).toEqual(['close', 'destroy'])
-})
+  test('becomes nine handles and eight upstreams', async () => {
+    const endpoints = new Endpoints()
 
-test('waiting and closing share one deadline', async () => {
-  const { snapshot, seen } = snapshotOf(() => new Promise(() => {}))
-  snapshot.enter()
+    const snapshot = build(testConfig({ upstream }), overrides, endpoints, null)
 
-  const retired = snapshot.retire(1000)
-  await vi.advanceTimersByTimeAsync(700)
-  snapshot.leave()
-  await vi.advanceTimersByTimeAsync(299)
-  const early = [...seen]
-  await vi.advanceTimersByTimeAsync(1)
-  await retired
+    expect(Object.keys(snapshot.handles)).toEqual(catalog.map(({ id }) => id))
+    expect(Object.keys(snapshot.upstreams)).toEqual(groups)
+    expect(endpoints.size).toBe(8)
+    await snapshot.retire()
+    expect(endpoints.size).toBe(0)
+  })
 
-  expect(early).toEqual(['close'])
-  expect(seen).toEqual(['close', 'destroy'])
-})
+  test('keeps the endpoints that it does not change, and closes the others when the one before has ended', async () => {
+    const endpoints = new Endpoints()
+    const before = build(testConfig({ upstream }), overrides, endpoints, null)
+    const reroute = {
+      upstream,
+      upstreams: { market: 'http://other.invalid', risk: { endpoints: [{ url: upstream, weight: 7 }] } },
+    }
 
-test('a configuration becomes nine handles and eight upstreams', async () => {
-  vi.useRealTimers()
+    const after = build(testConfig(reroute), overrides, endpoints, null)
+    const both = endpoints.size
+    await before.retire()
 
-  const snapshot = build(testConfig({ upstream: 'http://upstream.invalid' }), null)
+    const endpointOf = ({ upstreams }: Snapshot, group: 'market' | 'risk') => upstreams[group].members[0]?.endpoint
+    expect(both).toBe(9)
+    expect(endpoints.size).toBe(8)
+    expect(endpointOf(after, 'risk')).toBe(endpointOf(before, 'risk'))
+    expect(endpointOf(after, 'market')).not.toBe(endpointOf(before, 'market'))
+    expect(after.upstreams.risk.members[0]?.weight).toBe(7)
+    await after.retire()
+  })
 
-  expect(Object.keys(snapshot.handles)).toEqual(catalog.map(({ id }) => id))
-  expect(Object.keys(snapshot.upstreams)).toEqual(groups)
-  await snapshot.retire(0)
-})
+  test.each([
+    ['connect timeout', { timeouts: { connect: '1s' } }],
+    ['time of keeping idle connections', { keepAlive: '1s' }],
+    ['number of connections', { maxConnections: 1 }],
+  ])('opens an endpoint anew when its %s is another', async (_, defaults) => {
+    const endpoints = new Endpoints()
+    const before = build(testConfig({ upstream }), overrides, endpoints, null)
 
-test('the live one is the one that it was given', () => {
-  const { snapshot } = snapshotOf()
+    const after = build(testConfig({ upstream, defaults }), overrides, endpoints, null)
 
-  expect(new Live(snapshot).current).toBe(snapshot)
+    expect(endpoints.size).toBe(16)
+    await Promise.all([before.retire(), after.retire()])
+  })
+
+  test('that cannot be built gives back whatever it took', async () => {
+    const endpoints = new Endpoints()
+
+    expect(() =>
+      build(testConfig({ upstream, upstreams: { market: 'sandbox' } }), overrides, endpoints, null),
+    ).toThrow()
+
+    await expect.poll(() => endpoints.size).toBe(0)
+  })
+
+  test('is overridden, for as long as that lasts', async () => {
+    const endpoints = new Endpoints()
+    const held = new Overrides()
+    held.set('market.insights', 'refuse', 60_000)
+
+    const snapshot = build(testConfig({ upstream }), held, endpoints, null)
+
+    await expect(snapshot.handles['market.insights'](fakeExchange())).rejects.toMatchObject({
+      kind: 'refused-by-operator',
+    })
+    held.clear()
+    await snapshot.retire()
+  })
 })

@@ -5,8 +5,8 @@ import type { Endpoint } from '../../src/upstream/endpoint.ts'
 
 /** Picks `count` times among endpoints of these weights and tells which, by index. */
 const picks = (weights: readonly number[], count: number): number[] => {
-  const endpoints = weights.map((weight, index) => ({ weight, index }) as unknown as Endpoint)
-  const pick = balance(endpoints)
+  const endpoints = weights.map((_, index) => ({ index }) as unknown as Endpoint)
+  const pick = balance(weights.map((weight, index) => ({ weight, endpoint: endpoints[index] as Endpoint })))
   return Array.from({ length: count }, () => endpoints.indexOf(pick()))
 }
 

@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { UpstreamConfig } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/errors.ts'
 import type { Exchange, Upload } from '../../src/exchange.ts'
+import { Endpoint } from '../../src/upstream/endpoint.ts'
 import { openUpstream, type Upstream } from '../../src/upstream/upstream.ts'
 import { fakeBody, fakeExchange } from '../helpers/exchange.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -10,23 +11,23 @@ import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 
 const open = (origin: string, more: Partial<UpstreamConfig> = {}): Upstream => {
   const none = { set: [], remove: [] }
-  const upstream = openUpstream(
-    {
-      endpoints: [{ origin, pathPrefix: '', weight: 100 }],
-      host: 'endpoint',
-      request: none,
-      response: none,
-      connectTimeoutMs: 2000,
-      headersTimeoutMs: 5000,
-      bodyTimeoutMs: 5000,
-      maxConnections: 8,
-      keepAliveMs: 3000,
-      ...more,
-    },
-    null,
-  )
-  onTestFinished(() => upstream.destroy(new Error('the test is over')))
-  return upstream
+  const config: UpstreamConfig = {
+    endpoints: [{ origin, pathPrefix: '', weight: 100 }],
+    host: 'endpoint',
+    request: none,
+    response: none,
+    connectTimeoutMs: 2000,
+    headersTimeoutMs: 5000,
+    bodyTimeoutMs: 5000,
+    maxConnections: 8,
+    keepAliveMs: 3000,
+    ...more,
+  }
+  return openUpstream(config, (each) => {
+    const endpoint = new Endpoint(each, each.origin, config)
+    onTestFinished(() => endpoint.destroy(new Error('the test is over')))
+    return endpoint
+  })
 }
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
@@ -248,7 +249,7 @@ test('closing finishes what runs', async () => {
   const running = outcome(upstream, fakeExchange())
   const socket = await asked.promise
 
-  const closed = upstream.close()
+  const closed = upstream.members[0]?.endpoint.close()
   socket.write(ok)
 
   expect(await running).toBe(200)

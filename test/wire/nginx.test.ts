@@ -45,7 +45,7 @@ describe.skipIf(nginx.missing)('the nine against a server of another make', () =
   test('are on the sandbox as shipped, and on nginx once the lines of the groups say so', async () => {
     const upstream = await startNginx(nginx.path ?? '')
     onTestFinished(() => upstream.stop())
-    const onSandbox = shipped.replace('port: 8080', 'port: 0')
+    const onSandbox = `${shipped.replace('port: 8080', 'port: 0')}\nadmin: { port: 0 }\nshutdown: { wait: 0s }\nreload: { watch: false }\n`
     const file = join(folderWith({ 'gateway.yaml': onSandbox }), 'gateway.yaml')
     onTestFinished(() => rmSync(dirname(file), { recursive: true }))
 

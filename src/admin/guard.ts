@@ -1,0 +1,72 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { isIP } from 'node:net'
+import type { AdminConfig } from '../config/config.ts'
+import type { Refusal } from './problem.ts'
+
+/** Is what is known of a request before it is let in. */
+interface Asked {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+}
+
+// Probes know neither a token nor a name: a kubelet sends an address as Host, HAProxy none. They say yes or no and nothing else.
+const probes: ReadonlySet<string> = new Set(['/live', '/ready'])
+
+/** Lets a request to the operator's listener in (null), or says why not. */
+export const guard = ({ path, headers }: Asked, admin: AdminConfig): Refusal | null => {
+  if (probes.has(path)) return null
+  if (!isOurs(headers.host, admin)) return misdirected(headers.host)
+  if (isForeignPage(headers)) return foreign
+  return admin.token === null || carries(headers.authorization, admin.token) ? null : unauthenticated
+}
+
+/**
+ * Tells whether a Host can only have been meant for this listener. A web page can have its own name resolve to this machine (DNS
+ * rebinding) and then read answers as its own; an address, `localhost` or a configured name it cannot have.
+ */
+const isOurs = (host: string | undefined, { host: bound, hosts }: AdminConfig): boolean => {
+  if (host === undefined) return false
+  const [, name = ''] = /^(\[[0-9a-f:.]+\]|[^:[\]]+)(?::\d{1,5})?$/.exec(host.toLowerCase()) ?? []
+  const bare = name.replace(/^\[|\]$/g, '')
+  return isIP(bare) !== 0 || bare === 'localhost' || bare === bound || hosts.includes(bare)
+}
+
+/** Tells whether a browser sends this for a page from elsewhere: Host is then ours, and a form needs no leave to POST. */
+const isForeignPage = ({ origin, host, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean => {
+  if (typeof site === 'string' && site !== 'same-origin' && site !== 'none') return true
+  return origin !== undefined && URL.parse(origin)?.host !== host?.toLowerCase()
+}
+
+/** Compares digests, whose lengths are equal: neither the time nor the length of the comparison tells of the token. */
+const carries = (authorization: string | undefined, token: string): boolean => {
+  const [, given] = /^Bearer +([^ ]+) *$/i.exec(authorization ?? '') ?? []
+  return timingSafeEqual(digest(given ?? ''), digest(token)) && given !== undefined
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+const misdirected = (host: string | undefined): Refusal => ({
+  status: 421,
+  title: 'Misdirected Request',
+  code: 'misdirected',
+  detail:
+    host === undefined
+      ? 'a Host is expected: an address, localhost, admin.host, or one of admin.hosts'
+      : 'this Host is none of the gateway’s: use an address or localhost, or add the name to admin.hosts',
+})
+
+const foreign: Refusal = {
+  status: 403,
+  title: 'Forbidden',
+  code: 'foreign-page',
+  detail: 'a web page of another origin may not use the operator’s listener',
+}
+
+const unauthenticated: Refusal = {
+  status: 401,
+  title: 'Unauthorized',
+  code: 'unauthenticated',
+  detail: 'send admin.token as Authorization: Bearer …',
+  fields: { 'WWW-Authenticate': 'Bearer' },
+}

@@ -1,0 +1,65 @@
+import { catalog, groups } from '../catalog.ts'
+import type { Live } from '../snapshot/live.ts'
+import type { Overrides } from '../snapshot/overrides.ts'
+import type { Reloader } from '../snapshot/reloader.ts'
+import { version } from '../version.ts'
+
+/** Is what the operator's listener shows and moves. */
+export interface Desk {
+  readonly live: Live
+  readonly reloader: Reloader
+  readonly overrides: Overrides
+  /** Tells whether the gateway is on its way down. */
+  draining(): boolean
+  /** Tells whether the file holds something else now than when it was last read. */
+  unread(): boolean
+  /** Tells how many log lines were dropped because their reader was too slow. */
+  droppedLines(): number
+}
+
+/** Tells all that runs, as JSON: what was loaded, what was refused, what stands behind each group. Times are RFC 3339. */
+export const status = ({ live, reloader, overrides, draining, unread, droppedLines }: Desk) => {
+  const { loadedAt, loadedBy, fileDiffers, refusal } = reloader.state
+  return {
+    version: version(),
+    state: draining() ? 'draining' : 'serving',
+    ready: !draining(),
+    uptimeSeconds: Math.round(process.uptime() * 10) / 10,
+    node: process.version,
+    pid: process.pid,
+    config: {
+      file: reloader.file,
+      hash: reloader.config.hash,
+      loadedAt: time(loadedAt),
+      loadedBy,
+      fileDiffers: fileDiffers || unread(),
+      lastRefusal: refusal === null ? null : { at: time(refusal.at), problems: refusal.problems },
+      previous: reloader.previous?.hash ?? null,
+    },
+    upstreams: Object.fromEntries(groups.map((group) => [group, upstream(live, group)])),
+    operations: Object.fromEntries(catalog.flatMap(({ id }) => operation(reloader, overrides, id))),
+    retiring: live.retiring,
+    log: { dropped: droppedLines() },
+  }
+}
+
+const upstream = ({ current }: Live, group: (typeof groups)[number]) => {
+  const endpoints = current.upstreams[group].members.map(({ endpoint, weight }) => ({
+    url: endpoint.name,
+    weight,
+    sandbox: endpoint.name === 'sandbox',
+    inFlight: endpoint.inFlight,
+  }))
+  return { inFlight: endpoints.reduce((sum, { inFlight }) => sum + inFlight, 0), endpoints }
+}
+
+/** Tells of an operation that does not serve, or only for now. */
+const operation = ({ config }: Reloader, overrides: Overrides, id: (typeof catalog)[number]['id']) => {
+  const override = overrides.of(id)
+  const state = override?.state ?? config.operations[id].state
+  if (override === null && state === 'serve') return []
+  return [[id, { state, until: override === null ? null : time(override.until) }] as const]
+}
+
+/** Writes a time as RFC 3339. */
+export const time = (ms: number): string => new Date(ms).toISOString()

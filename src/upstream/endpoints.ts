@@ -1,0 +1,59 @@
+import type { Group } from '../catalog.ts'
+import type { EndpointConfig, UpstreamConfig } from '../config/config.ts'
+import { Endpoint } from './endpoint.ts'
+
+/** Is an open endpoint and how many snapshots use it. */
+interface Shared {
+  readonly key: string
+  readonly endpoint: Endpoint
+  users: number
+}
+
+/**
+ * Keeps the endpoints that are open. Snapshots share them: one that a new configuration does not change goes on with its connections,
+ * and one that no snapshot uses any more is closed.
+ */
+export class Endpoints {
+  readonly #byKey = new Map<string, Shared>()
+  readonly #byEndpoint = new Map<Endpoint, Shared>()
+
+  /** Opens an endpoint, or shares the one that is open already. `sandboxOrigin` is where the embedded upstream listens. */
+  take(
+    group: Group,
+    { origin, pathPrefix }: EndpointConfig,
+    upstream: UpstreamConfig,
+    sandboxOrigin: string,
+  ): Endpoint {
+    // What shapes its connections. A weight, a timeout of the answer or an edit of fields changes nothing about them.
+    const { connectTimeoutMs, keepAliveMs, maxConnections } = upstream
+    const key = JSON.stringify([group, origin, pathPrefix, connectTimeoutMs, keepAliveMs, maxConnections])
+    let shared = this.#byKey.get(key)
+    if (shared === undefined) {
+      const to = origin === 'sandbox' ? sandboxOrigin : origin
+      shared = { key, endpoint: new Endpoint({ origin, pathPrefix }, to, upstream), users: 0 }
+      this.#byKey.set(key, shared)
+      this.#byEndpoint.set(shared.endpoint, shared)
+    }
+    shared.users++
+    return shared.endpoint
+  }
+
+  /** Gives an endpoint back. The last user's closes it, which waits for what still runs there. */
+  async release(endpoint: Endpoint): Promise<void> {
+    const shared = this.#byEndpoint.get(endpoint)
+    if (shared === undefined || --shared.users > 0) return
+    this.#byKey.delete(shared.key)
+    await endpoint.close()
+    this.#byEndpoint.delete(endpoint)
+  }
+
+  /** Cuts every connection of every endpoint, those that are closing included. */
+  async destroy(reason: Error): Promise<void> {
+    await Promise.all([...this.#byEndpoint.keys()].map((endpoint) => endpoint.destroy(reason)))
+  }
+
+  /** Tells how many are open, those that are closing included. */
+  get size(): number {
+    return this.#byEndpoint.size
+  }
+}

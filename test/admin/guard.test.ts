@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest'
+import { guard } from '../../src/admin/guard.ts'
+import type { AdminConfig } from '../../src/config/config.ts'
+
+const open: AdminConfig = { host: '127.0.0.1', port: 9901, hosts: [], token: null, tls: null, insecure: false }
+const locked: AdminConfig = { ...open, token: 'a-token-of-an-operator' }
+const local = { host: 'localhost:9901' }
+
+/** Asks for a path and tells the status, or null when it is let in. */
+const ask = (headers: Parameters<typeof guard>[0]['headers'], admin = open, path = '/status') =>
+  guard({ path, headers }, admin)?.status ?? null
+
+describe('a Host', () => {
+  test.each([
+    '127.0.0.1:9901',
+    'localhost',
+    'LOCALHOST:9901',
+    '[::1]:9901',
+    '10.1.2.3',
+    'gateway.internal:9901',
+    'GATEWAY.internal',
+  ])('of the gateway’s own is served: %s', (host) => {
+    expect(ask({ host }, { ...open, hosts: ['gateway.internal'] })).toBeNull()
+  })
+
+  test.each([
+    'attacker.example',
+    'localhost.attacker.example',
+    '127.0.0.1.attacker.example',
+    'localhost:9901:1',
+    '127.0.0.1@attacker.example',
+    '[::1].attacker.example',
+    'gateway.internal.',
+    '',
+  ])('that a web page could have is misdirected: %s', (host) => {
+    expect(ask({ host }, { ...open, hosts: ['gateway.internal'] })).toBe(421)
+  })
+
+  test('is expected', () => {
+    expect(ask({})).toBe(421)
+  })
+
+  test('is checked before the token is looked at', () => {
+    expect(ask({ host: 'attacker.example', authorization: `Bearer ${locked.token}` }, locked)).toBe(421)
+  })
+})
+
+describe('a token, once configured,', () => {
+  test.each([
+    undefined,
+    '',
+    'Bearer',
+    'Bearer ',
+    'Bearer a-token-of-an-operato',
+    'Bearer a-token-of-an-operator2',
+    'Bearer A-TOKEN-OF-AN-OPERATOR',
+    'Basic a-token-of-an-operator',
+    'a-token-of-an-operator',
+    'Bearer a-token-of-an-operator a',
+  ])('is not %j', (authorization) => {
+    const refusal = guard({ path: '/status', headers: { ...local, authorization } }, locked)
+
+    expect(refusal).toMatchObject({ status: 401, fields: { 'WWW-Authenticate': 'Bearer' } })
+    expect(JSON.stringify(refusal)).not.toContain(locked.token)
+  })
+
+  test.each(['Bearer a-token-of-an-operator', 'bearer a-token-of-an-operator'])('is %s', (authorization) => {
+    expect(ask({ ...local, authorization }, locked)).toBeNull()
+  })
+})
+
+test.each(['/live', '/ready'])('%s asks for neither a token nor a Host', (path) => {
+  expect(ask({}, locked, path)).toBeNull()
+  expect(ask({ host: 'attacker.example', origin: 'http://attacker.example' }, locked, path)).toBeNull()
+})
+
+describe('a web page', () => {
+  test.each([
+    [{ origin: 'http://attacker.example' }],
+    [{ origin: 'null' }],
+    [{ origin: 'http://localhost:8080' }],
+    [{ 'sec-fetch-site': 'cross-site' }],
+    [{ 'sec-fetch-site': 'same-site' }],
+  ])('of another origin is forbidden: %j', (headers) => {
+    expect(ask({ ...local, ...headers })).toBe(403)
+  })
+
+  test.each([
+    [{ origin: 'http://localhost:9901' }],
+    [{ 'sec-fetch-site': 'same-origin' }],
+    [{ 'sec-fetch-site': 'none' }],
+  ])('of the listener’s own is served: %j', (headers) => {
+    expect(ask({ ...local, ...headers })).toBeNull()
+  })
+})

@@ -1,0 +1,119 @@
+/** How the process starts, drains and ends, with the real command. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { Agent, get, type IncomingMessage } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { configText, type Settings } from '../helpers/gateway.ts'
+import { exchangeRaw, rawClient } from '../helpers/raw.ts'
+import { listening, type Served, serve } from '../helpers/serve.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+
+/** Starts the command on a file of its own, and waits until it listens. */
+const start = async (settings: Settings) => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifecycle-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'gateway.yaml')
+  writeFileSync(file, configText(settings))
+  const served = serve(file)
+  const port = await listening(served)
+  return { served, port, file, admin: await adminPort(served) }
+}
+
+const adminPort = async (served: Served): Promise<number> => {
+  const { port } = await served.line(({ msg }) => msg === 'admin listening')
+  return Number(port)
+}
+
+const ask = (port: number, path: string, agent?: Agent): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port, path, agent }, (answer) => {
+      answer.resume()
+      answer.on('end', () => resolve(answer))
+    }).on('error', reject)
+  })
+
+describe('after SIGTERM', () => {
+  test('it is not ready, and for shutdown.wait accepts and serves on, ending each connection with its answer', async () => {
+    const { served, port, admin } = await start({ shutdown: { wait: '1s' } })
+    const agent = new Agent({ keepAlive: true })
+    const before = [
+      (await ask(admin, '/ready')).statusCode,
+      (await ask(port, '/market/insights', agent)).headers.connection,
+    ]
+
+    served.signal('SIGTERM')
+    await served.line(({ msg }) => msg === 'stopping')
+    const ready = await ask(admin, '/ready')
+    const live = await ask(admin, '/live')
+    const old = await ask(port, '/market/insights', agent)
+    const fresh = await ask(port, '/market/insights')
+
+    expect(before).toEqual([200, 'keep-alive'])
+    expect([ready.statusCode, live.statusCode, old.statusCode, fresh.statusCode]).toEqual([503, 200, 200, 200])
+    expect([old.headers.connection, fresh.headers.connection]).toEqual(['close', 'close'])
+    expect(await served.ended).toEqual({ code: 0, signal: null })
+    await expect(ask(port, '/market/insights')).rejects.toThrow('ECONNREFUSED')
+  })
+
+  test('what runs is finished, and the exit is 0', async () => {
+    const release = Promise.withResolvers<void>()
+    const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
+    const { served, port } = await start({ upstream: upstream.url, shutdown: { wait: '0s' } })
+    const running = exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
+    await expect.poll(() => upstream.begun()).toBe(1)
+
+    served.signal('SIGTERM')
+    await served.line(({ msg }) => msg === 'stopping')
+    release.resolve()
+
+    expect(await running).toMatch(/^HTTP\/1.1 200 .*late$/s)
+    expect((await served.ended).code).toBe(0)
+  })
+
+  test('what is left at shutdown.deadline is cut, and the exit is 0 all the same', async () => {
+    const upstream = await httpUpstream(() => {})
+    const { served, port } = await start({ upstream: upstream.url, shutdown: { wait: '100ms', deadline: '300ms' } })
+    const client = await rawClient(port)
+    client.send('GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
+    await expect.poll(() => upstream.begun()).toBe(1)
+
+    served.signal('SIGTERM')
+
+    expect((await client.ended()).received).toBe('')
+    expect((await served.ended).code).toBe(0)
+  })
+
+  test('a second signal ends it at once', async () => {
+    const { served } = await start({ shutdown: { wait: '20s' } })
+
+    served.signal('SIGTERM')
+    await served.line(({ msg }) => msg === 'stopping')
+    served.signal('SIGINT')
+
+    expect((await served.ended).code).toBe(1)
+  })
+})
+
+test('SIGHUP reads the file again', async () => {
+  const upstream = await httpUpstream((_, response) => void response.end('rerouted'))
+  const reload = { watch: false }
+  const { served, port, file } = await start({ reload })
+
+  writeFileSync(file, configText({ reload, upstream: upstream.url }))
+  served.signal('SIGHUP')
+  await served.line(({ msg, trigger }) => msg === 'configuration applied' && trigger === 'signal')
+
+  expect(await exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')).toMatch(/rerouted$/)
+})
+
+test('SIGUSR1 opens no inspector as it is shipped', async () => {
+  const { served, port } = await start({})
+
+  served.signal('SIGUSR1')
+  await exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
+  served.signal('SIGUSR1')
+  await exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
+
+  expect(served.errors()).not.toMatch(/Debugger/i)
+})
