@@ -1,0 +1,84 @@
+import { isUtf8 } from 'node:buffer'
+import { dirname } from 'node:path'
+import { isMap, isNode } from 'yaml'
+import type * as z from 'zod'
+import type { AdminConfig } from './config.ts'
+import { parseSource } from './document.ts'
+import { type Environment, substitute } from './environment.ts'
+import { formatPath } from './problem.ts'
+import { isUnread, readBounded } from './read.ts'
+import { deepFreeze } from './resolve.ts'
+import { configSchema } from './schema.ts'
+import { readSecrets } from './secrets.ts'
+import { maxFileBytes } from './sources.ts'
+import { maxAliases } from './syntax.ts'
+
+/** Is what a file tells of the operator's listener, and why not more. */
+export interface FoundAdmin {
+  readonly admin: AdminConfig
+  /** Why what is built in stands for some or all of it; null: all is as the file says. */
+  readonly reason: string | null
+}
+
+/**
+ * Reads where the operator's listener is from a file of which nothing but `admin` need be sound: the gateway that is asked for may run
+ * on an older one. What cannot be read, key by key, is as built in, and `reason` says so. Never throws.
+ */
+export function loadAdmin(file: string, environment: Environment = process.env): FoundAdmin {
+  const bytes = readBounded(file, maxFileBytes)
+  if (isUnread(bytes)) return builtIn(`${file} cannot be read: ${bytes.reason}`)
+  if (!isUtf8(bytes)) return builtIn(`${file} is not UTF-8`)
+  const { document, usable } = parseSource(new TextDecoder().decode(bytes))
+  // What the library would warn of, it quotes.
+  document.options.logLevel = 'silent'
+  const unfilled = new Set(substitute(document, environment).map(({ path }) => formatPath(path)))
+  // After an error of syntax the parser goes on as well as it can. To take half a word from it is better than to ask nobody.
+  const node: unknown = isMap(document.contents) ? document.contents.get('admin', true) : undefined
+  if (!isNode(node)) return builtIn(usable ? null : `${file} has errors of syntax`)
+  try {
+    const section: unknown = node.toJS(document, { maxAliasCount: maxAliases + 1 })
+    // Without the rest of the tree: the secrets of upstreams are not this command's to read.
+    const { tree: filled, findings } = readSecrets({ admin: section }, dirname(file))
+    for (const { path } of findings) unfilled.add(formatPath(path))
+    return select(Object(filled).admin, unfilled, file)
+  } catch {
+    return builtIn(`admin in ${file} has aliases that cannot be followed`)
+  }
+}
+
+const { shape } = configSchema.shape.admin.unwrap()
+
+/** Takes the keys that are sound; `unfilled` are the paths of values that could not be filled in. */
+function select(section: unknown, unfilled: ReadonlySet<string>, file: string): FoundAdmin {
+  if (typeof section !== 'object' || section === null || Array.isArray(section)) {
+    return builtIn(`admin in ${file} is no map`)
+  }
+  const keys = new Map(Object.entries(section))
+  const broken: string[] = []
+  const take = <T>(key: string, schema: z.ZodType<T>): T | undefined => {
+    const path = `admin.${key}`
+    const result = schema.safeParse(keys.get(key))
+    const whole = ![...unfilled].some(
+      (each) => each === path || each.startsWith(`${path}.`) || each.startsWith(`${path}[`),
+    )
+    if (whole && result.success) return result.data
+    broken.push(path)
+    return undefined
+  }
+  const admin: AdminConfig = {
+    host: take('host', shape.host) ?? defaults.host,
+    port: take('port', shape.port) ?? defaults.port,
+    hosts: take('hosts', shape.hosts) ?? defaults.hosts,
+    token: take('token', shape.token) ?? null,
+    tls: take('tls', shape.tls) ?? null,
+    insecure: take('insecure', shape.insecure) ?? defaults.insecure,
+  }
+  // Never what the value is: a token may be in it.
+  const reason = broken.length === 0 ? null : `${broken.join(', ')} in ${file} cannot be used; see: check ${file}`
+  return { admin: deepFreeze(admin), reason }
+}
+
+const { host, port, hosts, insecure } = configSchema.shape.admin.parse({})
+const defaults: AdminConfig = deepFreeze({ host, port, hosts, token: null, tls: null, insecure })
+
+const builtIn = (reason: string | null): FoundAdmin => ({ admin: defaults, reason })
