@@ -59,7 +59,7 @@ const access: Readonly<Record<string, Mistake>> = {
     text: top('admin:', '  hosts: gateway.internal'),
     line: 2,
     key: 'admin.hosts',
-    message: 'not text',
+    message: 'the wrong kind of value',
     remedy: 'a list',
   },
   'a port behind a name': {
@@ -125,7 +125,7 @@ const reload: Readonly<Record<string, Mistake>> = {
     text: top('reload: false'),
     line: 1,
     key: 'reload',
-    message: 'not text',
+    message: 'the wrong kind of value',
     remedy: 'a map',
   },
 }
