@@ -35,10 +35,12 @@ export const report = (config: Config): ConfigReport => {
 
 /** Lists what differs, part by part in the order of the file. */
 export const difference = (from: ConfigReport, to: ConfigReport): readonly Change[] => {
+  const before = new Map(partsOf(from.config).map((each) => [each.part, each]))
   const after = new Map(partsOf(to.config).map((each) => [each.part, each]))
-  return partsOf(from.config).flatMap(({ part, path, group, value }): readonly Change[] => {
+  // One of the two may be of a gateway of another version, which knows a part more or less.
+  return [...new Map([...before, ...after]).values()].flatMap(({ part, path, group }): readonly Change[] => {
     if (from.digests[part] === to.digests[part]) return []
-    const shown = compare(path, value, after.get(part)?.value)
+    const shown = compare(path, before.get(part)?.value, after.get(part)?.value)
     const hidden = { path: part, from: '***', to: '***' }
     return (shown.length > 0 ? shown : [hidden]).map((change) => ({ part, group, ...change }))
   })
@@ -77,12 +79,16 @@ function compare(
 ): readonly { readonly path: string; readonly from: unknown; readonly to: unknown }[] {
   if (isMap(from) && isMap(to)) {
     return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((key) =>
-      compare([...path, key], from[key], to[key]),
+      compare([...path, key], own(from, key), own(to, key)),
     )
   }
   if (JSON.stringify(from) === JSON.stringify(to)) return []
   return [{ path: formatPath(path), from: from ?? null, to: to ?? null }]
 }
+
+/** A field may be called `constructor`, and is then not what every object inherits. */
+const own = (map: { readonly [key: string]: unknown }, key: string): unknown =>
+  Object.hasOwn(map, key) ? map[key] : undefined
 
 const isMap = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -91,7 +97,7 @@ const masked = (tree: { readonly [key: string]: Effective }): ConfigReport['conf
 
 /** Turns secrets into their values, for hashing alone. */
 function revealed(value: unknown): unknown {
-  if (value instanceof Secret) return value.value
+  if (value instanceof Secret) return value.reveal()
   if (Array.isArray(value)) return value.map(revealed)
   return isMap(value) ? Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, revealed(entry)])) : value
 }

@@ -1,13 +1,20 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
 import { catalog, groups, type OperationId } from '../catalog.ts'
 import { formatDuration, formatSize } from '../units.ts'
 import type { Config, EndpointConfig, FieldEdits, UpstreamConfig } from './config.ts'
 
 /** Stands for a value that must not be shown. */
 export class Secret {
-  readonly value: string
+  // Private, so that no inspection prints it either.
+  readonly #value: string
 
   constructor(value: string) {
-    this.value = value
+    this.#value = value
+  }
+
+  /** Gives the value itself, for hashing. */
+  reveal(): string {
+    return this.#value
   }
 
   /** Writes what may be shown: JSON.stringify calls it. */
@@ -87,9 +94,12 @@ const endpoint = ({ origin, pathPrefix, weight }: EndpointConfig): Effective =>
   weight === 100 ? origin + pathPrefix : { url: origin + pathPrefix, weight }
 
 const edits = ({ set, remove }: FieldEdits): Effective => ({
-  set: Object.fromEntries(set.map(({ name, value, secret }) => [name, secret ? new Secret(value) : value])),
+  set: Object.fromEntries(set.map(({ name, value, secret }) => [name, secret ? new Secret(value) : literal(value)])),
   remove,
 })
+
+/** Writes a `${` that the file means as it stands. */
+const literal = (value: string): string => value.replaceAll('${', () => '$${')
 
 const operation = ({ operations }: Config, id: OperationId, method: 'GET' | 'POST'): Effective => {
   const { state, deadlineMs, maxBodyBytes, idempotent, cache } = operations[id]

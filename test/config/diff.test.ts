@@ -1,10 +1,16 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
+import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { catalog, groups } from '../../src/catalog.ts'
 import { changedGroups, difference, report } from '../../src/config/diff.ts'
+import { effective } from '../../src/config/effective.ts'
 import { configOf, sandbox, withRisk } from './helper.ts'
 
 const told = (before: string, after: string) => difference(report(configOf(before)), report(configOf(after)))
+
+/** Sets fields of what goes to the group risk. */
+const setting = (fields: string): string => withRisk(` { endpoints: [http://r.internal], request: { set: ${fields} } }`)
 
 describe('what is reported of a configuration', () => {
   const secret = 'hunter2-s3cret'
@@ -46,6 +52,19 @@ describe('what is reported of a configuration', () => {
     )
   })
 
+  test('writes a literal placeholder as the file does', () => {
+    const config = configOf(setting('{ X-A: "a$${B}$$${C" }'))
+
+    expect(config.upstreams.risk.request.set[0]?.value).toBe('a${B}$${C')
+    expect(configOf(JSON.stringify(report(config).config)).hash).toBe(config.hash)
+  })
+
+  test('holds a secret that no inspection prints', () => {
+    const config = configOf(`admin: { token: ${secret}-and-more }\n${sandbox}`)
+
+    expect(inspect(effective(config), { depth: null, showHidden: true })).not.toContain(secret)
+  })
+
   test('shows no secret, and yet tells that one has changed', () => {
     const key = (value: string) =>
       withRisk(`\n    endpoints: [http://r.internal]\n    request: { set: { X-Api-Key: "${value}" } }`)
@@ -81,6 +100,24 @@ describe('a difference', () => {
       { part: 'listen', group: null, path: 'listen.basePath', from: '', to: '/v1' },
       { part: 'listen', group: null, path: 'listen.via', from: null, to: 'gw' },
     ])
+  })
+
+  test('of a field is told by its own name, whatever every object inherits', () => {
+    expect(told(setting('{ constructor: a }'), setting('{ X-A: b }'))).toMatchObject([
+      { path: 'upstreams.risk.request.set.constructor', from: 'a', to: null },
+      { path: 'upstreams.risk.request.set.X-A', from: null, to: 'b' },
+    ])
+  })
+
+  test('from a gateway of another version names the part that only one of them knows', () => {
+    const { config, digests, hash } = report(configOf(sandbox))
+    const { reload, ...rest } = config
+    const { reload: _, ...others } = digests
+    const older = { hash, config: rest, digests: others }
+    const newer = { hash, config, digests }
+
+    expect(difference(older, newer)).toMatchObject([{ part: 'reload', path: 'reload', from: null, to: reload }])
+    expect(difference(newer, older)).toMatchObject([{ part: 'reload', path: 'reload', from: reload, to: null }])
   })
 
   test('of an operation concerns its group, one of the defaults all that inherit it', () => {
