@@ -6,17 +6,17 @@ import type { Problem } from './problem.ts'
 /** Is a value that a running gateway cannot change. */
 interface Fixed {
   readonly path: string
-  /** Writes it as the file does. */
-  readonly read: (config: Config) => string
+  /** Writes it as the file does; null: the file does without. */
+  readonly read: (config: Config) => string | null
 }
 
 const fixed: readonly Fixed[] = [
   { path: 'listen.host', read: ({ listen }) => listen.host },
   { path: 'listen.port', read: ({ listen }) => String(listen.port) },
-  { path: 'listen.via', read: ({ listen }) => listen.via ?? 'none' },
+  { path: 'listen.via', read: ({ listen }) => listen.via },
   { path: 'admin.host', read: ({ admin }) => admin.host },
   { path: 'admin.port', read: ({ admin }) => String(admin.port) },
-  { path: 'admin.tls', read: ({ admin }) => (admin.tls === null ? 'off' : 'on') },
+  { path: 'admin.tls', read: ({ admin }) => (admin.tls === null ? null : 'admin.tls') },
   { path: 'log.buffer', read: ({ log }) => formatSize(log.bufferBytes) },
 ]
 
@@ -33,10 +33,10 @@ export const needsRestart = (running: Config, next: Config, origins: Origins, fi
         line,
         column,
         path,
-        expected: `${is}, which the gateway was started with`,
-        found: wanted,
+        expected: `${is ?? `no ${path}`}, which the gateway was started with`,
+        found: wanted ?? 'nothing',
         message: `${path} cannot change while the gateway runs: it needs a restart`,
-        hint: `restart the gateway, or put ${is} back`,
+        hint: `restart the gateway, or ${is === null ? `remove ${path}` : `put ${is} back`}`,
       },
     ]
   })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Config } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { needsRestart } from '../../src/config/restart.ts'
-import { folderWith, sandbox } from './helper.ts'
+import { configOf, folderWith, sandbox } from './helper.ts'
 
 /** Loads a file and asks what of it a gateway on `running` could not take live. */
 const asked = (running: Config, text: string) => {
@@ -22,7 +22,6 @@ const running = (() => {
 test.each([
   ['listen:\n  host: ::1', 'listen.host', 2, 9, '127.0.0.1', '::1'],
   ['listen:\n  port: 9000', 'listen.port', 2, 9, '8080', '9000'],
-  ['listen:\n  basePath: /a\n  via: gw', 'listen.via', 3, 8, 'none', 'gw'],
   ['admin: { host: "::1" }', 'admin.host', 1, 16, '127.0.0.1', '::1'],
   ['admin: { port: 9902 }', 'admin.port', 1, 16, '9901', '9902'],
   ['log: { level: warn, buffer: 1MiB }', 'log.buffer', 1, 29, '16MiB', '1MiB'],
@@ -45,6 +44,38 @@ test.each([
     ])
   },
 )
+
+test('a key that was not there is to be removed, and one that was is to be put back', () => {
+  const named = `listen: { via: gw }\n${sandbox}`
+
+  expect(asked(running, named)).toMatchObject([
+    {
+      path: 'listen.via',
+      line: 1,
+      column: 16,
+      expected: 'no listen.via, which the gateway was started with',
+      found: 'gw',
+      hint: 'restart the gateway, or remove listen.via',
+    },
+  ])
+  expect(asked(configOf(named), sandbox)).toMatchObject([
+    { path: 'listen.via', line: 1, column: 1, found: 'nothing', hint: 'restart the gateway, or put gw back' },
+  ])
+})
+
+test('a pseudonym of none is a name, not the lack of one', () => {
+  expect(asked(running, `listen: { via: none }\n${sandbox}`)).toMatchObject([{ path: 'listen.via', found: 'none' }])
+})
+
+test('HTTPS switched on or off needs a restart, and a renewed certificate does not', () => {
+  const over = (tls: Config['admin']['tls']): Config => ({ ...running, admin: { ...running.admin, tls } })
+  const [old, renewed] = [over({ certificate: 'a', key: 'b' }), over({ certificate: 'c', key: 'd' })]
+  const told = (before: Config, after: Config) => needsRestart(before, after, new Map(), 'gateway.yaml')
+
+  expect(told(running, old)).toMatchObject([{ path: 'admin.tls', hint: 'restart the gateway, or remove admin.tls' }])
+  expect(told(old, running)).toMatchObject([{ path: 'admin.tls', hint: 'restart the gateway, or put admin.tls back' }])
+  expect(told(old, renewed)).toEqual([])
+})
 
 test('whatever else changes does not', () => {
   const text = `
