@@ -22,17 +22,21 @@ export const loadAside = (file: string, environment: Environment, limitMs = with
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: maxMegabytes },
     })
-    const end = (result: LoadResult): void => {
+    let ended = false
+    // A result is made only for the first event: the exit that follows each would read the file once more, in this thread.
+    const end = (make: () => LoadResult): void => {
+      if (ended) return
+      ended = true
       clearTimeout(timer)
       void worker.terminate()
-      resolve(result)
+      resolve(make())
     }
-    const timer = setTimeout(() => end(failed(file, `it takes longer than ${limitMs / 1000}s to read`)), limitMs)
+    const timer = setTimeout(() => end(() => failed(file, `it takes longer than ${limitMs / 1000}s to read`)), limitMs)
     worker.once('message', (result: LoadResult) =>
-      end(result.ok ? { ...result, config: deepFreeze(result.config) } : result),
+      end(() => (result.ok ? { ...result, config: deepFreeze(result.config) } : result)),
     )
-    worker.once('error', (error) => end(failed(file, `it cannot be read: ${error.message}`)))
-    worker.once('exit', () => end(failed(file, 'it cannot be read')))
+    worker.once('error', (error) => end(() => failed(file, `it cannot be read: ${error.message}`)))
+    worker.once('exit', () => end(() => failed(file, 'it cannot be read')))
   })
 
 /** Makes the result for a file that could not be read to the end. */
