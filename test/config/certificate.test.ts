@@ -1,0 +1,64 @@
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { loadConfig } from '../../src/config/load.ts'
+import { formatProblems } from '../../src/config/problem.ts'
+import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
+import { needProgram } from '../helpers/program.ts'
+import { folderWith, sandbox } from './helper.ts'
+
+const openssl = await needProgram('openssl')
+
+/** Loads a file whose operator's listener has these two files. */
+const load = (certificate: string, key: string) => {
+  const text = `admin:\n  tls:\n    certificate: file:tls.crt\n    key: file:tls.key\n${sandbox}\n`
+  const folder = folderWith({ 'gateway.yaml': text, 'tls.crt': certificate, 'tls.key': key })
+  return loadConfig(join(folder, 'gateway.yaml'), {})
+}
+
+describe.skipIf(openssl.missing !== null)('a certificate and its key', () => {
+  let made: Certificates
+  let locked: string
+
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+    const lock = ['pkey', '-aes256', '-passout', 'pass:a']
+    locked = execFileSync(openssl.path ?? '', lock, { input: made.right.key, encoding: 'utf8' })
+  })
+
+  test('are taken as they stand, lines, chain and all', () => {
+    const chain = `${made.right.cert}${made.authority.cert}`
+
+    const loaded = load(chain, made.right.key)
+
+    expect(loaded.ok && loaded.config.admin.tls).toEqual({
+      certificate: chain.trimEnd(),
+      key: made.right.key.trimEnd(),
+    })
+    expect(loaded.sources.map(({ file }) => file.split('/').at(-1))).toEqual(['gateway.yaml', 'tls.crt', 'tls.key'])
+  })
+
+  test.each([
+    ['of another certificate', () => [made.right.cert, made.wrongName.key], 'key', 'does not belong'],
+    ['behind its authority', () => [made.authority.cert + made.right.cert, made.right.key], 'key', 'does not belong'],
+    ['with a password', () => [made.right.cert, locked], 'key', 'a key with a password'],
+    ['in place of each other', () => [made.right.key, made.right.cert], 'certificate', 'not a certificate in PEM'],
+    ['cut short', () => [made.right.cert, made.right.key.slice(0, 60)], 'key', 'a private key that cannot be read'],
+    ['of a broken certificate', () => [made.right.cert.slice(0, 90), made.right.key], 'certificate', 'cannot be read'],
+  ])('%s are a problem at the one to blame, which quotes neither', (_what, make, at, message) => {
+    const [certificate = '', key = ''] = make()
+
+    const loaded = load(certificate, key)
+    const problems = loaded.ok ? [] : loaded.problems
+
+    expect(problems[0]).toMatchObject({
+      path: `admin.tls.${at}`,
+      line: at === 'key' ? 4 : 3,
+      message: expect.stringContaining(message),
+    })
+    const printed = formatProblems(problems)
+    for (const line of `${certificate}\n${key}`.split('\n').filter((text) => text.length > 16)) {
+      expect(printed).not.toContain(line.replaceAll('-', ''))
+    }
+  })
+})
