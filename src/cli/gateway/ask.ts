@@ -1,0 +1,104 @@
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { RequestOptions } from 'node:https'
+import { wallClock } from '../../clock.ts'
+import { formatDuration, formatSize } from '../../units.ts'
+import { hostField, type Target, urlOf } from './target.ts'
+import { Unasked, unasked } from './unasked.ts'
+
+/** Is what is asked of a gateway. */
+export interface Question {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  /** Longest time until the whole answer is there. */
+  readonly limitMs: number
+  /** Most bytes of the answer. */
+  readonly maxBytes?: number
+}
+
+/** Is what a gateway says. Nothing of it is checked yet. */
+export interface Reply {
+  readonly status: number
+  readonly body: unknown
+  /** The gateway's own clock, in milliseconds since the epoch. */
+  readonly at: number
+}
+
+/**
+ * Asks a gateway's admin listener. Throws {@link Unasked} when there is no answer in time, when it is no JSON, or when it says that this
+ * asker or this way of asking is not welcome; what else it says is for the caller.
+ */
+export const ask = async (target: Target, question: Question): Promise<Reply> => {
+  // What explains a failure is loaded when there is one: a health check asks every few seconds, each time in a process of its own.
+  const { status, date, text } = await exchange(target, question).catch(async (error: Error) => {
+    throw error instanceof Unasked ? error : (await import('./unreached.ts')).unreached(target, error)
+  })
+  const body = parse(text)
+  if (!meant.has(status)) throw (await import('./refusal.ts')).refusal(target, question.path, status, body)
+  if (body === undefined)
+    throw unasked(`${urlOf(target)} answers with something other than JSON (${status}): ${notOurs}`)
+  const at = Date.parse(date)
+  return { status, body, at: Number.isNaN(at) ? wallClock() : at }
+}
+
+/** Lists the answers that a gateway gives to a question that it understood. */
+const meant: ReadonlySet<number> = new Set([200, 409, 422, 503])
+
+const notOurs = 'is that the admin listener of a lender gateway?'
+
+interface Raw {
+  readonly status: number
+  readonly date: string
+  readonly text: string
+}
+
+// A configuration file is at most 1 MiB; what it amounts to is longer, with every default filled in.
+const defaultMaxBytes = 8 * 1024 ** 2
+
+const exchange = async (target: Target, question: Question): Promise<Raw> => {
+  const { method, path, limitMs, maxBytes = defaultMaxBytes } = question
+  const trusted = target.certificate === null ? {} : (await import('./trust.ts')).pinned(target, target.certificate)
+  const { request: send } = await (target.tls ? import('node:https') : import('node:http'))
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error): void => {
+      clearTimeout(timer)
+      reject(error)
+      request.destroy()
+    }
+    const late = (): void => fail(unasked(`${urlOf(target)} has not answered within ${formatDuration(limitMs)}`))
+    const timer = setTimeout(late, limitMs)
+    const request: ClientRequest = send({ ...addressed(target), ...trusted, method, path })
+    request.on('error', fail)
+    request.on('response', (answer: IncomingMessage) => {
+      const chunks: Buffer[] = []
+      let bytes = 0
+      answer.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        chunks.push(chunk)
+        if (bytes > maxBytes) fail(unasked(`${urlOf(target)} answers with over ${formatSize(maxBytes)}: ${notOurs}`))
+      })
+      answer.on('error', fail)
+      answer.on('end', () => {
+        clearTimeout(timer)
+        const { statusCode = 0, headers } = answer
+        resolve({ status: statusCode, date: headers.date ?? '', text: Buffer.concat(chunks).toString('utf8') })
+      })
+    })
+    request.end()
+  })
+}
+
+const addressed = (target: Target): RequestOptions => {
+  const { host, port, token } = target
+  const headers = { Host: hostField(target), Accept: 'application/json' }
+  const authorization = token === null ? {} : { Authorization: `Bearer ${token.value}` }
+  // One request a process: no agent, so that nothing is kept open.
+  return { host, port, agent: false, headers: { ...headers, ...authorization } }
+}
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

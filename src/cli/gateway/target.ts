@@ -1,0 +1,43 @@
+/** Is an admin listener, with what it takes to ask it. */
+export interface Target {
+  readonly tls: boolean
+  /** An address or a name, without brackets. */
+  readonly host: string
+  readonly port: number
+  /** The certificate that it must show, as PEM; null: any that the system trusts. */
+  readonly certificate: string | null
+  readonly token: Token | null
+  /** The file that says where it is; null: the command line does. */
+  readonly file: string | null
+  /** Why the file does not say all of it; null: it does. */
+  readonly doubt: string | null
+}
+
+/** Is what an operator is known by. It is sent, and never printed. */
+export interface Token {
+  readonly value: string
+  /** Says where it was found: `LENDER_GATEWAY_ADMIN_TOKEN`. */
+  readonly from: string
+}
+
+type Address = Pick<Target, 'tls' | 'host' | 'port'>
+
+/** Writes where a target is as a URL: `http://[::1]:9901`. */
+export const urlOf = ({ tls, host, port }: Address): string => `${tls ? 'https' : 'http'}://${hostPort(host, port)}`
+
+/** Writes the Host that goes with an address. The zone of an address means nothing to others (RFC 6874 §3). */
+export const hostField = ({ host, port }: Address): string => hostPort(host.replace(/%.*$/, ''), port)
+
+/** Tells whether two addresses are one listener's. */
+export const isSame = (a: Address, b: Address): boolean => urlOf(a) === urlOf(b)
+
+/** Finds the address that leads to a listener: one that is bound to every address is asked by loopback. */
+export const reachableHost = (bound: string): string => {
+  if (bound === '0.0.0.0') return '127.0.0.1'
+  return /^[0:]*:(0\.0\.0\.0)?$|^[0:]+:0$/.test(bound) ? 'localhost' : bound
+}
+
+/** Tells whether a host is this machine, so that nobody listens on the way. */
+export const isLoopback = (host: string): boolean => /^(127\.[\d.]+|::1|localhost)$/.test(host)
+
+const hostPort = (host: string, port: number): string => `${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -1,0 +1,46 @@
+import { type Target, urlOf } from './target.ts'
+import { type Unasked, unasked } from './unasked.ts'
+
+/** Says why a gateway was not reached, where its address was found, and how to ask another. */
+export const unreached = (target: Target, error: NodeJS.ErrnoException): Unasked => {
+  const { file, port, doubt } = target
+  if (port === 0) return unasked(`admin.port in ${file} is 0, so the system chose one: give --admin URL; ${find}`)
+  const found = file === null ? '' : `, where admin in ${file} has it`
+  const doubted = doubt === null ? '' : ` (${doubt})`
+  const code = error.code ?? ''
+  if (isDistrust(code) && target.certificate !== null && code !== 'CERT_HAS_EXPIRED')
+    return unasked(`${urlOf(target)} ${otherCertificate(target)}`)
+  return unasked(`${what(target, code, error.message)}${found}${doubted}: ${remedy(target, code)}`)
+}
+
+const find = 'its log says where, in the line "admin listening"'
+
+const what = (target: Target, code: string, message: string): string => {
+  const url = urlOf(target)
+  if (code === 'ECONNREFUSED') return `nothing listens at ${url}`
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `${target.host} has no address`
+  if (code === 'ECONNRESET' || code === 'EPIPE') return `${url} closes the connection without a whole answer`
+  if (code.startsWith('HPE_')) return `${url} answers with something other than HTTP`
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL')) return `${url} does not speak TLS (${code})`
+  if (isDistrust(code)) return `${url} shows a certificate that is not trusted (${code})`
+  return `${url} cannot be reached (${code === '' ? message : code})`
+}
+
+const remedy = ({ tls, file }: Target, code: string): string => {
+  if (code === 'CERT_HAS_EXPIRED') return 'renew it'
+  if (isDistrust(code)) return 'NODE_EXTRA_CA_CERTS names a file of further authorities'
+  if (code === 'ECONNREFUSED') return `is the gateway running? ${elsewhere(file)}; ${find}`
+  if (code === 'ECONNRESET' && !tls) return `does it want https? ${elsewhere(file)}`
+  return `${elsewhere(file)}; ${find}`
+}
+
+const elsewhere = (file: string | null): string =>
+  file === null ? '--admin URL asks another one' : '--config FILE or --admin URL asks another one'
+
+/** Lists what OpenSSL and Node call a certificate that does not do. */
+const isDistrust = (code: string): boolean =>
+  !code.startsWith('ERR_SSL') && /CERT|SIGNATURE|ISSUER|CRL|CHAIN/.test(code)
+
+/** Says that the certificate is not the one in the file, and how to get on. */
+export const otherCertificate = ({ file }: Pick<Target, 'file'>): string =>
+  `shows another certificate than admin.tls.certificate in ${file}: a gateway that has not taken a renewal yet shows the older one; --admin https://NAME:PORT asks by the system's trust, and NODE_EXTRA_CA_CERTS adds to that`
