@@ -135,7 +135,12 @@ class Parts {
   async #apply(config: Config): Promise<void> {
     if (this.#draining) throw new Error('the gateway is stopping')
     const next = await this.#build(config)
-    this.#admin?.renew(config.admin)
+    try {
+      this.#admin?.renew(config.admin)
+    } catch (error) {
+      await next.retire()
+      throw error
+    }
     this.#live?.swap(next)
     this.#public?.bound(config.listen)
     this.#observe(config)

@@ -68,16 +68,23 @@ const serve = async (loaded: Loaded, file: string): Promise<void> => {
 }
 
 /** Says what a platform engineer can do about a listener that would not open; undefined: it was something else. */
-const cannotListen = (error: NodeJS.ErrnoException, { listen: { host, port } }: Config): Error | undefined => {
+const cannotListen = (
+  error: NodeJS.ErrnoException & { readonly address?: string; readonly hostname?: string; readonly port?: number },
+  { listen, admin }: Config,
+): Error | undefined => {
+  const isOf = ({ host, port }: { readonly host: string; readonly port: number }): boolean =>
+    (error.address ?? error.hostname ?? host) === host && (error.port ?? port) === port
+  const key = isOf(admin) && !isOf(listen) ? 'admin' : 'listen'
+  const { host, port } = key === 'admin' ? admin : listen
   const at = `cannot listen on ${host}:${port}`
   switch (error.code) {
     case 'EADDRINUSE':
-      return new Error(`${at}: another process does; stop it, or change listen.port`)
+      return new Error(`${at}: another process does; stop it, or change ${key}.port`)
     case 'EACCES':
-      return new Error(`${at}: not permitted; ports below 1024 need a privilege, or change listen.port`)
+      return new Error(`${at}: not permitted; ports below 1024 need a privilege, or change ${key}.port`)
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return new Error(`${at}: this machine has no such address; change listen.host`)
+      return new Error(`${at}: this machine has no such address; change ${key}.host`)
     default:
       return undefined
   }

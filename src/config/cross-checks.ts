@@ -5,7 +5,7 @@ import type { Finding, Path } from './problem.ts'
 import { isLoopback, reaches } from './schema/address.ts'
 import { External } from './schema/scalar.ts'
 import { endpointSchema } from './schema/upstream.ts'
-import { configSchema, type ParsedConfig } from './schema.ts'
+import { configSchema } from './schema.ts'
 
 const { allowSandbox, requestId, listen, admin, shutdown } = configSchema.shape
 
@@ -48,19 +48,6 @@ export function crossFindings(tree: unknown): readonly Finding[] {
       read(shutdownShape.deadline, 'shutdown', 'deadline'),
     ),
   ]
-}
-
-/** Lists what works but was probably not meant: the same endpoint twice in a group. */
-export function doubtsAbout({ upstreams }: ParsedConfig): readonly Finding[] {
-  return groups.flatMap((group) => {
-    const urls = upstreams[group].endpoints.map(({ origin, pathPrefix }) => `${origin}${pathPrefix}`)
-    return urls.flatMap((url, index): Finding[] => {
-      if (urls.indexOf(url) === index) return []
-      const path = ['upstreams', group, 'endpoints', index]
-      const hint = 'keep one, and give it the weight of both'
-      return [{ path, message: 'an endpoint that stands here already', expected: 'each once', found: 'it twice', hint }]
-    })
-  })
 }
 
 interface Listener {

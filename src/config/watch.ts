@@ -30,6 +30,8 @@ export class Watch {
   constructor(watched: Watched, pollMs: number | null) {
     this.#watched = watched
     this.#arm()
+    // What was written since the files were read has told nobody.
+    this.#settle = setTimeout(this.#look, settleMs).unref()
     this.#poll = pollMs === null ? null : setInterval(this.#look, pollMs).unref()
   }
 

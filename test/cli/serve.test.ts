@@ -57,7 +57,7 @@ test('start-up prints the nine with their upstreams, and how to reroute one', as
   expect(last.msg).toBe(`to reroute a group, edit its line under "upstreams" in ${file} and save it`)
 })
 
-test('a port in use is one clear line and exit code 1', async () => {
+test.each(['listen', 'admin'] as const)('a port of %s in use is one clear line and exit code 1', async (key) => {
   const taken = createServer()
   const port = await new Promise<number>((resolve) => {
     taken.listen(0, '127.0.0.1', () => {
@@ -67,11 +67,11 @@ test('a port in use is one clear line and exit code 1', async () => {
   })
   onTestFinished(() => void taken.close())
 
-  const served = serve(configFile({ listen: { port } }))
+  const served = serve(configFile({ [key]: { port } }))
 
   expect(await served.ended).toEqual({ code: 1, signal: null })
   expect(served.errors()).toBe(
-    `lender-gateway: cannot listen on 127.0.0.1:${port}: another process does; stop it, or change listen.port\n`,
+    `lender-gateway: cannot listen on 127.0.0.1:${port}: another process does; stop it, or change ${key}.port\n`,
   )
   expect(served.lines).toEqual([])
 })
@@ -103,6 +103,9 @@ test('unless allowSandbox says so', async () => {
 
   expect(answer.status).toBe(200)
   expect(answer.headers.get('x-sandbox')).toBe('1')
+  expect(served.lines).toContainEqual(
+    expect.objectContaining({ level: 40, path: 'allowSandbox', message: expect.stringContaining('SANDBOX') }),
+  )
 })
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
