@@ -4,6 +4,7 @@ import { checkCommand } from './check.ts'
 import { explainCommand } from './explain.ts'
 import { schemaCommand } from './schema.ts'
 import { serveCommand } from './serve.ts'
+import { statusCommand } from './status.ts'
 
 /** Builds the command line. Each command loads what it needs when it runs: `check` starts neither a server nor a logger. */
 export function program(): Command {
@@ -15,7 +16,8 @@ export function program(): Command {
       '\nExample:\n  lender-gateway serve --config config/gateway.yaml\n\nWithout a command: serve.',
     )
     .exitOverride()
-  for (const command of [serveCommand(), checkCommand(), explainCommand(), schemaCommand()]) {
+  const commands = [serveCommand(), statusCommand(), checkCommand(), explainCommand(), schemaCommand()]
+  for (const command of commands) {
     top.addCommand(command.copyInheritedSettings(top))
   }
   return top

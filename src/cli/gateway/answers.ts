@@ -1,0 +1,141 @@
+import type { Problem } from '../../config/problem.ts'
+import { anything, flag, list, Misread, map, nullable, number, type Read, shape, text } from './shape.ts'
+import { type Target, urlOf } from './target.ts'
+import { unasked } from './unasked.ts'
+
+/** Is what `GET /status` tells, as far as it is shown. */
+export interface Status {
+  readonly version: string
+  readonly state: string
+  readonly ready: boolean
+  readonly uptimeSeconds: number
+  readonly node: string
+  readonly pid: number
+  readonly config: {
+    readonly file: string
+    readonly hash: string
+    readonly loadedAt: string
+    readonly loadedBy: string
+    readonly fileDiffers: boolean
+    readonly lastRefusal: { readonly at: string; readonly problems: readonly Problem[] } | null
+    readonly previous: string | null
+  }
+  readonly upstreams: Readonly<Record<string, UpstreamStatus>>
+  readonly operations: Readonly<Record<string, { readonly state: string; readonly until: string | null }>>
+  readonly retiring: number
+  readonly log: { readonly dropped: number }
+}
+
+/** Is what stands behind a group. */
+export interface UpstreamStatus {
+  readonly inFlight: number
+  readonly endpoints: readonly EndpointStatus[]
+}
+
+/** Is one endpoint of a group. */
+export interface EndpointStatus {
+  readonly url: string
+  readonly weight: number
+  readonly sandbox: boolean
+  readonly inFlight: number
+}
+
+/** Is one value that differs between two configurations, as a gateway of any version tells it. */
+export interface ToldChange {
+  readonly part: string
+  readonly group: string | null
+  readonly path: string
+  readonly from: unknown
+  readonly to: unknown
+}
+
+/** Is what came of a reload or a rollback that was not refused. */
+export interface Outcome {
+  readonly result: string
+  readonly from: string
+  readonly to: string
+  readonly changes: readonly ToldChange[]
+  readonly warnings: readonly Problem[]
+}
+
+/** Is what came of one that was. */
+export interface Refused {
+  /** The hash of what runs on. */
+  readonly hash: string
+  readonly problems: readonly Problem[]
+}
+
+const problem: Read<Problem> = (value, path) => {
+  const { hint, ...told } = read(value, path)
+  return hint === null ? told : { ...told, hint }
+}
+
+const read = shape<Omit<Problem, 'hint'> & { readonly hint: string | null }>({
+  file: text,
+  line: number,
+  column: number,
+  path: text,
+  expected: text,
+  found: text,
+  message: text,
+  hint: nullable(text),
+})
+
+/** Reads what `GET /status` answers. */
+export const status = shape<Status>({
+  version: text,
+  state: text,
+  ready: flag,
+  uptimeSeconds: number,
+  node: text,
+  pid: number,
+  config: shape<Status['config']>({
+    file: text,
+    hash: text,
+    loadedAt: text,
+    loadedBy: text,
+    fileDiffers: flag,
+    lastRefusal: nullable(shape<{ at: string; problems: readonly Problem[] }>({ at: text, problems: list(problem) })),
+    previous: nullable(text),
+  }),
+  upstreams: map(
+    shape<UpstreamStatus>({
+      inFlight: number,
+      endpoints: list(shape<EndpointStatus>({ url: text, weight: number, sandbox: flag, inFlight: number })),
+    }),
+  ),
+  operations: map(shape<{ state: string; until: string | null }>({ state: text, until: nullable(text) })),
+  retiring: number,
+  log: shape<{ dropped: number }>({ dropped: number }),
+})
+
+/** Reads what `POST /reload` and `POST /rollback` answer when they are not refused. */
+export const outcome = shape<Outcome>({
+  result: text,
+  from: text,
+  to: text,
+  changes: list(shape<ToldChange>({ part: text, group: nullable(text), path: text, from: anything, to: anything })),
+  warnings: list(problem),
+})
+
+/** Reads what they answer when they are. */
+export const refused = shape<Refused>({ hash: text, problems: list(problem) })
+
+/** Reads what `GET /config` answers, left as it is to be compared. */
+export const running = shape<{
+  hash: string
+  config: Readonly<Record<string, unknown>>
+  digests: Readonly<Record<string, string>>
+}>({ hash: text, config: map(anything), digests: map(text) })
+
+/** Reads an answer; what is not a gateway's is an {@link unasked} that says where it went wrong. */
+export const understood = <T>(target: Target, body: unknown, read: Read<T>): T => {
+  try {
+    return read(body, '')
+  } catch (error) {
+    if (!(error instanceof Misread)) throw error
+    throw unasked(
+      `${urlOf(target)} answers what this version does not understand: ${error.message}; compare the versions`,
+    )
+  }
+}

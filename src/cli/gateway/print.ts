@@ -1,0 +1,14 @@
+import { type Target, urlOf } from './target.ts'
+
+/** Is how a command prints. */
+export interface Printing {
+  readonly format: 'text' | 'json'
+}
+
+/** Prints JSON for programs. */
+export const printJson = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+
+/** Says on stderr when it is not the file's word where the gateway is. */
+export const noteDoubt = (target: Target): void => {
+  if (target.doubt !== null) process.stderr.write(`lender-gateway: ${target.doubt}; asking ${urlOf(target)}\n`)
+}

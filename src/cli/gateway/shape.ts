@@ -1,0 +1,70 @@
+import { printable } from './unasked.ts'
+
+/** Reads one value of an answer, which may be anything; `path` says where it stands. Throws {@link Misread}. */
+export type Read<T> = (value: unknown, path: string) => T
+
+/** Says that an answer is not what a gateway says, and where. */
+export class Misread extends Error {
+  constructor(path: string, expected: string) {
+    super(`${expected} is expected${path === '' ? '' : ` at ${path}`}`)
+  }
+}
+
+/** Reads text, harmless to a terminal. */
+export const text: Read<string> = (value, path) => {
+  if (typeof value === 'string') return printable(value)
+  throw new Misread(path, 'text')
+}
+
+/** Reads a number. */
+export const number: Read<number> = (value, path) => {
+  if (typeof value === 'number' && Number.isFinite(value)) return value
+  throw new Misread(path, 'a number')
+}
+
+/** Reads true or false. */
+export const flag: Read<boolean> = (value, path) => {
+  if (typeof value === 'boolean') return value
+  throw new Misread(path, 'true or false')
+}
+
+/** Takes what is there, as it is. */
+export const anything: Read<unknown> = (value) => value
+
+/** Reads what may be null; missing is the same. */
+export const nullable =
+  <T>(read: Read<T>): Read<T | null> =>
+  (value, path) =>
+    value === null || value === undefined ? null : read(value, path)
+
+/** Reads a list. */
+export const list =
+  <T>(read: Read<T>): Read<readonly T[]> =>
+  (value, path) => {
+    if (Array.isArray(value)) return value.map((entry, i) => read(entry, `${path}[${i}]`))
+    throw new Misread(path, 'a list')
+  }
+
+/** Reads a map of any keys. */
+export const map =
+  <T>(read: Read<T>): Read<Readonly<Record<string, T>>> =>
+  (value, path) => {
+    if (!isMap(value)) throw new Misread(path, 'a map')
+    return Object.fromEntries(
+      Object.entries(value).map(([key, entry]) => [printable(key), read(entry, below(path, printable(key)))]),
+    )
+  }
+
+/** Reads a map of known keys; others are left out. */
+export const shape =
+  <T extends object>(members: { readonly [K in keyof T]: Read<T[K]> }): Read<T> =>
+  (value, path) => {
+    if (!isMap(value)) throw new Misread(path, 'a map')
+    const given = new Map(Object.entries(value))
+    const read = Object.entries<Read<unknown>>(members).map(([key, of]) => [key, of(given.get(key), below(path, key))])
+    return Object.fromEntries(read) as T
+  }
+
+const isMap = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const below = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)

@@ -1,0 +1,302 @@
+import { describe, expect, test } from 'vitest'
+import { span } from '../../src/cli/gateway/span.ts'
+import type { Problem } from '../../src/config/problem.ts'
+import { freePort } from '../helpers/free-port.ts'
+import { configText } from '../helpers/gateway.ts'
+import { serve } from '../helpers/serve.ts'
+import { fileWith, json, run, scriptedAdmin, token } from './gateway/helper.ts'
+
+const endpoint = (url: string, more = {}) => ({ url, weight: 100, sandbox: false, inFlight: 0, ...more })
+
+const calm = {
+  version: '0.1.0',
+  state: 'serving',
+  ready: true,
+  uptimeSeconds: 93_784.2,
+  node: 'v24.21.0',
+  pid: 1,
+  config: {
+    file: '/etc/lender-gateway/gateway.yaml',
+    hash: '3f1c0a9be2d4',
+    loadedAt: '2026-11-21T02:00:07.512Z',
+    loadedBy: 'file',
+    fileDiffers: false,
+    lastRefusal: null,
+    previous: null,
+  },
+  upstreams: {
+    valuation: { inFlight: 0, endpoints: [endpoint('sandbox', { sandbox: true })] },
+    risk: { inFlight: 2, endpoints: [endpoint('http://risk.internal:8080', { inFlight: 2 })] },
+  },
+  operations: {},
+  retiring: 0,
+  log: { dropped: 0 },
+}
+
+const problem: Problem = {
+  file: '/etc/lender-gateway/gateway.yaml',
+  line: 12,
+  column: 9,
+  path: 'upstreams.market',
+  message: 'not a URL',
+  expected: 'a URL such as http://risk.internal:8080, or sandbox',
+  found: '"market-b:8080"',
+  hint: 'put http:// or https:// in front',
+}
+
+const upset = {
+  ...calm,
+  state: 'draining',
+  ready: false,
+  uptimeSeconds: 59,
+  config: {
+    ...calm.config,
+    loadedBy: 'start',
+    fileDiffers: true,
+    lastRefusal: { at: '2026-11-21T02:04:11.000Z', problems: [problem] },
+    previous: '9b02c7d11e55',
+  },
+  upstreams: {
+    market: {
+      inFlight: 3,
+      endpoints: [
+        endpoint('http://market-a:8080', { inFlight: 2 }),
+        endpoint('http://market-b:8080', { weight: 10, inFlight: 1 }),
+        endpoint('http://market-c:8080', { weight: 0 }),
+      ],
+    },
+  },
+  operations: {
+    'inventory.sync': { state: 'refuse', until: '2026-11-21T02:15:00.000Z' },
+    'leads.pipeline': { state: 'refuse', until: null },
+    'valuation.score': { state: 'serve', until: '2026-11-21T03:05:01.500Z' },
+  },
+  retiring: 1,
+  log: { dropped: 12 },
+}
+
+const shown = async (body: unknown, ...args: readonly string[]) => {
+  const admin = await scriptedAdmin(json(body))
+  const { code, out, err } = await run(['status', '--admin', admin.url, ...args], { LENDER_GATEWAY_ADMIN_TOKEN: token })
+  return { code, err: err.replaceAll(admin.url, 'http://gateway'), out: out.replaceAll(admin.url, 'http://gateway') }
+}
+
+describe('status shows', () => {
+  test('a gateway that is well', async () => {
+    expect(await shown(calm)).toEqual({
+      code: 0,
+      err: '',
+      out: `gateway  serving, ready
+at       http://gateway
+version  0.1.0, Node v24.21.0, process 1
+up       1d 2h
+config   3f1c0a9be2d4, loaded 2026-11-21T02:00:07Z, 4m 52s ago, by an edit of the file
+before   none
+file     /etc/lender-gateway/gateway.yaml: says what runs
+log      no lines dropped
+
+group      in flight  endpoints
+valuation  0          sandbox (embedded)
+risk       2          http://risk.internal:8080
+`,
+    })
+  })
+
+  test('what is not, and last why the file was refused, as check prints it', async () => {
+    expect(await shown(upset)).toEqual({
+      code: 0,
+      err: '',
+      out: `gateway   draining, NOT READY
+at        http://gateway
+version   0.1.0, Node v24.21.0, process 1
+up        59s
+config    3f1c0a9be2d4, loaded 2026-11-21T02:00:07Z, 4m 52s ago, at the start
+before    9b02c7d11e55, which rollback brings back
+file      /etc/lender-gateway/gateway.yaml: DIFFERS from what runs: it was refused, see below
+log       12 LINES DROPPED: its reader is too slow
+retiring  1 earlier: requests that began under it still run
+
+group   in flight  endpoints
+market  3          http://market-a:8080, weight 100, 2 in flight
+                   http://market-b:8080, weight 10, 1 in flight
+                   http://market-c:8080, weight 0: nothing new
+
+operation        state
+inventory.sync   REFUSED by an operator until 2026-11-21T02:15:00Z, 10m left
+leads.pipeline   REFUSED by the file
+valuation.score  served by an operator until 2026-11-21T03:05:01Z, 1h left
+
+refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
+/etc/lender-gateway/gateway.yaml:12:9 upstreams.market: not a URL
+    expected a URL such as http://risk.internal:8080, or sandbox
+    found    "market-b:8080"
+    hint     put http:// or https:// in front
+`,
+    })
+  })
+
+  test.each([
+    ['rollback', 'DIFFERS from what runs: it was rolled back; reload takes it again'],
+    ['file', 'DIFFERS from what runs: it was not read yet; reload reads it now'],
+  ])('why the file differs after: %s', async (loadedBy, why) => {
+    const { out } = await shown({ ...calm, config: { ...calm.config, fileDiffers: true, loadedBy } })
+
+    expect(out).toContain(`gateway.yaml: ${why}\n`)
+  })
+
+  test('the first of many problems, and how to see the others', async () => {
+    const lastRefusal = { at: 'then', problems: Array.from({ length: 12 }, () => problem) }
+
+    const { out } = await shown({ ...calm, config: { ...calm.config, lastRefusal } })
+
+    expect(out.split('not a URL').length - 1).toBe(10)
+    expect(out).toMatch(/\nand 2 more: lender-gateway check \/etc\/lender-gateway\/gateway.yaml\n$/)
+  })
+
+  test('nothing that speaks to the terminal', async () => {
+    const { out } = await shown({
+      ...calm,
+      version: '\u001b[2J\u009b1m\n',
+      operations: { '\u0007': { state: '\r', until: null } },
+    })
+
+    expect(out).toContain('version  \\x1b[2J\\x9b1m\\x0a, Node')
+    expect(out).toContain('\\x07       \\x0d by the file')
+  })
+
+  test('JSON for programs, as the gateway tells it', async () => {
+    const body = { ...upset, news: ['of a later version'] }
+
+    expect(await shown(body, '--format', 'json')).toEqual({
+      code: 0,
+      err: '',
+      out: `${JSON.stringify(body, null, 2)}\n`,
+    })
+  })
+})
+
+test.each([
+  ['nothing', null, 'a map is expected'],
+  ['a member that is missing', { ...calm, config: {} }, 'text is expected at config.file'],
+  ['text for a number', { ...calm, retiring: '0' }, 'a number is expected at retiring'],
+  ['a list for a map', { ...calm, upstreams: [] }, 'a map is expected at upstreams'],
+  [
+    'an endpoint that is none',
+    { ...calm, upstreams: { risk: { inFlight: 0, endpoints: [7] } } },
+    'a map is expected at upstreams.risk.endpoints[0]',
+  ],
+  ['a flag that is text', { ...calm, ready: 'yes' }, 'true or false is expected at ready'],
+])('an answer that is not a gateway’s exits with 2 and one line on stderr: %s', async (_what, body, message) => {
+  expect(await shown(body)).toEqual({
+    code: 2,
+    out: '',
+    err: `lender-gateway: http://gateway answers what this version does not understand: ${message}; compare the versions\n`,
+  })
+})
+
+describe('status --ready', () => {
+  const ask = (url: string, ...args: readonly string[]) => run(['status', '--ready', '--admin', url, ...args])
+
+  test.each([
+    ['a gateway that is', { ready: true }, 200, { code: 0, out: 'ready\n', err: '' }],
+    ['one that stops', { ready: false }, 503, { code: 1, out: 'not ready\n', err: '' }],
+    [
+      'one that says both',
+      { ready: false },
+      200,
+      { code: 1, err: expect.stringContaining('does not say whether it is ready (200)') },
+    ],
+    ['another program', { status: 'UP' }, 200, { code: 1, err: expect.stringContaining('does not say') }],
+    [
+      'the public listener',
+      { code: 'not-found' },
+      404,
+      { code: 1, err: expect.stringContaining('and not the public one?\n') },
+    ],
+  ])('%s', async (_what, body, status, expected) => {
+    const admin = await scriptedAdmin(json(body, status))
+
+    expect(await ask(admin.url)).toMatchObject(expected)
+    expect(admin.asked).toMatchObject([{ request: 'GET /ready' }])
+  })
+
+  test('sends no token, and needs nothing of the file but where to ask', async () => {
+    const admin = await scriptedAdmin(json({ ready: true }))
+    const file = fileWith(`admin: { port: ${admin.port}, token: ${token} }\nupstreams: [`)
+
+    expect(await run(['status', '--ready', '--config', file], { LENDER_GATEWAY_ADMIN_TOKEN: token })).toMatchObject({
+      code: 0,
+    })
+    expect(admin.asked[0]?.headers).not.toHaveProperty('authorization')
+  })
+
+  test('a gateway that cannot be reached is not ready: 1, not 2', async () => {
+    const { code, out, err } = await ask(`http://127.0.0.1:${await freePort()}`, '--format', 'json')
+
+    expect({ code, out: JSON.parse(out) }).toEqual({ code: 1, out: { ready: false } })
+    expect(err).toMatch(/^lender-gateway: nothing listens at .*\n$/)
+  })
+
+  test('starts fast: with --admin it loads no parser, no schema and nothing of a server', async () => {
+    const admin = await scriptedAdmin(json({ ready: true }))
+    const spy = `import { registerHooks } from 'node:module'
+      registerHooks({ resolve: (name, context, next) => { if (/^(zod|yaml|fastify|undici|pino|node:https|node:crypto|@fastify)|config\\/|public\\/|snapshot\\//.test(name)) process.stderr.write(name); return next(name, context) } })`
+
+    const args = ['status', '--ready', '--admin', admin.url]
+    expect(await run(args, {}, ['--import', `data:text/javascript,${encodeURIComponent(spy)}`])).toEqual({
+      code: 0,
+      out: 'ready\n',
+      err: '',
+    })
+  })
+})
+
+test('a real gateway tells how it is, before and while it stops', async () => {
+  const file = fileWith(
+    configText({ admin: { token }, shutdown: { wait: '20s' }, operations: { 'inventory.sync': { state: 'refuse' } } }),
+  )
+  const served = serve(file)
+  const { port } = await served.line(({ msg }) => msg === 'admin listening')
+  const at = ['--admin', `http://127.0.0.1:${port}`]
+  const environment = { LENDER_GATEWAY_ADMIN_TOKEN: token }
+
+  const before = await run(['status', ...at], environment)
+  const refused = await run(['status', ...at])
+  const ready = await run(['status', '--ready', ...at])
+  served.signal('SIGTERM')
+  await served.line(({ msg }) => msg === 'stopping')
+  const stopping = await run(['status', ...at], environment)
+  const late = await run(['status', '--ready', ...at])
+
+  expect(before).toMatchObject({ code: 0, err: '' })
+  expect(before.out).toMatch(/^gateway {2}serving, ready\n/)
+  expect(before.out).toContain(`${file}: says what runs\n`)
+  expect(before.out).toContain('\ninventory.sync  REFUSED by the file\n')
+  expect(refused).toMatchObject({ code: 2, out: '', err: expect.stringContaining('wants a token') })
+  expect(ready).toMatchObject({ code: 0, out: 'ready\n' })
+  expect(stopping.out).toMatch(/^gateway {2}draining, NOT READY\n/)
+  expect(late).toMatchObject({ code: 1, out: 'not ready\n' })
+})
+
+test.each([
+  [0, '0s'],
+  [0.9, '0s'],
+  [59.9, '59s'],
+  [60, '1m'],
+  [61, '1m 1s'],
+  [3600, '1h'],
+  [90_061, '1d 1h'],
+  [86_401, '1d'],
+  [-5, '0s'],
+])('%d seconds are %s', (seconds, text) => {
+  expect(span(seconds)).toBe(text)
+})
+
+test.each([
+  [['status', 'a'], 'too many arguments'],
+  [['status', '--format', 'xml'], 'Allowed choices are text, json'],
+  [['status', '--redy'], 'Did you mean --ready?'],
+  [['status', '--admin', 'gateway:9901'], '--admin: a URL of scheme, host and port is expected'],
+])('wrong usage exits with 2 and says so on stderr: %j', async (args, message) => {
+  expect(await run(args)).toMatchObject({ code: 2, out: '', err: expect.stringContaining(message) })
+})
