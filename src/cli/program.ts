@@ -2,6 +2,8 @@ import { Command } from 'commander'
 import { version } from '../version.ts'
 import { checkCommand } from './check.ts'
 import { explainCommand } from './explain.ts'
+import { reloadCommand } from './reload.ts'
+import { rollbackCommand } from './rollback.ts'
 import { schemaCommand } from './schema.ts'
 import { serveCommand } from './serve.ts'
 import { statusCommand } from './status.ts'
@@ -16,7 +18,15 @@ export function program(): Command {
       '\nExample:\n  lender-gateway serve --config config/gateway.yaml\n\nWithout a command: serve.',
     )
     .exitOverride()
-  const commands = [serveCommand(), statusCommand(), checkCommand(), explainCommand(), schemaCommand()]
+  const commands = [
+    serveCommand(),
+    statusCommand(),
+    reloadCommand(),
+    rollbackCommand(),
+    checkCommand(),
+    explainCommand(),
+    schemaCommand(),
+  ]
   for (const command of commands) {
     top.addCommand(command.copyInheritedSettings(top))
   }

@@ -1,0 +1,50 @@
+import type { ToldChange } from './answers.ts'
+import { printable } from './unasked.ts'
+
+/** Writes what differs, group by group, and last what concerns all of them. */
+export const changesText = (changes: readonly ToldChange[]): string => {
+  const byGroup = Map.groupBy(changes, ({ group }) => group)
+  const everywhere = byGroup.get(null) ?? []
+  byGroup.delete(null)
+  const sections = [...byGroup].map(([group, own]) => section(group ?? '', own))
+  if (everywhere.length > 0) sections.push(section('for all groups', everywhere))
+  return sections.map((text) => `${text}\n`).join('\n')
+}
+
+const section = (title: string, changes: readonly ToldChange[]): string => {
+  const rows = changes.map((change) => ({ label: labelOf(change), told: told(change) }))
+  const width = Math.max(...rows.map(({ label }) => Math.min(label.length, widest)))
+  return [title, ...rows.map(({ label, told }) => `  ${label.padEnd(width)}  ${told}`)].join('\n')
+}
+
+// A long key pushes its own line out, not the whole table.
+const widest = 40
+
+/** Leaves out what the title says; what a part holds in secret has no key to show. */
+const labelOf = ({ group, path, part, from, to }: ToldChange): string => {
+  if (path === part && from === hidden && to === hidden && group !== null) return 'a secret'
+  if (group === null) return path
+  const own = `upstreams.${group}.`
+  return path.startsWith(own) ? path.slice(own.length) : path.replace(/^operations\./, '')
+}
+
+const hidden = '***'
+
+const told = ({ from, to }: ToldChange): string =>
+  from === hidden && to === hidden ? 'changed, not shown' : `${shown(from)} → ${shown(to)}`
+
+const shown = (value: unknown): string => {
+  if (value === null || value === undefined) return '(not set)'
+  if (value === hidden) return '(not shown)'
+  if (Array.isArray(value)) return value.length === 0 ? '(none)' : value.map(entry).join(', ')
+  return entry(value)
+}
+
+const entry = (value: unknown): string => {
+  if (typeof value === 'string' && /^[^\s,]+$/.test(value)) return printable(value)
+  if (isEndpoint(value)) return printable(`${value.url} (weight ${value.weight})`)
+  return printable(JSON.stringify(value) ?? '(not set)')
+}
+
+const isEndpoint = (value: unknown): value is { readonly url: string; readonly weight: number } =>
+  typeof value === 'object' && value !== null && 'url' in value && 'weight' in value

@@ -1,0 +1,216 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { formatProblems, type Problem } from '../../src/config/problem.ts'
+import { configText, type Settings } from '../helpers/gateway.ts'
+import { serve } from '../helpers/serve.ts'
+import { fileWith, json, run, scriptedAdmin, token } from './gateway/helper.ts'
+
+const change = (part: string, group: string | null, path: string, from: unknown, to: unknown) => ({
+  part,
+  group,
+  path,
+  from,
+  to,
+})
+
+const applied = {
+  result: 'applied',
+  from: '9b02c7d11e55',
+  to: '3f1c0a9be2d4',
+  groups: ['risk', 'market'],
+  changes: [
+    change('listen', null, 'listen.timeouts.body', '30s', 'none'),
+    change(
+      'upstreams.risk',
+      'risk',
+      'upstreams.risk.endpoints',
+      ['http://a:8080'],
+      ['http://b:8080', { url: 'http://c:8080', weight: 10 }],
+    ),
+    change('upstreams.risk', 'risk', 'upstreams.risk.request.set.X-Api-Key', '***', null),
+    change('upstreams.risk', 'risk', 'upstreams.risk.request.remove', [], ['Cookie']),
+    change('operations.risk.asset-valuation', 'risk', 'operations.risk.asset-valuation.deadline', '30s', '10s'),
+    change('upstreams.market', 'market', 'upstreams.market', '***', '***'),
+    change('upstreams.market', 'market', 'upstreams.market.request.set.X', 'a b', '\u001b[2J'),
+  ],
+  warnings: [],
+}
+
+const problem: Problem = {
+  file: 'config/gateway.yaml',
+  line: 12,
+  column: 9,
+  path: 'upstreams.market',
+  message: 'not a URL',
+  expected: 'a URL such as http://risk.internal:8080, or sandbox',
+  found: '"market-b:8080"',
+}
+
+const refused = {
+  title: 'Unprocessable Content',
+  status: 422,
+  code: 'configuration-refused',
+  hash: '9b02c7d11e55',
+  problems: [problem, problem],
+}
+
+const told = async (command: 'reload' | 'rollback', body: unknown, status = 200, ...args: readonly string[]) => {
+  const admin = await scriptedAdmin(json(body, status))
+  const { code, out, err } = await run([command, '--admin', admin.url, ...args], { LENDER_GATEWAY_ADMIN_TOKEN: token })
+  expect(admin.asked).toMatchObject([{ request: `POST /${command}`, headers: { authorization: `Bearer ${token}` } }])
+  return { code, out, err: err.replaceAll(admin.url, 'http://gateway') }
+}
+
+describe('reload', () => {
+  test('tells from where to where, and what changed for each group', async () => {
+    expect(await told('reload', applied)).toEqual({
+      code: 0,
+      err: '',
+      out: `applied: 9b02c7d11e55 → 3f1c0a9be2d4
+
+risk
+  endpoints                      http://a:8080 → http://b:8080, http://c:8080 (weight 10)
+  request.set.X-Api-Key          (not shown) → (not set)
+  request.remove                 (none) → Cookie
+  risk.asset-valuation.deadline  30s → 10s
+
+market
+  a secret       changed, not shown
+  request.set.X  "a b" → \\x1b[2J
+
+for all groups
+  listen.timeouts.body  30s → none
+`,
+    })
+  })
+
+  test('prints warnings as check does', async () => {
+    const { code, out } = await told('reload', { ...applied, changes: [], warnings: [problem] })
+
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: `warning: ${formatProblems([problem]).replace('1 problem\n', '')}applied: 9b02c7d11e55 → 3f1c0a9be2d4\n`,
+    })
+  })
+
+  test('says so when the file says what runs', async () => {
+    expect(await told('reload', { ...applied, result: 'unchanged', to: applied.from, changes: [] })).toEqual({
+      code: 0,
+      err: '',
+      out: 'unchanged: 9b02c7d11e55 runs, and is what the file says\n',
+    })
+  })
+
+  test('exits with 1 when the file is refused, and prints the problems as check does', async () => {
+    expect(await told('reload', refused, 422)).toEqual({
+      code: 1,
+      out: formatProblems([problem, problem]),
+      err: 'http://gateway refuses it; 9b02c7d11e55 runs on\n',
+    })
+  })
+
+  test.each([
+    [200, applied, 0],
+    [422, refused, 1],
+  ])('prints JSON for programs, as the gateway tells it: %i', async (status, body, code) => {
+    const ran = await told('reload', body, status, '--format', 'json')
+
+    expect({ code: ran.code, out: JSON.parse(ran.out) }).toEqual({ code, out: body })
+  })
+
+  test.each([
+    ['changes that are none', { ...applied, changes: 'many' }, 200, 'a list is expected at changes'],
+    ['a refusal without a problem', { hash: '9b02c7d11e55' }, 422, 'a list is expected at problems'],
+    [
+      'a problem without a line',
+      { hash: 'a', problems: [{ ...problem, line: null }] },
+      422,
+      'a number is expected at problems[0].line',
+    ],
+    ['what only a rollback answers', { code: 'conflict' }, 409, 'text is expected at hash'],
+  ])('exits with 2 when the answer is not a gateway’s: %s', async (_what, body, status, message) => {
+    const { code, out, err } = await told('reload', body, status)
+
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toBe(
+      `lender-gateway: http://gateway answers what this version does not understand: ${message}; compare the versions\n`,
+    )
+  })
+})
+
+describe('rollback', () => {
+  test('tells what runs again', async () => {
+    const changes = [change('upstreams.market', 'market', 'upstreams.market.endpoints', ['sandbox'], ['http://a'])]
+
+    expect(await told('rollback', { ...applied, changes })).toEqual({
+      code: 0,
+      err: '',
+      out: `rolled back: 9b02c7d11e55 → 3f1c0a9be2d4; the file is left alone, and reload takes it again
+
+market
+  endpoints  sandbox → http://a
+`,
+    })
+  })
+
+  test('exits with 1 when there is nothing to go back to', async () => {
+    expect(await told('rollback', { code: 'nothing-to-roll-back', status: 409 }, 409)).toEqual({
+      code: 1,
+      err: '',
+      out: 'nothing to roll back: what runs is the first configuration since the start\n',
+    })
+  })
+})
+
+describe('a real gateway', () => {
+  const start = async (settings: Settings) => {
+    const write = (next: Settings): string =>
+      configText({ ...next, admin: { token, ...next.admin }, reload: { watch: false } })
+    const file = fileWith(write(settings))
+    const served = serve(file)
+    const { port } = await served.line(({ msg }) => msg === 'admin listening')
+    const lender = (...args: readonly string[]) =>
+      run([...args, '--admin', `http://127.0.0.1:${port}`], { LENDER_GATEWAY_ADMIN_TOKEN: token })
+    return {
+      file,
+      lender,
+      edit: (next: Settings | string) => writeFileSync(file, typeof next === 'string' ? next : write(next)),
+    }
+  }
+
+  test('is rerouted, and rolled back', async () => {
+    const { lender, edit } = await start({})
+
+    const first = await lender('rollback')
+    edit({ upstreams: { market: 'http://market.internal:8080' } })
+    const second = await lender('reload')
+    const third = await lender('reload')
+    const fourth = await lender('rollback')
+    const status = await lender('status')
+
+    expect(first).toMatchObject({ code: 1, out: expect.stringMatching(/^nothing to roll back: /) })
+    expect(second).toMatchObject({ code: 0, err: '' })
+    expect(second.out).toMatch(
+      /^applied: [0-9a-f]{12} → [0-9a-f]{12}\n\nmarket\n {2}endpoints {2}sandbox → http:\/\/market.internal:8080\n$/,
+    )
+    expect(third.out).toMatch(/^unchanged: /)
+    expect(fourth.out).toMatch(
+      /^rolled back: .*\n\nmarket\n {2}endpoints {2}http:\/\/market.internal:8080 → sandbox\n$/,
+    )
+    expect(status.out).toContain('DIFFERS from what runs: it was rolled back; reload takes it again\n')
+  })
+
+  test('runs on when the file is broken, and tells what check tells', async () => {
+    const { file, lender, edit } = await start({})
+
+    edit(`${readFileSync(file, 'utf8').slice(0, -1)},"bogus":1}`)
+    const reload = await lender('reload')
+    const check = await run(['check', file])
+    const status = await lender('status')
+
+    expect(reload).toMatchObject({ code: 1, out: check.out })
+    expect(check.out).toContain('bogus: unknown key')
+    expect(status.out).toContain('it was refused, see below\n')
+    expect(status.out).toContain('bogus: unknown key')
+  })
+})
