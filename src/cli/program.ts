@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { version } from '../version.ts'
 import { checkCommand } from './check.ts'
+import { diffCommand } from './diff.ts'
 import { explainCommand } from './explain.ts'
 import { reloadCommand } from './reload.ts'
 import { rollbackCommand } from './rollback.ts'
@@ -23,6 +24,7 @@ export function program(): Command {
     statusCommand(),
     reloadCommand(),
     rollbackCommand(),
+    diffCommand(),
     checkCommand(),
     explainCommand(),
     schemaCommand(),

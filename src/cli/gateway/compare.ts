@@ -1,0 +1,44 @@
+import { type Change, difference, report } from '../../config/diff.ts'
+import { loadConfig } from '../../config/load.ts'
+import { formatProblems, type Problem } from '../../config/problem.ts'
+import { running, understood } from './answers.ts'
+import { ask } from './ask.ts'
+import { changesText } from './changes-text.ts'
+import { findGateway, type Where } from './find.ts'
+import { noteDoubt, type Printing, printJson } from './print.ts'
+
+/** Compares what a gateway runs with a file and prints what differs; resolves to the exit code. */
+export const compare = async (file: string, { format, ...where }: Where & Printing): Promise<number> => {
+  const loaded = loadConfig(file)
+  if (!loaded.ok) {
+    const { problems, unreadable } = loaded
+    if (format === 'json') printJson(comparison(file, null, null, [], problems))
+    else process.stdout.write(formatProblems(problems))
+    return unreadable ? 2 : 1
+  }
+
+  const target = await findGateway(where)
+  noteDoubt(target)
+  const { body } = await ask(target, { method: 'GET', path: '/config', limitMs: 5000 })
+  const now = understood(target, body, running)
+  const { hash } = loaded.config
+  const changes = difference(now, report(loaded.config))
+  if (format === 'json') printJson(comparison(file, now.hash, hash, changes, []))
+  else process.stdout.write(asText(file, now.hash, hash, changes))
+  return now.hash === hash ? 0 : 1
+}
+
+const comparison = (
+  file: string,
+  from: string | null,
+  to: string | null,
+  changes: readonly Change[],
+  problems: readonly Problem[],
+) => ({ same: from === null ? null : from === to, file, from, to, changes, problems })
+
+const asText = (file: string, from: string, to: string, changes: readonly Change[]): string => {
+  if (from === to) return `no difference: ${file} says what runs (hash ${to})\n`
+  const told =
+    changes.length === 0 ? 'nothing that can be shown: the gateway is of another version\n' : changesText(changes)
+  return `what runs ${from} → ${file} ${to}\n\n${told}`
+}
