@@ -35,7 +35,7 @@ export const needsRestart = (running: Config, next: Config, origins: Origins, fi
         path,
         expected: `${is ?? `no ${path}`}, which the gateway was started with`,
         found: wanted ?? 'nothing',
-        message: `${path} cannot change while the gateway runs: it needs a restart`,
+        message: 'this cannot change while the gateway runs: it needs a restart',
         hint: `restart the gateway, or ${is === null ? `remove ${path}` : `put ${is} back`}`,
       },
     ]

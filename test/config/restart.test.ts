@@ -38,7 +38,7 @@ test.each([
         path,
         expected: `${is}, which the gateway was started with`,
         found,
-        message: `${path} cannot change while the gateway runs: it needs a restart`,
+        message: 'this cannot change while the gateway runs: it needs a restart',
         hint: `restart the gateway, or put ${is} back`,
       },
     ])

@@ -1,0 +1,97 @@
+/** Keeps true what docs/admin.md shows of refusals: each block is what the gateway prints. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Config } from '../src/config/config.ts'
+import { loadConfig } from '../src/config/load.ts'
+import { loadAside } from '../src/config/load-aside.ts'
+import { formatProblem, type Problem } from '../src/config/problem.ts'
+import { needsRestart } from '../src/config/restart.ts'
+import { Reloader } from '../src/snapshot/reloader.ts'
+import { folderWith } from './config/helper.ts'
+import { makeCertificates } from './helpers/certificates.ts'
+import { needProgram } from './helpers/program.ts'
+
+const page = readFileSync(new URL('../docs/admin.md', import.meta.url), 'utf8')
+const [, refusals = ''] = page.split('### Refusals as they print')
+const shown = [...(refusals.split('\n## ')[0] ?? '').matchAll(/```\n(.*?)\n```/gs)].map(([, block = '']) => block)
+
+const groups =
+  'upstreams:\n  valuation: sandbox\n  financing: sandbox\n  analysis: sandbox\n  risk: sandbox\n  inventory: sandbox\n  leads: sandbox\n  compliance: sandbox\n  market: sandbox\n'
+const openssl = await needProgram('openssl')
+
+/** Prints problems as if the file stood in the folder of the reader. */
+const print = (problems: readonly Problem[]): string[] =>
+  problems.map((problem) => formatProblem({ ...problem, file: 'gateway.yaml' }))
+
+const load = (text: string, files: Readonly<Record<string, string>> = {}) =>
+  loadConfig(join(folderWith({ ...files, 'gateway.yaml': text }), 'gateway.yaml'), {})
+
+const problemsIn = (text: string, files?: Readonly<Record<string, string>>): string[] => {
+  const loaded = load(text, files)
+  return print(loaded.ok ? [] : loaded.problems)
+}
+
+const sound = (text: string) => {
+  const loaded = load(text)
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
+  return loaded
+}
+
+const afterRestart = (running: Config, text: string): string[] => {
+  const { config, origins } = sound(text)
+  return print(needsRestart(running, config, origins, 'gateway.yaml'))
+}
+
+test('a broken file', () => {
+  expect(problemsIn(groups.replace('leads', 'ledas').replace('compliance', 'leads: sandbox\n  compliance'))).toEqual([
+    shown[0],
+  ])
+})
+
+test('a value that cannot change live', () => {
+  expect(afterRestart(sound(groups).config, `listen:\n  port: 9000\n${groups}`)).toEqual([shown[1]])
+})
+
+test('a file that it refers to', () => {
+  const risk = 'risk:\n    endpoints: [sandbox]\n    request:\n      set:\n        X-Api-Key: file:secrets/risk'
+
+  expect(problemsIn(groups.replace('risk: sandbox', risk))).toEqual([shown[2]])
+})
+
+test.skipIf(openssl.missing)('a certificate and the key of another', () => {
+  const { right, expired } = makeCertificates(openssl.path ?? '')
+  const text = `admin:\n  tls:\n    certificate: file:tls.crt\n    key: file:tls.key\n${groups}`
+
+  expect(problemsIn(text, { 'tls.crt': right.cert, 'tls.key': expired.key })).toEqual([shown[3]])
+})
+
+test('a file that is gone', () => {
+  const loaded = loadConfig('/nonexistent/gateway.yaml')
+
+  expect(print(loaded.ok ? [] : loaded.problems)).toEqual([shown[4]])
+})
+
+test('a file that takes too long', async () => {
+  const file = join(folderWith({ 'gateway.yaml': groups }), 'gateway.yaml')
+
+  const loaded = await loadAside(file, {}, 1)
+
+  const [printed] = print(loaded.ok ? [] : loaded.problems)
+  expect(printed).toBe(shown[5]?.replace('10s', '0.001s'))
+})
+
+test('a reload while the gateway stops', async () => {
+  const first = sound(groups)
+  const reloader = new Reloader({
+    file: 'gateway.yaml',
+    first,
+    load: async () => sound(`operations: { market.insights: { state: refuse } }\n${groups}`),
+    apply: () => Promise.reject(new Error('the gateway is stopping')),
+    onOutcome: () => {},
+  })
+
+  const outcome = await reloader.reload('request')
+
+  expect(outcome.result === 'refused' ? print(outcome.problems) : outcome).toEqual([shown[6]])
+})
