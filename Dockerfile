@@ -1,0 +1,42 @@
+# The image of the lender gateway: docs/deploying.md says how to build and run it.
+#
+# The tag names Node and Debian exactly; whoever mirrors base images adds the digest of the mirror's. Both stages use the same one.
+
+# Build: packages that run, at the versions of the lock. No package that runs has an install script, so none may run one.
+FROM node:24.21.0-trixie-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# A registry of your own, with its credentials: docker build --secret id=npmrc,src=$HOME/.npmrc (kept out of every layer).
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
+    npm ci --omit=dev --ignore-scripts --no-audit --no-fund && rm package-lock.json .npmrc
+COPY LICENSE ./
+COPY src src
+# `lender-gateway status` and its like find the mounted file without --config.
+RUN mkdir config && ln -s /etc/lender-gateway/gateway.yaml config/gateway.yaml \
+    && chmod -R a=rX . && chmod a+x src/main.ts
+COPY config/image.yaml /etc/lender-gateway/gateway.yaml
+RUN chmod 555 /etc/lender-gateway && chmod 444 /etc/lender-gateway/gateway.yaml
+
+# Run: Node and the gateway. Nothing can be installed in it, and nothing in it belongs to the user that runs it.
+FROM node:24.21.0-trixie-slim
+LABEL org.opencontainers.image.title="lender-gateway" \
+      org.opencontainers.image.description="The single entry point to a lender integration service: exactly nine operations, rerouted by a config edit." \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.base.name="docker.io/library/node:24.21.0-trixie-slim"
+RUN rm -rf /usr/local/lib/node_modules /opt/yarn-* /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
+           /usr/local/bin/yarn /usr/local/bin/yarnpkg \
+    && ln -s /app/src/main.ts /usr/local/bin/lender-gateway
+COPY --from=build /app /app
+COPY --from=build /etc/lender-gateway /etc/lender-gateway
+ENV NODE_ENV=production
+WORKDIR /app
+# A number, so that Kubernetes can tell that it is not root; no entry in /etc/passwd, and above those of the machines it runs on.
+USER 10001:10001
+# The public listener. The admin listener (9901) is on the container's own loopback, and stays there unless configured otherwise.
+EXPOSE 8080
+# Node is process 1 and gets the signals itself. SIGUSR1 would open its debugger.
+ENTRYPOINT ["node", "--disable-sigusr1", "/app/src/main.ts"]
+CMD ["serve", "--config", "/etc/lender-gateway/gateway.yaml"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=5s --retries=2 \
+  CMD ["node", "/app/src/main.ts", "status", "--ready", "--config", "/etc/lender-gateway/gateway.yaml"]
