@@ -25,6 +25,7 @@ const packages: Readonly<Record<string, string>> = {
   nginx: 'nginx-light',
   h2load: 'nghttp2-client',
   script: 'bsdutils',
+  'systemd-analyze': 'systemd',
 }
 
 /** Bounds one installation, the wait for another one included, in milliseconds. */

@@ -1,0 +1,47 @@
+/** Reads what is shipped for running the gateway: the Dockerfile, the image's configuration and the examples. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseAllDocuments } from 'yaml'
+
+/** Is the project's root. */
+export const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Is where the examples are, below the root. */
+export const examples = 'config/examples'
+
+/** Reads a file by its path below the root. */
+export const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+/** Is what a YAML document holds. */
+export type Tree = Readonly<Record<string, unknown>>
+
+/** Reads every document of a YAML text; throws on an error or warning of syntax. */
+export const documentsOf = (text: string): readonly Tree[] =>
+  parseAllDocuments(text).map((document) => {
+    const [problem] = [...document.errors, ...document.warnings]
+    if (problem !== undefined) throw problem
+    return document.toJS()
+  })
+
+/** Lists the Kubernetes manifests: each file with its one document. */
+export const manifests: readonly { readonly file: string; readonly manifest: Tree }[] = readdirSync(
+  join(root, examples, 'kubernetes'),
+)
+  .sort()
+  .flatMap((file) => documentsOf(read(`${examples}/kubernetes/${file}`)).map((manifest) => ({ file, manifest })))
+
+/** Walks into a tree; throws where there is no such key. */
+export const at = (tree: unknown, ...path: readonly (string | number)[]): unknown =>
+  path.reduce<unknown>((value, key) => {
+    if (typeof value !== 'object' || value === null || !(key in value))
+      throw new Error(`no ${key} of ${path.join('.')}`)
+    return (value as Readonly<Record<string | number, unknown>>)[key]
+  }, tree)
+
+/** Finds the manifest of a kind. */
+export const manifestOf = (kind: string): Tree => {
+  const found = manifests.find(({ manifest }) => manifest.kind === kind)
+  if (found === undefined) throw new Error(`no manifest of kind ${kind}`)
+  return found.manifest
+}

@@ -1,0 +1,87 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { program } from '../../src/cli/program.ts'
+import { execForm, only, stagesOf } from './dockerfile.ts'
+import { at, documentsOf, examples, manifestOf, read, root } from './files.ts'
+
+const stages = stagesOf(read('Dockerfile'))
+const [build = [], final = []] = stages
+const lock = JSON.parse(read('package-lock.json'))
+const mounted = '/etc/lender-gateway/gateway.yaml'
+
+test('both stages stand on the slim image of the very Node that the tests run on', () => {
+  const { version } = lock.packages['node_modules/node']
+
+  expect(stages).toHaveLength(2)
+  expect(only(build, 'FROM')).toMatch(/ AS build$/)
+  expect(only(final, 'FROM')).toBe(only(build, 'FROM').replace(' AS build', ''))
+  expect(only(final, 'FROM')).toMatch(new RegExp(`^node:${version.replaceAll('.', '\\.')}-[a-z]+-slim$`))
+})
+
+test('it runs as a number that is not root, the one that the manifests name', () => {
+  const [user, group] = only(final, 'USER').split(':')
+
+  expect(Number(user)).toBeGreaterThan(10_000)
+  expect(at(manifestOf('Deployment'), 'spec', 'template', 'spec', 'securityContext')).toMatchObject({
+    runAsUser: Number(user),
+    runAsGroup: Number(group),
+    fsGroup: Number(group),
+  })
+})
+
+test('entry point, command and health check start Node without a shell, on the configuration that is mounted', () => {
+  const [, health = ''] = only(final, 'HEALTHCHECK').split(' CMD ')
+
+  expect(execForm(only(final, 'ENTRYPOINT'))).toEqual(['node', '--disable-sigusr1', '/app/src/main.ts'])
+  expect(execForm(only(final, 'CMD'))).toEqual(['serve', '--config', mounted])
+  expect(execForm(health)).toEqual(['node', '/app/src/main.ts', 'status', '--ready', '--config', mounted])
+  expect(program().commands.map((command) => command.name())).toEqual(expect.arrayContaining(['serve', 'status']))
+})
+
+test('the configuration is mounted in the same place by every example', () => {
+  const folder = mounted.replace('/gateway.yaml', '')
+  const pod = at(manifestOf('Deployment'), 'spec', 'template', 'spec')
+  const compose = documentsOf(read(`${examples}/compose/compose.yaml`))[0]
+
+  expect(at(pod, 'containers', 0, 'volumeMounts', 0, 'mountPath')).toBe(folder)
+  expect(at(compose, 'services', 'gateway', 'volumes', 0, 'target')).toBe(folder)
+})
+
+test('the public port alone is exposed', () => {
+  expect(only(final, 'EXPOSE')).toBe('8080')
+})
+
+test('it is labelled and tagged with the version of the package', () => {
+  const { version } = JSON.parse(read('package.json'))
+  const tag = `lender-gateway:${version}`
+
+  expect(only(final, 'LABEL')).toMatch(`org.opencontainers.image.version="${version}"`)
+  expect(only(final, 'LABEL')).toMatch(`base.name="docker.io/library/${only(final, 'FROM')}"`)
+  expect(at(manifestOf('Deployment'), 'spec', 'template', 'spec', 'containers', 0, 'image')).toBe(tag)
+  expect(at(documentsOf(read(`${examples}/compose/compose.yaml`))[0], 'services', 'gateway', 'image')).toBe(tag)
+})
+
+test('packages are installed as locked, without those of development and without running a script of theirs', () => {
+  const packages: Readonly<Record<string, { readonly dev?: boolean; readonly hasInstallScript?: boolean }>> =
+    lock.packages
+  const install = build.map(({ rest }) => rest).find((rest) => rest.includes('npm ci'))
+
+  expect(install).toMatch('npm ci --omit=dev --ignore-scripts')
+  expect(
+    Object.entries(packages).filter(([, { dev, hasInstallScript }]) => hasInstallScript === true && dev !== true),
+  ).toEqual([])
+})
+
+test('the build is given what it copies, and nothing else', () => {
+  const copied = [...build, ...final]
+    .filter(({ name, rest }) => name === 'COPY' && !rest.startsWith('--from'))
+    .flatMap(({ rest }) => rest.split(' ').slice(0, -1))
+  const allowed = read('.dockerignore')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+
+  expect(allowed[0]).toBe('*')
+  expect(allowed.slice(1).sort()).toEqual(copied.map((path) => `!${path}`).sort())
+  expect(copied.filter((path) => !existsSync(join(root, path)))).toEqual([])
+})

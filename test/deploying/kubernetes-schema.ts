@@ -1,0 +1,49 @@
+import { Deployment } from 'kubernetes-models/apps/v1'
+import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
+import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
+import { ConfigMap, Service } from 'kubernetes-models/v1'
+import type { Tree } from './files.ts'
+
+const models = [ConfigMap, Deployment, NetworkPolicy, PodDisruptionBudget, Service]
+
+/**
+ * Checks a manifest against the Kubernetes schema of its kind, as `kubectl apply --validate=strict` does: also an unknown field is a
+ * problem. Returns one line a problem.
+ */
+export const problemsOf = (manifest: Tree): readonly string[] => {
+  const model = models.find(({ apiVersion, kind }) => apiVersion === manifest.apiVersion && kind === manifest.kind)
+  if (model === undefined) return [`no schema for ${manifest.apiVersion} ${manifest.kind}`]
+
+  const watched = watch(manifest)
+  try {
+    model.prototype.validate.call(watched.proxy)
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)]
+  }
+  return watched.unread().map((path) => `unknown field ${path}`)
+}
+
+/**
+ * Wraps a tree so that it tells which keys nobody asked for. The compiled schemas pass over a field that they do not know: they ask for
+ * each property that they know by its name, and for each key of a map in turn. What they never ask for is no field.
+ */
+const watch = (tree: object, path = ''): { readonly proxy: object; unread(): readonly string[] } => {
+  const read = new Set<string>()
+  const inner = new Map<string, ReturnType<typeof watch>>()
+  const proxy = new Proxy(tree, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key)
+      if (typeof key === 'symbol') return value
+      read.add(key)
+      if (typeof value !== 'object' || value === null) return value
+      const watched = inner.get(key) ?? watch(value, `${path}/${key}`)
+      inner.set(key, watched)
+      return watched.proxy
+    },
+  })
+  const unread = (): readonly string[] => [
+    ...Object.keys(tree).flatMap((key) => (read.has(key) ? [] : [`${path}/${key}`])),
+    ...[...inner.values()].flatMap((watched) => watched.unread()),
+  ]
+  return { proxy, unread }
+}

@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { folderWith } from '../config/helper.ts'
+import { needProgram } from '../helpers/program.ts'
+import { examples, read, root } from './files.ts'
+import { settingOf, settingsOf } from './unit.ts'
+
+const run = promisify(execFile)
+const unit = read(`${examples}/systemd/lender-gateway.service`)
+const analyze = await needProgram('systemd-analyze')
+
+/** Writes the unit with the paths of this machine, which systemd-analyze looks for. */
+const installed = (text: string): string => {
+  const folder = folderWith({})
+  mkdirSync(join(folder, 'units'))
+  const file = join(folder, 'units', 'lender-gateway.service')
+  writeFileSync(file, text.replaceAll('/usr/bin/node', process.execPath).replaceAll('/opt/lender-gateway', root))
+  return file
+}
+
+describe.skipIf(analyze.missing)('systemd-analyze', () => {
+  const ask = (...args: readonly string[]) =>
+    run(analyze.path ?? '', [...args], { env: { ...process.env, SYSTEMD_COLORS: '0' } })
+
+  test('verify finds nothing wrong with the unit', async () => {
+    const { stdout, stderr } = await ask('verify', '--man=no', installed(unit))
+
+    expect(stdout + stderr).toBe('')
+  })
+
+  test.each([
+    ['ProtectSystem=', 'ProtectSystems='],
+    ['TimeoutStopSec=30', 'TimeoutStopSec=thirty'],
+    ['SystemCallFilter=@system-service', 'SystemCallFilter=@system-services'],
+    ['src/main.ts serve', 'src/main.ts serve "unclosed'],
+  ])('verify finds %s written as %s', async (good, bad) => {
+    const { stdout, stderr } = await ask('verify', '--man=no', installed(unit.replace(good, bad))).catch(
+      (error) => error,
+    )
+
+    expect(stdout + stderr).toMatch(/lender-gateway\.service:\d+: /)
+  })
+
+  test('security rates its exposure at 1.5 or less, of 10', async () => {
+    const { stdout } = await ask('security', '--offline=true', '--no-pager', '--threshold=15', installed(unit))
+
+    expect(stdout).toMatch(/Overall exposure level for lender-gateway.service: [01]\.\d OK/)
+  })
+})
+
+test("a reload is SIGHUP, a failure starts it again, and only the gateway's own process gets SIGTERM", () => {
+  expect(settingOf(unit, 'ExecReload')).toBe('/bin/kill -HUP $MAINPID')
+  expect(settingOf(unit, 'Restart')).toBe('on-failure')
+  expect(settingOf(unit, 'KillMode')).toBe('mixed')
+  expect(settingsOf(unit, 'KillSignal')).toEqual([]) // SIGTERM, unless it is named
+})
+
+test('V8 may write and execute a page: MemoryDenyWriteExecute would end Node at its start', () => {
+  expect(settingOf(unit, 'MemoryDenyWriteExecute')).toBe('no')
+})
