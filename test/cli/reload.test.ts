@@ -105,7 +105,7 @@ for all groups
     expect(await told('reload', refused, 422)).toEqual({
       code: 1,
       out: formatProblems([problem, problem]),
-      err: 'http://gateway refuses it; 9b02c7d11e55 runs on\n',
+      err: 'lender-gateway: http://gateway refuses it; 9b02c7d11e55 runs on\n',
     })
   })
 

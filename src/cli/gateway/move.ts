@@ -43,7 +43,7 @@ const undone = (target: Target, { status, body }: Reply): string => {
   if (status === 409 && codeOf(body) === 'nothing-to-roll-back')
     return 'nothing to roll back: what runs is the first configuration since the start\n'
   const { hash, problems } = understood(target, body, refused)
-  process.stderr.write(`${urlOf(target)} refuses it; ${hash} runs on\n`)
+  process.stderr.write(`lender-gateway: ${urlOf(target)} refuses it; ${hash} runs on\n`)
   return formatProblems(problems)
 }
 
