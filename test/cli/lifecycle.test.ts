@@ -10,12 +10,12 @@ import { listening, type Served, serve } from '../helpers/serve.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 /** Starts the command on a file of its own, and waits until it listens. */
-const start = async (settings: Settings) => {
+const start = async (settings: Settings, env: Readonly<Record<string, string>> = {}) => {
   const folder = mkdtempSync(join(tmpdir(), 'lifecycle-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'gateway.yaml')
   writeFileSync(file, configText(settings))
-  const served = serve(file)
+  const served = serve(file, env)
   const port = await listening(served)
   return { served, port, file, admin: await adminPort(served) }
 }
@@ -116,4 +116,18 @@ test('SIGUSR1 opens no inspector as it is shipped', async () => {
   await exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
 
   expect(served.errors()).not.toMatch(/Debugger/i)
+})
+
+test.each([
+  ['an error that nobody catches', 'throw new Error("planted")'],
+  ['a rejection that nobody handles', 'Promise.reject(new Error("planted"))'],
+])('%s is logged with its stack, and ends the process with 1', async (_, code) => {
+  const script = `data:text/javascript,${encodeURIComponent(`process.on("SIGUSR2", () => { ${code} })`)}`
+  const { served } = await start({}, { NODE_OPTIONS: `--import=${script}` })
+
+  served.signal('SIGUSR2')
+
+  expect(await served.ended).toEqual({ code: 1, signal: null })
+  expect(served.lines.at(-1)).toMatchObject({ level: 60, msg: 'uncaught error', err: { message: 'planted' } })
+  expect(served.lines.at(-1)).toHaveProperty('err.stack', expect.stringContaining('planted'))
 })

@@ -25,11 +25,12 @@ export interface Served {
   readonly ended: Promise<Ended>
 }
 
-/** Starts the command and kills it when the test has finished. It is not listening yet: see {@link listening}. */
-export const serve = (file: string): Served => {
+/** Starts the command and kills it when the test has finished. It is not listening yet: see {@link listening}. `env` is added to its environment. */
+export const serve = (file: string, env: Readonly<Record<string, string>> = {}): Served => {
   const child = spawn(process.execPath, ['--disable-sigusr1', 'src/main.ts', 'serve', '--config', file], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
   })
   onTestFinished(() => void child.kill('SIGKILL'))
   const lines: LogLine[] = []
