@@ -68,6 +68,7 @@ class Parts {
   #public: PublicServer | null = null
   #admin: AdminServer | null = null
   #watch: Watch | null = null
+  #watched: Config['reload'] | null = null
   #draining = false
 
   constructor(options: GatewayOptions) {
@@ -78,7 +79,10 @@ class Parts {
       first: loaded,
       load: () => loadAside(file, environment),
       apply: (config) => this.#apply(config),
-      onOutcome: (trigger, outcome) => logReload(log, trigger, outcome),
+      onOutcome: (trigger, outcome) => {
+        logReload(log, trigger, outcome)
+        this.#watch?.caughtUp()
+      },
     })
   }
 
@@ -122,6 +126,7 @@ class Parts {
     this.#public?.drain()
     if (waitMs > 0) await pause(Math.min(waitMs, deadlineMs))
     this.#watch?.close()
+    this.#watch = null // or a reload that ends later would have it watch again
     this.#overrides.clear()
     await this.#public?.close(left())
     if (this.#live !== null && !(await within(left(), this.#live.close()))) {
@@ -159,6 +164,9 @@ class Parts {
   /** Takes over how the gateway watches and is watched. */
   #observe({ log: { level }, reload }: Config): void {
     this.#options.log.level = level
+    // One that goes on knows what it has heard of since the files were read.
+    if (this.#watched?.watch === reload.watch && this.#watched.pollMs === reload.pollMs) return
+    this.#watched = reload
     this.#watch?.close()
     this.#watch = !reload.watch
       ? null
@@ -166,6 +174,7 @@ class Parts {
           {
             files: () => this.#reloader.sources.map(({ file }) => file),
             changed: () => haveChanged(this.#reloader.sources),
+            reading: () => this.#reloader.reading,
             onChange: () => void this.#reloader.reload('file'),
           },
           reload.pollMs,

@@ -1,4 +1,5 @@
-import { type FSWatcher, watch } from 'node:fs'
+import { type FSWatcher, statSync, watch } from 'node:fs'
+import { basename } from 'node:path'
 import { namesByFolder } from './folders.ts'
 
 /** Is what is watched, and who is told. */
@@ -7,7 +8,16 @@ interface Watched {
   files(): readonly string[]
   /** Tells whether one of them holds something else now than when it was read. */
   changed(): boolean
+  /** Tells whether they are being read just now: what was read is not known yet, and nothing can be compared with it. */
+  reading(): boolean
   onChange(): void
+}
+
+/** Is a folder that is watched. */
+interface Folder {
+  readonly watcher: FSWatcher
+  /** Tells it from another folder that takes its name. */
+  readonly identity: string | null
 }
 
 // A save is several events. They have settled when none came for this long; whoever never stops writing is not waited for.
@@ -21,44 +31,51 @@ const settleAtMostMs = 500
  */
 export class Watch {
   readonly #watched: Watched
-  readonly #folders = new Map<string, FSWatcher>()
+  readonly #folders = new Map<string, Folder>()
   #names: ReadonlyMap<string, ReadonlySet<string>> = new Map()
   readonly #poll: NodeJS.Timeout | null
   #settle: NodeJS.Timeout | null = null
   #latest: NodeJS.Timeout | null = null
+  /** Whether a look came while the files were being read. */
+  #missed = false
 
   constructor(watched: Watched, pollMs: number | null) {
     this.#watched = watched
     this.#arm()
-    // What was written since the files were read has told nobody.
-    this.#settle = setTimeout(this.#look, settleMs).unref()
     this.#poll = pollMs === null ? null : setInterval(this.#look, pollMs).unref()
   }
 
   close(): void {
     this.#calm()
     if (this.#poll !== null) clearInterval(this.#poll)
-    for (const watcher of this.#folders.values()) watcher.close()
+    for (const { watcher } of this.#folders.values()) watcher.close()
     this.#folders.clear()
+  }
+
+  /** Takes over what has been read: the files may be others than before, and what they were changed to meanwhile has not been compared. */
+  caughtUp(): void {
+    this.#arm()
+    // Only then: a file that is another each time it is read, such as one in /proc, would be read without end.
+    if (this.#missed) this.#soon()
   }
 
   /** Watches the folders that matter now: the files may be others than before, or links may lead elsewhere. */
   #arm(): void {
     this.#names = namesByFolder(this.#watched.files())
-    for (const [folder, watcher] of this.#folders) {
-      if (this.#names.has(folder)) continue
-      watcher.close()
-      this.#folders.delete(folder)
+    for (const [folder, { watcher, identity }] of this.#folders) {
+      if (!this.#names.has(folder) || identityOf(folder) !== identity) this.#drop(folder, watcher)
     }
     for (const folder of this.#names.keys()) if (!this.#folders.has(folder)) this.#open(folder)
   }
 
   #open(folder: string): void {
     try {
+      const identity = identityOf(folder)
       const watcher = watch(folder, { persistent: false }, (_, name) => this.#stir(folder, name))
       // A folder that was removed, or too many watchers: the contents are still compared, only not as soon.
       watcher.on('error', () => this.#drop(folder, watcher))
-      this.#folders.set(folder, watcher)
+      this.#folders.set(folder, { watcher, identity })
+      this.#soon() // what was written there since the files were read has told nobody
     } catch {
       // Not there or not readable: compared as above, and tried again at each look.
     }
@@ -66,14 +83,19 @@ export class Watch {
 
   #drop(folder: string, watcher: FSWatcher): void {
     watcher.close()
-    if (this.#folders.get(folder) === watcher) this.#folders.delete(folder)
+    if (this.#folders.get(folder)?.watcher === watcher) this.#folders.delete(folder)
   }
 
   #stir(folder: string, name: string | null): void {
-    if (name !== null && this.#names.get(folder)?.has(name) !== true) return
+    // Its own name: it has been moved or removed, and another may have taken its place.
+    if (name !== null && name !== basename(folder) && this.#names.get(folder)?.has(name) !== true) return
+    this.#soon()
+    this.#latest ??= setTimeout(this.#look, settleAtMostMs).unref()
+  }
+
+  #soon(): void {
     if (this.#settle !== null) clearTimeout(this.#settle)
     this.#settle = setTimeout(this.#look, settleMs).unref()
-    this.#latest ??= setTimeout(this.#look, settleAtMostMs).unref()
   }
 
   #calm(): void {
@@ -86,6 +108,17 @@ export class Watch {
   readonly #look = (): void => {
     this.#calm()
     this.#arm()
-    if (this.#watched.changed()) this.#watched.onChange()
+    this.#missed = this.#watched.reading()
+    if (!this.#missed && this.#watched.changed()) this.#watched.onChange()
+  }
+}
+
+/** Tells a folder from another of the same name; null: it is not there, or not readable. */
+const identityOf = (folder: string): string | null => {
+  try {
+    const { dev, ino } = statSync(folder, { bigint: true })
+    return `${dev}:${ino}`
+  } catch {
+    return null
   }
 }

@@ -51,6 +51,7 @@ export class Reloader {
   #refusal: { readonly at: number; readonly problems: readonly Problem[] } | null = null
   #last: Promise<unknown> = Promise.resolve()
   #next: Promise<Outcome> | null = null
+  #reading = false
 
   constructor(options: ReloaderOptions) {
     this.#options = options
@@ -73,6 +74,11 @@ export class Reloader {
   /** The files that were last read, whatever came of it. */
   get sources(): LoadResult['sources'] {
     return this.#sources
+  }
+
+  /** Tells whether they are being read just now. */
+  get reading(): boolean {
+    return this.#reading
   }
 
   /** When and how the running configuration came to run, and what was refused since. Times are milliseconds since the epoch. */
@@ -111,7 +117,10 @@ export class Reloader {
   }
 
   async #reload(trigger: Trigger): Promise<Outcome> {
-    const loaded = await this.#options.load()
+    this.#reading = true
+    const loaded = await this.#options.load().finally(() => {
+      this.#reading = false
+    })
     this.#sources = loaded.sources
     this.#fileHash = loaded.ok ? loaded.config.hash : null
     if (!loaded.ok) return this.#refuse(trigger, loaded.problems)

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { namesByFolder } from '../../src/config/folders.ts'
 import { Watch } from '../../src/config/watch.ts'
 
@@ -38,6 +38,7 @@ const watched = (file: string, pollMs: number | null = null) => {
     {
       files: () => [file],
       changed: () => contents(file) !== read,
+      reading: () => false,
       onChange: () => {
         read = contents(file)
         seen.push(read)
@@ -132,6 +133,29 @@ describe('a change is noticed', () => {
     await notices('two')
   })
 
+  test('when its folder has given its place to another, and then again', async () => {
+    const root = folder()
+    const [here, aside] = [join(root, 'here'), join(root, 'aside')]
+    const place = (text: string): void => {
+      mkdirSync(aside)
+      writeFileSync(join(aside, 'gateway.yaml'), text)
+    }
+    place('one')
+    renameSync(aside, here)
+    const { notices } = watched(join(here, 'gateway.yaml'))
+    writeFileSync(join(here, 'gateway.yaml'), 'two')
+    await notices('two')
+
+    for (const text of ['three', 'five']) {
+      place(text)
+      renameSync(here, join(root, `before ${text}`))
+      renameSync(aside, here)
+      await notices(text)
+      writeFileSync(join(here, 'gateway.yaml'), `${text} and one`)
+      await notices(`${text} and one`)
+    }
+  })
+
   test('when its folder did not exist at first', async () => {
     const file = join(folder(), 'later', 'gateway.yaml')
     const { notices } = watched(file, 20)
@@ -154,6 +178,23 @@ test('nothing is told of other files in the folder, nor of a save that changes n
   await notices('two')
 
   expect(seen).toEqual(['two'])
+})
+
+test('a file that is another each time it is read, as in /proc, is not read without end', () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  let reads = 0
+  const onChange = (): void => {
+    reads++
+    watch.caughtUp()
+  }
+  const file = join(folder(), 'gateway.yaml')
+  const watch = new Watch({ files: () => [file], changed: () => true, reading: () => false, onChange }, null)
+  onTestFinished(() => watch.close())
+
+  vi.advanceTimersByTime(60_000)
+
+  expect(reads).toBe(1)
 })
 
 describe('the names that decide what a file holds', () => {

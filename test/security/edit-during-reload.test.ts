@@ -1,0 +1,124 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { loadAside } from '../../src/config/load-aside.ts'
+import { Watch } from '../../src/config/watch.ts'
+import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
+
+// The attack: edits come faster than reloads. What is written after a file was read and before that is in effect must not stay unseen: the
+// gateway would run what the file no longer says, for ever where contents are not polled. Nothing here is polled.
+vi.mock('../../src/config/load-aside.ts', async (original) => {
+  const { loadAside: load } = await original<typeof import('../../src/config/load-aside.ts')>()
+  return { loadAside: vi.fn(load) }
+})
+
+const real = vi.mocked(loadAside).getMockImplementation()
+beforeEach(
+  () =>
+    void vi
+      .mocked(loadAside)
+      .mockReset()
+      .mockImplementation(real as typeof loadAside),
+)
+
+/** Does something once, between the next reading of a file and what comes of it. */
+const afterReading = (act: () => Promise<void> | void): void => {
+  vi.mocked(loadAside).mockImplementationOnce(async (...told) => {
+    const read = await (real as typeof loadAside)(...told)
+    await act()
+    return read
+  })
+}
+
+/** Resolves when somebody else who watches the file has noticed that it is no longer `text`. */
+const noticed = (file: string, text: string): Promise<void> =>
+  new Promise((resolve) => {
+    const changed = () => readFileSync(file, 'utf8') !== text
+    const watch = new Watch(
+      {
+        files: () => [file],
+        reading: () => false,
+        changed,
+        onChange: () => {
+          watch.close()
+          setImmediate(resolve)
+        },
+      },
+      null,
+    )
+  })
+
+const unpolled = { poll: 'none' }
+const first = { upstream: 'http://one.test', reload: unpolled }
+const second = { upstream: 'http://two.test', reload: unpolled }
+const third = { upstream: 'http://three.test', reload: unpolled }
+const runs = async (live: Awaited<ReturnType<typeof bootLive>>, url: string) =>
+  expect.poll(async () => JSON.stringify((await askAdmin(`${live.admin}/status`)).body)).toContain(`"${url}"`)
+
+describe('an edit', () => {
+  test('that comes while the one before it is being put into effect is taken', async () => {
+    const live = await bootLive(first)
+    afterReading(() => live.edit(third))
+
+    live.edit(second)
+    await live.line(({ msg }) => msg === 'configuration applied')
+
+    await runs(live, third.upstream)
+  })
+
+  test('that is taken back while it is read is taken back', async () => {
+    const live = await bootLive(first)
+    const before = readFileSync(live.file, 'utf8')
+    afterReading(async () => {
+      const seen = noticed(live.file, readFileSync(live.file, 'utf8'))
+      writeFileSync(live.file, before)
+      await seen
+    })
+
+    live.edit(second)
+    const { to } = await live.line(({ msg }) => msg === 'configuration applied')
+    await live.line(({ from }) => from === to)
+
+    await runs(live, first.upstream)
+  })
+
+  test('that comes with an operator’s override is taken', async () => {
+    const live = await bootLive(first)
+
+    live.edit(second)
+    await askAdmin(`${live.admin}/operations/refuse`, 'POST', { body: '{"operation":"inventory.sync"}' })
+
+    await runs(live, second.upstream)
+  })
+
+  test('that mends what a refused one lacked is taken', async () => {
+    const live = await bootLive(first)
+    mkdirSync(join(live.folder, 'secrets'))
+    const market = { endpoints: ['http://four.test'], request: { set: { 'X-Key': 'file:secrets/key' } } }
+    live.edit({ ...first, upstreams: { market } })
+    await live.line(({ msg }) => msg === 'configuration problem')
+
+    writeFileSync(join(live.folder, 'secrets', 'key'), 'a secret')
+
+    await runs(live, 'http://four.test')
+  })
+
+  test('in a folder that has taken the place of the one before it is taken', async () => {
+    const live = await bootLive(first)
+    const folder = join(live.folder, 'secrets')
+    mkdirSync(folder)
+    writeFileSync(join(folder, 'key'), 'one')
+    const market = { endpoints: ['http://four.test'], request: { set: { 'X-Key': 'file:secrets/key' } } }
+    live.edit({ ...first, upstreams: { market } })
+    const { to } = await live.line(({ msg }) => msg === 'configuration applied')
+
+    mkdirSync(`${folder}.new`)
+    writeFileSync(join(`${folder}.new`, 'key'), 'two')
+    renameSync(folder, `${folder}.old`)
+    renameSync(`${folder}.new`, folder)
+    const swapped = await live.line(({ from }) => from === to)
+    writeFileSync(join(folder, 'key'), 'three')
+
+    await live.line(({ from }) => from === swapped.to)
+  })
+})
