@@ -13,6 +13,8 @@ export interface Question {
   readonly limitMs: number
   /** Most bytes of the answer. */
   readonly maxBytes?: number
+  /** Whether it does not matter who answers: any certificate will do, and no token is sent. */
+  readonly ofAnybody?: true
 }
 
 /** Is what a gateway says. Nothing of it is checked yet. */
@@ -56,7 +58,7 @@ const defaultMaxBytes = 8 * 1024 ** 2
 
 const exchange = async (target: Target, question: Question): Promise<Raw> => {
   const { method, path, limitMs, maxBytes = defaultMaxBytes } = question
-  const trusted = target.certificate === null ? {} : (await import('./trust.ts')).pinned(target, target.certificate)
+  const trusted = await trust(target, question)
   const { request: send } = await (target.tls ? import('node:https') : import('node:http'))
   return new Promise((resolve, reject) => {
     const fail = (error: Error): void => {
@@ -66,7 +68,7 @@ const exchange = async (target: Target, question: Question): Promise<Raw> => {
     }
     const late = (): void => fail(unasked(`${urlOf(target)} has not answered within ${formatDuration(limitMs)}`))
     const timer = setTimeout(late, limitMs)
-    const request: ClientRequest = send({ ...addressed(target), ...trusted, method, path })
+    const request: ClientRequest = send({ ...addressed(target, question), ...trusted, method, path })
     request.on('error', fail)
     request.on('response', (answer: IncomingMessage) => {
       const chunks: Buffer[] = []
@@ -87,10 +89,15 @@ const exchange = async (target: Target, question: Question): Promise<Raw> => {
   })
 }
 
-const addressed = (target: Target): RequestOptions => {
+const trust = async (target: Target, { ofAnybody }: Question): Promise<RequestOptions> => {
+  if (ofAnybody) return { rejectUnauthorized: false }
+  return target.certificate === null ? {} : (await import('./trust.ts')).pinned(target, target.certificate)
+}
+
+const addressed = (target: Target, { ofAnybody }: Question): RequestOptions => {
   const { host, port, token } = target
   const headers = { Host: hostField(target), Accept: 'application/json' }
-  const authorization = token === null ? {} : { Authorization: `Bearer ${token.value}` }
+  const authorization = token === null || ofAnybody ? {} : { Authorization: `Bearer ${token.value}` }
   // One request a process: no agent, so that nothing is kept open.
   return { host, port, agent: false, headers: { ...headers, ...authorization } }
 }

@@ -18,8 +18,8 @@ export const compare = async (file: string, { format, ...where }: Where & Printi
   }
 
   const target = await findGateway(where)
-  noteDoubt(target)
   const { body } = await ask(target, { method: 'GET', path: '/config', limitMs: 5000 })
+  noteDoubt(target)
   const now = understood(target, body, running)
   const { hash } = loaded.config
   const changes = difference(now, report(loaded.config))

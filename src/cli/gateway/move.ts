@@ -19,8 +19,8 @@ const limitMs = 30_000
 
 const move = async (path: Path, { format, ...where }: Where & Printing): Promise<number> => {
   const target = await findGateway(where)
-  noteDoubt(target)
   const reply = await ask(target, { method: 'POST', path, limitMs })
+  noteDoubt(target)
   const text = reply.status === 200 ? done(target, path, reply) : undone(target, reply)
   if (format === 'json') printJson(reply.body)
   else process.stdout.write(text)

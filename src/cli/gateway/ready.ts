@@ -6,7 +6,8 @@ import { Unasked, unasked } from './unasked.ts'
 
 /**
  * Asks whether a gateway is ready and prints yes or no; resolves to 0 or 1. A gateway that cannot be asked is not ready: a container's
- * health check knows no third answer.
+ * health check knows no third answer. As with a kubelet's probe, any certificate will do: nothing is told to whoever shows it, and one that
+ * has run out on the admin listener must not take a gateway down that serves.
  */
 export const showReady = async ({ format, ...where }: Where & Printing): Promise<number> => {
   const ready = await isReady(where)
@@ -17,9 +18,7 @@ export const showReady = async ({ format, ...where }: Where & Printing): Promise
 
 const isReady = async (where: Where): Promise<boolean> => {
   try {
-    const target = await findProbe(where)
-    const { status, body } = await ask(target, { method: 'GET', path: '/ready', limitMs: 2000, maxBytes: 1024 })
-    return said(target, status, body)
+    return await probe(await findProbe(where))
   } catch (error) {
     if (!(error instanceof Unasked)) throw error
     process.stderr.write(`lender-gateway: ${error.message}\n`)
@@ -27,7 +26,21 @@ const isReady = async (where: Where): Promise<boolean> => {
   }
 }
 
-const said = (target: Target, status: number, body: unknown): boolean => {
+/** What of the file cannot be read may be `admin.tls`, which the gateway took while it could: then https is tried as well. */
+const probe = async (target: Target): Promise<boolean> => {
+  try {
+    return await askReady(target)
+  } catch (error) {
+    if (target.tls || target.doubt === null) throw error
+    return askReady({ ...target, tls: true }).catch(() => {
+      throw error
+    })
+  }
+}
+
+const askReady = async (target: Target): Promise<boolean> => {
+  const question = { method: 'GET', path: '/ready', limitMs: 2000, maxBytes: 1024, ofAnybody: true } as const
+  const { status, body } = await ask(target, question)
   const ready = typeof body === 'object' && body !== null && 'ready' in body ? body.ready : undefined
   if (status === 200 && ready === true) return true
   if (status === 503 && ready === false) return false

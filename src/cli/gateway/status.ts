@@ -8,8 +8,8 @@ import { urlOf } from './target.ts'
 /** Asks for the status of a gateway and prints it; resolves to the exit code. */
 export const showStatus = async ({ format, ...where }: Where & Printing): Promise<number> => {
   const target = await findGateway(where)
-  noteDoubt(target)
   const { body, at } = await ask(target, { method: 'GET', path: '/status', limitMs: 5000 })
+  noteDoubt(target)
   const told = understood(target, body, status)
   if (format === 'json') printJson(body)
   else process.stdout.write(statusText(urlOf(target), told, at))

@@ -5,7 +5,7 @@ import { type Unasked, unasked } from './unasked.ts'
 export const unreached = (target: Target, error: NodeJS.ErrnoException): Unasked => {
   const { file, port, doubt } = target
   if (port === 0) return unasked(`admin.port in ${file} is 0, so the system chose one: give --admin URL; ${find}`)
-  const found = file === null ? '' : `, where admin in ${file} has it`
+  const found = file === null || doubt !== null ? '' : `, where admin in ${file} has it`
   const doubted = doubt === null ? '' : ` (${doubt})`
   const code = error.code ?? ''
   if (isDistrust(code) && target.certificate !== null && code !== 'CERT_HAS_EXPIRED')
@@ -43,4 +43,4 @@ const isDistrust = (code: string): boolean =>
 
 /** Says that the certificate is not the one in the file, and how to get on. */
 export const otherCertificate = ({ file }: Pick<Target, 'file'>): string =>
-  `shows another certificate than admin.tls.certificate in ${file}: a gateway that has not taken a renewal yet shows the older one; --admin https://NAME:PORT asks by the system's trust, and NODE_EXTRA_CA_CERTS adds to that`
+  `shows another certificate than admin.tls.certificate in ${file}: a gateway that has not taken a renewal yet shows the older one, and takes it on SIGHUP; --admin https://NAME:PORT asks by the system's trust, and NODE_EXTRA_CA_CERTS adds to that`

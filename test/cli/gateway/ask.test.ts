@@ -159,7 +159,9 @@ describe('a gateway that is not there', () => {
   test('because the file could not be read: says so', async () => {
     const doubt = 'gateway.yaml cannot be read: no such file'
 
-    expect(await refusedBy(target(await freePort(), { file: 'gateway.yaml', doubt }))).toContain(`(${doubt})`)
+    expect(await refusedBy(target(await freePort(), { file: 'gateway.yaml', doubt }))).toMatch(
+      /^nothing listens at \S+ \(gateway\.yaml cannot be read: no such file\): is the gateway running\?/,
+    )
   })
 })
 
@@ -230,6 +232,18 @@ describe.skipIf(openssl.missing)('over TLS', () => {
       /shows a certificate that is not trusted \([A-Z_]+\): NODE_EXTRA_CA_CERTS names a file of further authorities$/,
     )
     expect(admin.asked).toEqual([])
+  })
+
+  test.each([
+    ['expired', expired],
+    ['of another name', wrongName],
+  ])('of anybody any certificate will do, and the token stays here: %s', async (_what, pair) => {
+    const admin = await scriptedAdmin(json({ ready: true }), pair)
+
+    await ask(target(admin.port, { ...over, certificate: right.cert }), { ...question, ofAnybody: true })
+
+    expect(admin.asked).toHaveLength(1)
+    expect(admin.asked[0]?.headers).not.toHaveProperty('authorization')
   })
 
   test('a file without a certificate in it says so', async () => {
