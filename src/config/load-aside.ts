@@ -3,7 +3,7 @@ import type { Environment } from './environment.ts'
 import type { LoadResult } from './load.ts'
 import type { Problem } from './problem.ts'
 import { deepFreeze } from './resolve.ts'
-import { maxFileBytes, sourceNow } from './sources.ts'
+import { maxFileBytes, type SourceFile, sourceNow } from './sources.ts'
 
 const script = new URL('./load-worker.ts', import.meta.url)
 
@@ -17,31 +17,45 @@ const maxMegabytes = 512
  */
 export const loadAside = (file: string, environment: Environment, limitMs = withinMs): Promise<LoadResult> =>
   new Promise((resolve) => {
-    const worker = new Worker(script, {
-      workerData: { file, environment: { ...environment } },
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: maxMegabytes },
-    })
-    let ended = false
-    // A result is made only for the first event: the exit that follows each would read the file once more, in this thread.
-    const end = (make: () => LoadResult): void => {
-      if (ended) return
-      ended = true
+    // As it is now: whoever mends it while it is being read wants that to be noticed.
+    const source = sourceNow(file, maxFileBytes)
+    let worker: Worker
+    try {
+      worker = new Worker(script, {
+        workerData: { file, environment: { ...environment } },
+        execArgv: [],
+        resourceLimits: { maxOldGenerationSizeMb: maxMegabytes },
+      })
+    } catch (error) {
+      return resolve(failed(file, unread(source), message(error)))
+    }
+    const end = (result: LoadResult): void => {
       clearTimeout(timer)
       void worker.terminate()
-      resolve(make())
+      resolve(result)
     }
-    const timer = setTimeout(() => end(() => failed(file, `it takes longer than ${limitMs / 1000}s to read`)), limitMs)
-    worker.once('message', (result: LoadResult) =>
-      end(() => (result.ok ? { ...result, config: deepFreeze(result.config) } : result)),
+    const timer = setTimeout(
+      () => end(failed(file, source, `it takes longer than ${limitMs / 1000}s to read`)),
+      limitMs,
     )
-    worker.once('error', (error) => end(() => failed(file, `it cannot be read: ${error.message}`)))
-    worker.once('exit', () => end(() => failed(file, 'it cannot be read')))
+    worker.once('message', (result: LoadResult) =>
+      end(result.ok ? { ...result, config: deepFreeze(result.config) } : result),
+    )
+    worker.once('error', (error: NodeJS.ErrnoException) =>
+      end(failed(file, error.code === 'ERR_WORKER_INIT_FAILED' ? unread(source) : source, message(error))),
+    )
+    worker.once('exit', () => end(failed(file, source, 'it cannot be read')))
   })
 
 /** Makes the result for a file that could not be read to the end. */
-const failed = (file: string, message: string): LoadResult => {
+const failed = (file: string, source: SourceFile, message: string): LoadResult => {
   const expected = 'a configuration file of ordinary size'
   const problem: Problem = { file, line: 1, column: 1, path: '', expected, found: 'another one', message }
-  return { ok: false, problems: [problem], unreadable: false, sources: [sourceNow(file, maxFileBytes)] }
+  return { ok: false, problems: [problem], unreadable: false, sources: [source] }
 }
+
+/** Is not the file's fault, such as a process that may have no more threads: at the next look it is tried again. */
+const unread = (source: SourceFile): SourceFile => ({ ...source, digest: null })
+
+const message = (error: unknown): string =>
+  `it cannot be read: ${error instanceof Error ? error.message : String(error)}`

@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { loadAside } from '../../src/config/load-aside.ts'
+import { haveChanged } from '../../src/config/sources.ts'
+import { configText } from '../helpers/gateway.ts'
+
+// The attack: the machine, or the limit on processes of the container, has no thread left when the file is read again. `new Worker` then
+// throws on the spot, and a rejection that nobody hears of ends the process. Or the file takes too long to read, and is mended meanwhile.
+vi.mock('node:worker_threads', async (original) => {
+  const { Worker: real, ...more } = await original<typeof import('node:worker_threads')>()
+  return { ...more, Worker: vi.fn(real) }
+})
+
+beforeEach(() => void vi.mocked(Worker).mockClear())
+
+const configured = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'starved-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'gateway.yaml')
+  writeFileSync(file, configText())
+  return file
+}
+
+test('a thread that cannot be started is a problem of the reload, and the next one is as good as any', async () => {
+  const file = configured()
+  vi.mocked(Worker).mockImplementationOnce(function starved() {
+    throw new Error('Worker initialization failure: EAGAIN')
+  })
+
+  const starved = await loadAside(file, {})
+  const next = await loadAside(file, {})
+
+  expect(starved).toMatchObject({ ok: false, problems: [{ message: expect.stringContaining('EAGAIN') }] })
+  expect(haveChanged(starved.sources)).toBe(true) // so it is tried again at the next look
+  expect(next.ok).toBe(true)
+})
+
+test('an edit of a file that takes too long to read is not taken for what was read', async () => {
+  const file = configured()
+
+  const reading = loadAside(file, {}, 0)
+  writeFileSync(file, configText({ allowSandbox: true }))
+  const { ok, sources } = await reading
+
+  expect(ok).toBe(false)
+  expect(haveChanged(sources)).toBe(true)
+})
