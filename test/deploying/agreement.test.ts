@@ -1,14 +1,9 @@
 /** Holds together what two files say of one thing: times to stop, ports, and who asks the admin listener for what. */
 import { expect, test } from 'vitest'
 import { parseDuration } from '../../src/units.ts'
-import { configOf } from '../config/helper.ts'
-import { configurations } from './configurations.ts'
+import { load, tokenBeside } from './configurations.ts'
 import { at, documentsOf, examples, manifestOf, read } from './files.ts'
 import { settingOf } from './unit.ts'
-
-/** Resolves a shipped configuration; its token stands in a file that is not shipped. */
-const configuration = (name: (typeof configurations)[number]['name']) =>
-  configOf((configurations.find((each) => each.name === name)?.text ?? '').replace(/file:\S+/, 'k'.repeat(64)))
 
 const pod = at(manifestOf('Deployment'), 'spec', 'template', 'spec')
 const container = at(pod, 'containers', 0)
@@ -29,7 +24,7 @@ test.each([
     ),
   ],
 ] as const)('%s: %s is longer than the shutdown may take, with time to spare', (name, _, ms = 0) => {
-  const { shutdown } = configuration(name)
+  const { shutdown } = load(name).config
 
   expect(ms).toBeGreaterThanOrEqual(shutdown.deadlineMs + 5000)
 })
@@ -38,12 +33,12 @@ test('kubernetes: not ready shows before the gateway stops accepting', () => {
   const noticedMs =
     probe('readinessProbe', 'periodSeconds') * Number(at(container, 'readinessProbe', 'failureThreshold'))
 
-  expect(noticedMs).toBeLessThan(configuration('kubernetes').shutdown.waitMs)
+  expect(noticedMs).toBeLessThan(load('kubernetes').config.shutdown.waitMs)
   expect(container).not.toHaveProperty('lifecycle') // a preStop sleep would only come before that wait
 })
 
 test('kubernetes: probes ask the admin port, for pages that take no token', () => {
-  const { listen, admin } = configuration('kubernetes')
+  const { listen, admin } = load('kubernetes').config
 
   expect(at(container, 'ports')).toEqual([
     { name: 'public', containerPort: listen.port },
@@ -55,9 +50,9 @@ test('kubernetes: probes ask the admin port, for pages that take no token', () =
 })
 
 test('kubernetes: the admin listener is reachable and asks for a token; elsewhere it is on loopback', () => {
-  expect(configuration('kubernetes').admin).toMatchObject({ host: '0.0.0.0', insecure: true, token: 'k'.repeat(64) })
-  expect(configuration('systemd').admin).toMatchObject({ host: '127.0.0.1', token: 'k'.repeat(64) })
-  expect(configuration('compose').admin).toMatchObject({ host: '127.0.0.1', token: null })
+  expect(load('kubernetes').config.admin).toMatchObject({ host: '0.0.0.0', insecure: true, token: tokenBeside })
+  expect(load('systemd').config.admin).toMatchObject({ host: '127.0.0.1', token: tokenBeside })
+  expect(load('compose').config.admin).toMatchObject({ host: '127.0.0.1', token: null })
 })
 
 test('kubernetes: nothing but the public port is in a Service', () => {

@@ -1,9 +1,7 @@
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DCLinter } from 'dclint'
 import { expect, test } from 'vitest'
-import { folderWith } from '../config/helper.ts'
-import { at, documentsOf, examples, read, root } from './files.ts'
+import { at, documentsOf, examples, read, root, scratch } from './files.ts'
 
 const file = `${examples}/compose/compose.yaml`
 
@@ -25,8 +23,7 @@ test('compose.yaml is valid, and breaks no rule of the linter', () => {
 test.each(['read_only:', 'cap_drop:', 'stop_grace_period:', 'services:', 'create_host_path:'])(
   'a misspelt %s is a problem',
   (key) => {
-    const folder = folderWith({})
-    writeFileSync(join(folder, 'compose.yaml'), read(file).replace(key, `x${key}`))
+    const folder = scratch({ 'compose.yaml': read(file).replace(key, `x${key}`) })
 
     expect(problemsOf(join(folder, 'compose.yaml')).join()).toMatch('invalid-schema')
   },

@@ -1,36 +1,27 @@
-import { cpSync, symlinkSync as link } from 'node:fs'
+import { cpSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { groups } from '../../src/catalog.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { formatProblems } from '../../src/config/problem.ts'
-import { folderWith } from '../config/helper.ts'
-import { configurations } from './configurations.ts'
-import { read } from './files.ts'
+import { configurations, doubtsOf, load, textOf, tokenBeside } from './configurations.ts'
+import { scratch } from './files.ts'
 
-const load = (text: string, environment = {}) => {
-  const folder = folderWith({ 'gateway.yaml': text, 'admin-token': `${'k'.repeat(64)}\n` })
-  const result = loadConfig(join(folder, 'gateway.yaml'), environment)
-  if (!result.ok) throw new Error(formatProblems(result.problems))
-  return result
-}
-
-describe.each(configurations)('$name', ({ name, text }) => {
+describe.each(configurations)('$name', ({ name }) => {
   test('has no problem, and no warning but the one of the sandbox', () => {
-    const warned = load(text).warnings.map(({ path }) => path)
+    const warned = doubtsOf(name).map(({ path }) => path)
 
     expect(warned).toEqual(name === 'the image' ? ['allowSandbox'] : [])
   })
 
   test('listens on the port that everything around it names, for machines elsewhere', () => {
-    expect(load(text).config.listen).toMatchObject({ host: '0.0.0.0', port: 8080 })
+    expect(load(name).config.listen).toMatchObject({ host: '0.0.0.0', port: 8080 })
   })
 })
 
 test.each(configurations.filter(({ name }) => name !== 'the image'))(
   '$name sends every group to an upstream of its own, and none to the sandbox',
-  ({ text }) => {
-    const { upstreams, allowSandbox } = load(text).config
+  ({ name }) => {
+    const { upstreams, allowSandbox } = load(name).config
 
     const origins = groups.map((group) => upstreams[group].endpoints[0]?.origin)
     expect(allowSandbox).toBe(false)
@@ -39,35 +30,33 @@ test.each(configurations.filter(({ name }) => name !== 'the image'))(
   },
 )
 
-test('the image starts with all groups on the sandbox, and with the admin listener on its own loopback', () => {
-  const { config, warnings } = load(read('config/image.yaml'))
+test('the image starts with all groups on the sandbox, loudly, and with the admin listener on its own loopback', () => {
+  const { config, warnings } = load('the image')
 
   const { upstreams, allowSandbox, admin } = config
   expect(allowSandbox).toBe(true)
   expect(new Set(groups.map((group) => upstreams[group].endpoints[0]?.origin))).toEqual(new Set(['sandbox']))
   expect(admin).toMatchObject({ host: '127.0.0.1', port: 9901, token: null })
-  expect(warnings[0]?.message).toMatch(/^THE SANDBOX ANSWERS/) // loud: start-up logs each warning
+  expect(warnings[0]?.message).toMatch(/^THE SANDBOX ANSWERS OTHER MACHINES/)
 })
 
 test("the unit's configuration reads the token from systemd's copy, and from the file beside it where there is none", () => {
-  const credentials = folderWith({ 'admin-token': 'c'.repeat(32) })
+  const credentials = scratch({ 'admin-token': 'c'.repeat(32) })
 
-  const text = configurations.find(({ name }) => name === 'systemd')?.text ?? ''
+  const [inService, byHand] = [load('systemd', { CREDENTIALS_DIRECTORY: credentials }), load('systemd')]
 
-  expect(load(text, { CREDENTIALS_DIRECTORY: credentials }).config.admin.token).toBe('c'.repeat(32))
-  expect(load(text).config.admin.token).toBe('k'.repeat(64))
+  expect(inService.config.admin.token).toBe('c'.repeat(32))
+  expect(byHand.config.admin.token).toBe(tokenBeside)
 })
 
 test('a ConfigMap and a Secret in one projected volume are read through its symbolic links', () => {
-  const folder = folderWith({})
-  const kubernetes = configurations.find(({ name }) => name === 'kubernetes')?.text ?? ''
-  cpSync(folderWith({ 'gateway.yaml': kubernetes, 'admin-token': 's'.repeat(64) }), join(folder, '..2026'), {
-    recursive: true,
-  })
-  link('..2026', join(folder, '..data'))
-  for (const name of ['gateway.yaml', 'admin-token']) link(join('..data', name), join(folder, name))
+  const folder = scratch({})
+  const contents = scratch({ 'gateway.yaml': textOf('kubernetes'), 'admin-token': tokenBeside })
+  cpSync(contents, join(folder, '..2026'), { recursive: true })
+  symlinkSync('..2026', join(folder, '..data'))
+  for (const name of ['gateway.yaml', 'admin-token']) symlinkSync(join('..data', name), join(folder, name))
 
   const result = loadConfig(join(folder, 'gateway.yaml'), {})
 
-  expect(result.ok && result.config.admin.token).toBe('s'.repeat(64))
+  expect(result.ok && result.config.admin.token).toBe(tokenBeside)
 })

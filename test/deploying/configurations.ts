@@ -1,4 +1,8 @@
-import { at, examples, manifestOf, read } from './files.ts'
+import { join } from 'node:path'
+import type { Environment } from '../../src/config/environment.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { formatProblems, type Problem } from '../../src/config/problem.ts'
+import { at, examples, manifestOf, read, scratch } from './files.ts'
 
 /** Lists every configuration that is shipped for running the gateway, as text. */
 export const configurations = [
@@ -7,3 +11,22 @@ export const configurations = [
   { name: 'systemd', text: read(`${examples}/systemd/gateway.yaml`) },
   { name: 'compose', text: read(`${examples}/compose/gateway/gateway.yaml`) },
 ] as const
+
+type Name = (typeof configurations)[number]['name']
+
+/** Finds the text of one. */
+export const textOf = (wanted: Name): string => configurations.find(({ name }) => name === wanted)?.text ?? ''
+
+/** Is the admin token that lies beside each. */
+export const tokenBeside = 'k'.repeat(64)
+
+/** Loads one as `serve` does, from a folder with the token beside it; throws with its problems when it has any. */
+export const load = (name: Name, environment: Environment = {}) => {
+  const folder = scratch({ 'gateway.yaml': textOf(name), 'admin-token': `${tokenBeside}\n` })
+  const result = loadConfig(join(folder, 'gateway.yaml'), environment)
+  if (!result.ok) throw new Error(formatProblems(result.problems))
+  return result
+}
+
+/** Lists what the loader doubts about one. */
+export const doubtsOf = (name: Name): readonly Problem[] => load(name).warnings

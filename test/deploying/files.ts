@@ -1,8 +1,10 @@
 /** Reads what is shipped for running the gateway: the Dockerfile, the image's configuration and the examples. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
 import { parseAllDocuments } from 'yaml'
+import { folderWith } from '../config/helper.ts'
 
 /** Is the project's root. */
 export const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -12,6 +14,13 @@ export const examples = 'config/examples'
 
 /** Reads a file by its path below the root. */
 export const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+/** Makes a folder with the files given; the test takes it away when it has finished. */
+export const scratch = (files: Readonly<Record<string, string>>): string => {
+  const folder = folderWith(files)
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
 
 /** Is what a YAML document holds. */
 export type Tree = Readonly<Record<string, unknown>>

@@ -1,11 +1,9 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { folderWith } from '../config/helper.ts'
 import { needProgram } from '../helpers/program.ts'
-import { examples, read, root } from './files.ts'
+import { examples, read, root, scratch } from './files.ts'
 import { settingOf, settingsOf } from './unit.ts'
 
 const run = promisify(execFile)
@@ -14,11 +12,8 @@ const analyze = await needProgram('systemd-analyze')
 
 /** Writes the unit with the paths of this machine, which systemd-analyze looks for. */
 const installed = (text: string): string => {
-  const folder = folderWith({})
-  mkdirSync(join(folder, 'units'))
-  const file = join(folder, 'units', 'lender-gateway.service')
-  writeFileSync(file, text.replaceAll('/usr/bin/node', process.execPath).replaceAll('/opt/lender-gateway', root))
-  return file
+  const here = text.replaceAll('/usr/bin/node', process.execPath).replaceAll('/opt/lender-gateway', root)
+  return join(scratch({ 'lender-gateway.service': here }), 'lender-gateway.service')
 }
 
 describe.skipIf(analyze.missing)('systemd-analyze', () => {

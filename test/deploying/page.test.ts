@@ -1,0 +1,44 @@
+/** Holds docs/deploying.md to what it describes. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { program } from '../../src/cli/program.ts'
+import { doubtsOf } from './configurations.ts'
+import { only, stagesOf } from './dockerfile.ts'
+import { examples, read, root } from './files.ts'
+
+const page = read('docs/deploying.md')
+
+test('links every example', () => {
+  const files = readdirSync(join(root, examples), { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /\.\w+$/.test(name),
+  )
+
+  expect(files.filter((name) => !page.includes(`](../${examples}/${name})`))).toEqual([])
+  expect(files.length).toBeGreaterThan(8)
+})
+
+test('tells base, user and command of the image as the Dockerfile has them', () => {
+  const [, image = []] = stagesOf(read('Dockerfile'))
+
+  expect(page).toContain(`\`${only(image, 'FROM')}\``)
+  expect(page).toContain(`\`${only(image, 'USER')}\``)
+  expect(page).toContain(`\`${JSON.parse(only(image, 'ENTRYPOINT')).join(' ')}\``)
+  expect(page).toContain(`\`${JSON.parse(only(image, 'CMD')).join(' ')}\``)
+})
+
+test('shows what the image warns of when nothing is mounted', () => {
+  const [warning] = doubtsOf('the image')
+
+  expect(page).toContain(`"path":"${warning?.path}","message":"${warning?.message}"`)
+})
+
+test('names no command that there is not', () => {
+  const named = [...page.matchAll(/(?:lender-gateway|src\/main\.ts|lender-gateway:[\d.]+) ([a-z]+)(?= |\n|`)/g)].map(
+    ([, name = '']) => name,
+  )
+  const commands = program().commands.map((command) => command.name())
+
+  expect([...new Set(named)].sort()).toEqual(['check', 'status'])
+  expect(commands).toEqual(expect.arrayContaining(named))
+})
