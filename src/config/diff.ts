@@ -9,8 +9,8 @@ export interface ConfigReport {
   readonly hash: string
   /** In the shape of the file, secrets as `***`. */
   readonly config: { readonly [key: string]: unknown }
-  /** The hash of each part, secrets included, by its path: `upstreams.market`, `listen`. It tells that a secret has changed. */
-  readonly digests: { readonly [part: string]: string }
+  /** The hash of each secret, by its key path. It tells that one has changed. */
+  readonly digests: { readonly [path: string]: string }
 }
 
 /** Is one value that differs between two configurations. */
@@ -19,9 +19,9 @@ export interface Change {
   readonly part: string
   /** The group that it concerns; null: all. */
   readonly group: Group | null
-  /** The key path; that of the part where only what may not be shown differs. */
+  /** The key path. */
   readonly path: string
-  /** What it was, `***` for what may not be shown; null: not set. */
+  /** What it was; null: not set. Of a secret `***`, before and after. */
   readonly from: unknown
   readonly to: unknown
 }
@@ -29,7 +29,7 @@ export interface Change {
 /** Reports on a configuration. */
 export const report = (config: Config): ConfigReport => {
   const tree = effective(config)
-  const digests = partsOf(tree).map(({ part, value }) => [part, hashOf(revealed(value))] as const)
+  const digests = secretsIn(tree).map(({ path, secret }) => [formatPath(path), hashOf(secret.reveal())] as const)
   return { hash: config.hash, config: masked(tree), digests: Object.fromEntries(digests) }
 }
 
@@ -39,10 +39,9 @@ export const difference = (from: ConfigReport, to: ConfigReport): readonly Chang
   const after = new Map(partsOf(to.config).map((each) => [each.part, each]))
   // One of the two may be of a gateway of another version, which knows a part more or less.
   return [...new Map([...before, ...after]).values()].flatMap(({ part, path, group }): readonly Change[] => {
-    if (from.digests[part] === to.digests[part]) return []
-    const shown = compare(path, before.get(part)?.value, after.get(part)?.value)
-    const hidden = { path: part, from: '***', to: '***' }
-    return (shown.length > 0 ? shown : [hidden]).map((change) => ({ part, group, ...change }))
+    const hidden = (key: string): boolean => own(from.digests, key) !== own(to.digests, key)
+    const changes = compare(path, before.get(part)?.value, after.get(part)?.value, hidden)
+    return changes.map((change) => ({ part, group, ...change }))
   })
 }
 
@@ -71,18 +70,19 @@ function partsOf(tree: { readonly [key: string]: unknown }): readonly Part[] {
 
 const groupOf = (operation: string): Group | null => catalog.find(({ id }) => id === operation)?.group ?? null
 
-/** Compares map by map; a list is one value: whoever moves an endpoint has changed the list. */
+/** Compares map by map; a list is one value: whoever moves an endpoint has changed the list. `hidden` tells of a secret that differs. */
 function compare(
   path: readonly string[],
   from: unknown,
   to: unknown,
+  hidden: (path: string) => boolean,
 ): readonly { readonly path: string; readonly from: unknown; readonly to: unknown }[] {
   if (isMap(from) && isMap(to)) {
     return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((key) =>
-      compare([...path, key], own(from, key), own(to, key)),
+      compare([...path, key], own(from, key), own(to, key), hidden),
     )
   }
-  if (JSON.stringify(from) === JSON.stringify(to)) return []
+  if (JSON.stringify(from) === JSON.stringify(to) && !hidden(formatPath(path))) return []
   return [{ path: formatPath(path), from: from ?? null, to: to ?? null }]
 }
 
@@ -95,9 +95,13 @@ const isMap = (value: unknown): value is { readonly [key: string]: unknown } =>
 
 const masked = (tree: { readonly [key: string]: Effective }): ConfigReport['config'] => JSON.parse(JSON.stringify(tree))
 
-/** Turns secrets into their values, for hashing alone. */
-function revealed(value: unknown): unknown {
-  if (value instanceof Secret) return value.reveal()
-  if (Array.isArray(value)) return value.map(revealed)
-  return isMap(value) ? Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, revealed(entry)])) : value
+/** Lists the secrets, each with where it stands. */
+function secretsIn(
+  value: Effective,
+  path: readonly string[] = [],
+): readonly { readonly path: readonly string[]; readonly secret: Secret }[] {
+  if (value instanceof Secret) return [{ path, secret: value }]
+  return isMap(value)
+    ? Object.entries(value).flatMap(([key, entry]) => secretsIn(entry as Effective, [...path, key]))
+    : []
 }

@@ -30,7 +30,7 @@ const applied = {
     change('upstreams.risk', 'risk', 'upstreams.risk.request.set.X-Api-Key', '***', null),
     change('upstreams.risk', 'risk', 'upstreams.risk.request.remove', [], ['Cookie']),
     change('operations.risk.asset-valuation', 'risk', 'operations.risk.asset-valuation.deadline', '30s', '10s'),
-    change('upstreams.market', 'market', 'upstreams.market', '***', '***'),
+    change('upstreams.market', 'market', 'upstreams.market.request.set.Y', '***', '***'),
     change('upstreams.market', 'market', 'upstreams.market.request.set.X', 'a b', '\u001b[2J'),
   ],
   warnings: [],
@@ -75,7 +75,7 @@ risk
   risk.asset-valuation.deadline  30s → 10s
 
 market
-  a secret       changed, not shown
+  request.set.Y  changed, not shown
   request.set.X  "a b" → \\x1b[2J
 
 for all groups

@@ -73,10 +73,10 @@ describe('what is reported of a configuration', () => {
     expect(JSON.stringify(report(configOf(key(secret))))).not.toContain(secret)
     expect(JSON.stringify(report(configOf(token(`${secret}-and-more`))))).not.toContain(secret)
     expect(told(key(secret), key('another'))).toEqual([
-      { part: 'upstreams.risk', group: 'risk', path: 'upstreams.risk', from: '***', to: '***' },
+      { part: 'upstreams.risk', group: 'risk', path: 'upstreams.risk.request.set.X-Api-Key', from: '***', to: '***' },
     ])
     expect(told(token(`${secret}-and-more`), token(`${secret}-and-less`))).toEqual([
-      { part: 'admin', group: null, path: 'admin', from: '***', to: '***' },
+      { part: 'admin', group: null, path: 'admin.token', from: '***', to: '***' },
     ])
   })
 })
@@ -102,6 +102,16 @@ describe('a difference', () => {
     ])
   })
 
+  test('of a secret is told beside what else has changed', () => {
+    const key = (url: string, value: string) =>
+      withRisk(`\n    endpoints: [${url}]\n    request: { set: { X-Api-Key: "${value}", X-Auth: same } }`)
+
+    expect(told(key('http://r.internal', 'old'), key('http://s.internal', 'new')).map(({ path }) => path)).toEqual([
+      'upstreams.risk.endpoints',
+      'upstreams.risk.request.set.X-Api-Key',
+    ])
+  })
+
   test('of a field is told by its own name, whatever every object inherits', () => {
     expect(told(setting('{ constructor: a }'), setting('{ X-A: b }'))).toMatchObject([
       { path: 'upstreams.risk.request.set.constructor', from: 'a', to: null },
@@ -112,8 +122,7 @@ describe('a difference', () => {
   test('from a gateway of another version names the part that only one of them knows', () => {
     const { config, digests, hash } = report(configOf(sandbox))
     const { reload, ...rest } = config
-    const { reload: _, ...others } = digests
-    const older = { hash, config: rest, digests: others }
+    const older = { hash, config: rest, digests }
     const newer = { hash, config, digests }
 
     expect(difference(older, newer)).toMatchObject([{ part: 'reload', path: 'reload', from: null, to: reload }])

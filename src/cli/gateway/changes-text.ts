@@ -20,9 +20,8 @@ const section = (title: string, changes: readonly ToldChange[]): string => {
 // A long key pushes its own line out, not the whole table.
 const widest = 40
 
-/** Leaves out what the title says; what a part holds in secret has no key to show. */
-const labelOf = ({ group, path, part, from, to }: ToldChange): string => {
-  if (path === part && from === hidden && to === hidden && group !== null) return 'a secret'
+/** Leaves out what the title says. */
+const labelOf = ({ group, path }: ToldChange): string => {
   if (group === null) return path
   const own = `upstreams.${group}.`
   return path.startsWith(own) ? path.slice(own.length) : path.replace(/^operations\./, '')
