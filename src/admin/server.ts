@@ -1,14 +1,14 @@
-import type { Server } from 'node:http'
+import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Server as TlsServer } from 'node:tls'
-import { type FastifyInstance, type FastifyReply, fastify } from 'fastify'
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { AdminConfig } from '../config/config.ts'
 import { changedGroups, report } from '../config/diff.ts'
 import type { Log } from '../observe/log.ts'
 import type { Outcome } from '../snapshot/reloader.ts'
 import { guard } from './guard.ts'
+import { listener, renew } from './listener.ts'
 import { override } from './operations.ts'
-import { sendProblem } from './problem.ts'
+import { type Refusal, sendProblem } from './problem.ts'
 import { type Desk, status } from './status.ts'
 
 /** Is the operator's listener. */
@@ -22,18 +22,32 @@ export interface AdminServer {
 /** Opens the operator's listener. Rejects when the address cannot be listened on. */
 export const openAdminServer = async (desk: Desk, log: Log): Promise<AdminServer> => {
   const { admin } = desk.reloader.config
-  const app = listener(admin)
+  /** Notes who gives an order, and says why he is not let in (null: he is). */
+  const receive = ({ method, url, ip, headers }: FastifyRequest, { raw }: FastifyReply): Refusal | null => {
+    const [path = ''] = url.split('?') // nor is the query logged: somebody may write a token there
+    // At the close and not at the end of the answer: whoever leaves before it has given the order all the same.
+    if (method !== 'GET' && method !== 'HEAD')
+      raw.once('close', () => {
+        const status = raw.writableFinished ? raw.statusCode : clientGone
+        log.info({ method, url: path, client: ip, status }, 'admin request')
+      })
+    return guard({ path, headers }, desk.reloader.config.admin)
+  }
+  const app = fastify({
+    logger: false,
+    bodyLimit: 16 * 1024,
+    forceCloseConnections: true,
+    return503OnClosing: false,
+    serverFactory: (enter) => listener(admin, enter as RequestListener),
+    // A target that cannot be decoded comes here instead of to the hooks.
+    frameworkErrors: (_, request, reply) => void sendProblem(reply, receive(request, reply) ?? notDecoded),
+  })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'string' }, (_, body, done) => done(null, body))
 
   app.addHook('onRequest', async (request, reply) => {
-    const [path = ''] = request.url.split('?')
-    const refusal = guard({ path, headers: request.headers }, desk.reloader.config.admin)
+    const refusal = receive(request, reply)
     if (refusal !== null) return sendProblem(reply, refusal)
-  })
-  app.addHook('onResponse', async ({ method, url, ip }, reply) => {
-    if (method === 'GET' || method === 'HEAD') return
-    log.info({ method, url, client: ip, status: reply.statusCode }, 'admin request')
   })
   routes(app, desk)
   app.setErrorHandler((error, { url }, reply) => {
@@ -52,28 +66,9 @@ export const openAdminServer = async (desk: Desk, log: Log): Promise<AdminServer
 
   return {
     address: app.server.address() as AddressInfo,
-    renew({ tls }) {
-      if (tls === null) return
-      const server = app.server as Server & Partial<TlsServer>
-      server.setSecureContext?.({ cert: tls.certificate, key: tls.key, minVersion: 'TLSv1.2' })
-    },
+    renew: (next) => renew(app.server, next),
     close: () => app.close(),
   }
-}
-
-const listener = ({ tls }: AdminConfig): FastifyInstance => {
-  const server = { requireHostHeader: false } // HAProxy's health checks send none
-  const options = {
-    logger: false,
-    bodyLimit: 16 * 1024,
-    requestTimeout: 10_000,
-    connectionTimeout: 60_000, // longer than a reload may take
-    forceCloseConnections: true,
-    return503OnClosing: false,
-  } as const
-  if (tls === null) return fastify({ ...options, http: server })
-  const https = { ...server, cert: tls.certificate, key: tls.key, minVersion: 'TLSv1.2' as const }
-  return fastify({ ...options, https }) as unknown as FastifyInstance
 }
 
 const routes = (app: FastifyInstance, desk: Desk): void => {
@@ -122,6 +117,13 @@ const sendOutcome = (reply: FastifyReply, outcome: Outcome): FastifyReply => {
   return sendProblem(reply, { ...refusedConfiguration, more: { hash, problems } })
 }
 
+const clientGone = 499 // as on the access line
+const notDecoded = {
+  status: 400,
+  title: 'Bad Request',
+  code: 'bad-request',
+  detail: 'the path holds a percent sign that encodes nothing',
+}
 const notFound = { status: 404, title: 'Not Found', code: 'not-found' }
 const notAllowed = { status: 405, title: 'Method Not Allowed', code: 'method-not-allowed' }
 const nothingBefore = {

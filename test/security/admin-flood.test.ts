@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { bootLive } from '../helpers/live-gateway.ts'
+import { type RawClient, rawClient, statusOf } from '../helpers/raw.ts'
+
+// The attack: whoever reaches the operator's listener opens connections and leaves them open. They take the process's descriptors, and it is
+// the clients on the public listener who are turned away.
+const many = 400
+
+/** Opens as many connections; `act` is done with each that is not turned away. */
+const flood = async (port: number, act: (client: RawClient) => Promise<unknown>): Promise<readonly RawClient[]> => {
+  const clients = await Promise.all(Array.from({ length: many }, () => rawClient(port)))
+  await Promise.all(clients.map((client) => act(client).catch(() => {})))
+  return clients
+}
+
+const open = (clients: readonly RawClient[]): number => clients.filter(({ socket }) => !socket.destroyed).length
+
+test('connections on which nothing is sent are turned away beyond a bound', async () => {
+  const { gateway } = await bootLive()
+
+  const clients = await flood(gateway.adminAddress.port, async () => {})
+  await expect.poll(() => open(clients)).toBeLessThan(many)
+
+  expect(open(clients)).toBeGreaterThan(100)
+  for (const { close } of clients) close()
+})
+
+test('connections that are kept alive for nothing make room for a probe', async () => {
+  const { gateway } = await bootLive()
+  const { port } = gateway.adminAddress
+  const probe = 'GET /live HTTP/1.1\r\n\r\n'
+  const clients = await flood(port, (client) => {
+    client.send(probe)
+    return client.until((text) => statusOf(text) === 200)
+  })
+
+  const again = await rawClient(port)
+  again.send(probe)
+  const answered = await again.until((text) => statusOf(text) === 200)
+
+  expect(statusOf(answered)).toBe(200)
+  for (const { close } of [...clients, again]) close()
+})

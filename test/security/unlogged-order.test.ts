@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest'
+import { bootLive } from '../helpers/live-gateway.ts'
+import { exchangeRaw, rawClient } from '../helpers/raw.ts'
+
+// The attack: an order that changes something leaves no trace of who gave it, because he does not stay for the answer; or leaves too much,
+// because he wrote his token into the target.
+const token = 'a-token-of-an-operator'
+const post = (target: string, body = ''): string =>
+  `POST ${target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+
+describe('an order is logged', () => {
+  test('when whoever gave it has gone before the answer', async () => {
+    const live = await bootLive({ admin: { token } })
+    const client = await rawClient(live.gateway.adminAddress.port)
+
+    client.send(post('/reload'))
+    await expect.poll(() => client.socket.bytesWritten).toBeGreaterThan(0)
+    client.close()
+    await live.line(({ msg }) => msg === 'configuration unchanged')
+
+    expect(await live.line(({ msg }) => msg === 'admin request')).toMatchObject({ method: 'POST', url: '/reload' })
+  })
+
+  test('when its target cannot be decoded', async () => {
+    const live = await bootLive({ admin: { token } })
+
+    const answer = await exchangeRaw(live.gateway.adminAddress.port, post('/reload%zz'))
+
+    expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*application\/problem\+json/)
+    expect(await live.line(({ msg }) => msg === 'admin request')).toMatchObject({ url: '/reload%zz', status: 400 })
+  })
+
+  test('without its query, in which somebody may have written a token', async () => {
+    const live = await bootLive({ admin: { token } })
+
+    await exchangeRaw(live.gateway.adminAddress.port, post(`/reload?token=${token}`))
+    await live.line(({ msg }) => msg === 'admin request')
+
+    expect(JSON.stringify(live.lines)).not.toContain(token)
+  })
+})
+
+test('a target that cannot be decoded is no way past the token', async () => {
+  const live = await bootLive({ admin: { token } })
+
+  const answer = await exchangeRaw(live.gateway.adminAddress.port, 'GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+
+  expect(answer).toMatch(/^HTTP\/1\.1 401 /)
+})
