@@ -77,6 +77,8 @@ export const openPublicServer = async (live: Live, log: Log): Promise<PublicServ
     async close(deadlineMs) {
       draining = true
       const closed = new Promise((resolve) => server.close(resolve))
+      // Node closes those that wait for another request, but takes a first one to be under way from the moment of connecting.
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
       if (!(await within(deadlineMs, closed))) for (const socket of sockets) socket.destroy()
       await closed
       await app.close()

@@ -84,6 +84,19 @@ describe('after SIGTERM', () => {
     expect((await served.ended).code).toBe(0)
   })
 
+  test('a connection that has asked for nothing yet does not hold it up', async () => {
+    const { served, port } = await start({ shutdown: { wait: '0s', deadline: '25s' } })
+    const client = await rawClient(port)
+    await exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n') // accepted later, so the first one is as well
+
+    const since = performance.now()
+    served.signal('SIGTERM')
+    await client.ended()
+
+    expect((await served.ended).code).toBe(0)
+    expect(performance.now() - since).toBeLessThan(15_000)
+  })
+
   test('a second signal ends it at once', async () => {
     const { served } = await start({ shutdown: { wait: '20s' } })
 
