@@ -1,0 +1,282 @@
+/** Restarts gateways behind a real HAProxy, under load: nobody notices. */
+import { once } from 'node:events'
+import { readFileSync, rmSync } from 'node:fs'
+import { Agent, createServer, type IncomingMessage, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { catalog } from '../../src/catalog.ts'
+import { pause } from '../../src/clock.ts'
+import { folderWith } from '../config/helper.ts'
+import { freePort } from '../helpers/free-port.ts'
+import { configText } from '../helpers/gateway.ts'
+import { type Haproxy, startHaproxy } from '../helpers/haproxy.ts'
+import { needProgram } from '../helpers/program.ts'
+import { listening, type Served, serve } from '../helpers/serve.ts'
+
+const haproxy = await needProgram('haproxy')
+
+/** Is a gateway that is restarted on the same ports. */
+interface Instance {
+  readonly name: string
+  readonly host: string
+  readonly port: number
+  readonly adminPort: number
+  readonly file: string
+  /** Its processes, one after another. */
+  readonly processes: Served[]
+}
+
+// What HAProxy does is documented, and documented is what is run here. The checks are ten times as frequent, so that a restart takes
+// about a second.
+const documented = /^```haproxy\n(backend .*?)^```/ms.exec(
+  readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8'),
+)?.[1]
+
+const backend = ([a, b]: readonly [Instance, Instance]): string =>
+  [
+    ['inter 1s', 'inter 100ms'],
+    ['10.0.0.11:8080 port 9901', `${a.host}:${a.port} port ${a.adminPort}`],
+    ['10.0.0.12:8080 port 9901', `${b.host}:${b.port} port ${b.adminPort}`],
+  ].reduce((lines, [from = '', to = '']) => {
+    if (!lines.includes(from)) throw new Error(`docs/operations.md does not say ${from}`)
+    return lines.replace(from, to)
+  }, documented ?? '')
+
+/** Opens an upstream that answers with the target and the body that it received. */
+const openEcho = async (): Promise<string> => {
+  const server = createServer({ keepAliveTimeout: 0 }, (arrived, response) => {
+    const chunks: Buffer[] = []
+    arrived.on('data', (chunk: Buffer) => chunks.push(chunk))
+    arrived.on('end', () => {
+      response.write(`${arrived.method} ${arrived.url}\n`)
+      response.end(Buffer.concat(chunks))
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/**
+ * Writes the file of an instance. Each has a loopback address of its own: while it is down, nobody else in the whole suite is given its
+ * ports.
+ */
+const instance = async (name: string, host: string, upstream: string, wait: string): Promise<Instance> => {
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const folder = folderWith({
+    'gateway.yaml': configText({
+      upstream,
+      listen: { host, port, via: name },
+      admin: { host, port: adminPort },
+      reload: {},
+      shutdown: { wait },
+    }),
+  })
+  const file = join(folder, 'gateway.yaml')
+  onTestFinished(() => rmSync(dirname(file), { recursive: true }))
+  return { name, host, port, adminPort, file, processes: [] }
+}
+
+const start = async ({ file, processes }: Instance): Promise<Served> => {
+  const served = serve(file)
+  processes.push(served)
+  await listening(served)
+  return served
+}
+
+/** Starts two instances and HAProxy before them, and waits until it has found both ready. */
+const startAll = async (wait: string) => {
+  const upstream = await openEcho()
+  const instances = [
+    await instance('a', '127.0.0.2', upstream, wait),
+    await instance('b', '127.0.0.3', upstream, wait),
+  ] as const
+  await Promise.all(instances.map(start))
+  const balancer = await startHaproxy(haproxy.path ?? '', backend(instances))
+  onTestFinished(() => balancer.stop())
+  for (const { name } of instances) await isSeen(balancer, name, 'UP')
+  return { instances, balancer }
+}
+
+/** Waits until HAProxy takes a server for up or down, and has a check to show for it. */
+const isSeen = (balancer: Haproxy, name: string, state: 'UP' | 'DOWN'): Promise<void> =>
+  expect
+    .poll(
+      async () => {
+        const { status, check_status: check } = await balancer.row(name)
+        return check === 'INI' ? check : status
+      },
+      { timeout: 20_000, interval: 20 },
+    )
+    .toBe(state)
+
+const isExchange = ({ msg }: { readonly msg: string }): boolean => msg === 'exchange'
+
+/** Restarts an instance, and waits until it has a share of the requests again. Tells how its process ended. */
+const restart = async (old: Instance, balancer: Haproxy) => {
+  const before = old.processes.at(-1)
+  if (before === undefined) throw new Error(`${old.name} does not run`)
+  before.signal('SIGTERM')
+  await isSeen(balancer, old.name, 'DOWN')
+  const ended = await before.ended
+  const after = await start(old)
+  await isSeen(balancer, old.name, 'UP')
+  await after.line(isExchange)
+  return ended
+}
+
+/** Is what became of the requests of a load. */
+interface Tally {
+  /** Answered as they should be, by the instance that answered. */
+  readonly by: Map<string, number>
+  /** All others, each with what was wrong. */
+  readonly failures: string[]
+}
+
+/** Is a client that sends one request after another until it is told to stop. */
+interface Client {
+  /** Keeps a connection alive; otherwise each request has one of its own. */
+  readonly keepAlive: boolean
+  /** How long it pauses between two requests, at most; the pace of the load, for which nothing waits. */
+  readonly paceMs: number
+  /** How long the body of a POST takes. */
+  readonly bodyMs: number
+}
+
+// The slow ones often have a request under way when the wait is over, which is then finished. The pauses leave connections of HAProxy's to
+// the gateways idle, for the gateway to close and for HAProxy to use again.
+const clients: readonly Client[] = [
+  ...Array<Client>(8).fill({ keepAlive: true, paceMs: 20, bodyMs: 0 }),
+  ...Array<Client>(4).fill({ keepAlive: false, paceMs: 20, bodyMs: 0 }),
+  ...Array<Client>(2).fill({ keepAlive: true, paceMs: 500, bodyMs: 0 }),
+  ...Array<Client>(4).fill({ keepAlive: true, paceMs: 20, bodyMs: 1500 }),
+]
+
+const bodySizes = [1, 900, 20_000, 150_000]
+
+/** Puts load on a port until it is stopped. */
+const load = (port: number) => {
+  const tally: Tally = { by: new Map(), failures: [] }
+  let running = true
+  let made = 0
+  const run = async ({ keepAlive, paceMs, bodyMs }: Client): Promise<void> => {
+    const agent = new Agent({ keepAlive, maxSockets: 1 })
+    while (running) {
+      await exchange(port, agent, made++, bodyMs, tally)
+      await pause(Math.random() * paceMs)
+    }
+    agent.destroy()
+  }
+  const over = Promise.all(clients.map(run))
+  return {
+    tally,
+    made: () => made,
+    stop: async (): Promise<void> => {
+      running = false
+      await over
+    },
+  }
+}
+
+/** Makes one request, and notes whether it was answered exactly. */
+const exchange = async (port: number, agent: Agent, n: number, bodyMs: number, tally: Tally): Promise<void> => {
+  const { method, path } = catalog[n % catalog.length] ?? catalog[0]
+  const target = `${path}?n=${n}`
+  const size = bodySizes[n % bodySizes.length] ?? 0
+  const body = method === 'GET' ? '' : `${n}:`.padEnd(size, 'abcdefghijklmnopqrstuvwxyz'.slice(n % 26))
+  const fail = (what: string): void => void tally.failures.push(`${method} ${target}: ${what}`)
+  try {
+    const answer = await send({ port, agent, method, path: target }, body, n % 2 === 0, bodyMs)
+    const received = await text(answer)
+    if (answer.statusCode !== 200) return fail(`${answer.statusCode} ${received.slice(0, 200)}`)
+    if (received !== `${method} ${target}\n${body}`) return fail(`${received.length} bytes: ${received.slice(0, 200)}`)
+    const by = answer.headers.via ?? ''
+    tally.by.set(by, (tally.by.get(by) ?? 0) + 1)
+  } catch (error) {
+    fail(String(error))
+  }
+}
+
+interface Head {
+  readonly port: number
+  readonly agent: Agent
+  readonly method: string
+  readonly path: string
+}
+
+/** Sends a request, its body in two halves: with its length or in chunks. */
+const send = (head: Head, body: string, chunked: boolean, bodyMs: number): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const fields = body === '' || chunked ? {} : { 'Content-Length': body.length }
+    const sent = request({ host: '127.0.0.1', ...head, headers: fields }, resolve)
+    sent.on('error', reject)
+    if (body === '') return void sent.end()
+    const half = Math.floor(body.length / 2)
+    sent.write(body.slice(0, half))
+    if (bodyMs === 0) sent.end(body.slice(half))
+    else setTimeout(() => sent.end(body.slice(half)), bodyMs)
+  })
+
+const brokenRequests = ({ log }: Haproxy): string[] => log.filter((line) => line.startsWith('request '))
+
+describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries nothing twice', () => {
+  // HAProxy stops using an instance when `fall` checks in a row have failed, so at worst `fall` × `inter` after SIGTERM, and the time that
+  // a check takes: 200 ms here. `shutdown.wait` is longer than that, with something to spare for a busy machine.
+  test('two instances are each restarted five times under load, and no request fails', {
+    timeout: 240_000,
+  }, async () => {
+    const { instances, balancer } = await startAll('1s')
+    const { tally, made, stop } = load(balancer.port)
+
+    const ends = []
+    for (let round = 0; round < 5; round++) {
+      for (const each of instances) ends.push(await restart(each, balancer))
+    }
+    await stop()
+    const rows = await Promise.all(['a', 'b', 'BACKEND'].map(balancer.row))
+    for (const { processes } of instances) {
+      processes.at(-1)?.signal('SIGTERM')
+      ends.push(await processes.at(-1)?.ended)
+    }
+
+    expect(tally.failures).toEqual([])
+    expect(brokenRequests(balancer)).toEqual([])
+    expect(ends).toEqual(Array(12).fill({ code: 0, signal: null }))
+    const processes = instances.flatMap((each) => each.processes)
+    expect(processes.map(({ errors }) => errors()).join('')).toBe('')
+    // Each request reached one gateway, once, and both had their share.
+    const lines = processes.map((process) => process.lines.filter(isExchange))
+    expect(lines.flat().filter(({ status, failure }) => status !== 200 || failure !== undefined)).toEqual([])
+    expect(lines.flat()).toHaveLength(made())
+    expect([...tally.by.keys()].sort()).toEqual(['1.1 a', '1.1 b'])
+    expect(Math.min(...tally.by.values())).toBeGreaterThan(made() / 5)
+    // HAProxy counts the same, and it did keep and reuse connections.
+    const [a, b, all] = rows
+    expect(all).toMatchObject({
+      hrsp_2xx: String(made()),
+      ...{ hrsp_4xx: '0', hrsp_5xx: '0', econ: '0', eresp: '0', wretr: '0', wredis: '0', cli_abrt: '0', srv_abrt: '0' },
+    })
+    for (const row of [a, b]) {
+      expect(Number(row?.chkdown)).toBeGreaterThanOrEqual(5)
+      expect(Number(row?.reuse)).toBeGreaterThan(Number(row?.connect) / 2)
+    }
+  })
+
+  test('requests fail when an instance does not wait until HAProxy has noticed', { timeout: 60_000 }, async () => {
+    const { instances, balancer } = await startAll('0s')
+    const { tally, stop } = load(balancer.port)
+    await instances[0].processes[0]?.line(isExchange)
+
+    await restart(instances[0], balancer)
+    await stop()
+
+    expect(tally.failures).toContainEqual(expect.stringMatching(/: 503 /))
+    expect(brokenRequests(balancer)).toContainEqual(expect.stringMatching(/^request SC 503 a /))
+  })
+})
