@@ -3,6 +3,7 @@ import { version } from '../version.ts'
 import { checkCommand } from './check.ts'
 import { diffCommand } from './diff.ts'
 import { explainCommand } from './explain.ts'
+import { operationCommand } from './operation.ts'
 import { reloadCommand } from './reload.ts'
 import { rollbackCommand } from './rollback.ts'
 import { schemaCommand } from './schema.ts'
@@ -24,6 +25,7 @@ export function program(): Command {
     statusCommand(),
     reloadCommand(),
     rollbackCommand(),
+    operationCommand(),
     diffCommand(),
     checkCommand(),
     explainCommand(),

@@ -9,6 +9,7 @@ import { Unasked, unasked } from './unasked.ts'
 export interface Question {
   readonly method: 'GET' | 'POST'
   readonly path: string
+  readonly body?: string
   /** Longest time until the whole answer is there. */
   readonly limitMs: number
   /** Most bytes of the answer. */
@@ -43,7 +44,7 @@ export const ask = async (target: Target, question: Question): Promise<Reply> =>
 }
 
 /** Lists the answers that a gateway gives to a question that it understood. */
-const meant: ReadonlySet<number> = new Set([200, 409, 422, 503])
+const meant: ReadonlySet<number> = new Set([200, 400, 409, 422, 503])
 
 const notOurs = 'is that the admin listener of a lender gateway?'
 
@@ -85,7 +86,7 @@ const exchange = async (target: Target, question: Question): Promise<Raw> => {
         resolve({ status: statusCode, date: headers.date ?? '', text: Buffer.concat(chunks).toString('utf8') })
       })
     })
-    request.end()
+    request.end(question.body)
   })
 }
 
