@@ -15,16 +15,17 @@ export const serveCommand = (): Command =>
       '\nExit code: 0 stopped by a signal, 1 it cannot run (problems in the file, a port in use), 2 the file cannot be read.\n\nExample:\n  lender-gateway serve --config config/gateway.yaml',
     )
     .action(async ({ config: file }: { config: string }) => {
+      const hangups = hearHangups()
       const { loadConfig } = await import('../config/load.ts')
       const result = loadConfig(file)
-      if (result.ok) return serve(result, file)
+      if (result.ok) return serve(result, file, hangups)
 
       const { formatProblems } = await import('../config/problem.ts')
       process.stderr.write(formatProblems(result.problems))
       process.exitCode = result.unreadable ? 2 : 1
     })
 
-const serve = async (loaded: Loaded, file: string): Promise<void> => {
+const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<void> => {
   const [{ startGateway }, { openLog }] = await Promise.all([import('../gateway.ts'), import('../observe/log.ts')])
   const { config } = loaded
   const { log, dropped, close: closeLog } = await openLog(config.log)
@@ -56,7 +57,7 @@ const serve = async (loaded: Loaded, file: string): Promise<void> => {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
-  process.on('SIGHUP', () => void gateway.reload('signal'))
+  hangups.follow(() => void gateway.reload('signal'))
 
   if (isatty(1)) process.stdout.write(`${banner(config, gateway.address, file)}\n`)
   const { address, port } = gateway.address
@@ -65,6 +66,26 @@ const serve = async (loaded: Loaded, file: string): Promise<void> => {
   if (isatty(1)) return
   for (const row of bannerRows(config)) log.info(row, 'serving')
   log.info(howToReroute(file))
+}
+
+interface Hangups {
+  /** Has `reload` called for each from now on, and at once when one came before. */
+  follow(reload: () => void): void
+}
+
+/** Hears SIGHUP from the first moment: unheard it ends the process, and whoever starts a gateway may well tell it to reload at once. */
+const hearHangups = (): Hangups => {
+  let heard = false
+  let hear = (): void => {
+    heard = true
+  }
+  process.on('SIGHUP', () => hear())
+  return {
+    follow(reload) {
+      hear = reload
+      if (heard) reload()
+    },
+  }
 }
 
 /** Says what a platform engineer can do about a listener that would not open; undefined: it was something else. */
