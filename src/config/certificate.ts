@@ -1,4 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { createSecureContext } from 'node:tls'
 import type { Finding, Path } from './problem.ts'
 
 /** Finds what is wrong with a certificate and its key (PEM texts); `path` leads to the map that holds both. */
@@ -10,7 +11,7 @@ export function certificateFindings(
   if (leaf === null) return [unreadable([...path, 'certificate'], 'a certificate')]
   const own = attempt(() => createPrivateKey(key))
   if (own === null) return [unreadable([...path, 'key'], 'a private key')]
-  if (leaf.checkPrivateKey(own)) return []
+  if (leaf.checkPrivateKey(own)) return notTaken(path, certificate, key)
   return [
     {
       path: [...path, 'key'],
@@ -20,6 +21,26 @@ export function certificateFindings(
       hint: 'a renewal replaces both files; put the certificate of the host first, its chain after it',
     },
   ]
+}
+
+/** Asks TLS itself: it refuses a short key, and a chain whose later parts are broken. */
+function notTaken(path: Path, certificate: string, key: string): readonly Finding[] {
+  try {
+    createSecureContext({ cert: certificate, key })
+    return []
+  } catch (error) {
+    // The reason is one of the library's own phrases; its message might be more than that.
+    const reason = error instanceof Error && 'reason' in error ? String(error.reason) : 'something else'
+    return [
+      {
+        path: [...path, 'certificate'],
+        message: 'a certificate that TLS does not take',
+        expected: 'a whole chain in PEM, and a key of 2048 bits (RSA) or 224 (EC) at least',
+        found: reason,
+        hint: 'openssl x509 -text shows the key of the first certificate; check that the last one is not cut short',
+      },
+    ]
+  }
 }
 
 const attempt = <T>(make: () => T): T | null => {
