@@ -1,4 +1,4 @@
-/** What a reload does to a gateway that serves, over real sockets. The ways in which a file can be edited are `watch.test.ts`'s and `ways.test.ts`'s. */
+/** What a reload does to a gateway that serves, over real sockets. The ways in which a file can be edited are `watch.test.ts`'s and those of `ways-*.test.ts`. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'

@@ -1,0 +1,108 @@
+/** The real command in a process of its own, on a file that is edited while it runs. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import type { LogLine } from './gateway.ts'
+import { askAdmin } from './live-gateway.ts'
+import type { Way } from './ways.ts'
+
+/** Is what the heap of a process holds after two forced collections. */
+export interface Heap {
+  readonly usedBytes: number
+  readonly residentBytes: number
+}
+
+/** Is what these tests read of /status. */
+export interface Status {
+  readonly config: {
+    readonly hash: string
+    readonly fileDiffers: boolean
+    readonly lastRefusal: { readonly problems: readonly { readonly line: number; readonly message: string }[] } | null
+  }
+  readonly upstreams: { readonly market: { readonly endpoints: readonly { readonly url: string }[] } }
+  readonly retiring: number
+}
+
+export interface EditedGateway {
+  readonly port: number
+  /** The URL of the admin listener. */
+  readonly admin: string
+  status(): Promise<Status>
+  /** Waits until /status is as wanted. */
+  shows(wanted: (status: Status) => boolean): Promise<Status>
+  heap(): Promise<Heap>
+  signal(name: NodeJS.Signals): void
+}
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const preload = new URL('heap-answers.ts', import.meta.url).href
+
+// How often /status is asked, and when that is given up, in milliseconds.
+const askEveryMs = 15
+const giveUpMs = 30_000
+
+/** Starts the command on a way's file, waits until both listeners are open, and kills it when the test has finished. */
+export const bootEdited = async ({ file, through }: Way): Promise<EditedGateway> => {
+  const cache = mkdtempSync(join(tmpdir(), 'compiled-'))
+  const node = [process.execPath, '--expose-gc', '--disable-sigusr1', '--import', preload, 'src/main.ts']
+  const [command = '', ...args] = [...through, ...node, 'serve', '--config', file]
+  const child = spawn(command, args, {
+    cwd: root,
+    // A reload compiles the modules of the thread that reads. Hundreds of them are half as long with what is compiled kept on disk.
+    env: { ...process.env, NODE_COMPILE_CACHE: cache },
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  })
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+    rmSync(cache, { recursive: true })
+  })
+  const { listening, admin: adminPort } = await ports(child.stdout)
+  const admin = `http://127.0.0.1:${adminPort}`
+  const status = async (): Promise<Status> => (await askAdmin(`${admin}/status`)).body as unknown as Status
+  return {
+    port: listening,
+    admin,
+    status,
+    async shows(wanted) {
+      const before = performance.now()
+      for (;;) {
+        const now = await status()
+        if (wanted(now)) return now
+        if (performance.now() - before > giveUpMs) throw new Error(`/status still says ${JSON.stringify(now)}`)
+        await pause(askEveryMs)
+      }
+    },
+    async heap() {
+      const answer = once(child, 'message')
+      child.send('heap')
+      const [heap] = await answer
+      return heap as Heap
+    },
+    signal: (name) => void child.kill(name),
+  }
+}
+
+/** Reads a log as long as the process lives, and tells the ports of both listeners once they are open. */
+const ports = (stdout: Readable | null): Promise<{ readonly listening: number; readonly admin: number }> =>
+  new Promise((resolve, reject) => {
+    if (stdout === null) throw new Error('the gateway has no log')
+    let listening = 0
+    let open = false
+    const lines = createInterface(stdout)
+    lines.on('line', (text) => {
+      if (open) return
+      const { msg, port }: LogLine = JSON.parse(text)
+      if (msg === 'listening') listening = Number(port)
+      if (msg !== 'admin listening') return
+      open = true
+      resolve({ listening, admin: Number(port) })
+    })
+    lines.on('close', () => reject(new Error('the gateway did not start')))
+  })

@@ -1,0 +1,142 @@
+/** Load on a gateway that is rerouted between two servers, and a judgement of every answer. */
+import { createHash } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { onTestFinished } from 'vitest'
+import { catalog } from '../../src/catalog.ts'
+import { isLast, type RawAnswer } from './answers.ts'
+import { Lane } from './lane.ts'
+
+/** Is what was found out about a load. */
+export interface Verdict {
+  readonly requests: number
+  /** Requests that were not answered as they should be, whoever answered. */
+  readonly failed: readonly string[]
+  /** Requests answered by a server other than the one that /status had shown when they were sent. */
+  readonly misrouted: readonly string[]
+  /** How many requests only one server could answer. */
+  readonly judged: number
+  /** Times from request to answer, in ms. */
+  readonly latenciesMs: readonly number[]
+}
+
+export interface SteadyLoad {
+  /** Says that an edit is about to be written which routes to the other server. Either may answer until it shows. */
+  written(): void
+  /** Says that /status shows it, and waits until a request that only the new server could answer has been answered. */
+  shown(): Promise<void>
+  /** Does something that stops the gateway for a moment: latencies meanwhile do not count. */
+  uncounted<T>(work: () => Promise<T>): Promise<T>
+  stop(): Promise<Verdict>
+}
+
+/** Is a request, and what the right answer says after the number of the server. */
+interface Asked {
+  readonly bytes: string
+  readonly method: string
+  readonly echo: string
+}
+
+const connections = 4
+
+// The pause between an answer and the next request of its connection: steady, and not as much as the machine can do.
+const pauseMs = 10
+
+/** Opens one of the two servers and tells its URL: it answers with its number and what it was asked for. */
+export const openServer = async (nth: number): Promise<string> => {
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
+    const hash = createHash('sha256')
+    request.on('data', (chunk: Buffer) => hash.update(chunk))
+    request.on('end', () => response.end(`${nth} ${request.method} ${request.url} ${hash.digest('hex')}`))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => server.closeAllConnections())
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  return `http://127.0.0.1:${port}`
+}
+
+const everyByte = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)).toString('latin1')
+const withLength = (body: string): string => `Content-Length: ${body.length}\r\n\r\n${body}`
+const chunked = (body: string): string =>
+  `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+
+/** Makes one request for each of the nine: GETs, and POSTs with bodies of up to 18 KiB, with a length or chunked. */
+const requests: readonly Asked[] = catalog.map(({ method, path }, n) => {
+  const head = `${method} ${path}?n=${n} HTTP/1.1\r\nHost: gateway\r\n`
+  const body = method === 'GET' ? '' : everyByte.repeat(12 * (n + 1))
+  const framed = method === 'GET' ? '\r\n' : n % 2 === 0 ? withLength(body) : chunked(body)
+  const digest = createHash('sha256').update(body, 'latin1').digest('hex')
+  return { bytes: head + framed, method, echo: ` ${method} ${path}?n=${n} ${digest}` }
+})
+
+/** Keeps several connections busy, one request at a time on each. The gateway routes to server 0 at first, then 1, 0, 1, … */
+export const steadyLoad = (port: number): SteadyLoad => {
+  const failed: string[] = []
+  const misrouted: string[] = []
+  const latenciesMs: number[] = []
+  // Odd while latencies do not count.
+  let interruptions = 0
+  let sent = 0
+  let judged = 0
+  let edit = { written: 0, shown: 0 }
+  let stopped = false
+  let tellJudged = (): void => {}
+
+  const judge = (answer: RawAnswer | null, asked: Asked, shownThen: number): void => {
+    const told = `${asked.method}${asked.echo.slice(0, 40)} at edit ${shownThen}`
+    if (answer === null) return void failed.push(`${told}: the connection ended`)
+    const server = Number(answer.body[0])
+    if (answer.status !== 200 || answer.body.slice(1) !== asked.echo)
+      return void failed.push(`${told}: ${answer.status} ${answer.body.slice(0, 200)}`)
+    if (isLast(answer)) failed.push(`${told}: the connection is closed`)
+    if (edit.written > shownThen) return
+    judged++
+    if (server !== shownThen % 2) misrouted.push(`${told}: by ${server}`)
+    tellJudged()
+  }
+
+  const run = async (first: number): Promise<void> => {
+    const lane = new Lane(port)
+    for (let n = first; !stopped; n++) {
+      const asked = requests[n % requests.length] as Asked
+      const [shownThen, interruptionsThen, sentAt] = [edit.shown, interruptions, performance.now()]
+      const onAnswer = (answer: RawAnswer | null): void => judge(answer, asked, shownThen)
+      sent++
+      await lane.send([{ ...asked, onAnswer }]).catch((error) => failed.push(`${asked.echo}: ${error}`))
+      if (interruptions === interruptionsThen && interruptions % 2 === 0) latenciesMs.push(performance.now() - sentAt)
+      await pause(pauseMs)
+    }
+    lane.close()
+  }
+
+  const lanes = Promise.all(Array.from({ length: connections }, (_, nth) => run(nth)))
+  onTestFinished(() => {
+    stopped = true
+  })
+  return {
+    written() {
+      edit = { ...edit, written: edit.written + 1 }
+    },
+    async shown() {
+      edit = { ...edit, shown: edit.written }
+      const { shown } = edit
+      await new Promise<void>((resolve) => {
+        tellJudged = resolve
+      })
+      if (edit.shown !== shown) throw new Error('another edit was written meanwhile')
+    },
+    async uncounted(work) {
+      interruptions++
+      const done = await work()
+      interruptions++
+      return done
+    },
+    async stop() {
+      stopped = true
+      await lanes
+      return { requests: sent, failed, misrouted, judged, latenciesMs }
+    },
+  }
+}
