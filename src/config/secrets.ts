@@ -5,6 +5,8 @@ import { External } from './schema/scalar.ts'
 import { type SourceFile, sourceOf } from './sources.ts'
 
 const limit = 64 * 1024
+// What they hold is compared again and again, in the thread that serves.
+const maxFiles = 256
 
 /** Is where a `file:` reference may stand; `*` is any key. */
 interface Place {
@@ -25,24 +27,30 @@ const places: readonly Place[] = [
 interface Filled {
   readonly tree: unknown
   readonly findings: readonly Finding[]
-  /** The files that were read, or should have been. */
+  /** The files that were read, or should have been, each once. */
   readonly sources: readonly SourceFile[]
 }
 
 /**
  * Replaces `file:` references by what the files hold, less one trailing line end. Relative names start at `folder`. A file that is
- * missing, unreadable, empty, larger than 64 KiB or not text is a finding at its key.
+ * missing, unreadable, empty, larger than 64 KiB or not text is a finding at its key; so are more than 256 files.
  */
 export function readSecrets(tree: unknown, folder: string): Filled {
   const findings: Finding[] = []
-  const sources: SourceFile[] = []
+  const files = new Map<string, ReturnType<typeof readBounded>>()
+  let refused = false
   const read = (value: unknown, path: Path, { lines }: Place): unknown => {
     const reference = value instanceof External ? value.text : value
     if (typeof reference !== 'string' || !reference.startsWith('file:')) return value
     const shown = value instanceof External ? value.shown : reference
     const file = resolve(folder, reference.slice('file:'.length))
-    const bytes = readBounded(file, limit)
-    sources.push(sourceOf(file, isUnread(bytes) ? null : bytes, limit))
+    const bytes = files.get(file) ?? (files.size < maxFiles ? readBounded(file, limit) : null)
+    if (bytes === null) {
+      if (!refused) findings.push({ path, ...tooManyFiles })
+      refused = true
+      return new External('', shown, false)
+    }
+    files.set(file, bytes)
     const text = isUnread(bytes) ? bytes : contents(bytes, lines)
     if (typeof text === 'string') return new External(text, shown, false)
     const hint = 'hint' in text ? text.hint : undefined
@@ -58,7 +66,16 @@ export function readSecrets(tree: unknown, folder: string): Filled {
       return deeper.length === 0 ? entry : fill(entry, [...path, key], deeper)
     })
   }
-  return { tree: fill(tree, [], places), findings, sources }
+  const filled = fill(tree, [], places)
+  const sources = [...files].map(([file, bytes]) => sourceOf(file, isUnread(bytes) ? null : bytes, limit))
+  return { tree: filled, findings, sources }
+}
+
+const tooManyFiles = {
+  message: 'too many files are referred to',
+  expected: `at most ${maxFiles}`,
+  found: 'one more',
+  hint: 'several values may refer to the same file',
 }
 
 const expected = 'a readable text file of 1 byte to 64KiB'
