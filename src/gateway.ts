@@ -141,6 +141,7 @@ class Parts {
     if (this.#draining) throw new Error('the gateway is stopping')
     const next = await this.#build(config)
     try {
+      if (this.#draining) throw new Error('the gateway is stopping') // since the sandbox began to open
       this.#admin?.renew(config.admin)
     } catch (error) {
       await next.retire()
@@ -153,7 +154,9 @@ class Parts {
 
   #reapply(): void {
     const { log } = this.#options
-    this.#reloader.reapply().catch((error) => log.error({ err: error }, 'an override could not be ended'))
+    this.#reloader.reapply().catch((error) => {
+      if (!this.#draining) log.error({ err: error }, 'an override could not be ended')
+    })
   }
 
   async #build(config: Config): Promise<Snapshot> {

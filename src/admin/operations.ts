@@ -17,17 +17,24 @@ interface Order {
  * the file lets serve ends the override at once.
  */
 export const override = async (
-  { overrides, reloader }: Desk,
+  { overrides, reloader, draining }: Desk,
   state: Override['state'],
   body: string,
 ): Promise<{ readonly operation: OperationId; readonly state: string; readonly until: string | null } | Refusal> => {
   const order = read(body)
   if ('detail' in order) return order
+  if (draining()) return stopping
   const { operation, ttlMs } = order
   const back = state === 'serve' && reloader.config.operations[operation].state === 'serve'
   const set = back ? null : overrides.set(operation, state, ttlMs)
   if (back) overrides.end(operation)
-  await reloader.reapply()
+  try {
+    await reloader.reapply()
+  } catch (error) {
+    overrides.end(operation)
+    if (draining()) return stopping
+    throw error
+  }
   return { operation, state, until: set === null ? null : time(set.until) }
 }
 
@@ -54,6 +61,13 @@ const parse = (body: string): Readonly<Record<string, unknown>> | null => {
   } catch {
     return null
   }
+}
+
+const stopping: Refusal = {
+  status: 503,
+  title: 'Service Unavailable',
+  code: 'stopping',
+  detail: 'the gateway is stopping: nothing is put into effect any more',
 }
 
 const bad = (detail: string): Refusal => ({ status: 400, title: 'Bad Request', code: 'bad-request', detail })
