@@ -8,10 +8,9 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { onTestFinished } from 'vitest'
 import type { LogLine } from './gateway.ts'
 import { askAdmin } from './live-gateway.ts'
-import type { Way } from './ways.ts'
+import type { OnEnd, Way } from './ways.ts'
 
 /** Is what the heap of a process holds after two forced collections. */
 export interface Heap {
@@ -45,11 +44,11 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const preload = new URL('heap-answers.ts', import.meta.url).href
 
 // How often /status is asked, and when that is given up, in milliseconds.
-const askEveryMs = 15
+const askEveryMs = 20
 const giveUpMs = 30_000
 
 /** Starts the command on a way's file, waits until both listeners are open, and kills it when the test has finished. */
-export const bootEdited = async ({ file, through }: Way): Promise<EditedGateway> => {
+export const bootEdited = async ({ file, through }: Way, onEnd: OnEnd): Promise<EditedGateway> => {
   const cache = mkdtempSync(join(tmpdir(), 'compiled-'))
   const node = [process.execPath, '--expose-gc', '--disable-sigusr1', '--import', preload, 'src/main.ts']
   const [command = '', ...args] = [...through, ...node, 'serve', '--config', file]
@@ -59,7 +58,7 @@ export const bootEdited = async ({ file, through }: Way): Promise<EditedGateway>
     env: { ...process.env, NODE_COMPILE_CACHE: cache },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
-  onTestFinished(() => {
+  onEnd(() => {
     child.kill('SIGKILL')
     rmSync(cache, { recursive: true })
   })

@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { onTestFinished } from 'vitest'
 import { catalog } from '../../src/catalog.ts'
 import { isLast, type RawAnswer } from './answers.ts'
 import { Lane } from './lane.ts'
+import type { OnEnd } from './ways.ts'
 
 /** Is what was found out about a load. */
 export interface Verdict {
@@ -41,18 +41,18 @@ interface Asked {
 const connections = 4
 
 // The pause between an answer and the next request of its connection: steady, and not as much as the machine can do.
-const pauseMs = 10
+const pauseMs = 15
 
 /** Opens one of the two servers and tells its URL: it answers with its number and what it was asked for. */
-export const openServer = async (nth: number): Promise<string> => {
+export const openServer = async (nth: number, onEnd: OnEnd): Promise<string> => {
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const hash = createHash('sha256')
     request.on('data', (chunk: Buffer) => hash.update(chunk))
     request.on('end', () => response.end(`${nth} ${request.method} ${request.url} ${hash.digest('hex')}`))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => server.closeAllConnections())
-  onTestFinished(() => void server.close())
+  onEnd(() => server.closeAllConnections())
+  onEnd(() => void server.close())
   const { port } = server.address() as AddressInfo
   return `http://127.0.0.1:${port}`
 }
@@ -72,7 +72,7 @@ const requests: readonly Asked[] = catalog.map(({ method, path }, n) => {
 })
 
 /** Keeps several connections busy, one request at a time on each. The gateway routes to server 0 at first, then 1, 0, 1, … */
-export const steadyLoad = (port: number): SteadyLoad => {
+export const steadyLoad = (port: number, onEnd: OnEnd): SteadyLoad => {
   const failed: string[] = []
   const misrouted: string[] = []
   const latenciesMs: number[] = []
@@ -112,7 +112,7 @@ export const steadyLoad = (port: number): SteadyLoad => {
   }
 
   const lanes = Promise.all(Array.from({ length: connections }, (_, nth) => run(nth)))
-  onTestFinished(() => {
+  onEnd(() => {
     stopped = true
   })
   return {

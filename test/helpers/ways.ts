@@ -3,7 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { linkSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+
+/** Does something when a test has finished: the test's own `onTestFinished`, since tests run beside each other here. */
+export type OnEnd = (work: () => void | Promise<void>) => void
 
 /** Is a file that can be edited in one way. It is not there before it is first written. */
 export interface Way {
@@ -16,21 +18,21 @@ export interface Way {
   write(text: string): void
 }
 
-const folder = (): string => {
+const folder = (onEnd: OnEnd): string => {
   const made = mkdtempSync(join(tmpdir(), 'way-'))
-  onTestFinished(() => rmSync(made, { recursive: true, force: true }))
+  onEnd(() => rmSync(made, { recursive: true, force: true }))
   return made
 }
 
 /** Writes the file itself. */
-export const inPlace = (): Way => {
-  const file = join(folder(), 'gateway.yaml')
+export const inPlace = (onEnd: OnEnd): Way => {
+  const file = join(folder(onEnd), 'gateway.yaml')
   return { name: 'in place', file, through: [], write: (text) => writeFileSync(file, text) }
 }
 
 /** Writes another file and renames it over the first, as editors and configuration management do. */
-export const renamed = (): Way => {
-  const file = join(folder(), 'gateway.yaml')
+export const renamed = (onEnd: OnEnd): Way => {
+  const file = join(folder(onEnd), 'gateway.yaml')
   const write = (text: string): void => {
     writeFileSync(`${file}.new`, text)
     renameSync(`${file}.new`, file)
@@ -39,8 +41,8 @@ export const renamed = (): Way => {
 }
 
 /** Does what a kubelet does with a ConfigMap: a new folder, a link to it renamed over `..data`, the old folder removed. */
-export const swapped = (): Way => {
-  const mount = folder()
+export const swapped = (onEnd: OnEnd): Way => {
+  const mount = folder(onEnd)
   const file = join(mount, 'gateway.yaml')
   let revision = 0
   const write = (text: string): void => {
@@ -59,11 +61,11 @@ export const swapped = (): Way => {
  * Writes a file that is bind-mounted by itself over the gateway's, in a mount namespace of the gateway's own. Where that is not
  * permitted, both are names of one file: that tells a watcher of the folder as little.
  */
-export const mounted = (): Way => {
-  const [outside, inside] = [join(folder(), 'gateway.yaml'), join(folder(), 'gateway.yaml')]
+export const mounted = (onEnd: OnEnd): Way => {
+  const [outside, inside] = [join(folder(onEnd), 'gateway.yaml'), join(folder(onEnd), 'gateway.yaml')]
   const write = (text: string): void => writeFileSync(outside, text)
   write('')
-  const namespace = mountNamespace()
+  const namespace = mountNamespace(onEnd)
   if (namespace === null) {
     linkSync(outside, inside)
     return { name: 'hard link in place of a bind mount', file: inside, through: [], write }
@@ -75,8 +77,8 @@ export const mounted = (): Way => {
 const mountAndRun = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
 
 /** Finds out how to run a command in a mount namespace of its own: followed by what is mounted, where, and the command; null: not here. */
-const mountNamespace = (): readonly string[] | null => {
-  const file = join(folder(), 'probe')
+const mountNamespace = (onEnd: OnEnd): readonly string[] | null => {
+  const file = join(folder(onEnd), 'probe')
   writeFileSync(file, '')
   const ways = [['--mount'], ['--map-root-user', '--mount']].map((options) => [
     'unshare',

@@ -3,7 +3,7 @@ import { groups } from '../../src/catalog.ts'
 import { bootEdited, type EditedGateway, type Heap, type Status } from '../helpers/edited-gateway.ts'
 import { askAdmin } from '../helpers/live-gateway.ts'
 import { openServer, steadyLoad, type Verdict } from '../helpers/steady-load.ts'
-import type { Way } from '../helpers/ways.ts'
+import type { OnEnd, Way } from '../helpers/ways.ts'
 
 /** Says how the gateway hears of an edit: by itself, or told by SIGHUP or by POST /reload. */
 export type Trigger = 'watch' | 'signal' | 'request'
@@ -29,7 +29,7 @@ interface Mistake {
 }
 
 const rounds = 100
-const roundsPerHeap = 2
+const roundsPerHeap = 3
 
 /** Writes a configuration in which everything goes to one server; the lines are those that mistakes are looked for in. */
 export const routedTo = (url: string, reload: string): string =>
@@ -63,12 +63,12 @@ const mistakes: readonly Mistake[] = [
 ]
 
 /** Reroutes a gateway under load again and again, with a mistake after each time. */
-export const drill = async (way: Way, trigger: Trigger, reload: string): Promise<Drilled> => {
-  const servers = [await openServer(0), await openServer(1)] as const
+export const drill = async (way: Way, trigger: Trigger, reload: string, onEnd: OnEnd): Promise<Drilled> => {
+  const servers = [await openServer(0, onEnd), await openServer(1, onEnd)] as const
   const textOf = (edit: number): string => routedTo(servers[edit % 2 === 0 ? 0 : 1], reload)
   way.write(textOf(0))
-  const gateway = await bootEdited(way)
-  const load = steadyLoad(gateway.port)
+  const gateway = await bootEdited(way, onEnd)
+  const load = steadyLoad(gateway.port, onEnd)
   const appliedMs: number[] = []
   const refusedMs: number[] = []
   const answeredMs: number[] = []
@@ -124,9 +124,6 @@ const isUnchanged = (before: Status, after: Status): boolean =>
   after.config.fileDiffers &&
   JSON.stringify(after.upstreams.market.endpoints.map(({ url }) => url)) ===
     JSON.stringify(before.upstreams.market.endpoints.map(({ url }) => url))
-
-/** Tells how long an edit takes when the machine has nothing else to do, as far as one run can tell: a tenth were faster. */
-export const promptly = (tookMs: readonly number[]): number => percentile(tookMs, 10)
 
 const median = (numbers: readonly number[]): number => percentile(numbers, 50)
 

@@ -1,14 +1,14 @@
-/** What becomes of exchanges that last longer than many configurations. */
+/** What takes its time: exchanges that last longer than many configurations, and an edit that only the default poll finds. */
 import { createHash } from 'node:crypto'
 import { EventEmitter, on } from 'node:events'
 import { type ClientRequest, request } from 'node:http'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { bootEdited } from '../helpers/edited-gateway.ts'
 import { askAdmin } from '../helpers/live-gateway.ts'
 import { openServer } from '../helpers/steady-load.ts'
-import { httpUpstream } from '../helpers/upstream.ts'
-import { inPlace } from '../helpers/ways.ts'
-import { routedTo } from './drill.ts'
+import { openHttpUpstream } from '../helpers/upstream.ts'
+import { inPlace, mounted } from '../helpers/ways.ts'
+import { routedTo, showsRouteTo } from './drill.ts'
 
 // A piece every tenth of a second for thirty seconds; no two are alike.
 const pieces = Array.from({ length: 300 }, (_, n) => createHash('sha512').update(`piece ${n}`).digest())
@@ -68,23 +68,24 @@ const ask = (
 
 /** Answers a GET with a slow body, a POST with the SHA-256 of its own. */
 const slowUpstream = () =>
-  httpUpstream(({ method, sha256 }, response) => {
+  openHttpUpstream(({ method, sha256 }, response) => {
     if (method === 'POST') return void response.end(sha256)
     response.writeHead(200)
     drip(response)
   })
 
-test('exchanges of thirty seconds, either way, finish across ten reloads where they began, whose pools then close', {
+test.concurrent('exchanges of thirty seconds, either way, finish across ten reloads where they began, whose pools then close', {
   timeout: 120_000,
-}, async () => {
+}, async ({ onTestFinished }) => {
   const old = await slowUpstream()
-  const servers = [await openServer(0), await openServer(1)] as const
-  const way = inPlace()
+  onTestFinished(() => old.close())
+  const servers = [await openServer(0, onTestFinished), await openServer(1, onTestFinished)] as const
+  const way = inPlace(onTestFinished)
   const routeTo = (url: string): void =>
     // An upload takes as long before the head of its answer.
     way.write(`${routedTo(url, '{ watch: false }')}defaults: { deadline: none }\n`)
   routeTo(old.url)
-  const { port, admin, shows } = await bootEdited(way)
+  const { port, admin, shows } = await bootEdited(way, onTestFinished)
   const progress = new EventEmitter<{ bytes: [received: number] }>()
 
   const download = ask(port, '/market/insights', undefined, (received) => void progress.emit('bytes', received))
@@ -114,5 +115,25 @@ test('exchanges of thirty seconds, either way, finish across ten reloads where t
   expect(Math.min(down.seconds, up.seconds)).toBeGreaterThan(29)
   expect(old.begun()).toBe(2)
   await shows(({ retiring }) => retiring === 0)
-  await expect.poll(() => old.connections()).toBe(0)
+  await vi.waitUntil(() => old.connections() === 0, { timeout: 10_000 })
+})
+
+test.concurrent('an edit outside a bind mount of the file takes effect within six seconds, unless told otherwise', {
+  timeout: 120_000,
+}, async ({ annotate, onTestFinished }) => {
+  const [one, two] = [await openServer(0, onTestFinished), await openServer(1, onTestFinished)]
+  const way = mounted(onTestFinished)
+  way.write(routedTo(one, '{}'))
+  const gateway = await bootEdited(way, onTestFinished)
+
+  const tookMs: number[] = []
+  for (const url of [two, one]) {
+    const before = performance.now()
+    way.write(routedTo(url, '{}'))
+    await gateway.shows(showsRouteTo(url))
+    tookMs.push(performance.now() - before)
+  }
+
+  await annotate(`${way.name}, default poll: ${tookMs.map(Math.round).join(', ')} ms`)
+  expect(Math.min(...tookMs)).toBeLessThan(6000)
 })
