@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts'
 import { type Change, difference, report } from '../config/diff.ts'
 import type { LoadResult } from '../config/load.ts'
 import type { Problem } from '../config/problem.ts'
+import { hashOf } from '../config/resolve.ts'
 import { needsRestart } from '../config/restart.ts'
 
 /** Says what set a reload off. */
@@ -66,9 +67,9 @@ export class Reloader {
     return this.#config
   }
 
-  /** The one before it, which a rollback would bring back. */
+  /** What a rollback would bring back: the one before it, but for who may ask the operator's listener. */
   get previous(): Config | null {
-    return this.#previous
+    return this.#previous === null ? null : withAccessOf(this.#config, this.#previous)
   }
 
   /** The files that were last read, whatever came of it. */
@@ -102,7 +103,10 @@ export class Reloader {
 
   /** Puts the configuration before this one back into effect; null: there is none. The file is not read until it changes, or on request. */
   rollback(): Promise<Outcome | null> {
-    return this.#queue(async () => (this.#previous === null ? null : this.#put('rollback', this.#previous, [])))
+    return this.#queue(async () => {
+      const { previous } = this
+      return previous === null ? null : this.#put('rollback', previous, [])
+    })
   }
 
   /** Puts the running configuration into effect again, because something beside it has changed. */
@@ -162,6 +166,13 @@ export class Reloader {
     this.#options.onOutcome(trigger, outcome)
     return outcome
   }
+}
+
+/** A token or a certificate that was replaced had a reason to go, and the new one is what every tool now sends. */
+const withAccessOf = ({ admin }: Config, earlier: Config): Config => {
+  if (hashOf(admin) === hashOf(earlier.admin)) return earlier
+  const { hash: _, ...settings } = { ...earlier, admin }
+  return Object.freeze({ hash: hashOf(settings), ...settings })
 }
 
 const cannotApply = (file: string, error: unknown): Problem => ({
