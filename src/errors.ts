@@ -1,3 +1,5 @@
+import { STATUS_CODES } from 'node:http'
+
 /** Says whose fault a failure is: the client that called, the upstream that answered, or the gateway itself. */
 type Fault = 'client' | 'gateway' | 'upstream'
 
@@ -54,6 +56,11 @@ export const failures = {
 
 /** Names one way to fail, as `code` in an answer and `failure` in the log. */
 export type Kind = keyof typeof failures
+
+/** Names a status as the registry does; Node's table keeps older names for some. */
+export const phraseOf = (status: number): string => phrases[status] ?? STATUS_CODES[status] ?? 'Error'
+
+const phrases: Readonly<Record<number, string>> = { 413: 'Content Too Large', 422: 'Unprocessable Content' }
 
 /**
  * Ends an exchange with one of the kinds of {@link failures}. `cause` is for the log and never reaches a client; `fields` is a flat

@@ -48,7 +48,6 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 
 const misdirected = (host: string | undefined): Refusal => ({
   status: 421,
-  title: 'Misdirected Request',
   code: 'misdirected',
   detail:
     host === undefined
@@ -58,14 +57,12 @@ const misdirected = (host: string | undefined): Refusal => ({
 
 const foreign: Refusal = {
   status: 403,
-  title: 'Forbidden',
   code: 'foreign-page',
   detail: 'a web page of another origin may not use the operator’s listener',
 }
 
 const unauthenticated: Refusal = {
   status: 401,
-  title: 'Unauthorized',
   code: 'unauthenticated',
   detail: 'send admin.token as Authorization: Bearer …',
   fields: { 'WWW-Authenticate': 'Bearer' },

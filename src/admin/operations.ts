@@ -1,6 +1,6 @@
 import { catalog, type OperationId } from '../catalog.ts'
 import type { Override } from '../snapshot/overrides.ts'
-import { durationPattern, formatDuration, parseDuration } from '../units.ts'
+import { formatDuration, parseDuration } from '../units.ts'
 import type { Refusal } from './problem.ts'
 import { type Desk, time } from './status.ts'
 
@@ -48,9 +48,7 @@ const read = (body: string): Order | Refusal => {
   if (found === undefined) return bad(`operation is expected to be one of ${catalog.map(({ id }) => id).join(', ')}`)
   const ttlMs = ttl === undefined ? defaultTtlMs : typeof ttl === 'string' ? parseDuration(ttl) : undefined
   if (ttlMs === undefined || ttlMs < 1000 || ttlMs > maxTtlMs)
-    return bad(
-      `ttl is expected to be a duration from 1s to ${formatDuration(maxTtlMs)} (${durationPattern}), such as 15m`,
-    )
+    return bad(`ttl is expected to be a duration from 1s to ${formatDuration(maxTtlMs)}, such as 15m, 30s or 2h`)
   return { operation: found.id, ttlMs }
 }
 
@@ -65,9 +63,8 @@ const parse = (body: string): Readonly<Record<string, unknown>> | null => {
 
 const stopping: Refusal = {
   status: 503,
-  title: 'Service Unavailable',
   code: 'stopping',
   detail: 'the gateway is stopping: nothing is put into effect any more',
 }
 
-const bad = (detail: string): Refusal => ({ status: 400, title: 'Bad Request', code: 'bad-request', detail })
+const bad = (detail: string): Refusal => ({ status: 400, code: 'bad-request', detail })

@@ -1,9 +1,9 @@
 import type { FastifyReply } from 'fastify'
+import { phraseOf } from '../errors.ts'
 
 /** Describes why the operator's listener refuses. Whoever reads it runs the gateway, so it says why. */
 export interface Refusal {
   readonly status: number
-  readonly title: string
   readonly code: string
   readonly detail: string
   /** Further header fields of the answer. */
@@ -13,12 +13,9 @@ export interface Refusal {
 }
 
 /** Answers with a problem (RFC 9457). */
-export const sendProblem = (
-  reply: FastifyReply,
-  { status, title, code, detail, fields, more }: Refusal,
-): FastifyReply =>
+export const sendProblem = (reply: FastifyReply, { status, code, detail, fields, more }: Refusal): FastifyReply =>
   reply
     .code(status)
     .headers(fields ?? {})
     .header('Content-Type', 'application/problem+json')
-    .send(Buffer.from(JSON.stringify({ type: 'about:blank', title, status, code, detail, ...more }))) // of text, Fastify would name a charset
+    .send(Buffer.from(JSON.stringify({ type: 'about:blank', title: phraseOf(status), status, code, detail, ...more }))) // of text, Fastify would name a charset

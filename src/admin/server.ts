@@ -54,12 +54,7 @@ export const openAdminServer = async (desk: Desk, log: Log): Promise<AdminServer
     const code = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500
     if (code >= 500) log.error({ err: error, url }, 'admin request failed')
     const detail = code < 500 && error instanceof Error ? error.message : 'see the log'
-    sendProblem(reply, {
-      status: code,
-      title: code < 500 ? 'Bad Request' : 'Internal Server Error',
-      code: 'failed',
-      detail,
-    })
+    sendProblem(reply, { status: code, code: 'failed', detail })
   })
   await app.ready()
   await app.listen({ host: admin.host, port: admin.port })
@@ -72,6 +67,10 @@ export const openAdminServer = async (desk: Desk, log: Log): Promise<AdminServer
 }
 
 const routes = (app: FastifyInstance, desk: Desk): void => {
+  const methods = new Map<string, string[]>()
+  // HEAD as well, which Fastify adds to each GET.
+  app.addHook('onRoute', ({ url, method }) => void methods.set(url, [...(methods.get(url) ?? []), method].flat()))
+
   app.get('/live', async () => ({ live: true }))
   app.get('/ready', async (_, reply) => {
     const ready = !desk.draining()
@@ -91,23 +90,12 @@ const routes = (app: FastifyInstance, desk: Desk): void => {
     })
   }
 
-  const methods: Readonly<Record<string, string>> = {
-    '/live': 'GET',
-    '/ready': 'GET',
-    '/status': 'GET',
-    '/config': 'GET',
-    '/reload': 'POST',
-    '/rollback': 'POST',
-    '/operations/refuse': 'POST',
-    '/operations/serve': 'POST',
-  }
   app.setNotFoundHandler(({ url }, reply) => {
     const [path = ''] = url.split('?')
-    const method = methods[path]
-    if (method === undefined)
-      return sendProblem(reply, { ...notFound, detail: `one of ${Object.keys(methods).join(', ')} is expected` })
-    const allow = method === 'GET' ? 'GET, HEAD' : method
-    return sendProblem(reply, { ...notAllowed, detail: `${path} takes ${method}`, fields: { Allow: allow } })
+    const allow = methods.get(path)?.join(', ')
+    return allow === undefined
+      ? sendProblem(reply, { ...notFound, detail: `one of ${[...methods.keys()].join(', ')} is expected` })
+      : sendProblem(reply, { ...notAllowed, detail: `${path} takes ${allow}`, fields: { Allow: allow } })
   })
 }
 
@@ -120,21 +108,18 @@ const sendOutcome = (reply: FastifyReply, outcome: Outcome): FastifyReply => {
 const clientGone = 499 // as on the access line
 const notDecoded = {
   status: 400,
-  title: 'Bad Request',
   code: 'bad-request',
   detail: 'the path holds a percent sign that encodes nothing',
 }
-const notFound = { status: 404, title: 'Not Found', code: 'not-found' }
-const notAllowed = { status: 405, title: 'Method Not Allowed', code: 'method-not-allowed' }
+const notFound = { status: 404, code: 'not-found' }
+const notAllowed = { status: 405, code: 'method-not-allowed' }
 const nothingBefore = {
   status: 409,
-  title: 'Conflict',
   code: 'nothing-to-roll-back',
   detail: 'the configuration that runs is the first one of this process',
 }
 const refusedConfiguration = {
   status: 422,
-  title: 'Unprocessable Content',
   code: 'configuration-refused',
   detail: 'the file cannot be taken; what ran before runs on',
 }

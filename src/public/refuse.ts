@@ -1,7 +1,5 @@
-import { STATUS_CODES } from 'node:http'
 import { wallClock } from '../clock.ts'
-import type { GatewayError, Kind } from '../errors.ts'
-import { failures } from '../errors.ts'
+import { failures, type GatewayError, type Kind, phraseOf } from '../errors.ts'
 import type { Fields } from '../fields.ts'
 import { lingerOnClose } from './linger.ts'
 import { awaitTaken } from './taken.ts'
@@ -13,14 +11,9 @@ const discardBytes = 64 * 1024
 /** Renders the body of an error (RFC 9457): what happened, never why. `requestId` is null when ids are switched off. */
 const problem = (kind: Kind, requestId: string | null): string => {
   const { status } = failures[kind]
-  const body = { type: 'about:blank', title: title(status), status, code: kind }
+  const body = { type: 'about:blank', title: phraseOf(status), status, code: kind }
   return JSON.stringify(requestId === null ? body : { ...body, requestId })
 }
-
-/** Names a status as the registry does; Node's table keeps older names for some. */
-const title = (status: number): string => titles[status] ?? STATUS_CODES[status] ?? 'Error'
-
-const titles: Readonly<Record<number, string>> = { 413: 'Content Too Large', 422: 'Unprocessable Content' }
 
 /** Answers a visit with an error of the gateway's own, or cuts the connection when an answer had begun. */
 export const refuse = (visit: Visit, error: GatewayError): void => {
@@ -39,7 +32,7 @@ export const refuse = (visit: Visit, error: GatewayError): void => {
     lingerOnClose(visit.request)
   }
   if (visit.request.method !== 'HEAD') visit.sentBytes = body.length
-  response.writeHead(error.status, title(error.status), fields)
+  response.writeHead(error.status, phraseOf(error.status), fields)
   response.end(body)
   awaitTaken(visit)
 }
@@ -66,7 +59,7 @@ export const rawProblem = (
   const { status } = failures[kind]
   const body = problem(kind, idField === null ? null : requestId)
   const lines = [
-    `HTTP/1.1 ${status} ${title(status)}`,
+    `HTTP/1.1 ${status} ${phraseOf(status)}`,
     'Content-Type: application/problem+json',
     `Content-Length: ${Buffer.byteLength(body)}`,
     `Date: ${new Date(wallClock()).toUTCString()}`,
