@@ -49,7 +49,7 @@ export const openAdminServer = async (desk: Desk, log: Log): Promise<AdminServer
     const refusal = receive(request, reply)
     if (refusal !== null) return sendProblem(reply, refusal)
   })
-  routes(app, desk)
+  routes(app, desk, log)
   app.setErrorHandler((error, { url }, reply) => {
     const code = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500
     if (code >= 500) log.error({ err: error, url }, 'admin request failed')
@@ -66,7 +66,7 @@ export const openAdminServer = async (desk: Desk, log: Log): Promise<AdminServer
   }
 }
 
-const routes = (app: FastifyInstance, desk: Desk): void => {
+const routes = (app: FastifyInstance, desk: Desk, log: Log): void => {
   const methods = new Map<string, string[]>()
   // HEAD as well, which Fastify adds to each GET.
   app.addHook('onRoute', ({ url, method }) => void methods.set(url, [...(methods.get(url) ?? []), method].flat()))
@@ -86,7 +86,9 @@ const routes = (app: FastifyInstance, desk: Desk): void => {
   for (const state of ['refuse', 'serve'] as const) {
     app.post(`/operations/${state}`, async ({ body }, reply) => {
       const done = await override(desk, state, typeof body === 'string' ? body : '')
-      return 'detail' in done ? sendProblem(reply, done) : reply.send(done)
+      if ('detail' in done) return sendProblem(reply, done)
+      log.info(done, 'operation override')
+      return done
     })
   }
 

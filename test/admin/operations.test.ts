@@ -30,6 +30,7 @@ describe('an operation', () => {
     expect(live.lines).toContainEqual(
       expect.objectContaining({ msg: 'admin request', method: 'POST', url: '/operations/refuse', status: 200 }),
     )
+    expect(live.lines).toContainEqual(expect.objectContaining({ ...body, msg: 'operation override' }))
   })
 
   test('serves again when its time is over, with nobody asking', async () => {
