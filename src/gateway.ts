@@ -99,7 +99,7 @@ class Parts {
         reloader,
         overrides: this.#overrides,
         draining: () => this.#draining,
-        unread: () => haveChanged(reloader.sources),
+        unread: () => unread(reloader),
         droppedLines,
       },
       log,
@@ -182,6 +182,22 @@ class Parts {
           },
           reload.pollMs,
         )
+  }
+}
+
+// What a file system that does not answer by then holds is not known.
+const unreadWithinMs = 1000
+
+/** Tells whether the file holds something else than when it was last read. */
+const unread = async (reloader: Reloader): Promise<boolean> => {
+  for (;;) {
+    const { sources } = reloader
+    let changed = true
+    const compared = haveChanged(sources).then((found) => {
+      changed = found
+    })
+    await within(unreadWithinMs, compared)
+    if (sources === reloader.sources) return changed // else a reload has read it meanwhile
   }
 }
 

@@ -12,13 +12,14 @@ export interface Desk {
   /** Tells whether the gateway is on its way down. */
   draining(): boolean
   /** Tells whether the file holds something else now than when it was last read. */
-  unread(): boolean
+  unread(): Promise<boolean>
   /** Tells how many log lines were dropped because their reader was too slow. */
   droppedLines(): number
 }
 
 /** Tells all that runs, as JSON: what was loaded, what was refused, what stands behind each group. Times are RFC 3339. */
-export const status = ({ live, reloader, overrides, draining, unread, droppedLines }: Desk) => {
+export const status = async ({ live, reloader, overrides, draining, unread, droppedLines }: Desk) => {
+  const isUnread = await unread() // first, so that all that follows is of one moment
   const { loadedAt, loadedBy, fileDiffers, refusal } = reloader.state
   return {
     version: version(),
@@ -32,7 +33,7 @@ export const status = ({ live, reloader, overrides, draining, unread, droppedLin
       hash: reloader.config.hash,
       loadedAt: time(loadedAt),
       loadedBy,
-      fileDiffers: fileDiffers || unread(),
+      fileDiffers: fileDiffers || isUnread,
       lastRefusal: refusal === null ? null : { at: time(refusal.at), problems: refusal.problems },
       previous: reloader.previous?.hash ?? null,
     },

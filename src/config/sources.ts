@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isUnread, readBounded } from './read.ts'
 
@@ -28,6 +30,30 @@ export const sourceNow = (file: string, limit: number): SourceFile => {
   return sourceOf(file, isUnread(read) ? null : read, limit)
 }
 
-/** Tells whether one of the files holds something else now. */
-export const haveChanged = (sources: readonly SourceFile[]): boolean =>
-  sources.some(({ file, digest, limit }) => sourceNow(file, limit).digest !== digest)
+/**
+ * Tells whether one of the files holds something else now. Not in the thread that serves: a network file system that hangs would end
+ * everything with it. Then this never resolves.
+ */
+export const haveChanged = async (sources: readonly SourceFile[]): Promise<boolean> => {
+  for (const { file, digest, limit } of sources) if ((await digestOf(file, limit)) !== digest) return true
+  return false
+}
+
+/** Does in the background what {@link sourceNow} does at once. */
+const digestOf = async (file: string, limit: number): Promise<string | null> => {
+  try {
+    await using opened = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
+    if (!(await opened.stat()).isFile()) return null
+    const hash = createHash('sha256')
+    const chunk = Buffer.alloc(64 * 1024)
+    for (let length = 0; ; ) {
+      const { bytesRead } = await opened.read(chunk)
+      if (bytesRead === 0) return hash.digest('hex')
+      length += bytesRead
+      if (length > limit) return null
+      hash.update(chunk.subarray(0, bytesRead))
+    }
+  } catch {
+    return null
+  }
+}

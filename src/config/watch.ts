@@ -7,7 +7,7 @@ interface Watched {
   /** Lists the files that the configuration was last read from. */
   files(): readonly string[]
   /** Tells whether one of them holds something else now than when it was read. */
-  changed(): boolean
+  changed(): Promise<boolean>
   /** Tells whether they are being read just now: what was read is not known yet, and nothing can be compared with it. */
   reading(): boolean
   onChange(): void
@@ -36,16 +36,19 @@ export class Watch {
   readonly #poll: NodeJS.Timeout | null
   #settle: NodeJS.Timeout | null = null
   #latest: NodeJS.Timeout | null = null
-  /** Whether a look came while the files were being read. */
+  /** Whether a look came while the files were being read, or while another look went on. */
   #missed = false
+  #looking = false
+  #closed = false
 
   constructor(watched: Watched, pollMs: number | null) {
     this.#watched = watched
     this.#arm()
-    this.#poll = pollMs === null ? null : setInterval(this.#look, pollMs).unref()
+    this.#poll = pollMs === null ? null : setInterval(this.#onTime, pollMs).unref()
   }
 
   close(): void {
+    this.#closed = true
     this.#calm()
     if (this.#poll !== null) clearInterval(this.#poll)
     for (const { watcher } of this.#folders.values()) watcher.close()
@@ -90,12 +93,12 @@ export class Watch {
     // Its own name: it has been moved or removed, and another may have taken its place.
     if (name !== null && name !== basename(folder) && this.#names.get(folder)?.has(name) !== true) return
     this.#soon()
-    this.#latest ??= setTimeout(this.#look, settleAtMostMs).unref()
+    this.#latest ??= setTimeout(this.#onTime, settleAtMostMs).unref()
   }
 
   #soon(): void {
     if (this.#settle !== null) clearTimeout(this.#settle)
-    this.#settle = setTimeout(this.#look, settleMs).unref()
+    this.#settle = setTimeout(this.#onTime, settleMs).unref()
   }
 
   #calm(): void {
@@ -105,11 +108,20 @@ export class Watch {
     this.#latest = null
   }
 
-  readonly #look = (): void => {
+  readonly #onTime = (): void => void this.#look()
+
+  async #look(): Promise<void> {
     this.#calm()
+    this.#missed = this.#looking || this.#watched.reading()
+    if (this.#missed) return
+    this.#looking = true
+    const changed = await this.#watched.changed()
+    this.#looking = false
+    if (this.#closed) return
     this.#arm()
-    this.#missed = this.#watched.reading()
-    if (!this.#missed && this.#watched.changed()) this.#watched.onChange()
+    if (this.#watched.reading()) this.#missed = true
+    else if (changed) this.#watched.onChange()
+    else if (this.#missed) this.#soon()
   }
 }
 

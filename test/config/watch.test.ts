@@ -37,7 +37,7 @@ const watched = (file: string, pollMs: number | null = null) => {
   const watch = new Watch(
     {
       files: () => [file],
-      changed: () => contents(file) !== read,
+      changed: async () => contents(file) !== read,
       reading: () => false,
       onChange: () => {
         read = contents(file)
@@ -180,7 +180,7 @@ test('nothing is told of other files in the folder, nor of a save that changes n
   expect(seen).toEqual(['two'])
 })
 
-test('a file that is another each time it is read, as in /proc, is not read without end', () => {
+test('a file that is another each time it is read, as in /proc, is not read without end', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   let reads = 0
@@ -189,10 +189,10 @@ test('a file that is another each time it is read, as in /proc, is not read with
     watch.caughtUp()
   }
   const file = join(folder(), 'gateway.yaml')
-  const watch = new Watch({ files: () => [file], changed: () => true, reading: () => false, onChange }, null)
+  const watch = new Watch({ files: () => [file], changed: async () => true, reading: () => false, onChange }, null)
   onTestFinished(() => watch.close())
 
-  vi.advanceTimersByTime(60_000)
+  await vi.advanceTimersByTimeAsync(60_000)
 
   expect(reads).toBe(1)
 })
@@ -224,4 +224,28 @@ describe('the names that decide what a file holds', () => {
 
     expect(listed(join(root, 'x', 'y'))).toEqual({ [join(root, 'x')]: ['y'] })
   })
+})
+
+test('a file system that hangs is asked once, and held against nobody when it answers again', async () => {
+  const file = join(folder(), 'gateway.yaml')
+  const hanging = Promise.withResolvers<boolean>()
+  const answered = Promise.withResolvers<void>()
+  let asked = 0
+  const watch = new Watch(
+    {
+      files: () => [file],
+      changed: () => (++asked === 1 ? hanging.promise : Promise.resolve(true)),
+      reading: () => false,
+      onChange: () => answered.resolve(),
+    },
+    null,
+  )
+  onTestFinished(() => watch.close())
+
+  await expect.poll(() => asked).toBe(1)
+  for (const text of ['one', 'two', 'three']) writeFileSync(file, text)
+  watch.caughtUp()
+  hanging.resolve(false)
+
+  await answered.promise
 })

@@ -33,7 +33,7 @@ const afterReading = (act: () => Promise<void> | void): void => {
 /** Resolves when somebody else who watches the file has noticed that it is no longer `text`. */
 const noticed = (file: string, text: string): Promise<void> =>
   new Promise((resolve) => {
-    const changed = () => readFileSync(file, 'utf8') !== text
+    const changed = async () => readFileSync(file, 'utf8') !== text
     const watch = new Watch(
       {
         files: () => [file],

@@ -34,7 +34,7 @@ test('a thread that cannot be started is a problem of the reload, and the next o
   const next = await loadAside(file, {})
 
   expect(starved).toMatchObject({ ok: false, problems: [{ message: expect.stringContaining('EAGAIN') }] })
-  expect(haveChanged(starved.sources)).toBe(true) // so it is tried again at the next look
+  expect(await haveChanged(starved.sources)).toBe(true) // so it is tried again at the next look
   expect(next.ok).toBe(true)
 })
 
@@ -46,5 +46,5 @@ test('an edit of a file that takes too long to read is not taken for what was re
   const { ok, sources } = await reading
 
   expect(ok).toBe(false)
-  expect(haveChanged(sources)).toBe(true)
+  expect(await haveChanged(sources)).toBe(true)
 })
