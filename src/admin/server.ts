@@ -29,7 +29,7 @@ export const openAdminServer = async (desk: Desk, log: Log): Promise<AdminServer
     if (method !== 'GET' && method !== 'HEAD')
       raw.once('close', () => {
         const status = raw.writableFinished ? raw.statusCode : clientGone
-        log.info({ method, url: path, client: ip, status }, 'admin request')
+        log.info({ method, url: path.slice(0, maxLoggedPath), client: ip, status }, 'admin request')
       })
     return guard({ path, headers }, desk.reloader.config.admin)
   }
@@ -107,6 +107,8 @@ const sendOutcome = (reply: FastifyReply, outcome: Outcome): FastifyReply => {
   return sendProblem(reply, { ...refusedConfiguration, more: { hash, problems } })
 }
 
+// Whoever has no token can leave lines, though not long ones.
+const maxLoggedPath = 100
 const clientGone = 499 // as on the access line
 const notDecoded = {
   status: 400,

@@ -41,6 +41,9 @@ function translate(issue: Issue, base: Path, tree: unknown): readonly Finding[] 
   if (issue.code === 'too_small') {
     return [{ path, message: 'the list is empty', expected: 'at least one entry', found, hint: 'add a URL or sandbox' }]
   }
+  if (issue.code === 'too_big') {
+    return [{ path, message: 'too many entries', expected: `at most ${issue.maximum}`, found }]
+  }
   const hint = hintOf(issue)
   if (isWrongKind(issue)) return [wrongType(path, expectedOf(issue), value)]
   return [{ path, message: issue.message, expected: expectedOf(issue), found, hint }]

@@ -49,6 +49,7 @@ export const adminSchema = z
     port: integer('The port to listen on; 0: any free one', portRange).prefault(9901),
     hosts: z
       .array(host('A host name'))
+      .max(100)
       .meta({ description: 'Further names that may be asked for as Host' })
       .prefault([]),
     token: token.optional(),

@@ -80,6 +80,9 @@ function refuseValue(value: string): Wrong | undefined {
   return undefined
 }
 
+// Servers take about a hundred fields, and each edit is looked for in every request.
+const maxEdits = 100
+
 /** Describes what is changed in the fields of one direction: `remove` first, then `set`. */
 export const fieldEdits = (direction: 'request' | 'response') => {
   const name = z.string().check((context) => {
@@ -101,9 +104,14 @@ export const fieldEdits = (direction: 'request' | 'response') => {
     .strictObject({
       set: z
         .record(name.meta({ pattern: tokenPattern }), fieldValue)
-        .meta({ description: 'Fields to set; one that is there already is replaced' })
+        .check((context) => {
+          if (Object.keys(context.value).length <= maxEdits) return
+          const params = { expected: `at most ${maxEdits}`, hint: 'an upstream takes hardly more fields than that' }
+          context.issues.push({ code: 'custom', message: 'too many fields', params, input: context.value })
+        })
+        .meta({ description: 'Fields to set; one that is there already is replaced', maxProperties: maxEdits })
         .prefault({}),
-      remove: z.array(removed).meta({ description: 'Fields to remove' }).prefault([]),
+      remove: z.array(removed).max(maxEdits).meta({ description: 'Fields to remove' }).prefault([]),
     })
     .meta({ description: `Changes to the fields of each ${direction}: remove first, then set` })
     .prefault({})

@@ -31,6 +31,7 @@ export const listenSchema = z
     basePath: basePath('The path of {base_url}, in front of all nine operations').prefault(''),
     trustedProxies: z
       .array(network('An IP address or a CIDR'))
+      .max(1000)
       .meta({ description: 'Proxies whose forwarded fields are believed' })
       .prefault([]),
     via: via.optional(),

@@ -34,6 +34,7 @@ const long = z.strictObject({
   endpoints: z
     .array(endpointSchema)
     .min(1)
+    .max(256)
     .check((context) => {
       if (context.value.length > 0 && context.value.every(({ weight }) => weight === 0)) {
         const params = {
