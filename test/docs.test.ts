@@ -80,6 +80,25 @@ test('docs/operations.md lists every kind of failure that is built, with its sta
   expect([...answered, ...logged].sort()).toEqual(built.map((kind) => [kind, failures[kind].status]).sort())
 })
 
+test('docs/operations.md lists every line that the log can have, at its level', () => {
+  const levels: Readonly<Record<string, string>> = { info: '30', warn: '40', error: '50', fatal: '60' }
+  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.ts'),
+  )
+  const written = files.flatMap((name) =>
+    [...read(`src/${name}`).matchAll(/\blog\.(info|warn|error|fatal)\([^\n]*, '([^']+)'\)/g)]
+      .filter(([, , msg]) => msg !== 'exchange')
+      .map(([, level = '', msg]) => `${msg} ${levels[level]}`),
+  )
+
+  const listed = rows(section(read('docs/operations.md'), 'The other lines of the log'))
+    .slice(1)
+    .map(([msg, level]) => `${code(msg)[0]} ${level}`)
+    .filter((line) => !line.startsWith('to reroute')) // it names the file
+
+  expect(listed.sort()).toEqual(written.sort())
+})
+
 describe('docs/configuration.md', () => {
   const page = read('docs/configuration.md')
 

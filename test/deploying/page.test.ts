@@ -39,6 +39,6 @@ test('names no command that there is not', () => {
   )
   const commands = program().commands.map((command) => command.name())
 
-  expect([...new Set(named)].sort()).toEqual(['check', 'status'])
+  expect([...new Set(named)].sort()).toEqual(['check', 'operation', 'rollback', 'status'])
   expect(commands).toEqual(expect.arrayContaining(named))
 })
