@@ -63,12 +63,11 @@ class Parts {
   readonly #endpoints = new Endpoints()
   readonly #overrides = new Overrides(() => this.#reapply())
   readonly #reloader: Reloader
+  readonly #watch: Watch
   #sandbox: Sandbox | null = null
   #live: Live | null = null
   #public: PublicServer | null = null
   #admin: AdminServer | null = null
-  #watch: Watch | null = null
-  #watched: Config['reload'] | null = null
   #draining = false
 
   constructor(options: GatewayOptions) {
@@ -81,8 +80,14 @@ class Parts {
       apply: (config) => this.#apply(config),
       onOutcome: (trigger, outcome) => {
         logReload(log, trigger, outcome)
-        this.#watch?.caughtUp()
+        this.#watch.caughtUp()
       },
+    })
+    this.#watch = new Watch({
+      files: () => this.#reloader.sources.map(({ file }) => file),
+      changed: () => haveChanged(this.#reloader.sources),
+      reading: () => this.#reloader.reading,
+      onChange: () => void this.#reloader.reload('file'),
     })
   }
 
@@ -125,8 +130,7 @@ class Parts {
     this.#draining = true
     this.#public?.drain()
     if (waitMs > 0) await pause(Math.min(waitMs, deadlineMs))
-    this.#watch?.close()
-    this.#watch = null // or a reload that ends later would have it watch again
+    this.#watch.close()
     this.#overrides.clear()
     await this.#public?.close(left())
     if (this.#live !== null && !(await within(left(), this.#live.close()))) {
@@ -167,21 +171,7 @@ class Parts {
   /** Takes over how the gateway watches and is watched. */
   #observe({ log: { level }, reload }: Config): void {
     this.#options.log.level = level
-    // One that goes on knows what it has heard of since the files were read.
-    if (this.#watched?.watch === reload.watch && this.#watched.pollMs === reload.pollMs) return
-    this.#watched = reload
-    this.#watch?.close()
-    this.#watch = !reload.watch
-      ? null
-      : new Watch(
-          {
-            files: () => this.#reloader.sources.map(({ file }) => file),
-            changed: () => haveChanged(this.#reloader.sources),
-            reading: () => this.#reloader.reading,
-            onChange: () => void this.#reloader.reload('file'),
-          },
-          reload.pollMs,
-        )
+    this.#watch.follow(reload)
   }
 }
 

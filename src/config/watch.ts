@@ -1,5 +1,6 @@
 import { type FSWatcher, statSync, watch } from 'node:fs'
 import { basename } from 'node:path'
+import type { ReloadConfig } from './config.ts'
 import { namesByFolder } from './folders.ts'
 
 /** Is what is watched, and who is told. */
@@ -25,7 +26,7 @@ const settleMs = 50
 const settleAtMostMs = 500
 
 /**
- * Watches the files of a configuration: their folders, since an editor's save is often a rename, and their contents every `pollMs`, since
+ * Watches the files of a configuration: their folders, since an editor's save is often a rename, and their contents at intervals, since
  * neither a file that is mounted by itself nor a network file system tells of a change made elsewhere. What it goes by is contents,
  * never times or names.
  */
@@ -33,33 +34,45 @@ export class Watch {
   readonly #watched: Watched
   readonly #folders = new Map<string, Folder>()
   #names: ReadonlyMap<string, ReadonlySet<string>> = new Map()
-  readonly #poll: NodeJS.Timeout | null
+  #on = false
+  #pollMs: number | null = null
+  #poll: NodeJS.Timeout | null = null
   #settle: NodeJS.Timeout | null = null
   #latest: NodeJS.Timeout | null = null
   /** Whether a look came while the files were being read, or while another look went on. */
   #missed = false
   #looking = false
-  #closed = false
 
-  constructor(watched: Watched, pollMs: number | null) {
+  constructor(watched: Watched) {
     this.#watched = watched
-    this.#arm()
-    this.#poll = pollMs === null ? null : setInterval(this.#onTime, pollMs).unref()
+  }
+
+  /** Begins to watch, or goes on in another way; what it has heard of since the files were read is not forgotten. */
+  follow({ watch: on, pollMs }: ReloadConfig): void {
+    this.#on = on
+    this.#pollEvery(on ? pollMs : null)
+    if (on) return this.#arm()
+    this.#calm()
+    for (const [folder, { watcher }] of this.#folders) this.#drop(folder, watcher)
   }
 
   close(): void {
-    this.#closed = true
-    this.#calm()
-    if (this.#poll !== null) clearInterval(this.#poll)
-    for (const { watcher } of this.#folders.values()) watcher.close()
-    this.#folders.clear()
+    this.follow({ watch: false, pollMs: null })
   }
 
   /** Takes over what has been read: the files may be others than before, and what they were changed to meanwhile has not been compared. */
   caughtUp(): void {
+    if (!this.#on) return
     this.#arm()
     // Only then: a file that is another each time it is read, such as one in /proc, would be read without end.
     if (this.#missed) this.#soon()
+  }
+
+  #pollEvery(ms: number | null): void {
+    if (ms === this.#pollMs) return
+    if (this.#poll !== null) clearInterval(this.#poll)
+    this.#pollMs = ms
+    this.#poll = ms === null ? null : setInterval(this.#onTime, ms).unref()
   }
 
   /** Watches the folders that matter now: the files may be others than before, or links may lead elsewhere. */
@@ -117,7 +130,7 @@ export class Watch {
     this.#looking = true
     const changed = await this.#watched.changed()
     this.#looking = false
-    if (this.#closed) return
+    if (!this.#on) return
     this.#arm()
     if (this.#watched.reading()) this.#missed = true
     else if (changed) this.#watched.onChange()

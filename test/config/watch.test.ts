@@ -29,26 +29,27 @@ const contents = (file: string): string => {
   }
 }
 
+const unpolled = { watch: true, pollMs: null }
+
 /** Watches a file and tells what it held each time that a change was noticed. */
 const watched = (file: string, pollMs: number | null = null) => {
   let read = contents(file)
   const seen: string[] = []
   const waiting: (() => void)[] = []
-  const watch = new Watch(
-    {
-      files: () => [file],
-      changed: async () => contents(file) !== read,
-      reading: () => false,
-      onChange: () => {
-        read = contents(file)
-        seen.push(read)
-        for (const tell of waiting.splice(0)) tell()
-      },
+  const watch = new Watch({
+    files: () => [file],
+    changed: async () => contents(file) !== read,
+    reading: () => false,
+    onChange: () => {
+      read = contents(file)
+      seen.push(read)
+      for (const tell of waiting.splice(0)) tell()
     },
-    pollMs,
-  )
+  })
+  watch.follow({ watch: true, pollMs })
   onTestFinished(() => watch.close())
   return {
+    watch,
     seen,
     /** Waits until the change to `wanted` has been noticed. */
     notices: async (wanted: string): Promise<void> => {
@@ -189,7 +190,8 @@ test('a file that is another each time it is read, as in /proc, is not read with
     watch.caughtUp()
   }
   const file = join(folder(), 'gateway.yaml')
-  const watch = new Watch({ files: () => [file], changed: async () => true, reading: () => false, onChange }, null)
+  const watch = new Watch({ files: () => [file], changed: async () => true, reading: () => false, onChange })
+  watch.follow(unpolled)
   onTestFinished(() => watch.close())
 
   await vi.advanceTimersByTimeAsync(60_000)
@@ -231,15 +233,13 @@ test('a file system that hangs is asked once, and held against nobody when it an
   const hanging = Promise.withResolvers<boolean>()
   const answered = Promise.withResolvers<void>()
   let asked = 0
-  const watch = new Watch(
-    {
-      files: () => [file],
-      changed: () => (++asked === 1 ? hanging.promise : Promise.resolve(true)),
-      reading: () => false,
-      onChange: () => answered.resolve(),
-    },
-    null,
-  )
+  const watch = new Watch({
+    files: () => [file],
+    changed: () => (++asked === 1 ? hanging.promise : Promise.resolve(true)),
+    reading: () => false,
+    onChange: () => answered.resolve(),
+  })
+  watch.follow(unpolled)
   onTestFinished(() => watch.close())
 
   await expect.poll(() => asked).toBe(1)
@@ -248,4 +248,19 @@ test('a file system that hangs is asked once, and held against nobody when it an
   hanging.resolve(false)
 
   await answered.promise
+})
+
+test('what is written while it is off is noticed when it is on again', async () => {
+  const file = join(folder(), 'gateway.yaml')
+  writeFileSync(file, 'one')
+  const { watch, notices, seen } = watched(file)
+
+  watch.follow({ watch: false, pollMs: 5 })
+  writeFileSync(file, 'two')
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  const meanwhile = [...seen]
+  watch.follow(unpolled)
+  await notices('two')
+
+  expect(meanwhile).toEqual([])
 })

@@ -34,18 +34,16 @@ const afterReading = (act: () => Promise<void> | void): void => {
 const noticed = (file: string, text: string): Promise<void> =>
   new Promise((resolve) => {
     const changed = async () => readFileSync(file, 'utf8') !== text
-    const watch = new Watch(
-      {
-        files: () => [file],
-        reading: () => false,
-        changed,
-        onChange: () => {
-          watch.close()
-          setImmediate(resolve)
-        },
+    const watch = new Watch({
+      files: () => [file],
+      reading: () => false,
+      changed,
+      onChange: () => {
+        watch.close()
+        setImmediate(resolve)
       },
-      null,
-    )
+    })
+    watch.follow({ watch: true, pollMs: null })
   })
 
 const unpolled = { poll: 'none' }
