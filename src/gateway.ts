@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { type AdminServer, openAdminServer } from './admin/server.ts'
+import type { OperationId } from './catalog.ts'
 import { now, pause, within } from './clock.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
@@ -61,7 +62,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
 class Parts {
   readonly #options: GatewayOptions
   readonly #endpoints = new Endpoints()
-  readonly #overrides = new Overrides(() => this.#reapply())
+  readonly #overrides = new Overrides((operation) => this.#overrideEnded(operation))
   readonly #reloader: Reloader
   readonly #watch: Watch
   #sandbox: Sandbox | null = null
@@ -156,11 +157,14 @@ class Parts {
     this.#observe(config)
   }
 
-  #reapply(): void {
+  #overrideEnded(operation: OperationId): void {
     const { log } = this.#options
-    this.#reloader.reapply().catch((error) => {
-      if (!this.#draining) log.error({ err: error }, 'an override could not be ended')
-    })
+    this.#reloader.reapply().then(
+      () => log.info({ operation }, 'override ended'),
+      (error) => {
+        if (!this.#draining) log.error({ operation, err: error }, 'an override could not be ended')
+      },
+    )
   }
 
   async #build(config: Config): Promise<Snapshot> {

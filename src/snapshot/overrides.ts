@@ -9,13 +9,16 @@ export interface Override {
   readonly until: number
 }
 
-/** Keeps the operator's overrides, each with a time to live: what was done in an emergency does not stay for ever. They outlive a reload, and end with the process. */
+/**
+ * Keeps the operator's overrides, each with a time to live: what was done in an emergency does not stay for ever. They outlive a reload,
+ * and end with the process.
+ */
 export class Overrides {
-  readonly #onExpiry: () => void
+  readonly #onExpiry: (id: OperationId) => void
   readonly #held = new Map<OperationId, { readonly override: Override; readonly alarm: Alarm }>()
 
-  /** `onExpiry` is told when one has ended of itself. */
-  constructor(onExpiry: () => void = () => {}) {
+  /** `onExpiry` is told which one has ended of itself. */
+  constructor(onExpiry: (id: OperationId) => void = () => {}) {
     this.#onExpiry = onExpiry
   }
 
@@ -29,7 +32,7 @@ export class Overrides {
     this.end(id)
     const alarm = new Alarm(() => {
       this.#held.delete(id)
-      this.#onExpiry()
+      this.#onExpiry(id)
     })
     alarm.set(ttlMs)
     const override = { state, until: wallClock() + ttlMs }

@@ -42,6 +42,7 @@ describe('an operation', () => {
 
     expect(during).toBe(503)
     expect(await operations(live)).toEqual({})
+    expect(await live.line(({ msg }) => msg === 'override ended')).toMatchObject({ operation: 'market.insights' })
   })
 
   test('serves again at once when told to', async () => {

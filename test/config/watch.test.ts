@@ -253,11 +253,12 @@ test('a file system that hangs is asked once, and held against nobody when it an
 test('what is written while it is off is noticed when it is on again', async () => {
   const file = join(folder(), 'gateway.yaml')
   writeFileSync(file, 'one')
-  const { watch, notices, seen } = watched(file)
+  const { watch, notices, seen } = watched(file, 5)
+  const other = watched(file, 5)
 
   watch.follow({ watch: false, pollMs: 5 })
   writeFileSync(file, 'two')
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  await other.notices('two')
   const meanwhile = [...seen]
   watch.follow(unpolled)
   await notices('two')
