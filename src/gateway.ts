@@ -100,14 +100,7 @@ class Parts {
     const publicServer = await openPublicServer(live, log)
     this.#public = publicServer
     const admin = await openAdminServer(
-      {
-        live,
-        reloader,
-        overrides: this.#overrides,
-        draining: () => this.#draining,
-        unread: () => unread(reloader),
-        droppedLines,
-      },
+      { live, reloader, overrides: this.#overrides, draining: () => this.#draining, droppedLines },
       log,
     )
     this.#admin = admin
@@ -176,22 +169,6 @@ class Parts {
   #observe({ log: { level }, reload }: Config): void {
     this.#options.log.level = level
     this.#watch.follow(reload)
-  }
-}
-
-// What a file system that does not answer by then holds is not known.
-const unreadWithinMs = 1000
-
-/** Tells whether the file holds something else than when it was last read. */
-const unread = async (reloader: Reloader): Promise<boolean> => {
-  for (;;) {
-    const { sources } = reloader
-    let changed = true
-    const compared = haveChanged(sources).then((found) => {
-      changed = found
-    })
-    await within(unreadWithinMs, compared)
-    if (sources === reloader.sources) return changed // else a reload has read it meanwhile
   }
 }
 

@@ -2,6 +2,7 @@ import { catalog, groups } from '../catalog.ts'
 import type { Live } from '../snapshot/live.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
 import type { Reloader } from '../snapshot/reloader.ts'
+import { unread } from '../snapshot/unread.ts'
 import { version } from '../version.ts'
 
 /** Is what the operator's listener shows and moves. */
@@ -11,15 +12,13 @@ export interface Desk {
   readonly overrides: Overrides
   /** Tells whether the gateway is on its way down. */
   draining(): boolean
-  /** Tells whether the file holds something else now than when it was last read. */
-  unread(): Promise<boolean>
   /** Tells how many log lines were dropped because their reader was too slow. */
   droppedLines(): number
 }
 
 /** Tells all that runs, as JSON: what was loaded, what was refused, what stands behind each group. Times are RFC 3339. */
-export const status = async ({ live, reloader, overrides, draining, unread, droppedLines }: Desk) => {
-  const isUnread = await unread() // first, so that all that follows is of one moment
+export const status = async ({ live, reloader, overrides, draining, droppedLines }: Desk) => {
+  const isUnread = await unread(reloader) // first, so that all that follows is of one moment
   const { loadedAt, loadedBy, fileDiffers, refusal } = reloader.state
   return {
     version: version(),
