@@ -1,18 +1,19 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import type { LoadResult } from '../config/load.ts'
 import { defaultFile } from './default-file.ts'
+import { type Format, formatOption } from './format.ts'
 
 /** Makes the command `check`: exit 0 when the file is good, 1 when it has problems, 2 when it cannot be read. */
 export const checkCommand = (): Command =>
   new Command('check')
     .description('Check a configuration file, offline, and print every problem at once.')
     .argument('[FILE]', 'the file', defaultFile)
-    .addOption(new Option('--format <FORMAT>', 'how to print').choices(['text', 'json']).default('text'))
+    .addOption(formatOption())
     .addHelpText(
       'after',
       '\nExit code: 0 good, 1 problems in the file, 2 it cannot be read.\n\nExample:\n  lender-gateway check config/gateway.yaml --format json',
     )
-    .action(async (file: string, { format }: { format: 'text' | 'json' }) => {
+    .action(async (file: string, { format }: { format: Format }) => {
       const { loadConfig } = await import('../config/load.ts')
       const result = loadConfig(file)
 

@@ -1,9 +1,10 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { defaultFile } from './default-file.ts'
+import { type Format, formatOption } from './format.ts'
 
 interface Options {
   readonly config: string
-  readonly format: 'text' | 'json'
+  readonly format: Format
 }
 
 const help = `
@@ -28,7 +29,7 @@ export const explainCommand = (): Command =>
       'the request target as a client sends it: a path with or without a query, or a whole http:// URL',
     )
     .option('--config <FILE>', 'the configuration file', defaultFile)
-    .addOption(new Option('--format <FORMAT>', 'how to print').choices(['text', 'json']).default('text'))
+    .addOption(formatOption())
     .addHelpText('after', help)
     .action(async (method: string, target: string, { config: file, format }: Options) => {
       const { loadConfig } = await import('../config/load.ts')

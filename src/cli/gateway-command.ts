@@ -1,11 +1,12 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { defaultFile } from './default-file.ts'
+import { type Format, formatOption } from './format.ts'
 
 /** Is what every command that talks to a gateway is given. */
 export interface GatewayOptions {
   readonly config: string
   readonly admin?: string
-  readonly format: 'text' | 'json'
+  readonly format: Format
 }
 
 /** Makes a command that talks to a running gateway. */
@@ -14,7 +15,7 @@ export const gatewayCommand = (name: string, description: string): Command =>
     .description(description)
     .option('--config <FILE>', 'the configuration file that names the admin listener', defaultFile)
     .option('--admin <URL>', 'the admin listener, in place of what the file says')
-    .addOption(new Option('--format <FORMAT>', 'how to print').choices(['text', 'json']).default('text'))
+    .addOption(formatOption())
 
 /** Ends the help of such a command: who may ask, how it ends, what to write. */
 export const gatewayHelp = (exitCodes: string, ...examples: readonly string[]): string => `

@@ -1,4 +1,5 @@
 import type { Origin } from '../../config/origins.ts'
+import { printable } from '../printable.ts'
 import type { Behind, LayerShown, Setting, Share } from './behind.ts'
 import type { Explanation } from './explanation.ts'
 import { theNine } from './reason.ts'
@@ -106,8 +107,3 @@ const aligned = (cells: Cells, widths: readonly number[]): string =>
 const request = (method: string, target: string): string => `${printable(method)} ${printable(short(target))}`
 
 const short = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text)
-
-/** Keeps what a client may have sent from speaking to the terminal. */
-const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
-  text.replaceAll(/[\0-\x1f\x7f-\x9f]/g, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`)

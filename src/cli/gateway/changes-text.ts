@@ -1,5 +1,5 @@
+import { printable } from '../printable.ts'
 import type { ToldChange } from './answers.ts'
-import { printable } from './unasked.ts'
 
 /** Writes what differs, group by group, and last what concerns all of them. */
 export const changesText = (changes: readonly ToldChange[]): string => {

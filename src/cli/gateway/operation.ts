@@ -4,7 +4,6 @@ import { findGateway, type Where } from './find.ts'
 import { noteDoubt, type Printing, printJson } from './print.ts'
 import { nullable, shape, text } from './shape.ts'
 import { urlOf } from './target.ts'
-import { printable } from './unasked.ts'
 
 const limitMs = 30_000
 
@@ -22,11 +21,11 @@ export const operation = async (
   if (format === 'json') printJson(reply.body)
   if (reply.status !== 200) {
     const { detail } = understood(target, reply.body, shape<{ detail: string }>({ detail: text }))
-    process.stderr.write(`lender-gateway: ${urlOf(target)} does not accept it: ${printable(detail)}\n`)
+    process.stderr.write(`lender-gateway: ${urlOf(target)} does not accept it: ${detail}\n`)
     return 1
   }
   const { until } = understood(target, reply.body, shape<{ until: string | null }>({ until: nullable(text) }))
-  const then = until === null ? 'as the file says' : `until ${printable(until)}, then as the file says`
+  const then = until === null ? 'as the file says' : `until ${until}, then as the file says`
   if (format === 'text') process.stdout.write(`${id} ${state === 'refuse' ? 'is refused' : 'is served'} ${then}\n`)
   return 0
 }

@@ -1,8 +1,9 @@
+import type { Format } from '../format.ts'
 import { type Target, urlOf } from './target.ts'
 
 /** Is how a command prints. */
 export interface Printing {
-  readonly format: 'text' | 'json'
+  readonly format: Format
 }
 
 /** Prints JSON for programs. */

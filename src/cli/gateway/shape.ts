@@ -1,4 +1,4 @@
-import { printable } from './unasked.ts'
+import { printable } from '../printable.ts'
 
 /** Reads one value of an answer, which may be anything; `path` says where it stands. Throws {@link Misread}. */
 export type Read<T> = (value: unknown, path: string) => T

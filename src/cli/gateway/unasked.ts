@@ -1,13 +1,7 @@
+import { printable } from '../printable.ts'
+
 /** Says, in one line, why a gateway could not be asked or did not answer as one: exit code 2. */
 export class Unasked extends Error {}
 
 /** Makes an error that says why a gateway could not be asked. */
 export const unasked = (message: string): Unasked => new Unasked(printable(message))
-
-/** Keeps what came over the network from speaking to the terminal. */
-export const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
-  text.replaceAll(/[\0-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, (character) => {
-    const code = character.charCodeAt(0)
-    return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16)}`
-  })

@@ -1,0 +1,8 @@
+import { Option } from 'commander'
+
+/** Names the ways in which a command prints: for people, or for programs. */
+export type Format = 'text' | 'json'
+
+/** Makes the option `--format`. */
+export const formatOption = (): Option =>
+  new Option('--format <FORMAT>', 'how to print').choices(['text', 'json'] satisfies Format[]).default('text')
