@@ -24,12 +24,12 @@ export const openAdminServer = async (desk: Desk, log: Log): Promise<AdminServer
   const { admin } = desk.reloader.config
   /** Notes who gives an order, and says why he is not let in (null: he is). */
   const receive = ({ method, url, ip, headers }: FastifyRequest, { raw }: FastifyReply): Refusal | null => {
-    const [path = ''] = url.split('?') // nor is the query logged: somebody may write a token there
+    const path = pathOf(url)
     // At the close and not at the end of the answer: whoever leaves before it has given the order all the same.
     if (method !== 'GET' && method !== 'HEAD')
       raw.once('close', () => {
         const status = raw.writableFinished ? raw.statusCode : clientGone
-        log.info({ method, url: path.slice(0, maxLoggedPath), client: ip, status }, 'admin request')
+        log.info({ method, url: logged(url), client: ip, status }, 'admin request')
       })
     return guard({ path, headers }, desk.reloader.config.admin)
   }
@@ -52,7 +52,7 @@ export const openAdminServer = async (desk: Desk, log: Log): Promise<AdminServer
   routes(app, desk, log)
   app.setErrorHandler((error, { url }, reply) => {
     const code = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500
-    if (code >= 500) log.error({ err: error, url }, 'admin request failed')
+    if (code >= 500) log.error({ err: error, url: logged(url) }, 'admin request failed')
     const detail = code < 500 && error instanceof Error ? error.message : 'see the log'
     sendProblem(reply, { status: code, code: 'failed', detail })
   })
@@ -93,7 +93,7 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log): void => {
   }
 
   app.setNotFoundHandler(({ url }, reply) => {
-    const [path = ''] = url.split('?')
+    const path = pathOf(url)
     const allow = methods.get(path)?.join(', ')
     return allow === undefined
       ? sendProblem(reply, { ...notFound, detail: `one of ${[...methods.keys()].join(', ')} is expected` })
@@ -101,14 +101,18 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log): void => {
   })
 }
 
+const pathOf = (url: string): string => url.split('?', 1)[0] ?? ''
+
+// Somebody may write a token into the query, and whoever has none can leave lines, though not long ones.
+const maxLoggedPath = 100
+const logged = (url: string): string => pathOf(url).slice(0, maxLoggedPath)
+
 const sendOutcome = (reply: FastifyReply, outcome: Outcome): FastifyReply => {
   if (outcome.result !== 'refused') return reply.send({ ...outcome, groups: changedGroups(outcome.changes) })
   const { hash, problems } = outcome
   return sendProblem(reply, { ...refusedConfiguration, more: { hash, problems } })
 }
 
-// Whoever has no token can leave lines, though not long ones.
-const maxLoggedPath = 100
 const clientGone = 499 // as on the access line
 const notDecoded = {
   status: 400,

@@ -1,6 +1,5 @@
-import type { Group, OperationId } from '../catalog.ts'
-import { catalog, groups } from '../catalog.ts'
-import type { Config } from '../config/config.ts'
+import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
+import type { Config, EndpointConfig } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
 import type { Endpoint } from '../upstream/endpoint.ts'
 import type { Endpoints } from '../upstream/endpoints.ts'
@@ -26,7 +25,7 @@ export const build = (
     const upstreams = Object.fromEntries(
       groups.map((group) => {
         const upstream = config.upstreams[group]
-        const open = (endpoint: (typeof upstream.endpoints)[number]): Endpoint => {
+        const open = (endpoint: EndpointConfig): Endpoint => {
           const opened = endpoints.take(group, endpoint, upstream, sandboxOrigin ?? '')
           taken.push(opened)
           return opened

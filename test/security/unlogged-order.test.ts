@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bootLive } from '../helpers/live-gateway.ts'
 import { exchangeRaw, rawClient } from '../helpers/raw.ts'
 
@@ -38,6 +38,22 @@ describe('an order is logged', () => {
 
     expect(JSON.stringify(live.lines)).not.toContain(token)
   })
+})
+
+test('a request that fails is logged without its query as well', async () => {
+  const live = await bootLive()
+  const broken = vi.spyOn(process, 'uptime').mockImplementation(() => {
+    throw new Error('planted')
+  })
+  onTestFinished(() => broken.mockRestore())
+
+  const answer = await exchangeRaw(
+    live.gateway.adminAddress.port,
+    `GET /status?token=${token} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+  )
+
+  expect(answer).toMatch(/^HTTP\/1\.1 500 Internal Server Error/)
+  expect(await live.line(({ msg }) => msg === 'admin request failed')).toMatchObject({ url: '/status' })
 })
 
 test('a target that cannot be decoded is no way past the token', async () => {
