@@ -67,9 +67,11 @@ export class Reloader {
     return this.#config
   }
 
-  /** What a rollback would bring back: the one before it, but for who may ask the operator's listener. */
+  /** What a rollback would bring back: the one before it, but for who may ask the operator's listener; null: nothing else. */
   get previous(): Config | null {
-    return this.#previous === null ? null : withAccessOf(this.#config, this.#previous)
+    if (this.#previous === null) return null
+    const previous = withAccessOf(this.#config, this.#previous)
+    return previous.hash === this.#config.hash ? null : previous // only who may ask had changed
   }
 
   /** The files that were last read, whatever came of it. */

@@ -139,6 +139,14 @@ describe('a rollback', () => {
     expect(reloader.config.hash).toBe(at('http://new.internal').config.hash)
   })
 
+  test('has nowhere to go when only the access of operators has changed', async () => {
+    const { reloader } = reloaderOf(loaded(`admin: { token: a-token-of-an-operator }\n${sandbox}`))
+    await reloader.reload('file')
+
+    expect(reloader.previous).toBeNull()
+    expect(await reloader.rollback()).toBeNull()
+  })
+
   test('has nowhere to go at first', async () => {
     expect(await reloaderOf(broken).reloader.rollback()).toBeNull()
   })
