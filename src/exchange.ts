@@ -31,6 +31,8 @@ export interface AnswerBody {
   consume(sink: BodySink): void
   /** Goes on after the sink answered false. */
   resume(): void
+  /** Ends the delivery of a body that nobody takes; one that is still arriving costs its connection. Instead of `whole` and `consume`. */
+  discard(): void
 }
 
 /** Takes the chunks of a body as they come. Exactly one of `end` and `fail` is called, last. */
@@ -94,6 +96,12 @@ export class Exchange {
   readonly onInterim: ((status: number, fields: Fields) => void) | null
   /** Where the last attempt went and how long it took, for the access log. */
   attempt: Attempt | null = null
+  /** How many attempts there were. */
+  attempts = 0
+  /** When the deadline is over, on the monotonic clock; null: there is none, or it has not begun. */
+  deadlineAt: number | null = null
+  /** Whether the client has been sent something already, if only an interim answer: what goes wrong then is not tried again. */
+  begun = false
 
   #aborted: GatewayError | null = null
   #onAbort: OnAbort | null = null

@@ -1,4 +1,5 @@
 import type { Group, OperationId } from '../catalog.ts'
+import type { Kind } from '../errors.ts'
 
 /**
  * Describes a configuration as resolved: every default filled in, every reference read, deep-frozen. It knows nothing of HTTP
@@ -59,6 +60,8 @@ export interface ReloadConfig {
   readonly watch: boolean
   /** How often contents are compared; null: never. */
   readonly pollMs: number | null
+  /** How the endpoints that an edit brings are tried before it takes effect. */
+  readonly preflight: 'connect' | 'health' | 'none'
 }
 
 /** Describes the log on standard output. */
@@ -83,8 +86,82 @@ export interface UpstreamConfig {
   readonly bodyTimeoutMs: number | null
   /** Most connections to one endpoint. */
   readonly maxConnections: number
+  /** Most requests that wait for one of them. */
+  readonly maxPending: number
   /** How long an idle upstream connection may be used again. 0: never, one connection a request. */
   readonly keepAliveMs: number
+  /** How often the names of endpoints are resolved again. */
+  readonly resolveMs: number
+  readonly tls: UpstreamTlsConfig
+  readonly balance: 'p2c' | 'least-requests' | 'round-robin'
+  /** How long an endpoint that comes back takes to reach its whole share; null: it has it at once. */
+  readonly slowStartMs: number | null
+  readonly healthCheck: HealthCheckConfig | null
+  readonly outlier: OutlierConfig | null
+  readonly circuitBreaker: CircuitBreakerConfig | null
+  readonly retry: RetryConfig | null
+}
+
+/** Describes how the endpoints of an upstream are spoken to over TLS. The texts are PEM. */
+export interface UpstreamTlsConfig {
+  /** Whom to trust instead of the public authorities; null: those. */
+  readonly ca: string | null
+  /** What the gateway shows for itself; null: nothing. */
+  readonly client: { readonly certificate: string; readonly key: string } | null
+  /** The name to ask for and to verify; null: the endpoint's own. */
+  readonly serverName: string | null
+  readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
+  /** False: whoever answers is believed. */
+  readonly verify: boolean
+}
+
+/** Describes the probes of an endpoint. */
+export interface HealthCheckConfig {
+  /** Path and query, as they stand in the request. */
+  readonly path: string
+  readonly intervalMs: number
+  readonly timeoutMs: number
+  /** The statuses of a healthy endpoint, both ends included. */
+  readonly expect: { readonly from: number; readonly to: number }
+  /** So many probes in a row change what is known of it. */
+  readonly healthyAfter: number
+  readonly unhealthyAfter: number
+}
+
+/** Describes when real traffic takes an endpoint out for a while. Shares are from 0 to 1. */
+export interface OutlierConfig {
+  /** So many failures in a row; null: however many. */
+  readonly consecutiveFailures: number | null
+  /** How much larger the share of failed requests is than that of its siblings; null: however large. */
+  readonly failureRate: number | null
+  /** For how long at first; doubled each time it happens again. */
+  readonly ejectionTimeMs: number
+  /** The largest share of the endpoints that is out at once; one of two or more may always be. */
+  readonly maxEjected: number
+}
+
+/** Describes when a whole upstream is left alone. */
+export interface CircuitBreakerConfig {
+  /** The share of failed requests, from 0 to 1, at which it opens … */
+  readonly failureRate: number
+  /** … once there were so many … */
+  readonly minRequests: number
+  /** … within this time. */
+  readonly windowMs: number
+  /** How long nothing is sent. */
+  readonly openForMs: number
+  /** How many requests are let through then, and must go well, before it closes. */
+  readonly probes: number
+}
+
+/** Describes which attempts are followed by another. */
+export interface RetryConfig {
+  /** Most attempts, the first included. */
+  readonly attempts: number
+  readonly on: { readonly kinds: readonly Kind[]; readonly statuses: readonly number[] }
+  readonly backoff: { readonly baseMs: number; readonly maxMs: number }
+  /** Retries are at most this share (0 to 1) of the requests, and so many a second more. */
+  readonly budget: { readonly share: number; readonly floorPerSecond: number }
 }
 
 /** Describes one origin behind a group. */
@@ -95,6 +172,8 @@ export interface EndpointConfig {
   readonly pathPrefix: string
   /** The share of traffic relative to the others: 0–10000, default 100. */
   readonly weight: number
+  /** Whether it takes no new work. */
+  readonly drain: boolean
 }
 
 /** Describes what is changed in a list of fields: `remove` first, then `set` replaces or appends. Names compare case-insensitively. */

@@ -36,7 +36,7 @@ export function resolve(parsed: ParsedConfig): Config {
       insecure: admin.insecure,
     },
     log: { level: log.level, access: log.access, bufferBytes: log.buffer },
-    reload: { watch: reload.watch, pollMs: reload.poll },
+    reload: { watch: reload.watch, pollMs: reload.poll, preflight: 'connect' },
     shutdown: { waitMs: shutdown.wait, deadlineMs: shutdown.deadline },
     upstreams: byGroup((group) => upstream(parsed.upstreams[group], parsed.defaults)),
     operations: byOperation(({ id, group }) =>
@@ -48,7 +48,7 @@ export function resolve(parsed: ParsedConfig): Config {
 
 function upstream(given: ParsedUpstream, defaults: ParsedConfig['defaults']): UpstreamConfig {
   return {
-    endpoints: given.endpoints,
+    endpoints: given.endpoints.map((each) => ({ ...each, drain: false })),
     host: given.host,
     request: edits(given.request),
     response: edits(given.response),
@@ -58,6 +58,15 @@ function upstream(given: ParsedUpstream, defaults: ParsedConfig['defaults']): Up
     maxConnections: first(given.maxConnections, defaults.maxConnections),
     // `none` allows no reuse, as 0 does.
     keepAliveMs: first(given.keepAlive, defaults.keepAlive) ?? 0,
+    maxPending: 1024,
+    resolveMs: 30_000,
+    tls: { ca: null, client: null, serverName: null, minVersion: 'TLSv1.2', verify: true },
+    balance: 'p2c',
+    slowStartMs: 10_000,
+    healthCheck: null,
+    outlier: { consecutiveFailures: 5, failureRate: 0.5, ejectionTimeMs: 10_000, maxEjected: 0.5 },
+    circuitBreaker: null,
+    retry: null,
   }
 }
 

@@ -48,7 +48,7 @@ export class Watch {
   }
 
   /** Begins to watch, or goes on in another way; what it has heard of since the files were read is not forgotten. */
-  follow({ watch: on, pollMs }: ReloadConfig): void {
+  follow({ watch: on, pollMs }: Pick<ReloadConfig, 'watch' | 'pollMs'>): void {
     this.#on = on
     this.#pollEvery(on ? pollMs : null)
     if (on) return this.#arm()

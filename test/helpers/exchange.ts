@@ -55,7 +55,7 @@ export const fakeAnswer = (status = 200): Answer => ({
   status,
   reason: '',
   fields: [],
-  body: { whole: () => Buffer.alloc(0), consume: (sink) => sink.end(), resume: () => {} },
+  body: { whole: () => Buffer.alloc(0), consume: (sink) => sink.end(), resume: () => {}, discard: () => {} },
 })
 
 /** Makes the innermost handle of a test: it answers 200, and counts. */

@@ -65,7 +65,7 @@ export const basePath = (description: string) =>
   )
 
 /** Reads the URL of an endpoint or `sandbox`, with a weight of 100. */
-export const endpointUrl: Kind<EndpointConfig> = {
+export const endpointUrl: Kind<Omit<EndpointConfig, 'drain'>> = {
   expected: 'a URL such as http://risk.internal:8080, or sandbox',
   read: (value) => {
     if (typeof value !== 'string') return new Wrong('wrong type')
