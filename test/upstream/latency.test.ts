@@ -1,0 +1,158 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { Latency } from '../../src/upstream/latency.ts'
+
+const decayMs = 10_000
+
+/** Is a latency that has answered once, at time 0. */
+const heardOnce = (ms: number): Latency => {
+  const latency = new Latency()
+  latency.begun(0)
+  latency.heard(ms, 0)
+  return latency
+}
+
+test('what was never heard from is as fast as can be', () => {
+  expect(new Latency().at(5_000)).toBe(1)
+})
+
+test('a slower answer replaces the estimate at once', () => {
+  const latency = heardOnce(10)
+
+  latency.begun(1)
+  latency.heard(200, 201)
+
+  expect(latency.at(201)).toBe(200)
+})
+
+test('a faster answer pulls the estimate down by as much as time has passed', () => {
+  const latency = heardOnce(200)
+
+  latency.begun(decayMs - 10)
+  latency.heard(10, decayMs)
+
+  expect(latency.at(decayMs)).toBeCloseTo(10 + 190 / Math.E)
+})
+
+test('a burst of fast answers does not wipe out a slow one', () => {
+  const latency = heardOnce(1_000)
+
+  for (let at = 1; at <= 100; at++) {
+    latency.begun(at)
+    latency.heard(1, at)
+  }
+
+  expect(latency.at(100)).toBeGreaterThan(980)
+})
+
+test('without traffic it is forgotten, down to the floor', () => {
+  const latency = heardOnce(1_001)
+
+  const [soon, late] = [latency.at(decayMs), latency.at(100 * decayMs)]
+
+  expect(soon).toBeCloseTo(1 + 1_000 / Math.E)
+  expect(late).toBeCloseTo(1)
+})
+
+test('while a request waits, the estimate is at least the silence since it was given', () => {
+  const latency = heardOnce(5)
+
+  latency.begun(60_000)
+
+  expect(latency.at(60_000)).toBeLessThan(2)
+  expect(latency.at(63_000)).toBe(3_000)
+})
+
+test('a further request does not make the silence shorter', () => {
+  const latency = new Latency()
+  latency.begun(0)
+
+  latency.begun(2_000)
+
+  expect(latency.at(3_000)).toBe(3_000)
+})
+
+test('one that answers some requests is as silent as since the last of them', () => {
+  const latency = new Latency()
+  latency.begun(0)
+  latency.begun(4_000)
+
+  latency.heard(5, 4_005)
+
+  expect(latency.at(4_505)).toBe(500)
+})
+
+test('one that hung is still slow after those who waited have given up', () => {
+  const latency = heardOnce(5)
+  latency.begun(1_000)
+  latency.begun(2_000)
+
+  latency.ended(6_000)
+  latency.ended(6_000)
+
+  expect(latency.at(6_000)).toBe(5_000)
+  expect(latency.at(6_000 + decayMs)).toBeCloseTo(1 + 4_999 / Math.E)
+})
+
+test('a request that fails at once makes the endpoint neither faster nor slower', () => {
+  const latency = heardOnce(100)
+
+  latency.begun(50)
+  latency.ended(51)
+
+  expect(latency.at(51)).toBe(heardOnce(100).at(51))
+})
+
+test('the head that comes after a long wait counts as that wait', () => {
+  const latency = heardOnce(5)
+  latency.begun(0)
+
+  latency.heard(7_000, 7_000)
+
+  expect(latency.at(7_000)).toBe(7_000)
+})
+
+test('a wait that is over is not counted into the next', () => {
+  const latency = new Latency()
+  latency.begun(0)
+  latency.heard(1, 1)
+
+  latency.begun(50_000)
+
+  expect(latency.at(50_010)).toBe(10)
+})
+
+test.each([Number.NaN, Number.POSITIVE_INFINITY, -5])('a time of %d does not spoil the estimate', (ms) => {
+  const latency = heardOnce(20)
+
+  latency.heard(ms, 1)
+
+  expect(latency.at(1)).toBeCloseTo(20, 0)
+})
+
+test('whatever happens, the estimate is a number, at least the floor and at most the longest time there was', () => {
+  const event = fc.record({
+    kind: fc.constantFrom('begun', 'heard', 'ended'),
+    afterMs: fc.oneof(fc.nat(100), fc.double({ min: 0, max: 1e7, noNaN: true })),
+    ms: fc.oneof(fc.nat(1_000), fc.double({ min: -1, max: 1e7, noNaN: true })),
+  })
+
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 60 }), (events) => {
+      const latency = new Latency()
+      let at = 0
+      let longest = 1
+
+      for (const { kind, afterMs, ms } of events) {
+        at += afterMs
+        longest = Math.max(longest, ms, at)
+        if (kind === 'begun') latency.begun(at)
+        if (kind === 'heard') latency.heard(ms, at)
+        if (kind === 'ended') latency.ended(at)
+
+        expect(latency.at(at)).toBeGreaterThanOrEqual(1)
+        expect(latency.at(at)).toBeLessThanOrEqual(longest)
+      }
+    }),
+  )
+})
