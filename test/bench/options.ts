@@ -21,7 +21,7 @@ export const usage = `npm run bench -- [flags]
   --rounds N           measured rounds (5)
   --seconds N          seconds a peer and workload in each round (3)
   --connections N      keep-alive connections (64)
-  --only A,B           peers: gateway, bare, bare-direct, nginx, haproxy (all but bare-direct)
+  --only A,B           peers: gateway, bare, nginx, haproxy (these); gateway-policies, bare-direct
   --workloads A,B      workloads: get, post (all)
   --json FILE          write the result as JSON too
   --profile            leave a CPU profile of the gateway in .bench/

@@ -35,7 +35,7 @@ export const render = (report: Report): string => {
       ['workload', 'CPU a request', 'ratio', '95 % interval', 'at most', ''],
       report.comparisons.map((each) => [
         each.workload,
-        `gateway / ${each.over}`,
+        `${each.of} / ${each.over}`,
         each.ratio.toFixed(3),
         `${each.low.toFixed(3)}–${each.high.toFixed(3)}`,
         each.atMost === null ? '' : each.atMost.toFixed(2),

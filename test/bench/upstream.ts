@@ -3,8 +3,8 @@
  * be what limits it. It reads a request body fully, by length or chunked, before it answers. No server for anything but the bench.
  */
 import { createHash } from 'node:crypto'
-import { createServer, type Socket } from 'node:net'
-import { type Echo, echoMark, fixedAnswer } from './workload.ts'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { addresses, type Echo, echoMark, fixedAnswer } from './workload.ts'
 
 const answer = (body: string): Buffer =>
   Buffer.from(
@@ -84,8 +84,14 @@ const echo = (line: string, body: Buffer): Echo => {
   return { method, target, bodyBytes: body.length, sha256: createHash('sha256').update(body).digest('hex') }
 }
 
-const server = createServer(serve)
-server.listen({ port: 0, host: '127.0.0.1', backlog: 1024 }, () => {
-  const address = server.address()
-  if (address !== null && typeof address === 'object') console.log(address.port)
-})
+/** Listens on the other addresses on the port that the first was given. */
+const listen = ([host, ...others]: readonly string[], port: number): void => {
+  const server = createServer(serve)
+  server.listen({ port, host, backlog: 1024 }, () => {
+    const given = (server.address() as AddressInfo).port
+    if (others.length > 0) listen(others, given)
+    else console.log(given)
+  })
+}
+
+listen(addresses, 0)

@@ -67,3 +67,6 @@ export interface Echo {
   readonly bodyBytes: number
   readonly sha256: string
 }
+
+/** Lists where the one upstream process listens, for a peer that has several endpoints. */
+export const addresses = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const
