@@ -87,6 +87,7 @@ test('a reload while the gateway stops', async () => {
     file: 'gateway.yaml',
     first,
     load: async () => sound(`operations: { market.insights: { state: refuse } }\n${groups}`),
+    preflight: async () => [],
     apply: () => Promise.reject(new Error('the gateway is stopping')),
     onOutcome: () => {},
   })

@@ -55,7 +55,7 @@ const upstream = ({ current }: Live, group: (typeof groups)[number]) => {
 
 /** Tells of an operation that does not serve, or only for now. */
 const operation = ({ config }: Reloader, overrides: Overrides, id: (typeof catalog)[number]['id']) => {
-  const override = overrides.of(id)
+  const override = overrides.operations.of(id)
   const state = override?.state ?? config.operations[id].state
   if (override === null && state === 'serve') return []
   return [[id, { state, until: override === null ? null : time(override.until) }] as const]

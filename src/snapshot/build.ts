@@ -34,7 +34,7 @@ export const build = (
       }),
     ) as Record<Group, Upstream>
     const handles = Object.fromEntries(
-      catalog.map(({ id, group }) => [id, stack(config.operations[id], upstreams[group], overrides.of(id))]),
+      catalog.map(({ id, group }) => [id, stack(config.operations[id], upstreams[group], overrides.operations.of(id))]),
     ) as Record<OperationId, Handle>
     return new Snapshot(config, handles, upstreams, release)
   } catch (error) {

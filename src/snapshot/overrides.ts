@@ -1,53 +1,106 @@
-import type { OperationId } from '../catalog.ts'
+import type { Group, OperationId } from '../catalog.ts'
 import { Alarm, wallClock } from '../clock.ts'
 import type { OperationConfig } from '../config/config.ts'
 
-/** Says what an operator has said of an operation for a while, whatever the configuration says. */
-export interface Override {
-  readonly state: OperationConfig['state']
+/** Says what an operator has said of something for a while, whatever the configuration says. */
+export interface Override<State extends string = OperationConfig['state']> {
+  readonly state: State
   /** Milliseconds since the epoch. */
   readonly until: number
 }
+
+/** Is what an operator can say of an endpoint. */
+export type EndpointOrder = 'drain' | 'ready'
+
+/** Names an endpoint behind a group. A URL holds no blank, so no two have the same key. */
+export type EndpointKey = `${Group} ${string}`
+
+// Far more than one group has: who reroutes while orders hold leaves some behind, until their time is over.
+const maxEndpointOrders = 1000
 
 /**
  * Keeps the operator's overrides, each with a time to live: what was done in an emergency does not stay for ever. They outlive a reload,
  * and end with the process.
  */
 export class Overrides {
-  readonly #onExpiry: (id: OperationId) => void
-  readonly #held = new Map<OperationId, { readonly override: Override; readonly alarm: Alarm }>()
+  /** Of operations, by id. */
+  readonly operations: Orders<OperationId, OperationConfig['state']>
+  /** Of endpoints, by {@link keyOf}: also of one that no configuration names at present. */
+  readonly endpoints: Orders<EndpointKey, EndpointOrder>
 
-  /** `onExpiry` is told which one has ended of itself. */
-  constructor(onExpiry: (id: OperationId) => void = () => {}) {
-    this.#onExpiry = onExpiry
-  }
-
-  /** Finds what holds of an operation just now; null: what the configuration says. */
-  of(id: OperationId): Override | null {
-    return this.#held.get(id)?.override ?? null
-  }
-
-  /** Overrides an operation, in place of what was said before. */
-  set(id: OperationId, state: Override['state'], ttlMs: number): Override {
-    this.end(id)
-    const alarm = new Alarm(() => {
-      this.#held.delete(id)
-      this.#onExpiry(id)
-    })
-    alarm.set(ttlMs)
-    const override = { state, until: wallClock() + ttlMs }
-    this.#held.set(id, { override, alarm })
-    return override
-  }
-
-  /** Ends an override early. */
-  end(id: OperationId): void {
-    this.#held.get(id)?.alarm.clear()
-    this.#held.delete(id)
+  /** Both are told which one has ended of itself. */
+  constructor(
+    onOperation: (id: OperationId) => void = () => {},
+    onEndpoint: (ended: ReturnType<typeof endpointOf>) => void = () => {},
+  ) {
+    this.operations = new Orders(onOperation)
+    this.endpoints = new Orders((key) => onEndpoint(endpointOf(key)), maxEndpointOrders)
   }
 
   /** Ends all of them, so that no timer is left. */
   clear(): void {
-    for (const id of [...this.#held.keys()]) this.end(id)
+    this.operations.clear()
+    this.endpoints.clear()
   }
+}
+
+/** Keeps orders that each hold for a time, at most one for a key. */
+export class Orders<Key extends string, State extends string> {
+  readonly #onExpiry: (key: Key) => void
+  readonly #max: number
+  readonly #held = new Map<Key, { readonly override: Override<State>; readonly alarm: Alarm }>()
+
+  /** `onExpiry` is told which one has ended of itself. */
+  constructor(onExpiry: (key: Key) => void, max = Number.POSITIVE_INFINITY) {
+    this.#onExpiry = onExpiry
+    this.#max = max
+  }
+
+  /** Finds what holds just now; null: what the configuration says. */
+  of(key: Key): Override<State> | null {
+    return this.#held.get(key)?.override ?? null
+  }
+
+  /** Tells whether there is room for an order. */
+  hasRoomFor(key: Key): boolean {
+    return this.#held.has(key) || this.#held.size < this.#max
+  }
+
+  /** Gives an order, in place of what was said before. Throws when there is no room for it. */
+  set(key: Key, state: State, ttlMs: number): Override<State> {
+    if (!this.hasRoomFor(key)) throw new Error(`there are ${this.#max} orders already`)
+    this.end(key)
+    const alarm = new Alarm(() => {
+      this.#held.delete(key)
+      this.#onExpiry(key)
+    })
+    alarm.set(ttlMs)
+    const override = { state, until: wallClock() + ttlMs }
+    this.#held.set(key, { override, alarm })
+    return override
+  }
+
+  /** Ends an order early. */
+  end(key: Key): void {
+    this.#held.get(key)?.alarm.clear()
+    this.#held.delete(key)
+  }
+
+  /** Ends all of them. */
+  clear(): void {
+    for (const key of [...this.#held.keys()]) this.end(key)
+  }
+}
+
+/** Makes the key of an endpoint; `url` is how `/status` shows it. */
+export const keyOf = (group: Group, url: string): EndpointKey => `${group} ${url}`
+
+/** Tells whether an endpoint takes no new work: an operator's word goes before the file's. */
+export const isDrained = (orders: Overrides['endpoints'], key: EndpointKey, byFile: boolean): boolean =>
+  (orders.of(key)?.state ?? (byFile ? 'drain' : 'ready')) === 'drain'
+
+/** Tells whose key it is, as the log names it. */
+const endpointOf = (key: EndpointKey): { readonly group: string; readonly endpoint: string } => {
+  const [group = '', endpoint = ''] = key.split(' ', 2)
+  return { group, endpoint }
 }

@@ -2,12 +2,15 @@ import { wallClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { type Change, difference, report } from '../config/diff.ts'
 import type { LoadResult } from '../config/load.ts'
+import type { Origins } from '../config/origins.ts'
 import type { Problem } from '../config/problem.ts'
 import { hashOf } from '../config/resolve.ts'
 import { needsRestart } from '../config/restart.ts'
+import { type Held, HeldBack } from './held-back.ts'
+import { cannotApply, notAskedFor } from './reload-problems.ts'
 
-/** Says what set a reload off. */
-export type Trigger = 'start' | 'file' | 'signal' | 'request' | 'rollback'
+/** Says what set a reload off; `preflight` is a further try of what was held back. */
+export type Trigger = 'start' | 'file' | 'signal' | 'request' | 'rollback' | 'preflight'
 
 /** Tells what came of a reload. */
 export type Outcome =
@@ -17,8 +20,16 @@ export type Outcome =
       readonly to: string
       readonly changes: readonly Change[]
       readonly warnings: readonly Problem[]
+      /** Whether the endpoints that it brings were not to be tried before. */
+      readonly forced: boolean
     }
-  | { readonly result: 'refused'; readonly hash: string; readonly problems: readonly Problem[] }
+  | {
+      readonly result: 'refused'
+      readonly hash: string
+      readonly problems: readonly Problem[]
+      /** When the file is sound but the endpoints that it brings were not reached: what becomes of it. */
+      readonly held: Held | null
+    }
 
 /** Is a configuration file that was read and can run. */
 export type Loaded = Extract<LoadResult, { ok: true }>
@@ -29,21 +40,31 @@ interface ReloaderOptions {
   readonly first: Loaded
   /** Reads the file again. Never throws. */
   load(): Promise<LoadResult>
+  /** Tries the endpoints that an edit brings, before it takes effect; lists the groups of which none is reached. */
+  preflight(next: Config, origins: Origins): Promise<readonly Problem[]>
   /** Puts a configuration into effect, whole, or throws and leaves everything as it is. */
   apply(config: Config): Promise<void>
   /** Hears of every reload, whatever came of it. */
   onOutcome(trigger: Trigger, outcome: Outcome): void
 }
 
+/** Is a configuration with what was said about it. */
+interface Taken {
+  readonly config: Config
+  readonly warnings: readonly Problem[]
+}
+
 /**
  * Rereads the configuration, one reload at a time. Whoever asks while one is under way gets the next, which all of them share: the last
- * word of the file wins. A configuration is put into effect whole or not at all.
+ * word of the file wins. A configuration is put into effect whole or not at all. An edit whose endpoints are not reached is held back,
+ * and tried again until it is taken or something else is.
  */
 export class Reloader {
   readonly file: string
   readonly #options: ReloaderOptions
-  #config: Config
-  #previous: Config | null = null
+  readonly #heldBack = new HeldBack(() => this.#again())
+  #running: Taken
+  #previous: Taken | null = null
   #loadedAt = wallClock()
   #loadedBy: Trigger = 'start'
   #sources: LoadResult['sources']
@@ -52,26 +73,34 @@ export class Reloader {
   #refusal: { readonly at: number; readonly problems: readonly Problem[] } | null = null
   #last: Promise<unknown> = Promise.resolve()
   #next: Promise<Outcome> | null = null
+  /** Whether one of those who share the next reload wants it without trying endpoints. */
+  #forced = false
   #reading = false
 
   constructor(options: ReloaderOptions) {
     this.#options = options
     this.file = options.file
-    this.#config = options.first.config
-    this.#sources = options.first.sources
-    this.#fileHash = this.#config.hash
+    const { config, warnings, sources } = options.first
+    this.#running = { config, warnings }
+    this.#sources = sources
+    this.#fileHash = config.hash
   }
 
   /** The configuration that runs. */
   get config(): Config {
-    return this.#config
+    return this.#running.config
+  }
+
+  /** What in it works, but was probably not meant; the places are those of the file that it was last read from. */
+  get warnings(): readonly Problem[] {
+    return this.#running.warnings
   }
 
   /** What a rollback would bring back: the one before it, but for who may ask the operator's listener; null: nothing else. */
   get previous(): Config | null {
     if (this.#previous === null) return null
-    const previous = withAccessOf(this.#config, this.#previous)
-    return previous.hash === this.#config.hash ? null : previous // only who may ask had changed
+    const previous = withAccessOf(this.config, this.#previous.config)
+    return previous.hash === this.config.hash ? null : previous // only who may ask had changed
   }
 
   /** The files that were last read, whatever came of it. */
@@ -89,16 +118,22 @@ export class Reloader {
     return {
       loadedAt: this.#loadedAt,
       loadedBy: this.#loadedBy,
-      fileDiffers: this.#fileHash !== this.#config.hash,
+      fileDiffers: this.#fileHash !== this.config.hash,
       refusal: this.#refusal,
+      /** When the edit that is held back is tried again; null: none is. */
+      nextTryAt: this.#heldBack.held?.nextTryAt ?? null,
     }
   }
 
-  /** Reads the file again and puts it into effect. */
-  reload(trigger: Trigger): Promise<Outcome> {
+  /** Reads the file again and puts it into effect; by force, without trying the endpoints that it brings. */
+  reload(trigger: Trigger, force = false): Promise<Outcome> {
+    this.#forced ||= force
     this.#next ??= this.#queue(() => {
+      const forced = this.#forced
       this.#next = null
-      return this.#reload(trigger)
+      this.#forced = false
+      this.#heldBack.end()
+      return this.#reload(trigger, forced)
     })
     return this.#next
   }
@@ -106,14 +141,25 @@ export class Reloader {
   /** Puts the configuration before this one back into effect; null: there is none. The file is not read until it changes, or on request. */
   rollback(): Promise<Outcome | null> {
     return this.#queue(async () => {
+      this.#heldBack.end()
       const { previous } = this
-      return previous === null ? null : this.#put('rollback', previous, [])
+      return previous === null ? null : this.#put('rollback', previous, this.#previous?.warnings ?? [])
     })
   }
 
   /** Puts the running configuration into effect again, because something beside it has changed. */
   reapply(): Promise<void> {
-    return this.#queue(() => this.#options.apply(this.#config))
+    return this.#queue(() => this.#options.apply(this.config))
+  }
+
+  /** Tries nothing of itself any more, so that no timer is left. */
+  close(): void {
+    this.#heldBack.close()
+  }
+
+  #again(): void {
+    // Whatever was put into effect since has ended the wait.
+    void this.#queue(async () => (this.#heldBack.isDue ? this.#reload('preflight') : null))
   }
 
   #queue<T>(work: () => Promise<T>): Promise<T> {
@@ -122,46 +168,61 @@ export class Reloader {
     return done
   }
 
-  async #reload(trigger: Trigger): Promise<Outcome> {
+  async #reload(trigger: Trigger, forced = false): Promise<Outcome> {
     this.#reading = true
     const loaded = await this.#options.load().finally(() => {
       this.#reading = false
     })
     this.#sources = loaded.sources
     this.#fileHash = loaded.ok ? loaded.config.hash : null
-    if (!loaded.ok) return this.#refuse(trigger, loaded.problems)
-    const problems = needsRestart(this.#config, loaded.config, loaded.origins, this.file)
-    if (problems.length > 0) return this.#refuse(trigger, problems)
-    return this.#put(trigger, loaded.config, loaded.warnings)
+    if (trigger !== 'preflight' || this.#fileHash === this.#heldBack.held?.hash)
+      return this.#take(trigger, loaded, forced)
+    // The file has changed since it was held back: whoever does not have it watched says himself when an edit is done.
+    const left = !this.config.reload.watch && this.#fileHash !== this.config.hash
+    return left ? this.#refuse(trigger, [notAskedFor(this.file)]) : this.#take('file', loaded, forced)
   }
 
-  async #put(trigger: Trigger, next: Config, warnings: readonly Problem[]): Promise<Outcome> {
-    const previous = this.#config
-    const same = next.hash === previous.hash
+  async #take(trigger: Trigger, loaded: LoadResult, forced: boolean): Promise<Outcome> {
+    if (!loaded.ok) return this.#refuse(trigger, loaded.problems)
+    const { config, origins, warnings } = loaded
+    const problems = needsRestart(this.config, config, origins, this.file)
+    if (problems.length > 0) return this.#refuse(trigger, problems)
+    if (forced || config.hash === this.config.hash) return this.#put(trigger, config, warnings, forced)
+    const unreached = await this.#options.preflight(config, origins)
+    if (unreached.length > 0) return this.#refuse(trigger, unreached, this.#heldBack.note(config.hash, unreached))
+    return this.#put(trigger, config, warnings)
+  }
+
+  async #put(trigger: Trigger, next: Config, warnings: readonly Problem[], forced = false): Promise<Outcome> {
+    const previous = this.#running
+    const same = next.hash === previous.config.hash
     try {
       if (!same) await this.#options.apply(next)
     } catch (error) {
       return this.#refuse(trigger, [cannotApply(this.file, error)])
     }
+    this.#heldBack.end()
     this.#refusal = null
+    this.#running = { config: same ? previous.config : next, warnings }
     if (!same) {
-      this.#config = next
       this.#previous = previous
       this.#loadedAt = wallClock()
       this.#loadedBy = trigger
     }
     return this.#tell(trigger, {
       result: same ? 'unchanged' : 'applied',
-      from: previous.hash,
+      from: previous.config.hash,
       to: next.hash,
-      changes: same ? [] : difference(report(previous), report(next)),
+      changes: same ? [] : difference(report(previous.config), report(next)),
       warnings,
+      forced,
     })
   }
 
-  #refuse(trigger: Trigger, problems: readonly Problem[]): Outcome {
+  #refuse(trigger: Trigger, problems: readonly Problem[], held: Held | null = null): Outcome {
+    if (held === null) this.#heldBack.end()
     this.#refusal = { at: wallClock(), problems }
-    return this.#tell(trigger, { result: 'refused', hash: this.#config.hash, problems })
+    return this.#tell(trigger, { result: 'refused', hash: this.config.hash, problems, held })
   }
 
   #tell(trigger: Trigger, outcome: Outcome): Outcome {
@@ -176,13 +237,3 @@ const withAccessOf = ({ admin }: Config, earlier: Config): Config => {
   const { hash: _, ...settings } = { ...earlier, admin }
   return Object.freeze({ hash: hashOf(settings), ...settings })
 }
-
-const cannotApply = (file: string, error: unknown): Problem => ({
-  file,
-  line: 1,
-  column: 1,
-  path: '',
-  expected: 'a configuration that can be put into effect',
-  found: error instanceof Error ? error.message : String(error),
-  message: 'the configuration is sound, but could not be put into effect',
-})

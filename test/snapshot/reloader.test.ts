@@ -23,6 +23,7 @@ const reloaderOf = (...reads: readonly (LoadResult | Promise<LoadResult>)[]) => 
     file: 'gateway.yaml',
     first: loaded(sandbox),
     load: async () => reads[Math.min(read++, reads.length - 1)] ?? broken,
+    preflight: async () => [],
     apply: async (config) => {
       if (failing) throw new Error('planted')
       applied.push(config)
@@ -112,6 +113,23 @@ describe('all or nothing', () => {
     expect([applied, reloader.previous]).toEqual([[], null])
     expect(reloader.state.loadedBy).toBe('start')
   })
+})
+
+test('the warnings of what runs are kept: a refusal changes nothing about them, and a rollback brings back its own', async () => {
+  const doubtful = `{ endpoints: [http://a.internal, http://a.internal] }`
+  const { reloader } = reloaderOf(loaded(withRisk(` ${doubtful}`)), broken)
+  const messages = () => reloader.warnings.map(({ message }) => message)
+  const first = messages()
+
+  await reloader.reload('file')
+  const second = messages()
+  await reloader.reload('file')
+  const third = messages()
+  await reloader.rollback()
+
+  expect([first, messages()]).toEqual([[], []])
+  expect(second).toEqual(['an endpoint that stands here already'])
+  expect(third).toEqual(second)
 })
 
 describe('a rollback', () => {

@@ -127,7 +127,7 @@ describe('a configuration', () => {
   test('is overridden, for as long as that lasts', async () => {
     const endpoints = new Endpoints()
     const held = new Overrides()
-    held.set('market.insights', 'refuse', 60_000)
+    held.operations.set('market.insights', 'refuse', 60_000)
 
     const snapshot = build(testConfig({ upstream }), held, endpoints, null)
 

@@ -1,0 +1,50 @@
+import type { Group } from '../catalog.ts'
+import type { Origins } from '../config/origins.ts'
+import type { Problem } from '../config/problem.ts'
+
+/** Is a group of which no endpoint that an edit brings was reached; the reasons may be shown to operators. */
+interface Unreached {
+  readonly group: Group
+  readonly endpoints: readonly { readonly name: string; readonly reason: string }[]
+}
+
+// Of a group with hundreds the first ones tell enough.
+const maxNamed = 5
+
+/** Points at the endpoints of each group of which none was reached; `origins` and `file` are those of the edit. */
+export const notReached = (unreached: readonly Unreached[], origins: Origins, file: string): readonly Problem[] =>
+  unreached.map(({ group, endpoints }) => {
+    const path = `upstreams.${group}.endpoints`
+    const { line = 1, column = 1 } = origins.get(path) ?? {}
+    const named = endpoints.slice(0, maxNamed).map(({ name, reason }) => `${name} ${reason}`)
+    const more = endpoints.length - named.length
+    return {
+      file,
+      line,
+      column,
+      path,
+      expected: 'at least one of them to be there before traffic goes to it',
+      found: [...named, ...(more > 0 ? [`${more} more`] : [])].join(', '),
+      message: `no endpoint of ${group} that the edit brings can be reached`,
+      hint: 'reload --force takes it all the same',
+    }
+  })
+
+/** Says why a file that changed while an edit was held back is not taken: whoever does not have it watched says when an edit is done. */
+export const notAskedFor = (file: string): Problem => ({
+  ...whole(file),
+  expected: 'the edit that was held back, which is tried again',
+  found: 'another one',
+  message: 'the file has changed since, and is not read of itself: reload.watch is false',
+  hint: 'reload takes it',
+})
+
+/** Says why a sound configuration could not be put into effect. */
+export const cannotApply = (file: string, error: unknown): Problem => ({
+  ...whole(file),
+  expected: 'a configuration that can be put into effect',
+  found: error instanceof Error ? error.message : String(error),
+  message: 'the configuration is sound, but could not be put into effect',
+})
+
+const whole = (file: string) => ({ file, line: 1, column: 1, path: '' })
