@@ -12,17 +12,29 @@ export const durationPattern = '^[0-9]+(ms|s|m|h)$'
 /** Matches what {@link parseSize} reads; for the JSON Schema. */
 export const sizePattern = '^[0-9]+(B|KiB|MiB|GiB|TiB)$'
 
+/** Matches what {@link parsePercent} reads; for the JSON Schema. */
+export const percentPattern = '^[0-9]{1,3}(\\.[0-9]{1,3})?%$'
+
 /** Reads `250ms`, `2s`, `1m` or `1h` as milliseconds; undefined for anything else, a bare number included. */
 export const parseDuration = (text: string): number | undefined => parse(text, time)
 
 /** Reads `10B`, `64KiB`, `1MiB`, `1GiB` or `1TiB` as bytes; undefined for anything else, a bare number included. */
 export const parseSize = (text: string): number | undefined => parse(text, size)
 
+/** Reads `10%` or `0.5%` as a share of 1; undefined for anything else, a bare number included. */
+export function parsePercent(text: string): number | undefined {
+  const [, amount] = /^(\d{1,3}(?:\.\d{1,3})?)%$/.exec(text) ?? []
+  return amount === undefined ? undefined : Number(amount) / 100
+}
+
 /** Writes milliseconds in the largest unit that leaves a whole number: 2000 → `2s`. */
 export const formatDuration = (ms: number): string => format(ms, time)
 
 /** Writes bytes in the largest unit that leaves a whole number: 65536 → `64KiB`. */
 export const formatSize = (bytes: number): string => format(bytes, size)
+
+/** Writes a share of 1 in percent, to a thousandth: 0.1 → `10%`. */
+export const formatPercent = (share: number): string => `${Number((share * 100).toFixed(3))}%`
 
 /** Guesses the duration that was meant by `2`, `1.5s`, `2 sec` or `1m30s`; undefined when there is no telling. */
 export function suggestDuration(text: string): string | undefined {
@@ -43,6 +55,15 @@ export function suggestSize(text: string): string | undefined {
   const [, amount, unit] = /^\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b|bytes?)?\s*$/i.exec(text) ?? []
   if (amount === undefined || unit === undefined) return undefined
   return guess(Number(amount) * 1024 ** ' kmgt'.indexOf(unit.toLowerCase() || ' '), formatSize)
+}
+
+/** Guesses the percentage that was meant by `10`, `10 %`, `10 percent` or the share `0.1`; undefined when there is no telling. */
+export function suggestPercent(text: string): string | undefined {
+  const [, amount, unit] = /^\s*(\d{0,3}(?:\.\d+)?)\s*(%|percent|pct)?\s*$/i.exec(text) ?? []
+  if (amount === undefined || amount === '') return undefined
+  const bare = unit === undefined
+  const share = bare && Number(amount) > 0 && Number(amount) < 1 ? Number(amount) : Number(amount) / 100
+  return formatPercent(share)
 }
 
 const spokenTime: readonly (readonly [RegExp, number])[] = [

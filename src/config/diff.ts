@@ -1,8 +1,9 @@
 import { catalog, type Group, groups } from '../catalog.ts'
 import type { Config } from './config.ts'
-import { type Effective, effective, Secret } from './effective.ts'
+import { effective } from './effective.ts'
 import { formatPath } from './problem.ts'
 import { hashOf } from './resolve.ts'
+import { type Effective, Secret } from './shown.ts'
 
 /** Is a configuration as it may be shown to an operator, and compared with another one that may be shown. */
 export interface ConfigReport {

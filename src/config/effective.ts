@@ -1,36 +1,8 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
 import { catalog, groups, type OperationId } from '../catalog.ts'
 import { formatDuration, formatSize } from '../units.ts'
 import type { Config, EndpointConfig, FieldEdits, UpstreamConfig } from './config.ts'
-
-/** Stands for a value that must not be shown. */
-export class Secret {
-  // Private, so that no inspection prints it either.
-  readonly #value: string
-
-  constructor(value: string) {
-    this.#value = value
-  }
-
-  /** Gives the value itself, for hashing. */
-  reveal(): string {
-    return this.#value
-  }
-
-  /** Writes what may be shown: JSON.stringify calls it. */
-  toJSON(): string {
-    return '***'
-  }
-}
-
-/** Is a part of a configuration in the spelling of the file; written as JSON, no secret shows. */
-export type Effective =
-  | string
-  | number
-  | boolean
-  | Secret
-  | readonly Effective[]
-  | { readonly [key: string]: Effective }
+import { policies } from './effective-policies.ts'
+import { type Effective, literal, Secret } from './shown.ts'
 
 /**
  * Writes a configuration in the shape and the spelling of the file, every default filled in. Policies stand at each group, since
@@ -71,7 +43,7 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
     log: { level: log.level, access: log.access, buffer: formatSize(log.bufferBytes) },
     upstreams: Object.fromEntries(groups.map((group) => [group, upstream(config.upstreams[group])])),
     operations: Object.fromEntries(catalog.map(({ id, method }) => [id, operation(config, id, method)])),
-    reload: { watch: reload.watch, poll: duration(reload.pollMs) },
+    reload: { watch: reload.watch, poll: duration(reload.pollMs), preflight: reload.preflight },
     shutdown: { wait: formatDuration(shutdown.waitMs), deadline: formatDuration(shutdown.deadlineMs) },
   }
 }
@@ -88,18 +60,21 @@ const upstream = (config: UpstreamConfig): Effective => ({
   },
   keepAlive: duration(config.keepAliveMs === 0 ? null : config.keepAliveMs),
   maxConnections: config.maxConnections,
+  maxPending: config.maxPending,
+  resolve: formatDuration(config.resolveMs),
+  ...policies(config),
 })
 
-const endpoint = ({ origin, pathPrefix, weight }: EndpointConfig): Effective =>
-  weight === 100 ? origin + pathPrefix : { url: origin + pathPrefix, weight }
+const endpoint = ({ origin, pathPrefix, weight, drain }: EndpointConfig): Effective => {
+  const url = origin + pathPrefix
+  if (drain) return { url, weight, drain }
+  return weight === 100 ? url : { url, weight }
+}
 
 const edits = ({ set, remove }: FieldEdits): Effective => ({
   set: Object.fromEntries(set.map(({ name, value, secret }) => [name, secret ? new Secret(value) : literal(value)])),
   remove,
 })
-
-/** Writes a `${` that the file means as it stands. */
-const literal = (value: string): string => value.replaceAll('${', () => '$${')
 
 const operation = ({ operations }: Config, id: OperationId, method: 'GET' | 'POST'): Effective => {
   const { state, deadlineMs, maxBodyBytes, idempotent, cache } = operations[id]

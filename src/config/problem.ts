@@ -70,6 +70,14 @@ export function formatKey(key: string, parent: Path): string {
 export const quote = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 59)}…` : text)
 
 /** Says whether a secret may stand at a path or below it: what is there is never shown. */
-export const holdsSecrets = (path: Path): boolean =>
-  (path[0] === 'upstreams' && path.length > 2 && (path[2] === 'request' || path[2] === 'response')) ||
-  (path[0] === 'admin' && (path[1] === 'token' || path[1] === 'tls'))
+export const holdsSecrets = (path: Path): boolean => {
+  const [section, ...below] = path
+  if (section === 'admin') return below[0] === 'token' || below[0] === 'tls'
+  if (section === 'defaults') return inTls(below)
+  if (section !== 'upstreams' || below.length < 2) return false
+  return below[1] === 'request' || below[1] === 'response' || inTls(below.slice(1))
+}
+
+/** Looks below `tls` of an upstream: a text in a wrong place may be a key. */
+const inTls = ([section, key]: Path): boolean =>
+  section === 'tls' && !(typeof key === 'string' && ['serverName', 'minVersion', 'verify', 'insecure'].includes(key))

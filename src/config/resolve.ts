@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
 import type { Config, FieldEdits, OperationConfig, UpstreamConfig } from './config.ts'
+import { circuitBreaker, healthCheck, outlier, policyOf, retry } from './policies.ts'
 import type { FieldValue } from './schema/fields.ts'
 import type { ParsedConfig } from './schema.ts'
 
@@ -36,7 +37,7 @@ export function resolve(parsed: ParsedConfig): Config {
       insecure: admin.insecure,
     },
     log: { level: log.level, access: log.access, bufferBytes: log.buffer },
-    reload: { watch: reload.watch, pollMs: reload.poll, preflight: 'connect' },
+    reload: { watch: reload.watch, pollMs: reload.poll, preflight: reload.preflight },
     shutdown: { waitMs: shutdown.wait, deadlineMs: shutdown.deadline },
     upstreams: byGroup((group) => upstream(parsed.upstreams[group], parsed.defaults)),
     operations: byOperation(({ id, group }) =>
@@ -47,26 +48,33 @@ export function resolve(parsed: ParsedConfig): Config {
 }
 
 function upstream(given: ParsedUpstream, defaults: ParsedConfig['defaults']): UpstreamConfig {
+  const { timeouts, tls, ...policy } = policyOf(given, defaults)
   return {
-    endpoints: given.endpoints.map((each) => ({ ...each, drain: false })),
+    endpoints: given.endpoints,
     host: given.host,
     request: edits(given.request),
     response: edits(given.response),
-    connectTimeoutMs: first(given.timeouts?.connect, defaults.timeouts.connect),
-    headersTimeoutMs: first(given.timeouts?.headers, defaults.timeouts.headers),
-    bodyTimeoutMs: first(given.timeouts?.body, defaults.timeouts.body),
-    maxConnections: first(given.maxConnections, defaults.maxConnections),
+    connectTimeoutMs: timeouts.connect,
+    headersTimeoutMs: timeouts.headers,
+    bodyTimeoutMs: timeouts.body,
+    maxConnections: policy.maxConnections,
+    maxPending: policy.maxPending,
     // `none` allows no reuse, as 0 does.
-    keepAliveMs: first(given.keepAlive, defaults.keepAlive) ?? 0,
-    maxPending: 1024,
-    resolveMs: 30_000,
-    tls: { ca: null, client: null, serverName: null, minVersion: 'TLSv1.2', verify: true },
-    balance: 'p2c',
-    slowStartMs: 10_000,
-    healthCheck: null,
-    outlier: { consecutiveFailures: 5, failureRate: 0.5, ejectionTimeMs: 10_000, maxEjected: 0.5 },
-    circuitBreaker: null,
-    retry: null,
+    keepAliveMs: policy.keepAlive ?? 0,
+    resolveMs: policy.resolve,
+    tls: {
+      ca: tls.ca ?? null,
+      client: tls.certificate && tls.key ? { certificate: tls.certificate, key: tls.key } : null,
+      serverName: tls.serverName ?? null,
+      minVersion: tls.minVersion,
+      verify: tls.verify,
+    },
+    balance: policy.balance,
+    slowStartMs: policy.slowStart,
+    healthCheck: policy.healthCheck && healthCheck(policy.healthCheck),
+    outlier: policy.outlier && outlier(policy.outlier),
+    circuitBreaker: policy.circuitBreaker && circuitBreaker(policy.circuitBreaker),
+    retry: policy.retry && retry(policy.retry),
   }
 }
 

@@ -21,6 +21,10 @@ const places: readonly Place[] = [
   { path: ['admin', 'token'], lines: false },
   { path: ['admin', 'tls', 'certificate'], lines: true },
   { path: ['admin', 'tls', 'key'], lines: true },
+  ...['ca', 'certificate', 'key'].flatMap((key) => [
+    { path: ['defaults', 'tls', key], lines: true },
+    { path: ['upstreams', '*', 'tls', key], lines: true },
+  ]),
 ]
 
 /** Is a tree with its references filled in. */

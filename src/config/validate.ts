@@ -39,14 +39,14 @@ function translate(issue: Issue, base: Path, tree: unknown): readonly Finding[] 
   if (value === undefined || issue.code === 'invalid_type') return [wrongType(path, expectedOf(issue), value)]
   const found = show(value, path)
   if (issue.code === 'too_small') {
-    return [{ path, message: 'the list is empty', expected: 'at least one entry', found, hint: 'add a URL or sandbox' }]
+    const hint = path.at(-1) === 'endpoints' ? 'add a URL or sandbox' : 'add one, or remove the key'
+    return [{ path, message: 'the list is empty', expected: 'at least one entry', found, hint }]
   }
   if (issue.code === 'too_big') {
     return [{ path, message: 'too many entries', expected: `at most ${issue.maximum}`, found }]
   }
-  const hint = hintOf(issue)
   if (isWrongKind(issue)) return [wrongType(path, expectedOf(issue), value)]
-  return [{ path, message: issue.message, expected: expectedOf(issue), found, hint }]
+  return [{ path, message: issue.message, expected: expectedOf(issue), found, hint: hintOf(issue) }]
 }
 
 /** Picks the branch of a union that the value was meant for: the one that at least agrees on text, list or map. */

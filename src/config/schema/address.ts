@@ -65,11 +65,11 @@ export const basePath = (description: string) =>
   )
 
 /** Reads the URL of an endpoint or `sandbox`, with a weight of 100. */
-export const endpointUrl: Kind<Omit<EndpointConfig, 'drain'>> = {
+export const endpointUrl: Kind<EndpointConfig> = {
   expected: 'a URL such as http://risk.internal:8080, or sandbox',
   read: (value) => {
     if (typeof value !== 'string') return new Wrong('wrong type')
-    if (value === 'sandbox') return { origin: 'sandbox', pathPrefix: '', weight: 100 }
+    if (value === 'sandbox') return { origin: 'sandbox', pathPrefix: '', weight: 100, drain: false }
     const [, scheme, authority, path] = /^([a-z][a-z0-9+.-]*):\/\/([^/?#\\]*)([^?#]*)/i.exec(value) ?? []
     if (scheme === undefined || authority === undefined) {
       return new Wrong('not a URL', urlHint(value))
@@ -86,7 +86,7 @@ export const endpointUrl: Kind<Omit<EndpointConfig, 'drain'>> = {
     const origin = readOrigin(scheme.toLowerCase(), authority)
     if (origin instanceof Wrong) return origin
     const pathPrefix = readPath(path ?? '')
-    return pathPrefix instanceof Wrong ? pathPrefix : { origin, pathPrefix, weight: 100 }
+    return pathPrefix instanceof Wrong ? pathPrefix : { origin, pathPrefix, weight: 100, drain: false }
   },
   json: { type: 'string', pattern: '^(sandbox|[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\\\\\s]+(/[^?#\\\\\\s]*)?)$' },
 }
@@ -114,6 +114,19 @@ export const sentHost = (description: string) =>
     },
     description,
   )
+
+/** Reads the name of a server. RFC 6066 §3: no address, and no dot at its end. */
+export const serverName: Kind<string> = {
+  expected: 'a host name such as risk.internal',
+  read: (value) => {
+    if (typeof value !== 'string') return new Wrong('wrong type')
+    if (isIP(value.replace(/^\[|\]$/g, '')) !== 0)
+      return new Wrong('an address', 'write a name that stands in the certificate: TLS asks for no address')
+    if (value.includes(':')) return new Wrong('not a host name', 'write the name alone, without http:// or a port')
+    return isHostName(value) && !value.endsWith('.') ? value.toLowerCase() : new Wrong('not a host name')
+  },
+  json: { type: 'string', pattern: '^[0-9A-Za-z._-]*[0-9A-Za-z_]$' },
+}
 
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8)

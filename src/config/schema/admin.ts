@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { host, portRange } from './address.ts'
+import { certificateText, keyText } from './pem.ts'
 import { scalar, Wrong } from './scalar.ts'
-import { boolean, integer, optionalDuration } from './values.ts'
+import { boolean, choice, integer, optionalDuration } from './values.ts'
 
 // RFC 6750 §2.1. Whoever guesses at a shorter one over a local network may well succeed.
 const leastLength = 16
@@ -20,25 +21,10 @@ const token = scalar<string>(
   'What operators send as Authorization: Bearer …; file:PATH to read it from a file',
 )
 
-const pem = (what: string, label: RegExp, description: string) =>
-  scalar<string>(
-    {
-      expected: `${what} in PEM, or file: and a path`,
-      read: (value) => {
-        if (typeof value !== 'string') return new Wrong('wrong type')
-        if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(value))
-          return new Wrong('a key with a password', 'decrypt it: openssl pkey -in KEY -out PLAIN')
-        return label.test(value) ? value : new Wrong(`not ${what} in PEM`, 'write file: and the path of a PEM file')
-      },
-      json: { type: 'string' },
-    },
-    description,
-  )
-
 const tls = z
   .strictObject({
-    certificate: pem('a certificate', /-----BEGIN CERTIFICATE-----/, 'The certificate, with its chain'),
-    key: pem('a private key', /-----BEGIN [A-Z ]*PRIVATE KEY-----/, 'The private key of the certificate'),
+    certificate: scalar(certificateText, 'The certificate, with its chain'),
+    key: scalar(keyText, 'The private key of the certificate'),
   })
   .meta({ description: 'Serve HTTPS. A renewed certificate is taken live; on or off needs a restart' })
 
@@ -63,5 +49,10 @@ export const reloadSchema = z
   .strictObject({
     watch: boolean('Whether an edit of the file is noticed; else only SIGHUP and POST /reload').prefault(true),
     poll: optionalDuration('How often contents are compared as well, for mounts that tell nothing').prefault('5s'),
+    preflight: choice('How endpoints that an edit brings are tried before it takes effect', [
+      'connect',
+      'health',
+      'none',
+    ]).prefault('connect'),
   })
-  .meta({ description: 'How an edit of this file is noticed' })
+  .meta({ description: 'How an edit of this file is noticed, and tried' })

@@ -1,19 +1,13 @@
 import * as z from 'zod'
-import { duration, integer, optionalDuration, optionalSize } from './values.ts'
+import { circuitBreakerSchema } from './circuit-breaker.ts'
+import { healthCheckSchema } from './health-check.ts'
+import { orOff, statedShape } from './levels.ts'
+import { outlierSchema } from './outlier.ts'
+import { retrySchema } from './retry.ts'
+import { upstreamTlsSchema } from './upstream-tls.ts'
+import { choice, duration, integer, optionalDuration, optionalSize } from './values.ts'
 
-/** How long a group's upstream may take, and how much a client may send. A level that leaves a key out inherits it. */
-const connect = optionalDuration('Longest time to connect to an endpoint, TLS included')
-const headers = optionalDuration("Longest time until the head of an endpoint's answer")
-const body = optionalDuration("Longest gap between two chunks of an answer's body; never a total")
-
-/** Allows no reuse (`none`, `false`, `0s`): then every request gets a connection of its own. */
-const keepAlive = optionalDuration('How long an idle upstream connection may be used again; none or 0s: never', {
-  min: 0,
-})
-
-const maxConnections = integer('Most connections to one endpoint', { min: 1, max: 10_000 })
-
-const timeoutsMeta = { description: 'How long an upstream may take' }
+const hour = 3_600_000
 
 /** Bounds the wait for one answer. Stated for every group, for one group, or for one operation. */
 export const deadline = optionalDuration("Longest time until the answer's head, attempts and waits included")
@@ -26,30 +20,35 @@ export const defaultsSchema = z
   .strictObject({
     timeouts: z
       .strictObject({
-        connect: connect.prefault('2s'),
-        headers: headers.prefault('15s'),
-        body: body.prefault('30s'),
+        connect: optionalDuration('Longest time to connect to an endpoint, TLS included').prefault('2s'),
+        headers: optionalDuration("Longest time until the head of an endpoint's answer").prefault('15s'),
+        body: optionalDuration("Longest gap between two chunks of an answer's body; never a total").prefault('30s'),
       })
-      .meta(timeoutsMeta)
+      .meta({ description: 'How long an upstream may take' })
       .prefault({}),
-    keepAlive: keepAlive.prefault('3s'),
-    maxConnections: maxConnections.prefault(256),
+    // `none`, `false` and `0s` allow no reuse: then every request gets a connection of its own.
+    keepAlive: optionalDuration('How long an idle upstream connection may be used again; none or 0s: never', {
+      min: 0,
+    }).prefault('3s'),
+    maxConnections: integer('Most connections to one endpoint', { min: 1, max: 10_000 }).prefault(256),
+    maxPending: integer('Most requests that wait for one of them', { min: 0, max: 100_000 }).prefault(1024),
+    resolve: duration('How often the names of endpoints are resolved again', { min: 1000, max: hour }).prefault('30s'),
+    tls: upstreamTlsSchema.prefault({}),
+    balance: choice('How an endpoint is chosen', ['p2c', 'least-requests', 'round-robin']).prefault('p2c'),
+    slowStart: optionalDuration('How long an endpoint that comes back takes to reach its whole share', {
+      max: hour,
+    }).prefault('10s'),
+    healthCheck: orOff(healthCheckSchema, '{ path: /healthz }').prefault('none'),
+    outlier: orOff(outlierSchema, '{ }').prefault({}),
+    circuitBreaker: orOff(circuitBreakerSchema, '{ }').prefault('none'),
+    retry: orOff(retrySchema, '{ }').prefault('none'),
     deadline: deadline.prefault('30s'),
     maxBody: maxBody.prefault('64MiB'),
   })
   .meta({ description: 'What applies to every group; a group states only what differs' })
 
 /** Lists the same keys for one group, none of them required. */
-export const policyShape = {
-  timeouts: z
-    .strictObject({ connect: connect.optional(), headers: headers.optional(), body: body.optional() })
-    .meta(timeoutsMeta)
-    .optional(),
-  keepAlive: keepAlive.optional(),
-  maxConnections: maxConnections.optional(),
-  deadline: deadline.optional(),
-  maxBody: maxBody.optional(),
-}
+export const policyShape = statedShape(defaultsSchema.shape)
 
 /** Bounds the two phases of a shutdown. */
 export const shutdownSchema = z

@@ -4,7 +4,7 @@ import { endpointUrl, sentHost } from './address.ts'
 import { fieldEdits } from './fields.ts'
 import { policyShape } from './policy.ts'
 import { scalar } from './scalar.ts'
-import { integer } from './values.ts'
+import { boolean, integer } from './values.ts'
 
 const url = scalar(endpointUrl, 'http:// or https://, a host, and an optional path prefix; or sandbox')
 
@@ -12,22 +12,21 @@ const weighted = z
   .strictObject({
     url,
     weight: integer('The share of traffic, relative to the other endpoints', { min: 0, max: 10_000 }).prefault(100),
+    drain: boolean('true: it takes no new work').prefault(false),
   })
-  .transform(({ url: { origin, pathPrefix }, weight }) => ({ origin, pathPrefix, weight }))
+  .transform(({ url: { origin, pathPrefix }, weight, drain }) => ({ origin, pathPrefix, weight, drain }))
 
-/** Describes one endpoint: a URL, `sandbox`, or a URL with its weight. */
+/** Describes one endpoint: a URL, `sandbox`, or a URL with its weight, and whether it drains. */
 export const endpointSchema = z.union([url, weighted]).meta({ id: 'Endpoint' })
+
+const inherited: Partial<z.output<z.ZodObject<typeof policyShape>>> = {}
 
 const short = url.transform((endpoint) => ({
   endpoints: [endpoint],
   host: 'endpoint' as const,
   request: { set: {}, remove: [] },
   response: { set: {}, remove: [] },
-  timeouts: undefined,
-  keepAlive: undefined,
-  maxConnections: undefined,
-  deadline: undefined,
-  maxBody: undefined,
+  ...inherited,
 }))
 
 const long = z.strictObject({
@@ -36,13 +35,17 @@ const long = z.strictObject({
     .min(1)
     .max(256)
     .check((context) => {
-      if (context.value.length > 0 && context.value.every(({ weight }) => weight === 0)) {
-        const params = {
-          expected: 'at least one endpoint with a weight above 0',
-          hint: 'give one a weight of 1 or more',
-        }
-        context.issues.push({ code: 'custom', message: 'no endpoint has a weight', params, input: context.value })
+      if (context.value.length === 0 || context.value.some(({ weight, drain }) => weight > 0 && !drain)) return
+      const drained = context.value.find(({ weight }) => weight > 0)
+      const params = {
+        expected: 'at least one endpoint with a weight above 0 that does not drain',
+        hint:
+          drained === undefined
+            ? 'give one a weight of 1 or more'
+            : 'let one take work; to refuse every request of an operation, set its state: refuse',
       }
+      const message = drained === undefined ? 'no endpoint has a weight' : 'no endpoint takes work'
+      context.issues.push({ code: 'custom', message, params, input: context.value })
     })
     .meta({ description: 'Interchangeable endpoints that share the traffic by weight' }),
   host: sentHost("The Host sent upstream: the endpoint's own, the client's, or a name").prefault('endpoint'),

@@ -1,11 +1,15 @@
 import {
   durationPattern,
   formatDuration,
+  formatPercent,
   formatSize,
   parseDuration,
+  parsePercent,
   parseSize,
+  percentPattern,
   sizePattern,
   suggestDuration,
+  suggestPercent,
   suggestSize,
 } from '../../units.ts'
 import { type Kind, scalar, Wrong } from './scalar.ts'
@@ -30,6 +34,12 @@ export const size = (description: string, range: Range = {}) => scalar(sizes(ran
 
 /** Reads a size, or `none`/`false` for null: no such bound. */
 export const optionalSize = (description: string, range: Range = {}) => scalar(orNone(sizes(range)), description)
+
+/** Reads a percentage as a share of 1: from 0% to 100% unless `range`, in shares as well, says otherwise. */
+export const percent = (description: string, range: Range = {}) => scalar(percents(range), description)
+
+/** Reads a percentage, or `none`/`false` for null: no such bound. */
+export const optionalPercent = (description: string, range: Range = {}) => scalar(orNone(percents(range)), description)
 
 /** Reads a whole number within `range`. */
 export const integer = (description: string, range: Required<Range>) => scalar(integers(range), description)
@@ -91,6 +101,12 @@ const sizes = ({ min = 0, max = tebibyte }: Range): Kind<number> => ({
   json: { type: 'string', pattern: sizePattern },
 })
 
+const percents = ({ min = 0, max = 1 }: Range): Kind<number> => ({
+  expected: `a percentage from ${formatPercent(min)} to ${formatPercent(max)}, such as 10%`,
+  read: measured('a percentage', parsePercent, suggestPercent, formatPercent, min, max),
+  json: { type: 'string', pattern: percentPattern },
+})
+
 const measured =
   (
     what: string,
@@ -130,7 +146,7 @@ function between(value: number, min: number, max: number, format: (value: number
 }
 
 /** Adds `none` and `false`: the bound is turned off. */
-const orNone = <T>({ expected, read, json }: Kind<T>): Kind<T | null> => ({
+export const orNone = <T>({ expected, read, json }: Kind<T>): Kind<T | null> => ({
   expected: `${expected}; or none`,
   read: (value, whole) => {
     if (value === 'none' || value === false || (whole && value === 'false')) return null
