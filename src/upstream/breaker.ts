@@ -1,0 +1,127 @@
+import { now, wallClock } from '../clock.ts'
+import type { CircuitBreakerConfig } from '../config/config.ts'
+import { GatewayError } from '../errors.ts'
+import type { Exchange, Handle, Layer } from '../exchange.ts'
+import { type Outcome, outcomeOf, outcomeOfFailure } from './outcome.ts'
+import { Window } from './window.ts'
+
+/** Is how a breaker stands: everything passes, nothing does, or a few that find out. */
+export type BreakerState = 'closed' | 'open' | 'half-open'
+
+/**
+ * Leaves a whole upstream alone while it fails.
+ *
+ *     closed ── failures ≥ failureRate of ≥ minRequests within the window ──▶ open
+ *     open ── openFor is over ──▶ half-open
+ *     half-open ── `probes` went well ──▶ closed, with an empty window
+ *     half-open ── one failed ──▶ open
+ *
+ * It has no timer: that openFor is over is seen by the next request, which is when `onChange` hears of it, and by whoever asks.
+ */
+export class CircuitBreaker {
+  readonly #config: CircuitBreakerConfig
+  readonly #onChange: (state: BreakerState) => void
+  readonly #window: Window
+  #state: BreakerState = 'closed'
+  #since = wallClock()
+  /** Counts the states that there were: what began in an earlier one tells nothing of this one. */
+  #era = 0
+  /** When it is half-open, on the monotonic clock. */
+  #openUntil = 0
+  /** Probes on their way, and those that went well. */
+  #probing = 0
+  #proven = 0
+
+  /** `onChange` is told of every change of state, after it. */
+  constructor(config: CircuitBreakerConfig, onChange: (state: BreakerState) => void) {
+    this.#config = config
+    this.#onChange = onChange
+    this.#window = new Window(config.windowMs)
+  }
+
+  get state(): BreakerState {
+    return this.#isOver() ? 'half-open' : this.#state
+  }
+
+  /** When the state began, in ms since the epoch. */
+  get since(): number {
+    return this.#isOver() ? this.#since + this.#config.openForMs : this.#since
+  }
+
+  /**
+   * Wraps the send of the upstream. Rejects with `circuit-open` and Retry-After before anything of the exchange is touched, its body
+   * included. It judges by the head of the answer: a body that is cut short comes too late for it.
+   */
+  readonly layer: Layer = (next: Handle) => {
+    const circuitBreaker = async (exchange: Exchange) => {
+      const era = this.#enter()
+      try {
+        const answer = await next(exchange)
+        this.#leave(era, outcomeOf(answer.status))
+        return answer
+      } catch (thrown) {
+        this.#leave(era, outcomeOfUpstream(GatewayError.from(thrown)))
+        throw thrown
+      }
+    }
+    return circuitBreaker
+  }
+
+  /** Lets a request in, or throws. Tells the era that it belongs to. */
+  #enter(): number {
+    if (this.#isOver()) this.#turn('half-open')
+    if (this.#state === 'open') throw refusal(this.#openUntil - now())
+    if (this.#state === 'half-open') {
+      if (this.#probing + this.#proven >= this.#config.probes) throw refusal(0)
+      this.#probing++
+    }
+    return this.#era
+  }
+
+  #leave(era: number, outcome: Outcome): void {
+    if (era !== this.#era) return
+    if (this.#state === 'half-open') this.#prove(outcome)
+    else if (outcome !== 'nothing') this.#count(outcome === 'failure')
+  }
+
+  #prove(outcome: Outcome): void {
+    this.#probing--
+    if (outcome === 'failure') return this.#turn('open')
+    if (outcome === 'success' && ++this.#proven >= this.#config.probes) this.#turn('closed')
+  }
+
+  #count(failed: boolean): void {
+    const at = now()
+    this.#window.count(failed, at)
+    const requests = this.#window.requests(at)
+    const failures = this.#window.failures(at)
+    // A success may open it as well, by being the last of minRequests.
+    if (requests >= this.#config.minRequests && failures >= this.#config.failureRate * requests) this.#turn('open')
+  }
+
+  #isOver(): boolean {
+    return this.#state === 'open' && now() >= this.#openUntil
+  }
+
+  #turn(state: BreakerState): void {
+    this.#state = state
+    this.#since = wallClock()
+    this.#era++
+    this.#probing = 0
+    this.#proven = 0
+    this.#window.clear()
+    if (state === 'open') this.#openUntil = now() + this.#config.openForMs
+    this.#onChange(state)
+  }
+}
+
+/**
+ * Judges a failure as this breaker sees it. `no-healthy-endpoint` is the upstream's fault, but nothing was tried: every endpoint drains
+ * or has weight 0. To open on it would shield nobody, hide the reason, and refuse for as long as openFor once one is ready again.
+ */
+const outcomeOfUpstream = (error: GatewayError): Outcome =>
+  error.kind === 'no-healthy-endpoint' ? 'nothing' : outcomeOfFailure(error)
+
+/** RFC 9110 §10.2.3: whole seconds. At least 1, or clients would come back at once. */
+const refusal = (afterMs: number): GatewayError =>
+  new GatewayError('circuit-open', { fields: ['Retry-After', String(Math.max(1, Math.ceil(afterMs / 1000)))] })
