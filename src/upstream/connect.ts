@@ -1,41 +1,59 @@
-import type { Socket } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
 import { buildConnector } from 'undici'
 import { Alarm } from '../clock.ts'
+import type { UpstreamTlsConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { hearOut } from './hear-out.ts'
 
+interface ConnectOptions {
+  /** Until there is a connection, TLS included; null: no bound. */
+  readonly timeoutMs: number | null
+  readonly tls: UpstreamTlsConfig
+}
+
 /**
  * Makes connections to one origin, bounded by the gateway's own timer: undici's tick only every half second. Fails with
- * `connect-failed`, `connect-timeout` or `tls-failed`; in each case nothing of a request was sent.
+ * `connect-failed`, `connect-timeout` or `tls-failed`; in each case nothing of a request was sent. `lookup` replaces the system's.
  *
- * The certificate is verified against the endpoint's own name. undici would take the name from the Host that is sent, which with
- * `host: client` is the client's to choose.
+ * The certificate is verified against the endpoint's own name, or `serverName`. undici would take the name from the Host that is sent,
+ * which with `host: client` is the client's to choose. Each set of settings has a cache of TLS sessions of its own: a session that was
+ * begun without a client certificate must not stand in for one with it.
  */
-export const connector = (timeoutMs: number | null): buildConnector.connector => {
-  const connect = buildConnector({ timeout: 0, allowH2: false, rejectUnauthorized: true })
+export const connector =
+  ({ timeoutMs, tls }: ConnectOptions) =>
+  (lookup?: LookupFunction): buildConnector.connector => {
+    const connect = buildConnector({
+      timeout: 0,
+      allowH2: false,
+      rejectUnauthorized: tls.verify,
+      minVersion: tls.minVersion,
+      ...(tls.ca !== null && { ca: tls.ca }),
+      ...(tls.client !== null && { cert: tls.client.certificate, key: tls.client.key }),
+      ...(lookup !== undefined && { lookup }),
+    })
 
-  return (options, callback) => {
-    let timedOut: GatewayError | null = null
-    let reached = false
-    const alarm = new Alarm(() => {
-      timedOut = new GatewayError('connect-timeout')
-      socket.destroy(timedOut)
-    })
-    // undici's connector returns its socket, though its type does not say so; an empty name makes it ask for the endpoint's.
-    const socket = connect({ ...options, servername: '' }, (error, connected) => {
-      alarm.clear()
-      if (error === null) return callback(null, connected)
-      const kind = options.protocol === 'https:' && reached ? 'tls-failed' : 'connect-failed'
-      callback(timedOut ?? new GatewayError(kind, { cause: error }), null)
-    }) as unknown as Socket
-    hearOut(socket)
-    socket.once('connect', () => {
-      reached = true
-    })
-    // undici takes this code for the end of a body that ends with its connection, and a part for the whole.
-    socket.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ECONNRESET') error.code = 'UPSTREAM_RESET'
-    })
-    alarm.set(timeoutMs)
+    return (options, callback) => {
+      let timedOut: GatewayError | null = null
+      let reached = false
+      const alarm = new Alarm(() => {
+        timedOut = new GatewayError('connect-timeout')
+        socket.destroy(timedOut)
+      })
+      // undici's connector returns its socket, though its type does not say so; an empty name makes it ask for the endpoint's.
+      const socket = connect({ ...options, servername: tls.serverName ?? '' }, (error, connected) => {
+        alarm.clear()
+        if (error === null) return callback(null, connected)
+        const kind = options.protocol === 'https:' && reached ? 'tls-failed' : 'connect-failed'
+        callback(timedOut ?? new GatewayError(kind, { cause: error }), null)
+      }) as unknown as Socket
+      hearOut(socket)
+      socket.once('connect', () => {
+        reached = true
+      })
+      // undici takes this code for the end of a body that ends with its connection, and a part for the whole.
+      socket.on('error', (error: NodeJS.ErrnoException) => {
+        if (error.code === 'ECONNRESET') error.code = 'UPSTREAM_RESET'
+      })
+      alarm.set(timeoutMs)
+    }
   }
-}

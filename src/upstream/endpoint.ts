@@ -41,7 +41,7 @@ export class Endpoint {
       // Beyond it requests wait for a free one, until their deadline.
       connections: upstream.maxConnections,
       factory: (url, options) => new SoundClient(url, options),
-      connect: connector(upstream.connectTimeoutMs),
+      connect: connector({ timeoutMs: upstream.connectTimeoutMs, tls: upstream.tls })(),
       allowH2: false,
       // 0 means one connection a request; undici knows that as no pipelining at all.
       pipelining: upstream.keepAliveMs === 0 ? 0 : 1,

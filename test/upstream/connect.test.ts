@@ -6,6 +6,9 @@ import type { GatewayError } from '../../src/errors.ts'
 import { connector } from '../../src/upstream/connect.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { rawUpstream } from '../helpers/upstream.ts'
+import { upstreamConfig } from '../helpers/upstream-config.ts'
+
+const { tls } = upstreamConfig('http://unused.invalid')
 
 interface Outcome {
   readonly error: GatewayError | null
@@ -23,7 +26,7 @@ const connecting = (port: number, timeoutMs: number | null, protocol = 'http:', 
   new Promise<Outcome>((resolve) => {
     const startedAt = performance.now()
     const options = { hostname, host: `${hostname}:${port}`, protocol, port: String(port) }
-    connector(timeoutMs)(options, (error, socket) => {
+    connector({ timeoutMs, tls })()(options, (error, socket) => {
       if (socket !== null) opened.push(socket as Socket)
       resolve({
         error: error as GatewayError | null,
