@@ -51,6 +51,8 @@ export interface RequestBody {
   readonly received: boolean
   /** Whether it is small enough to be read first, sent in one write and sent again. */
   readonly replayable: boolean
+  /** Whether somebody has begun to read it. Until then, one that streams is all there, and can still be sent. */
+  readonly begun: boolean
   /** Most bytes, counted while they stream; exceeding it ends the exchange with `content-too-large`. */
   maxBytes: number
   /** Is called once when somebody begins to read it: a body that streams is not read before there is a connection to send it on. */

@@ -1,4 +1,4 @@
-import { Alarm } from '../clock.ts'
+import { Alarm, now } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { Layer } from '../exchange.ts'
 
@@ -13,15 +13,23 @@ export const deadline =
   (exchange) => {
     const { body } = exchange
     const alarm = new Alarm(() => exchange.abort(new GatewayError('deadline-exceeded')))
-    if (body.received || !body.replayable) alarm.set(ms) // a small body is read at once
+    const set = (): void => {
+      exchange.deadlineAt = now() + ms
+      alarm.set(ms)
+    }
+    const clear = (): void => {
+      exchange.deadlineAt = null
+      alarm.clear()
+    }
+    if (body.received || !body.replayable) set() // a small body is read at once
     if (!body.received) {
-      body.onReceived = () => alarm.set(ms)
-      if (!body.replayable) body.onBegun = () => alarm.clear()
+      body.onReceived = set
+      if (!body.replayable) body.onBegun = clear
     }
     const stop = (): void => {
       body.onBegun = null
       body.onReceived = null
-      alarm.clear()
+      clear()
     }
     return next(exchange).then(
       (answer) => {

@@ -19,6 +19,7 @@ export interface ClientBodyOptions {
 export class ClientBody implements RequestBody {
   readonly length: number | null
   readonly replayable: boolean
+  begun = false
   received: boolean
   receivedBytes = 0
   maxBytes = Number.POSITIVE_INFINITY
@@ -90,6 +91,7 @@ export class ClientBody implements RequestBody {
   }
 
   #listen(onChunk: (chunk: Buffer) => void, onEnd: () => void): void {
+    this.begun = true
     this.onBegun?.()
     if (!this.invited) {
       this.invited = true

@@ -4,6 +4,7 @@ import { type Answer, Exchange, type Handle, type Opened, type RequestBody } fro
 /** Is a request body that a test moves along by hand. */
 export interface FakeBody extends RequestBody {
   received: boolean
+  begun: boolean
   /** Says that somebody reads it. */
   begin(): void
   /** Says that the whole of it has arrived. */
@@ -15,6 +16,7 @@ export const fakeBody = (length: number | null = 0): FakeBody => ({
   length,
   received: length === 0,
   replayable: length !== null && length > 0,
+  begun: false,
   maxBytes: Number.POSITIVE_INFINITY,
   onBegun: null,
   onReceived: null,
@@ -23,6 +25,7 @@ export const fakeBody = (length: number | null = 0): FakeBody => ({
     throw new Error('nothing streams here')
   },
   begin() {
+    this.begun = true
     this.onBegun?.()
   },
   complete() {

@@ -1,7 +1,9 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { now } from '../../src/clock.ts'
 import { GatewayError } from '../../src/errors.ts'
+import type { Exchange } from '../../src/exchange.ts'
 import { deadline } from '../../src/layers/deadline.ts'
-import { fakeBody, fakeExchange, fakeNext, untilAborted } from '../helpers/exchange.ts'
+import { fakeAnswer, fakeBody, fakeExchange, fakeNext, untilAborted } from '../helpers/exchange.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
@@ -78,4 +80,54 @@ test('a request that is complete after the answer starts nothing', async () => {
 
   expect(exchange.aborted).toBeNull()
   expect(vi.getTimerCount()).toBe(0)
+})
+
+describe('the moment at which it is over', () => {
+  const moment = 100
+
+  test('is known from the start, and no longer when there is an answer or a failure', async () => {
+    const [answered, failed] = [fakeExchange(), fakeExchange()]
+    const seen: (number | null)[] = []
+    const startedAt = now()
+    const see = (exchange: Exchange): void => void seen.push((exchange.deadlineAt ?? 0) - startedAt)
+
+    await deadline(moment)((exchange) => {
+      see(exchange)
+      return Promise.resolve(fakeAnswer())
+    })(answered)
+    await deadline(moment)((exchange) => {
+      see(exchange)
+      return Promise.reject(new GatewayError('connect-failed'))
+    })(failed).catch(() => {})
+
+    expect(seen).toEqual([moment, moment])
+    expect([answered.deadlineAt, failed.deadlineAt]).toEqual([null, null])
+  })
+
+  test('is known of a small body when it has been read', () => {
+    const body = fakeBody(10)
+    const exchange = fakeExchange({ body })
+    void deadline(moment)(untilAborted)(exchange)
+
+    const reading = exchange.deadlineAt
+    body.begin()
+    body.complete()
+
+    expect([reading, exchange.deadlineAt]).toEqual([null, now() + moment])
+  })
+
+  test('is not known while a body streams, and lies later when it has', () => {
+    const body = fakeBody(null)
+    const exchange = fakeExchange({ body })
+    void deadline(moment)(untilAborted)(exchange)
+
+    const unread = exchange.deadlineAt
+    const startedAt = now()
+    body.begin()
+    const streaming = exchange.deadlineAt
+    vi.advanceTimersByTime(70)
+    body.complete()
+
+    expect([unread, streaming, exchange.deadlineAt]).toEqual([startedAt + moment, null, startedAt + 70 + moment])
+  })
 })

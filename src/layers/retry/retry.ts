@@ -1,0 +1,110 @@
+import { Alarm, now } from '../../clock.ts'
+import type { RetryConfig } from '../../config/config.ts'
+import { failures, GatewayError } from '../../errors.ts'
+import type { Answer, Exchange, Layer } from '../../exchange.ts'
+import { type Fields, isNamed } from '../../fields.ts'
+import type { RetryBudget } from './budget.ts'
+import { retryAfterMs } from './retry-after.ts'
+
+// Without a deadline, nobody is kept waiting longer because an upstream says so.
+const maxRetryAfterMs = 30_000
+
+/** Says what makes an operation one that may be processed twice. */
+export interface Repeatable {
+  /** Whether its method is safe (RFC 9110 §9.2.1). */
+  readonly safe: boolean
+  /** Whether the upstream processes requests with the same `Idempotency-Key` only once. */
+  readonly keyed: boolean
+}
+
+/**
+ * Tries again what failed. What was never sent is tried whatever the method; what may have been processed, only when that does no harm:
+ * a safe method, or a key by which the upstream tells that it has seen it already (RFC 9110 §9.2.2). Inside the deadline, so that all
+ * attempts and the waits between them share one; outside of balancing, so that each attempt chooses again.
+ */
+export const retry = (
+  { attempts, on, backoff }: RetryConfig,
+  budget: Pick<RetryBudget, 'requested' | 'take'>,
+  repeatable: Repeatable,
+  random: () => number = Math.random,
+): Layer => {
+  /** Tells how long to wait before the next attempt; null: there is none. The budget comes last: what it gives is used. */
+  const pauseBefore = (exchange: Exchange, made: number, mayBeSent: boolean, fields: Fields): number | null => {
+    if (made >= attempts || exchange.begun || exchange.aborted !== null) return null
+    if (!(mayBeSent ? canRepeat(exchange, repeatable) : isWhole(exchange))) return null
+    const asked = retryAfterMs(fields)
+    const ms = Math.max(asked ?? 0, jittered(backoff, made, random))
+    if (!isInTime(exchange, ms, asked)) return null
+    return budget.take() ? ms : null
+  }
+
+  return (next) => {
+    const attempt = (exchange: Exchange, made: number): Promise<Answer> =>
+      next(exchange).then(
+        (answer) => (on.statuses.includes(answer.status) ? answered(exchange, made, answer) : answer),
+        (error) => failed(exchange, made, error),
+      )
+
+    const answered = (exchange: Exchange, made: number, answer: Answer): Answer | Promise<Answer> => {
+      const ms = pauseBefore(exchange, made, true, answer.fields)
+      if (ms === null) return answer
+      answer.body.discard() // before the wait: the connection is of use to others
+      return pause(exchange, ms).then(() => attempt(exchange, made + 1))
+    }
+
+    const failed = async (exchange: Exchange, made: number, error: unknown): Promise<Answer> => {
+      if (!(error instanceof GatewayError) || !on.kinds.includes(error.kind)) throw error
+      const allowed = failures[error.kind].retry
+      const ms = allowed === 'never' ? null : pauseBefore(exchange, made, allowed === 'replayable', error.fields)
+      if (ms === null) throw error
+      await pause(exchange, ms)
+      return attempt(exchange, made + 1)
+    }
+
+    return (exchange) => {
+      budget.requested()
+      return attempt(exchange, 1)
+    }
+  }
+}
+
+/** Tells whether a request that may have been processed can be sent again. */
+const canRepeat = ({ body, fields }: Exchange, { safe, keyed }: Repeatable): boolean =>
+  (body.length === 0 || body.replayable) && (safe || (keyed && hasKey(fields)))
+
+/** Tells whether the body of a request that was not sent is still there to be sent: a body that streams is read but once. */
+const isWhole = ({ body }: Exchange): boolean => body.length === 0 || body.replayable || !body.begun
+
+// Of two keys nobody can tell which one the upstream goes by.
+const hasKey = (fields: Fields): boolean => {
+  let keys = 0
+  let isEmpty = false
+  for (let i = 0; i < fields.length; i += 2) {
+    if (!isNamed(fields[i] as string, 'idempotency-key')) continue
+    keys++
+    isEmpty = (fields[i + 1] as string).trim() === ''
+  }
+  return keys === 1 && !isEmpty
+}
+
+/** Draws from the whole range up to a bound that doubles: those that failed together do not come back together ("full jitter"). */
+const jittered = ({ baseMs, maxMs }: RetryConfig['backoff'], made: number, random: () => number): number =>
+  Math.round(random() * Math.min(maxMs, baseMs * 2 ** (made - 1)))
+
+const isInTime = ({ deadlineAt }: Exchange, ms: number, asked: number | null): boolean =>
+  deadlineAt === null ? asked === null || asked <= maxRetryAfterMs : now() + ms < deadlineAt
+
+/** Waits, unless the exchange ends in the meantime: then it rejects with the reason, at once. */
+const pause = (exchange: Exchange, ms: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const alarm = new Alarm(() => {
+      exchange.whenAborted(null)
+      resolve()
+    })
+    alarm.set(ms)
+    exchange.whenAborted((reason) => {
+      alarm.clear()
+      exchange.whenAborted(null)
+      reject(reason)
+    })
+  })

@@ -1,0 +1,30 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { expect, test } from 'vitest'
+import { ClientBody } from '../../src/public/client-body.ts'
+
+const bodyOf = (length: number | null): ClientBody => {
+  const request = new IncomingMessage(new Socket())
+  return new ClientBody(request, new ServerResponse(request), { length, gapMs: null, expectsContinue: false })
+}
+
+test('a body that streams has not begun until a piece of it is asked for, however often it was made ready', () => {
+  const body = bodyOf(null)
+
+  const given = body.stream(() => {})
+  given.stop()
+  const upload = body.stream(() => {})
+  const before = body.begun
+  void upload[Symbol.asyncIterator]().next()
+
+  expect([before, body.begun]).toEqual([false, true])
+})
+
+test('a small body has begun when it is read', () => {
+  const body = bodyOf(10)
+
+  const before = body.begun
+  void body.read()
+
+  expect([before, body.begun]).toEqual([false, true])
+})
