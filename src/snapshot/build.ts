@@ -1,22 +1,26 @@
 import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
-import type { Config, EndpointConfig } from '../config/config.ts'
+import type { Config, EndpointConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
+import { RetryBudget } from '../layers/retry/budget.ts'
+import type { CircuitBreaker } from '../upstream/breaker.ts'
 import type { Endpoint } from '../upstream/endpoint.ts'
 import type { Endpoints } from '../upstream/endpoints.ts'
 import { openUpstream, type Upstream } from '../upstream/upstream.ts'
-import type { Overrides } from './overrides.ts'
+import { isDrained, keyOf, type Overrides } from './overrides.ts'
 import { Snapshot } from './snapshot.ts'
 import { stack } from './stack.ts'
 
 /**
  * Builds a whole snapshot on the endpoints that are open already, and on new ones. When it throws, it has given back whatever it took.
- * `sandboxOrigin` is where the embedded upstream listens, if anything uses it.
+ * `sandboxOrigin` is where the embedded upstream listens, if anything uses it. What has been learnt for `previous`, the snapshot that runs,
+ * goes on where the settings that shape it are the same.
  */
 export const build = (
   config: Config,
   overrides: Overrides,
   endpoints: Endpoints,
   sandboxOrigin: string | null,
+  previous: Snapshot | null,
 ): Snapshot => {
   const taken: Endpoint[] = []
   const release = async (): Promise<void> =>
@@ -30,15 +34,45 @@ export const build = (
           taken.push(opened)
           return opened
         }
-        return [group, openUpstream(upstream, open)]
+        const drains = ({ origin, pathPrefix, drain }: EndpointConfig): boolean =>
+          isDrained(overrides.endpoints, keyOf(group, origin + pathPrefix), drain)
+        const breaker = breakerOf(group, upstream, previous)
+        return [group, openUpstream(upstream, { open, drains, breaker, tell: endpoints.tellOf(group) })]
       }),
     ) as Record<Group, Upstream>
+    const budgets = Object.fromEntries(
+      groups.map((group) => [group, budgetOf(group, config.upstreams[group].retry, previous)]),
+    ) as Record<Group, RetryBudget | null>
     const handles = Object.fromEntries(
-      catalog.map(({ id, group }) => [id, stack(config.operations[id], upstreams[group], overrides.operations.of(id))]),
+      catalog.map((operation) => {
+        const { id, group } = operation
+        const upstream = config.upstreams[group]
+        const stacked = { operation, config: config.operations[id], upstream, budget: budgets[group] }
+        return [id, stack(stacked, upstreams[group].send, overrides.operations.of(id))]
+      }),
     ) as Record<OperationId, Handle>
-    return new Snapshot(config, handles, upstreams, release)
+    return new Snapshot(config, handles, upstreams, budgets, release)
   } catch (error) {
     void release()
     throw error
   }
+}
+
+/** Finds the budget of a group: the one that it had, as long as its settings are the same, or else an edit would hand out a new start. */
+const budgetOf = (group: Group, retry: RetryConfig | null, previous: Snapshot | null): RetryBudget | null => {
+  if (retry === null) return null
+  const kept = previous?.budgets[group] ?? null
+  const before = previous?.config.upstreams[group].retry?.budget
+  const same = before?.share === retry.budget.share && before.floorPerSecond === retry.budget.floorPerSecond
+  return kept !== null && same ? kept : new RetryBudget(retry.budget)
+}
+
+/** Finds the breaker of a group: one that is open stays so over an edit of something else. */
+const breakerOf = (
+  group: Group,
+  { circuitBreaker }: UpstreamConfig,
+  previous: Snapshot | null,
+): CircuitBreaker | null => {
+  const before = previous?.config.upstreams[group].circuitBreaker ?? null
+  return JSON.stringify(before) === JSON.stringify(circuitBreaker) ? (previous?.upstreams[group].breaker ?? null) : null
 }

@@ -1,6 +1,7 @@
 import type { Group, OperationId } from '../catalog.ts'
 import type { Config } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
+import type { RetryBudget } from '../layers/retry/budget.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 
 /** Is one configuration as running objects: nine handles and the upstreams they use. Never changed, only replaced. */
@@ -8,6 +9,8 @@ export class Snapshot {
   readonly config: Config
   readonly handles: Readonly<Record<OperationId, Handle>>
   readonly upstreams: Readonly<Record<Group, Upstream>>
+  /** How many retries each upstream still has; null: they are off. */
+  readonly budgets: Readonly<Record<Group, RetryBudget | null>>
   readonly #release: () => Promise<void>
   #inFlight = 0
   #whenIdle: (() => void) | null = null
@@ -17,11 +20,13 @@ export class Snapshot {
     config: Config,
     handles: Snapshot['handles'],
     upstreams: Snapshot['upstreams'],
+    budgets: Snapshot['budgets'],
     release: () => Promise<void>,
   ) {
     this.config = config
     this.handles = handles
     this.upstreams = upstreams
+    this.budgets = budgets
     this.#release = release
   }
 

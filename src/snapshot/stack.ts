@@ -1,16 +1,19 @@
-import type { OperationConfig } from '../config/config.ts'
+import type { Operation } from '../catalog.ts'
+import type { OperationConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
 import { compose, type Handle, type Layer } from '../exchange.ts'
 import { bodyLimit } from '../layers/body-limit.ts'
 import { deadline } from '../layers/deadline.ts'
 import { refuse } from '../layers/refuse.ts'
+import { RetryBudget } from '../layers/retry/budget.ts'
+import { retry } from '../layers/retry/retry.ts'
 import { formatDuration, formatSize } from '../units.ts'
-import type { Upstream } from '../upstream/upstream.ts'
+import { withTwins } from '../upstream/edits.ts'
 import type { Override } from './overrides.ts'
 
 /** Is a feature in its place around an upstream, for composing it and for telling people of it. */
 export interface StackRow {
   readonly name: string
-  /** The key that decides it, as an operation's own section of the file spells it. */
+  /** The key that decides it: as an operation's own section of the file spells it, or else the whole path, `upstreams.risk.retry`. */
   readonly key: string
   /** What that key says, as the file would write it. */
   readonly setting: string
@@ -18,23 +21,35 @@ export interface StackRow {
   readonly layer: Layer | null
 }
 
+/** Is what the layers of one operation are made from. */
+export interface Stacked {
+  readonly operation: Pick<Operation, 'method' | 'group'>
+  readonly config: OperationConfig
+  /** The configuration of what it is sent to. */
+  readonly upstream: Pick<UpstreamConfig, 'request' | 'retry'>
+  /** The retries of all that is sent there; null: they are off, or nothing will be sent. */
+  readonly budget: RetryBudget | null
+}
+
 /** Lists the layers around an upstream, the outermost first. The order of this list is the behaviour. */
-export const stackRows = ({ maxBodyBytes, deadlineMs }: OperationConfig): readonly StackRow[] => [
-  row('body-limit', 'maxBody', maxBodyBytes, formatSize, bodyLimit),
-  row('deadline', 'deadline', deadlineMs, formatDuration, deadline),
+export const stackRows = ({ operation, config, upstream, budget }: Stacked): readonly StackRow[] => [
+  row('body-limit', 'maxBody', config.maxBodyBytes, formatSize, bodyLimit),
+  row('deadline', 'deadline', config.deadlineMs, formatDuration, deadline),
+  row('retry', `upstreams.${operation.group}.retry`, upstream.retry, formatRetry, (each) =>
+    retry(each, budget ?? new RetryBudget(each.budget), {
+      safe: operation.method === 'GET',
+      keyed: config.idempotent && keepsKey(upstream.request),
+    }),
+  ),
 ]
 
 /** Composes what stands behind one operation; what is off is not in it. `override` is an operator's word of this hour, before the file's. */
-export const stack = (
-  operation: OperationConfig,
-  upstream: Pick<Upstream, 'send'>,
-  override: Override | null = null,
-): Handle =>
-  (override ?? operation).state === 'refuse'
+export const stack = (stacked: Stacked, send: Handle, override: Override | null = null): Handle =>
+  (override ?? stacked.config).state === 'refuse'
     ? refuse(override?.until ?? null)
     : compose(
-        stackRows(operation).map(({ layer }) => layer),
-        upstream.send,
+        stackRows(stacked).map(({ layer }) => layer),
+        send,
       )
 
 const row = <T>(
@@ -47,3 +62,9 @@ const row = <T>(
   value === null
     ? { name, key, setting: 'none', layer: null }
     : { name, key, setting: format(value), layer: make(value) }
+
+const formatRetry = ({ attempts }: RetryConfig): string => `attempts: ${attempts}`
+
+/** Tells whether the client's key reaches the upstream: one that is taken out on the way, or replaced, keeps nothing from being done twice. */
+const keepsKey = ({ set, remove }: UpstreamConfig['request']): boolean =>
+  [...remove, ...set.map(({ name }) => name)].every((name) => withTwins(name) !== 'idempotency-key')

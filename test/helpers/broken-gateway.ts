@@ -21,6 +21,7 @@ export const openBrokenGateway = async ({ loaded, log }: Pick<GatewayOptions, 'l
     loaded.config,
     handles as Snapshot['handles'],
     {} as Snapshot['upstreams'], // nothing is ever sent
+    {} as Snapshot['budgets'],
     nothing,
   )
   const live = new Live(snapshot)

@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { catalog, groups } from '../../src/catalog.ts'
-import type { Config } from '../../src/config/config.ts'
+import type { Config, RetryConfig } from '../../src/config/config.ts'
+import { RetryBudget } from '../../src/layers/retry/budget.ts'
 import { build } from '../../src/snapshot/build.ts'
 import { Live } from '../../src/snapshot/live.ts'
 import { Overrides } from '../../src/snapshot/overrides.ts'
@@ -13,7 +14,13 @@ import { testConfig } from '../helpers/gateway.ts'
 const snapshotOf = () => {
   const seen: string[] = []
   const release = async (): Promise<void> => void seen.push('released')
-  const snapshot = new Snapshot({} as Config, {} as Snapshot['handles'], {} as Snapshot['upstreams'], release)
+  const snapshot = new Snapshot(
+    {} as Config,
+    {} as Snapshot['handles'],
+    {} as Snapshot['upstreams'],
+    {} as Snapshot['budgets'],
+    release,
+  )
   return { seen, snapshot }
 }
 
@@ -70,7 +77,7 @@ describe('a configuration', () => {
   test('becomes nine handles and eight upstreams', async () => {
     const endpoints = new Endpoints()
 
-    const snapshot = build(testConfig({ upstream }), overrides, endpoints, null)
+    const snapshot = build(testConfig({ upstream }), overrides, endpoints, null, null)
 
     expect(Object.keys(snapshot.handles)).toEqual(catalog.map(({ id }) => id))
     expect(Object.keys(snapshot.upstreams)).toEqual(groups)
@@ -81,13 +88,13 @@ describe('a configuration', () => {
 
   test('keeps the endpoints that it does not change, and closes the others when the one before has ended', async () => {
     const endpoints = new Endpoints()
-    const before = build(testConfig({ upstream }), overrides, endpoints, null)
+    const before = build(testConfig({ upstream }), overrides, endpoints, null, null)
     const reroute = {
       upstream,
       upstreams: { market: 'http://other.invalid', risk: { endpoints: [{ url: upstream, weight: 7 }] } },
     }
 
-    const after = build(testConfig(reroute), overrides, endpoints, null)
+    const after = build(testConfig(reroute), overrides, endpoints, null, before)
     const both = endpoints.size
     await before.retire()
 
@@ -106,19 +113,69 @@ describe('a configuration', () => {
     ['number of connections', { maxConnections: 1 }],
   ])('opens an endpoint anew when its %s is another', async (_, defaults) => {
     const endpoints = new Endpoints()
-    const before = build(testConfig({ upstream }), overrides, endpoints, null)
+    const before = build(testConfig({ upstream }), overrides, endpoints, null, null)
 
-    const after = build(testConfig({ upstream, defaults }), overrides, endpoints, null)
+    const after = build(testConfig({ upstream, defaults }), overrides, endpoints, null, before)
 
     expect(endpoints.size).toBe(16)
     await Promise.all([before.retire(), after.retire()])
+  })
+
+  describe('with retries', () => {
+    const retry: RetryConfig = {
+      attempts: 3,
+      on: { kinds: ['connect-failed'], statuses: [503] },
+      backoff: { baseMs: 25, maxMs: 250 },
+      budget: { share: 0.1, floorPerSecond: 3 },
+    }
+
+    /** Builds one after the other, each with these retries for one group, and tells the budgets of that group. */
+    const budgetsOf = (...retries: readonly (RetryConfig | null)[]) => {
+      const endpoints = new Endpoints()
+      let previous: Snapshot | null = null
+      return retries.map((each) => {
+        const config = testConfig({ upstream })
+        const risk = { ...config.upstreams.risk, retry: each }
+        const changed = { ...config, upstreams: { ...config.upstreams, risk } }
+        previous = build(changed, overrides, endpoints, null, previous)
+        onTestFinished(previous.retire.bind(previous))
+        return previous.budgets.risk
+      })
+    }
+
+    test('has a budget for each group that retries', () => {
+      expect(budgetsOf(null, retry)).toEqual([null, expect.any(RetryBudget)])
+    })
+
+    test('goes on with the budget that is the same, whatever else of them is not', () => {
+      const [before, after] = budgetsOf(retry, { ...retry, attempts: 5, backoff: { baseMs: 1, maxMs: 1 } })
+
+      expect(after).toBe(before)
+    })
+
+    test.each<[string, RetryConfig['budget']]>([
+      ['share', { share: 0.2, floorPerSecond: 3 }],
+      ['floor', { share: 0.1, floorPerSecond: 4 }],
+    ])('starts another one when its %s is another', (_, budget) => {
+      const [before, after] = budgetsOf(retry, { ...retry, budget })
+
+      expect(after).toBeInstanceOf(RetryBudget)
+      expect(after).not.toBe(before)
+    })
+
+    test('starts another one when there was none for a while', () => {
+      const [before, off, after] = budgetsOf(retry, null, retry)
+
+      expect(off).toBeNull()
+      expect(after).not.toBe(before)
+    })
   })
 
   test('that cannot be built gives back whatever it took', async () => {
     const endpoints = new Endpoints()
 
     expect(() =>
-      build(testConfig({ upstream, upstreams: { market: 'sandbox' } }), overrides, endpoints, null),
+      build(testConfig({ upstream, upstreams: { market: 'sandbox' } }), overrides, endpoints, null, null),
     ).toThrow()
 
     await expect.poll(() => endpoints.size).toBe(0)
@@ -129,7 +186,7 @@ describe('a configuration', () => {
     const held = new Overrides()
     held.operations.set('market.insights', 'refuse', 60_000)
 
-    const snapshot = build(testConfig({ upstream }), held, endpoints, null)
+    const snapshot = build(testConfig({ upstream }), held, endpoints, null, null)
 
     await expect(snapshot.handles['market.insights'](fakeExchange())).rejects.toMatchObject({
       kind: 'refused-by-operator',

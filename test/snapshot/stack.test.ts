@@ -1,32 +1,52 @@
-import { describe, expect, test } from 'vitest'
-import type { OperationConfig } from '../../src/config/config.ts'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { catalog, type OperationId } from '../../src/catalog.ts'
+import type { FieldEdits, OperationConfig, RetryConfig } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/errors.ts'
-import type { Handle } from '../../src/exchange.ts'
-import { stack, stackRows } from '../../src/snapshot/stack.ts'
-import { fakeBody, fakeExchange, fakeNext, untilAborted } from '../helpers/exchange.ts'
+import { RetryBudget } from '../../src/layers/retry/budget.ts'
+import { type Stacked, stack, stackRows } from '../../src/snapshot/stack.ts'
+import { fakeAnswer, fakeBody, fakeExchange, fakeNext, untilAborted } from '../helpers/exchange.ts'
 
-const off: OperationConfig = { state: 'serve', deadlineMs: null, maxBodyBytes: null, idempotent: false, cache: false }
+const retry: RetryConfig = {
+  attempts: 3,
+  on: { kinds: ['connect-failed'], statuses: [503] },
+  backoff: { baseMs: 25, maxMs: 250 },
+  budget: { share: 0.1, floorPerSecond: 3 },
+}
 
-const upstreamOf = (send: Handle): { readonly send: Handle } => ({ send })
+interface On extends Partial<OperationConfig> {
+  readonly id?: OperationId
+  readonly retry?: RetryConfig | null
+  readonly request?: FieldEdits
+  readonly budget?: RetryBudget | null
+}
 
-test('with everything off the handle is the send of the upstream itself', () => {
-  const upstream = upstreamOf(fakeNext())
-
-  expect(stack(off, upstream)).toBe(upstream.send)
+/** Makes what a stack is made from, with everything off but what is said. */
+const stacked = ({ id = 'market.insights', retry = null, request, budget = null, ...config }: On = {}): Stacked => ({
+  operation: catalog.find((each) => each.id === id) ?? catalog[0],
+  config: { state: 'serve', deadlineMs: null, maxBodyBytes: null, idempotent: false, cache: false, ...config },
+  upstream: { request: request ?? { set: [], remove: [] }, retry },
+  budget,
 })
 
-test.each<[string, Partial<OperationConfig>]>([
+test('with everything off the handle is the send of the upstream itself', () => {
+  const send = fakeNext()
+
+  expect(stack(stacked(), send)).toBe(send)
+})
+
+test.each<[string, On]>([
   ['a deadline', { deadlineMs: 1000 }],
   ['a bound for the body', { maxBodyBytes: 100 }],
+  ['a retry', { retry }],
 ])('%s stands in front of it', (_, on) => {
-  const upstream = upstreamOf(fakeNext())
+  const send = fakeNext()
 
-  expect(stack({ ...off, ...on }, upstream)).not.toBe(upstream.send)
+  expect(stack(stacked(on), send)).not.toBe(send)
 })
 
 test('an operation out of service is refused, whatever else is on', async () => {
   const next = fakeNext()
-  const handle = stack({ ...off, state: 'refuse', deadlineMs: 1000, maxBodyBytes: 0 }, upstreamOf(next))
+  const handle = stack(stacked({ state: 'refuse', deadlineMs: 1000, maxBodyBytes: 0, retry }), next)
 
   await expect(handle(fakeExchange({ body: fakeBody(100) }))).rejects.toMatchObject({ kind: 'refused-by-operator' })
   expect(next.calls).toBe(0)
@@ -38,7 +58,7 @@ test.each([
 ] as const)('an operation of state %s answers as %s when the operator says so', async (state, override) => {
   const next = fakeNext()
 
-  const handle = stack({ ...off, state }, upstreamOf(next), { state: override, until: 0 })
+  const handle = stack(stacked({ state }), next, { state: override, until: 0 })
 
   if (override === 'serve') return expect(handle).toBe(next)
   await expect(handle(fakeExchange())).rejects.toMatchObject({ kind: 'refused-by-operator' })
@@ -46,18 +66,20 @@ test.each([
 
 describe('the list as it is shown', () => {
   test('names each layer, the outermost first, with its key and what that says', () => {
-    const rows = stackRows({ ...off, deadlineMs: 2000, maxBodyBytes: 65_536 })
+    const rows = stackRows(stacked({ id: 'risk.asset-valuation', deadlineMs: 2000, maxBodyBytes: 65_536, retry }))
 
     expect(rows).toEqual([
       { name: 'body-limit', key: 'maxBody', setting: '64KiB', layer: expect.any(Function) },
       { name: 'deadline', key: 'deadline', setting: '2s', layer: expect.any(Function) },
+      { name: 'retry', key: 'upstreams.risk.retry', setting: 'attempts: 3', layer: expect.any(Function) },
     ])
   })
 
   test('keeps what is off, without a layer', () => {
-    expect(stackRows(off)).toMatchObject([
+    expect(stackRows(stacked())).toMatchObject([
       { name: 'body-limit', setting: 'none', layer: null },
       { name: 'deadline', setting: 'none', layer: null },
+      { name: 'retry', setting: 'none', layer: null },
     ])
   })
 })
@@ -65,7 +87,7 @@ describe('the list as it is shown', () => {
 describe('the order of the list', () => {
   test('a body over its bound is refused before the deadline has begun', async () => {
     const next = fakeNext()
-    const handle = stack({ ...off, deadlineMs: 1, maxBodyBytes: 1 }, upstreamOf(next))
+    const handle = stack(stacked({ deadlineMs: 1, maxBodyBytes: 1 }), next)
     const body = fakeBody(2)
 
     await expect(handle(fakeExchange({ body }))).rejects.toMatchObject({ kind: 'content-too-large' })
@@ -80,7 +102,7 @@ describe('the order of the list', () => {
       seen.push(exchange.body.maxBytes)
       return Promise.reject(new GatewayError('connect-failed'))
     })
-    const handle = stack({ ...off, deadlineMs: 1000, maxBodyBytes: 7 }, upstreamOf(next))
+    const handle = stack(stacked({ deadlineMs: 1000, maxBodyBytes: 7 }), next)
 
     await expect(handle(fakeExchange({ body: fakeBody(null) }))).rejects.toMatchObject({ kind: 'connect-failed' })
 
@@ -88,8 +110,81 @@ describe('the order of the list', () => {
   })
 
   test('the deadline ends what the upstream does not', async () => {
-    const handle = stack({ ...off, deadlineMs: 1, maxBodyBytes: 7 }, upstreamOf(untilAborted))
+    const handle = stack(stacked({ deadlineMs: 1, maxBodyBytes: 7 }), untilAborted)
 
     await expect(handle(fakeExchange())).rejects.toMatchObject({ kind: 'deadline-exceeded' })
+  })
+})
+
+describe('retries', () => {
+  beforeEach(() => vi.useFakeTimers())
+  afterEach(() => vi.useRealTimers())
+
+  /** Answers 503 for the first so many times. */
+  const failing = (times: number) => {
+    let left = times
+    return fakeNext(() => Promise.resolve(fakeAnswer(left-- > 0 ? 503 : 200)))
+  }
+
+  const keyed = { operation: 'valuation.score', fields: ['Idempotency-Key', 'a'] } as const
+
+  /** Sends and tells the status, or how it failed. */
+  const ending = async (handle: ReturnType<typeof stack>, exchange = fakeExchange()): Promise<number | string> => {
+    const ended = handle(exchange).then(
+      ({ status }) => status,
+      (error) => GatewayError.from(error).kind,
+    )
+    await vi.runAllTimersAsync()
+    return ended
+  }
+
+  test('share one deadline', async () => {
+    let attempts = 0
+    const next = fakeNext((exchange) => (++attempts === 1 ? Promise.resolve(fakeAnswer(503)) : untilAborted(exchange)))
+    const startedAt = performance.now()
+
+    const outcome = await ending(stack(stacked({ deadlineMs: 1000, retry }), next))
+
+    expect(outcome).toBe('deadline-exceeded')
+    expect(next.calls).toBe(2)
+    expect(Math.round(performance.now() - startedAt)).toBe(1000)
+  })
+
+  test('share the budget of what they are sent to', async () => {
+    const budget = new RetryBudget({ share: 0, floorPerSecond: 1 })
+    const [first, second] = [failing(1), failing(1)]
+
+    const outcomes = [
+      await ending(stack(stacked({ retry, budget }), first)),
+      await stack(stacked({ retry, budget }), second)(fakeExchange()).then(({ status }) => status),
+    ]
+
+    expect(outcomes).toEqual([200, 503])
+  })
+
+  test('follow a GET', async () => {
+    const next = failing(1)
+
+    expect(await ending(stack(stacked({ retry }), next))).toBe(200)
+  })
+
+  test.each<[string, On, number]>([
+    ['of an operation that does not go by keys', {}, 503],
+    ['of one that does', { idempotent: true }, 200],
+    ['whose key is taken out on its way', { idempotent: true, request: { set: [], remove: ['idempotency_key'] } }, 503],
+    [
+      'whose key is replaced',
+      { idempotent: true, request: { set: [{ name: 'Idempotency-Key', value: 'b', secret: false }], remove: [] } },
+      503,
+    ],
+    [
+      'that is edited elsewhere',
+      { idempotent: true, request: { set: [{ name: 'X-Key', value: 'b', secret: false }], remove: ['Y'] } },
+      200,
+    ],
+  ])('and a POST with a key, %s', async (_, on, status) => {
+    const handle = stack(stacked({ id: 'valuation.score', retry, ...on }), failing(1))
+
+    expect(await ending(handle, fakeExchange(keyed))).toBe(status)
   })
 })
