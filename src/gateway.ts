@@ -5,18 +5,24 @@ import { now, pause, within } from './clock.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
 import { loadAside } from './config/load-aside.ts'
+import type { Origins } from './config/origins.ts'
+import type { Problem } from './config/problem.ts'
 import { haveChanged } from './config/sources.ts'
 import { Watch } from './config/watch.ts'
 import type { Log } from './observe/log.ts'
 import { openPublicServer, type PublicServer } from './public/server.ts'
 import { openSandbox, type Sandbox } from './sandbox/sandbox.ts'
+import { brought } from './snapshot/brought.ts'
 import { build } from './snapshot/build.ts'
 import { Live } from './snapshot/live.ts'
 import { Overrides } from './snapshot/overrides.ts'
 import { logReload, logWarnings } from './snapshot/reload-log.ts'
+import { notReached } from './snapshot/reload-problems.ts'
 import { type Loaded, type Outcome, Reloader, type Trigger } from './snapshot/reloader.ts'
 import type { Snapshot } from './snapshot/snapshot.ts'
 import { Endpoints } from './upstream/endpoints.ts'
+import { preflight } from './upstream/preflight.ts'
+import { reach } from './upstream/reach.ts'
 
 /** Is what a gateway is started with. */
 export interface GatewayOptions {
@@ -61,7 +67,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
 /** Is what a gateway consists of, from the first part that was started to the last. */
 class Parts {
   readonly #options: GatewayOptions
-  readonly #endpoints = new Endpoints()
+  readonly #endpoints = new Endpoints((level, event, fields) => this.#options.log[level](fields, event))
   readonly #overrides = new Overrides((operation) => this.#overrideEnded(operation))
   readonly #reloader: Reloader
   readonly #watch: Watch
@@ -78,6 +84,7 @@ class Parts {
       file,
       first: loaded,
       load: () => loadAside(file, environment),
+      preflight: (next, origins) => this.#preflight(next, origins),
       apply: (config) => this.#apply(config),
       onOutcome: (trigger, outcome) => {
         logReload(log, trigger, outcome)
@@ -125,6 +132,7 @@ class Parts {
     this.#public?.drain()
     if (waitMs > 0) await pause(Math.min(waitMs, deadlineMs))
     this.#watch.close()
+    this.#reloader.close()
     this.#overrides.clear()
     await this.#public?.close(left())
     if (this.#live !== null && !(await within(left(), this.#live.close()))) {
@@ -150,6 +158,18 @@ class Parts {
     this.#observe(config)
   }
 
+  /** Tries the endpoints that an edit brings, and tells of the groups of which none is there. */
+  async #preflight(next: Config, origins: Origins): Promise<readonly Problem[]> {
+    const { file, config } = this.#reloader
+    const mode = next.reload.preflight
+    if (mode === 'none') return []
+    const tried = brought(config, next).map(({ group, ...one }) => {
+      const { origin, pathPrefix } = one.endpoint
+      return { group, name: origin + pathPrefix, reach: () => reach(one, mode) }
+    })
+    return notReached(await preflight(tried), origins, file)
+  }
+
   #overrideEnded(operation: OperationId): void {
     const { log } = this.#options
     this.#reloader.reapply().then(
@@ -162,7 +182,7 @@ class Parts {
 
   async #build(config: Config): Promise<Snapshot> {
     if (usesSandbox(config)) this.#sandbox ??= await openSandbox()
-    return build(config, this.#overrides, this.#endpoints, this.#sandbox?.origin ?? null)
+    return build(config, this.#overrides, this.#endpoints, this.#sandbox?.origin ?? null, this.#live?.current ?? null)
   }
 
   /** Takes over how the gateway watches and is watched. */

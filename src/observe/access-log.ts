@@ -9,6 +9,8 @@ export interface Exchanged {
   readonly operation: string | null
   readonly status: number
   readonly endpoint: string | null
+  /** How often it was sent to an endpoint, or should have been. */
+  readonly attempts: number
   readonly totalMs: number
   /** From the start of the last attempt to the end of its answer; null when nothing was sent. */
   readonly upstreamMs: number | null
@@ -31,6 +33,7 @@ export const logAccess = (log: Log, exchanged: Exchanged): void => {
     operation: exchanged.operation,
     status: exchanged.status,
     endpoint: exchanged.endpoint,
+    attempts: exchanged.attempts,
     gatewayMs: tenths(totalMs - (upstreamMs ?? 0)),
     upstreamMs: upstreamMs === null ? null : tenths(upstreamMs),
     bytesIn: exchanged.bytesIn,
@@ -53,6 +56,7 @@ const logSuccess = (log: Log, exchanged: Exchanged): void => {
   destinationOf(log).write(
     `{"level":30,"time":${wallClock()},"requestId":"${exchanged.requestId}","client":"${exchanged.client}"` +
       `,"operation":${quoted(operation)},"status":${exchanged.status},"endpoint":${quoted(endpoint)}` +
+      `,"attempts":${exchanged.attempts}` +
       `,"gatewayMs":${decimal(totalMs - (upstreamMs ?? 0))},"upstreamMs":${upstreamMs === null ? null : decimal(upstreamMs)}` +
       `,"bytesIn":${exchanged.bytesIn},"bytesOut":${exchanged.bytesOut},"config":"${exchanged.configHash}","msg":"exchange"}\n`,
   )

@@ -7,6 +7,7 @@ export class Live {
 
   constructor(first: Snapshot) {
     this.#current = first
+    activate(first)
   }
 
   get current(): Snapshot {
@@ -22,6 +23,7 @@ export class Live {
   swap(next: Snapshot): void {
     const previous = this.#current
     this.#current = next
+    activate(next)
     this.#retire(previous)
   }
 
@@ -35,4 +37,9 @@ export class Live {
     const retired = snapshot.retire().finally(() => this.#retiring.delete(retired))
     this.#retiring.add(retired)
   }
+}
+
+/** Has its endpoints watched as it is configured: of two snapshots that share one, the later decides. */
+const activate = ({ upstreams }: Snapshot): void => {
+  for (const upstream of Object.values(upstreams)) upstream.activate()
 }

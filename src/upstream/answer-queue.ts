@@ -1,10 +1,11 @@
 import type { GatewayError } from '../errors.ts'
 import type { AnswerBody, BodySink } from '../exchange.ts'
 
-/** Stops and restarts whatever feeds the queue. */
+/** Stops, restarts and ends whatever feeds the queue. */
 export interface Source {
   pause(): void
   resume(): void
+  cancel(): void
 }
 
 // Until the relay takes the body, this much may wait here; with a small answer it is all of it.
@@ -69,4 +70,12 @@ export class AnswerQueue implements AnswerBody {
   resume(): void {
     this.#source.resume()
   }
+
+  discard(): void {
+    this.#chunks = []
+    this.#sink = nobody
+    this.#source.cancel()
+  }
 }
+
+const nobody: BodySink = { data: () => true, end: () => {}, fail: () => {} }

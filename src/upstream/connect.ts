@@ -1,4 +1,5 @@
 import type { LookupFunction, Socket } from 'node:net'
+import { createSecureContext, type SecureContext } from 'node:tls'
 import { buildConnector } from 'undici'
 import { Alarm } from '../clock.ts'
 import type { UpstreamTlsConfig } from '../config/config.ts'
@@ -11,6 +12,9 @@ interface ConnectOptions {
   readonly tls: UpstreamTlsConfig
 }
 
+/** Makes a connection; the socket is returned at once, so that whoever no longer waits for it can destroy it. */
+export type Connector = (...asked: Parameters<buildConnector.connector>) => Socket
+
 /**
  * Makes connections to one origin, bounded by the gateway's own timer: undici's tick only every half second. Fails with
  * `connect-failed`, `connect-timeout` or `tls-failed`; in each case nothing of a request was sent. `lookup` replaces the system's.
@@ -19,20 +23,27 @@ interface ConnectOptions {
  * which with `host: client` is the client's to choose. Each set of settings has a cache of TLS sessions of its own: a session that was
  * begun without a client certificate must not stand in for one with it.
  */
-export const connector =
-  ({ timeoutMs, tls }: ConnectOptions) =>
-  (lookup?: LookupFunction): buildConnector.connector => {
-    const connect = buildConnector({
-      timeout: 0,
-      allowH2: false,
-      rejectUnauthorized: tls.verify,
-      minVersion: tls.minVersion,
-      ...(tls.ca !== null && { ca: tls.ca }),
-      ...(tls.client !== null && { cert: tls.client.certificate, key: tls.client.key }),
-      ...(lookup !== undefined && { lookup }),
-    })
+export const connector = ({ timeoutMs, tls }: ConnectOptions): ((lookup?: LookupFunction) => Connector) => {
+  let compiled: SecureContext | undefined
+  const secureContext = (): SecureContext => {
+    compiled ??= compile(tls)
+    return compiled
+  }
+
+  return (lookup) => {
+    let built: buildConnector.connector | undefined
+    const build = (protocol: string): buildConnector.connector =>
+      buildConnector({
+        timeout: 0,
+        allowH2: false,
+        // Said either way, or NODE_TLS_REJECT_UNAUTHORIZED has a say in it.
+        rejectUnauthorized: tls.verify,
+        ...(protocol === 'https:' && { secureContext: secureContext() }),
+        ...(lookup !== undefined && { lookup }),
+      })
 
     return (options, callback) => {
+      built ??= build(options.protocol)
       let timedOut: GatewayError | null = null
       let reached = false
       const alarm = new Alarm(() => {
@@ -40,7 +51,7 @@ export const connector =
         socket.destroy(timedOut)
       })
       // undici's connector returns its socket, though its type does not say so; an empty name makes it ask for the endpoint's.
-      const socket = connect({ ...options, servername: tls.serverName ?? '' }, (error, connected) => {
+      const socket = built({ ...options, servername: tls.serverName ?? '' }, (error, connected) => {
         alarm.clear()
         if (error === null) return callback(null, connected)
         const kind = options.protocol === 'https:' && reached ? 'tls-failed' : 'connect-failed'
@@ -50,10 +61,22 @@ export const connector =
       socket.once('connect', () => {
         reached = true
       })
+      // Destroyed by whoever asked for it: nobody is told.
+      socket.once('close', () => alarm.clear())
       // undici takes this code for the end of a body that ends with its connection, and a part for the whole.
       socket.on('error', (error: NodeJS.ErrnoException) => {
         if (error.code === 'ECONNRESET') error.code = 'UPSTREAM_RESET'
       })
       alarm.set(timeoutMs)
+      return socket
     }
   }
+}
+
+/** Reads the authorities and certificates once, not for each connection: the public authorities alone take over a millisecond. */
+const compile = ({ ca, client, minVersion }: UpstreamTlsConfig): SecureContext =>
+  createSecureContext({
+    minVersion,
+    ...(ca !== null && { ca }),
+    ...(client !== null && { cert: client.certificate, key: client.key }),
+  })

@@ -1,8 +1,18 @@
-import { Client, type Dispatcher, Pool } from 'undici'
-import type { EndpointConfig, UpstreamConfig } from '../config/config.ts'
+import { isIP, type LookupFunction } from 'node:net'
+import { type Client, type Dispatcher, Pool } from 'undici'
+import { wallClock } from '../clock.ts'
+import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../config/config.ts'
 import type { Upload } from '../exchange.ts'
 import type { Fields } from '../fields.ts'
+import { Addresses } from './addresses.ts'
 import { connector } from './connect.ts'
+import { Connection, type EndpointHandler } from './connection.ts'
+import { HealthCheck } from './health-check.ts'
+import type { Tell } from './notices.ts'
+import { Pools } from './pools.ts'
+import { probe } from './probe.ts'
+import { Standing } from './standing.ts'
+import { Turns } from './turns.ts'
 
 // Most bytes of an answer's head: twice what a request may have.
 const maxAnswerHeaderBytes = 64 * 1024
@@ -21,41 +31,103 @@ export interface EndpointRequest {
   readonly bodyLength: number | null
 }
 
-/** Is one origin: scheme, host, port, and the keep-alive connections to it. */
+/**
+ * Is one origin: scheme, host, port, the keep-alive connections to it, and what is known of it.
+ */
 export class Endpoint {
   /** The URL as the log shows it. */
   readonly name: string
   /** What precedes the catalog's path. */
   readonly pathPrefix: string
+  readonly standing = new Standing()
   /** How many requests are on their way, the wait for a connection included. */
   inFlight = 0
+  readonly #origin: string
   readonly #hostname: string
-  readonly #pool: Pool
+  readonly #upstream: UpstreamConfig
+  readonly #connect: ReturnType<typeof connector>
+  readonly #pools: Pools
+  readonly #addresses: Addresses | null
+  readonly #tell: Tell
+  readonly #turns: Turns<EndpointHandler, EndpointRequest>
+  #health: { readonly config: string; readonly check: HealthCheck } | null = null
 
   /** `origin` is where to connect: the configured one, or that of the embedded sandbox. */
-  constructor(endpoint: Omit<EndpointConfig, 'weight'>, origin: string, upstream: UpstreamConfig) {
+  constructor(
+    endpoint: Pick<EndpointConfig, 'origin' | 'pathPrefix'>,
+    origin: string,
+    upstream: UpstreamConfig,
+    tell: Tell = () => {},
+  ) {
     this.name = endpoint.origin + endpoint.pathPrefix
     this.pathPrefix = endpoint.pathPrefix
+    this.#origin = origin
     this.#hostname = new URL(origin).hostname
-    this.#pool = new Pool(origin, {
-      // Beyond it requests wait for a free one, until their deadline.
-      connections: upstream.maxConnections,
-      factory: (url, options) => new SoundClient(url, options),
-      connect: connector({ timeoutMs: upstream.connectTimeoutMs, tls: upstream.tls })(),
-      allowH2: false,
-      // 0 means one connection a request; undici knows that as no pipelining at all.
-      pipelining: upstream.keepAliveMs === 0 ? 0 : 1,
-      keepAliveTimeout: Math.max(upstream.keepAliveMs, 1),
-      keepAliveMaxTimeout: Math.max(upstream.keepAliveMs, 1),
-      maxHeaderSize: maxAnswerHeaderBytes,
-      // The gateway keeps its own time (exact, and aware of who is waiting for whom).
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    })
+    this.#upstream = upstream
+    this.#tell = tell
+    this.#connect = connector({ timeoutMs: upstream.connectTimeoutMs, tls: upstream.tls })
+    this.#turns = new Turns(upstream.maxConnections, upstream.maxPending, (handler, request) =>
+      this.#pools.next().dispatch(this.#render(request), handler),
+    )
+    this.#pools = new Pools((lookup) => this.#openPool(lookup))
+    this.#addresses = isIP(this.#hostname.replace(/^\[|\]$/g, '')) === 0 ? this.#resolve() : null
   }
 
-  /** Sends a request on a free connection, a new one, or when one is free. What becomes of it is the handler's to hear. */
-  dispatch({ method, path, headers, host, body, bodyLength }: EndpointRequest, handler: EndpointHandler): void {
+  /** Tells whether it takes no more: as many run as there may be connections, and as many wait as may. */
+  get full(): boolean {
+    return this.#turns.full
+  }
+
+  /** Sends a request on a free connection, a new one, or when its turn comes. What becomes of it is the handler's to hear. Throws `overloaded`. */
+  dispatch(request: EndpointRequest, handler: EndpointHandler): void {
+    this.#turns.enter(handler, request)
+  }
+
+  /** Sends a request that is under way once more, on a connection that nothing was sent on before. */
+  dispatchFresh(request: EndpointRequest, handler: EndpointHandler): void {
+    const connection = new Connection(this.#origin, this.#options(0), this.#connect())
+    connection.dispatch(this.#render(request), handler)
+    void connection.close()
+  }
+
+  /** Takes back a request that waits for its turn; false: it does not, or no longer. */
+  withdraw(handler: EndpointHandler): boolean {
+    return this.#turns.withdraw(handler)
+  }
+
+  /** Is told by a handler that undici has done with it. */
+  done(): void {
+    this.#turns.leave()
+  }
+
+  /** Has it probed from now on as configured, with the Host that its upstream is sent; null: not at all, and what a probe said no longer holds. */
+  check(health: HealthCheckConfig | null, host: UpstreamConfig['host']): void {
+    const config = JSON.stringify([health, host])
+    if (this.#health?.config === config) return
+    this.#health?.check.close()
+    this.#health = health === null ? null : { config, check: this.#openCheck(health, host) }
+    if (health === null) this.#isUp('no longer probed')
+  }
+
+  /** Finishes what runs, then closes every connection. Resolves as well when it has been cut in the meantime. */
+  async close(): Promise<void> {
+    this.#stop()
+    await this.#pools.close()
+  }
+
+  /** Cuts every connection. */
+  async destroy(reason: Error): Promise<void> {
+    this.#stop()
+    await this.#pools.destroy(reason)
+  }
+
+  #stop(): void {
+    this.#addresses?.close()
+    this.#health?.check.close()
+    this.#health = null
+  }
+
+  #render({ method, path, headers, host, body, bodyLength }: EndpointRequest): Dispatcher.DispatchOptions {
     // undici knows the length of a buffer itself; a stream without one goes out chunked.
     const lengthOfStream = body !== null && !Buffer.isBuffer(body) && bodyLength !== null
     let framed = host === null ? headers : [...headers, 'host', host]
@@ -69,31 +141,69 @@ export class Endpoint {
       servername: this.#hostname,
     }
     // undici takes any async iterable as a body, a frozen array of fields and a server name, though its type says none of it.
-    this.#pool.dispatch(options as unknown as Dispatcher.DispatchOptions, handler)
+    return options as unknown as Dispatcher.DispatchOptions
   }
 
-  /** Finishes what runs, then closes every connection. Resolves as well when it has been cut in the meantime. */
-  async close(): Promise<void> {
-    if (!this.#pool.closed && !this.#pool.destroyed) await this.#pool.close()
+  #openPool(lookup?: LookupFunction): Pool {
+    const { maxConnections, keepAliveMs } = this.#upstream
+    const connect = this.#connect(lookup)
+    return new Pool(this.#origin, {
+      connections: maxConnections,
+      factory: (url, options) => new Connection(url, options, connect),
+      connect,
+      // 0 means one connection a request; undici knows that as no pipelining at all.
+      ...this.#options(keepAliveMs === 0 ? 0 : 1),
+    })
   }
 
-  /** Cuts every connection. */
-  async destroy(reason: Error): Promise<void> {
-    if (!this.#pool.destroyed) await this.#pool.destroy(reason)
+  #options(pipelining: 0 | 1): Client.Options {
+    const keepAliveMs = Math.max(this.#upstream.keepAliveMs, 1)
+    return {
+      allowH2: false,
+      pipelining,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: keepAliveMs,
+      maxHeaderSize: maxAnswerHeaderBytes,
+      // The gateway keeps its own time (exact, and aware of who is waiting for whom).
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    }
   }
-}
 
-/** Is a dispatch handler that knows when nothing more is to be done for it. */
-export interface EndpointHandler extends Dispatcher.DispatchHandler {
-  /** Whether it has failed or finished. */
-  readonly over: boolean
-}
+  #resolve(): Addresses {
+    const { standing, name: endpoint } = this
+    let known = false
+    return new Addresses(this.#hostname, this.#upstream.resolveMs, {
+      changed: (addresses) => {
+        known = true
+        this.#pools.spread(addresses)
+        if (standing.unresolved !== null) this.#tell('info', 'endpoint resolved', { endpoint })
+        standing.unresolved = null
+      },
+      failed: (reason) => {
+        this.#tell('warn', 'endpoint not resolved', { endpoint, reason })
+        if (!known) standing.unresolved = { since: wallClock(), reason }
+      },
+    })
+  }
 
-// A request that undici refuses (an invalid field, say) leaves its client marked busy for ever: dispatch returns false and `drain` never
-// comes. After as many as the pool holds, nothing is answered. A refusal occupies nothing, so the client stays free. Nor does a request
-// that was given up while it waited: sent on, a thousand of them would each try to connect before the next live one may.
-class SoundClient extends Client {
-  override dispatch(options: Dispatcher.DispatchOptions, handler: EndpointHandler): boolean {
-    return handler.over || super.dispatch(options, handler) || handler.over
+  #openCheck(config: HealthCheckConfig, host: UpstreamConfig['host']): HealthCheck {
+    const target = { origin: this.#origin, connect: this.#connect(), host: typeof host === 'string' ? null : host.name }
+    return new HealthCheck(config, () => probe(target, config), {
+      probed: (last) => {
+        this.standing.lastProbe = last
+      },
+      up: () => this.#isUp('probes go well'),
+      down: (reason) => {
+        this.standing.down = { since: wallClock(), reason }
+        this.#tell('warn', 'endpoint down', { endpoint: this.name, reason })
+      },
+    })
+  }
+
+  #isUp(reason: string): void {
+    if (this.standing.down === null) return
+    this.standing.cameUp()
+    this.#tell('info', 'endpoint up', { endpoint: this.name, reason })
   }
 }

@@ -1,6 +1,7 @@
 import type { Group } from '../catalog.ts'
 import type { EndpointConfig, UpstreamConfig } from '../config/config.ts'
 import { Endpoint } from './endpoint.ts'
+import type { Tell } from './notices.ts'
 
 /** Is an open endpoint and how many snapshots use it. */
 interface Shared {
@@ -10,12 +11,22 @@ interface Shared {
 }
 
 /**
- * Keeps the endpoints that are open. Snapshots share them: one that a new configuration does not change goes on with its connections,
- * and one that no snapshot uses any more is closed.
+ * Keeps the endpoints that are open. Snapshots share them: one that a new configuration does not change goes on with its connections and
+ * with what is known of it, and one that no snapshot uses any more is closed. `tell` hears what happens to them.
  */
 export class Endpoints {
   readonly #byKey = new Map<string, Shared>()
   readonly #byEndpoint = new Map<Endpoint, Shared>()
+  readonly #tell: Tell
+
+  constructor(tell: Tell = () => {}) {
+    this.#tell = tell
+  }
+
+  /** Makes what hears of what happens to a group. */
+  tellOf(group: Group): Tell {
+    return (level, event, fields) => this.#tell(level, event, { group, ...fields })
+  }
 
   /** Opens an endpoint, or shares the one that is open already. `sandboxOrigin` is where the embedded upstream listens. */
   take(
@@ -25,12 +36,13 @@ export class Endpoints {
     sandboxOrigin: string,
   ): Endpoint {
     // What shapes its connections. A weight, a timeout of the answer or an edit of fields changes nothing about them.
-    const { connectTimeoutMs, keepAliveMs, maxConnections } = upstream
-    const key = JSON.stringify([group, origin, pathPrefix, connectTimeoutMs, keepAliveMs, maxConnections])
+    const { connectTimeoutMs, keepAliveMs, maxConnections, maxPending, resolveMs, tls } = upstream
+    const bounds = [connectTimeoutMs, keepAliveMs, maxConnections, maxPending, resolveMs]
+    const key = JSON.stringify([group, origin, pathPrefix, bounds, tls])
     let shared = this.#byKey.get(key)
     if (shared === undefined) {
       const to = origin === 'sandbox' ? sandboxOrigin : origin
-      shared = { key, endpoint: new Endpoint({ origin, pathPrefix }, to, upstream), users: 0 }
+      shared = { key, endpoint: new Endpoint({ origin, pathPrefix }, to, upstream, this.tellOf(group)), users: 0 }
       this.#byKey.set(key, shared)
       this.#byEndpoint.set(shared.endpoint, shared)
     }

@@ -6,7 +6,7 @@ const floorMs = 1
 
 /**
  * Estimates how long an endpoint takes to the head of its answers, in milliseconds: quick to believe that it is slow, slow to believe
- * that it is fast (peak EWMA, as Finagle has it). What is not heard again is forgotten at the same rate. While somebody waits, silence
+ * that it is fast (peak EWMA, as Finagle has it): what is not heard again is forgotten within 10 s or so. While somebody waits, silence
  * counts as well: an endpoint that hangs must not look fast because it says nothing.
  */
 export class Latency {
@@ -33,7 +33,7 @@ export class Latency {
    * must outlast the wait: one that hangs would be fast again as soon as the last of those who waited has given up.
    */
   ended(at: number = now()): void {
-    if (this.#waiting > 0 && this.#silence(at) > this.#remembered(at)) this.#take(this.#silence(at), at)
+    if (this.#waiting > 0) this.#take(this.#silence(at), at)
     this.#leave()
   }
 
@@ -44,20 +44,17 @@ export class Latency {
   }
 
   #remembered(at: number): number {
-    return floorMs + (this.#estimateMs - floorMs) * this.#weight(at)
+    return floorMs + (this.#estimateMs - floorMs) * Math.exp(-Math.max(0, at - this.#heardAt) / decayMs)
   }
 
-  /** A sample above what was last known replaces it; one below pulls it down by as much as time has passed. */
+  /**
+   * A sample above the estimate replaces it. One below pulls it down no further than the time since the last one has: a fast answer must
+   * not make an endpoint look slower than it did a moment before, which an average with the estimate as it was then would.
+   */
   #take(ms: number, at: number): void {
     if (!Number.isFinite(ms)) return // one would spoil the estimate for ever
-    const sample = Math.max(ms, floorMs)
-    if (sample >= this.#estimateMs) this.#estimateMs = sample
-    else this.#estimateMs = sample + (this.#estimateMs - sample) * this.#weight(at)
+    this.#estimateMs = Math.max(ms, this.#remembered(at))
     this.#heardAt = Math.max(at, this.#heardAt)
-  }
-
-  #weight(at: number): number {
-    return Math.exp(-Math.max(0, at - this.#heardAt) / decayMs)
   }
 
   #silence(at: number): number {

@@ -1,5 +1,7 @@
 import { now } from '../clock.ts'
 import { Latency } from './latency.ts'
+import type { Outcome } from './outcome.ts'
+import { Window } from './window.ts'
 
 /** Is the last probe of an endpoint. */
 export interface Probe {
@@ -41,12 +43,53 @@ export class Standing {
   unresolved: Outage | null = null
   /** Set by outlier detection; it may be over, which is for the reader to see: {@link isEjected}. */
   ejection: Ejection | null = null
+  /** How many ejections followed each other closely, the last included. */
+  ejectionsInARow = 0
+  /** Whether no request has gone well since the last ejection was over. */
+  onProbation = false
+  /** What its traffic was lately, for the share of failures; forgotten when it is taken out. */
+  readonly recent = new Window(10_000)
   lastProbe: Probe | null = null
   /** When it came back from being down or ejected, on the monotonic clock; null: it was never out. */
   returnedAt: number | null = null
 
+  /** Tells whether it must not be counted on: its health check fails, or its name does not resolve. */
+  get isDown(): boolean {
+    return this.down !== null || this.unresolved !== null
+  }
+
+  /** Counts it as healthy again. */
+  cameUp(): void {
+    this.down = null
+    this.returnedAt = now()
+  }
+
+  /** Counts how a request ended. */
+  count(outcome: Outcome): void {
+    this.requests++
+    if (outcome === 'success') this.consecutiveFailures = 0
+    if (outcome !== 'failure') return
+    this.failures++
+    this.consecutiveFailures++
+  }
+
   /** Tells whether traffic has taken it out, and that is not over. */
   isEjected(at: number = now()): boolean {
     return this.ejection !== null && at < this.ejection.until
+  }
+
+  /** Lets it in again, as if it had never been out: somebody who knows says so. */
+  lift(): void {
+    if (this.isEjected()) this.returnedAt = now()
+    this.ejection = null
+    this.ejectionsInARow = 0
+    this.onProbation = false
+  }
+
+  /** Tells since when it is back, from being down or ejected, on the monotonic clock; null: it was never out, or is out. */
+  backSince(at: number = now()): number | null {
+    if (this.ejection === null) return this.returnedAt
+    if (at < this.ejection.until) return null
+    return Math.max(this.returnedAt ?? this.ejection.until, this.ejection.until)
   }
 }

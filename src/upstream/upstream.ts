@@ -1,27 +1,68 @@
-import type { EndpointConfig, UpstreamConfig } from '../config/config.ts'
+import type { CircuitBreakerConfig, EndpointConfig, UpstreamConfig } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
-import { balance, type Member } from './balance.ts'
+import { balancers } from './balance/balance.ts'
+import { CircuitBreaker } from './breaker.ts'
+import { chooser, nobody } from './choose.ts'
 import type { Endpoint } from './endpoint.ts'
-import { sender } from './send.ts'
+import { failover } from './failover.ts'
+import { Member } from './member.ts'
+import type { Tell } from './notices.ts'
+import type { Outcome } from './outcome.ts'
+import { Outlier } from './outlier.ts'
 
 /** Is a named set of interchangeable endpoints with one policy. */
 export interface Upstream {
   /** Is the innermost handle. */
   readonly send: Handle
   readonly members: readonly Member[]
+  readonly balance: UpstreamConfig['balance']
+  /** Null: nothing stops what goes to it. */
+  readonly breaker: CircuitBreaker | null
+  /** Has its endpoints probed as configured, from the moment on at which it is the one that is used. */
+  activate(): void
 }
 
-/** Builds an upstream; `open` finds the endpoint to a configured one, already open or new. */
-export const openUpstream = (config: UpstreamConfig, open: (endpoint: EndpointConfig) => Endpoint): Upstream => {
-  const members = config.endpoints.map((each) => ({ endpoint: open(each), weight: each.weight }))
-  const send = sender(config)
-  const [only] = members
-  const pick = balance(members)
+/** Is what an upstream stands on. */
+export interface Ground {
+  /** Finds the endpoint to a configured one, already open or new. */
+  open(endpoint: EndpointConfig): Endpoint
+  /** Tells whether an endpoint takes no new work. */
+  drains(endpoint: EndpointConfig): boolean
+  /** The breaker of the upstream that this one follows, when it has the same settings; what it knows goes on. */
+  readonly breaker: CircuitBreaker | null
+  readonly tell: Tell
+}
+
+/** Builds an upstream. With one endpoint and no circuit breaker its send is that endpoint's own. */
+export const openUpstream = (config: UpstreamConfig, { open, drains, breaker: earlier, tell }: Ground): Upstream => {
+  const several = config.endpoints.length > 1
+  let outlier: Outlier | null = null
+  const watch = several ? (member: Member, outcome: Outcome) => outlier?.settled(member, outcome) : null
+  const members = config.endpoints.map(
+    (each) => new Member(open(each), config, { weight: each.weight, draining: drains(each), watch }),
+  )
+  if (several && config.outlier !== null)
+    outlier = new Outlier(config.outlier, members, (event, { name }, fields) =>
+      tell('warn', `endpoint ${event}`, { endpoint: name, ...fields }),
+    )
+  const balanced = balancedSend(config, members)
+  const breaker = config.circuitBreaker === null ? null : (earlier ?? openBreaker(config.circuitBreaker, tell))
   return {
+    send: breaker === null ? balanced : breaker.layer(balanced),
     members,
-    send:
-      members.length === 1 && only !== undefined
-        ? (exchange) => send(exchange, only.endpoint)
-        : (exchange) => send(exchange, pick()),
+    balance: config.balance,
+    breaker,
+    activate() {
+      for (const { endpoint } of members) endpoint.check(config.healthCheck, config.host)
+    },
   }
 }
+
+const balancedSend = (config: UpstreamConfig, members: readonly Member[]): Handle => {
+  const [only] = members
+  if (members.length === 1 && only?.takesWork === true) return only.send
+  return failover(chooser(members, balancers[config.balance]<Member>()), () => nobody(members))
+}
+
+const openBreaker = (config: CircuitBreakerConfig, tell: Tell): CircuitBreaker =>
+  new CircuitBreaker(config, (state) => tell(state === 'open' ? 'warn' : 'info', 'circuit breaker', { state }))

@@ -32,6 +32,7 @@ test('the line of an exchange is JSON, whatever a client sends', () => {
         operation: 'market.insights',
         status: 200,
         endpoint: 'http://market.internal:8080',
+        attempts: 1,
         totalMs,
         upstreamMs: totalMs / 2,
         bytesIn: 0,

@@ -13,6 +13,7 @@ const always = [
   'operation',
   'status',
   'endpoint',
+  'attempts',
   'gatewayMs',
   'upstreamMs',
   'bytesIn',
@@ -40,6 +41,7 @@ test('an exchange leaves one line, with these fields and no others', async () =>
     operation: 'market.insights',
     status: 200,
     endpoint: upstream.url,
+    attempts: 1,
     config: testConfig(settings).hash,
   })
   expect(Math.abs(Number(logged.time) - Date.now())).toBeLessThan(60_000)
@@ -134,6 +136,7 @@ describe('a failure', () => {
       operation: null,
       status,
       endpoint: null,
+      attempts: 0,
       upstreamMs: null,
       bytesIn: 0,
       bytesOut: answer.split('\r\n\r\n')[1]?.length,

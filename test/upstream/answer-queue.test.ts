@@ -6,7 +6,11 @@ import { AnswerQueue } from '../../src/upstream/answer-queue.ts'
 /** Feeds a queue and writes down what becomes of it. */
 const queued = () => {
   const events: string[] = []
-  const queue = new AnswerQueue({ pause: () => events.push('pause'), resume: () => events.push('resume') })
+  const queue = new AnswerQueue({
+    pause: () => events.push('pause'),
+    resume: () => events.push('resume'),
+    cancel: () => events.push('cancel'),
+  })
   const sink = (flows: (chunk: string) => boolean = () => true): BodySink => ({
     data: (chunk) => {
       events.push(chunk.length > 10 ? `${chunk.length} bytes` : chunk.toString())
@@ -123,4 +127,15 @@ test('a failure after the sink is told at once, and nothing follows', () => {
   queue.fail(new GatewayError('client-gone'))
 
   expect(events).toEqual(['resume', 'a', 'client-gone'])
+})
+
+test('a body that nobody takes ends its source, and is told to nobody', () => {
+  const { queue, events } = queued()
+  queue.push(bytes('first'))
+
+  queue.discard()
+  queue.push(bytes('second'))
+  queue.fail(new GatewayError('truncated'))
+
+  expect(events).toEqual(['cancel'])
 })

@@ -273,6 +273,17 @@ describe('half-open', () => {
     },
   )
 
+  test('after one that failed, all must go well again', async () => {
+    const rig = await halfOpen()
+    await rig.run(200, 502)
+    vi.advanceTimersByTime(5_000)
+
+    await rig.run(200)
+
+    expect(rig.breaker.state).toBe('half-open')
+    expect(rig.send().passed).toBe(true)
+  })
+
   test('what began when it was closed is no probe', async () => {
     const rig = new Rig()
     const [well, badly] = [rig.send(), rig.send()]

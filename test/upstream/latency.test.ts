@@ -31,7 +31,25 @@ test('a faster answer pulls the estimate down by as much as time has passed', ()
   latency.begun(decayMs - 10)
   latency.heard(10, decayMs)
 
-  expect(latency.at(decayMs)).toBeCloseTo(10 + 190 / Math.E)
+  expect(latency.at(decayMs)).toBeCloseTo(1 + 199 / Math.E)
+})
+
+test('a fast answer never makes it slower, however long ago the last one was', () => {
+  const latency = heardOnce(100)
+  const before = latency.at(decayMs)
+
+  latency.heard(20, decayMs)
+
+  expect(before).toBeGreaterThan(20)
+  expect(latency.at(decayMs)).toBe(before)
+})
+
+test('answers that take the same time keep it there', () => {
+  const latency = new Latency()
+
+  for (let at = 0; at <= 60_000; at += 500) latency.heard(40, at)
+
+  expect(latency.at(60_000)).toBe(40)
 })
 
 test('a burst of fast answers does not wipe out a slow one', () => {
@@ -97,10 +115,10 @@ test('one that hung is still slow after those who waited have given up', () => {
 test('a request that fails at once makes the endpoint neither faster nor slower', () => {
   const latency = heardOnce(100)
 
-  latency.begun(50)
-  latency.ended(51)
+  latency.begun(decayMs)
+  latency.ended(decayMs + 20)
 
-  expect(latency.at(51)).toBe(heardOnce(100).at(51))
+  expect(latency.at(decayMs + 20)).toBeCloseTo(heardOnce(100).at(decayMs + 20))
 })
 
 test('the head that comes after a long wait counts as that wait', () => {

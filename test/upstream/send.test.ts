@@ -1,34 +1,14 @@
 import type { Socket } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import type { UpstreamConfig } from '../../src/config/config.ts'
+import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
 import type { Exchange, Upload } from '../../src/exchange.ts'
-import { Endpoint } from '../../src/upstream/endpoint.ts'
-import { openUpstream, type Upstream } from '../../src/upstream/upstream.ts'
+import type { Upstream } from '../../src/upstream/upstream.ts'
 import { fakeBody, fakeExchange } from '../helpers/exchange.ts'
 import { freePort } from '../helpers/free-port.ts'
+import { openTestUpstream, outcome } from '../helpers/open-upstream.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 
-const open = (origin: string, more: Partial<UpstreamConfig> = {}): Upstream => {
-  const none = { set: [], remove: [] }
-  const config: UpstreamConfig = {
-    endpoints: [{ origin, pathPrefix: '', weight: 100 }],
-    host: 'endpoint',
-    request: none,
-    response: none,
-    connectTimeoutMs: 2000,
-    headersTimeoutMs: 5000,
-    bodyTimeoutMs: 5000,
-    maxConnections: 8,
-    keepAliveMs: 3000,
-    ...more,
-  }
-  return openUpstream(config, (each) => {
-    const endpoint = new Endpoint(each, each.origin, config)
-    onTestFinished(() => endpoint.destroy(new Error('the test is over')))
-    return endpoint
-  })
-}
+const open = openTestUpstream
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
@@ -38,17 +18,6 @@ const answering = (bytes = ok) =>
     socket.on('end', () => socket.end())
     onRequest(socket, () => void socket.write(bytes))
   })
-
-/** Sends and tells the status, or how it failed. */
-const outcome = async (upstream: Upstream, exchange: Exchange): Promise<number | string> => {
-  try {
-    const { status, body } = await upstream.send(exchange)
-    body.consume({ data: () => true, end: () => {}, fail: () => {} })
-    return status
-  } catch (error) {
-    return GatewayError.from(error).kind
-  }
-}
 
 const rounds = 1000
 

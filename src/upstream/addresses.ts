@@ -1,0 +1,99 @@
+import { type LookupAddress, lookup } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import { Alarm } from '../clock.ts'
+
+/** Finds the addresses of a name. Rejects with the system's error. */
+export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>
+
+// As every other program of the machine does it, the hosts file and a container's search domains included: dns.resolve asks the name
+// servers alone, and would find no name of a Compose file that stands in /etc/hosts.
+const system: Resolve = (hostname) =>
+  new Promise((resolve, reject) => {
+    lookup(hostname, { all: true }, (error, addresses) => (error === null ? resolve(addresses) : reject(error)))
+  })
+
+/** Hears what a name resolves to. */
+export interface Listener {
+  /** Is told the first time, and when the set is another one. */
+  changed(addresses: readonly LookupAddress[]): void
+  /** Is told when it does not resolve, once for each reason until it does. */
+  failed(reason: string): void
+}
+
+const firstRetryMs = 1000
+// So that many endpoints, and many gateways, do not ask all at once.
+const jitter = 0.1
+
+/** Resolves a name now and again and again: every `intervalMs` (±10 %), after a failure after 1 s, then twice as long each time up to that. */
+export class Addresses {
+  readonly #hostname: string
+  readonly #intervalMs: number
+  readonly #on: Listener
+  readonly #resolve: Resolve
+  readonly #alarm = new Alarm(() => void this.#ask())
+  #known = ''
+  #reason: string | null = null
+  #retryMs = firstRetryMs
+  #closed = false
+
+  constructor(hostname: string, intervalMs: number, on: Listener, resolve: Resolve = system) {
+    this.#hostname = hostname
+    this.#intervalMs = intervalMs
+    this.#on = on
+    this.#resolve = resolve
+    void this.#ask()
+  }
+
+  /** Asks no more, and tells nothing more. */
+  close(): void {
+    this.#closed = true
+    this.#alarm.clear()
+  }
+
+  async #ask(): Promise<void> {
+    const waitMs = await this.#resolve(this.#hostname).then(
+      (addresses) => (addresses.length === 0 ? this.#fail('it has no address') : this.#take(addresses)),
+      (error: NodeJS.ErrnoException) => this.#fail(error.code ?? 'unknown error'),
+    )
+    if (!this.#closed) this.#alarm.set(Math.round(waitMs * (1 - jitter + 2 * jitter * Math.random())))
+  }
+
+  #take(addresses: readonly LookupAddress[]): number {
+    this.#reason = null
+    this.#retryMs = firstRetryMs
+    const distinct = [...new Map(addresses.map((each) => [each.address, each])).values()]
+    const known = distinct
+      .map(({ address }) => address)
+      .sort()
+      .join()
+    if (!this.#closed && known !== this.#known) {
+      this.#known = known
+      this.#on.changed(distinct)
+    }
+    return this.#intervalMs
+  }
+
+  #fail(code: string): number {
+    const reason = reasons[code] ?? code
+    if (!this.#closed && reason !== this.#reason) {
+      this.#reason = reason
+      this.#on.failed(reason)
+    }
+    const waitMs = Math.min(this.#retryMs, this.#intervalMs)
+    this.#retryMs = waitMs * 2
+    return waitMs
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'the name does not resolve (ENOTFOUND)',
+  EAI_AGAIN: 'the name server does not answer (EAI_AGAIN)',
+}
+
+/** Makes a lookup that knows the answer: one address first, the others for when it is not there (RFC 8305). */
+export const preferring =
+  (first: LookupAddress, all: readonly LookupAddress[]): LookupFunction =>
+  (_, options, callback) => {
+    if (options.all !== true) return callback(null, first.address, first.family)
+    callback(null, [first, ...all.filter(({ address }) => address !== first.address)])
+  }

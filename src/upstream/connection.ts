@@ -1,0 +1,67 @@
+import type { Socket } from 'node:net'
+import { type buildConnector, Client, type Dispatcher } from 'undici'
+
+/** Is a dispatch handler that knows when nothing more is to be done for it, and is told what it is sent on. */
+export interface EndpointHandler extends Dispatcher.DispatchHandler {
+  /** Whether it has failed or finished. */
+  readonly over: boolean
+  /** The connection that it was given to. */
+  connection: Connection | null
+  /** Is called instead of any other when it was over before there was a connection to send it on. */
+  onUnsent(): void
+}
+
+interface Line {
+  socket: Socket | null
+  /** Requests that it has begun to carry. */
+  begun: number
+  /** What had been read from it when the last of them began. */
+  readBefore: number
+}
+
+/**
+ * Is a keep-alive connection to an endpoint, one request at a time.
+ *
+ * A request that undici refuses (an invalid field, say) leaves its client marked busy for ever: dispatch returns false and `drain` never
+ * comes. After as many as the pool holds, nothing is answered. A refusal occupies nothing, so the client stays free. Nor does a request
+ * that was given up while it waited: sent on, a thousand of them would each try to connect before the next live one may.
+ */
+export class Connection extends Client {
+  readonly #line: Line
+
+  constructor(origin: URL | string, options: Client.Options, connect: buildConnector.connector) {
+    const line: Line = { socket: null, begun: 0, readBefore: 0 }
+    super(origin, {
+      ...options,
+      connect: (wanted, callback) =>
+        connect(wanted, (...result) => {
+          line.socket = result[1] as Socket | null
+          line.begun = 0
+          callback(...result)
+        }),
+    })
+    this.#line = line
+  }
+
+  override dispatch(options: Dispatcher.DispatchOptions, handler: EndpointHandler): boolean {
+    if (handler.over) {
+      handler.onUnsent()
+      return true
+    }
+    handler.connection = this
+    return super.dispatch(options, handler) || handler.over
+  }
+
+  /** Notes that a request begins. */
+  begin(): void {
+    const line = this.#line
+    line.begun++
+    line.readBefore = line.socket?.bytesRead ?? 0
+  }
+
+  /** Tells whether its last request went out on a connection that had carried one before, and nothing came back. */
+  get wasStale(): boolean {
+    const { begun, socket, readBefore } = this.#line
+    return begun > 1 && socket !== null && socket.bytesRead === readBefore
+  }
+}

@@ -1,0 +1,86 @@
+import type { UpstreamConfig } from '../config/config.ts'
+import type { Handle } from '../exchange.ts'
+import type { Load } from './balance/balance.ts'
+import type { Endpoint } from './endpoint.ts'
+import type { Outcome } from './outcome.ts'
+import { sender } from './send.ts'
+import type { Standing } from './standing.ts'
+
+/** Says whether a member is sent to, and why not. `since` is milliseconds since the epoch. */
+export interface MemberState {
+  readonly name: 'up' | 'down' | 'ejected' | 'draining'
+  readonly since: number | null
+  readonly reason: string | null
+}
+
+// Of its share, at the first moment.
+const leastStart = 0.1
+
+interface Place {
+  /** Its share of the traffic, relative to the others. */
+  readonly weight: number
+  /** Whether it takes no new work. */
+  readonly draining: boolean
+  /** Hears what a request told of its endpoint; null: there is nothing to compare it with. */
+  readonly watch: ((member: Member, outcome: Outcome) => void) | null
+}
+
+/** Is an endpoint in its place behind a group: its connections may be shared with another snapshot, its share of the traffic is not. */
+export class Member implements Load {
+  readonly endpoint: Endpoint
+  readonly weight: number
+  readonly draining: boolean
+  /** Sends to it, whatever its state. */
+  readonly send: Handle
+  readonly #slowStartMs: number | null
+
+  constructor(endpoint: Endpoint, config: UpstreamConfig, { weight, draining, watch }: Place) {
+    this.endpoint = endpoint
+    this.weight = weight
+    this.draining = draining
+    this.#slowStartMs = config.slowStartMs
+    this.send = sender(config, endpoint, watch === null ? null : (outcome) => watch(this, outcome))
+  }
+
+  get name(): string {
+    return this.endpoint.name
+  }
+
+  get standing(): Standing {
+    return this.endpoint.standing
+  }
+
+  get inFlight(): number {
+    return this.endpoint.inFlight
+  }
+
+  /** Tells whether it ever gets anything. */
+  get takesWork(): boolean {
+    return !this.draining && this.weight > 0
+  }
+
+  get state(): MemberState {
+    const { down, unresolved, ejection } = this.standing
+    if (!this.takesWork) return { name: 'draining', since: null, reason: null }
+    const outage = down ?? unresolved
+    if (outage !== null) return { name: 'down', ...outage }
+    if (ejection === null || !this.standing.isEjected()) return { name: 'up', since: null, reason: null }
+    return { name: 'ejected', since: ejection.since, reason: ejection.reason }
+  }
+
+  weightAt(at: number): number {
+    if (this.#slowStartMs === null) return this.weight
+    const back = this.standing.backSince(at)
+    if (back === null) return this.weight
+    return this.weight * Math.min(1, Math.max(leastStart, (at - back) / this.#slowStartMs))
+  }
+
+  latencyAt(at: number): number {
+    return this.standing.latency.at(at)
+  }
+
+  /** Ends an ejection: an operator says that it is ready. */
+  lift(): void {
+    this.standing.lift()
+  }
+}

@@ -1,0 +1,46 @@
+import type { Group } from '../catalog.ts'
+import { within } from '../clock.ts'
+
+/** Is an endpoint that can be tried. */
+export interface Tried {
+  readonly group: Group
+  readonly name: string
+  /** Rejects with why it is not there, for operators. */
+  reach(): Promise<void>
+}
+
+/** Is what came of trying one; null: it is there. */
+export interface Found extends Omit<Tried, 'reach'> {
+  readonly reason: string | null
+}
+
+/** Is a group of which no endpoint that was tried is there. */
+export interface Unreached {
+  readonly group: Group
+  readonly endpoints: readonly { readonly name: string; readonly reason: string }[]
+}
+
+const limitMs = 2000
+
+/** Tries all at once, for at most 2 s. */
+export const tryAll = (tried: readonly Tried[]): Promise<readonly Found[]> =>
+  Promise.all(
+    tried.map(async ({ group, name, reach }) => {
+      let reason: string | null = null
+      const told = reach().catch((error: unknown) => {
+        reason = error instanceof Error ? error.message : String(error)
+      })
+      const inTime = await within(limitMs, told)
+      return { group, name, reason: inTime ? reason : 'no answer within 2s' }
+    }),
+  )
+
+/** Tries all at once, for at most 2 s, and lists the groups of which none is there. */
+export const preflight = async (tried: readonly Tried[]): Promise<readonly Unreached[]> => {
+  const found = await tryAll(tried)
+  return [...new Set(found.map(({ group }) => group))].flatMap((group): readonly Unreached[] => {
+    const own = found.filter((each) => each.group === group)
+    const endpoints = own.flatMap(({ name, reason }) => (reason === null ? [] : [{ name, reason }]))
+    return endpoints.length === own.length ? [{ group, endpoints }] : []
+  })
+}

@@ -1,0 +1,241 @@
+import type { Dispatcher } from 'undici'
+import { Alarm, now } from '../clock.ts'
+import { GatewayError } from '../errors.ts'
+import type { Answer, Attempt, Exchange, Upload } from '../exchange.ts'
+import { without } from '../fields.ts'
+import { answerFields } from './answer-fields.ts'
+import { AnswerQueue, type Source } from './answer-queue.ts'
+import type { Connection, EndpointHandler } from './connection.ts'
+import type { Edit } from './edits.ts'
+import type { Endpoint, EndpointRequest } from './endpoint.ts'
+import { type Outcome, outcomeOf, outcomeOfFailure } from './outcome.ts'
+import { isMalformed, isRefusal } from './undici-errors.ts'
+
+/** Says how an upstream wants to be sent to, compiled once from its configuration. */
+export interface Manner {
+  readonly headersTimeoutMs: number | null
+  readonly bodyTimeoutMs: number | null
+  readonly editAnswer: Edit | null
+  readonly editInterim: Edit | null
+  /** Hears what a request told of its endpoint, when it has ended; null: nobody compares it with others. */
+  readonly watch: ((outcome: Outcome) => void) | null
+}
+
+/** Is one attempt on its way through undici: its handler, its timers and its answer. */
+export class Sending implements EndpointHandler, Source {
+  connection: Connection | null = null
+  readonly #exchange: Exchange
+  readonly #endpoint: Endpoint
+  readonly #manner: Manner
+  readonly #attempt: Attempt
+  readonly #resolve: (answer: Answer) => void
+  readonly #reject: (error: GatewayError) => void
+  readonly #alarm: Alarm
+  readonly #answer: AnswerQueue
+  #request: EndpointRequest | null = null
+  #upload: Upload | null = null
+  #controller: Dispatcher.DispatchController | null = null
+  /** The status of the answer; 0: its head has not come. */
+  #status = 0
+  /** Whether the body is being taken, so that a gap in it is the upstream's. */
+  #flowing = false
+  #over = false
+  #sentAgain = false
+  /** Set when the gateway itself ends the attempt: what undici then reports is only the echo. */
+  #ended: GatewayError | null = null
+
+  constructor(
+    exchange: Exchange,
+    endpoint: Endpoint,
+    manner: Manner,
+    resolve: (answer: Answer) => void,
+    reject: (error: GatewayError) => void,
+  ) {
+    this.#exchange = exchange
+    this.#endpoint = endpoint
+    this.#manner = manner
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#attempt = { endpoint: endpoint.name, startedAt: now(), endedAt: null }
+    this.#alarm = new Alarm(() => this.#end(new GatewayError(this.#status > 0 ? 'truncated' : 'headers-timeout')))
+    this.#answer = new AnswerQueue(this)
+    endpoint.inFlight++
+    if (manner.watch !== null) endpoint.standing.latency.begun(this.#attempt.startedAt)
+    exchange.attempt = this.#attempt
+    exchange.attempts++
+    exchange.whenAborted((reason) => this.#end(reason))
+  }
+
+  get over(): boolean {
+    return this.#over
+  }
+
+  /** Streams the request body; the wait for headers counts only while the client is not the one waited for. */
+  upload(): Upload | null {
+    const { body } = this.#exchange
+    if (body.length === 0) return null
+    this.#upload = body.stream((waitingForClient) => {
+      if (this.#status > 0 || this.#over) return
+      if (waitingForClient) this.#alarm.clear()
+      else this.#alarm.set(this.#manner.headersTimeoutMs)
+    })
+    return this.#upload
+  }
+
+  /** Sends it, once. */
+  send(request: EndpointRequest): void {
+    this.#request = request
+    this.#endpoint.dispatch(request, this)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Ended while it waited for a connection: thrown, because controller.abort() would destroy a connection that nothing was sent on.
+    if (this.#ended !== null) throw this.#ended
+    this.#controller = controller
+    this.connection?.begin()
+    this.#alarm.set(this.#manner.headersTimeoutMs)
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, _: unknown, reason?: string): void {
+    const { rawHeaders } = controller
+    const fields = Array.isArray(rawHeaders) ? answerFields(rawHeaders) : []
+    if (status < 200) return this.#interim(status, fields)
+
+    this.#status = status
+    this.#alarm.clear() // until somebody takes the body: a small one is there by then
+    if (this.#manner.watch !== null) {
+      const at = now()
+      this.#endpoint.standing.latency.heard(at - this.#attempt.startedAt, at)
+    }
+    this.#resolve({
+      status,
+      reason: reason ?? '',
+      fields: this.#manner.editAnswer === null ? fields : this.#manner.editAnswer(fields),
+      body: this.#answer,
+    })
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#flowing) this.#alarm.set(this.#manner.bodyTimeoutMs)
+    this.#answer.push(chunk)
+  }
+
+  onResponseEnd(): void {
+    this.#endpoint.done()
+    this.#settle(outcomeOf(this.#status))
+    this.#answer.end()
+  }
+
+  onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
+    if (this.#over) return this.#endpoint.done()
+    if (this.#maySendAgain()) return this.#sendAgain()
+    this.#endpoint.done()
+    const failure = this.#ended ?? this.#classify(error)
+    this.#settle(this.#judge(failure))
+    if (this.#status > 0) this.#answer.fail(failure)
+    else this.#reject(failure)
+  }
+
+  onUnsent(): void {
+    this.#endpoint.done()
+  }
+
+  pause(): void {
+    this.#flowing = false
+    this.#controller?.pause()
+    this.#alarm.clear() // the client is slow, not the upstream
+  }
+
+  resume(): void {
+    if (this.#over) return
+    this.#flowing = true
+    this.#alarm.set(this.#manner.bodyTimeoutMs)
+    this.#controller?.resume()
+  }
+
+  cancel(): void {
+    if (this.#over) return
+    this.#settle(outcomeOf(this.#status))
+    this.#controller?.abort(new Error('nobody takes the rest'))
+  }
+
+  #interim(status: number, fields: string[]): void {
+    // 100 is undici's error, a switch of protocols was not asked for, and below 100 is no status.
+    if (status < 102) throw new GatewayError('bad-answer', { cause: new Error(`status ${status}`) })
+    const { onInterim } = this.#exchange
+    if (onInterim === null || status > 103) return
+    const { editInterim } = this.#manner
+    this.#exchange.begun = true
+    // RFC 9110 §8.6: a length never stands in an interim answer.
+    const sound = without(fields, contentLength)
+    onInterim(status, editInterim === null ? sound : editInterim(sound))
+  }
+
+  #end(reason: GatewayError): void {
+    if (this.#over) return
+    this.#ended = reason
+    this.#alarm.clear()
+    if (this.#controller !== null) return this.#controller.abort(reason)
+    // It still waits for its turn, or for a connection: then it is dropped when there is one. Nobody waits for that.
+    this.#endpoint.withdraw(this)
+    this.#settle('nothing')
+    this.#reject(reason)
+  }
+
+  /**
+   * A connection may be closed for having been idle just when a request goes out on it. Then a safe one is sent once more, on a fresh
+   * connection (RFC 9110 §9.2.2, RFC 9112 §9.3.1); of another one nobody can tell whether it was processed.
+   */
+  #maySendAgain(): boolean {
+    const request = this.#request
+    return (
+      this.#ended === null &&
+      !this.#sentAgain &&
+      this.#controller !== null &&
+      this.connection?.wasStale === true &&
+      request?.method === 'GET' &&
+      (request.body === null || Buffer.isBuffer(request.body)) &&
+      !this.#exchange.begun
+    )
+  }
+
+  #sendAgain(): void {
+    this.#sentAgain = true
+    this.#controller = null
+    this.#alarm.clear()
+    this.#exchange.attempts++
+    this.#endpoint.dispatchFresh(this.#request as EndpointRequest, this)
+  }
+
+  #settle(outcome: Outcome): void {
+    const { standing } = this.#endpoint
+    const { watch } = this.#manner
+    this.#over = true
+    this.#endpoint.inFlight--
+    this.#alarm.clear()
+    this.#exchange.whenAborted(null)
+    this.#upload?.stop()
+    this.#attempt.endedAt = now()
+    standing.count(outcome)
+    if (watch === null) return
+    if (this.#status === 0) standing.latency.ended()
+    watch(outcome)
+  }
+
+  /** A deadline that one attempt had to itself and that ran out waiting for its answer is the endpoint's failure too. */
+  #judge(failure: GatewayError): Outcome {
+    const alone = this.#controller !== null && this.#status === 0 && this.#exchange.attempts === 1
+    return failure.kind === 'deadline-exceeded' && alone ? 'failure' : outcomeOfFailure(failure)
+  }
+
+  #classify(error: Error): GatewayError {
+    // Thrown by the connector, by the request's own body, or by what the answer's head held.
+    if (error instanceof GatewayError) return error
+    if (isRefusal(error)) return new GatewayError('internal', { cause: error })
+    if (this.#controller === null) return new GatewayError('connect-failed', { cause: error })
+    if (this.#status > 0) return new GatewayError('truncated', { cause: error })
+    return new GatewayError(isMalformed(error) ? 'bad-answer' : 'reset-before-headers', { cause: error })
+  }
+}
+
+const contentLength: ReadonlySet<string> = new Set(['content-length'])

@@ -1,0 +1,38 @@
+import { onTestFinished } from 'vitest'
+import type { UpstreamConfig } from '../../src/config/config.ts'
+import { GatewayError } from '../../src/errors.ts'
+import type { Exchange } from '../../src/exchange.ts'
+import { Endpoint } from '../../src/upstream/endpoint.ts'
+import type { Tell } from '../../src/upstream/notices.ts'
+import { openUpstream, type Upstream } from '../../src/upstream/upstream.ts'
+import { upstreamConfig } from './upstream-config.ts'
+
+/** Opens an upstream with endpoints at these origins, every policy off unless `more` says otherwise; it is cut when the test has finished. */
+export const openTestUpstream = (
+  origins: string | readonly string[],
+  more: Partial<UpstreamConfig> = {},
+  tell: Tell = () => {},
+): Upstream => {
+  const config = upstreamConfig(origins, more)
+  return openUpstream(config, {
+    open: (each) => {
+      const endpoint = new Endpoint(each, each.origin, config, tell)
+      onTestFinished(() => endpoint.destroy(new Error('the test is over')))
+      return endpoint
+    },
+    drains: ({ drain }) => drain,
+    breaker: null,
+    tell,
+  })
+}
+
+/** Sends and tells the status, or how it failed. The body is taken to its end, which is not waited for. */
+export const outcome = async (upstream: Pick<Upstream, 'send'>, exchange: Exchange): Promise<number | string> => {
+  try {
+    const { status, body } = await upstream.send(exchange)
+    body.consume({ data: () => true, end: () => {}, fail: () => {} })
+    return status
+  } catch (error) {
+    return GatewayError.from(error).kind
+  }
+}

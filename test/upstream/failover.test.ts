@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest'
+import { failures, GatewayError, type Kind } from '../../src/errors.ts'
+import type { Answer, Exchange } from '../../src/exchange.ts'
+import { failover } from '../../src/upstream/failover.ts'
+import type { Member } from '../../src/upstream/member.ts'
+import { fakeAnswer, fakeExchange } from '../helpers/exchange.ts'
+
+type Step = Kind | 'answer'
+
+/** Makes members that go as told, one after the other, and writes down who was tried. */
+const members = (...steps: readonly Step[]) => {
+  const tried: number[] = []
+  const all = steps.map((step, i) => ({
+    send: async (): Promise<Answer> => {
+      tried.push(i)
+      if (step === 'answer') return fakeAnswer()
+      throw new GatewayError(step)
+    },
+  })) as unknown as readonly Member[]
+  const choose = (already: readonly Member[]) => all.find((each) => !already.includes(each)) ?? null
+  return { tried, send: failover(choose, () => new GatewayError('no-healthy-endpoint')) }
+}
+
+const outcome = (send: (exchange: Exchange) => Promise<Answer>, exchange = fakeExchange()): Promise<number | Kind> =>
+  send(exchange).then(
+    ({ status }) => status,
+    ({ kind }: GatewayError) => kind,
+  )
+
+const kinds = Object.entries(failures).filter(([, { fault }]) => fault === 'upstream')
+const unsent = kinds.filter(([, { retry }]) => retry === 'always').map(([kind]) => kind as Kind)
+const others = kinds.filter(([, { retry }]) => retry !== 'always').map(([kind]) => kind as Kind)
+
+describe.each(['market.insights', 'valuation.score'] as const)('of %s', (operation) => {
+  test.each(unsent)('what failed with %s goes to another, each once', async (kind) => {
+    const { send, tried } = members(kind, kind, 'answer', 'answer')
+
+    expect(await outcome(send, fakeExchange({ operation }))).toBe(200)
+    expect(tried).toEqual([0, 1, 2])
+  })
+
+  test.each(others)('what failed with %s does not', async (kind) => {
+    const { send, tried } = members(kind, 'answer')
+
+    expect(await outcome(send, fakeExchange({ operation }))).toBe(kind)
+    expect(tried).toEqual([0])
+  })
+})
+
+test('when all have failed the last failure is told', async () => {
+  const { send, tried } = members('connect-failed', 'connect-timeout', 'tls-failed')
+
+  expect(await outcome(send)).toBe('tls-failed')
+  expect(tried).toEqual([0, 1, 2])
+})
+
+test('with nobody to choose from it fails as told', async () => {
+  expect(await outcome(members().send)).toBe('no-healthy-endpoint')
+})
+
+test('what has ended meanwhile goes nowhere else', async () => {
+  const { send, tried } = members('connect-failed', 'answer')
+  const exchange = fakeExchange()
+  exchange.abort(new GatewayError('deadline-exceeded'))
+
+  expect(await outcome(send, exchange)).toBe('connect-failed')
+  expect(tried).toEqual([0])
+})
