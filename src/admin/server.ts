@@ -5,11 +5,13 @@ import type { AdminConfig } from '../config/config.ts'
 import { changedGroups, report } from '../config/diff.ts'
 import type { Log } from '../observe/log.ts'
 import type { Outcome } from '../snapshot/reloader.ts'
+import { order } from './endpoints.ts'
 import { guard } from './guard.ts'
 import { listener, renew } from './listener.ts'
 import { override } from './operations.ts'
 import { type Refusal, sendProblem } from './problem.ts'
 import { type Desk, status } from './status.ts'
+import { time } from './time.ts'
 
 /** Is the operator's listener. */
 export interface AdminServer {
@@ -78,7 +80,11 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log): void => {
   })
   app.get('/status', async () => status(desk))
   app.get('/config', async () => report(desk.reloader.config))
-  app.post('/reload', async (_, reply) => sendOutcome(reply, await desk.reloader.reload('request')))
+  app.post('/reload', async ({ url }, reply) => {
+    const query = url.split('?').slice(1).join('?')
+    if (query !== '' && !forced.has(query)) return sendProblem(reply, notForce)
+    return sendOutcome(reply, await desk.reloader.reload('request', query !== ''))
+  })
   app.post('/rollback', async (_, reply) => {
     const outcome = await desk.reloader.rollback()
     return outcome === null ? sendProblem(reply, nothingBefore) : sendOutcome(reply, outcome)
@@ -88,6 +94,15 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log): void => {
       const done = await override(desk, state, typeof body === 'string' ? body : '')
       if ('detail' in done) return sendProblem(reply, done)
       log.info(done, 'operation override')
+      return done
+    })
+  }
+  for (const state of ['drain', 'ready'] as const) {
+    app.post(`/endpoints/${state}`, async ({ body }, reply) => {
+      const done = await order(desk, state, typeof body === 'string' ? body : '')
+      if ('detail' in done) return sendProblem(reply, done)
+      const { url: endpoint, ...told } = done
+      log.info({ endpoint, ...told }, 'endpoint order')
       return done
     })
   }
@@ -109,8 +124,9 @@ const logged = (url: string): string => pathOf(url).slice(0, maxLoggedPath)
 
 const sendOutcome = (reply: FastifyReply, outcome: Outcome): FastifyReply => {
   if (outcome.result !== 'refused') return reply.send({ ...outcome, groups: changedGroups(outcome.changes) })
-  const { hash, problems } = outcome
-  return sendProblem(reply, { ...refusedConfiguration, more: { hash, problems } })
+  const { hash, problems, held } = outcome
+  if (held === null) return sendProblem(reply, { ...refusedConfiguration, more: { hash, problems } })
+  return sendProblem(reply, { ...heldBack, more: { hash, problems, nextTry: time(held.nextTryAt) } })
 }
 
 const clientGone = 499 // as on the access line
@@ -118,6 +134,13 @@ const notDecoded = {
   status: 400,
   code: 'bad-request',
   detail: 'the path holds a percent sign that encodes nothing',
+}
+// What skips a safeguard is said in so many words: `force=0` would mean the contrary to whoever writes it.
+const forced: ReadonlySet<string> = new Set(['force', 'force=', 'force=true'])
+const notForce = {
+  status: 400,
+  code: 'bad-request',
+  detail: '/reload takes ?force or ?force=true and nothing else; nothing was read',
 }
 const notFound = { status: 404, code: 'not-found' }
 const notAllowed = { status: 405, code: 'method-not-allowed' }
@@ -130,4 +153,10 @@ const refusedConfiguration = {
   status: 422,
   code: 'configuration-refused',
   detail: 'the file cannot be taken; what ran before runs on',
+}
+const heldBack = {
+  status: 422,
+  code: 'endpoints-not-reached',
+  detail:
+    'no endpoint that the edit brings to a group was reached; what ran before runs on, and the edit is tried again',
 }

@@ -4,6 +4,8 @@ import type { Overrides } from '../snapshot/overrides.ts'
 import type { Reloader } from '../snapshot/reloader.ts'
 import { unread } from '../snapshot/unread.ts'
 import { version } from '../version.ts'
+import { time } from './time.ts'
+import { upstreamStatus } from './upstream-status.ts'
 
 /** Is what the operator's listener shows and moves. */
 export interface Desk {
@@ -16,10 +18,10 @@ export interface Desk {
   droppedLines(): number
 }
 
-/** Tells all that runs, as JSON: what was loaded, what was refused, what stands behind each group. Times are RFC 3339. */
+/** Tells all that runs, as JSON: what was loaded, what was refused or is doubtful, what stands behind each group. Times are RFC 3339. */
 export const status = async ({ live, reloader, overrides, draining, droppedLines }: Desk) => {
   const isUnread = await unread(reloader) // first, so that all that follows is of one moment
-  const { loadedAt, loadedBy, fileDiffers, refusal } = reloader.state
+  const { loadedAt, loadedBy, fileDiffers, refusal, nextTryAt } = reloader.state
   return {
     version: version(),
     state: draining() ? 'draining' : 'serving',
@@ -34,23 +36,17 @@ export const status = async ({ live, reloader, overrides, draining, droppedLines
       loadedBy,
       fileDiffers: fileDiffers || isUnread,
       lastRefusal: refusal === null ? null : { at: time(refusal.at), problems: refusal.problems },
+      nextTry: nextTryAt === null ? null : time(nextTryAt),
       previous: reloader.previous?.hash ?? null,
     },
-    upstreams: Object.fromEntries(groups.map((group) => [group, upstream(live, group)])),
+    warnings: reloader.warnings,
+    upstreams: Object.fromEntries(
+      groups.map((group) => [group, upstreamStatus(live.current, overrides.endpoints, group)]),
+    ),
     operations: Object.fromEntries(catalog.flatMap(({ id }) => operation(reloader, overrides, id))),
     retiring: live.retiring,
     log: { dropped: droppedLines() },
   }
-}
-
-const upstream = ({ current }: Live, group: (typeof groups)[number]) => {
-  const endpoints = current.upstreams[group].members.map(({ endpoint, weight }) => ({
-    url: endpoint.name,
-    weight,
-    sandbox: endpoint.name === 'sandbox',
-    inFlight: endpoint.inFlight,
-  }))
-  return { inFlight: endpoints.reduce((sum, { inFlight }) => sum + inFlight, 0), endpoints }
 }
 
 /** Tells of an operation that does not serve, or only for now. */
@@ -60,6 +56,3 @@ const operation = ({ config }: Reloader, overrides: Overrides, id: (typeof catal
   if (override === null && state === 'serve') return []
   return [[id, { state, until: override === null ? null : time(override.until) }] as const]
 }
-
-/** Writes a time as RFC 3339. */
-export const time = (ms: number): string => new Date(ms).toISOString()

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { version } from '../version.ts'
 import { checkCommand } from './check.ts'
 import { diffCommand } from './diff.ts'
+import { endpointCommand } from './endpoint.ts'
 import { explainCommand } from './explain.ts'
 import { operationCommand } from './operation.ts'
 import { reloadCommand } from './reload.ts'
@@ -26,6 +27,7 @@ export function program(): Command {
     reloadCommand(),
     rollbackCommand(),
     operationCommand(),
+    endpointCommand(),
     diffCommand(),
     checkCommand(),
     explainCommand(),

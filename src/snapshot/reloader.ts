@@ -188,8 +188,12 @@ export class Reloader {
     const problems = needsRestart(this.config, config, origins, this.file)
     if (problems.length > 0) return this.#refuse(trigger, problems)
     if (forced || config.hash === this.config.hash) return this.#put(trigger, config, warnings, forced)
-    const unreached = await this.#options.preflight(config, origins)
-    if (unreached.length > 0) return this.#refuse(trigger, unreached, this.#heldBack.note(config.hash, unreached))
+    try {
+      const unreached = await this.#options.preflight(config, origins)
+      if (unreached.length > 0) return this.#refuse(trigger, unreached, this.#heldBack.note(config.hash, unreached))
+    } catch (error) {
+      return this.#refuse(trigger, [cannotApply(this.file, error)])
+    }
     return this.#put(trigger, config, warnings)
   }
 

@@ -41,7 +41,22 @@ describe('/status', () => {
 
     const { body } = await askAdmin(`${live.admin}/status`)
 
-    const sandbox = { url: 'sandbox', weight: 100, sandbox: true, inFlight: 0 }
+    const unasked = {
+      weight: 100,
+      sandbox: false,
+      inFlight: 0,
+      state: 'up',
+      since: null,
+      reason: null,
+      lastProbe: null,
+      requests: 0,
+      failures: 0,
+      ejections: 0,
+      ejectedForSeconds: null,
+      latencyMs: null,
+      drainUntil: null,
+      readyUntil: null,
+    }
     expect(body).toEqual({
       version: '0.1.0',
       state: 'serving',
@@ -56,19 +71,24 @@ describe('/status', () => {
         loadedBy: 'start',
         fileDiffers: false,
         lastRefusal: null,
+        nextTry: null,
         previous: null,
       },
+      warnings: [],
       upstreams: Object.fromEntries(
         groups.map((group) => [
           group,
           {
             inFlight: 0,
+            balance: 'p2c',
+            breaker: null,
+            retryBudget: null,
             endpoints:
               group !== 'market'
-                ? [sandbox]
+                ? [{ ...unasked, url: 'sandbox', sandbox: true }]
                 : [
-                    { url: one.url, weight: 100, sandbox: false, inFlight: 0 },
-                    { url: 'http://127.0.0.1:1/v2', weight: 7, sandbox: false, inFlight: 0 },
+                    { ...unasked, url: one.url },
+                    { ...unasked, url: 'http://127.0.0.1:1/v2', weight: 7 },
                   ],
           },
         ]),
@@ -133,6 +153,9 @@ describe('a token, once configured', () => {
     ['POST', '/rollback'],
     ['POST', '/operations/refuse'],
     ['POST', '/operations/serve'],
+    ['POST', '/endpoints/drain'],
+    ['POST', '/endpoints/ready'],
+    ['POST', '/reload?force'],
     ['GET', '/nothing'],
     ['GET', '/ready/'],
     ['GET', '//ready'],

@@ -1,9 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { formatProblems, type Problem } from '../../src/config/problem.ts'
-import { configText, type Settings } from '../helpers/gateway.ts'
-import { serve } from '../helpers/serve.ts'
-import { fileWith, json, run, scriptedAdmin, token } from './gateway/helper.ts'
+import { json, run, scriptedAdmin, token } from './gateway/helper.ts'
 
 const change = (part: string, group: string | null, path: string, from: unknown, to: unknown) => ({
   part,
@@ -109,6 +106,25 @@ for all groups
     })
   })
 
+  test('says that an edit is tried again whose endpoints were not reached', async () => {
+    const held = { ...refused, code: 'endpoints-not-reached', nextTry: '2026-11-21T02:05:01.000Z', problems: [problem] }
+
+    expect(await told('reload', held, 422)).toEqual({
+      code: 1,
+      out: formatProblems([problem]),
+      err: 'lender-gateway: http://gateway refuses it; 9b02c7d11e55 runs on, and it is tried again and again while the file says so\n',
+    })
+  })
+
+  test('--force asks for it all the same', async () => {
+    const admin = await scriptedAdmin(json({ ...applied, forced: true, changes: [] }))
+
+    const { code, out } = await run(['reload', '--force', '--admin', admin.url])
+
+    expect({ code, out }).toEqual({ code: 0, out: 'applied: 9b02c7d11e55 → 3f1c0a9be2d4\n' })
+    expect(admin.asked).toMatchObject([{ request: 'POST /reload?force' }])
+  })
+
   test.each([
     [200, applied, 0],
     [422, refused, 1],
@@ -159,58 +175,5 @@ market
       err: '',
       out: 'nothing to roll back: what runs is the first configuration since the start\n',
     })
-  })
-})
-
-describe('a real gateway', () => {
-  const start = async (settings: Settings) => {
-    const write = (next: Settings): string =>
-      configText({ ...next, admin: { token, ...next.admin }, reload: { watch: false } })
-    const file = fileWith(write(settings))
-    const served = serve(file)
-    const { port } = await served.line(({ msg }) => msg === 'admin listening')
-    const lender = (...args: readonly string[]) =>
-      run([...args, '--admin', `http://127.0.0.1:${port}`], { LENDER_GATEWAY_ADMIN_TOKEN: token })
-    return {
-      file,
-      lender,
-      edit: (next: Settings | string) => writeFileSync(file, typeof next === 'string' ? next : write(next)),
-    }
-  }
-
-  test('is rerouted, and rolled back', async () => {
-    const { lender, edit } = await start({})
-
-    const first = await lender('rollback')
-    edit({ upstreams: { market: 'http://market.internal:8080' } })
-    const second = await lender('reload')
-    const third = await lender('reload')
-    const fourth = await lender('rollback')
-    const status = await lender('status')
-
-    expect(first).toMatchObject({ code: 1, out: expect.stringMatching(/^nothing to roll back: /) })
-    expect(second).toMatchObject({ code: 0, err: '' })
-    expect(second.out).toMatch(
-      /^applied: [0-9a-f]{12} → [0-9a-f]{12}\n\nmarket\n {2}endpoints {2}sandbox → http:\/\/market.internal:8080\n$/,
-    )
-    expect(third.out).toMatch(/^unchanged: /)
-    expect(fourth.out).toMatch(
-      /^rolled back: .*\n\nmarket\n {2}endpoints {2}http:\/\/market.internal:8080 → sandbox\n$/,
-    )
-    expect(status.out).toContain('DIFFERS from what runs: it was rolled back; reload takes it again\n')
-  })
-
-  test('runs on when the file is broken, and tells what check tells', async () => {
-    const { file, lender, edit } = await start({})
-
-    edit(`${readFileSync(file, 'utf8').slice(0, -1)},"bogus":1}`)
-    const reload = await lender('reload')
-    const check = await run(['check', file])
-    const status = await lender('status')
-
-    expect(reload).toMatchObject({ code: 1, out: check.out })
-    expect(check.out).toContain('bogus: unknown key')
-    expect(status.out).toContain('it was refused, see below\n')
-    expect(status.out).toContain('bogus: unknown key')
   })
 })

@@ -1,48 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { span } from '../../src/cli/gateway/span.ts'
-import type { Problem } from '../../src/config/problem.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { configText } from '../helpers/gateway.ts'
 import { serve } from '../helpers/serve.ts'
 import { fileWith, json, run, scriptedAdmin, token } from './gateway/helper.ts'
-
-const endpoint = (url: string, more = {}) => ({ url, weight: 100, sandbox: false, inFlight: 0, ...more })
-
-const calm = {
-  version: '0.1.0',
-  state: 'serving',
-  ready: true,
-  uptimeSeconds: 93_784.2,
-  node: 'v24.21.0',
-  pid: 1,
-  config: {
-    file: '/etc/lender-gateway/gateway.yaml',
-    hash: '3f1c0a9be2d4',
-    loadedAt: '2026-11-21T02:00:07.512Z',
-    loadedBy: 'file',
-    fileDiffers: false,
-    lastRefusal: null,
-    previous: null,
-  },
-  upstreams: {
-    valuation: { inFlight: 0, endpoints: [endpoint('sandbox', { sandbox: true })] },
-    risk: { inFlight: 2, endpoints: [endpoint('http://risk.internal:8080', { inFlight: 2 })] },
-  },
-  operations: {},
-  retiring: 0,
-  log: { dropped: 0 },
-}
-
-const problem: Problem = {
-  file: '/etc/lender-gateway/gateway.yaml',
-  line: 12,
-  column: 9,
-  path: 'upstreams.market',
-  message: 'not a URL',
-  expected: 'a URL such as http://risk.internal:8080, or sandbox',
-  found: '"market-b:8080"',
-  hint: 'put http:// or https:// in front',
-}
+import { calm, endpoint, problem, shown, upstream } from './gateway/statuses.ts'
 
 const upset = {
   ...calm,
@@ -57,14 +18,11 @@ const upset = {
     previous: '9b02c7d11e55',
   },
   upstreams: {
-    market: {
-      inFlight: 3,
-      endpoints: [
-        endpoint('http://market-a:8080', { inFlight: 2 }),
-        endpoint('http://market-b:8080', { weight: 10, inFlight: 1 }),
-        endpoint('http://market-c:8080', { weight: 0 }),
-      ],
-    },
+    market: upstream(
+      endpoint('http://market-a:8080', { inFlight: 2 }),
+      endpoint('http://market-b:8080', { weight: 10, inFlight: 1 }),
+      endpoint('http://market-c:8080', { weight: 0, state: 'draining' }),
+    ),
   },
   operations: {
     'inventory.sync': { state: 'refuse', until: '2026-11-21T02:15:00.000Z' },
@@ -73,12 +31,6 @@ const upset = {
   },
   retiring: 1,
   log: { dropped: 12 },
-}
-
-const shown = async (body: unknown, ...args: readonly string[]) => {
-  const admin = await scriptedAdmin(json(body))
-  const { code, out, err } = await run(['status', '--admin', admin.url, ...args], { LENDER_GATEWAY_ADMIN_TOKEN: token })
-  return { code, err: err.replaceAll(admin.url, 'http://gateway'), out: out.replaceAll(admin.url, 'http://gateway') }
 }
 
 describe('status shows', () => {
@@ -95,9 +47,9 @@ before   none
 file     /etc/lender-gateway/gateway.yaml: says what runs
 log      no lines dropped
 
-group      in flight  endpoints
-valuation  0          sandbox (embedded)
-risk       2          http://risk.internal:8080
+group      endpoint                   weight  in flight  state
+valuation  sandbox (embedded)         100     0          up
+risk       http://risk.internal:8080  100     2          up
 `,
     })
   })
@@ -116,10 +68,10 @@ file      /etc/lender-gateway/gateway.yaml: DIFFERS from what runs: it was refus
 log       12 LINES DROPPED: its reader is too slow
 retiring  1 earlier: requests that began under it still run
 
-group   in flight  endpoints
-market  3          http://market-a:8080, weight 100, 2 in flight
-                   http://market-b:8080, weight 10, 1 in flight
-                   http://market-c:8080, weight 0: nothing new
+group   endpoint              weight  in flight  state
+market  http://market-a:8080  100     2          up
+        http://market-b:8080  10      1          up
+        http://market-c:8080  0       0          weight 0: nothing new
 
 operation        state
 inventory.sync   REFUSED by an operator until 2026-11-21T02:15:00Z, 10m left
@@ -182,7 +134,7 @@ test.each([
   ['a list for a map', { ...calm, upstreams: [] }, 'a map is expected at upstreams'],
   [
     'an endpoint that is none',
-    { ...calm, upstreams: { risk: { inFlight: 0, endpoints: [7] } } },
+    { ...calm, upstreams: { risk: { ...upstream(), endpoints: [7] } } },
     'a map is expected at upstreams.risk.endpoints[0]',
   ],
   ['a flag that is text', { ...calm, ready: 'yes' }, 'true or false is expected at ready'],
@@ -276,20 +228,6 @@ test('a real gateway tells how it is, before and while it stops', async () => {
   expect(ready).toMatchObject({ code: 0, out: 'ready\n' })
   expect(stopping.out).toMatch(/^gateway {2}draining, NOT READY\n/)
   expect(late).toMatchObject({ code: 1, out: 'not ready\n' })
-})
-
-test.each([
-  [0, '0s'],
-  [0.9, '0s'],
-  [59.9, '59s'],
-  [60, '1m'],
-  [61, '1m 1s'],
-  [3600, '1h'],
-  [90_061, '1d 1h'],
-  [86_401, '1d'],
-  [-5, '0s'],
-])('%d seconds are %s', (seconds, text) => {
-  expect(span(seconds)).toBe(text)
 })
 
 test.each([

@@ -36,6 +36,7 @@ export const reloaderOf = (first = loaded(sandbox)) => {
     },
     preflight: async ({ hash, upstreams }, origins) => {
       tried.push(hash)
+      if (file.reason === 'planted') throw new Error('planted')
       const name = upstreams.risk.endpoints[0]?.origin ?? ''
       if (file.reason === null) return []
       return notReached([{ group: 'risk', endpoints: [{ name, reason: file.reason }] }], origins, 'gateway.yaml')

@@ -89,6 +89,16 @@ describe('an edit of which no endpoint is reached', () => {
   })
 })
 
+test('an edit whose endpoints cannot even be tried is refused, and nothing is waited for', async () => {
+  const { reloader, file } = reloaderOf()
+  file.reason = 'planted'
+
+  const outcome = await reloader.reload('file')
+
+  expect(outcome).toMatchObject({ result: 'refused', problems: [{ found: 'planted' }], held: null })
+  expect(vi.getTimerCount()).toBe(0)
+})
+
 describe('endpoints are not tried', () => {
   test('when nothing has changed', async () => {
     const { reloader, file, tried } = reloaderOf()

@@ -18,18 +18,22 @@ export interface Status {
     readonly loadedBy: string
     readonly fileDiffers: boolean
     readonly lastRefusal: { readonly at: string; readonly problems: readonly Problem[] } | null
+    /** When an edit whose endpoints were not reached is tried again. */
+    readonly nextTry: string | null
     readonly previous: string | null
   }
   readonly upstreams: Readonly<Record<string, UpstreamStatus>>
   readonly operations: Readonly<Record<string, { readonly state: string; readonly until: string | null }>>
   readonly retiring: number
   readonly log: { readonly dropped: number }
+  readonly warnings: readonly Problem[]
 }
 
 /** Is what stands behind a group. */
 export interface UpstreamStatus {
-  readonly inFlight: number
   readonly endpoints: readonly EndpointStatus[]
+  readonly breaker: { readonly state: string; readonly since: string } | null
+  readonly retryBudget: { readonly left: number } | null
 }
 
 /** Is one endpoint of a group. */
@@ -38,6 +42,15 @@ export interface EndpointStatus {
   readonly weight: number
   readonly sandbox: boolean
   readonly inFlight: number
+  readonly state: string
+  readonly since: string | null
+  readonly reason: string | null
+  readonly lastProbe: { readonly ok: boolean; readonly reason: string | null } | null
+  readonly requests: number
+  readonly failures: number
+  readonly ejectedForSeconds: number | null
+  readonly drainUntil: string | null
+  readonly readyUntil: string | null
 }
 
 /** Is one value that differs between two configurations, as a gateway of any version tells it. */
@@ -63,6 +76,8 @@ export interface Refused {
   /** The hash of what runs on. */
   readonly hash: string
   readonly problems: readonly Problem[]
+  /** When it is tried again; null: it is not. */
+  readonly nextTry: string | null
 }
 
 const problem: Read<Problem> = (value, path) => {
@@ -81,6 +96,22 @@ const read = shape<Omit<Problem, 'hint'> & { readonly hint: string | null }>({
   hint: nullable(text),
 })
 
+const endpoint = shape<EndpointStatus>({
+  url: text,
+  weight: number,
+  sandbox: flag,
+  inFlight: number,
+  state: text,
+  since: nullable(text),
+  reason: nullable(text),
+  lastProbe: nullable(shape<{ ok: boolean; reason: string | null }>({ ok: flag, reason: nullable(text) })),
+  requests: number,
+  failures: number,
+  ejectedForSeconds: nullable(number),
+  drainUntil: nullable(text),
+  readyUntil: nullable(text),
+})
+
 /** Reads what `GET /status` answers. */
 export const status = shape<Status>({
   version: text,
@@ -96,17 +127,20 @@ export const status = shape<Status>({
     loadedBy: text,
     fileDiffers: flag,
     lastRefusal: nullable(shape<{ at: string; problems: readonly Problem[] }>({ at: text, problems: list(problem) })),
+    nextTry: nullable(text),
     previous: nullable(text),
   }),
   upstreams: map(
     shape<UpstreamStatus>({
-      inFlight: number,
-      endpoints: list(shape<EndpointStatus>({ url: text, weight: number, sandbox: flag, inFlight: number })),
+      endpoints: list(endpoint),
+      breaker: nullable(shape<{ state: string; since: string }>({ state: text, since: text })),
+      retryBudget: nullable(shape<{ left: number }>({ left: number })),
     }),
   ),
   operations: map(shape<{ state: string; until: string | null }>({ state: text, until: nullable(text) })),
   retiring: number,
   log: shape<{ dropped: number }>({ dropped: number }),
+  warnings: list(problem),
 })
 
 /** Reads what `POST /reload` and `POST /rollback` answer when they are not refused. */
@@ -119,7 +153,7 @@ export const outcome = shape<Outcome>({
 })
 
 /** Reads what they answer when they are. */
-export const refused = shape<Refused>({ hash: text, problems: list(problem) })
+export const refused = shape<Refused>({ hash: text, problems: list(problem), nextTry: nullable(text) })
 
 /** Reads what `GET /config` answers, left as it is to be compared. */
 export const running = shape<{

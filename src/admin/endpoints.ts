@@ -1,0 +1,100 @@
+import { type Group, groups } from '../catalog.ts'
+import { type EndpointOrder, isDrained, keyOf } from '../snapshot/overrides.ts'
+import { bad, putIntoEffect, readOrder, stopping } from './orders.ts'
+import type { Refusal } from './problem.ts'
+import type { Desk } from './status.ts'
+import { time } from './time.ts'
+
+/** Tells what was ordered of an endpoint; `until` is null when the file's word holds. */
+interface Done {
+  readonly group: Group
+  readonly url: string
+  readonly state: EndpointOrder
+  readonly until: string | null
+}
+
+/**
+ * Has an endpoint take no new work for a time, or take it again: the file is not touched, and holds again afterwards. An endpoint that is
+ * said to be ready is believed: if traffic has taken it out, it is let in again at once.
+ */
+export const order = async (desk: Desk, state: EndpointOrder, body: string): Promise<Done | Refusal> => {
+  const given = readOrder(body, { group: 'risk', url: 'http://risk-a.internal:8080' })
+  if ('detail' in given) return given
+  const group = groups.find((each) => each === given.said.group)
+  if (group === undefined) return bad(`group is expected to be one of ${groups.join(', ')}`)
+  const places = placesOf(desk, group)
+  const place = places.find(({ url }) => url === given.said.url)
+  if (place === undefined) return bad(`url is expected to be one of ${shown(places)}, as /status shows them`)
+  if (desk.draining()) return stopping
+  const { endpoints } = desk.overrides
+  const { url } = place
+  const key = keyOf(group, url)
+  const back = state === 'ready' && !place.byFile
+  if (!back && !endpoints.hasRoomFor(key)) return tooMany
+  if (state === 'drain') {
+    const refusal = lastOne(group, place, places)
+    if (refusal !== null) return refusal
+  }
+  const set = back ? null : endpoints.set(key, state, given.ttlMs)
+  if (back) endpoints.end(key)
+  const refusal = await putIntoEffect(desk, () => endpoints.end(key))
+  if (refusal !== null) return refusal
+  if (state === 'ready') place.lift()
+  return { group, url, state, until: set === null ? null : time(set.until) }
+}
+
+/** Is an endpoint as it stands behind a group just now, what was ordered but is not in effect yet included. */
+interface Place {
+  readonly url: string
+  /** Whether the file has it drain. */
+  readonly byFile: boolean
+  /** Whether it gets new work when it can. */
+  readonly takes: boolean
+  /** Why it gets none at present, though it would; null: it does. */
+  readonly outage: string | null
+  lift(): void
+}
+
+const placesOf = ({ live, overrides }: Desk, group: Group): readonly Place[] => {
+  const { config, upstreams } = live.current
+  return upstreams[group].members.map((member, i) => {
+    const { name: url } = member.endpoint
+    const byFile = config.upstreams[group].endpoints[i]?.drain ?? false
+    const { name: state } = member.state
+    return {
+      url,
+      byFile,
+      takes: member.weight > 0 && !isDrained(overrides.endpoints, keyOf(group, url), byFile),
+      outage: state === 'down' || state === 'ejected' ? state : null,
+      lift: () => member.lift(),
+    }
+  })
+}
+
+/** Refuses to drain the last endpoint that takes work, or the last healthy one; null: another one is there for it. */
+const lastOne = (group: Group, place: Place, places: readonly Place[]): Refusal | null => {
+  const others = places.filter(({ url, takes }) => url !== place.url && takes)
+  const enough = others.some(({ outage }) => outage === null) || (place.outage !== null && others.length > 0)
+  if (!place.takes || enough) return null
+  const out = others.map(({ url, outage }) => `${url} is ${outage}`).join(', ')
+  return {
+    status: 409,
+    code: 'last-endpoint',
+    detail: `no other endpoint of ${group} takes work${out === '' ? '' : ` (${out})`}: make another one ready first, add one in the file, or take its operations out of service with POST /operations/refuse`,
+  }
+}
+
+// A group may have hundreds.
+const maxShown = 20
+
+const shown = (places: readonly Place[]): string => {
+  const urls = places.slice(0, maxShown).map(({ url }) => url)
+  const more = places.length - urls.length
+  return [...urls, ...(more > 0 ? [`${more} more`] : [])].join(', ')
+}
+
+const tooMany: Refusal = {
+  status: 409,
+  code: 'too-many-orders',
+  detail: 'too many orders hold already: end some, or wait until their time is over',
+}

@@ -1,0 +1,79 @@
+/** Statuses as a gateway tells them, and how the command shows them. */
+import type { Problem } from '../../../src/config/problem.ts'
+import { json, run, scriptedAdmin, token } from './helper.ts'
+
+/** Is an endpoint that is up and never had a request. */
+export const endpoint = (url: string, more = {}) => ({
+  url,
+  weight: 100,
+  sandbox: false,
+  inFlight: 0,
+  state: 'up',
+  since: null,
+  reason: null,
+  lastProbe: null,
+  requests: 0,
+  failures: 0,
+  ejections: 0,
+  ejectedForSeconds: null,
+  latencyMs: null,
+  drainUntil: null,
+  readyUntil: null,
+  ...more,
+})
+
+/** Is what stands behind a group. */
+export const upstream = (...endpoints: readonly ReturnType<typeof endpoint>[]) => ({
+  inFlight: endpoints.reduce((sum, { inFlight }) => sum + inFlight, 0),
+  balance: 'p2c',
+  breaker: null,
+  retryBudget: null,
+  endpoints,
+})
+
+/** Is a gateway that is well. */
+export const calm = {
+  version: '0.1.0',
+  state: 'serving',
+  ready: true,
+  uptimeSeconds: 93_784.2,
+  node: 'v24.21.0',
+  pid: 1,
+  config: {
+    file: '/etc/lender-gateway/gateway.yaml',
+    hash: '3f1c0a9be2d4',
+    loadedAt: '2026-11-21T02:00:07.512Z',
+    loadedBy: 'file',
+    fileDiffers: false,
+    lastRefusal: null,
+    nextTry: null,
+    previous: null,
+  },
+  upstreams: {
+    valuation: upstream(endpoint('sandbox', { sandbox: true })),
+    risk: upstream(endpoint('http://risk.internal:8080', { inFlight: 2, requests: 40, latencyMs: 12.5 })),
+  },
+  warnings: [],
+  operations: {},
+  retiring: 0,
+  log: { dropped: 0 },
+}
+
+/** Is what may be wrong with a file. */
+export const problem: Problem = {
+  file: '/etc/lender-gateway/gateway.yaml',
+  line: 12,
+  column: 9,
+  path: 'upstreams.market',
+  message: 'not a URL',
+  expected: 'a URL such as http://risk.internal:8080, or sandbox',
+  found: '"market-b:8080"',
+  hint: 'put http:// or https:// in front',
+}
+
+/** Shows a status as the command does. */
+export const shown = async (body: unknown, ...args: readonly string[]) => {
+  const admin = await scriptedAdmin(json(body))
+  const { code, out, err } = await run(['status', '--admin', admin.url, ...args], { LENDER_GATEWAY_ADMIN_TOKEN: token })
+  return { code, err: err.replaceAll(admin.url, 'http://gateway'), out: out.replaceAll(admin.url, 'http://gateway') }
+}
