@@ -24,7 +24,8 @@ export const parseSize = (text: string): number | undefined => parse(text, size)
 /** Reads `10%` or `0.5%` as a share of 1; undefined for anything else, a bare number included. */
 export function parsePercent(text: string): number | undefined {
   const [, amount] = /^(\d{1,3}(?:\.\d{1,3})?)%$/.exec(text) ?? []
-  return amount === undefined ? undefined : Number(amount) / 100
+  // From a whole number, so that 33.333% is the number that 0.33333 is.
+  return amount === undefined ? undefined : Math.round(Number(amount) * 1000) / 100_000
 }
 
 /** Writes milliseconds in the largest unit that leaves a whole number: 2000 → `2s`. */

@@ -1,6 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { formatDuration, formatSize, parseDuration, parseSize, suggestDuration, suggestSize } from '../src/units.ts'
+import {
+  formatDuration,
+  formatPercent,
+  formatSize,
+  parseDuration,
+  parsePercent,
+  parseSize,
+  suggestDuration,
+  suggestPercent,
+  suggestSize,
+} from '../src/units.ts'
 
 describe('a duration', () => {
   test.each([
@@ -100,5 +110,50 @@ describe('a size', () => {
     ['much', undefined],
   ])('%j was probably meant as %s', (text, meant) => {
     expect(suggestSize(text)).toBe(meant)
+  })
+})
+
+describe('a percentage', () => {
+  test.each([
+    ['0%', 0],
+    ['0.5%', 0.005],
+    ['10%', 0.1],
+    ['33.333%', 0.33333],
+    ['100%', 1],
+    ['250%', 2.5],
+  ])('%s is the share %d', (text, share) => {
+    expect(parsePercent(text)).toBe(share)
+  })
+
+  test.each(['10', '0.1', '', '%', '.5%', '5.%', '-1%', '+1%', '1 %', ' 1%', '1%%', '1e1%', '0.0001%', '1000%'])(
+    '%j is none',
+    (text) => {
+      expect(parsePercent(text)).toBeUndefined()
+    },
+  )
+
+  test('what is written is read back', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 100_000 }), (thousandths) => {
+        const share = thousandths / 100_000
+
+        expect(parsePercent(formatPercent(share))).toBe(share)
+      }),
+    )
+  })
+
+  test.each([
+    ['10', '10%'],
+    ['0.1', '10%'],
+    ['0.25', '25%'],
+    ['1', '1%'],
+    ['0', '0%'],
+    ['10 %', '10%'],
+    ['10 percent', '10%'],
+    ['.5%', '0.5%'],
+    ['half', undefined],
+    ['%', undefined],
+  ])('%j was probably meant as %s', (text, meant) => {
+    expect(suggestPercent(text)).toBe(meant)
   })
 })

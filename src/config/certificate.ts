@@ -23,6 +23,13 @@ export function certificateFindings(
   ]
 }
 
+/** Finds what is wrong with certificates that are to be trusted (a PEM text); `path` leads to it. */
+export function authorityFindings(path: Path, text: string): readonly Finding[] {
+  const blocks = text.split(/(?=-----BEGIN )/).filter((block) => block.startsWith('-----BEGIN '))
+  const isBroken = blocks.some((block) => attempt(() => new X509Certificate(block)) === null)
+  return isBroken ? [unreadable(path, 'a certificate')] : []
+}
+
 /** Asks TLS itself: it refuses a short key, and a chain whose later parts are broken. */
 function notTaken(path: Path, certificate: string, key: string): readonly Finding[] {
   try {

@@ -3,9 +3,10 @@ import { groups } from '../catalog.ts'
 import { certificateFindings } from './certificate.ts'
 import type { Finding, Path } from './problem.ts'
 import { isLoopback, reaches } from './schema/address.ts'
-import { External } from './schema/scalar.ts'
 import { endpointSchema } from './schema/upstream.ts'
 import { configSchema } from './schema.ts'
+import { childAt } from './tree.ts'
+import { upstreamFindings } from './upstream-checks.ts'
 
 const { allowSandbox, requestId, listen, admin, shutdown } = configSchema.shape
 
@@ -42,6 +43,7 @@ export function crossFindings(tree: unknown): readonly Finding[] {
     ...(pair === undefined ? [] : certificateFindings(['admin', 'tls'], pair)),
     ...endpoints.flatMap((endpoint) => [open, own].flatMap((listener) => ownListener(endpoint, listener))),
     ...(read(allowSandbox, 'allowSandbox') === false ? openSandbox(open, endpoints) : []),
+    ...upstreamFindings(tree),
     ...requestIdEdits(tree, read(requestId.unwrap().shape.header, 'requestId', 'header')),
     ...shutdownOrder(
       read(shutdownShape.wait, 'shutdown', 'wait'),
@@ -161,13 +163,4 @@ function endpointsIn(tree: unknown): readonly Endpoint[] {
       return data === undefined ? [] : [{ path, origin: data.origin }]
     })
   })
-}
-
-function childAt(tree: unknown, path: Path): unknown {
-  let value = tree
-  for (const key of path) {
-    if (typeof value !== 'object' || value === null || value instanceof External) return undefined
-    value = Object.getOwnPropertyDescriptor(value, key)?.value
-  }
-  return value
 }

@@ -1,12 +1,16 @@
-import { groups } from '../catalog.ts'
+import { catalog, groups } from '../catalog.ts'
+import type { Config } from './config.ts'
 import type { Finding } from './problem.ts'
 import { isLoopback } from './schema/address.ts'
 import type { ParsedConfig } from './schema.ts'
+import { tlsDoubts } from './tls-doubts.ts'
 
 /** Lists what works but was probably not meant, or must not be overlooked. */
-export const doubtsAbout = (parsed: ParsedConfig): readonly Finding[] => [
+export const doubtsAbout = (parsed: ParsedConfig, config: Config): readonly Finding[] => [
   ...openSandbox(parsed),
   ...groups.flatMap((group) => sameEndpoint(parsed, group)),
+  ...tlsDoubts(parsed, config),
+  ...idleKeys(config),
 ]
 
 function openSandbox({ allowSandbox, listen, upstreams }: ParsedConfig): readonly Finding[] {
@@ -30,5 +34,21 @@ function sameEndpoint({ upstreams }: ParsedConfig, group: (typeof groups)[number
     const path = ['upstreams', group, 'endpoints', index]
     const hint = 'keep one, and give it the weight of both'
     return [{ path, message: 'an endpoint that stands here already', expected: 'each once', found: 'it twice', hint }]
+  })
+}
+
+/** Looks for operations that may be repeated where nothing ever is. A GET may be without saying so, which is another matter. */
+function idleKeys({ operations, upstreams }: Config): readonly Finding[] {
+  return catalog.flatMap(({ id, group }): readonly Finding[] => {
+    if (!operations[id].idempotent || upstreams[group].retry !== null) return []
+    return [
+      {
+        path: ['operations', id, 'idempotent'],
+        message: 'this does nothing: nothing is retried for its group',
+        expected: `retry for ${group}, or no idempotent: true`,
+        found: 'true',
+        hint: `add retry: { } under upstreams.${group}, or remove this line`,
+      },
+    ]
   })
 }

@@ -73,8 +73,9 @@ export function parseConfig(bytes: Uint8Array, file: string, environment: Enviro
   if (!result.success) findings.push(...news(findingsOf(result.error.issues, secrets.tree), findings))
   findings.push(...news(crossFindings(secrets.tree), findings))
   if (!result.success || findings.length > 0) return done(sources)
-  const warnings = placed(doubtsAbout(result.data), source, file)
-  return { ok: true, config: resolve(result.data), origins: originsOf(source.find), warnings, sources }
+  const config = resolve(result.data)
+  const warnings = placed(doubtsAbout(result.data, config), source, file)
+  return { ok: true, config, origins: originsOf(source.find), warnings, sources }
 }
 
 const refuse = (problems: readonly Problem[], sources: readonly SourceFile[]): LoadResult => ({

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { catalog, groups } from '../catalog.ts'
 import { formatPath, type Path, type Position } from './problem.ts'
+import { defaultsSchema } from './schema/policy.ts'
 import { configSchema } from './schema.ts'
 
 /** Says which level of the file won, and where it stands; line and column are 0 for what is built in. */
@@ -46,16 +47,13 @@ export function originsOf(find: (path: Path) => Position | undefined): Origins {
   return origins
 }
 
-const upstreamPolicy: readonly Path[] = [
-  ['timeouts', 'connect'],
-  ['timeouts', 'headers'],
-  ['timeouts', 'body'],
-  ['keepAlive'],
-  ['maxConnections'],
-]
-
 function leaves(schema: z.core.$ZodType, path: Path = []): readonly Path[] {
   if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return leaves(schema.unwrap(), path)
+  // A policy that may be off is a value, and so is each of its keys.
+  if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => leaves(option, path))
   if (!(schema instanceof z.ZodObject)) return [path]
   return Object.entries<z.core.$ZodType>(schema.shape).flatMap(([key, part]) => leaves(part, [...path, key]))
 }
+
+/** Lists the keys of `defaults` that a group may state as well, and no operation. */
+const upstreamPolicy = leaves(defaultsSchema).filter(([key]) => key !== 'deadline' && key !== 'maxBody')

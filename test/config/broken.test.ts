@@ -316,6 +316,18 @@ const endpoints: readonly Case[] = [
     'no endpoint has a weight',
     '1 or more',
   ],
+  [
+    withRisk('\n    endpoints: ▸[{ url: http://a, drain: true }, { url: http://b, weight: 0 }]'),
+    'upstreams.risk.endpoints',
+    'no endpoint takes work',
+    'state: refuse',
+  ],
+  [
+    withRisk('\n    endpoints:\n      - url: http://a\n        drain: ▸yes'),
+    'upstreams.risk.endpoints[0].drain',
+    'not a boolean',
+    'write true',
+  ],
   [riskKeys('host: ▸http://risk.internal'), 'upstreams.risk.host', 'not a host', 'without http://'],
   [riskKeys('host: ▸a b'), 'upstreams.risk.host', 'not a host'],
   [riskKeys('host: ▸1'), 'upstreams.risk.host', 'the wrong kind of value', 'client'],

@@ -349,6 +349,15 @@ describe('load never throws', () => {
       'market.insights',
       'defaults',
       'timeouts',
+      'tls',
+      'ca',
+      'healthCheck',
+      'path',
+      'retry',
+      'on',
+      'backoff',
+      'outlier',
+      'drain',
       'constructor',
       'toString',
     )
@@ -357,7 +366,7 @@ describe('load never throws', () => {
       fc.integer(),
       fc.boolean(),
       fc.constant(null),
-      fc.constantFrom('sandbox', 'http://a', '2s', '${A}', 'file:.'),
+      fc.constantFrom('sandbox', 'http://a', '2s', '10%', 'none', 502, '${A}', 'file:.'),
     )
     const { tree } = fc.letrec((tie) => ({
       tree: fc.oneof(

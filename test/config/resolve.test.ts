@@ -26,13 +26,13 @@ test('every key but upstreams has a default', () => {
     },
     admin: { host: '127.0.0.1', port: 9901, hosts: [], token: null, tls: null, insecure: false },
     log: { level: 'info', access: true, bufferBytes: 16 * 1024 ** 2 },
-    reload: { watch: true, pollMs: 5000 },
+    reload: { watch: true, pollMs: 5000, preflight: 'connect' },
     shutdown: { waitMs: 5000, deadlineMs: 25_000 },
   })
   expect(hash).toMatch(/^[0-9a-f]{12}$/)
   expect(Object.keys(upstreams)).toEqual(groups)
   expect(upstreams.risk).toEqual({
-    endpoints: [{ origin: 'sandbox', pathPrefix: '', weight: 100 }],
+    endpoints: [{ origin: 'sandbox', pathPrefix: '', weight: 100, drain: false }],
     host: 'endpoint',
     request: { set: [], remove: [] },
     response: { set: [], remove: [] },
@@ -41,6 +41,15 @@ test('every key but upstreams has a default', () => {
     bodyTimeoutMs: 30_000,
     keepAliveMs: 3000,
     maxConnections: 256,
+    maxPending: 1024,
+    resolveMs: 30_000,
+    tls: { ca: null, client: null, serverName: null, minVersion: 'TLSv1.2', verify: true },
+    balance: 'p2c',
+    slowStartMs: 10_000,
+    healthCheck: null,
+    outlier: { consecutiveFailures: 5, failureRate: 0.5, ejectionTimeMs: 10_000, maxEjected: 0.5 },
+    circuitBreaker: null,
+    retry: null,
   })
   expect(Object.keys(operations)).toEqual(catalog.map(({ id }) => id))
   expect(operations['risk.asset-valuation']).toEqual({
@@ -54,7 +63,7 @@ test('every key but upstreams has a default', () => {
 
 test('an empty section is as good as none', () => {
   const empty = configOf(
-    `requestId: {}\nlisten: { timeouts: {} }\nadmin: {}\nlog: {}\ndefaults: { timeouts: {} }\noperations: { market.insights: {} }\nreload: {}\nshutdown: {}\n${sandbox}`,
+    `requestId: {}\nlisten: { timeouts: {} }\nadmin: {}\nlog: {}\ndefaults: { timeouts: {}, tls: {}, outlier: {} }\noperations: { market.insights: {} }\nreload: {}\nshutdown: {}\n${sandbox}`,
   )
 
   expect(empty).toEqual(configOf(sandbox))
@@ -92,14 +101,14 @@ operations:
   expect(admin).toEqual({ host: '::1', port: 0, hosts: [], token: null, tls: null, insecure: false })
   expect(requestIdHeader).toBeNull()
   expect(groups.map((group) => upstreams[group].endpoints[0])).toEqual([
-    { origin: 'http://valuation.internal', pathPrefix: '', weight: 100 },
-    { origin: 'https://financing.internal', pathPrefix: '/v2', weight: 100 },
-    { origin: 'sandbox', pathPrefix: '', weight: 100 },
-    { origin: 'http://risk-a:8080', pathPrefix: '', weight: 100 },
-    { origin: 'http://inventory.internal:8080', pathPrefix: '', weight: 100 },
-    { origin: 'http://[2001:db8::1]:8080', pathPrefix: '', weight: 100 },
-    { origin: 'sandbox', pathPrefix: '', weight: 100 },
-    { origin: 'http://a_b.internal', pathPrefix: '/%41/x', weight: 100 },
+    { origin: 'http://valuation.internal', pathPrefix: '', weight: 100, drain: false },
+    { origin: 'https://financing.internal', pathPrefix: '/v2', weight: 100, drain: false },
+    { origin: 'sandbox', pathPrefix: '', weight: 100, drain: false },
+    { origin: 'http://risk-a:8080', pathPrefix: '', weight: 100, drain: false },
+    { origin: 'http://inventory.internal:8080', pathPrefix: '', weight: 100, drain: false },
+    { origin: 'http://[2001:db8::1]:8080', pathPrefix: '', weight: 100, drain: false },
+    { origin: 'sandbox', pathPrefix: '', weight: 100, drain: false },
+    { origin: 'http://a_b.internal', pathPrefix: '/%41/x', weight: 100, drain: false },
   ])
   expect(upstreams.risk.endpoints.map(({ weight }) => weight)).toEqual([100, 10, 0])
   expect(upstreams.risk.response).toEqual({
@@ -214,10 +223,13 @@ describe('precedence', () => {
   test('every value of the configuration has an origin', () => {
     const result = parse(sandbox)
 
-    // 2 at the top, then listen, admin, log, reload, shutdown; 9 for each group and 5 for each operation.
+    // 2 at the top, then listen, admin, log, reload, shutdown; for each group 13, then tls, healthCheck, outlier, circuitBreaker,
+    // retry, each policy itself among them; 5 for each operation.
     const global = ['allowSandbox', 'requestId.header', 'listen.via', 'admin.port', 'log.buffer', 'shutdown.wait']
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
-    expect(result.ok && result.origins.size).toBe(2 + 12 + 7 + 3 + 2 + 2 + 9 * groups.length + 5 * catalog.length)
+    expect(result.ok && result.origins.size).toBe(
+      2 + 12 + 7 + 3 + 3 + 2 + (13 + 7 + 7 + 5 + 6 + 7) * groups.length + 5 * catalog.length,
+    )
   })
 })
 

@@ -82,10 +82,10 @@ test('whatever else changes does not', () => {
 listen: { basePath: /v1, maxTarget: 1KiB, maxHeaders: 64KiB, maxConnections: 7, timeouts: { headers: 1s }, trustedProxies: [10.0.0.0/8] }
 admin: { token: a-token-of-an-operator, hosts: [gateway.internal] }
 log: { level: error, access: false }
-reload: { watch: false }
+reload: { watch: false, preflight: none }
 shutdown: { wait: 1s, deadline: 2s }
 requestId: { header: none }
-defaults: { deadline: 1s }
+defaults: { deadline: 1s, balance: round-robin, outlier: none, retry: {}, tls: { minVersion: TLSv1.3 } }
 operations: { market.insights: { state: refuse } }
 ${sandbox}`
 

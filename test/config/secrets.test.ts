@@ -69,6 +69,30 @@ describe('a secret is in no problem', () => {
     expect(told(withRisk(`\n    endpoints:\n      - url: ${url}\n        weight: "1"`))).not.toContain(secret)
   })
 
+  test.each([
+    ['for the whole section', `tls: ${secret}`],
+    ['in a list', `tls: [${secret}]`],
+    ['as a key', 'tls:', `  "${secret} ": a`],
+    ['for an authority', 'tls:', `  ca: "${secret}"`],
+    ['for an authority, in a list', 'tls:', `  ca: [${secret}]`],
+    ['for a key', 'tls:', `  key: "${secret}"`],
+    ['for a key, with a bad escape', 'tls:', `  key: "${secret}\\q"`],
+    ['for a key, from a file', 'tls:', '  key: file:key'],
+    ['for a key, from a file that is no text', 'tls:', '  key: file:binary'],
+    ['for a key, from the environment', 'tls:', '  key: "${SECRET}"'],
+    ['for a key without its certificate', 'tls:', `  key: "-----BEGIN PRIVATE KEY-----${secret}"`],
+    [
+      'for a pair that cannot be read',
+      'tls:',
+      `  certificate: "-----BEGIN CERTIFICATE-----${secret}"`,
+      `  key: "-----BEGIN PRIVATE KEY-----${secret}"`,
+    ],
+    ['for an authority that cannot be read', 'tls:', `  ca: "-----BEGIN CERTIFICATE-----${secret}"`],
+  ])('under tls, %s', (_where, ...lines) => {
+    expect(told(risk(...lines))).not.toContain(secret)
+    expect(told(`defaults:\n${lines.map((line) => `  ${line}\n`).join('')}${sandbox}`)).not.toContain(secret)
+  })
+
   const places = [
     'version: ?',
     'allowSandbox: ?',
@@ -89,6 +113,16 @@ describe('a secret is in no problem', () => {
     'log: { access: ? }',
     'defaults: { deadline: ? }',
     'defaults: { maxBody: ? }',
+    'defaults: { balance: ? }',
+    'defaults: { outlier: ? }',
+    'defaults: { outlier: { failureRate: ? } }',
+    'defaults: { healthCheck: { path: ? } }',
+    'defaults: { healthCheck: { path: /, expect: ? } }',
+    'defaults: { retry: { on: [?] } }',
+    'defaults: { tls: ? }',
+    'defaults: { tls: { ca: ? } }',
+    'defaults: { tls: { serverName: "? ?" } }',
+    'reload: { preflight: ? }',
     'operations: { valuation.score: { state: ? } }',
     'operations: { valuation.score: { cache: ? } }',
     'operations: { valuation.score: ? }',

@@ -1,0 +1,418 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
+/** What people get wrong about balancing, health, retries and upstream TLS. */
+import { describe, expect, test } from 'vitest'
+import { type Mistake, risk, top, tryMistakes } from './mistakes.ts'
+
+/** Writes lines under `defaults`, the first on the second line of the file. */
+const defaults = (...lines: readonly string[]): string => top('defaults:', ...lines.map((line) => `  ${line}`))
+
+/** Writes lines under risk, the first on the seventh. */
+const own = (...lines: readonly string[]): string => risk('endpoints: [https://risk]', ...lines)
+
+const wrong = (text: string, line: number, key: string, message: string, remedy: string): Mistake => ({
+  text,
+  line,
+  key,
+  message,
+  remedy,
+})
+
+const at = 'upstreams.risk'
+const pem = (label: string): string => `"-----BEGIN ${label}-----\\nnothing\\n-----END ${label}-----"`
+
+const values: Readonly<Record<string, Mistake>> = {
+  'a balance of another program': wrong(
+    own('balance: leastconn'),
+    7,
+    `${at}.balance`,
+    'unknown value',
+    'one of p2c, least-requests, round-robin',
+  ),
+  'a balance in upper case': wrong(own('balance: P2C'), 7, `${at}.balance`, 'unknown value', 'write p2c'),
+  'a slow start of nothing': wrong(own('slowStart: 0s'), 7, `${at}.slowStart`, 'too small', 'or none'),
+  'a slow start of hours': wrong(own('slowStart: 2h'), 7, `${at}.slowStart`, 'too large', 'write at most 1h'),
+  'names resolved without a pause': wrong(own('resolve: 100ms'), 7, `${at}.resolve`, 'too small', 'write at least 1s'),
+  'names resolved never': wrong(own('resolve: none'), 7, `${at}.resolve`, 'not a duration', 'cannot be turned off'),
+  'a line without an end': wrong(own('maxPending: none'), 7, `${at}.maxPending`, 'not a number', 'write a larger one'),
+  'a drain as a word': wrong(
+    risk('endpoints:', '  - url: https://risk', '    drain: on'),
+    8,
+    `${at}.endpoints[0].drain`,
+    'not a boolean',
+    'write true, without quotes',
+  ),
+  'a group that drains altogether': wrong(
+    risk('endpoints: [{ url: https://risk, drain: true }]'),
+    6,
+    `${at}.endpoints`,
+    'no endpoint takes work',
+    'set its state: refuse',
+  ),
+  'a preflight that is switched off by false': wrong(
+    top('reload:', '  preflight: false'),
+    2,
+    'reload.preflight',
+    'unknown value',
+    'one of connect, health, none',
+  ),
+}
+
+const outlier: Readonly<Record<string, Mistake>> = {
+  'a percentage without its sign': wrong(
+    own('outlier: { failureRate: 10 }'),
+    7,
+    `${at}.outlier.failureRate`,
+    'a unit is missing',
+    'write 10%',
+  ),
+  'a share for a percentage': wrong(
+    defaults('outlier:', '  maxEjected: 0.25'),
+    3,
+    'defaults.outlier.maxEjected',
+    'a unit is missing',
+    'write 25%',
+  ),
+  'a blank before the sign': wrong(
+    own('outlier: { maxEjected: 10 % }'),
+    7,
+    `${at}.outlier.maxEjected`,
+    'not a percentage',
+    'write 10%',
+  ),
+  'more than all': wrong(own('outlier: { maxEjected: 101% }'), 7, `${at}.outlier.maxEjected`, 'too large', '100%'),
+  'no difference at all': wrong(own('outlier: { failureRate: 0% }'), 7, `${at}.outlier.failureRate`, 'too small', '1%'),
+  'a bound that is off by a word': wrong(
+    own('outlier: { consecutiveFailures: off }'),
+    7,
+    `${at}.outlier.consecutiveFailures`,
+    'not a number',
+    'write none to turn this bound off',
+  ),
+  'a key of another program': wrong(
+    own('outlier: { consecutive5xx: 5 }'),
+    7,
+    `${at}.outlier.consecutive5xx`,
+    'unknown key',
+    'one of consecutiveFailures, failureRate',
+  ),
+  'a policy switched off by a word': wrong(own('outlier: off'), 7, `${at}.outlier`, 'not a policy', 'write none'),
+}
+
+const healthCheck: Readonly<Record<string, Mistake>> = {
+  'a path without its slash': wrong(
+    own('healthCheck: { path: healthz }'),
+    7,
+    `${at}.healthCheck.path`,
+    'not an absolute path',
+    'write /healthz',
+  ),
+  'a URL for a path': wrong(
+    own('healthCheck: { path: "http://risk/healthz" }'),
+    7,
+    `${at}.healthCheck.path`,
+    'not a path',
+    'write the path alone',
+  ),
+  'a fragment': wrong(
+    own('healthCheck: { path: "/healthz#a" }'),
+    7,
+    `${at}.healthCheck.path`,
+    'a path with a fragment',
+    'remove # and what follows it',
+  ),
+  'a blank in a path': wrong(
+    own('healthCheck: { path: /health check }'),
+    7,
+    `${at}.healthCheck.path`,
+    'a character that must be encoded',
+    '%20',
+  ),
+  'a request smuggled in a path': wrong(
+    own('healthCheck: { path: "/ HTTP/1.1\\r\\nA: b" }'),
+    7,
+    `${at}.healthCheck.path`,
+    'a character that must be encoded',
+    'percent-encode it',
+  ),
+  'a path that is too long': wrong(
+    own(`healthCheck: { path: /${'a'.repeat(1024)} }`),
+    7,
+    `${at}.healthCheck.path`,
+    'too long',
+    'at most 1024 characters',
+  ),
+  'no path at all': wrong(
+    own('healthCheck: { interval: 1s }'),
+    7,
+    `${at}.healthCheck.path`,
+    'a health check without a path',
+    'path: /healthz',
+  ),
+  'an empty one': wrong(own('healthCheck: {}'), 7, `${at}.healthCheck.path`, 'without a path', 'here or in defaults'),
+  'no path for those that inherit it': wrong(
+    `${defaults('healthCheck: { interval: 1s }')}`.replace(
+      '  risk: sandbox',
+      '  risk: { endpoints: [sandbox], healthCheck: { path: / } }',
+    ),
+    2,
+    'defaults.healthCheck.path',
+    'a health check without a path',
+    'in every group that does not turn it off',
+  ),
+  'a class of statuses': wrong(
+    own('healthCheck: { path: /, expect: 2xx }'),
+    7,
+    `${at}.healthCheck.expect`,
+    'not a range of statuses',
+    'write 200-299',
+  ),
+  'a range with blanks': wrong(
+    own('healthCheck: { path: /, expect: 200 - 299 }'),
+    7,
+    `${at}.healthCheck.expect`,
+    'not a range of statuses',
+    'write 200-299',
+  ),
+  'a range the wrong way round': wrong(
+    own('healthCheck: { path: /, expect: 299-200 }'),
+    7,
+    `${at}.healthCheck.expect`,
+    'the wrong way round',
+    'write 200-299',
+  ),
+  'a status that is none': wrong(
+    own('healthCheck: { path: /, expect: 200-600 }'),
+    7,
+    `${at}.healthCheck.expect`,
+    'no such status',
+    'from 100 to 599',
+  ),
+  'true for a policy': wrong(
+    own('healthCheck: true'),
+    7,
+    `${at}.healthCheck`,
+    'not a policy',
+    'write { path: /healthz }, or none',
+  ),
+  'a path for a policy': wrong(
+    own('healthCheck: /healthz'),
+    7,
+    `${at}.healthCheck`,
+    'not a policy',
+    '{ path: /healthz }',
+  ),
+  'a list for a policy': wrong(own('healthCheck: [/]'), 7, `${at}.healthCheck`, 'the wrong kind of value', 'or a map'),
+  'nothing for a policy': wrong(own('healthCheck:'), 7, `${at}.healthCheck`, 'no value', 'remove the key'),
+}
+
+const breaking: Readonly<Record<string, Mistake>> = {
+  'a window that is too short': wrong(
+    own('circuitBreaker: { window: 500ms }'),
+    7,
+    `${at}.circuitBreaker.window`,
+    'too small',
+    'write at least 1s',
+  ),
+  'no probe': wrong(own('circuitBreaker: { probes: 0 }'), 7, `${at}.circuitBreaker.probes`, 'too small', 'at least 1'),
+  'a misspelt key': wrong(
+    defaults('circuitBreaker: { openfor: 5s }'),
+    2,
+    'defaults.circuitBreaker.openfor',
+    'did you mean "openFor"?',
+    'one of failureRate',
+  ),
+  'a policy with another name': wrong(own('breaker: {}'), 7, `${at}.breaker`, 'unknown key', 'circuitBreaker'),
+}
+
+const retry: Readonly<Record<string, Mistake>> = {
+  'a single attempt': wrong(own('retry: { attempts: 1 }'), 7, `${at}.retry.attempts`, 'too small', 'at least 2'),
+  'attempts for a policy': wrong(
+    own('retry: 3'),
+    7,
+    `${at}.retry`,
+    'not a policy',
+    'write { }, or none to turn it off',
+  ),
+  'a status in quotes': wrong(
+    own('retry: { on: ["503"] }'),
+    7,
+    `${at}.retry.on[0]`,
+    'not what a retry can follow',
+    'write 503, without quotes',
+  ),
+  'a failure that no attempt would change': wrong(
+    own('retry: { on: [connect-failed, content-too-large] }'),
+    7,
+    `${at}.retry.on[1]`,
+    'not what a retry can follow',
+    'one of connect-failed',
+  ),
+  'a status of success': wrong(own('retry: { on: [200] }'), 7, `${at}.retry.on[0]`, 'not what a retry can', '429, 500'),
+  'the same twice': wrong(own('retry: { on: [503, 502, 503] }'), 7, `${at}.retry.on[2]`, '503 twice', 'remove one'),
+  'an empty list': wrong(own('retry: { on: [] }'), 7, `${at}.retry.on`, 'the list is empty', 'remove the key'),
+  'one word for a list': wrong(own('retry: { on: 503 }'), 7, `${at}.retry.on`, 'the wrong kind of value', 'a list'),
+  'a first pause longer than the longest': wrong(
+    own('retry: { backoff: { base: 2s, max: 1s } }'),
+    7,
+    `${at}.retry.backoff.base`,
+    'the first pause is longer than the longest',
+    'at most 1s, which is retry.backoff.max',
+  ),
+  'a longest pause below the built-in first': wrong(
+    own('retry: { backoff: { max: 10ms } }'),
+    7,
+    `${at}.retry.backoff.max`,
+    'the first pause is longer than the longest',
+    'at least 25ms, which is retry.backoff.base',
+  ),
+  'a first pause longer than the longest of the defaults': wrong(
+    own('retry: { backoff: { base: 2s } }').replace(
+      'upstreams:',
+      'defaults: { retry: { backoff: { max: 1s } } }\nupstreams:',
+    ),
+    8,
+    `${at}.retry.backoff.base`,
+    'the first pause is longer than the longest',
+    'at most 1s',
+  ),
+  'a budget as a share': wrong(
+    own('retry: { budget: { share: 0.1 } }'),
+    7,
+    `${at}.retry.budget.share`,
+    'a unit is missing',
+    'write 10%',
+  ),
+  'a budget without a bound': wrong(
+    own('retry: { budget: none }'),
+    7,
+    `${at}.retry.budget`,
+    'the wrong kind of value',
+    'a map',
+  ),
+  'retry under an operation': wrong(
+    top('operations:', '  market.insights:', '    retry: { attempts: 2 }'),
+    3,
+    'operations.market.insights.retry',
+    'unknown key',
+    'one of state, deadline',
+  ),
+}
+
+const tls: Readonly<Record<string, Mistake>> = {
+  'verify: false alone': wrong(
+    own('tls: { verify: false }'),
+    7,
+    `${at}.tls.verify`,
+    'whoever answers would be believed',
+    'insecure: true',
+  ),
+  'verify: false alone in the defaults, which eight groups inherit': wrong(
+    defaults('tls: { verify: false }'),
+    2,
+    'defaults.tls.verify',
+    'whoever answers would be believed',
+    'ca: file:PATH',
+  ),
+  'no for false': wrong(
+    own('tls: { verify: no }'),
+    7,
+    `${at}.tls.verify`,
+    'not a boolean',
+    'write false, without quotes',
+  ),
+  'a path without file:': wrong(
+    own('tls: { ca: /etc/ca.pem }'),
+    7,
+    `${at}.tls.ca`,
+    'not a certificate in PEM',
+    'file:',
+  ),
+  'a file that is not there': wrong(own('tls: { ca: file:/no/such }'), 7, `${at}.tls.ca`, 'no such file', 'readable'),
+  'an authority that is no certificate': wrong(
+    own(`tls: { ca: ${pem('CERTIFICATE')} }`),
+    7,
+    `${at}.tls.ca`,
+    'a certificate that cannot be read',
+    'it may be cut short',
+  ),
+  'a key for an authority': wrong(
+    own(`tls: { ca: ${pem('PRIVATE KEY')} }`),
+    7,
+    `${at}.tls.ca`,
+    'not a certificate',
+    'PEM',
+  ),
+  'a certificate without its key': wrong(
+    own(`tls: { certificate: ${pem('CERTIFICATE')} }`),
+    7,
+    `${at}.tls.certificate`,
+    'a certificate without its key',
+    'add key: file:PATH',
+  ),
+  'a key without its certificate': wrong(
+    own(`tls: { key: ${pem('PRIVATE KEY')} }`),
+    7,
+    `${at}.tls.key`,
+    'a key without its certificate',
+    'add certificate: file:PATH',
+  ),
+  'a pair that cannot be read': wrong(
+    own(`tls: { certificate: ${pem('CERTIFICATE')}, key: ${pem('PRIVATE KEY')} }`),
+    7,
+    `${at}.tls.certificate`,
+    'a certificate that cannot be read',
+    'cut short',
+  ),
+  'a key with a password': wrong(
+    own(`tls: { certificate: ${pem('CERTIFICATE')}, key: ${pem('ENCRYPTED PRIVATE KEY')} }`),
+    7,
+    `${at}.tls.key`,
+    'a key with a password',
+    'openssl pkey',
+  ),
+  'an old version': wrong(
+    own('tls: { minVersion: TLSv1.1 }'),
+    7,
+    `${at}.tls.minVersion`,
+    'unknown value',
+    'one of TLSv1.2, TLSv1.3',
+  ),
+  'a version as a number': wrong(
+    own('tls: { minVersion: 1.3 }'),
+    7,
+    `${at}.tls.minVersion`,
+    'unknown value',
+    'TLSv1.3',
+  ),
+  'an address for a name': wrong(
+    own('tls: { serverName: 10.0.0.1 }'),
+    7,
+    `${at}.tls.serverName`,
+    'an address',
+    'a name that stands in the certificate',
+  ),
+  'a port behind a name': wrong(
+    own('tls: { serverName: "risk.internal:443" }'),
+    7,
+    `${at}.tls.serverName`,
+    'not a host name',
+    'write the name alone',
+  ),
+  'a dot behind a name': wrong(
+    own('tls: { serverName: risk.internal. }'),
+    7,
+    `${at}.tls.serverName`,
+    'not a host name',
+    'risk.internal',
+  ),
+  'a switch for the whole': wrong(own('tls: none'), 7, `${at}.tls`, 'the wrong kind of value', 'a map'),
+  'a key of another program': wrong(own('tls: { caFile: ca.pem }'), 7, `${at}.tls.caFile`, 'unknown key', 'one of ca'),
+}
+
+const areas = { values, outlier, healthCheck, breaking, retry, tls }
+
+describe.each(Object.entries(areas))('a mistake about %s', (_area, mistakes) => tryMistakes(mistakes))
+
+test('at least 60 mistakes are tried', () => {
+  expect(Object.values(areas).flatMap(Object.keys).length).toBeGreaterThanOrEqual(60)
+})
