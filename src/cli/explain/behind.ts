@@ -3,6 +3,7 @@ import type { Config, EndpointConfig, FieldEdits, UpstreamConfig } from '../../c
 import type { Origin, Origins } from '../../config/origins.ts'
 import { type StackRow, stackRows } from '../../snapshot/stack.ts'
 import { formatDuration, formatSize } from '../../units.ts'
+import { policyRows, type Rows } from './policies.ts'
 
 /** Is one setting that holds for a request: where the file would say it, what it is, and who said so. */
 export interface Setting {
@@ -18,6 +19,8 @@ export interface Share {
   readonly url: string
   readonly pathPrefix: string
   readonly weight: number
+  /** Whether the file has it take no new work. */
+  readonly drain: boolean
   readonly percent: number
   readonly sandbox: boolean
   readonly origin: Origin
@@ -45,7 +48,8 @@ export interface Behind {
 }
 
 /** Collects what holds for an operation, each value with the level that won. */
-export const behind = ({ id, path, group, method }: Operation, config: Config, origins: Origins): Behind => {
+export const behind = (described: Operation, config: Config, origins: Origins): Behind => {
+  const { id, path, group, method } = described
   const setting = (key: string, value: string): Setting => ({ key, value, origin: origins.get(key) ?? builtIn })
   const upstream = config.upstreams[group]
   const operation = config.operations[id]
@@ -61,23 +65,27 @@ export const behind = ({ id, path, group, method }: Operation, config: Config, o
       setting(`operations.${id}.idempotent`, String(operation.idempotent)),
       ...(method === 'GET' ? [setting(`operations.${id}.cache`, String(operation.cache))] : []),
     ],
-    layers: layersOf(stackRows(operation), operation.state, (key, value) => setting(`operations.${id}.${key}`, value)),
+    layers: layersOf(
+      stackRows({ operation: { method, group }, config: operation, upstream, budget: null }),
+      operation.state,
+      (key, value) => setting(key.startsWith('upstreams.') ? key : `operations.${id}.${key}`, value),
+    ),
     everywhere: everywhereRows(config).map(([key, value]) => setting(key, value)),
   }
 }
 
 const builtIn: Origin = { source: 'built-in', line: 0, column: 0 }
 
-type Rows = readonly (readonly [key: string, value: string])[]
-
 const shares = (endpoints: readonly EndpointConfig[], path: string, from: Origin): readonly Share[] => {
-  const total = endpoints.reduce((sum, { weight }) => sum + weight, 0)
-  return endpoints.map(({ origin, pathPrefix, weight }) => ({
-    url: origin === 'sandbox' ? origin : `${origin}${pathPrefix}${path}`,
-    pathPrefix,
-    weight,
-    percent: Math.round((weight / total) * 1000) / 10,
-    sandbox: origin === 'sandbox',
+  const taken = ({ weight, drain }: EndpointConfig): number => (drain ? 0 : weight)
+  const total = endpoints.reduce((sum, endpoint) => sum + taken(endpoint), 0)
+  return endpoints.map((endpoint) => ({
+    url: endpoint.origin === 'sandbox' ? endpoint.origin : `${endpoint.origin}${endpoint.pathPrefix}${path}`,
+    pathPrefix: endpoint.pathPrefix,
+    weight: endpoint.weight,
+    drain: endpoint.drain,
+    percent: Math.round((taken(endpoint) / total) * 1000) / 10,
+    sandbox: endpoint.origin === 'sandbox',
     origin: from,
   }))
 }
@@ -89,6 +97,9 @@ const upstreamRows = (upstream: UpstreamConfig): Rows => [
   ['timeouts.body', bound(upstream.bodyTimeoutMs, formatDuration)],
   ['keepAlive', upstream.keepAliveMs === 0 ? 'none' : formatDuration(upstream.keepAliveMs)],
   ['maxConnections', String(upstream.maxConnections)],
+  ['maxPending', String(upstream.maxPending)],
+  ['resolve', formatDuration(upstream.resolveMs)],
+  ...policyRows(upstream),
 ]
 
 /** Shows what holds for all nine, the bounds in the order in which a request meets them. */

@@ -56,6 +56,7 @@ const sectionsOf = (behind: Behind, { operation, file }: Explanation): readonly 
     settings.map(({ key, value, origin }) => [key.slice(prefix.length), value, ...from(origin, file)])
   const upstream = `upstreams.${operation?.group}`
   const own = `operations.${operation?.id}`
+  const prefixes = [`${own}.`, `${upstream}.`]
   return [
     {
       title: upstream,
@@ -65,22 +66,35 @@ const sectionsOf = (behind: Behind, { operation, file }: Explanation): readonly 
       ],
     },
     { title: own, rows: rowsOf(behind.operation, `${own}.`) },
-    { title: 'layers, the outermost first', rows: behind.layers.map((layer, i) => layerRow(layer, i, own, file)) },
+    { title: 'layers, the outermost first', rows: behind.layers.map((layer, i) => layerRow(layer, i, prefixes, file)) },
     { title: 'for all nine operations', rows: rowsOf(behind.everywhere, '') },
   ]
 }
 
-const endpointRow = ({ url, weight, percent, sandbox, origin }: Share, file: string): Cells => [
+const endpointRow = ({ url, weight, drain, percent, sandbox, origin }: Share, file: string): Cells => [
   sandbox ? 'sandbox (embedded)' : url,
-  weight === 0 ? 'weight 0, nothing' : `weight ${weight}, ${percent}%`,
+  `weight ${weight}, ${share(weight, drain, percent)}`,
   ...from(origin, file),
 ]
 
-const layerRow = ({ name, key, value, on, origin }: LayerShown, index: number, own: string, file: string): Cells => [
-  `${index + 1} ${name}`,
-  `${key.slice(own.length + 1)}: ${value}${on ? '' : unused(value)}`,
-  ...from(origin, file),
-]
+const share = (weight: number, drain: boolean, percent: number): string => {
+  if (drain) return 'draining, nothing'
+  return weight === 0 ? 'nothing' : `${percent}%`
+}
+
+const layerRow = (
+  { name, key, value, on, origin }: LayerShown,
+  index: number,
+  prefixes: readonly string[],
+  file: string,
+): Cells => {
+  const prefix = prefixes.find((each) => key.startsWith(each)) ?? ''
+  return [
+    `${index + 1} ${name}`,
+    `${key.slice(prefix.length)}: ${value}${on ? '' : unused(value)}`,
+    ...from(origin, file),
+  ]
+}
 
 const unused = (value: string): string => (value === 'none' ? ' (off)' : ' (not reached)')
 
