@@ -121,8 +121,10 @@ describe('docs/configuration.md', () => {
       keysOf(value, path === '' ? key : `${path}.${key}`),
     )
   }
-  const written = (value: unknown): string =>
-    value === '' || typeof value === 'object' ? JSON.stringify(value) : String(value)
+  const written = (value: unknown): string => {
+    if (Array.isArray(value)) return `[${value.join(', ')}]` // as YAML has it
+    return value === '' || typeof value === 'object' ? JSON.stringify(value) : String(value)
+  }
 
   /** Lists the keys in the table of a section, with the default that stands beside them. */
   const listed = (heading: string): Map<string, string | undefined> =>
