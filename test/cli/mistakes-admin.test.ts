@@ -1,9 +1,8 @@
 /** What people get wrong about the operator's listener and about reloading. */
 import { describe, expect, test } from 'vitest'
-import { type Mistake, top, tryMistakes } from './mistakes.ts'
+import { type Mistake, pem, top, tryMistakes } from './mistakes.ts'
 
 const token = 'abcdefghijklmnopqrstuvwxyz'
-const pem = (label: string): string => `"-----BEGIN ${label}-----\\nnothing\\n-----END ${label}-----"`
 
 const access: Readonly<Record<string, Mistake>> = {
   'open to other machines without a token': {

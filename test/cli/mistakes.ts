@@ -40,3 +40,23 @@ export const tryMistakes = (mistakes: Readonly<Record<string, Mistake>>): void =
     expect([...said, ...told].join('\n')).toContain(remedy)
     expect(head).not.toContain('hunter2')
   })
+
+/** Writes lines under `defaults`, the first on the second line of the file. */
+export const defaults = (...lines: readonly string[]): string => top('defaults:', ...lines.map((line) => `  ${line}`))
+
+/** Writes lines under risk, the first on the seventh. */
+export const own = (...lines: readonly string[]): string => risk('endpoints: [https://risk]', ...lines)
+
+/** Writes a mistake in one line. */
+export const wrong = (text: string, line: number, key: string, message: string, remedy: string): Mistake => ({
+  text,
+  line,
+  key,
+  message,
+  remedy,
+})
+
+/** Is where the keys of {@link own} stand. */
+export const at = 'upstreams.risk'
+/** Writes a PEM text that holds nothing. */
+export const pem = (label: string): string => `"-----BEGIN ${label}-----\\nnothing\\n-----END ${label}-----"`
