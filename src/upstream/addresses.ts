@@ -1,16 +1,10 @@
-import { type LookupAddress, lookup } from 'node:dns'
+import type { LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { Alarm } from '../clock.ts'
+import { resolveName } from './names.ts'
 
 /** Finds the addresses of a name. Rejects with the system's error. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>
-
-// As every other program of the machine does it, the hosts file and a container's search domains included: dns.resolve asks the name
-// servers alone, and would find no name of a Compose file that stands in /etc/hosts.
-const system: Resolve = (hostname) =>
-  new Promise((resolve, reject) => {
-    lookup(hostname, { all: true }, (error, addresses) => (error === null ? resolve(addresses) : reject(error)))
-  })
 
 /** Hears what a name resolves to. */
 export interface Listener {
@@ -36,7 +30,7 @@ export class Addresses {
   #retryMs = firstRetryMs
   #closed = false
 
-  constructor(hostname: string, intervalMs: number, on: Listener, resolve: Resolve = system) {
+  constructor(hostname: string, intervalMs: number, on: Listener, resolve: Resolve = resolveName) {
     this.#hostname = hostname
     this.#intervalMs = intervalMs
     this.#on = on

@@ -5,6 +5,7 @@ import { Alarm } from '../clock.ts'
 import type { UpstreamTlsConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { hearOut } from './hear-out.ts'
+import { lookupName } from './names.ts'
 
 interface ConnectOptions {
   /** Until there is a connection, TLS included; null: no bound. */
@@ -30,7 +31,7 @@ export const connector = ({ timeoutMs, tls }: ConnectOptions): ((lookup?: Lookup
     return compiled
   }
 
-  return (lookup) => {
+  return (lookup = lookupName) => {
     let built: buildConnector.connector | undefined
     const build = (protocol: string): buildConnector.connector =>
       buildConnector({
@@ -39,7 +40,7 @@ export const connector = ({ timeoutMs, tls }: ConnectOptions): ((lookup?: Lookup
         // Said either way, or NODE_TLS_REJECT_UNAUTHORIZED has a say in it.
         rejectUnauthorized: tls.verify,
         ...(protocol === 'https:' && { secureContext: secureContext() }),
-        ...(lookup !== undefined && { lookup }),
+        lookup,
       })
 
     return (options, callback) => {

@@ -1,0 +1,66 @@
+import type dns from 'node:dns'
+import type { LookupAddress } from 'node:dns'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { lookupName, resolveName } from '../../src/upstream/names.ts'
+import { eventually } from '../helpers/wire.ts'
+
+type Answer = (error: Error | null, addresses: LookupAddress[]) => void
+
+vi.mock('node:dns', async (original) => ({ ...(await original<typeof dns>()), lookup: vi.fn() }))
+
+const asked = new Map<string, Answer>()
+
+beforeEach(async () => {
+  const { lookup } = await import('node:dns')
+  vi.mocked(lookup as (name: string, options: object, answer: Answer) => void).mockImplementation((name, _, answer) => {
+    asked.set(name, answer)
+  })
+})
+afterEach(() => asked.clear())
+
+const one: LookupAddress = { address: '192.0.2.1', family: 4 }
+const answer = (name: string): void => asked.get(name)?.(null, [one])
+
+test('two names are asked for at once, and the next when one is known', async () => {
+  const names = ['a.test', 'b.test', 'c.test']
+  const found = names.map(resolveName)
+  await eventually(() => asked.size >= 2)
+  const early = [...asked.keys()]
+
+  answer('a.test')
+  await found[0]
+  await eventually(() => asked.size >= 3)
+  for (const name of names) answer(name)
+
+  expect(early).toEqual(['a.test', 'b.test'])
+  expect(await Promise.all(found)).toEqual([[one], [one], [one]])
+})
+
+test('a name that is being asked for is not asked for again', async () => {
+  const found = [resolveName('a.test'), resolveName('a.test')]
+  answer('a.test')
+
+  expect(await Promise.all(found)).toEqual([[one], [one]])
+})
+
+test('one that does not resolve gives its turn back', async () => {
+  const failing = ['a.test', 'b.test'].map(resolveName)
+  const next = resolveName('c.test')
+  for (const name of ['a.test', 'b.test']) asked.get(name)?.(new Error('ENOTFOUND'), [])
+
+  expect((await Promise.allSettled(failing)).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  await eventually(() => asked.has('c.test'))
+  answer('c.test')
+  expect(await next).toEqual([one])
+})
+
+test('a connection is told all addresses, or the first', async () => {
+  const told = (all: boolean) =>
+    new Promise((resolve) => {
+      lookupName('a.test', { all }, (...result) => resolve(result))
+      answer('a.test')
+    })
+
+  expect(await told(true)).toEqual([null, [one]])
+  expect(await told(false)).toEqual([null, '192.0.2.1', 4])
+})
