@@ -7,6 +7,7 @@ import { loadConfig } from '../src/config/load.ts'
 import { loadAside } from '../src/config/load-aside.ts'
 import { formatProblem, type Problem } from '../src/config/problem.ts'
 import { needsRestart } from '../src/config/restart.ts'
+import { notReached } from '../src/snapshot/reload-problems.ts'
 import { Reloader } from '../src/snapshot/reloader.ts'
 import { folderWith } from './config/helper.ts'
 import { makeCertificates } from './helpers/certificates.ts'
@@ -95,4 +96,11 @@ test('a reload while the gateway stops', async () => {
   const outcome = await reloader.reload('request')
 
   expect(outcome.result === 'refused' ? print(outcome.problems) : outcome).toEqual([shown[6]])
+})
+
+test('an edit whose endpoints are not there', () => {
+  const { origins } = sound(groups.replace('risk: sandbox', 'risk: http://risk-b.internal:8080'))
+  const endpoints = [{ name: 'http://risk-b.internal:8080', reason: 'connection refused' }]
+
+  expect(print(notReached([{ group: 'risk', endpoints }], origins, 'gateway.yaml'))).toEqual([shown[7]])
 })
