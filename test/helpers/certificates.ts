@@ -20,6 +20,8 @@ export interface Certificates {
   readonly expired: Pair
   /** Names the right host, signed by nobody else. */
   readonly selfSigned: Pair
+  /** Names no host: what a client shows for itself. */
+  readonly client: Pair
 }
 
 /** Makes the certificates of a test with the program at `openssl`; nothing of them stays on disk. */
@@ -62,6 +64,7 @@ export const makeCertificates = (openssl: string): Certificates => {
       wrongName: sign('wrong', 'subjectAltName=DNS:other.test', '20200101000000Z', '21200101000000Z'),
       expired: sign('expired', ours, '20200101000000Z', '20210101000000Z'),
       selfSigned: selfSign('self', ours),
+      client: sign('client', 'extendedKeyUsage=clientAuth', '20200101000000Z', '21200101000000Z'),
     }
   } finally {
     rmSync(folder, { recursive: true })

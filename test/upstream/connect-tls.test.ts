@@ -1,0 +1,216 @@
+import { once } from 'node:events'
+import type { AddressInfo, Socket } from 'node:net'
+import { createServer, type TLSSocket, type TlsOptions } from 'node:tls'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { UpstreamTlsConfig } from '../../src/config/config.ts'
+import type { GatewayError } from '../../src/errors.ts'
+import { type Connector, connector } from '../../src/upstream/connect.ts'
+import { type Certificates, makeCertificates, type Pair } from '../helpers/certificates.ts'
+import { needProgram } from '../helpers/program.ts'
+import { upstreamConfig } from '../helpers/upstream-config.ts'
+
+const openssl = await needProgram('openssl')
+
+const { tls: ordinary } = upstreamConfig('http://unused.invalid')
+
+describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
+  /** Opens a TLS server that answers a hello with a hello; it remembers their sockets. */
+  const serveTls = async ({ key, cert }: Pair, options: TlsOptions = {}) => {
+    const clients: TLSSocket[] = []
+    const server = createServer({ key, cert, ...options }, (socket) => {
+      clients.push(socket)
+      socket.on('error', () => {})
+      socket.on('data', () => socket.write('hello'))
+    })
+    const open = new Set<Socket>()
+    server.on('connection', (socket: Socket) => open.add(socket))
+    server.on('tlsClientError', () => {})
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    onTestFinished(() => {
+      server.close()
+      for (const socket of open) socket.destroy()
+    })
+    return { port: (server.address() as AddressInfo).port, clients }
+  }
+
+  const speaking = (tls: Partial<UpstreamTlsConfig>): Connector =>
+    connector({ timeoutMs: 5000, tls: { ...ordinary, ...tls } })()
+
+  /** Connects, exchanges a hello, and tells what became of it. */
+  const connect = (connecting: Connector, port: number, hostname = 'localhost') =>
+    new Promise<{ readonly error: GatewayError | null; readonly socket: TLSSocket | null }>((resolve) => {
+      const servername = 'other.invalid' // where a request names another Host, undici asks for that
+      const asked = { hostname, host: `${hostname}:${port}`, protocol: 'https:', port: String(port), servername }
+      connecting(asked, (error, connected) => {
+        if (connected === null) return resolve({ error: error as GatewayError, socket: null })
+        const socket = connected as TLSSocket
+        onTestFinished(() => void socket.destroy())
+        socket.once('data', () => resolve({ error: null, socket }))
+        socket.write('hello')
+      })
+    })
+
+  const failed = (code: string) => ({ socket: null, error: { kind: 'tls-failed', cause: { code } } })
+
+  test('is made to who is signed by an authority of its own', async () => {
+    const { port } = await serveTls(made.right)
+
+    const { error, socket } = await connect(speaking({ ca: made.authority.cert }), port)
+
+    expect(error).toBeNull()
+    expect(socket?.authorized).toBe(true)
+  })
+
+  test('believes every one of several authorities', async () => {
+    const ca = `${made.selfSigned.cert}\n${made.authority.cert}`
+    const [one, other] = [await serveTls(made.right), await serveTls(made.selfSigned)]
+
+    const first = await connect(speaking({ ca }), one.port)
+    const second = await connect(speaking({ ca }), other.port)
+
+    expect([first.error, second.error]).toEqual([null, null])
+  })
+
+  test.each<[string, (made: Certificates) => Pair, (made: Certificates) => Partial<UpstreamTlsConfig>, string]>([
+    ['nobody has signed', ({ right }) => right, () => ({}), 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+    ['signed itself', ({ selfSigned }) => selfSigned, () => ({}), 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+    [
+      'an authority signed that is not its own',
+      ({ right }) => right,
+      ({ selfSigned }) => ({ ca: selfSigned.cert }),
+      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    ],
+    ['has expired', ({ expired }) => expired, ({ authority }) => ({ ca: authority.cert }), 'CERT_HAS_EXPIRED'],
+    [
+      'has another name',
+      ({ wrongName }) => wrongName,
+      ({ authority }) => ({ ca: authority.cert }),
+      'ERR_TLS_CERT_ALTNAME_INVALID',
+    ],
+    [
+      'has the name of the endpoint, not the one to verify',
+      ({ right }) => right,
+      ({ authority }) => ({ ca: authority.cert, serverName: 'other.test' }),
+      'ERR_TLS_CERT_ALTNAME_INVALID',
+    ],
+  ])('to who %s is tls-failed, every time', async (_, pick, tls, code) => {
+    const { port } = await serveTls(pick(made))
+    const connecting = speaking(tls(made))
+
+    const first = await connect(connecting, port)
+    const again = await connect(connecting, port)
+
+    expect(first).toMatchObject(failed(code))
+    expect(again).toMatchObject(failed(code))
+  })
+
+  test('asks for the server name and verifies it', async () => {
+    const { port, clients } = await serveTls(made.wrongName)
+
+    const { error } = await connect(speaking({ ca: made.authority.cert, serverName: 'other.test' }), port)
+
+    expect(error).toBeNull()
+    expect(clients.map(({ servername }) => servername)).toEqual(['other.test'])
+  })
+
+  test.each([
+    ['localhost', 'localhost'],
+    ['127.0.0.1', false], // RFC 6066 §3: an address is never indicated
+  ])('asks for the name of the endpoint, not for the Host that is sent (%s)', async (hostname, indicated) => {
+    const { port, clients } = await serveTls(made.right)
+
+    const { error } = await connect(speaking({ ca: made.authority.cert }), port, hostname)
+
+    expect(error).toBeNull()
+    expect(clients.map(({ servername }) => servername)).toEqual([indicated])
+  })
+
+  test.each([
+    ['signed itself', ({ selfSigned }: Certificates) => selfSigned],
+    ['has expired', ({ expired }: Certificates) => expired],
+    ['has another name', ({ wrongName }: Certificates) => wrongName],
+  ])('that verifies nothing is made to who %s', async (_, pick) => {
+    const { port } = await serveTls(pick(made))
+
+    const { error, socket } = await connect(speaking({ verify: false }), port)
+
+    expect(error).toBeNull()
+    expect(socket?.authorized).toBe(false)
+  })
+
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('shows its certificate to who demands one (%s)', async (version) => {
+    const demanding = { ca: made.authority.cert, requestCert: true, maxVersion: version }
+    const { port, clients } = await serveTls(made.right, demanding)
+    const client = { certificate: made.client.cert, key: made.client.key }
+
+    const { error } = await connect(speaking({ ca: made.authority.cert, client }), port)
+
+    expect(error).toBeNull()
+    expect(clients.map((socket) => [socket.authorized, socket.getPeerCertificate().subject.CN])).toEqual([
+      [true, 'client'],
+    ])
+  })
+
+  test('without the certificate that is demanded is tls-failed while the handshake can tell (TLS 1.2)', async () => {
+    const { port } = await serveTls(made.right, {
+      ca: made.authority.cert,
+      requestCert: true,
+      maxVersion: 'TLSv1.2',
+    })
+
+    const { error } = await connect(speaking({ ca: made.authority.cert }), port)
+
+    expect(error).toMatchObject({ kind: 'tls-failed' })
+  })
+
+  test('to who speaks an older version only is tls-failed', async () => {
+    const { port } = await serveTls(made.right, { maxVersion: 'TLSv1.2' })
+    const ca = made.authority.cert
+
+    const tooOld = await connect(speaking({ ca, minVersion: 'TLSv1.3' }), port)
+    const oldEnough = await connect(speaking({ ca, minVersion: 'TLSv1.2' }), port)
+
+    expect(tooOld.error).toMatchObject({ kind: 'tls-failed' })
+    expect(oldEnough.socket?.getProtocol()).toBe('TLSv1.2')
+  })
+
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'resumes the session of an earlier one, and never one with other settings (%s)',
+    async (version) => {
+      const { port } = await serveTls(made.right, {
+        maxVersion: version,
+        ca: made.authority.cert,
+        requestCert: true,
+        rejectUnauthorized: false,
+      })
+      const ca = made.authority.cert
+      const bare = speaking({ ca })
+      const client = { certificate: made.client.cert, key: made.client.key }
+
+      const first = await connect(bare, port)
+      const second = await connect(bare, port)
+      const known = await connect(speaking({ ca, client }), port)
+      const unverified = await connect(speaking({ verify: false }), port)
+
+      const resumed = [first, second, known, unverified].map(({ socket }) => socket?.isSessionReused())
+      expect(resumed).toEqual([false, true, false, false])
+    },
+  )
+
+  test('that nobody waits for any more is closed with its socket, and tells nobody', async () => {
+    const { port } = await serveTls(made.right)
+    const told: unknown[] = []
+    const asked = { hostname: 'localhost', host: 'localhost', protocol: 'https:', port: String(port) }
+
+    const socket = speaking({ verify: false })(asked, (...result) => told.push(result))
+    socket.destroy()
+    await once(socket, 'close')
+
+    expect(told).toEqual([])
+  })
+})
