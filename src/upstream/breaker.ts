@@ -60,7 +60,7 @@ export class CircuitBreaker {
         this.#leave(era, outcomeOf(answer.status))
         return answer
       } catch (thrown) {
-        this.#leave(era, outcomeOfUpstream(GatewayError.from(thrown)))
+        this.#leave(era, outcomeOfUpstream(GatewayError.from(thrown), exchange))
         throw thrown
       }
     }
@@ -119,8 +119,8 @@ export class CircuitBreaker {
  * Judges a failure as this breaker sees it. `no-healthy-endpoint` is the upstream's fault, but nothing was tried: every endpoint drains
  * or has weight 0. To open on it would shield nobody, hide the reason, and refuse for as long as openFor once one is ready again.
  */
-const outcomeOfUpstream = (error: GatewayError): Outcome =>
-  error.kind === 'no-healthy-endpoint' ? 'nothing' : outcomeOfFailure(error)
+const outcomeOfUpstream = (error: GatewayError, exchange: Exchange): Outcome =>
+  error.kind === 'no-healthy-endpoint' ? 'nothing' : outcomeOfFailure(error, exchange)
 
 /** RFC 9110 §10.2.3: whole seconds. At least 1, or clients would come back at once. */
 const refusal = (afterMs: number): GatewayError =>

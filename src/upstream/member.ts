@@ -22,7 +22,7 @@ interface Place {
   /** Whether it takes no new work. */
   readonly draining: boolean
   /** Hears what a request told of its endpoint; null: there is nothing to compare it with. */
-  readonly watch: ((member: Member, outcome: Outcome) => void) | null
+  readonly watch: ((member: Member, outcome: Outcome, startedAt: number) => void) | null
 }
 
 /** Is an endpoint in its place behind a group: its connections may be shared with another snapshot, its share of the traffic is not. */
@@ -39,7 +39,11 @@ export class Member implements Load {
     this.weight = weight
     this.draining = draining
     this.#slowStartMs = config.slowStartMs
-    this.send = sender(config, endpoint, watch === null ? null : (outcome) => watch(this, outcome))
+    this.send = sender(
+      config,
+      endpoint,
+      watch === null ? null : (outcome, startedAt) => watch(this, outcome, startedAt),
+    )
   }
 
   get name(): string {

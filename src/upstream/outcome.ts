@@ -1,4 +1,5 @@
 import { failures, type GatewayError } from '../errors.ts'
+import type { Exchange } from '../exchange.ts'
 
 /** Is what a request tells of the endpoint that had it: nothing, when it was the client or the gateway that ended it. */
 export type Outcome = 'success' | 'failure' | 'nothing'
@@ -6,6 +7,10 @@ export type Outcome = 'success' | 'failure' | 'nothing'
 /** Judges an answer by its status (RFC 9110 §15.6): whatever the endpoint says of itself, its own errors are failures. */
 export const outcomeOf = (status: number): Outcome => (status >= 500 ? 'failure' : 'success')
 
-/** Judges a failure: a client that left, a request over its bounds and the gateway's own faults tell nothing of the endpoint. */
-export const outcomeOfFailure = ({ kind }: GatewayError): Outcome =>
-  failures[kind].fault === 'upstream' ? 'failure' : 'nothing'
+/**
+ * Judges a failure: a client that left, a request over its bounds and the gateway's own faults tell nothing of the endpoint. A deadline
+ * does, when the attempt had the whole of it to itself: with a deadline below the timeout of the headers nothing else would ever tell that
+ * an endpoint hangs.
+ */
+export const outcomeOfFailure = ({ kind }: GatewayError, { attempts }: Pick<Exchange, 'attempts'>): Outcome =>
+  failures[kind].fault === 'upstream' || (kind === 'deadline-exceeded' && attempts === 1) ? 'failure' : 'nothing'

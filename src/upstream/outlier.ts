@@ -7,7 +7,8 @@ import type { Standing } from './standing.ts'
 export interface OutlierMember {
   readonly name: string
   readonly standing: Standing
-  readonly draining: boolean
+  /** Whether it gets requests when it is up. */
+  readonly takesWork: boolean
 }
 
 /** Is what is told of an ejection. `until` is milliseconds since the epoch. */
@@ -54,20 +55,22 @@ export class Outlier {
     this.#random = random
   }
 
-  /** Takes in how a request ended that the standing has counted already. Only a failure takes a member out. */
-  settled(member: OutlierMember, outcome: Outcome): void {
+  /**
+   * Takes in how a request ended that began at `startedAt` and that the standing has counted already. Only a failure takes a member out.
+   */
+  settled(member: OutlierMember, outcome: Outcome, startedAt: number): void {
     if (outcome === 'nothing') return
     const { standing } = member
     const at = now()
-    // What ends now began before it was taken out, or was sent for want of any better: neither says how it will be when it is back.
-    if (standing.isEjected(at)) return
+    // What began before it was back, or was sent meanwhile for want of any better, does not say how it is since.
+    if (standing.ejection !== null && startedAt < standing.ejection.until) return
     standing.recent.count(outcome === 'failure', at)
     if (outcome === 'success') {
       standing.onProbation = false
       return
     }
     const reason = this.#reason(member, at)
-    if (reason !== null && !member.draining && this.#hasRoom(at)) this.#eject(member, reason, at)
+    if (reason !== null && member.takesWork && this.#hasRoom(at)) this.#eject(member, reason, at)
   }
 
   #reason(member: OutlierMember, at: number): string | null {
@@ -88,7 +91,7 @@ export class Outlier {
     let theirRequests = 0
     let theirFailures = 0
     for (const sibling of this.#members) {
-      if (sibling === member || sibling.draining) continue
+      if (sibling === member || !sibling.takesWork) continue
       theirRequests += sibling.standing.recent.requests(at)
       theirFailures += sibling.standing.recent.failures(at)
     }
@@ -104,8 +107,8 @@ export class Outlier {
   #hasRoom(at: number): boolean {
     let serving = 0
     let out = 0
-    for (const { standing, draining } of this.#members) {
-      if (!draining) serving++
+    for (const { standing, takesWork } of this.#members) {
+      if (takesWork) serving++
       if (standing.isEjected(at)) out++
     }
     return serving >= 2 && out < Math.max(1, Math.floor(serving * this.#config.maxEjected))

@@ -1,5 +1,7 @@
 import type { Group } from '../catalog.ts'
 import { within } from '../clock.ts'
+import { formatDuration } from '../units.ts'
+import { maxReachMs } from './reach.ts'
 
 /** Is an endpoint that can be tried. */
 export interface Tried {
@@ -20,8 +22,6 @@ export interface Unreached {
   readonly endpoints: readonly { readonly name: string; readonly reason: string }[]
 }
 
-const limitMs = 2000
-
 /** Tries all at once, for at most 2 s. */
 export const tryAll = (tried: readonly Tried[]): Promise<readonly Found[]> =>
   Promise.all(
@@ -30,8 +30,8 @@ export const tryAll = (tried: readonly Tried[]): Promise<readonly Found[]> =>
       const told = reach().catch((error: unknown) => {
         reason = error instanceof Error ? error.message : String(error)
       })
-      const inTime = await within(limitMs, told)
-      return { group, name, reason: inTime ? reason : 'no answer within 2s' }
+      const inTime = await within(maxReachMs, told)
+      return { group, name, reason: inTime ? reason : `no answer within ${formatDuration(maxReachMs)}` }
     }),
   )
 

@@ -1,43 +1,66 @@
-import { type buildConnector, Client, type Dispatcher } from 'undici'
+import type { Socket } from 'node:net'
+import { Client, type Dispatcher } from 'undici'
 import { Alarm } from '../clock.ts'
 import type { HealthCheckConfig } from '../config/config.ts'
 import { formatDuration } from '../units.ts'
+import type { Connector } from './connect.ts'
 import { reasonOf } from './reason.ts'
 
 /** Is where a probe goes. */
 export interface Probed {
   readonly origin: string
-  readonly connect: buildConnector.connector
+  readonly connect: Connector
   /** The Host to send; null: the endpoint's own. */
   readonly host: string | null
 }
 
+// A short body is read to its end, so that the endpoint does not log a client that broke off.
+const maxBodyBytes = 64 * 1024
+
 /**
  * Asks an endpoint once whether it is well, on a connection of its own: one that traffic has kept open would tell nothing of whether it
- * still accepts. The status decides; the body is not read. Rejects with an Error whose message is for operators.
+ * still accepts. The status decides, as soon as it is there; a redirect is an answer as any other. The rest is read for as long as a
+ * probe may take, 64 KiB at most, and cut. Rejects with an Error whose message is for operators.
  */
 export const probe = (
   { origin, connect, host }: Probed,
-  { path, timeoutMs, expect }: HealthCheckConfig,
+  { path, timeoutMs, expect: { from, to } }: HealthCheckConfig,
 ): Promise<void> =>
   new Promise<void>((resolve, reject) => {
-    const client = new Client(origin, { connect, pipelining: 0, headersTimeout: 0, bodyTimeout: 0, allowH2: false })
-    const end = (failure: Error | null): void => {
+    let socket: Socket | null = null
+    let bodyBytes = 0
+    const client = new Client(origin, {
+      connect: (...asked) => {
+        socket = connect(...asked)
+      },
+      pipelining: 0, // Connection: close
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      allowH2: false,
+    })
+    const end = (): void => {
       alarm.clear()
       void client.destroy()
-      if (failure === null) resolve()
-      else reject(failure)
+      socket?.destroy() // undici would wait for a connection that is still being made
     }
-    const alarm = new Alarm(() => end(new Error(`no answer within ${formatDuration(timeoutMs)}`)))
+    const fail = (reason: string): void => {
+      reject(new Error(reason))
+      end()
+    }
+    const alarm = new Alarm(() => fail(`no answer within ${formatDuration(timeoutMs)}`))
     alarm.set(timeoutMs)
     const handler: Dispatcher.DispatchHandler = {
       onResponseStart: (_, status) => {
         if (status < 200) return
-        const { from, to } = expect
-        const well = status >= from && status <= to
-        end(well ? null : new Error(`answered ${status}, ${from === to ? from : `${from}-${to}`} is expected`))
+        if (status >= from && status <= to) resolve()
+        else reject(new Error(`answered ${status}, ${from === to ? from : `${from}-${to}`} is expected`))
       },
-      onResponseError: (_, error) => end(new Error(reasonOf(error))),
+      onResponseData: (_, chunk) => {
+        bodyBytes += chunk.length
+        if (bodyBytes >= maxBodyBytes) end()
+      },
+      onResponseEnd: end,
+      onResponseError: (_, error) => fail(reasonOf(error)),
     }
     const headers = ['user-agent', 'lender-gateway', 'accept', '*/*', ...(host === null ? [] : ['host', host])]
     client.dispatch(

@@ -1,5 +1,7 @@
 import { isIP } from 'node:net'
 import type { EndpointConfig, UpstreamConfig } from '../config/config.ts'
+import { GatewayError } from '../errors.ts'
+import { formatDuration } from '../units.ts'
 import { connector } from './connect.ts'
 import { probe } from './probe.ts'
 import { reasonOf } from './reason.ts'
@@ -10,15 +12,22 @@ export interface Reached {
   readonly upstream: UpstreamConfig
 }
 
+/** Bounds a try, in milliseconds, however long its upstream may take otherwise: an operator waits for it. */
+export const maxReachMs = 2000
+
 /**
- * Tries an endpoint once: whether it accepts a connection, TLS included, with nothing sent; or whether its health check goes well, where it
- * has one. Rejects with an Error whose message is for operators.
+ * Tries an endpoint once, for at most 2 s: whether it accepts a connection, TLS included, with nothing sent; or whether its health check
+ * goes well, where it has one. A client certificate that it refuses after the handshake (TLS 1.3) is not seen by the former. Rejects with
+ * an Error whose message is for operators.
  */
 export const reach = ({ endpoint: { origin }, upstream }: Reached, mode: 'connect' | 'health'): Promise<void> => {
-  const { healthCheck, host } = upstream
-  const connect = connector({ timeoutMs: upstream.connectTimeoutMs, tls: upstream.tls })()
-  if (mode === 'health' && healthCheck !== null)
-    return probe({ origin, connect, host: typeof host === 'string' ? null : host.name }, healthCheck)
+  const { healthCheck, host, tls } = upstream
+  const timeoutMs = Math.min(upstream.connectTimeoutMs ?? maxReachMs, maxReachMs)
+  const connect = connector({ timeoutMs, tls })()
+  if (mode === 'health' && healthCheck !== null) {
+    const bounded = { ...healthCheck, timeoutMs: Math.min(healthCheck.timeoutMs, maxReachMs) }
+    return probe({ origin, connect, host: typeof host === 'string' ? null : host.name }, bounded)
+  }
   const { protocol, hostname: bracketed, host: authority, port } = new URL(origin)
   const hostname = bracketed.replace(/^\[|\]$/g, '')
   return new Promise((resolve, reject) => {
@@ -26,8 +35,9 @@ export const reach = ({ endpoint: { origin }, upstream }: Reached, mode: 'connec
       { protocol, hostname, host: authority, port, servername: isIP(hostname) === 0 ? hostname : '' },
       (error, socket) => {
         socket?.destroy()
-        if (error === null) resolve()
-        else reject(new Error(reasonOf(error)))
+        if (error === null) return resolve()
+        const late = error instanceof GatewayError && error.kind === 'connect-timeout'
+        reject(new Error(late ? `no answer within ${formatDuration(timeoutMs)}` : reasonOf(error)))
       },
     )
   })

@@ -1,16 +1,22 @@
 import { GatewayError } from '../errors.ts'
+import { isMalformed } from './undici-errors.ts'
 
 /** Says in a few words, for operators, why an endpoint could not be reached. */
 export const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
-  if (error instanceof GatewayError) {
-    const { cause, kind } = error
-    return cause instanceof Error ? reasonOf(cause) : (kinds[kind] ?? kind)
-  }
-  const [first] = error instanceof AggregateError ? error.errors : []
-  if (first !== undefined) return reasonOf(first)
-  const { code } = error as NodeJS.ErrnoException
-  return (code === undefined ? undefined : codes[code]) ?? error.message
+  if (error instanceof GatewayError) return ofGateway(error)
+  // One error for each address that was tried.
+  if (error instanceof AggregateError) return [...new Set(error.errors.map(reasonOf))].join(', ')
+  const { code = '', reason } = error as NodeJS.ErrnoException & { readonly reason?: unknown }
+  if (code in codes) return codes[code] as string
+  // OpenSSL's own message carries its line numbers.
+  if (code.startsWith('ERR_SSL_') && typeof reason === 'string') return reason.replace(/^(ssl|tls)v[\d.]+ alert /, '')
+  return isMalformed(error) ? 'it answers with something that is no HTTP' : error.message
+}
+
+const ofGateway = ({ kind, cause }: GatewayError): string => {
+  if (!(cause instanceof Error)) return kinds[kind] ?? kind
+  return kind === 'tls-failed' ? `TLS: ${reasonOf(cause)}` : reasonOf(cause)
 }
 
 const kinds: Readonly<Record<string, string>> = { 'connect-timeout': 'no connection in time' }
@@ -25,4 +31,7 @@ const codes: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'no connection in time',
   ENOTFOUND: 'the name does not resolve',
   EAI_AGAIN: 'the name server does not answer',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'it speaks no TLS',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it speaks no TLS',
 }

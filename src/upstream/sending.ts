@@ -17,8 +17,8 @@ export interface Manner {
   readonly bodyTimeoutMs: number | null
   readonly editAnswer: Edit | null
   readonly editInterim: Edit | null
-  /** Hears what a request told of its endpoint, when it has ended; null: nobody compares it with others. */
-  readonly watch: ((outcome: Outcome) => void) | null
+  /** Hears what a request told of its endpoint, when it has ended, and when it began; null: nobody compares it with others. */
+  readonly watch: ((outcome: Outcome, startedAt: number) => void) | null
 }
 
 /** Is one attempt on its way through undici: its handler, its timers and its answer. */
@@ -39,6 +39,8 @@ export class Sending implements EndpointHandler, Source {
   #status = 0
   /** Whether the body is being taken, so that a gap in it is the upstream's. */
   #flowing = false
+  /** Whether it counts for how long the endpoint takes. */
+  #timed = false
   #over = false
   #sentAgain = false
   /** Set when the gateway itself ends the attempt: what undici then reports is only the echo. */
@@ -60,7 +62,6 @@ export class Sending implements EndpointHandler, Source {
     this.#alarm = new Alarm(() => this.#end(new GatewayError(this.#status > 0 ? 'truncated' : 'headers-timeout')))
     this.#answer = new AnswerQueue(this)
     endpoint.inFlight++
-    if (manner.watch !== null) endpoint.standing.latency.begun(this.#attempt.startedAt)
     exchange.attempt = this.#attempt
     exchange.attempts++
     exchange.whenAborted((reason) => this.#end(reason))
@@ -85,6 +86,9 @@ export class Sending implements EndpointHandler, Source {
   /** Sends it, once. */
   send(request: EndpointRequest): void {
     this.#request = request
+    // How long the answer to an upload takes is the client's to say as much as the endpoint's.
+    this.#timed = this.#manner.watch !== null && this.#upload === null
+    if (this.#timed) this.#endpoint.standing.latency.begun(this.#attempt.startedAt)
     this.#endpoint.dispatch(request, this)
   }
 
@@ -103,7 +107,7 @@ export class Sending implements EndpointHandler, Source {
 
     this.#status = status
     this.#alarm.clear() // until somebody takes the body: a small one is there by then
-    if (this.#manner.watch !== null) {
+    if (this.#timed) {
       const at = now()
       this.#endpoint.standing.latency.heard(at - this.#attempt.startedAt, at)
     }
@@ -131,7 +135,10 @@ export class Sending implements EndpointHandler, Source {
     if (this.#maySendAgain()) return this.#sendAgain()
     this.#endpoint.done()
     const failure = this.#ended ?? this.#classify(error)
-    this.#settle(this.#judge(failure))
+    // What was given up while it waited for a connection tells nothing.
+    this.#settle(
+      this.#controller === null && this.#ended !== null ? 'nothing' : outcomeOfFailure(failure, this.#exchange),
+    )
     if (this.#status > 0) this.#answer.fail(failure)
     else this.#reject(failure)
   }
@@ -217,15 +224,8 @@ export class Sending implements EndpointHandler, Source {
     this.#upload?.stop()
     this.#attempt.endedAt = now()
     standing.count(outcome)
-    if (watch === null) return
-    if (this.#status === 0) standing.latency.ended()
-    watch(outcome)
-  }
-
-  /** A deadline that one attempt had to itself and that ran out waiting for its answer is the endpoint's failure too. */
-  #judge(failure: GatewayError): Outcome {
-    const alone = this.#controller !== null && this.#status === 0 && this.#exchange.attempts === 1
-    return failure.kind === 'deadline-exceeded' && alone ? 'failure' : outcomeOfFailure(failure)
+    if (this.#timed && this.#status === 0) standing.latency.ended(this.#attempt.endedAt)
+    watch?.(outcome, this.#attempt.startedAt)
   }
 
   #classify(error: Error): GatewayError {

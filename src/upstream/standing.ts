@@ -83,6 +83,7 @@ export class Standing {
     if (this.isEjected()) this.returnedAt = now()
     this.ejection = null
     this.ejectionsInARow = 0
+    this.consecutiveFailures = 0
     this.onProbation = false
   }
 

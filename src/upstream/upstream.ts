@@ -37,7 +37,9 @@ export interface Ground {
 export const openUpstream = (config: UpstreamConfig, { open, drains, breaker: earlier, tell }: Ground): Upstream => {
   const several = config.endpoints.length > 1
   let outlier: Outlier | null = null
-  const watch = several ? (member: Member, outcome: Outcome) => outlier?.settled(member, outcome) : null
+  const watch = several
+    ? (member: Member, outcome: Outcome, startedAt: number) => outlier?.settled(member, outcome, startedAt)
+    : null
   const members = config.endpoints.map(
     (each) => new Member(open(each), config, { weight: each.weight, draining: drains(each), watch }),
   )

@@ -13,7 +13,7 @@ const config: OutlierConfig = { consecutiveFailures: 5, failureRate: 0.5, ejecti
 
 /** Is an upstream whose requests end as the test says. */
 class Rig {
-  readonly members: readonly { readonly name: string; readonly standing: Standing; draining: boolean }[]
+  readonly members: readonly { readonly name: string; readonly standing: Standing; takesWork: boolean }[]
   readonly told: (EjectionNotice & { readonly name: string })[] = []
   readonly #outlier: Outlier
 
@@ -21,7 +21,7 @@ class Rig {
     this.members = Array.from({ length: count }, (_, i) => ({
       name: `${i}`,
       standing: new Standing(),
-      draining: false,
+      takesWork: true,
     }))
     const tell = (_: 'ejected', { name }: OutlierMember, notice: EjectionNotice) => this.told.push({ name, ...notice })
     this.#outlier = new Outlier({ ...config, ...more }, this.members, tell, random)
@@ -38,10 +38,10 @@ class Rig {
   }
 
   /** Ends `times` requests of one member. */
-  end(i: number, outcome: Outcome, times = 1): void {
+  end(i: number, outcome: Outcome, times = 1, startedAt = now()): void {
     for (let n = 0; n < times; n++) {
       this.standing(i).count(outcome)
-      this.#outlier.settled(this.member(i), outcome)
+      this.#outlier.settled(this.member(i), outcome, startedAt)
     }
   }
 
@@ -147,7 +147,7 @@ describe('the share of failures', () => {
 
   test('is not compared with a sibling that drains', () => {
     const rig = new Rig(3, relative)
-    rig.member(1).draining = true
+    rig.member(1).takesWork = false
     mixed(rig, 1, 20, 20)
     rig.end(2, 'success', 20)
 
@@ -270,7 +270,7 @@ describe('an ejection', () => {
     vi.advanceTimersByTime(10_000)
 
     rig.standing(0).count('failure')
-    next.settled(rig.member(0), 'failure')
+    next.settled(rig.member(0), 'failure', now())
 
     expect(rig.standing(0).ejection).toMatchObject({ startedAt: now(), until: now() + 20_000 })
   })
@@ -305,7 +305,7 @@ describe('how many are out', () => {
 
   test('one that drains is not taken out', () => {
     const rig = new Rig(3)
-    rig.member(0).draining = true
+    rig.member(0).takesWork = false
 
     rig.end(0, 'failure', 10)
 
@@ -314,8 +314,8 @@ describe('how many are out', () => {
 
   test('those that drain make no room for another', () => {
     const rig = new Rig(3)
-    rig.member(0).draining = true
-    rig.member(1).draining = true
+    rig.member(0).takesWork = false
+    rig.member(1).takesWork = false
 
     rig.end(2, 'failure', 10)
 
@@ -363,4 +363,15 @@ test('whatever happens, no more than the bound are out; and once all goes well, 
     ),
     { numRuns: 200 },
   )
+})
+
+test('what began before an ejection and fails after it does not count against the return', () => {
+  const rig = new Rig(2)
+  const before = now()
+  rig.end(0, 'failure', 5)
+  vi.advanceTimersByTime(rig.told[0]?.forMs ?? 0)
+
+  rig.end(0, 'failure', 5, before)
+
+  expect(rig.told.length).toBe(1)
 })

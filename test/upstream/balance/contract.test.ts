@@ -129,7 +129,7 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
   // s / c at every pick, c being how much larger its load is than the least; 25 times the inverse of that fails once in e^25.
   const most = { others: 5, inFlight: 2, latency: 4, weight: 2 }
   const leastShare = 1 / (1 + most.others * most.weight)
-  const leastSquared = 1 / (1 + most.others * most.weight * (1 + most.inFlight) ** 2)
+  const leastSquared = 1 / (1 + most.others * most.weight * (1 + most.inFlight * most.weight) ** 2)
   const bound = {
     'round-robin': Math.ceil((2 * most.others) / leastShare + 1 - 1e-9),
     'least-requests': Math.ceil((2 * most.others) / leastSquared + 1 - 1e-9),

@@ -2,9 +2,10 @@ import { expect, test } from 'vitest'
 import { leastRequests } from '../../../src/upstream/balance/least-requests.ts'
 import { type FakeMember, fakes, tally } from './fakes.ts'
 
-test('those with equally many on their way share by weight exactly', () => {
-  const members = fakes([3, 7, 11])
-  for (const member of members) member.inFlight = 4
+test.each([0, 1, 4])('those with %i times their weight on their way share by weight exactly', (times) => {
+  const weights = [3, 7, 11]
+  const members = fakes(weights)
+  for (const [i, member] of members.entries()) member.inFlight = times * (weights[i] ?? 0)
 
   const counts = tally(leastRequests<FakeMember>(), members, 210)
 
