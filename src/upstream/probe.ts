@@ -50,6 +50,9 @@ export const probe = (
     const alarm = new Alarm(() => fail(`no answer within ${formatDuration(timeoutMs)}`))
     alarm.set(timeoutMs)
     const handler: Dispatcher.DispatchHandler = {
+      onRequestStart: () => {},
+      onResponseData: () => {},
+      onResponseEnd: () => {},
       onResponseStart: (_, status) => {
         if (status < 200) return
         if (status >= from && status <= to) resolve()

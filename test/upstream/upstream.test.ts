@@ -1,0 +1,197 @@
+import type { Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { now } from '../../src/clock.ts'
+import type { CircuitBreakerConfig, OutlierConfig } from '../../src/config/config.ts'
+import type { Member } from '../../src/upstream/member.ts'
+import type { Upstream } from '../../src/upstream/upstream.ts'
+import { fakeBody, fakeExchange } from '../helpers/exchange.ts'
+import { freePort } from '../helpers/free-port.ts'
+import { openTestUpstream, outcome } from '../helpers/open-upstream.ts'
+import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { eventually } from '../helpers/wire.ts'
+
+const a = 'http://127.0.0.1:1'
+const b = 'http://127.0.0.1:2'
+const breaker: CircuitBreakerConfig = { failureRate: 0.5, minRequests: 2, windowMs: 10_000, openForMs: 5000, probes: 1 }
+const outlier: OutlierConfig = { consecutiveFailures: 2, failureRate: null, ejectionTimeMs: 60_000, maxEjected: 0.5 }
+
+const member = (upstream: Upstream, i: number): Member => {
+  const found = upstream.members[i]
+  if (found === undefined) throw new Error(`no member ${i}`)
+  return found
+}
+
+describe('the send of an upstream', () => {
+  test('is the send of its endpoint, where it has one and no breaker', () => {
+    const upstream = openTestUpstream(a, { outlier, balance: 'least-requests', retry: null })
+
+    expect(upstream.send).toBe(member(upstream, 0).send)
+  })
+
+  test.each([
+    ['two endpoints', openTestUpstream.bind(null, [a, b])],
+    ['a circuit breaker', openTestUpstream.bind(null, a, { circuitBreaker: breaker })],
+  ])('is another with %s', (_, open) => {
+    const upstream = open()
+
+    expect(upstream.send).not.toBe(member(upstream, 0).send)
+  })
+})
+
+test('what can be sent to nobody else fails, and what can goes there, a body included', async () => {
+  const { url, requests } = await httpUpstream()
+  const refused = `http://127.0.0.1:${await freePort()}`
+  const upstream = openTestUpstream([refused, url])
+  const body = { ...fakeBody(5), read: () => Promise.resolve(Buffer.from('12345')) }
+
+  const got = await Promise.all(
+    Array.from({ length: 20 }, () => outcome(upstream, fakeExchange({ operation: 'valuation.score', body }))),
+  )
+
+  expect([...new Set(got)]).toEqual([200])
+  expect(requests.length).toBe(20)
+  expect(requests.every(({ body: arrived }) => arrived.toString() === '12345')).toBe(true)
+})
+
+test('an endpoint that fails is taken out, and told of', async () => {
+  const good = await httpUpstream()
+  const bad = await httpUpstream((_, response) => response.writeHead(500).end())
+  const told: unknown[] = []
+  const upstream = openTestUpstream([good.url, bad.url], { outlier, balance: 'round-robin' }, (...event) =>
+    told.push(event),
+  )
+
+  const statuses: (number | string)[] = []
+  for (let i = 0; i < 20; i++) statuses.push(await outcome(upstream, fakeExchange()))
+
+  expect(statuses.filter((status) => status === 500).length).toBe(2)
+  expect(member(upstream, 1).state).toMatchObject({ name: 'ejected', reason: '2 failures in a row' })
+  expect(told).toEqual([['warn', 'endpoint ejected', expect.objectContaining({ endpoint: bad.url })]])
+
+  member(upstream, 1).lift()
+
+  expect(member(upstream, 1).state.name).toBe('up')
+})
+
+describe('an endpoint with all places taken', () => {
+  const hanging = async () => {
+    const sockets: Socket[] = []
+    const opened = await rawUpstream((socket) => onRequest(socket, () => sockets.push(socket)))
+    return { url: opened.url, sockets }
+  }
+
+  test('has so many more wait, and refuses the next with a time to come again', async () => {
+    const { url, sockets } = await hanging()
+    const upstream = openTestUpstream(url, { maxConnections: 1, maxPending: 2 })
+    const running = Array.from({ length: 3 }, () => outcome(upstream, fakeExchange()))
+    await eventually(() => sockets.length === 1)
+
+    await expect(upstream.send(fakeExchange())).rejects.toMatchObject({
+      kind: 'overloaded',
+      fields: ['Retry-After', '1'],
+    })
+    sockets[0]?.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+    expect(await running[0]).toBe(200)
+    await eventually(() => sockets.length === 2)
+    sockets[1]?.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+    await eventually(() => sockets.length === 3)
+    sockets[2]?.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+
+    expect(await Promise.all(running)).toEqual([200, 200, 200])
+  })
+
+  test('gets nothing while another has places, and all full is overloaded', async () => {
+    const full = await hanging()
+    const free = await httpUpstream()
+    const upstream = openTestUpstream([full.url, free.url], {
+      maxConnections: 1,
+      maxPending: 0,
+      balance: 'round-robin',
+    })
+    const stuck = outcome(upstream, fakeExchange())
+    await eventually(() => full.sockets.length === 1)
+
+    for (let i = 0; i < 4; i++) expect(await outcome(upstream, fakeExchange())).toBe(200)
+    const both = await Promise.all(Array.from({ length: 2 }, () => outcome(upstream, fakeExchange())))
+
+    expect(both.sort()).toEqual([200, 'overloaded'])
+    full.sockets[0]?.destroy()
+    expect(await stuck).toBe('reset-before-headers')
+  })
+})
+
+test('with the breaker open nothing is attempted', async () => {
+  const { url, accepted } = await rawUpstream((socket) => onRequest(socket, () => socket.resetAndDestroy()))
+  const upstream = openTestUpstream(url, { circuitBreaker: breaker })
+  for (let i = 0; i < 2; i++) await outcome(upstream, fakeExchange())
+  const before = accepted()
+
+  await expect(upstream.send(fakeExchange())).rejects.toMatchObject({
+    kind: 'circuit-open',
+    fields: ['Retry-After', '5'],
+  })
+
+  expect(accepted()).toBe(before)
+  expect(upstream.breaker?.state).toBe('open')
+})
+
+describe('an endpoint that drains', () => {
+  test('gets nothing, even as the only one that is up', async () => {
+    const { url, accepted } = await httpUpstream()
+    const refused = `http://127.0.0.1:${await freePort()}`
+    const upstream = openTestUpstream([], {
+      endpoints: [
+        { origin: url, pathPrefix: '', weight: 100, drain: true },
+        { origin: refused, pathPrefix: '', weight: 100, drain: false },
+      ],
+    })
+
+    expect(await outcome(upstream, fakeExchange())).toBe('connect-failed')
+    expect(accepted()).toBe(0)
+    expect(member(upstream, 0).state.name).toBe('draining')
+  })
+
+  test('alone is no-healthy-endpoint', async () => {
+    const upstream = openTestUpstream([], { endpoints: [{ origin: a, pathPrefix: '', weight: 100, drain: true }] })
+
+    await expect(upstream.send(fakeExchange())).rejects.toMatchObject({
+      kind: 'no-healthy-endpoint',
+      fields: ['Retry-After', '1'],
+    })
+  })
+})
+
+test('an endpoint that came back begins with a tenth of its share, and has all of it when slowStart is over', () => {
+  const upstream = openTestUpstream([a, b], { slowStartMs: 10_000 })
+  const back = member(upstream, 0)
+
+  const before = back.weightAt(now())
+  back.standing.cameUp()
+  const at = now()
+  const shares = [0, 500, 5000, 10_000, 60_000].map((ms) => Math.round(back.weightAt(at + ms)))
+
+  expect(before).toBe(100)
+  expect(shares).toEqual([10, 10, 50, 100, 100])
+})
+
+test('a health check that fails takes an endpoint out, and is no longer believed when it is turned off', async () => {
+  const { url } = await httpUpstream((_, response) => response.writeHead(503).end())
+  const healthCheck = {
+    path: '/health',
+    intervalMs: 10,
+    timeoutMs: 1000,
+    expect: { from: 200, to: 299 },
+    healthyAfter: 1,
+    unhealthyAfter: 2,
+  }
+  const upstream = openTestUpstream([url, a], { healthCheck })
+  const { endpoint } = member(upstream, 0)
+
+  upstream.activate()
+  await eventually(() => member(upstream, 0).state.name === 'down')
+  const down = member(upstream, 0).state
+  endpoint.check(null, 'endpoint')
+
+  expect(down.reason).toBe('answered 503, 200-299 is expected')
+  expect(member(upstream, 0).state.name).toBe('up')
+})
