@@ -50,9 +50,7 @@ export const probe = (
     const alarm = new Alarm(() => fail(`no answer within ${formatDuration(timeoutMs)}`))
     alarm.set(timeoutMs)
     const handler: Dispatcher.DispatchHandler = {
-      onRequestStart: () => {},
-      onResponseData: () => {},
-      onResponseEnd: () => {},
+      onRequestStart: () => {}, // undici demands one
       onResponseStart: (_, status) => {
         if (status < 200) return
         if (status >= from && status <= to) resolve()
