@@ -68,7 +68,10 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
 class Parts {
   readonly #options: GatewayOptions
   readonly #endpoints = new Endpoints((level, event, fields) => this.#options.log[level](fields, event))
-  readonly #overrides = new Overrides((operation) => this.#overrideEnded(operation))
+  readonly #overrides = new Overrides(
+    (operation) => this.#overrideEnded(operation),
+    (order) => this.#orderEnded(order),
+  )
   readonly #reloader: Reloader
   readonly #watch: Watch
   #sandbox: Sandbox | null = null
@@ -176,6 +179,16 @@ class Parts {
       () => log.info({ operation }, 'override ended'),
       (error) => {
         if (!this.#draining) log.error({ operation, err: error }, 'an override could not be ended')
+      },
+    )
+  }
+
+  #orderEnded(order: { readonly group: string; readonly endpoint: string }): void {
+    const { log } = this.#options
+    this.#reloader.reapply().then(
+      () => log.info(order, 'endpoint order ended'),
+      (error) => {
+        if (!this.#draining) log.error({ ...order, err: error }, 'an endpoint order could not be ended')
       },
     )
   }

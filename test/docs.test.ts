@@ -86,7 +86,10 @@ test('docs/operations.md lists every line that the log can have, at its level', 
     name.endsWith('.ts'),
   )
   const written = files.flatMap((name) =>
-    [...read(`src/${name}`).matchAll(/\blog\.(info|warn|error|fatal)\([^\n]*, '([^']+)'\)/g)]
+    [
+      ...read(`src/${name}`).matchAll(/\blog\.(info|warn|error|fatal)\([^\n]*, '([^']+)'\)/g),
+      ...read(`src/${name}`).matchAll(/\btell\('(info|warn)', '([^']+)'/g),
+    ]
       .filter(([, , msg]) => msg !== 'exchange')
       .map(([, level = '', msg]) => `${msg} ${levels[level]}`),
   )

@@ -44,8 +44,8 @@ export const openUpstream = (config: UpstreamConfig, { open, drains, breaker: ea
     (each) => new Member(open(each), config, { weight: each.weight, draining: drains(each), watch }),
   )
   if (several && config.outlier !== null)
-    outlier = new Outlier(config.outlier, members, (event, { name }, fields) =>
-      tell('warn', `endpoint ${event}`, { endpoint: name, ...fields }),
+    outlier = new Outlier(config.outlier, members, (_, { name }, fields) =>
+      tell('warn', 'endpoint ejected', { endpoint: name, ...fields }),
     )
   const balanced = balancedSend(config, members)
   const breaker = config.circuitBreaker === null ? null : (earlier ?? openBreaker(config.circuitBreaker, tell))
@@ -67,4 +67,7 @@ const balancedSend = (config: UpstreamConfig, members: readonly Member[]): Handl
 }
 
 const openBreaker = (config: CircuitBreakerConfig, tell: Tell): CircuitBreaker =>
-  new CircuitBreaker(config, (state) => tell(state === 'open' ? 'warn' : 'info', 'circuit breaker', { state }))
+  new CircuitBreaker(config, (state) => {
+    if (state === 'open') tell('warn', 'circuit breaker open', { forMs: config.openForMs })
+    else tell('info', 'circuit breaker lets requests through', { state })
+  })

@@ -40,6 +40,18 @@ const boot = async (more: object = {}, drain = false) => {
 }
 
 describe('an endpoint', () => {
+  test('is what the file says again when the time of an order is over, and the log says so', async () => {
+    const { live, one } = await boot()
+    await order(live, 'drain', { group: 'market', url: one.url, ttl: '1s' })
+    const before = await states(live)
+
+    const ended = await live.line(({ msg }) => msg === 'endpoint order ended')
+
+    expect(before).toEqual(['draining', 'up'])
+    expect(ended).toMatchObject({ level: 30, group: 'market', endpoint: one.url })
+    expect(await states(live)).toEqual(['up', 'up'])
+  })
+
   test('takes no new work for a while, the other takes it all, and the log says so', async () => {
     const { live, one, ask } = await boot()
 

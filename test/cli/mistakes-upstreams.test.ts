@@ -167,7 +167,7 @@ const healthCheck: Readonly<Record<string, Mistake>> = {
     7,
     `${at}.healthCheck.expect`,
     'no such status',
-    'from 100 to 599',
+    'from 200 to 599',
   ),
   'true for a policy': wrong(
     own('healthCheck: true'),

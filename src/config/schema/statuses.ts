@@ -13,30 +13,31 @@ export const formatStatuses = ({ from, to }: Statuses): string => (from === to ?
 export const statuses = (description: string) =>
   scalar<Statuses>(
     {
-      expected: 'a status from 100 to 599, or a range such as 200-299',
+      expected: 'a status from 200 to 599, or a range such as 200-299',
       read: (value) => {
         if (typeof value === 'boolean') return new Wrong('wrong type')
         const text = String(value)
         const [, first, last = first] = /^(\d{3})(?:-(\d{3}))?$/.exec(text) ?? []
         if (first === undefined || last === undefined) return new Wrong('not a range of statuses', meant(text))
         const [from, to] = [Number(first), Number(last)]
-        if (!isStatus(from) || !isStatus(to)) return new Wrong('no such status', 'a status is from 100 to 599')
+        if (!isStatus(from) || !isStatus(to))
+          return new Wrong('no such status', 'the status of an answer is from 200 to 599')
         return from > to ? new Wrong('a range the wrong way round', `write ${to}-${from}`) : { from, to }
       },
       json: {
         anyOf: [
-          { type: 'integer', minimum: 100, maximum: 599 },
-          { type: 'string', pattern: '^[1-5][0-9]{2}(-[1-5][0-9]{2})?$' },
+          { type: 'integer', minimum: 200, maximum: 599 },
+          { type: 'string', pattern: '^[2-5][0-9]{2}(-[2-5][0-9]{2})?$' },
         ],
       },
     },
     description,
   )
 
-const isStatus = (status: number): boolean => status >= 100 && status <= 599
+const isStatus = (status: number): boolean => status >= 200 && status <= 599
 
 const meant = (text: string): string | undefined => {
-  const [, hundreds] = /^\s*([1-5])xx\s*$/i.exec(text) ?? []
+  const [, hundreds] = /^\s*([2-5])xx\s*$/i.exec(text) ?? []
   if (hundreds !== undefined) return `write ${hundreds}00-${hundreds}99`
   const [, from, to] = /^\s*(\d{3})\s*(?:-|–|\.\.+|to|,)\s*(\d{3})\s*$/.exec(text) ?? []
   return from === undefined ? undefined : `write ${from}-${to}`

@@ -1,0 +1,65 @@
+import type { Socket } from 'node:net'
+import { expect, test } from 'vitest'
+import type { Kind } from '../../src/errors.ts'
+import { freePort } from '../helpers/free-port.ts'
+import { askAdmin, bootLive, type LiveGateway } from '../helpers/live-gateway.ts'
+import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { eventually } from '../helpers/wire.ts'
+
+/** Sends a GET, and holds the answer against what every error of the gateway's own looks like. */
+const isRefused = async (live: LiveGateway, path: string, code: Kind, fault: string, hidden: string): Promise<void> => {
+  const id = `refused-${code}`
+  const answer = await fetch(live.url + path, { headers: { 'X-Request-Id': id } })
+  const text = await answer.text()
+
+  expect(answer.status).toBe(503)
+  expect(answer.headers.get('content-type')).toBe('application/problem+json')
+  expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+  expect(JSON.parse(text)).toStrictEqual({
+    type: 'about:blank',
+    title: 'Service Unavailable',
+    status: 503,
+    code,
+    requestId: id,
+  })
+  expect(text).not.toContain(hidden)
+  expect(await live.line(({ requestId }) => requestId === id)).toMatchObject({ status: 503, failure: code, fault })
+}
+
+test('a group with all places taken is overloaded', async () => {
+  const sockets: Socket[] = []
+  const { url, port } = await rawUpstream((socket) => onRequest(socket, () => sockets.push(socket)))
+  const live = await bootLive({ upstreams: { market: { endpoints: [url], maxConnections: 1, maxPending: 0 } } })
+  const running = fetch(`${live.url}/market/insights`)
+  await eventually(() => sockets.length === 1)
+
+  await isRefused(live, '/market/insights', 'overloaded', 'gateway', String(port))
+
+  sockets[0]?.write('HTTP/1.1 204 No Content\r\n\r\n')
+  expect((await running).status).toBe(204)
+})
+
+test('a group that fails as a whole is circuit-open, before anything is read of what is sent', async () => {
+  const port = await freePort()
+  const market = { endpoints: [`http://127.0.0.1:${port}`], circuitBreaker: { minRequests: 1 } }
+  const live = await bootLive({ upstreams: { market } })
+  expect((await fetch(`${live.url}/market/insights`)).status).toBe(502)
+
+  await isRefused(live, '/market/insights', 'circuit-open', 'upstream', String(port))
+
+  expect(await live.line(({ msg }) => msg === 'circuit breaker open')).toMatchObject({ group: 'market', forMs: 5000 })
+  const { body } = await askAdmin(`${live.admin}/status`)
+  expect(body.upstreams).toMatchObject({ market: { breaker: { state: 'open' } } })
+})
+
+test('a group of which every endpoint drains has no healthy endpoint', async () => {
+  const { url, port } = await httpUpstream()
+  const both = { upstreams: { market: { endpoints: [url, `http://127.0.0.1:${await freePort()}`] } } }
+  const live = await bootLive(both)
+  await askAdmin(`${live.admin}/endpoints/drain`, 'POST', { body: JSON.stringify({ group: 'market', url }) })
+
+  live.edit({ upstreams: { market: url } })
+  expect((await askAdmin(`${live.admin}/reload`, 'POST')).status).toBe(200)
+
+  await isRefused(live, '/market/insights', 'no-healthy-endpoint', 'upstream', String(port))
+})
