@@ -86,6 +86,37 @@ describe('a configuration', () => {
     expect(endpoints.size).toBe(0)
   })
 
+  test('with everything off has the send of the single endpoint itself as its handle', async () => {
+    const endpoints = new Endpoints()
+    const defaults = { deadline: 'none', maxBody: 'none', outlier: 'none' }
+
+    const { handles, upstreams } = build(testConfig({ upstream, defaults }), overrides, endpoints, null, null)
+
+    for (const { id, group } of catalog) expect(handles[id]).toBe(upstreams[group].members[0]?.send)
+    await endpoints.destroy(new Error('the test is over'))
+  })
+
+  test('keeps what is known of an endpoint, and a breaker whose settings are the same', async () => {
+    const endpoints = new Endpoints()
+    const settings = (weight: number, openFor = '5s') =>
+      testConfig({
+        upstreams: {
+          market: { endpoints: [{ url: upstream, weight }, 'http://b.invalid'], circuitBreaker: { openFor } },
+        },
+      })
+    const before = build(settings(100), overrides, endpoints, null, null)
+    const { standing } = before.upstreams.market.members[0] ?? {}
+    standing?.count('failure')
+
+    const after = build(settings(7), overrides, endpoints, null, before)
+    const other = build(settings(7, '9s'), overrides, endpoints, null, after)
+
+    expect(after.upstreams.market.members[0]?.standing).toBe(standing)
+    expect(after.upstreams.market.breaker).toBe(before.upstreams.market.breaker)
+    expect(other.upstreams.market.breaker).not.toBe(before.upstreams.market.breaker)
+    await endpoints.destroy(new Error('the test is over'))
+  })
+
   test('keeps the endpoints that it does not change, and closes the others when the one before has ended', async () => {
     const endpoints = new Endpoints()
     const before = build(testConfig({ upstream }), overrides, endpoints, null, null)
