@@ -100,6 +100,7 @@ describe('a configuration', () => {
     const endpoints = new Endpoints()
     const settings = (weight: number, openFor = '5s') =>
       testConfig({
+        upstream,
         upstreams: {
           market: { endpoints: [{ url: upstream, weight }, 'http://b.invalid'], circuitBreaker: { openFor } },
         },
