@@ -10,8 +10,9 @@ export const reasonOf = (error: unknown): string => {
   const { code = '', reason } = error as NodeJS.ErrnoException & { readonly reason?: unknown }
   if (code in codes) return codes[code] as string
   // OpenSSL's own message carries its line numbers.
-  if (code.startsWith('ERR_SSL_') && typeof reason === 'string') return reason.replace(/^(ssl|tls)v[\d.]+ alert /, '')
-  return isMalformed(error) ? 'it answers with something that is no HTTP' : error.message
+  if (code.startsWith('ERR_SSL_') && typeof reason === 'string') return reason.replace(/^[\w/.]+ alert /, '')
+  if (isMalformed(error)) return 'it answers with something that is no HTTP'
+  return error.message.replace(/; if the root CA .*/, '') // Node's advice is for Node's command line, and tls.ca is ours
 }
 
 const ofGateway = ({ kind, cause }: GatewayError): string => {
