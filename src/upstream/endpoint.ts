@@ -49,6 +49,8 @@ export class Endpoint {
   readonly #pools: Pools
   readonly #addresses: Addresses | null
   readonly #tell: Tell
+  /** Connections for one request each. */
+  readonly #fresh = new Set<Connection>()
   readonly #turns: Turns<EndpointHandler, EndpointRequest>
   #health: { readonly config: string; readonly check: HealthCheck } | null = null
 
@@ -86,8 +88,9 @@ export class Endpoint {
   /** Sends a request that is under way once more, on a connection that nothing was sent on before. */
   dispatchFresh(request: EndpointRequest, handler: EndpointHandler): void {
     const connection = new Connection(this.#origin, this.#options(0), this.#connect())
+    this.#fresh.add(connection)
     connection.dispatch(this.#render(request), handler)
-    void connection.close()
+    void connection.close().finally(() => this.#fresh.delete(connection))
   }
 
   /** Takes back a request that waits for its turn; false: it does not, or no longer. */
@@ -100,13 +103,16 @@ export class Endpoint {
     this.#turns.leave()
   }
 
-  /** Has it probed from now on as configured, with the Host that its upstream is sent; null: not at all, and what a probe said no longer holds. */
+  /**
+   * Has it probed from now on as configured, with the Host that its upstream is sent; null: not at all. What was said by a probe that is
+   * no longer made does not hold any more: the edit may be what mends it.
+   */
   check(health: HealthCheckConfig | null, host: UpstreamConfig['host']): void {
     const config = JSON.stringify([health, host])
     if (this.#health?.config === config) return
     this.#health?.check.close()
     this.#health = health === null ? null : { config, check: this.#openCheck(health, host) }
-    if (health === null) this.#isUp('no longer probed')
+    this.#isUp(health === null ? 'no longer probed' : 'probed in another way')
   }
 
   /** Finishes what runs, then closes every connection. Resolves as well when it has been cut in the meantime. */
@@ -118,7 +124,7 @@ export class Endpoint {
   /** Cuts every connection. */
   async destroy(reason: Error): Promise<void> {
     this.#stop()
-    await this.#pools.destroy(reason)
+    await Promise.all([this.#pools.destroy(reason), ...[...this.#fresh].map((each) => each.destroy(reason))])
   }
 
   #stop(): void {

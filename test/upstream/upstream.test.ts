@@ -174,7 +174,7 @@ test('an endpoint that came back begins with a tenth of its share, and has all o
   expect(shares).toEqual([10, 10, 50, 100, 100])
 })
 
-test('a health check that fails takes an endpoint out, and is no longer believed when it is turned off', async () => {
+test('a health check that fails takes an endpoint out, and is no longer believed when it is changed or turned off', async () => {
   const { url } = await httpUpstream((_, response) => response.writeHead(503).end())
   const healthCheck = {
     path: '/health',
@@ -186,12 +186,17 @@ test('a health check that fails takes an endpoint out, and is no longer believed
   }
   const upstream = openTestUpstream([url, a], { healthCheck })
   const { endpoint } = member(upstream, 0)
+  const state = () => member(upstream, 0).state.name
 
   upstream.activate()
-  await eventually(() => member(upstream, 0).state.name === 'down')
+  await eventually(() => state() === 'down')
   const down = member(upstream, 0).state
+  endpoint.check({ ...healthCheck, unhealthyAfter: 3 }, 'endpoint')
+  const changed = state()
+  await eventually(() => state() === 'down')
   endpoint.check(null, 'endpoint')
 
+  expect(changed).toBe('up')
   expect(down.reason).toBe('answered 503, 200-299 is expected')
   expect(member(upstream, 0).state.name).toBe('up')
 })
