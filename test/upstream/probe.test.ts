@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { HealthCheckConfig } from '../../src/config/config.ts'
 import { connector } from '../../src/upstream/connect.ts'
 import { probe } from '../../src/upstream/probe.ts'
@@ -167,6 +167,15 @@ describe('the body of an answer to a probe', () => {
 
     expect(await probing(port)).toBeNull()
     await expect.poll(() => ended).toBe(true) // closed, not reset
+  })
+
+  test('that has ended leaves no timer', async () => {
+    const { port } = await answering('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+
+    expect(await probing(port, { timeoutMs: 3_600_000 })).toBeNull()
+    await expect.poll(() => vi.getTimerCount()).toBe(0)
   })
 
   test('that has no end is cut after 64 KiB', async () => {
