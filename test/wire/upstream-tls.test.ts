@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Certificates, makeCertificates, type Pair } from '../helpers/certificates.ts'
 import { bootGateway, configText } from '../helpers/gateway.ts'
+import { httpsUpstream } from '../helpers/https-upstream.ts'
 import { needProgram } from '../helpers/program.ts'
 import { call, valuesOf } from '../helpers/wire.ts'
 
@@ -26,25 +26,8 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
   })
   afterAll(() => setDefaultCACertificates(ordinary))
 
-  /** Opens an HTTPS server that counts what it is asked and says which name was indicated. */
-  const serveTls = async ({ key, cert }: Pair, options: ServerOptions = {}) => {
-    let requests = 0
-    const server: Server = createServer({ key, cert, ...options }, (request, response) => {
-      requests++
-      const { servername } = request.socket as unknown as { readonly servername: unknown }
-      response.end(JSON.stringify({ servername, host: request.headers.host }))
-    })
-    server.on('tlsClientError', () => {})
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => {
-      server.close()
-      server.closeAllConnections()
-    })
-    return { port: (server.address() as AddressInfo).port, requests: () => requests }
-  }
-
   test.each(['127.0.0.1', 'localhost'])('with a right certificate answers (%s)', async (host) => {
-    const { port } = await serveTls(made.right)
+    const { port } = await httpsUpstream(made.right)
     const booted = await bootGateway({ upstream: `https://${host}:${port}` })
 
     const answer = await call(booted.port, { method: 'POST', target: '/valuation/score', body: Buffer.alloc(200_000) })
@@ -62,7 +45,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
   ]
 
   test.each(bad)('with a certificate %s is 502 tls-failed, and nothing is sent', async (_, pick, cause) => {
-    const { port, requests } = await serveTls(pick(made))
+    const { port, requests } = await httpsUpstream(pick(made))
     const booted = await bootGateway({ upstream: `https://localhost:${port}` })
 
     const answer = await call(booted.port)
@@ -76,7 +59,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
   })
 
   test.each(bad)('with a certificate %s is refused under NODE_TLS_REJECT_UNAUTHORIZED=0 too', async (_, pick) => {
-    const { port, requests } = await serveTls(pick(made))
+    const { port, requests } = await httpsUpstream(pick(made))
     const booted = await bootGateway({ upstream: `https://localhost:${port}` })
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
     onTestFinished(() => {
@@ -90,8 +73,8 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
   })
 
   test('is verified under its own name, whatever Host is sent', async () => {
-    const right = await serveTls(made.right)
-    const wrong = await serveTls(made.wrongName)
+    const right = await httpsUpstream(made.right)
+    const wrong = await httpsUpstream(made.wrongName)
     const hosted = (port: number, host: string) => ({ endpoints: [`https://localhost:${port}`], host })
     const booted = await bootGateway({
       upstream: 'sandbox',
@@ -111,104 +94,6 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
     for (const answer of [leads, analysis])
       expect(JSON.parse(answer.body.toString())).toMatchObject({ code: 'tls-failed' })
     expect(wrong.requests()).toBe(0)
-  })
-
-  describe('with settings of its own', () => {
-    /** Boots a gateway that speaks to a port as configured. */
-    const speaking = (port: number, tls: object) =>
-      bootGateway({ upstream: { endpoints: [`https://localhost:${port}`], tls } })
-
-    test('is trusted by its own authority, and by nobody else', async () => {
-      const [own, ordinaryOne] = await Promise.all([serveTls(made.selfSigned), serveTls(made.right)])
-      const ca = made.selfSigned.cert
-      const [trusting, doubting] = [await speaking(own.port, { ca }), await speaking(ordinaryOne.port, { ca })]
-
-      const trusted = await call(trusting.port)
-      const doubted = await call(doubting.port)
-
-      expect(trusted.status).toBe(200)
-      expect(JSON.parse(doubted.body.toString())).toMatchObject({ code: 'tls-failed' })
-      expect(ordinaryOne.requests()).toBe(0)
-    })
-
-    test('is asked for the server name, and sent its own Host', async () => {
-      const { port } = await serveTls(made.wrongName)
-      const booted = await speaking(port, { serverName: 'other.test' })
-
-      const answer = await call(booted.port)
-
-      expect(JSON.parse(answer.body.toString())).toEqual({ servername: 'other.test', host: `localhost:${port}` })
-    })
-
-    test('is believed whatever it shows when nothing is verified', async () => {
-      const { port } = await serveTls(made.expired)
-      const booted = await speaking(port, { verify: false, insecure: true })
-
-      const answer = await call(booted.port)
-
-      expect(answer.status).toBe(200)
-    })
-
-    test.each(['TLSv1.2', 'TLSv1.3'] as const)('is shown the certificate that it demands (%s)', async (version) => {
-      const demanding = { ca: made.authority.cert, requestCert: true, maxVersion: version }
-      const { port } = await serveTls(made.right, demanding)
-      const booted = await speaking(port, { certificate: made.client.cert, key: made.client.key })
-
-      const answer = await call(booted.port, {
-        method: 'POST',
-        target: '/valuation/score',
-        body: Buffer.alloc(200_000),
-      })
-
-      expect(answer.status).toBe(200)
-    })
-
-    test.each([
-      // RFC 5246 §7.3: the server judges before the handshake is over.
-      ['TLSv1.2', 'tls-failed'],
-      // RFC 8446 §4.4.2.4: the client has finished by then, and the request was on its way.
-      ['TLSv1.3', 'reset-before-headers'],
-    ] as const)('that is not shown one says so in its time (%s): 502 %s', async (version, code) => {
-      const demanding = { ca: made.authority.cert, requestCert: true, maxVersion: version }
-      const { port, requests } = await serveTls(made.right, demanding)
-      const booted = await speaking(port, {})
-
-      const answers = [
-        await call(booted.port),
-        await call(booted.port, { method: 'POST', target: '/valuation/score', body: Buffer.alloc(200_000) }),
-      ]
-
-      for (const answer of answers) {
-        expect(answer.status).toBe(502)
-        expect(JSON.parse(answer.body.toString())).toMatchObject({ code })
-      }
-      expect(requests()).toBe(0)
-    })
-
-    test('that refuses the certificate that it is shown is 502 reset-before-headers (TLS 1.3)', async () => {
-      const { port, requests } = await serveTls(made.right, { ca: made.authority.cert, requestCert: true })
-      const { key, cert } = made.selfSigned
-      const booted = await speaking(port, { certificate: cert, key })
-
-      const answer = await call(booted.port, {
-        method: 'POST',
-        target: '/valuation/score',
-        body: Buffer.alloc(200_000),
-      })
-
-      expect(answer.status).toBe(502)
-      expect(JSON.parse(answer.body.toString())).toMatchObject({ code: 'reset-before-headers' })
-      expect(requests()).toBe(0)
-    })
-
-    test('that speaks an older version only is 502 tls-failed', async () => {
-      const { port } = await serveTls(made.right, { maxVersion: 'TLSv1.2' })
-      const booted = await speaking(port, { minVersion: 'TLSv1.3' })
-
-      const answer = await call(booted.port)
-
-      expect(JSON.parse(answer.body.toString())).toMatchObject({ code: 'tls-failed' })
-    })
   })
 
   test('that speaks no TLS is 502 tls-failed', async () => {
@@ -250,7 +135,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
     }
 
     test('is trusted by NODE_EXTRA_CA_CERTS, and not without', async () => {
-      const { port } = await serveTls(made.right)
+      const { port } = await httpsUpstream(made.right)
       const [trusting, doubting] = await Promise.all([
         serve(`https://localhost:${port}`, { NODE_EXTRA_CA_CERTS: 'authority.pem' }),
         serve(`https://localhost:${port}`, {}),

@@ -1,0 +1,21 @@
+import { createServer, type Server, type ServerOptions } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+import type { Pair } from './certificates.ts'
+
+/** Opens an HTTPS server that counts what it is asked, and answers with the name that was indicated and the Host that was sent. */
+export const httpsUpstream = async ({ key, cert }: Pair, options: ServerOptions = {}) => {
+  let requests = 0
+  const server: Server = createServer({ key, cert, ...options }, (request, response) => {
+    requests++
+    const { servername } = request.socket as unknown as { readonly servername: unknown }
+    response.end(JSON.stringify({ servername, host: request.headers.host }))
+  })
+  server.on('tlsClientError', () => {})
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return { port: (server.address() as AddressInfo).port, requests: () => requests }
+}

@@ -1,0 +1,115 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
+import { bootGateway } from '../helpers/gateway.ts'
+import { httpsUpstream } from '../helpers/https-upstream.ts'
+import { needProgram } from '../helpers/program.ts'
+import { call } from '../helpers/wire.ts'
+
+const openssl = await needProgram('openssl')
+
+describe.skipIf(openssl.missing !== null)('an https upstream with settings of its own', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
+  /** Boots a gateway that speaks to a port as configured. */
+  const speaking = (port: number, tls: object) =>
+    bootGateway({ upstream: { endpoints: [`https://localhost:${port}`], tls } })
+
+  test('is trusted by its own authority, and by nobody else', async () => {
+    const [own, ordinaryOne] = await Promise.all([httpsUpstream(made.selfSigned), httpsUpstream(made.right)])
+    const ca = made.selfSigned.cert
+    const [trusting, doubting] = [await speaking(own.port, { ca }), await speaking(ordinaryOne.port, { ca })]
+
+    const trusted = await call(trusting.port)
+    const doubted = await call(doubting.port)
+
+    expect(trusted.status).toBe(200)
+    expect(JSON.parse(doubted.body.toString())).toMatchObject({ code: 'tls-failed' })
+    expect(ordinaryOne.requests()).toBe(0)
+  })
+
+  test('is asked for the server name, and sent its own Host', async () => {
+    const { port } = await httpsUpstream(made.wrongName)
+    const booted = await speaking(port, { ca: made.authority.cert, serverName: 'other.test' })
+
+    const answer = await call(booted.port)
+
+    expect(JSON.parse(answer.body.toString())).toEqual({ servername: 'other.test', host: `localhost:${port}` })
+  })
+
+  test('is believed whatever it shows when nothing is verified', async () => {
+    const { port } = await httpsUpstream(made.expired)
+    const booted = await speaking(port, { verify: false, insecure: true })
+
+    const answer = await call(booted.port)
+
+    expect(answer.status).toBe(200)
+  })
+
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('is shown the certificate that it demands (%s)', async (version) => {
+    const demanding = { ca: made.authority.cert, requestCert: true, maxVersion: version }
+    const { port } = await httpsUpstream(made.right, demanding)
+    const booted = await speaking(port, {
+      ca: made.authority.cert,
+      certificate: made.client.cert,
+      key: made.client.key,
+    })
+
+    const answer = await call(booted.port, {
+      method: 'POST',
+      target: '/valuation/score',
+      body: Buffer.alloc(200_000),
+    })
+
+    expect(answer.status).toBe(200)
+  })
+
+  test.each([
+    // RFC 5246 §7.3: the server judges before the handshake is over.
+    ['TLSv1.2', 'tls-failed'],
+    // RFC 8446 §4.4.2.4: the client has finished by then, and the request was on its way.
+    ['TLSv1.3', 'reset-before-headers'],
+  ] as const)('that is not shown one says so in its time (%s): 502 %s', async (version, code) => {
+    const demanding = { ca: made.authority.cert, requestCert: true, maxVersion: version }
+    const { port, requests } = await httpsUpstream(made.right, demanding)
+    const booted = await speaking(port, { ca: made.authority.cert })
+
+    const answers = [
+      await call(booted.port),
+      await call(booted.port, { method: 'POST', target: '/valuation/score', body: Buffer.alloc(200_000) }),
+    ]
+
+    for (const answer of answers) {
+      expect(answer.status).toBe(502)
+      expect(JSON.parse(answer.body.toString())).toMatchObject({ code })
+    }
+    expect(requests()).toBe(0)
+  })
+
+  test('that refuses the certificate that it is shown is 502 reset-before-headers (TLS 1.3)', async () => {
+    const { port, requests } = await httpsUpstream(made.right, { ca: made.authority.cert, requestCert: true })
+    const { key, cert } = made.selfSigned
+    const booted = await speaking(port, { ca: made.authority.cert, certificate: cert, key })
+
+    const answer = await call(booted.port, {
+      method: 'POST',
+      target: '/valuation/score',
+      body: Buffer.alloc(200_000),
+    })
+
+    expect(answer.status).toBe(502)
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: 'reset-before-headers' })
+    expect(requests()).toBe(0)
+  })
+
+  test('that speaks an older version only is 502 tls-failed', async () => {
+    const { port } = await httpsUpstream(made.right, { maxVersion: 'TLSv1.2' })
+    const booted = await speaking(port, { ca: made.authority.cert, minVersion: 'TLSv1.3' })
+
+    const answer = await call(booted.port)
+
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: 'tls-failed' })
+  })
+})
