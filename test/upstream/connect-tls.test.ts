@@ -4,6 +4,7 @@ import { createServer, type TLSSocket, type TlsOptions } from 'node:tls'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { UpstreamTlsConfig } from '../../src/config/config.ts'
 import type { GatewayError } from '../../src/errors.ts'
+import { preferring } from '../../src/upstream/addresses.ts'
 import { type Connector, connector } from '../../src/upstream/connect.ts'
 import { type Certificates, makeCertificates, type Pair } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
@@ -201,6 +202,21 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
       expect(resumed).toEqual([false, true, false, false])
     },
   )
+
+  test('falls back to another address of the name when the first refuses', async () => {
+    const { port } = await serveTls(made.right)
+    const [gone, there] = [
+      { address: '127.0.0.2', family: 4 },
+      { address: '127.0.0.1', family: 4 },
+    ]
+    const tls = { ...ordinary, ca: made.authority.cert }
+    const connecting = connector({ timeoutMs: 5000, tls })(preferring(gone, [gone, there]))
+
+    const { error, socket } = await connect(connecting, port)
+
+    expect(error).toBeNull()
+    expect([socket?.remoteAddress, socket?.authorized]).toEqual(['127.0.0.1', true])
+  })
 
   test('that nobody waits for any more is closed with its socket, and tells nobody', async () => {
     const { port } = await serveTls(made.right)
