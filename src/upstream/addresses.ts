@@ -8,7 +8,7 @@ export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>
 
 /** Hears what a name resolves to. */
 export interface Listener {
-  /** Is told the first time, and when the set is another one. */
+  /** Is told the first time, when the set is another one, and when it resolves again. */
   changed(addresses: readonly LookupAddress[]): void
   /** Is told when it does not resolve, once for each reason until it does. */
   failed(reason: string): void
@@ -53,6 +53,7 @@ export class Addresses {
   }
 
   #take(addresses: readonly LookupAddress[]): number {
+    const again = this.#reason !== null
     this.#reason = null
     this.#retryMs = firstRetryMs
     const distinct = [...new Map(addresses.map((each) => [each.address, each])).values()]
@@ -60,7 +61,7 @@ export class Addresses {
       .map(({ address }) => address)
       .sort()
       .join()
-    if (!this.#closed && known !== this.#known) {
+    if (!this.#closed && (again || known !== this.#known)) {
       this.#known = known
       this.#on.changed(distinct)
     }

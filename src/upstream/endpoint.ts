@@ -179,14 +179,17 @@ export class Endpoint {
   #resolve(): Addresses {
     const { standing, name: endpoint } = this
     let known = false
+    let failing = false
     return new Addresses(this.#hostname, this.#upstream.resolveMs, {
       changed: (addresses) => {
+        if (failing) this.#tell('info', 'endpoint resolved', { endpoint })
         known = true
-        this.#pools.spread(addresses)
-        if (standing.unresolved !== null) this.#tell('info', 'endpoint resolved', { endpoint })
+        failing = false
         standing.unresolved = null
+        this.#pools.spread(addresses)
       },
       failed: (reason) => {
+        failing = true
         this.#tell('warn', 'endpoint not resolved', { endpoint, reason })
         if (!known) standing.unresolved = { since: wallClock(), reason }
       },

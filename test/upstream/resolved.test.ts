@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import type { Tell } from '../../src/upstream/notices.ts'
 import { fakeExchange } from '../helpers/exchange.ts'
 import { openTestUpstream, outcome } from '../helpers/open-upstream.ts'
 import { onRequest } from '../helpers/upstream.ts'
@@ -56,8 +57,8 @@ const one = '127.0.0.1'
 const two = '127.0.0.2'
 
 /** Opens an upstream behind a name and waits until it is known. */
-const named = async (port: number, resolveMs: number) => {
-  const upstream = openTestUpstream(`http://name.test:${port}`, { resolveMs })
+const named = async (port: number, resolveMs: number, tell?: Tell) => {
+  const upstream = openTestUpstream(`http://name.test:${port}`, { resolveMs }, tell)
   await new Promise(setImmediate) // every promise that has settled has been heard by then
   return upstream
 }
@@ -120,8 +121,9 @@ test('a name that does not resolve is down, with the reason, until it does', asy
 
 test('when a name that was known no longer resolves, the addresses known last go on', async () => {
   const { port, counts } = await servers(one)
+  const told: unknown[] = []
   resolveTo(one)
-  const upstream = await named(port, 10)
+  const upstream = await named(port, 10, (_, event) => told.push(event))
 
   resolveTo()
   const { asked } = names
@@ -130,4 +132,9 @@ test('when a name that was known no longer resolves, the addresses known last go
   expect(await outcome(upstream, fakeExchange())).toBe(204)
   expect(upstream.members[0]?.state.name).toBe('up')
   expect(counts()).toEqual([1])
+
+  resolveTo(one)
+  await eventually(() => told.length === 2)
+
+  expect(told).toEqual(['endpoint not resolved', 'endpoint resolved'])
 })
