@@ -25,12 +25,6 @@ export type Connector = (...asked: Parameters<buildConnector.connector>) => Sock
  * begun without a client certificate must not stand in for one with it.
  */
 export const connector = ({ timeoutMs, tls }: ConnectOptions): ((lookup?: LookupFunction) => Connector) => {
-  let compiled: SecureContext | undefined
-  const secureContext = (): SecureContext => {
-    compiled ??= compile(tls)
-    return compiled
-  }
-
   return (lookup = lookupName) => {
     let built: buildConnector.connector | undefined
     const build = (protocol: string): buildConnector.connector =>
@@ -39,7 +33,7 @@ export const connector = ({ timeoutMs, tls }: ConnectOptions): ((lookup?: Lookup
         allowH2: false,
         // Said either way, or NODE_TLS_REJECT_UNAUTHORIZED has a say in it.
         rejectUnauthorized: tls.verify,
-        ...(protocol === 'https:' && { secureContext: secureContext() }),
+        ...(protocol === 'https:' && { secureContext: compile(tls) }),
         lookup,
       })
 
@@ -74,10 +68,19 @@ export const connector = ({ timeoutMs, tls }: ConnectOptions): ((lookup?: Lookup
   }
 }
 
-/** Reads the authorities and certificates once, not for each connection: the public authorities alone take over a millisecond. */
-const compile = ({ ca, client, minVersion }: UpstreamTlsConfig): SecureContext =>
-  createSecureContext({
+// By the settings: a group has hundreds of endpoints, each opened and tried with the same ones.
+const compiled = new WeakMap<UpstreamTlsConfig, SecureContext>()
+
+/** Reads the authorities and certificates once, not for each connection or endpoint: the public authorities alone take about a millisecond. */
+const compile = (tls: UpstreamTlsConfig): SecureContext => {
+  const known = compiled.get(tls)
+  if (known !== undefined) return known
+  const { ca, client, minVersion } = tls
+  const context = createSecureContext({
     minVersion,
     ...(ca !== null && { ca }),
     ...(client !== null && { cert: client.certificate, key: client.key }),
   })
+  compiled.set(tls, context)
+  return context
+}
