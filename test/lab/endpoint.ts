@@ -1,0 +1,169 @@
+import { createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
+import { onTestFinished } from 'vitest'
+import { answer, type Behaviour, type Turn } from './behaviours.ts'
+import { type Entry, Ledger } from './ledger.ts'
+import { listenOn, listenQuietly } from './quiet-port.ts'
+import { type Head, readRequests } from './requests.ts'
+
+/** Is how a server goes: tells what comes next that it is the last (`finish`), or cuts what is idle (`cut`). */
+export type Leaving = 'finish' | 'cut'
+
+/** Is a real server on the loopback whose behaviour is changed while it runs. */
+export interface LabEndpoint {
+  readonly name: string
+  readonly port: number
+  readonly url: string
+  /** Says what it does from the next connection or request on. */
+  behave(behaviour: Behaviour): void
+  /** Closes the listener and every connection: connecting is refused from then on. */
+  refuse(): Promise<void>
+  /** Listens again, on the same port; `tls` differs from what it was opened with. */
+  listen(tls?: TlsOptions): Promise<void>
+  /** Stops as a server that is restarted does. Resolves when the last connection is gone. */
+  leave(how: Leaving): Promise<void>
+  /** Connections open now, and accepted in all. */
+  connections(): number
+  accepted(): number
+  /** Requests whose head arrived. */
+  requests(): number
+  /** Requests that came in on an idle connection just when it was cut, by id. */
+  readonly crossed: readonly string[]
+}
+
+interface Options {
+  readonly name?: string
+  readonly ledger?: Ledger
+  readonly behaviour?: Behaviour
+  readonly tls?: TlsOptions
+}
+
+/** Is a connection, and whether a request is on it. */
+interface Line {
+  readonly socket: Socket
+  busy: boolean
+  /** It is cut when the next request comes. */
+  doomed: boolean
+}
+
+/** Opens an endpoint that answers 200 unless it is told otherwise; it is gone when the test has finished. */
+export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> => {
+  const { name = 'endpoint', ledger = new Ledger() } = options
+  const lines = new Set<Line>()
+  const crossed: string[] = []
+  let { behaviour = answer() } = options
+  let leaving: Leaving | null = null
+  let accepted = 0
+  let requests = 0
+  let server: Server
+  let tellGone = (): void => {}
+
+  const onRequest = (line: Line, entry: Entry, head: Head, part: 'head' | 'whole'): void => {
+    const turn: Turn = {
+      socket: line.socket,
+      head,
+      endpoint: name,
+      sha256: () => entry.sha256,
+      last: () => leaving !== null,
+      done: () => {
+        line.busy = false
+      },
+    }
+    if (part === 'head') behaviour.onHead?.(turn)
+    else behaviour.onWhole?.(turn)
+  }
+
+  const onConnection = (socket: Socket): void => {
+    const line: Line = { socket, busy: false, doomed: false }
+    let entry: Entry
+    let nth = 0
+    accepted++
+    lines.add(line)
+    socket.setNoDelay()
+    socket.on('error', () => {})
+    socket.on('end', () => socket.end())
+    socket.on('close', () => {
+      lines.delete(line)
+      if (lines.size === 0) tellGone()
+    })
+    behaviour.onAccept?.(socket)
+    readRequests(socket, {
+      begins() {
+        line.busy = true
+        nth++
+      },
+      head(head) {
+        requests++
+        entry = ledger.enter({ id: head.id, method: head.method, endpoint: name, sha256: null })
+        if (line.doomed) crossed.push(head.id)
+        if (line.doomed || (behaviour.cutsIdle === true && nth > 1)) return void socket.destroy()
+        onRequest(line, entry, head, 'head')
+      },
+      whole(head, sha256) {
+        entry.sha256 = sha256
+        onRequest(line, entry, head, 'whole')
+      },
+    })
+  }
+
+  const make = (tls: TlsOptions | undefined): Server => {
+    const made = tls === undefined ? createServer({ allowHalfOpen: true }) : createTlsServer(tls)
+    made.on('tlsClientError', () => {})
+    return made.on(tls === undefined ? 'connection' : 'secureConnection', onConnection)
+  }
+  const stopListening = (): Promise<void> => new Promise((resolve) => void server.close(() => resolve()))
+  const cutAll = (): void => {
+    for (const { socket } of lines) socket.destroy()
+  }
+
+  server = make(options.tls)
+  const port = await listenQuietly(server)
+  onTestFinished(() => {
+    server.close()
+    cutAll()
+  })
+  return {
+    name,
+    port,
+    url: `${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    crossed,
+    connections: () => lines.size,
+    accepted: () => accepted,
+    requests: () => requests,
+    behave(next) {
+      behaviour = next
+    },
+    async refuse() {
+      const stopped = stopListening()
+      cutAll()
+      await stopped
+    },
+    async listen(tls = options.tls) {
+      leaving = null
+      server = make(tls)
+      if (!(await listenOn(server, port))) throw new Error(`somebody has taken port ${port}`)
+    },
+    async leave(how) {
+      leaving = how
+      const gone = new Promise<void>((resolve) => {
+        tellGone = resolve
+      })
+      if (lines.size === 0) tellGone()
+      if (how === 'cut') cutIdle(lines)
+      await Promise.all([stopListening(), gone])
+    },
+  }
+}
+
+/**
+ * Cuts what is idle. In this one process the gateway would hear of it before it sent anything more, so every other one is left until the
+ * next request is on its way: as over a network, where the two cross.
+ */
+const cutIdle = (lines: ReadonlySet<Line>): void => {
+  let nth = 0
+  for (const line of lines) {
+    if (line.busy) continue
+    if (nth++ % 2 === 0) line.doomed = true
+    else line.socket.destroy()
+  }
+}

@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest'
+import { groups } from '../../src/catalog.ts'
+import * as does from './behaviours.ts'
+import { type Fault, openBenches, show, showSound, upstreamsOf } from './benches.ts'
+import { bootLab, statusOf, until } from './lab.ts'
+
+/** Is a fault of one that can be connected to. */
+interface Misbehaves extends Fault {
+  readonly behaviour: does.Behaviour
+  /** Whether it takes a timeout to notice. */
+  readonly slow?: true
+}
+
+const row = (
+  fault: string,
+  behaviour: does.Behaviour,
+  get: string,
+  post = get,
+  more: Partial<Misbehaves> = {},
+): Misbehaves => ({
+  ...{ fault, behaviour, get, post },
+  ...more,
+})
+
+const timeouts = { headers: '400ms', body: '400ms' }
+
+const either = ['502 connect-failed', '502 reset-before-headers']
+
+const faults: readonly Misbehaves[] = [
+  // The reset may arrive before the request goes out, or afterwards.
+  row('resets at accept', does.resetAtAccept, '502 reset-before-headers', undefined, { alone: either }),
+  row('resets when it has the request', does.resetWhenWhole, '502 reset-before-headers'),
+  row('hangs before the head', does.hang, '504 headers-timeout', undefined, { slow: true }),
+  row('drips its head', does.dripHead, '504 headers-timeout', undefined, { slow: true }),
+  row('drips its body', does.dripBody, '200'),
+  row('stalls in its body', does.stallInBody, 'cut', undefined, { slow: true }),
+  row('truncates its body', does.truncate, 'cut'),
+  row('has no status line', does.garbage, '502 bad-answer'),
+  row('has an invalid field', does.invalidField, '502 bad-answer'),
+  row('has an oversized field', does.oversizedField, '502 bad-answer'),
+  row('says more than it was asked', does.surplus, '200'),
+  row('answers before it has read the body', does.answerEarly, '413'),
+  row('says 100 unasked', does.unaskedContinue, '502 bad-answer'),
+  row('cuts an idle connection under the request', does.cutIdle, '200', '502 reset-before-headers', { reused: true }),
+  row('closes after each answer', does.closing, '200'),
+]
+
+describe('an endpoint that', () => {
+  test.each(faults)('$fault', async ({ behaviour, slow, ...fault }) => {
+    const benches = await openBenches()
+    for (const { faulty } of benches) faulty.behave(behaviour)
+    const live = await bootLab(upstreamsOf(benches, slow ? { timeouts } : {}))
+
+    const wrong = await Promise.all(
+      benches.map(async (bench) => [
+        ...(await show(live.port, fault, bench)),
+        ...(await showSound(live.port, bench, [bench.faulty, ...bench.sound])),
+      ]),
+    )
+
+    expect(wrong.flat()).toEqual([])
+    for (const { faulty } of benches) expect(faulty.accepted()).toBeGreaterThanOrEqual(2)
+    for (const group of groups) expect(await statusOf(live, group)).toMatchObject({ inFlight: 0 })
+    await live.gateway.close()
+    await until(() =>
+      benches.every(({ faulty, sound }) => [faulty, ...sound].every((each) => each.connections() === 0)),
+    )
+  })
+
+  test('refuses connections is not met by anybody as long as there is another', async () => {
+    const fault = { fault: 'refuses', get: null, post: null, alone: ['502 connect-failed'] }
+    const benches = await openBenches()
+    for (const { faulty } of benches) await faulty.refuse()
+    const live = await bootLab(upstreamsOf(benches))
+
+    const wrong = await Promise.all(
+      benches.map(async (bench) => {
+        const found = await show(live.port, fault, bench)
+        await bench.faulty.listen()
+        return [...found, ...(await showSound(live.port, bench, [bench.faulty, ...bench.sound]))]
+      }),
+    )
+
+    expect(wrong.flat()).toEqual([])
+    for (const group of groups) expect(await statusOf(live, group)).toMatchObject({ inFlight: 0 })
+  })
+
+  test('has a name that does not resolve is down, and not met by anybody as long as there is another', async () => {
+    const fault = { fault: 'unresolved', get: null, post: null, alone: ['502 connect-failed', '504 connect-timeout'] }
+    const benches = await openBenches()
+    const live = await bootLab(
+      upstreamsOf(benches, {}, ({ name, url, port }) => (name === 'faulty' ? `http://nowhere.invalid:${port}` : url)),
+    )
+
+    const wrong = await Promise.all(
+      benches.map(async (bench) => [
+        ...(await show(live.port, fault, bench)),
+        ...(bench.count > 1 ? await showSound(live.port, bench, bench.sound) : []),
+      ]),
+    )
+
+    expect(wrong.flat()).toEqual([])
+    for (const { group } of benches) {
+      const { inFlight, endpoints } = await statusOf(live, group)
+      expect(inFlight).toBe(0)
+      expect(endpoints[0]).toMatchObject({ state: 'down', reason: expect.any(String) })
+    }
+  })
+})

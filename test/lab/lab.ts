@@ -1,0 +1,83 @@
+import { catalog, type Group } from '../../src/catalog.ts'
+import type { Settings } from '../helpers/gateway.ts'
+import { askAdmin, bootLive, type LiveGateway } from '../helpers/live-gateway.ts'
+import { call, type WireRequest } from '../helpers/wire.ts'
+
+/** Is what a client heard of a request. */
+export interface Outcome {
+  readonly id: string
+  /** The status, with the code when the gateway itself has answered; `cut`: not a whole answer. */
+  readonly said: string
+  readonly body: string
+  readonly retryAfter: string | null
+}
+
+let ids = 0
+
+/** Makes an id for a request, or several with one beginning. */
+export const newId = (): string => `r${++ids}`
+
+/** Finds the operation behind which a group stands: its first. */
+export const operationOf = (group: Group): (typeof catalog)[number] => {
+  const found = catalog.find((operation) => operation.group === group)
+  if (found === undefined) throw new Error(`no operation of ${group}`)
+  return found
+}
+
+/** Sends a request to a group on a connection of its own, and tells what came of it. */
+export const ask = async (port: number, group: Group, id: string, request: WireRequest = {}): Promise<Outcome> => {
+  const { method, path } = operationOf(group)
+  const fields = [...(request.fields ?? []), 'X-Lab-Id', id]
+  const answer = await call(port, { ...request, method, target: path, fields }).catch(() => null)
+  if (answer === null) return { id, said: 'silence', body: '', retryAfter: null }
+  const body = answer.body.toString()
+  const at = answer.fields.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === 'retry-after')
+  const retryAfter = at === -1 ? null : (answer.fields[at + 1] ?? null)
+  return { id, said: answer.whole ? said(answer.status, body) : 'cut', body, retryAfter }
+}
+
+/** Sums up an answer: its status, and the code of the gateway's own. */
+export const said = (status: number, body: string): string => {
+  const code = /"code":"([a-z-]+)"/.exec(body)?.[1]
+  return code === undefined ? String(status) : `${status} ${code}`
+}
+
+/** Boots a gateway whose groups stand in front of what `upstreams` says; what nobody asks goes to the sandbox. */
+export const bootLab = (
+  upstreams: Settings['upstreams'],
+  more: Settings = {},
+): Promise<LiveGateway & { port: number }> =>
+  bootLive({ upstreams: upstreams ?? {}, log: { access: false }, ...more }).then((live) => ({
+    ...live,
+    port: live.gateway.address.port,
+  }))
+
+/** Is a group in /status, as far as these tests read it. */
+export interface GroupStatus {
+  readonly inFlight: number
+  readonly breaker: { readonly state: string } | null
+  readonly endpoints: readonly {
+    readonly url: string
+    readonly state: string
+    readonly inFlight: number
+    readonly ejections: number
+  }[]
+}
+
+/** Reads what /status says of a group. */
+export const statusOf = async ({ admin }: LiveGateway, group: Group): Promise<GroupStatus> => {
+  const { body } = await askAdmin(`${admin}/status`)
+  return (body.upstreams as unknown as Record<Group, GroupStatus>)[group]
+}
+
+// Long after anything that is still to come: a test that waits for what does not come ends, and says where.
+const giveUpMs = 20_000
+
+/** Waits until `ready` holds, looking again whenever something happens on the loop. For what no event tells of. */
+export const until = async (ready: () => boolean): Promise<void> => {
+  const from = performance.now()
+  while (!ready()) {
+    if (performance.now() - from > giveUpMs) throw new Error(`it never came: ${ready}`)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { answer, resetWhenWhole } from './behaviours.ts'
+import { openEndpoint } from './endpoint.ts'
+import { ask, bootLab, newId, until } from './lab.ts'
+import { Ledger } from './ledger.ts'
+import { startLoad, tally } from './load.ts'
+
+/** Opens three endpoints with one behaviour, and a gateway in front of them that tries again as it comes. */
+const openThree = async (behaviour: ReturnType<typeof answer>) => {
+  const ledger = new Ledger()
+  const open = (name: string) => openEndpoint({ name, ledger, behaviour })
+  const endpoints = await Promise.all(['one', 'two', 'three'].map(open))
+  const upstream = { endpoints: endpoints.map(({ url }) => url), retry: {} }
+  return { ledger, endpoints, live: await bootLab({ market: upstream, risk: upstream }) }
+}
+
+test('of 10,000 POSTs that are reset after they were sent, each is seen once', async () => {
+  const { ledger, live } = await openThree(resetWhenWhole)
+  const load = startLoad(live.port, { groups: ['risk'], lanes: 16, maxBodyBytes: 10_000 })
+
+  await load.next(10_000)
+  const results = await load.stop()
+
+  expect(tally(results)).toEqual({ 'POST 502 reset-before-headers': results.length })
+  expect(results.filter(({ id }) => ledger.of(id).length !== 1).length).toBe(0)
+  expect(ledger.count).toBe(results.length)
+}, 60_000)
+
+test('endpoints that always answer 503 get at most a fifth more than what is asked', async () => {
+  const { ledger, live } = await openThree(answer({ status: 503, latencyMs: 5 }))
+  const load = startLoad(live.port, { groups: ['market', 'risk'], lanes: 4 })
+
+  await load.next(1000)
+  const results = await load.stop()
+
+  const factor = ledger.count / results.length
+  console.info(`${results.length} requests, ×${factor.toFixed(3)} upstream`)
+  expect(Object.keys(tally(results)).toSorted()).toEqual(['GET 503', 'POST 503'])
+  expect(factor).toBeLessThanOrEqual(1.2)
+  expect(factor).toBeGreaterThan(1.01) // or nothing was tried again
+  expect(ledger.twice('POST')).toEqual([])
+})
+
+test('Retry-After is waited for, and not when it ends after the deadline', async () => {
+  const ledger = new Ledger()
+  const busy = answer({ status: 503, fields: 'Retry-After: 1\r\n' })
+  const endpoint = await openEndpoint({ ledger, behaviour: busy })
+  const upstream = { endpoints: [endpoint.url], retry: {} }
+  const operations = { 'leads.pipeline': { deadline: '900ms' } }
+  const live = await bootLab({ market: upstream, leads: upstream }, { operations })
+
+  const hurried = await ask(live.port, 'leads', newId())
+  const from = performance.now()
+  const patient = ask(live.port, 'market', newId())
+  await until(() => endpoint.requests() === 2)
+  endpoint.behave(answer())
+  const { id, said } = await patient
+
+  expect([hurried.said, hurried.retryAfter, ledger.of(hurried.id).length]).toEqual(['503', '1', 1])
+  expect([said, ledger.of(id).length]).toEqual(['200', 2])
+  expect(performance.now() - from).toBeGreaterThanOrEqual(1000)
+})

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import { answer } from './behaviours.ts'
+import { type LabEndpoint, type Leaving, openEndpoint } from './endpoint.ts'
+import { bootLab } from './lab.ts'
+import { Ledger } from './ledger.ts'
+import { type Load, startLoad, tally } from './load.ts'
+
+/** Restarts endpoints one after the other, each as soon as the one before has its share of the traffic again. */
+const restartAll = async (endpoints: readonly LabEndpoint[], load: Load, how: Leaving): Promise<void> => {
+  for (const endpoint of endpoints) {
+    await Promise.all([endpoint.leave(how), load.next(100)])
+    await load.next(100)
+    await endpoint.listen()
+    const before = endpoint.requests()
+    while (endpoint.requests() < before + 20) await load.next(20)
+  }
+}
+
+/** Restarts three endpoints twice under load, and tells what clients were told and what endpoints saw. */
+const rollingRestart = async (how: Leaving) => {
+  const ledger = new Ledger()
+  const behaviour = answer({ latencyMs: 10 })
+  const open = (name: string) => openEndpoint({ name, ledger, behaviour })
+  const endpoints = await Promise.all(['one', 'two', 'three'].map(open))
+  const upstream = {
+    endpoints: endpoints.map(({ url }) => url),
+    // What nobody uses any more is gone soon, and who is back soon has traffic again.
+    keepAlive: '300ms',
+    outlier: { ejectionTime: '200ms' },
+    slowStart: 'none',
+  }
+  const live = await bootLab({ market: upstream, risk: upstream })
+  const load = startLoad(live.port, { groups: ['market', 'risk'], lanes: 4 })
+  await load.next(100)
+
+  await restartAll(endpoints, load, how)
+  await restartAll(endpoints, load, how)
+
+  const results = await load.stop()
+  const crossed = endpoints.flatMap((endpoint) => endpoint.crossed)
+  const tallied = tally(results)
+  console.info(`${how}: ${JSON.stringify(tallied)}, ${crossed.length} crossed`)
+  return { ledger, results, crossed, tallied }
+}
+
+test('endpoints that say Connection: close are restarted one by one, and no client hears of it', async () => {
+  const { ledger, tallied } = await rollingRestart('finish')
+
+  expect(Object.keys(tallied).toSorted()).toEqual(['GET 200', 'POST 200'])
+  expect([...ledger.twice('POST'), ...ledger.twice('GET')]).toEqual([])
+})
+
+test('endpoints that cut idle connections are restarted one by one, and only a POST on its way fails, once', async () => {
+  const { ledger, results, crossed } = await rollingRestart('cut')
+
+  const posts = results.filter(({ id, method }) => method === 'POST' && crossed.includes(id))
+  expect(posts.length).toBeGreaterThan(0)
+  expect(new Set(posts.map(({ said }) => said))).toEqual(new Set(['502 reset-before-headers']))
+  expect(results.filter(({ id, said }) => said !== '200' && !posts.some((each) => each.id === id))).toEqual([])
+  expect(ledger.twice('POST')).toEqual([])
+})

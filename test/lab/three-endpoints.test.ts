@@ -1,0 +1,161 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import type { Group } from '../../src/catalog.ts'
+import { answer, type Behaviour, hang } from './behaviours.ts'
+import { type LabEndpoint, openEndpoint } from './endpoint.ts'
+import { ask, bootLab, newId, statusOf } from './lab.ts'
+import { Ledger } from './ledger.ts'
+import { type Load, percentile, type Result, startLoad, tally } from './load.ts'
+
+const get: Group = 'market'
+const post: Group = 'risk'
+
+/** Opens endpoints that share a ledger, one for each behaviour. */
+const openAll = async (...behaviours: readonly Behaviour[]) => {
+  const ledger = new Ledger()
+  const open = (behaviour: Behaviour, n: number) => openEndpoint({ name: `endpoint ${n}`, ledger, behaviour })
+  return { ledger, endpoints: await Promise.all(behaviours.map(open)) }
+}
+
+/** Boots a gateway whose GETs and POSTs go to the same endpoints, by upstreams of their own. */
+const boot = (endpoints: readonly LabEndpoint[], more: object = {}) => {
+  const upstream = { endpoints: endpoints.map(({ url }) => url), ...more }
+  return bootLab({ [get]: upstream, [post]: upstream })
+}
+
+type Lab = Awaited<ReturnType<typeof boot>>
+
+/** Goes on with a load until traffic has taken the endpoint out of both groups. */
+const ejected = async (live: Lab, load: Load, { url }: LabEndpoint): Promise<void> => {
+  for (const group of [get, post])
+    while (!(await statusOf(live, group)).endpoints.some((each) => each.url === url && each.state === 'ejected'))
+      await load.next(5)
+}
+
+/** Counts how often traffic has taken an endpoint out of one of the groups. */
+const ejections = async (live: Lab): Promise<number> => {
+  const groups = await Promise.all([get, post].map((group) => statusOf(live, group)))
+  return groups.flatMap(({ endpoints }) => endpoints).reduce((sum, each) => sum + each.ejections, 0)
+}
+
+const isFailed = ({ said }: Result): boolean => said !== '200'
+
+describe('of several endpoints', () => {
+  test.each([0, 1, 2])(
+    'number %i of three refuses, and no client hears of it from the first request on',
+    async (nth) => {
+      const { ledger, endpoints } = await openAll(answer(), answer(), answer())
+      await endpoints[nth]?.refuse()
+      const live = await boot(endpoints)
+
+      const load = startLoad(live.port, { groups: [get, post], lanes: 4 })
+      await load.next(600)
+      const results = await load.stop()
+
+      expect(Object.keys(tally(results)).toSorted()).toEqual(['GET 200', 'POST 200'])
+      expect(ledger.count).toBe(results.length)
+    },
+  )
+
+  test('one that always answers 500 gets next to no traffic once that was noticed', async () => {
+    const { endpoints } = await openAll(answer({ status: 500, latencyMs: 5 }), answer({ latencyMs: 5 }))
+    const live = await boot(endpoints)
+    const lanes = 4
+    const load = startLoad(live.port, { groups: [get, post], lanes })
+
+    await ejected(live, load, endpoints[0] as LabEndpoint)
+    const noticedAt = performance.now()
+    const after = await load.next(600, ({ sentAt }) => sentAt > noticedAt)
+    const before = (await load.stop()).filter(({ sentAt }) => sentAt <= noticedAt)
+
+    expect(after.filter(isFailed).length).toBeLessThan(6)
+    // Five failures in a row for each group, and those that were on their way meanwhile.
+    expect(before.filter(isFailed).length).toBeLessThanOrEqual(2 * (5 + lanes))
+  })
+
+  test('one that always answers 500 costs a few requests each time that it comes back', async () => {
+    const { endpoints } = await openAll(answer({ status: 500, latencyMs: 5 }), answer({ latencyMs: 5 }))
+    const live = await boot(endpoints, { outlier: { ejectionTime: '100ms' } })
+    const lanes = 4
+    const load = startLoad(live.port, { groups: [get, post], lanes })
+
+    await load.next(2000)
+    const results = await load.stop()
+
+    const times = await ejections(live)
+    expect(times).toBeGreaterThan(4)
+    // Five in a row the first time for each group, one each time afterwards; and those that were on their way meanwhile.
+    expect(results.filter(isFailed).length).toBeLessThanOrEqual(2 * 5 + times * (1 + lanes))
+  })
+
+  test('one of three that hangs does not make the others look slow', async () => {
+    const sound = answer({ latencyMs: 100 })
+    const { endpoints } = await openAll(sound, sound, sound)
+    const live = await boot(endpoints, { timeouts: { headers: '1s' } })
+    const load = startLoad(live.port, { groups: [get, post], lanes: 6 })
+    await load.next(50)
+    const healthy = await load.next(300)
+
+    endpoints[1]?.behave(hang)
+    await ejected(live, load, endpoints[1] as LabEndpoint)
+    const noticedAt = performance.now()
+    const hanging = await load.next(300, ({ sentAt }) => sentAt > noticedAt)
+    await load.stop()
+
+    const [p99, p99Healthy] = [percentile(hanging, 99), percentile(healthy, 99)]
+    console.info(`p99 with one that hangs ${p99.toFixed(1)} ms, without ${p99Healthy.toFixed(1)} ms`)
+    expect(p99).toBeLessThanOrEqual(2 * p99Healthy)
+    expect(hanging.filter(isFailed).length).toBeLessThanOrEqual(3)
+  })
+
+  test('one of three that hangs is avoided before any request to it has timed out', async () => {
+    const sound = answer({ latencyMs: 100 })
+    const { endpoints } = await openAll(sound, hang, sound)
+    const live = await boot(endpoints)
+    const load = startLoad(live.port, { groups: [get], lanes: 40 })
+
+    const from = performance.now()
+    while (performance.now() < from + 5000) await load.next(20)
+    const noticedAt = performance.now()
+    const stuckBefore = load.waiting().filter((sentAt) => noticedAt - sentAt > 1000)
+    const after = await load.next(500, ({ sentAt }) => sentAt > noticedAt)
+    const stuck = load.waiting().filter((sentAt) => sentAt > noticedAt && performance.now() - sentAt > 1000)
+    await endpoints[1]?.refuse()
+    await load.stop()
+
+    console.info(
+      `of ${after.length} requests ${stuck.length} are stuck (before: ${stuckBefore.length}), p99 of the others ${percentile(after, 99).toFixed(1)} ms`,
+    )
+    expect(tally(after)).toEqual({ 'GET 200': 500 })
+    expect(stuck.length).toBeLessThanOrEqual(5)
+  })
+
+  test('none is left, and the breaker answers in their place, at once and without trying', async () => {
+    const { endpoints, ledger } = await openAll(answer(), answer(), answer())
+    for (const endpoint of endpoints) await endpoint.refuse()
+    const live = await boot(endpoints, { circuitBreaker: { openFor: '2s' } })
+    const said: string[] = []
+    while ((await statusOf(live, get)).breaker?.state !== 'open') said.push((await ask(live.port, get, newId())).said)
+    for (const endpoint of endpoints) await endpoint.listen()
+
+    const refused = []
+    for (let n = 0; n < 50; n++) {
+      const from = performance.now()
+      const outcome = await ask(live.port, get, newId())
+      refused.push({ ...outcome, ms: performance.now() - from })
+    }
+    const attempted = endpoints.reduce((sum, { accepted }) => sum + accepted(), 0)
+    await pause(1000 * Number(refused.at(-1)?.retryAfter))
+    const recovered = await ask(live.port, get, newId())
+
+    expect(new Set(said)).toEqual(new Set(['502 connect-failed']))
+    expect(new Set(refused.map((each) => each.said))).toEqual(new Set(['503 circuit-open']))
+    for (const { retryAfter } of refused) expect(['1', '2']).toContain(retryAfter)
+    expect(attempted).toBe(0)
+    const median = refused.map(({ ms }) => ms).toSorted((one, other) => one - other)[25] as number
+    console.info(`refused by the breaker within ${median.toFixed(2)} ms (median of 50)`)
+    expect(median).toBeLessThan(50)
+    expect(recovered.said).toBe('200')
+    expect(ledger.count).toBe(1)
+  })
+})
