@@ -51,7 +51,9 @@ export class Alarm {
   /** Starts the wait, or starts it over; null waits for ever. */
   set(ms: number | null): void {
     if (ms === null) return this.clear()
-    if (this.#queue !== null) this.#unlink(this.#queue)
+    // Of the same duration the timer is kept: it is what is set again most.
+    if (this.#queue?.ms === ms) this.#unlink(this.#queue)
+    else this.clear()
     this.#due = now() + ms
     const queue = queues.get(ms) ?? openQueue(ms)
     this.#queue = queue

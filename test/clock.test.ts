@@ -131,6 +131,17 @@ test('cleared, it leaves no timer behind', () => {
   expect(rang).toEqual([])
 })
 
+test('set again for another time, it leaves no timer of the first', () => {
+  const { alarm: a } = alarm()
+
+  a.set(3_600_000)
+  a.set(10)
+  const meanwhile = vi.getTimerCount()
+  a.clear()
+
+  expect([meanwhile, vi.getTimerCount()]).toEqual([1, 0])
+})
+
 test('null waits for ever', () => {
   const { alarm: a, rang } = alarm()
 
