@@ -20,11 +20,11 @@ const maxBodyBytes = 64 * 1024
 /**
  * Asks an endpoint once whether it is well, on a connection of its own: one that traffic has kept open would tell nothing of whether it
  * still accepts. The status decides, as soon as it is there; a redirect is an answer as any other. The rest is read for as long as a
- * probe may take, 64 KiB at most, and cut. Rejects with an Error whose message is for operators.
+ * probe may take, and until the next one, 64 KiB at most, and cut. Rejects with an Error whose message is for operators.
  */
 export const probe = (
   { origin, connect, host }: Probed,
-  { path, timeoutMs, expect: { from, to } }: HealthCheckConfig,
+  { path, intervalMs, timeoutMs, expect: { from, to } }: HealthCheckConfig,
 ): Promise<void> =>
   new Promise<void>((resolve, reject) => {
     let socket: Socket | null = null
@@ -53,6 +53,8 @@ export const probe = (
       onRequestStart: () => {}, // undici demands one
       onResponseStart: (_, status) => {
         if (status < 200) return
+        // Or those who never end their answers gather connections, one for each probe.
+        alarm.set(Math.min(timeoutMs, intervalMs))
         if (status >= from && status <= to) resolve()
         else reject(new Error(`answered ${status}, ${from === to ? from : `${from}-${to}`} is expected`))
       },
