@@ -15,6 +15,7 @@ export type BreakerState = 'closed' | 'open' | 'half-open'
  *     open ── openFor is over ──▶ half-open
  *     half-open ── `probes` went well ──▶ closed, with an empty window
  *     half-open ── one failed ──▶ open
+ *     half-open ── openFor over without a verdict ──▶ as many probes more
  *
  * It has no timer: that openFor is over is seen by the next request, which is when `onChange` hears of it, and by whoever asks.
  */
@@ -31,6 +32,9 @@ export class CircuitBreaker {
   /** Probes on their way, and those that went well. */
   #probing = 0
   #proven = 0
+  /** How many there may be of both, and from when on there may be more, on the monotonic clock. */
+  #room = 0
+  #moreAt = 0
 
   /** `onChange` is told of every change of state, after it. */
   constructor(config: CircuitBreakerConfig, onChange: (state: BreakerState) => void) {
@@ -72,10 +76,18 @@ export class CircuitBreaker {
     if (this.#isOver()) this.#turn('half-open')
     if (this.#state === 'open') throw refusal(this.#openUntil - now())
     if (this.#state === 'half-open') {
-      if (this.#probing + this.#proven >= this.#config.probes) throw refusal(0)
+      if (this.#probing + this.#proven >= this.#room) this.#makeRoom()
       this.#probing++
     }
     return this.#era
+  }
+
+  /** Lets more probes in when those before them take too long, or throws: clients that upload without an end must not shut all others out. */
+  #makeRoom(): void {
+    const at = now()
+    if (at < this.#moreAt) throw refusal(0)
+    this.#room += this.#config.probes
+    this.#moreAt = at + this.#config.openForMs
   }
 
   #leave(era: number, outcome: Outcome): void {
@@ -109,6 +121,8 @@ export class CircuitBreaker {
     this.#era++
     this.#probing = 0
     this.#proven = 0
+    this.#room = this.#config.probes
+    this.#moreAt = now() + this.#config.openForMs
     this.#window.clear()
     if (state === 'open') this.#openUntil = now() + this.#config.openForMs
     this.#onChange(state)

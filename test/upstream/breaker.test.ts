@@ -284,6 +284,32 @@ describe('half-open', () => {
     expect(rig.send().passed).toBe(true)
   })
 
+  test('probes that tell nothing for openFor make room for as many more, of which enough going well close it', async () => {
+    const rig = await halfOpen()
+    const held = [rig.send(), rig.send()]
+    vi.advanceTimersByTime(4_999)
+    const early = rig.send().passed
+    vi.advanceTimersByTime(1)
+
+    const more = [rig.send(), rig.send(), rig.send()]
+    await Promise.all(more.slice(0, 2).map((each) => each.end(200)))
+
+    expect(early).toBe(false)
+    expect([...held, ...more].map(({ passed }) => passed)).toEqual([true, true, true, true, false])
+    expect(rig.breaker.state).toBe('closed')
+  })
+
+  test('a probe that was too slow to wait for still opens it', async () => {
+    const rig = await halfOpen()
+    const [held] = [rig.send(), rig.send()]
+    vi.advanceTimersByTime(5_000)
+    rig.send()
+
+    await held.end(500)
+
+    expect(rig.breaker.state).toBe('open')
+  })
+
   test('what began when it was closed is no probe', async () => {
     const rig = new Rig()
     const [well, badly] = [rig.send(), rig.send()]
@@ -326,14 +352,16 @@ describe('whatever happens', () => {
     }),
   )
 
-  test('nothing passes while open, no more than the probes while half-open, and it recovers', async () => {
+  test('nothing passes while open, no more than the probes for each openFor while half-open, and it recovers', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 150 }), fc.integer({ min: 1, max: 4 }), async (steps, probes) => {
         const rig = new Rig({ probes })
         const pending: { sent: Sent; state: BreakerState; changes: number }[] = []
+        let waitedMs = 0
 
         for (const each of steps) {
           if (each.do === 'wait') vi.advanceTimersByTime(each.ms)
+          if (each.do === 'wait') waitedMs += each.ms
           if (each.do === 'send') {
             const { state } = rig.breaker
             const sent = rig.send()
@@ -348,7 +376,7 @@ describe('whatever happens', () => {
           const probing = pending.filter(
             ({ state, changes }) => state === 'half-open' && changes === rig.changes.length,
           )
-          expect(probing.length).toBeLessThanOrEqual(probes)
+          expect(probing.length).toBeLessThanOrEqual(probes * (1 + Math.floor(waitedMs / config.openForMs)))
         }
 
         for (const { sent } of pending) await sent.end('client-gone')
