@@ -10,6 +10,7 @@ export class Turns<Key, Work> {
   readonly #run: (key: Key, work: Work) => void
   readonly #waiting = new Map<Key, Work>()
   #running = 0
+  #lettingIn = false
 
   constructor(maxRunning: number, maxWaiting: number, run: (key: Key, work: Work) => void) {
     this.#maxRunning = maxRunning
@@ -39,10 +40,19 @@ export class Turns<Key, Work> {
 
   /** Counts out what has run, and lets the next in. */
   leave(): void {
-    for (const [key, work] of this.#waiting) {
-      this.#waiting.delete(key)
-      return this.#run(key, work) // in the place of the one that left
-    }
     this.#running--
+    // Work may leave while it is being run (a pool that was cut refuses at once). One inside the other, a long line would overflow the stack.
+    if (this.#lettingIn) return
+    this.#lettingIn = true
+    try {
+      for (const [key, work] of this.#waiting) {
+        if (this.#running >= this.#maxRunning) return
+        this.#waiting.delete(key)
+        this.#running++
+        this.#run(key, work)
+      }
+    } finally {
+      this.#lettingIn = false
+    }
   }
 }

@@ -42,6 +42,19 @@ test('what is withdrawn leaves its place to others at once', () => {
   expect(ran).toEqual([1, 3])
 })
 
+test('a long line of which each leaves as soon as it is let in is gone at once', () => {
+  let ran = 0
+  const line: Turns<number, null> = new Turns(1, 100_000, () => {
+    if (ran++ > 0) line.leave()
+  })
+  for (let key = 0; key <= 100_000; key++) line.enter(key, null)
+
+  line.leave()
+
+  expect(ran).toBe(100_001)
+  expect(line.full).toBe(false)
+})
+
 test('whatever comes, goes and gives up, no more run and no more wait than may', () => {
   fc.assert(
     fc.property(
