@@ -20,4 +20,6 @@ const takers = (upstream: UpstreamConfig, group: Group): readonly Brought[] =>
     .filter(({ origin, weight, drain }) => origin !== 'sandbox' && weight > 0 && !drain)
     .map((endpoint) => ({ group, endpoint, upstream }))
 
-const keyOf = ({ endpoint: { origin }, upstream: { tls } }: Brought): string => JSON.stringify([origin, tls])
+/** Settings of TLS are no news to one that is spoken to without. */
+const keyOf = ({ endpoint: { origin }, upstream: { tls } }: Brought): string =>
+  JSON.stringify([origin, origin.startsWith('https:') ? tls : null])

@@ -10,6 +10,7 @@ const broughtBy = (from: unknown, to: unknown): readonly string[] =>
 
 const a = 'http://a.internal'
 const b = 'http://b.internal'
+const secure = { endpoints: ['https://s.internal'] }
 
 test.each<[string, unknown, unknown, readonly string[]]>([
   ['another endpoint', a, b, [`market ${b}`]],
@@ -22,6 +23,8 @@ test.each<[string, unknown, unknown, readonly string[]]>([
   ['another timeout', a, { endpoints: [a], timeouts: { headers: '1s' } }, []],
   ['another path on the same origin', a, `${a}/v2`, []],
   ['the sandbox', a, 'sandbox', []],
+  ['other settings of TLS', secure, { ...secure, tls: { minVersion: 'TLSv1.3' } }, ['market https://s.internal']],
+  ['the same where TLS is not spoken', { endpoints: [a] }, { endpoints: [a], tls: { minVersion: 'TLSv1.3' } }, []],
 ])('%s', (_, from, to, names) => {
   expect(broughtBy(from, to)).toEqual(names)
 })
