@@ -42,6 +42,8 @@ export class Endpoint {
   readonly standing = new Standing()
   /** How many requests are on their way, the wait for a connection included. */
   inFlight = 0
+  /** Whether its connections were cut, so that nothing may be sent any more. */
+  isCut = false
   readonly #origin: string
   readonly #hostname: string
   readonly #upstream: UpstreamConfig
@@ -124,6 +126,7 @@ export class Endpoint {
   /** Cuts every connection. */
   async destroy(reason: Error): Promise<void> {
     this.#stop()
+    this.isCut = true
     await Promise.all([this.#pools.destroy(reason), ...[...this.#fresh].map((each) => each.destroy(reason))])
   }
 

@@ -200,6 +200,7 @@ export class Sending implements EndpointHandler, Source {
       !this.#sentAgain &&
       this.#controller !== null &&
       this.connection?.wasStale === true &&
+      !this.#endpoint.isCut &&
       request?.method === 'GET' &&
       (request.body === null || Buffer.isBuffer(request.body)) &&
       !this.#exchange.begun

@@ -92,3 +92,17 @@ test('a client that leaves while its GET is sent again ends it', async () => {
   expect(accepted()).toBe(2)
   expect(upstream.members[0]?.endpoint.inFlight).toBe(0)
 })
+
+test('a GET that is cut with its endpoint is not sent again', async () => {
+  const { upstream, heads, accepted } = await closing(() => {})
+  await outcome(upstream, fakeExchange())
+  const exchange = fakeExchange()
+  const running = outcome(upstream, exchange)
+  await eventually(() => heads.length === 2)
+
+  await upstream.members[0]?.endpoint.destroy(new Error('shut down'))
+
+  expect(await running).toBe('reset-before-headers')
+  expect(heads).toEqual(['GET', 'GET'])
+  expect(accepted()).toBe(1)
+})
