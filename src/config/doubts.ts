@@ -11,6 +11,8 @@ export const doubtsAbout = (parsed: ParsedConfig, config: Config): readonly Find
   ...groups.flatMap((group) => sameEndpoint(parsed, group)),
   ...tlsDoubts(parsed, config),
   ...idleKeys(config),
+  ...lostKeys(config),
+  ...idlePreflight(config),
 ]
 
 function openSandbox({ allowSandbox, listen, upstreams }: ParsedConfig): readonly Finding[] {
@@ -51,4 +53,41 @@ function idleKeys({ operations, upstreams }: Config): readonly Finding[] {
       },
     ]
   })
+}
+
+/** Looks for operations that may be repeated by a key that never reaches the upstream, or is not the client's: then nothing is. */
+function lostKeys({ operations, upstreams }: Config): readonly Finding[] {
+  return catalog.flatMap(({ id, group, method }): readonly Finding[] => {
+    const { retry, request } = upstreams[group]
+    if (method === 'GET' || !operations[id].idempotent || retry === null) return []
+    const edit = isKey(request.remove) ? 'remove' : isKey(request.set.map(({ name }) => name)) ? 'set' : null
+    if (edit === null) return []
+    return [
+      {
+        path: ['operations', id, 'idempotent'],
+        message:
+          "this does nothing: the client's Idempotency-Key does not reach the upstream, so nothing that was sent is repeated",
+        expected: 'the key to be passed on, or no idempotent: true',
+        found: `Idempotency-Key in upstreams.${group}.request.${edit}`,
+        hint: `take it out of upstreams.${group}.request.${edit}, or remove this line`,
+      },
+    ]
+  })
+}
+
+/** A CGI-like back end reads the twin with underscores as the same field, and so do the edits. */
+const isKey = (names: readonly string[]): boolean =>
+  names.some((name) => name.toLowerCase().replaceAll('_', '-') === 'idempotency-key')
+
+function idlePreflight({ reload, upstreams }: Config): readonly Finding[] {
+  if (reload.preflight !== 'health' || groups.some((group) => upstreams[group].healthCheck !== null)) return []
+  return [
+    {
+      path: ['reload', 'preflight'],
+      message: 'this is the same as connect: no group has a health check',
+      expected: 'healthCheck under defaults or a group, or connect',
+      found: 'health',
+      hint: 'add healthCheck: { path: … } under defaults, or write connect',
+    },
+  ]
 }

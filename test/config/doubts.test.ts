@@ -86,4 +86,37 @@ describe('idempotent: true', () => {
     expect(warned(own('retry: {}') + operations)).toEqual([])
     expect(warned(`defaults: { retry: {} }\n${own()}${operations}`)).toEqual([])
   })
+
+  test.each([
+    ['remove', 'request: { remove: [idempotency_key] }'],
+    ['set', 'request: { set: { Idempotency-Key: one } }'],
+  ])("where request.%s takes the client's key away is said to do nothing", (edit, line) => {
+    expect(warned(own('retry: {}', line) + operations)).toMatchObject([
+      {
+        line: 15,
+        path: 'operations.risk.asset-valuation.idempotent',
+        found: `Idempotency-Key in upstreams.risk.request.${edit}`,
+      },
+    ])
+  })
+
+  test('is in order where another field is edited, or that of an answer', () => {
+    const lines = ['request: { remove: [X-Key] }', 'response: { remove: [Idempotency-Key] }']
+
+    expect(warned(own('retry: {}', ...lines) + operations)).toEqual([])
+  })
+})
+
+describe('reload.preflight: health', () => {
+  const health = 'reload: { preflight: health }\n'
+
+  test('without a health check is said to be the same as connect', () => {
+    expect(warned(health + own())).toMatchObject([{ line: 1, path: 'reload.preflight', found: 'health' }])
+    expect(warned(`${health}defaults: { healthCheck: { path: / } }\n${own('healthCheck: none')}`)).toEqual([])
+  })
+
+  test('with one anywhere is in order, and connect is without', () => {
+    expect(warned(health + own('healthCheck: { path: /health }'))).toEqual([])
+    expect(warned(health.replace('health', 'connect') + own())).toEqual([])
+  })
 })
