@@ -67,12 +67,17 @@ const budgetOf = (group: Group, retry: RetryConfig | null, previous: Snapshot | 
   return kept !== null && same ? kept : new RetryBudget(retry.budget)
 }
 
-/** Finds the breaker of a group: one that is open stays so over an edit of something else. */
-const breakerOf = (
-  group: Group,
-  { circuitBreaker }: UpstreamConfig,
-  previous: Snapshot | null,
-): CircuitBreaker | null => {
-  const before = previous?.config.upstreams[group].circuitBreaker ?? null
-  return JSON.stringify(before) === JSON.stringify(circuitBreaker) ? (previous?.upstreams[group].breaker ?? null) : null
+/**
+ * Finds the breaker of a group: one that is open stays so over an edit of something else. Where none of those that took work goes on doing
+ * so, what it knows is of an outage that somebody has just led the traffic around.
+ */
+const breakerOf = (group: Group, upstream: UpstreamConfig, previous: Snapshot | null): CircuitBreaker | null => {
+  const before = previous?.config.upstreams[group]
+  if (previous === null || before === undefined) return null
+  const same = JSON.stringify(before.circuitBreaker) === JSON.stringify(upstream.circuitBreaker)
+  const names = takers(before)
+  return same && takers(upstream).some((name) => names.includes(name)) ? previous.upstreams[group].breaker : null
 }
+
+const takers = ({ endpoints }: UpstreamConfig): readonly string[] =>
+  endpoints.flatMap(({ origin, pathPrefix, weight, drain }) => (weight > 0 && !drain ? [origin + pathPrefix] : []))

@@ -118,6 +118,24 @@ describe('a configuration', () => {
     await endpoints.destroy(new Error('the test is over'))
   })
 
+  test.each<[string, readonly unknown[], boolean]>([
+    ['one more', ['http://a.invalid', 'http://b.invalid'], true],
+    ['others', ['http://b.invalid', 'http://c.invalid'], false],
+    ['others, the first without a share', [{ url: 'http://a.invalid', weight: 0 }, 'http://b.invalid'], false],
+  ])('keeps a breaker while one of those it is about takes work: %s', async (_, next, kept) => {
+    const endpoints = new Endpoints()
+    const around = (market: readonly unknown[], previous: Snapshot | null) => {
+      const config = testConfig({ upstream, upstreams: { market: { endpoints: market, circuitBreaker: {} } } })
+      return build(config, overrides, endpoints, null, previous)
+    }
+    const before = around(['http://a.invalid'], null)
+
+    const after = around(next, before)
+
+    expect(after.upstreams.market.breaker === before.upstreams.market.breaker).toBe(kept)
+    await endpoints.destroy(new Error('the test is over'))
+  })
+
   test('keeps the endpoints that it does not change, and closes the others when the one before has ended', async () => {
     const endpoints = new Endpoints()
     const before = build(testConfig({ upstream }), overrides, endpoints, null, null)
