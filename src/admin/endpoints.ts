@@ -57,14 +57,17 @@ interface Place {
 
 const placesOf = ({ live, overrides }: Desk, group: Group): readonly Place[] => {
   const { config, upstreams } = live.current
-  return upstreams[group].members.map((member, i) => {
-    const { name: url } = member.endpoint
-    const byFile = config.upstreams[group].endpoints[i]?.drain ?? false
+  const { endpoints } = config.upstreams[group]
+  return upstreams[group].members.map((member) => {
+    const { name: url } = member
+    // One that stands there twice is ordered as one.
+    const same = endpoints.filter(({ origin, pathPrefix }) => origin + pathPrefix === url)
+    const isReady = (byFile: boolean): boolean => !isDrained(overrides.endpoints, keyOf(group, url), byFile)
     const { name: state } = member.state
     return {
       url,
-      byFile,
-      takes: member.weight > 0 && !isDrained(overrides.endpoints, keyOf(group, url), byFile),
+      byFile: same.some(({ drain }) => drain),
+      takes: same.some(({ weight, drain }) => weight > 0 && isReady(drain)),
       outage: state === 'down' || state === 'ejected' ? state : null,
       lift: () => member.lift(),
     }

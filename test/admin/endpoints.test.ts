@@ -39,6 +39,27 @@ const boot = async (more: object = {}, drain = false) => {
   return { live, one, two, ask, fail, settings }
 }
 
+describe('an endpoint that stands there twice', () => {
+  test('is the last one all the same, whichever of its places takes work', async () => {
+    const { url } = await httpUpstream()
+    const live = await bootLive({ upstreams: { market: { endpoints: [{ url, weight: 0 }, url] } } })
+
+    const { status } = await order(live, 'drain', { group: 'market', url })
+
+    expect(status).toBe(409)
+    expect(await states(live)).toEqual(['draining', 'up'])
+  })
+
+  test('is made ready in both places, whichever of them the file drains', async () => {
+    const { url } = await httpUpstream()
+    const live = await bootLive({ upstreams: { market: { endpoints: [url, { url, drain: true }] } } })
+
+    await order(live, 'ready', { group: 'market', url })
+
+    expect(await states(live)).toEqual(['up', 'up'])
+  })
+})
+
 describe('an endpoint', () => {
   test('is what the file says again when the time of an order is over, and the log says so', async () => {
     const { live, one } = await boot()
