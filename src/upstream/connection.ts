@@ -37,6 +37,7 @@ export class Connection extends Client {
         connect(wanted, (...result) => {
           line.socket = result[1] as Socket | null
           line.begun = 0
+          line.socket?.on('error', stayRecoverable)
           callback(...result)
         }),
     })
@@ -64,4 +65,12 @@ export class Connection extends Client {
     const { begun, socket, readBefore } = this.#line
     return begun > 1 && socket !== null && socket.bytesRead === readBefore
   }
+}
+
+/**
+ * Keeps a request from failing that is about to go out when its idle connection is reset: nothing was sent, and undici connects anew for it,
+ * but only after an error of its own code.
+ */
+const stayRecoverable = (error: NodeJS.ErrnoException): void => {
+  if (error.code === 'UPSTREAM_RESET') error.code = 'UND_ERR_SOCKET'
 }

@@ -61,6 +61,28 @@ describe('a connection that is closed for having been idle, when a request goes 
   })
 })
 
+test.each([
+  ['GET', () => fakeExchange()],
+  ['POST', post],
+])('an idle connection that is reset before a %s went out on it costs it nothing', async (_, made) => {
+  const sockets: Socket[] = []
+  const { url } = await rawUpstream((socket) => {
+    sockets.push(socket)
+    onRequest(socket, () => socket.write(ok))
+  })
+  const upstream = openTestUpstream(url, { maxConnections: 1 })
+  const outcomes = new Set<number | string>()
+
+  for (let round = 0; round < 20; round++) {
+    await outcome(upstream, fakeExchange())
+    await new Promise((resolve) => setImmediate(resolve)) // the connection is idle then
+    sockets.at(-1)?.resetAndDestroy()
+    outcomes.add(await outcome(upstream, made()))
+  }
+
+  expect([...outcomes]).toEqual([200])
+})
+
 test('a fresh connection that is cut fails a GET at once', async () => {
   const { url, accepted } = await rawUpstream((socket) => onRequest(socket, () => cut(socket)))
   const upstream = openTestUpstream(url)
