@@ -1,6 +1,6 @@
 import type dns from 'node:dns'
 import type { LookupAddress } from 'node:dns'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { lookupName, resolveName } from '../../src/upstream/names.ts'
 import { eventually } from '../helpers/wire.ts'
 
@@ -63,4 +63,70 @@ test('a connection is told all addresses, or the first', async () => {
 
   expect(await told(true)).toEqual([null, [one]])
   expect(await told(false)).toEqual([null, '192.0.2.1', 4])
+})
+
+describe('while the name server of some hangs', () => {
+  const failed = (name: string): void => asked.get(name)?.(new Error('ETIMEOUT'), [])
+
+  /** Has these names hang once, so that they are known for it; the clock is the test's. */
+  const hanging = async (names: readonly string[]): Promise<void> => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    for (const name of names) {
+      const found = resolveName(name).catch(() => {})
+      await vi.advanceTimersByTimeAsync(4000)
+      failed(name)
+      await found
+      asked.delete(name)
+    }
+  }
+
+  test('a name that is new has its turn at once, however many of them are asked for', async () => {
+    const names = ['a.hang', 'b.hang', 'c.hang']
+    await hanging(names)
+
+    const again = names.map((name) => resolveName(name).catch(() => {}))
+    const found = resolveName('new.test')
+    await vi.advanceTimersByTimeAsync(0)
+    const early = [...asked.keys()]
+    answer('new.test')
+
+    expect(await found).toEqual([one])
+    expect(early).toEqual(['a.hang', 'new.test'])
+    for (const name of names) {
+      answer(name)
+      await vi.advanceTimersByTimeAsync(0)
+    }
+    await Promise.all(again)
+  })
+
+  test('one that answers again is as any other', async () => {
+    await hanging(['a.hang', 'b.hang'])
+    const back = resolveName('a.hang')
+    answer('a.hang')
+    await back
+    asked.clear()
+
+    const found = ['b.hang', 'a.hang'].map(resolveName)
+    const early = [...asked.keys()]
+    for (const name of early) answer(name)
+
+    await Promise.all(found)
+    expect(early).toEqual(['b.hang', 'a.hang'])
+  })
+
+  test('one that has no turn within 10 s is given up, and asked for no more', async () => {
+    await hanging(['a.hang', 'b.hang'])
+    const first = resolveName('a.hang').catch(() => {})
+
+    const second = resolveName('b.hang').catch((error: NodeJS.ErrnoException) => error.code)
+    await vi.advanceTimersByTimeAsync(10_000)
+    const told = await second
+    answer('a.hang')
+    await first
+
+    expect(told).toBe('EAI_AGAIN')
+    expect([...asked.keys()]).toEqual(['a.hang'])
+    expect(vi.getTimerCount()).toBe(0)
+  })
 })
