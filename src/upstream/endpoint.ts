@@ -89,7 +89,7 @@ export class Endpoint {
 
   /** Sends a request that is under way once more, on a connection that nothing was sent on before. */
   dispatchFresh(request: EndpointRequest, handler: EndpointHandler): void {
-    const connection = new Connection(this.#origin, this.#options(0), this.#connect())
+    const connection = new Connection(this.#origin, this.#options(0), this.#connect(this.#pools.lookup))
     this.#fresh.add(connection)
     connection.dispatch(this.#render(request), handler)
     void connection.close().finally(() => this.#fresh.delete(connection))

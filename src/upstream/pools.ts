@@ -27,6 +27,12 @@ export class Pools {
     return this.#inTurn[this.#turn] as Pool
   }
 
+  /** Finds the address whose turn it is for a connection outside of the pools; undefined: the system's resolver is asked. */
+  get lookup(): LookupFunction | undefined {
+    const address = this.#addresses[this.#turn]
+    return address === undefined ? undefined : preferring(address, this.#addresses)
+  }
+
   /** Goes over to these addresses, one at least. Pools of those that stay are kept; the others finish what they have. */
   spread(addresses: readonly LookupAddress[]): void {
     const before = this.#inTurn

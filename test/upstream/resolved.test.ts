@@ -57,8 +57,8 @@ const one = '127.0.0.1'
 const two = '127.0.0.2'
 
 /** Opens an upstream behind a name and waits until it is known. */
-const named = async (port: number, resolveMs: number, tell?: Tell) => {
-  const upstream = openTestUpstream(`http://name.test:${port}`, { resolveMs }, tell)
+const named = async (port: number, resolveMs: number, tell?: Tell, maxConnections = 256) => {
+  const upstream = openTestUpstream(`http://name.test:${port}`, { resolveMs, maxConnections }, tell)
   await new Promise(setImmediate) // every promise that has settled has been heard by then
   return upstream
 }
@@ -137,4 +137,20 @@ test('when a name that was known no longer resolves, the addresses known last go
   await eventually(() => told.length === 2)
 
   expect(told).toEqual(['endpoint not resolved', 'endpoint resolved'])
+})
+
+test('what is sent again, its connection having been closed, goes to the addresses that are known', async () => {
+  const { port, held, hold, release, counts } = await servers(one)
+  resolveTo(one)
+  const upstream = await named(port, 60_000, undefined, 1)
+  await outcome(upstream, fakeExchange())
+  hold()
+  const running = outcome(upstream, fakeExchange())
+  await eventually(() => held.length === 1)
+
+  held[0]?.resetAndDestroy()
+  release()
+
+  expect(await running).toBe(204)
+  expect(counts()).toEqual([3])
 })
