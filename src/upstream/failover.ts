@@ -15,9 +15,11 @@ export const failover = (choose: Choose, nobody: () => GatewayError): Handle => 
     if (member === null) throw error
     return member.send(exchange).catch((again) => next(exchange, [...tried, member], again))
   }
-  return (exchange) => {
+  const begin = (exchange: Exchange): Promise<Answer> => {
     const member = choose(first)
     if (member === null) return Promise.reject(nobody())
     return member.send(exchange).catch((error) => next(exchange, [member], error))
   }
+  // A body that is read first is read before the choice: by then the one that was chosen might be full, or out.
+  return (exchange) => (exchange.body.replayable ? exchange.body.read().then(() => begin(exchange)) : begin(exchange))
 }

@@ -118,6 +118,25 @@ describe('an endpoint with all places taken', () => {
     full.sockets[0]?.destroy()
     expect(await stuck).toBe('reset-before-headers')
   })
+
+  test('gets no request whose body came when it was full already', async () => {
+    const full = await hanging()
+    const free = await httpUpstream()
+    const endpoints = { maxConnections: 1, maxPending: 0, balance: 'round-robin' } as const
+    const upstream = openTestUpstream([full.url, free.url], endpoints)
+    const { promise, resolve } = Promise.withResolvers<Buffer>()
+    const body = Object.assign(fakeBody(3), { read: () => promise })
+    const slow = outcome(upstream, fakeExchange({ operation: 'valuation.score', body }))
+    const quick = [outcome(upstream, fakeExchange()), outcome(upstream, fakeExchange())]
+    await Promise.any(quick)
+    await eventually(() => full.sockets.length === 1)
+
+    resolve(Buffer.from('abc'))
+
+    expect(await slow).toBe(200)
+    full.sockets[0]?.destroy()
+    await Promise.all(quick)
+  })
 })
 
 test('with the breaker open nothing is attempted', async () => {
