@@ -3,6 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { catalog } from '../../src/catalog.ts'
 import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { bootGateway } from '../helpers/gateway.ts'
+import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
 
 let sandbox: Sandbox
 
@@ -90,4 +92,18 @@ test('closed, it leaves no connection open', async () => {
   await own.close()
 
   await expect(fetch(`${own.origin}/market/insights`)).rejects.toThrow()
+})
+
+test('a health check is not for it, and leaves it up', async () => {
+  const probed = await httpUpstream()
+  const healthCheck = { path: '/health', interval: '100ms', unhealthyAfter: 1 }
+  const { admin } = await bootLive({ defaults: { healthCheck }, upstreams: { market: probed.url } })
+  // Probes begin within the first interval.
+  await expect.poll(() => probed.requests.length).toBeGreaterThanOrEqual(3)
+
+  const { upstreams } = (await askAdmin(`${admin}/status`)).body as unknown as {
+    upstreams: Record<string, { endpoints: object }>
+  }
+
+  expect(upstreams.risk?.endpoints).toMatchObject([{ url: 'sandbox', state: 'up', lastProbe: null }])
 })
