@@ -38,7 +38,7 @@ export class Endpoints {
     // What shapes its connections. A weight, a timeout of the answer or an edit of fields changes nothing about them.
     const { connectTimeoutMs, keepAliveMs, maxConnections, maxPending, resolveMs, tls } = upstream
     const bounds = [connectTimeoutMs, keepAliveMs, maxConnections, maxPending, resolveMs]
-    const key = JSON.stringify([group, origin, pathPrefix, bounds, tls])
+    const key = JSON.stringify([group, origin, pathPrefix, bounds, origin.startsWith('https:') ? tls : null])
     let shared = this.#byKey.get(key)
     if (shared === undefined) {
       const to = origin === 'sandbox' ? sandboxOrigin : origin

@@ -101,6 +101,7 @@ describe('a configuration', () => {
     const settings = (weight: number, openFor = '5s') =>
       testConfig({
         upstream,
+        defaults: { tls: { minVersion: weight === 100 ? 'TLSv1.2' : 'TLSv1.3' } }, // which it does not speak
         upstreams: {
           market: { endpoints: [{ url: upstream, weight }, 'http://b.invalid'], circuitBreaker: { openFor } },
         },
