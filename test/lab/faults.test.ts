@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { groups } from '../../src/catalog.ts'
+import { noise } from '../helpers/wire.ts'
 import * as does from './behaviours.ts'
 import { type Fault, openBenches, show, showSound, upstreamsOf } from './benches.ts'
-import { bootLab, statusOf, until } from './lab.ts'
+import { openEndpoint } from './endpoint.ts'
+import { ask, bootLab, newId, statusOf, until } from './lab.ts'
 
 /** Is a fault of one that can be connected to. */
 interface Misbehaves extends Fault {
@@ -65,6 +67,20 @@ describe('an endpoint that', () => {
     await until(() =>
       benches.every(({ faulty, sound }) => [faulty, ...sound].every((each) => each.connections() === 0)),
     )
+  })
+
+  test('answers before it has read the body is heard, however much of that is still to come', async () => {
+    const endpoint = await openEndpoint({ behaviour: does.answerEarly })
+    const live = await bootLab({ risk: endpoint.url })
+    const body = noise(8_000_000)
+
+    const outcomes = []
+    for (let n = 0; n < 10; n++) outcomes.push(await ask(live.port, 'risk', newId(), { body, chunkBytes: 50_000 }))
+
+    expect(outcomes.map(({ said }) => said)).toEqual(Array(10).fill('413'))
+    endpoint.behave(does.answer())
+    expect(await ask(live.port, 'risk', newId(), { body })).toMatchObject({ said: '200' })
+    expect(await statusOf(live, 'risk')).toMatchObject({ inFlight: 0 })
   })
 
   test('refuses connections is not met by anybody as long as there is another', async () => {

@@ -1,4 +1,5 @@
 /** Steady load on a gateway: lanes that ask again as soon as they are answered, so that what is behind it sets the rate. */
+import { onTestFinished } from 'vitest'
 import type { Group } from '../../src/catalog.ts'
 import { type RawAnswer, valuesOf } from '../helpers/answers.ts'
 import { Lane } from '../helpers/lane.ts'
@@ -68,7 +69,7 @@ const judge = (answer: RawAnswer | null, id: string, hash: string): string => {
   return echo.id === id && echo.sha256 === hash ? '200' : 'damaged'
 }
 
-/** Starts a load. It must be stopped. */
+/** Starts a load, which ends with the test at the latest. */
 export const startLoad = (port: number, { groups, lanes, maxBodyBytes = Number.POSITIVE_INFINITY }: Wanted): Load => {
   const bodies = allBodies.filter(({ bytes }) => bytes <= maxBodyBytes)
   const results: Result[] = []
@@ -103,6 +104,9 @@ export const startLoad = (port: number, { groups, lanes, maxBodyBytes = Number.P
       }),
     ),
   )
+  onTestFinished(() => {
+    stopped = true
+  })
   return {
     results,
     next: (count, wanted = () => true) =>
