@@ -18,7 +18,7 @@ export interface Upstream {
   readonly balance: UpstreamConfig['balance']
   /** Null: nothing stops what goes to it. */
   readonly breaker: CircuitBreaker | null
-  /** Has its endpoints probed as configured, from the moment on at which it is the one that is used. */
+  /** Has its endpoints probed and judged as configured, from the moment on at which it is the one that is used. */
   activate(): void
 }
 
@@ -55,9 +55,12 @@ export const openUpstream = (config: UpstreamConfig, { open, drains, breaker: ea
     balance: config.balance,
     breaker,
     activate() {
-      // The sandbox echoes the nine and nothing else: whatever is asked of it besides, it is well.
-      for (const { endpoint, name } of members)
-        endpoint.check(name === 'sandbox' ? null : config.healthCheck, config.host)
+      for (const member of members) {
+        // The sandbox echoes the nine and nothing else: whatever is asked of it besides, it is well.
+        member.endpoint.check(member.name === 'sandbox' ? null : config.healthCheck, config.host)
+        // Nor does traffic keep anybody out where it is no longer judged.
+        if (outlier === null) member.lift()
+      }
     },
   }
 }

@@ -49,6 +49,23 @@ describe('of a group', () => {
     expect(second).toMatchObject({ state: 'up', requests: 19, failures: 0, ejectedForSeconds: null })
   })
 
+  test.each<[string, (bad: string, good: string) => object]>([
+    ['outlier: none', (bad, good) => ({ endpoints: [bad, good], outlier: 'none' })],
+    ['the other one gone', (bad) => ({ endpoints: [bad] })],
+  ])('an endpoint that traffic has taken out is up again with %s', async (_, next) => {
+    const [bad, good] = [await httpUpstream((_, response) => void response.writeHead(500).end()), await httpUpstream()]
+    const endpoints = [bad.url, good.url]
+    const live = await bootLive({ upstreams: { market: { endpoints, outlier: { consecutiveFailures: 1 } } } })
+    for (let i = 0; i < 20; i++) await (await fetch(`${live.url}/market/insights`)).text()
+    const before = (await market(live))?.endpoints[0]?.state
+
+    live.edit({ upstreams: { market: next(bad.url, good.url) } })
+    await live.gateway.reload('request')
+
+    expect(before).toBe('ejected')
+    expect((await market(live))?.endpoints[0]).toMatchObject({ state: 'up', ejections: 1, ejectedForSeconds: null })
+  })
+
   test('an endpoint that its probes find down, and the last of them', async () => {
     const healthCheck = { path: '/health', interval: '100ms', unhealthyAfter: 1 }
     const live = await bootLive({
