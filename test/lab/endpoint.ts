@@ -29,6 +29,8 @@ export interface LabEndpoint {
   requests(): number
   /** Requests that came in on an idle connection just when it was cut, by id. */
   readonly crossed: readonly string[]
+  /** When idle connections were cut: a request that was on its way to one just then is not even read. */
+  readonly cutAt: readonly number[]
 }
 
 interface Options {
@@ -51,6 +53,7 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
   const { name = 'endpoint', ledger = new Ledger() } = options
   const lines = new Set<Line>()
   const crossed: string[] = []
+  const cutAt: number[] = []
   let { behaviour = answer() } = options
   let leaving: Leaving | null = null
   let accepted = 0
@@ -127,6 +130,7 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
     port,
     url: `${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
     crossed,
+    cutAt,
     connections: () => lines.size,
     accepted: () => accepted,
     requests: () => requests,
@@ -144,12 +148,18 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
       if (!(await listenOn(server, port))) throw new Error(`somebody has taken port ${port}`)
     },
     async leave(how) {
+      // After everything that is ready now: a connection that the gateway has seen come about has been accepted then. One that still waits to
+      // be is reset by the kernel, which no server can help.
+      await new Promise((resolve) => setImmediate(resolve))
       leaving = how
       const gone = new Promise<void>((resolve) => {
         tellGone = resolve
       })
       if (lines.size === 0) tellGone()
-      if (how === 'cut') cutIdle(lines)
+      if (how === 'cut') {
+        cutAt.push(performance.now())
+        cutIdle(lines)
+      }
       await Promise.all([stopListening(), gone])
     },
   }
