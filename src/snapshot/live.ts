@@ -1,3 +1,4 @@
+import type { Endpoint } from '../upstream/endpoint.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** Holds the snapshot that new exchanges use. An exchange keeps the one it began with. */
@@ -24,6 +25,7 @@ export class Live {
     const previous = this.#current
     this.#current = next
     activate(next)
+    forget(previous, next)
     this.#retire(previous)
   }
 
@@ -43,3 +45,12 @@ export class Live {
 const activate = ({ upstreams }: Snapshot): void => {
   for (const upstream of Object.values(upstreams)) upstream.activate()
 }
+
+/** Has those that get nothing new any more probed no longer, while they finish what they have, for hours perhaps. */
+const forget = (previous: Snapshot, next: Snapshot): void => {
+  const used = new Set(endpointsOf(next))
+  for (const endpoint of endpointsOf(previous)) if (!used.has(endpoint)) endpoint.check(null, 'endpoint')
+}
+
+const endpointsOf = ({ upstreams }: Snapshot): readonly Endpoint[] =>
+  Object.values(upstreams).flatMap(({ members }) => members.map(({ endpoint }) => endpoint))
