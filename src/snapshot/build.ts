@@ -22,6 +22,7 @@ export const build = (
   sandboxOrigin: string | null,
   previous: Snapshot | null,
 ): Snapshot => {
+  const { breakers, budgets } = carriedOver(config, previous)
   const taken: Endpoint[] = []
   const release = async (): Promise<void> =>
     void (await Promise.all(taken.map((endpoint) => endpoints.release(endpoint))))
@@ -36,13 +37,10 @@ export const build = (
         }
         const drains = ({ origin, pathPrefix, drain }: EndpointConfig): boolean =>
           isDrained(overrides.endpoints, keyOf(group, origin + pathPrefix), drain)
-        const breaker = breakerOf(group, upstream, previous)
-        return [group, openUpstream(upstream, { open, drains, breaker, tell: endpoints.tellOf(group) })]
+        const ground = { open, drains, breaker: breakers[group], tell: endpoints.tellOf(group) }
+        return [group, openUpstream(upstream, ground)]
       }),
     ) as Record<Group, Upstream>
-    const budgets = Object.fromEntries(
-      groups.map((group) => [group, budgetOf(group, config.upstreams[group].retry, previous)]),
-    ) as Record<Group, RetryBudget | null>
     const handles = Object.fromEntries(
       catalog.map((operation) => {
         const { id, group } = operation
@@ -57,6 +55,23 @@ export const build = (
     throw error
   }
 }
+
+interface CarriedOver {
+  readonly breakers: Readonly<Record<Group, CircuitBreaker | null>>
+  readonly budgets: Readonly<Record<Group, RetryBudget | null>>
+}
+
+/**
+ * Finds what goes on from the snapshot before. Not within `build`, because what it makes lives as long as its snapshot: a closure there that
+ * sees the previous one would keep it, which keeps the one before, and so every one that there ever was.
+ */
+const carriedOver = (config: Config, previous: Snapshot | null): CarriedOver => ({
+  breakers: byGroup((group) => breakerOf(group, config.upstreams[group], previous)),
+  budgets: byGroup((group) => budgetOf(group, config.upstreams[group].retry, previous)),
+})
+
+const byGroup = <T>(find: (group: Group) => T): Record<Group, T> =>
+  Object.fromEntries(groups.map((group) => [group, find(group)])) as Record<Group, T>
 
 /** Finds the budget of a group: the one that it had, as long as its settings are the same, or else an edit would hand out a new start. */
 const budgetOf = (group: Group, retry: RetryConfig | null, previous: Snapshot | null): RetryBudget | null => {

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { catalog, groups } from '../../src/catalog.ts'
 import type { Config, RetryConfig } from '../../src/config/config.ts'
@@ -245,4 +247,21 @@ describe('a configuration', () => {
     held.clear()
     await snapshot.retire()
   })
+})
+
+test('a snapshot keeps none of those before it in memory', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const config = testConfig({ defaults: { retry: {}, circuitBreaker: {} } })
+  const endpoints = new Endpoints()
+  const next = (previous: Snapshot | null) => build(config, new Overrides(), endpoints, 'http://127.0.0.1:1', previous)
+  const first = new WeakRef(next(null))
+
+  const second = next(first.deref() ?? null)
+  onTestFinished(() => second.retire())
+  await first.deref()?.retire()
+  await new Promise(setImmediate) // what a WeakRef tells stays until the end of the job
+  collect()
+
+  expect(first.deref()).toBeUndefined()
 })
