@@ -16,6 +16,8 @@ export interface Probed {
 
 // A short body is read to its end, so that the endpoint does not log a client that broke off.
 const maxBodyBytes = 64 * 1024
+// They are read as fast as they come, in the thread that serves.
+const maxInterim = 100
 
 /**
  * Asks an endpoint once whether it is well, on a connection of its own: one that traffic has kept open would tell nothing of whether it
@@ -29,6 +31,7 @@ export const probe = (
   new Promise<void>((resolve, reject) => {
     let socket: Socket | null = null
     let bodyBytes = 0
+    let interim = 0
     const client = new Client(origin, {
       connect: (...asked) => {
         socket = connect(...asked)
@@ -52,7 +55,7 @@ export const probe = (
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart: () => {}, // undici demands one
       onResponseStart: (_, status) => {
-        if (status < 200) return
+        if (status < 200) return ++interim > maxInterim ? fail('interim answers without end') : undefined
         // Or those who never end their answers gather connections, one for each probe.
         alarm.set(Math.min(timeoutMs, intervalMs))
         if (status >= from && status <= to) resolve()

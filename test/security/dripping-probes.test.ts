@@ -3,6 +3,7 @@ import { bootLive } from '../helpers/live-gateway.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 
 const many = 8
+const policy = { path: '/health', interval: '100ms', timeout: '1h' }
 
 test('an upstream whose answers to probes never end does not gather connections', async () => {
   let most = 0
@@ -14,11 +15,28 @@ test('an upstream whose answers to probes never end does not gather connections'
       socket.on('close', () => clearInterval(drip))
     }),
   )
-  const healthCheck = { path: '/health', interval: '100ms', timeout: '1h' }
-  const market = { endpoints: [upstream.url], healthCheck }
+  const market = { endpoints: [upstream.url], healthCheck: policy }
 
   await bootLive({ upstreams: { market } })
   await expect.poll(upstream.accepted, { timeout: 5000 }).toBeGreaterThanOrEqual(many)
 
   expect(most).toBeLessThanOrEqual(2) // the one that begins, and the one before it
+})
+
+test('an upstream that answers a probe with interim answers without end is cut, and down', async () => {
+  const interim = Buffer.from('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1000))
+  const upstream = await rawUpstream((socket) =>
+    onRequest(socket, () => {
+      const fill = (): void => {
+        while (socket.writable && socket.write(interim));
+      }
+      socket.on('drain', fill)
+      fill()
+    }),
+  )
+  const market = { endpoints: [upstream.url], healthCheck: { ...policy, unhealthyAfter: 1 } }
+
+  const { line } = await bootLive({ upstreams: { market } })
+
+  expect(await line(({ msg }) => msg === 'endpoint down')).toMatchObject({ reason: 'interim answers without end' })
 })
