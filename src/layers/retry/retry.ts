@@ -75,16 +75,17 @@ const canRepeat = ({ body, fields }: Exchange, { safe, keyed }: Repeatable): boo
 /** Tells whether the body of a request that was not sent is still there to be sent: a body that streams is read but once. */
 const isWhole = ({ body }: Exchange): boolean => body.length === 0 || body.replayable || !body.begun
 
-// Of two keys nobody can tell which one the upstream goes by.
+// Of two keys nobody can tell which one the upstream goes by; a CGI-like one reads Idempotency_Key as a second.
 const hasKey = (fields: Fields): boolean => {
   let keys = 0
-  let isEmpty = false
+  let isSound = false
   for (let i = 0; i < fields.length; i += 2) {
-    if (!isNamed(fields[i] as string, 'idempotency-key')) continue
+    const name = fields[i] as string
+    if (!isNamed(name.replace('_', '-'), 'idempotency-key')) continue
     keys++
-    isEmpty = (fields[i + 1] as string).trim() === ''
+    isSound = !name.includes('_') && (fields[i + 1] as string).trim() !== ''
   }
-  return keys === 1 && !isEmpty
+  return keys === 1 && isSound
 }
 
 /** Draws from the whole range up to a bound that doubles: those that failed together do not come back together ("full jitter"). */

@@ -28,6 +28,12 @@ const requests: Readonly<Record<string, Request>> = {
     idempotent: true,
     fields: ['Idempotency-Key', 'a', 'Idempotency-Key', 'a'],
   },
+  'a POST with a key and its twin': {
+    method: 'POST',
+    idempotent: true,
+    fields: ['Idempotency_key', 'b', 'Idempotency-Key', 'a'],
+  },
+  'a POST with the twin of a key': { method: 'POST', idempotent: true, fields: ['Idempotency_Key', 'a'] },
 }
 
 // DESIGN §8: which bodies leave room for another attempt.
@@ -40,6 +46,8 @@ const sent: Readonly<Record<keyof typeof requests, readonly Body[]>> = {
   'a POST with a key': ['empty', 'replayable'],
   'a POST with an empty key': [],
   'a POST with two keys': [],
+  'a POST with a key and its twin': [],
+  'a POST with the twin of a key': [],
 }
 
 const whenUnsent: readonly Kind[] = ['connect-failed', 'connect-timeout', 'tls-failed']
