@@ -135,12 +135,25 @@ export const unaskedContinue = says('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 O
 /** Is what nobody asked for, and nobody may be given. */
 export const surplusMark = 'of somebody else'
 
+const somebodyElses = `HTTP/1.1 200 OK\r\nContent-Length: ${surplusMark.length}\r\n\r\n${surplusMark}`
+
 /** Answers, and goes on with a second answer. */
 export const surplus: Behaviour = {
   onWhole: (turn) => {
-    const more = `HTTP/1.1 200 OK\r\nContent-Length: ${surplusMark.length}\r\n\r\n${surplusMark}`
-    turn.socket.write(render(turn, 200, '') + more)
+    turn.socket.write(render(turn, 200, '') + somebodyElses)
   },
+}
+
+/** Answers, and gives a second answer when `later` is called. */
+export const surplusLater = (): Behaviour & { later(): void } => {
+  let socket: Socket | null = null
+  return {
+    onWhole: (turn) => {
+      socket = turn.socket
+      turn.socket.write(render(turn, 200, ''))
+    },
+    later: () => void socket?.write(somebodyElses),
+  }
 }
 
 /** Refuses at the head, and closes with what follows unread. */

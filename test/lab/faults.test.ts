@@ -83,6 +83,21 @@ describe('an endpoint that', () => {
     expect(await statusOf(live, 'risk')).toMatchObject({ inFlight: 0 })
   })
 
+  test('says something while nobody asks is not listened to, nor is that connection used again', async () => {
+    const behaviour = does.surplusLater()
+    const endpoint = await openEndpoint({ behaviour })
+    const live = await bootLab({ market: { endpoints: [endpoint.url], keepAlive: '60s' } })
+
+    const before = await ask(live.port, 'market', newId())
+    behaviour.later()
+    await until(() => endpoint.connections() === 0)
+    const after = await ask(live.port, 'market', newId())
+
+    expect([before.said, after.said]).toEqual(['200', '200'])
+    expect(after.body).toContain(after.id)
+    expect(endpoint.accepted()).toBe(2)
+  })
+
   test('refuses connections is not met by anybody as long as there is another', async () => {
     const fault = { fault: 'refuses', get: null, post: null, alone: ['502 connect-failed'] }
     const benches = await openBenches()
