@@ -102,6 +102,8 @@ export class Exchange {
   attempts = 0
   /** When the deadline is over, on the monotonic clock; null: there is none, or it has not begun. */
   deadlineAt: number | null = null
+  /** Whether the client is the one that is waited for: more of its body has to come before anything else can. */
+  waitsForClient = false
   /** Whether the client has been sent something already, if only an interim answer: what goes wrong then is not tried again. */
   begun = false
 

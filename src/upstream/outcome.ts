@@ -8,9 +8,15 @@ export type Outcome = 'success' | 'failure' | 'nothing'
 export const outcomeOf = (status: number): Outcome => (status >= 500 ? 'failure' : 'success')
 
 /**
- * Judges a failure: a client that left, a request over its bounds and the gateway's own faults tell nothing of the endpoint. A deadline
- * does, when the attempt had the whole of it to itself: with a deadline below the timeout of the headers nothing else would ever tell that
- * an endpoint hangs.
+ * Judges a failure: a client that left, a request over its bounds and the gateway's own faults tell nothing of the endpoint. Nor does one
+ * that gave up an upload whose client was the one waited for: whoever is slow enough could have every endpoint taken out. A deadline tells
+ * something when the attempt had the whole of it to itself: with one below the timeouts nothing else would ever tell that an endpoint
+ * hangs.
  */
-export const outcomeOfFailure = ({ kind }: GatewayError, { attempts }: Pick<Exchange, 'attempts'>): Outcome =>
-  failures[kind].fault === 'upstream' || (kind === 'deadline-exceeded' && attempts === 1) ? 'failure' : 'nothing'
+export const outcomeOfFailure = (
+  { kind }: GatewayError,
+  { attempts, waitsForClient }: Pick<Exchange, 'attempts' | 'waitsForClient'>,
+): Outcome => {
+  if (waitsForClient) return 'nothing'
+  return failures[kind].fault === 'upstream' || (kind === 'deadline-exceeded' && attempts === 1) ? 'failure' : 'nothing'
+}

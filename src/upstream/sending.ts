@@ -76,7 +76,9 @@ export class Sending implements EndpointHandler, Source {
     const { body } = this.#exchange
     if (body.length === 0) return null
     this.#upload = body.stream((waitingForClient) => {
-      if (this.#status > 0 || this.#over) return
+      if (this.#over) return // as it was then, it stays
+      this.#exchange.waitsForClient = waitingForClient
+      if (this.#status > 0) return
       if (waitingForClient) this.#alarm.clear()
       else this.#alarm.set(this.#manner.headersTimeoutMs)
     })
@@ -135,10 +137,7 @@ export class Sending implements EndpointHandler, Source {
     if (this.#maySendAgain()) return this.#sendAgain()
     this.#endpoint.done()
     const failure = this.#ended ?? this.#classify(error)
-    // What was given up while it waited for a connection tells nothing.
-    this.#settle(
-      this.#controller === null && this.#ended !== null ? 'nothing' : outcomeOfFailure(failure, this.#exchange),
-    )
+    this.#settle(outcomeOfFailure(failure, this.#exchange))
     if (this.#status > 0) this.#answer.fail(failure)
     else this.#reject(failure)
   }
@@ -184,8 +183,8 @@ export class Sending implements EndpointHandler, Source {
     this.#alarm.clear()
     if (this.#controller !== null) return this.#controller.abort(reason)
     // It still waits for its turn, or for a connection: then it is dropped when there is one. Nobody waits for that.
-    this.#endpoint.withdraw(this)
-    this.#settle('nothing')
+    const waitedForItsTurn = this.#endpoint.withdraw(this)
+    this.#settle(waitedForItsTurn ? 'nothing' : outcomeOfFailure(reason, this.#exchange))
     this.#reject(reason)
   }
 

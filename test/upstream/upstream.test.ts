@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { now } from '../../src/clock.ts'
 import type { CircuitBreakerConfig, OutlierConfig } from '../../src/config/config.ts'
+import { GatewayError } from '../../src/errors.ts'
 import type { Member } from '../../src/upstream/member.ts'
 import type { Upstream } from '../../src/upstream/upstream.ts'
 import { fakeBody, fakeExchange } from '../helpers/exchange.ts'
@@ -137,6 +138,23 @@ describe('an endpoint with all places taken', () => {
     full.sockets[0]?.destroy()
     await Promise.all(quick)
   })
+})
+
+test('a deadline that ends while an endpoint is connected to counts against it, and not while it has no place', async () => {
+  // Accepts, and never speaks TLS.
+  const { port, accepted } = await rawUpstream((socket) => void socket.resume())
+  const upstream = openTestUpstream(`https://127.0.0.1:${port}`, { maxConnections: 1 })
+  const [connecting, waiting] = [fakeExchange(), fakeExchange()]
+  const ended = [outcome(upstream, connecting), outcome(upstream, waiting)]
+  await eventually(() => accepted() === 1)
+  const { standing } = member(upstream, 0)
+
+  waiting.abort(new GatewayError('deadline-exceeded'))
+  const early = standing.failures
+  connecting.abort(new GatewayError('deadline-exceeded'))
+
+  expect(await Promise.all(ended)).toEqual(['deadline-exceeded', 'deadline-exceeded'])
+  expect([early, standing.failures]).toEqual([0, 1])
 })
 
 test('with the breaker open nothing is attempted', async () => {
