@@ -44,7 +44,7 @@ describe('POST /reload', () => {
     await whoAnswers(live)
 
     live.edit(
-      `# the same\n${JSON.stringify({ upstreams: Object.fromEntries(groups.map((group) => [group, { endpoints: [one.url] }])), reload: { watch: false }, admin: { port: 0 }, listen: { port: 0 } })}`,
+      `# the same\n${JSON.stringify({ upstreams: Object.fromEntries(groups.map((group) => [group, { endpoints: [one.url] }])), reload: { watch: false, preflight: 'none' }, admin: { port: 0 }, listen: { port: 0 } })}`,
     )
     const { body } = await askAdmin(`${live.admin}/reload`, 'POST')
     await whoAnswers(live)
