@@ -1,6 +1,5 @@
 import type { AddressInfo } from 'node:net'
 import { type AdminServer, openAdminServer } from './admin/server.ts'
-import type { OperationId } from './catalog.ts'
 import { now, pause, within } from './clock.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
@@ -21,8 +20,7 @@ import { notReached } from './snapshot/reload-problems.ts'
 import { type Loaded, type Outcome, Reloader, type Trigger } from './snapshot/reloader.ts'
 import type { Snapshot } from './snapshot/snapshot.ts'
 import { Endpoints } from './upstream/endpoints.ts'
-import { preflight } from './upstream/preflight.ts'
-import { reach } from './upstream/reach.ts'
+import { preflight, triedIn } from './upstream/preflight.ts'
 
 /** Is what a gateway is started with. */
 export interface GatewayOptions {
@@ -68,10 +66,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
 class Parts {
   readonly #options: GatewayOptions
   readonly #endpoints = new Endpoints((level, event, fields) => this.#options.log[level](fields, event))
-  readonly #overrides = new Overrides(
-    (operation) => this.#overrideEnded(operation),
-    (order) => this.#orderEnded(order),
-  )
+  readonly #overrides: Overrides
   readonly #reloader: Reloader
   readonly #watch: Watch
   #sandbox: Sandbox | null = null
@@ -83,6 +78,18 @@ class Parts {
   constructor(options: GatewayOptions) {
     const { file, loaded, environment, log } = options
     this.#options = options
+    this.#overrides = new Overrides(
+      (operation) =>
+        this.#orderEnded(
+          () => log.info({ operation }, 'override ended'),
+          (err) => log.error({ operation, err }, 'an override could not be ended'),
+        ),
+      (order) =>
+        this.#orderEnded(
+          () => log.info(order, 'endpoint order ended'),
+          (err) => log.error({ ...order, err }, 'an endpoint order could not be ended'),
+        ),
+    )
     this.#reloader = new Reloader({
       file,
       first: loaded,
@@ -166,31 +173,15 @@ class Parts {
     const { file, config } = this.#reloader
     const mode = next.reload.preflight
     if (mode === 'none') return []
-    const tried = brought(config, next).map(({ group, ...one }) => {
-      const { origin, pathPrefix } = one.endpoint
-      return { group, name: origin + pathPrefix, reach: () => reach(one, mode) }
-    })
+    const tried = brought(config, next).map(({ group, ...one }) => triedIn(group, one, mode))
     return notReached(await preflight(tried), origins, file)
   }
 
-  #overrideEnded(operation: OperationId): void {
-    const { log } = this.#options
-    this.#reloader.reapply().then(
-      () => log.info({ operation }, 'override ended'),
-      (error) => {
-        if (!this.#draining) log.error({ operation, err: error }, 'an override could not be ended')
-      },
-    )
-  }
-
-  #orderEnded(order: { readonly group: string; readonly endpoint: string }): void {
-    const { log } = this.#options
-    this.#reloader.reapply().then(
-      () => log.info(order, 'endpoint order ended'),
-      (error) => {
-        if (!this.#draining) log.error({ ...order, err: error }, 'an endpoint order could not be ended')
-      },
-    )
+  /** Puts the file's word back into effect when the time of an order is over; one of the two hears what came of it. */
+  #orderEnded(done: () => void, failed: (error: unknown) => void): void {
+    this.#reloader.reapply().then(done, (error) => {
+      if (!this.#draining) failed(error)
+    })
   }
 
   async #build(config: Config): Promise<Snapshot> {

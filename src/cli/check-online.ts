@@ -2,8 +2,7 @@ import { type Group, groups } from '../catalog.ts'
 import type { Config } from '../config/config.ts'
 import type { Origins } from '../config/origins.ts'
 import type { Problem } from '../config/problem.ts'
-import { tryAll } from '../upstream/preflight.ts'
-import { reach } from '../upstream/reach.ts'
+import { triedIn, tryAll } from '../upstream/preflight.ts'
 
 /** Is what came of trying one endpoint, as JSON says it. */
 export interface TriedEndpoint {
@@ -21,11 +20,7 @@ export const tryEndpoints = async ({ upstreams, reload }: Config): Promise<reado
     groups.flatMap((group) => {
       const upstream = upstreams[group]
       const real = upstream.endpoints.filter(({ origin }) => origin !== 'sandbox')
-      return real.map((endpoint) => ({
-        group,
-        name: endpoint.origin + endpoint.pathPrefix,
-        reach: () => reach({ endpoint, upstream }, mode),
-      }))
+      return real.map((endpoint) => triedIn(group, { endpoint, upstream }, mode))
     }),
   )
   return found.map(({ group, name, reason }) => ({ group, url: name, reached: reason === null, reason }))

@@ -1,5 +1,6 @@
 import { type Group, groups } from '../catalog.ts'
 import type { Config, EndpointConfig, UpstreamConfig } from '../config/config.ts'
+import { tlsTo } from '../upstream/endpoints.ts'
 
 /** Is an endpoint that an edit gives traffic to. */
 export interface Brought {
@@ -17,9 +18,10 @@ export const brought = (running: Config, next: Config): readonly Brought[] =>
 
 const takers = (upstream: UpstreamConfig, group: Group): readonly Brought[] =>
   upstream.endpoints
-    .filter(({ origin, weight, drain }) => origin !== 'sandbox' && weight > 0 && !drain)
+    .filter((endpoint) => endpoint.origin !== 'sandbox' && takesWork(endpoint))
     .map((endpoint) => ({ group, endpoint, upstream }))
 
-/** Settings of TLS are no news to one that is spoken to without. */
-const keyOf = ({ endpoint: { origin }, upstream: { tls } }: Brought): string =>
-  JSON.stringify([origin, origin.startsWith('https:') ? tls : null])
+const keyOf = ({ endpoint: { origin }, upstream }: Brought): string => JSON.stringify([origin, tlsTo(origin, upstream)])
+
+/** Tells whether the file has an endpoint get requests. */
+export const takesWork = ({ weight, drain }: EndpointConfig): boolean => weight > 0 && !drain

@@ -6,6 +6,7 @@ import type { CircuitBreaker } from '../upstream/breaker.ts'
 import type { Endpoint } from '../upstream/endpoint.ts'
 import type { Endpoints } from '../upstream/endpoints.ts'
 import { openUpstream, type Upstream } from '../upstream/upstream.ts'
+import { takesWork } from './brought.ts'
 import { isDrained, keyOf, type Overrides } from './overrides.ts'
 import { Snapshot } from './snapshot.ts'
 import { stack } from './stack.ts'
@@ -95,4 +96,4 @@ const breakerOf = (group: Group, upstream: UpstreamConfig, previous: Snapshot | 
 }
 
 const takers = ({ endpoints }: UpstreamConfig): readonly string[] =>
-  endpoints.flatMap(({ origin, pathPrefix, weight, drain }) => (weight > 0 && !drain ? [origin + pathPrefix] : []))
+  endpoints.filter(takesWork).map(({ origin, pathPrefix }) => origin + pathPrefix)

@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { Alarm } from '../clock.ts'
+import { jittered } from './jitter.ts'
 import { resolveName } from './names.ts'
 
 /** Finds the addresses of a name. Rejects with the system's error. */
@@ -15,8 +16,6 @@ export interface Listener {
 }
 
 const firstRetryMs = 1000
-// So that many endpoints, and many gateways, do not ask all at once.
-const jitter = 0.1
 
 /** Resolves a name now and again and again: every `intervalMs` (±10 %), after a failure after 1 s, then twice as long each time up to that. */
 export class Addresses {
@@ -49,7 +48,7 @@ export class Addresses {
       (addresses) => (addresses.length === 0 ? this.#fail('it has no address') : this.#take(addresses)),
       (error: NodeJS.ErrnoException) => this.#fail(error.code ?? 'unknown error'),
     )
-    if (!this.#closed) this.#alarm.set(Math.round(waitMs * (1 - jitter + 2 * jitter * Math.random())))
+    if (!this.#closed) this.#alarm.set(jittered(waitMs))
   }
 
   #take(addresses: readonly LookupAddress[]): number {

@@ -2,6 +2,7 @@ import { now } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { Pick } from './balance/balance.ts'
 import type { Member } from './member.ts'
+import { overloaded } from './turns.ts'
 
 /** Chooses who gets an exchange, leaving out those that were tried; null: nobody is left. */
 export type Choose = (tried: readonly Member[]) => Member | null
@@ -22,7 +23,7 @@ export const chooser = (members: readonly Member[], pick: Pick<Member>): Choose 
 /** Tells what to say when there is nobody to choose from the first: all are full, or none takes work. */
 export const nobody = (members: readonly Member[]): GatewayError => {
   const full = members.some(({ takesWork }) => takesWork)
-  return new GatewayError(full ? 'overloaded' : 'no-healthy-endpoint', { fields: ['Retry-After', '1'] })
+  return full ? overloaded() : new GatewayError('no-healthy-endpoint', { fields: ['Retry-After', '1'] })
 }
 
 const isOpen = ({ standing, endpoint }: Member, at: number): boolean =>

@@ -1,5 +1,5 @@
 import type { Group } from '../catalog.ts'
-import type { EndpointConfig, UpstreamConfig } from '../config/config.ts'
+import type { EndpointConfig, UpstreamConfig, UpstreamTlsConfig } from '../config/config.ts'
 import { Endpoint } from './endpoint.ts'
 import type { Tell } from './notices.ts'
 
@@ -36,9 +36,9 @@ export class Endpoints {
     sandboxOrigin: string,
   ): Endpoint {
     // What shapes its connections. A weight, a timeout of the answer or an edit of fields changes nothing about them.
-    const { connectTimeoutMs, keepAliveMs, maxConnections, maxPending, resolveMs, tls } = upstream
+    const { connectTimeoutMs, keepAliveMs, maxConnections, maxPending, resolveMs } = upstream
     const bounds = [connectTimeoutMs, keepAliveMs, maxConnections, maxPending, resolveMs]
-    const key = JSON.stringify([group, origin, pathPrefix, bounds, origin.startsWith('https:') ? tls : null])
+    const key = JSON.stringify([group, origin, pathPrefix, bounds, tlsTo(origin, upstream)])
     let shared = this.#byKey.get(key)
     if (shared === undefined) {
       const to = origin === 'sandbox' ? sandboxOrigin : origin
@@ -69,3 +69,7 @@ export class Endpoints {
     return this.#byEndpoint.size
   }
 }
+
+/** Finds the settings of TLS that an endpoint is spoken to with; null: without, and then they say nothing of it. */
+export const tlsTo = (origin: string, { tls }: Pick<UpstreamConfig, 'tls'>): UpstreamTlsConfig | null =>
+  origin.startsWith('https:') ? tls : null

@@ -1,5 +1,6 @@
 import { Alarm, now, wallClock } from '../clock.ts'
 import type { HealthCheckConfig } from '../config/config.ts'
+import { jittered } from './jitter.ts'
 import type { Probe } from './standing.ts'
 
 /** Hears what the probes of an endpoint say. */
@@ -10,8 +11,6 @@ export interface HealthListener {
 }
 
 const soonMs = 1000
-// So that many endpoints, and many gateways, are not asked all at once.
-const jitter = 0.1
 
 /**
  * Probes an endpoint again and again, one probe at a time: first at a random moment within a second, then every interval (±10 %) after
@@ -56,7 +55,7 @@ export class HealthCheck {
     if (this.#closed) return
     this.#report.probed({ at: wallClock(), latencyMs: now() - startedAt, reason })
     this.#judge(reason)
-    this.#alarm.set(Math.round(this.#config.intervalMs * (1 - jitter + 2 * jitter * this.#random())))
+    this.#alarm.set(jittered(this.#config.intervalMs, this.#random))
   }
 
   #judge(reason: string | null): void {

@@ -1,7 +1,8 @@
 import type { Group } from '../catalog.ts'
 import { within } from '../clock.ts'
+import type { EndpointConfig } from '../config/config.ts'
 import { formatDuration } from '../units.ts'
-import { maxReachMs } from './reach.ts'
+import { maxReachMs, type Reached, reach } from './reach.ts'
 
 /** Is an endpoint that can be tried. */
 export interface Tried {
@@ -10,6 +11,17 @@ export interface Tried {
   /** Rejects with why it is not there, for operators. */
   reach(): Promise<void>
 }
+
+/** Makes what is tried of an endpoint as it is configured. */
+export const triedIn = (
+  group: Group,
+  given: Reached & { readonly endpoint: EndpointConfig },
+  mode: 'connect' | 'health',
+): Tried => ({
+  group,
+  name: given.endpoint.origin + given.endpoint.pathPrefix,
+  reach: () => reach(given, mode),
+})
 
 /** Is what came of trying one; null: it is there. */
 export interface Found extends Omit<Tried, 'reach'> {

@@ -1,9 +1,9 @@
 import type { UpstreamConfig } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
 import type { Answer, Exchange, Handle, Upload } from '../exchange.ts'
 import { edit, withTwins } from './edits.ts'
 import type { Endpoint, EndpointRequest } from './endpoint.ts'
 import { type Manner, Sending } from './sending.ts'
+import { overloaded } from './turns.ts'
 
 /**
  * Compiles the sending of exchanges to one endpoint. Method, catalog path, raw query, end-to-end fields and body go out as they came. The
@@ -33,7 +33,7 @@ export const sender = (config: UpstreamConfig, endpoint: Endpoint, watch: Manner
     new Promise((resolve, reject) => {
       if (exchange.aborted !== null) return reject(exchange.aborted)
       // Before anything is made for it: what is over the bound must cost nothing.
-      if (endpoint.full) return reject(new GatewayError('overloaded', { fields: ['Retry-After', '1'] }))
+      if (endpoint.full) return reject(overloaded())
       const sending = new Sending(exchange, endpoint, manner, resolve, reject)
       sending.send(render(exchange, body ?? sending.upload()))
     })

@@ -29,7 +29,7 @@ export class Turns<Key, Work> {
       this.#running++
       return this.#run(key, work)
     }
-    if (this.full) throw new GatewayError('overloaded', { fields: ['Retry-After', '1'] })
+    if (this.full) throw overloaded()
     this.#waiting.set(key, work)
   }
 
@@ -56,3 +56,6 @@ export class Turns<Key, Work> {
     }
   }
 }
+
+/** Makes the failure of what finds no place. */
+export const overloaded = (): GatewayError => new GatewayError('overloaded', { fields: ['Retry-After', '1'] })
