@@ -1,7 +1,11 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { bootGateway } from '../helpers/gateway.ts'
 import { httpsUpstream } from '../helpers/https-upstream.ts'
+import { bootLive } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { call } from '../helpers/wire.ts'
 
@@ -28,6 +32,25 @@ describe.skipIf(openssl.missing !== null)('an https upstream with settings of it
     expect(trusted.status).toBe(200)
     expect(JSON.parse(doubted.body.toString())).toMatchObject({ code: 'tls-failed' })
     expect(ordinaryOne.requests()).toBe(0)
+  })
+
+  test('is trusted as the file of its authority says, which is read again when it changes', async () => {
+    const { port } = await httpsUpstream(made.right)
+    const folder = mkdtempSync(join(tmpdir(), 'gateway-ca-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const ca = join(folder, 'ca.pem')
+    writeFileSync(ca, made.selfSigned.cert)
+    const live = await bootLive({
+      upstreams: { market: { endpoints: [`https://localhost:${port}`], tls: { ca: `file:${ca}` } } },
+      reload: { watch: true, poll: '100ms' },
+    })
+    const ask = async () => (await call(live.gateway.address.port)).status
+
+    const before = await ask()
+    writeFileSync(ca, made.authority.cert)
+    await live.line(({ msg }) => msg === 'configuration applied')
+
+    expect([before, await ask()]).toEqual([502, 200])
   })
 
   test('is asked for the server name, and sent its own Host', async () => {
