@@ -10,7 +10,7 @@ import { chooseLoad, type Load } from './load.ts'
 import { measure, type Sample } from './measure.ts'
 import { type Options, readOptions, usage } from './options.ts'
 import { bare, bareDirect } from './peers/bare.ts'
-import { gateway, policies } from './peers/gateway.ts'
+import { before, gateway, policies } from './peers/gateway.ts'
 import { haproxy } from './peers/haproxy.ts'
 import { nginx } from './peers/nginx.ts'
 import type { Peer } from './peers/peer.ts'
@@ -20,7 +20,7 @@ import { render } from './table.ts'
 import { verify } from './verify.ts'
 import { type Workload, workloads } from './workload.ts'
 
-const peers: readonly Peer[] = [gateway, policies, bare, bareDirect, nginx, haproxy]
+const peers: readonly Peer[] = [gateway, before, policies, bare, bareDirect, nginx, haproxy]
 
 /** Holds a peer that serves, with what was found wrong about it and what was measured so far. */
 interface Contender {
@@ -70,7 +70,8 @@ const parse = (): Task => {
     const usual = peers.filter(({ onRequest }) => !onRequest).map(({ name }) => name)
     return {
       options,
-      chosen: choose('peers', peers, options.only ?? usual),
+      // A tree that is named takes part, whatever --only says.
+      chosen: choose('peers', peers, [...(options.only ?? usual), ...(options.before === null ? [] : [before.name])]),
       asked: choose('workloads', workloads, options.workloads ?? workloads.map(({ name }) => name)),
     }
   } catch (error) {

@@ -10,6 +10,8 @@ export interface Options {
   readonly only: readonly string[] | null
   /** Names of the workloads to run; null is all. */
   readonly workloads: readonly string[] | null
+  /** Another checkout of this project, with its `node_modules`; null is none. Its gateway runs as the peer gateway-before. */
+  readonly before: string | null
   /** File for the machine-readable result. */
   readonly json: string | null
   /** Leaves a CPU profile of the gateway in `.bench/`. */
@@ -23,6 +25,7 @@ export const usage = `npm run bench -- [flags]
   --connections N      keep-alive connections (64)
   --only A,B           peers: gateway, bare, nginx, haproxy (these); gateway-policies, bare-direct
   --workloads A,B      workloads: get, post (all)
+  --before DIRECTORY   another checkout, npm ci done: its gateway takes part as gateway-before
   --json FILE          write the result as JSON too
   --profile            leave a CPU profile of the gateway in .bench/
   --load auto|wrk|own  load generator (auto: wrk where present)`
@@ -37,6 +40,7 @@ export const readOptions = (args: readonly string[]): Options => {
       connections: { type: 'string', default: '64' },
       only: { type: 'string' },
       workloads: { type: 'string' },
+      before: { type: 'string' },
       json: { type: 'string' },
       profile: { type: 'boolean', default: false },
       load: { type: 'string', default: 'auto' },
@@ -48,6 +52,7 @@ export const readOptions = (args: readonly string[]): Options => {
     connections: count('connections', values.connections),
     only: values.only?.split(',') ?? null,
     workloads: values.workloads?.split(',') ?? null,
+    before: values.before ?? null,
     json: values.json ?? null,
     profile: values.profile,
     load: oneOf('load', values.load, ['auto', 'wrk', 'own']),

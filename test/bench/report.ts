@@ -50,6 +50,7 @@ const pairs: readonly Pair[] = [
   { of: 'gateway', over: 'bare-direct', atMost: 0.6 },
   { of: 'gateway', over: 'nginx', atMost: null },
   { of: 'gateway', over: 'haproxy', atMost: null },
+  { of: 'gateway', over: 'gateway-before', atMost: null },
   { of: 'gateway-policies', over: 'gateway', atMost: 1.05 },
 ]
 

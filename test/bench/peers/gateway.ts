@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { groups } from '../../../src/catalog.ts'
 import { startServer } from '../process.ts'
 import { addresses } from '../workload.ts'
-import { type Peer, probePath } from './peer.ts'
+import { type Peer, probePath, type Site } from './peer.ts'
 
 const root = join(import.meta.dirname, '../../..')
 
@@ -15,14 +15,17 @@ const variant = (name: string, description: string, onRequest: boolean, more: (p
   name,
   description,
   onRequest,
-  start: ({ upstreamPort, directory, options }) =>
-    startServer(directory, probePath, async (port) => {
-      const file = join(directory, 'gateway.yaml')
-      await writeFile(file, config(port) + more(upstreamPort))
-      const flags = options.profile ? profiling : []
-      return { path: process.execPath, args: [...flags, join(root, 'src/main.ts'), 'serve', '--config', file] }
-    }),
+  start: (site) => serve(root, site, more),
 })
+
+/** Starts the gateway of one source tree. */
+const serve = (tree: string, { upstreamPort, directory, options }: Site, more: (port: number) => string) =>
+  startServer(directory, probePath, async (port) => {
+    const file = join(directory, 'gateway.yaml')
+    await writeFile(file, config(port) + more(upstreamPort))
+    const flags = options.profile ? profiling : []
+    return { path: process.execPath, args: [...flags, join(tree, 'src/main.ts'), 'serve', '--config', file] }
+  })
 
 const config = (port: number): string => `version: 1
 listen:
@@ -32,15 +35,23 @@ admin:
   port: 0
 `
 
-/** Runs this gateway as it ships: every default bound on, access log on stdout. */
-export const gateway = variant(
-  'gateway',
-  'this gateway, defaults',
-  false,
-  (port) => `upstreams:
+const oneEach = (port: number): string => `upstreams:
 ${groups.map((group) => `  ${group}: http://127.0.0.1:${port}`).join('\n')}
-`,
-)
+`
+
+/** Runs this gateway as it ships: every default bound on, access log on stdout. */
+export const gateway = variant('gateway', 'this gateway, defaults', false, oneEach)
+
+/** Runs the gateway of another checkout, with its own dependencies: what a change costs or saves, in one interleaved run. */
+export const before: Peer = {
+  name: 'gateway-before',
+  description: 'the gateway of the tree that --before names, defaults',
+  onRequest: true,
+  start: async (site) => {
+    const tree = site.options.before
+    return tree === null ? { missing: '--before names no tree' } : serve(resolve(tree), site, oneEach)
+  },
+}
 
 /** Runs it with the policies for several endpoints: what they cost when nothing fails. */
 export const policies = variant(
