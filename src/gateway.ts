@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { type AdminServer, openAdminServer } from './admin/server.ts'
-import { now, pause, within } from './clock.ts'
+import { now, pause } from './clock.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
 import { loadAside } from './config/load-aside.ts'
@@ -9,17 +9,15 @@ import type { Problem } from './config/problem.ts'
 import { haveChanged } from './config/sources.ts'
 import { Watch } from './config/watch.ts'
 import type { Log } from './observe/log.ts'
-import { openPublicServer, type PublicServer } from './public/server.ts'
 import { openSandbox, type Sandbox } from './sandbox/sandbox.ts'
+import { serveHere } from './serving/here.ts'
+import type { Serving } from './serving/serving.ts'
 import { brought } from './snapshot/brought.ts'
-import { build } from './snapshot/build.ts'
-import { Live } from './snapshot/live.ts'
 import { Overrides } from './snapshot/overrides.ts'
+import { Plane, type State } from './snapshot/plane.ts'
 import { logReload, logWarnings } from './snapshot/reload-log.ts'
 import { notReached } from './snapshot/reload-problems.ts'
 import { type Loaded, type Outcome, Reloader, type Trigger } from './snapshot/reloader.ts'
-import type { Snapshot } from './snapshot/snapshot.ts'
-import { Endpoints } from './upstream/endpoints.ts'
 import { preflight, triedIn } from './upstream/preflight.ts'
 
 /** Is what a gateway is started with. */
@@ -65,13 +63,11 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
 /** Is what a gateway consists of, from the first part that was started to the last. */
 class Parts {
   readonly #options: GatewayOptions
-  readonly #endpoints = new Endpoints((level, event, fields) => this.#options.log[level](fields, event))
   readonly #overrides: Overrides
   readonly #reloader: Reloader
   readonly #watch: Watch
   #sandbox: Sandbox | null = null
-  #live: Live | null = null
-  #public: PublicServer | null = null
+  #serving: Serving | null = null
   #admin: AdminServer | null = null
   #draining = false
 
@@ -112,19 +108,25 @@ class Parts {
   async start(): Promise<Gateway> {
     const { log, droppedLines, loaded } = this.#options
     const reloader = this.#reloader
-    const live = new Live(await this.#build(reloader.config))
-    this.#live = live
-    const publicServer = await openPublicServer(live, log)
-    this.#public = publicServer
+    const plane = new Plane(await this.#state(reloader.config), (level, event, fields) => log[level](fields, event))
+    const serving = await serveHere(plane, log)
+    this.#serving = serving
     const admin = await openAdminServer(
-      { live, reloader, overrides: this.#overrides, draining: () => this.#draining, droppedLines },
+      {
+        reloader,
+        overrides: this.#overrides,
+        draining: () => this.#draining,
+        droppedLines,
+        report: () => serving.report(),
+        lift: (group, url) => serving.lift(group, url),
+      },
       log,
     )
     this.#admin = admin
     this.#observe(reloader.config)
     logWarnings(log, loaded.warnings)
     return {
-      address: publicServer.address,
+      address: serving.address,
       adminAddress: admin.address,
       get config() {
         return reloader.config
@@ -139,32 +141,28 @@ class Parts {
     const startedAt = now()
     const left = (): number => Math.max(0, deadlineMs - (now() - startedAt))
     this.#draining = true
-    this.#public?.drain()
+    this.#serving?.drain()
     if (waitMs > 0) await pause(Math.min(waitMs, deadlineMs))
     this.#watch.close()
     this.#reloader.close()
     this.#overrides.clear()
-    await this.#public?.close(left())
-    if (this.#live !== null && !(await within(left(), this.#live.close()))) {
-      await this.#endpoints.destroy(new Error('shut down'))
-    }
+    await this.#serving?.close(left())
     await this.#admin?.close()
     await this.#sandbox?.close()
   }
 
-  /** Puts a configuration into effect. Whatever can fail comes first; the swap and what follows it cannot. */
+  /** Puts a configuration into effect. Whatever can fail comes first; what follows cannot. */
   async #apply(config: Config): Promise<void> {
     if (this.#draining) throw new Error('the gateway is stopping')
-    const next = await this.#build(config)
+    const next = await this.#serving?.prepare(await this.#state(config))
     try {
-      if (this.#draining) throw new Error('the gateway is stopping') // since the sandbox began to open
+      if (this.#draining) throw new Error('the gateway is stopping') // since it began to prepare
       this.#admin?.renew(config.admin)
     } catch (error) {
-      await next.retire()
+      await next?.discard()
       throw error
     }
-    this.#live?.swap(next)
-    this.#public?.bound(config.listen)
+    await next?.commit()
     this.#observe(config)
   }
 
@@ -184,9 +182,9 @@ class Parts {
     })
   }
 
-  async #build(config: Config): Promise<Snapshot> {
+  async #state(config: Config): Promise<State> {
     if (usesSandbox(config)) this.#sandbox ??= await openSandbox()
-    return build(config, this.#overrides, this.#endpoints, this.#sandbox?.origin ?? null, this.#live?.current ?? null)
+    return { config, said: this.#overrides, sandboxOrigin: this.#sandbox?.origin ?? null }
   }
 
   /** Takes over how the gateway watches and is watched. */

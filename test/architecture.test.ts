@@ -26,6 +26,7 @@ const rooms: readonly (readonly string[])[] = [
   ['main.ts'],
   ['cli/'],
   ['gateway.ts'],
+  ['serving/'],
   ['public/', 'admin/', 'sandbox/'],
   ['snapshot/'],
   ['layers/', 'upstream/', 'config/'],

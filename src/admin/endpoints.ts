@@ -1,5 +1,6 @@
 import { type Group, groups } from '../catalog.ts'
 import { type EndpointOrder, isDrained, keyOf } from '../snapshot/overrides.ts'
+import type { UpstreamReport } from '../snapshot/report.ts'
 import { bad, putIntoEffect, readOrder, stopping } from './orders.ts'
 import type { Refusal } from './problem.ts'
 import type { Desk } from './status.ts'
@@ -22,7 +23,8 @@ export const order = async (desk: Desk, state: EndpointOrder, body: string): Pro
   if ('detail' in given) return given
   const group = groups.find((each) => each === given.said.group)
   if (group === undefined) return bad(`group is expected to be one of ${groups.join(', ')}`)
-  const places = placesOf(desk, group)
+  const report = await desk.report() // first, so that what follows is decided at once
+  const places = placesOf(desk, group, report.upstreams[group])
   const place = places.find(({ url }) => url === given.said.url)
   if (place === undefined) return bad(`url is expected to be one of ${shown(places)}, as /status shows them`)
   if (desk.draining()) return stopping
@@ -39,7 +41,7 @@ export const order = async (desk: Desk, state: EndpointOrder, body: string): Pro
   if (back) endpoints.end(key)
   const refusal = await putIntoEffect(desk, () => endpoints.end(key))
   if (refusal !== null) return refusal
-  if (state === 'ready') place.lift()
+  if (state === 'ready') desk.lift(group, url)
   return { group, url, state, until: set === null ? null : time(set.until) }
 }
 
@@ -52,24 +54,23 @@ interface Place {
   readonly takes: boolean
   /** Why it gets none at present, though it would; null: it does. */
   readonly outage: string | null
-  lift(): void
 }
 
-const placesOf = ({ live, overrides }: Desk, group: Group): readonly Place[] => {
-  const { config, upstreams } = live.current
-  const { endpoints } = config.upstreams[group]
-  return upstreams[group].members.map((member) => {
-    const { name: url } = member
+const placesOf = (
+  { reloader, overrides }: Desk,
+  group: Group,
+  { endpoints: reported }: UpstreamReport,
+): readonly Place[] => {
+  const { endpoints } = reloader.config.upstreams[group]
+  return reported.map(({ url, state: { name: state } }) => {
     // One that stands there twice is ordered as one.
     const same = endpoints.filter(({ origin, pathPrefix }) => origin + pathPrefix === url)
     const isReady = (byFile: boolean): boolean => !isDrained(overrides.endpoints, keyOf(group, url), byFile)
-    const { name: state } = member.state
     return {
       url,
       byFile: same.some(({ drain }) => drain),
       takes: same.some(({ weight, drain }) => weight > 0 && isReady(drain)),
       outage: state === 'down' || state === 'ejected' ? state : null,
-      lift: () => member.lift(),
     }
   })
 }

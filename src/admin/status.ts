@@ -1,7 +1,7 @@
-import { catalog, groups } from '../catalog.ts'
-import type { Live } from '../snapshot/live.ts'
+import { catalog, type Group, groups } from '../catalog.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
 import type { Reloader } from '../snapshot/reloader.ts'
+import type { Report } from '../snapshot/report.ts'
 import { unread } from '../snapshot/unread.ts'
 import { version } from '../version.ts'
 import { time } from './time.ts'
@@ -9,18 +9,23 @@ import { upstreamStatus } from './upstream-status.ts'
 
 /** Is what the operator's listener shows and moves. */
 export interface Desk {
-  readonly live: Live
   readonly reloader: Reloader
   readonly overrides: Overrides
   /** Tells whether the gateway is on its way down. */
   draining(): boolean
   /** Tells how many log lines were dropped because their reader was too slow. */
   droppedLines(): number
+  /** Tells what is known of the traffic, by whoever serves it. */
+  report(): Promise<Report>
+  /** Ends the ejection of an endpoint, named as `/status` shows it: an operator says that it is ready. */
+  lift(group: Group, url: string): void
 }
 
 /** Tells all that runs, as JSON: what was loaded, what was refused or is doubtful, what stands behind each group. Times are RFC 3339. */
-export const status = async ({ live, reloader, overrides, draining, droppedLines }: Desk) => {
-  const isUnread = await unread(reloader) // first, so that all that follows is of one moment
+export const status = async (desk: Desk) => {
+  const { reloader, overrides, draining, droppedLines } = desk
+  // First, so that all that follows is of one moment.
+  const [isUnread, { upstreams, retiring }] = await Promise.all([unread(reloader), desk.report()])
   const { loadedAt, loadedBy, fileDiffers, refusal, nextTryAt } = reloader.state
   return {
     version: version(),
@@ -41,10 +46,10 @@ export const status = async ({ live, reloader, overrides, draining, droppedLines
     },
     warnings: reloader.warnings,
     upstreams: Object.fromEntries(
-      groups.map((group) => [group, upstreamStatus(live.current, overrides.endpoints, group)]),
+      groups.map((group) => [group, upstreamStatus(upstreams[group], overrides.endpoints, group)]),
     ),
     operations: Object.fromEntries(catalog.flatMap(({ id }) => operation(reloader, overrides, id))),
-    retiring: live.retiring,
+    retiring,
     log: { dropped: droppedLines() },
   }
 }

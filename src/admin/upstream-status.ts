@@ -1,36 +1,31 @@
 import type { Group } from '../catalog.ts'
-import { now } from '../clock.ts'
-import { keyOf, type Overrides } from '../snapshot/overrides.ts'
-import type { Snapshot } from '../snapshot/snapshot.ts'
-import type { Member } from '../upstream/member.ts'
+import { keyOf, type Said } from '../snapshot/overrides.ts'
+import type { EndpointReport, UpstreamReport } from '../snapshot/report.ts'
 import { time } from './time.ts'
 
 /** Tells what stands behind a group: each endpoint with its state, and what holds for all of them. */
-export const upstreamStatus = ({ upstreams, budgets }: Snapshot, orders: Overrides['endpoints'], group: Group) => {
-  const { members, balance, breaker } = upstreams[group]
-  const budget = budgets[group]
-  const endpoints = members.map((member) => endpoint(member, orders, group))
-  return {
-    inFlight: endpoints.reduce((sum, { inFlight }) => sum + inFlight, 0),
-    balance,
-    breaker: breaker === null ? null : { state: breaker.state, since: time(breaker.since) },
-    retryBudget: budget === null ? null : { left: budget.left },
-    endpoints,
-  }
-}
+export const upstreamStatus = (
+  { balance, breaker, retryBudget, endpoints }: UpstreamReport,
+  orders: Said['endpoints'],
+  group: Group,
+) => ({
+  inFlight: endpoints.reduce((sum, { inFlight }) => sum + inFlight, 0),
+  balance,
+  breaker: breaker === null ? null : { state: breaker.state, since: time(breaker.since) },
+  retryBudget,
+  endpoints: endpoints.map((each) => endpoint(each, orders, group)),
+})
 
 const endpoint = (
-  { endpoint: { name, inFlight, standing }, weight, state }: Member,
-  orders: Overrides['endpoints'],
+  { url, weight, inFlight, state, lastProbe, requests, failures, ejections, ejectedForMs, latencyMs }: EndpointReport,
+  orders: Said['endpoints'],
   group: Group,
 ) => {
-  const at = now()
-  const { requests, failures, ejections, ejection, lastProbe } = standing
-  const order = orders.of(keyOf(group, name))
+  const order = orders.of(keyOf(group, url))
   return {
-    url: name,
+    url,
     weight,
-    sandbox: name === 'sandbox',
+    sandbox: url === 'sandbox',
     inFlight,
     state: state.name,
     since: state.since === null ? null : time(state.since),
@@ -39,9 +34,8 @@ const endpoint = (
     requests,
     failures,
     ejections,
-    ejectedForSeconds: ejection !== null && standing.isEjected(at) ? tenths((ejection.until - at) / 1000) : null,
-    // Until there was a request, nothing is known.
-    latencyMs: requests === 0 ? null : tenths(standing.latency.at(at)),
+    ejectedForSeconds: ejectedForMs === null ? null : tenths(ejectedForMs / 1000),
+    latencyMs: latencyMs === null ? null : tenths(latencyMs),
     drainUntil: order?.state === 'drain' ? time(order.until) : null,
     readyUntil: order?.state === 'ready' ? time(order.until) : null,
   }

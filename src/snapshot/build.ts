@@ -7,7 +7,7 @@ import type { Endpoint } from '../upstream/endpoint.ts'
 import type { Endpoints } from '../upstream/endpoints.ts'
 import { openUpstream, type Upstream } from '../upstream/upstream.ts'
 import { takesWork } from './brought.ts'
-import { isDrained, keyOf, type Overrides } from './overrides.ts'
+import { isDrained, keyOf, type Said } from './overrides.ts'
 import { Snapshot } from './snapshot.ts'
 import { stack } from './stack.ts'
 
@@ -18,7 +18,7 @@ import { stack } from './stack.ts'
  */
 export const build = (
   config: Config,
-  overrides: Overrides,
+  said: Said,
   endpoints: Endpoints,
   sandboxOrigin: string | null,
   previous: Snapshot | null,
@@ -37,7 +37,7 @@ export const build = (
           return opened
         }
         const drains = ({ origin, pathPrefix, drain }: EndpointConfig): boolean =>
-          isDrained(overrides.endpoints, keyOf(group, origin + pathPrefix), drain)
+          isDrained(said.endpoints, keyOf(group, origin + pathPrefix), drain)
         const ground = { open, drains, breaker: breakers[group], tell: endpoints.tellOf(group) }
         return [group, openUpstream(upstream, ground)]
       }),
@@ -47,7 +47,7 @@ export const build = (
         const { id, group } = operation
         const upstream = config.upstreams[group]
         const stacked = { operation, config: config.operations[id], upstream, budget: budgets[group] }
-        return [id, stack(stacked, upstreams[group].send, overrides.operations.of(id))]
+        return [id, stack(stacked, upstreams[group].send, said.operations.of(id))]
       }),
     ) as Record<OperationId, Handle>
     return new Snapshot(config, handles, upstreams, budgets, release)

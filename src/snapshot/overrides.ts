@@ -15,6 +15,12 @@ export type EndpointOrder = 'drain' | 'ready'
 /** Names an endpoint behind a group. A URL holds no blank, so no two have the same key. */
 export type EndpointKey = `${Group} ${string}`
 
+/** Is what operators have said, to be looked up. */
+export interface Said {
+  readonly operations: Pick<Orders<OperationId, OperationConfig['state']>, 'of'>
+  readonly endpoints: Pick<Orders<EndpointKey, EndpointOrder>, 'of'>
+}
+
 // Far more than one group has: who reroutes while orders hold leaves some behind, until their time is over.
 const maxEndpointOrders = 1000
 
@@ -22,7 +28,7 @@ const maxEndpointOrders = 1000
  * Keeps the operator's overrides, each with a time to live: what was done in an emergency does not stay for ever. They outlive a reload,
  * and end with the process.
  */
-export class Overrides {
+export class Overrides implements Said {
   /** Of operations, by id. */
   readonly operations: Orders<OperationId, OperationConfig['state']>
   /** Of endpoints, by {@link keyOf}: also of one that no configuration names at present. */
@@ -61,6 +67,11 @@ export class Orders<Key extends string, State extends string> {
     return this.#held.get(key)?.override ?? null
   }
 
+  /** Lists what holds just now. */
+  get all(): readonly (readonly [Key, Override<State>])[] {
+    return [...this.#held].map(([key, { override }]) => [key, override])
+  }
+
   /** Tells whether there is room for an order. */
   hasRoomFor(key: Key): boolean {
     return this.#held.has(key) || this.#held.size < this.#max
@@ -96,7 +107,7 @@ export class Orders<Key extends string, State extends string> {
 export const keyOf = (group: Group, url: string): EndpointKey => `${group} ${url}`
 
 /** Tells whether an endpoint takes no new work: an operator's word goes before the file's. */
-export const isDrained = (orders: Overrides['endpoints'], key: EndpointKey, byFile: boolean): boolean =>
+export const isDrained = (orders: Said['endpoints'], key: EndpointKey, byFile: boolean): boolean =>
   (orders.of(key)?.state ?? (byFile ? 'drain' : 'ready')) === 'drain'
 
 /** Tells whose key it is, as the log names it. */

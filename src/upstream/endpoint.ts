@@ -11,7 +11,7 @@ import { HealthCheck } from './health-check.ts'
 import type { Tell } from './notices.ts'
 import { Pools } from './pools.ts'
 import { probe } from './probe.ts'
-import { Standing } from './standing.ts'
+import { type Outage, Standing } from './standing.ts'
 import { Turns } from './turns.ts'
 
 // Most bytes of an answer's head: twice what a request may have.
@@ -30,6 +30,16 @@ export interface EndpointRequest {
   /** Bytes of the body; null: chunked. */
   readonly bodyLength: number | null
 }
+
+/** Says who probes an endpoint. */
+export interface Probing {
+  /** Whether this process does; else it is told what another one finds. */
+  readonly here: boolean
+  /** Is told what the probes of this process find; null: it is up. */
+  judged(down: Outage | null): void
+}
+
+const probedHere: Probing = { here: true, judged: () => {} }
 
 /**
  * Is one origin: scheme, host, port, the keep-alive connections to it, and what is known of it.
@@ -51,6 +61,7 @@ export class Endpoint {
   readonly #pools: Pools
   readonly #addresses: Addresses | null
   readonly #tell: Tell
+  readonly #probing: Probing
   /** Connections for one request each. */
   readonly #fresh = new Set<Connection>()
   readonly #turns: Turns<EndpointHandler, EndpointRequest>
@@ -62,6 +73,7 @@ export class Endpoint {
     origin: string,
     upstream: UpstreamConfig,
     tell: Tell = () => {},
+    probing: Probing = probedHere,
   ) {
     this.name = endpoint.origin + endpoint.pathPrefix
     this.pathPrefix = endpoint.pathPrefix
@@ -69,6 +81,7 @@ export class Endpoint {
     this.#hostname = new URL(origin).hostname
     this.#upstream = upstream
     this.#tell = tell
+    this.#probing = probing
     this.#connect = connector({ timeoutMs: upstream.connectTimeoutMs, tls: upstream.tls })
     this.#turns = new Turns(upstream.maxConnections, upstream.maxPending, (handler, request) =>
       this.#pools.next().dispatch(this.#render(request), handler),
@@ -110,11 +123,18 @@ export class Endpoint {
    * no longer made does not hold any more: the edit may be what mends it.
    */
   check(health: HealthCheckConfig | null, host: UpstreamConfig['host']): void {
+    if (!this.#probing.here) return
     const config = JSON.stringify([health, host])
     if (this.#health?.config === config) return
     this.#health?.check.close()
     this.#health = health === null ? null : { config, check: this.#openCheck(health, host) }
     this.#isUp(health === null ? 'no longer probed' : 'probed in another way')
+  }
+
+  /** Takes over what probes of another process found; null: it is up. */
+  hear(down: Outage | null): void {
+    if (down !== null) this.standing.down = down
+    else if (this.standing.down !== null) this.standing.cameUp()
   }
 
   /** Finishes what runs, then closes every connection. Resolves as well when it has been cut in the meantime. */
@@ -207,7 +227,7 @@ export class Endpoint {
       },
       up: () => this.#isUp('probes go well'),
       down: (reason) => {
-        this.standing.down = { since: wallClock(), reason }
+        this.#judged({ since: wallClock(), reason })
         this.#tell('warn', 'endpoint down', { endpoint: this.name, reason })
       },
     })
@@ -215,7 +235,12 @@ export class Endpoint {
 
   #isUp(reason: string): void {
     if (this.standing.down === null) return
-    this.standing.cameUp()
+    this.#judged(null)
     this.#tell('info', 'endpoint up', { endpoint: this.name, reason })
+  }
+
+  #judged(down: Outage | null): void {
+    this.hear(down)
+    this.#probing.judged(down)
   }
 }

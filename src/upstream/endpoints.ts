@@ -1,7 +1,8 @@
 import type { Group } from '../catalog.ts'
 import type { EndpointConfig, UpstreamConfig, UpstreamTlsConfig } from '../config/config.ts'
-import { Endpoint } from './endpoint.ts'
+import { Endpoint, type Probing } from './endpoint.ts'
 import type { Tell } from './notices.ts'
+import type { Outage } from './standing.ts'
 
 /** Is an open endpoint and how many snapshots use it. */
 interface Shared {
@@ -9,6 +10,12 @@ interface Shared {
   readonly endpoint: Endpoint
   users: number
 }
+
+/** Says that probes find an endpoint down, or up again (null). Its key is the same in every process. */
+export type Verdict = readonly [key: string, down: Outage | null]
+
+/** Says who probes the endpoints: this process, which tells what it finds, or another one. */
+export type Prober = { readonly judged: (verdict: Verdict) => void } | 'elsewhere'
 
 /**
  * Keeps the endpoints that are open. Snapshots share them: one that a new configuration does not change goes on with its connections and
@@ -18,9 +25,25 @@ export class Endpoints {
   readonly #byKey = new Map<string, Shared>()
   readonly #byEndpoint = new Map<Endpoint, Shared>()
   readonly #tell: Tell
+  readonly #prober: Prober
+  /** Those that probes find down at present. */
+  readonly #down = new Map<string, Outage>()
 
-  constructor(tell: Tell = () => {}) {
+  constructor(tell: Tell = () => {}, prober: Prober = { judged: () => {} }) {
     this.#tell = tell
+    this.#prober = prober
+  }
+
+  /** Lists what probes have found: those that are down. */
+  get verdicts(): readonly Verdict[] {
+    return [...this.#down]
+  }
+
+  /** Takes over what probes of another process found, also of an endpoint that is opened later. */
+  hear([key, down]: Verdict): void {
+    if (down === null) this.#down.delete(key)
+    else this.#down.set(key, down)
+    this.#byKey.get(key)?.endpoint.hear(down)
   }
 
   /** Makes what hears of what happens to a group. */
@@ -42,7 +65,9 @@ export class Endpoints {
     let shared = this.#byKey.get(key)
     if (shared === undefined) {
       const to = origin === 'sandbox' ? sandboxOrigin : origin
-      shared = { key, endpoint: new Endpoint({ origin, pathPrefix }, to, upstream, this.tellOf(group)), users: 0 }
+      const endpoint = new Endpoint({ origin, pathPrefix }, to, upstream, this.tellOf(group), this.#probingOf(key))
+      endpoint.hear(this.#down.get(key) ?? null)
+      shared = { key, endpoint, users: 0 }
       this.#byKey.set(key, shared)
       this.#byEndpoint.set(shared.endpoint, shared)
     }
@@ -55,6 +80,7 @@ export class Endpoints {
     const shared = this.#byEndpoint.get(endpoint)
     if (shared === undefined || --shared.users > 0) return
     this.#byKey.delete(shared.key)
+    this.#down.delete(shared.key)
     await endpoint.close()
     this.#byEndpoint.delete(endpoint)
   }
@@ -67,6 +93,19 @@ export class Endpoints {
   /** Tells how many are open, those that are closing included. */
   get size(): number {
     return this.#byEndpoint.size
+  }
+
+  #probingOf(key: string): Probing {
+    const prober = this.#prober
+    if (prober === 'elsewhere') return { here: false, judged: () => {} }
+    return {
+      here: true,
+      judged: (down) => {
+        if (down === null) this.#down.delete(key)
+        else this.#down.set(key, down)
+        prober.judged([key, down])
+      },
+    }
   }
 }
 

@@ -1,0 +1,28 @@
+import type { AddressInfo } from 'node:net'
+import type { Group } from '../catalog.ts'
+import type { State } from '../snapshot/plane.ts'
+import type { Report } from '../snapshot/report.ts'
+
+/** Is what serves clients: this process, or several. */
+export interface Serving {
+  /** Where clients reach it. */
+  readonly address: AddressInfo
+  /** Does all that can fail before a state takes effect. Rejects when it cannot: nothing has changed then. */
+  prepare(state: State): Promise<Prepared>
+  /** Tells what is known of the traffic. */
+  report(): Promise<Report>
+  /** Ends the ejection of an endpoint, named as `/status` shows it. */
+  lift(group: Group, url: string): void
+  /** Goes on accepting and serving, but from now on every answer ends its connection. */
+  drain(): void
+  /** Accepts nothing new, lets every answer end its connection, and cuts what is left after the deadline. */
+  close(deadlineMs: number): Promise<void>
+}
+
+/** Is a state that can take effect: exactly one of the two is called. */
+export interface Prepared {
+  /** Puts it into effect. Never fails: whoever cannot follow any more is replaced. */
+  commit(): Promise<void>
+  /** Forgets it. */
+  discard(): Promise<void>
+}

@@ -1,0 +1,55 @@
+import { within } from '../clock.ts'
+import type { Config } from '../config/config.ts'
+import { Endpoints, type Prober, type Verdict } from '../upstream/endpoints.ts'
+import type { Tell } from '../upstream/notices.ts'
+import { build } from './build.ts'
+import { Live } from './live.ts'
+import type { Said } from './overrides.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/** Is all that a snapshot is built from. */
+export interface State {
+  readonly config: Config
+  /** What operators have said beside it. */
+  readonly said: Said
+  /** Where the embedded upstream listens; null: nothing uses it. */
+  readonly sandboxOrigin: string | null
+}
+
+/** Is the data plane of one process: the snapshot that is live, and the endpoints that snapshots share. */
+export class Plane {
+  readonly #endpoints: Endpoints
+  readonly live: Live
+
+  /** Builds the first snapshot. Throws as `build` does; `known` is what probes of another process have found. */
+  constructor(first: State, tell: Tell, prober?: Prober, known: readonly Verdict[] = []) {
+    this.#endpoints = new Endpoints(tell, prober)
+    for (const verdict of known) this.#endpoints.hear(verdict)
+    this.live = new Live(this.#build(first, null))
+  }
+
+  /** Lists the endpoints that probes find down. */
+  get verdicts(): readonly Verdict[] {
+    return this.#endpoints.verdicts
+  }
+
+  /** Takes over what probes of another process found. */
+  hear(verdict: Verdict): void {
+    this.#endpoints.hear(verdict)
+  }
+
+  /** Builds what may follow the snapshot that is live: to be swapped in, or retired. */
+  build(state: State): Snapshot {
+    return this.#build(state, this.live.current)
+  }
+
+  /** Retires all snapshots, and cuts what still runs after the deadline. */
+  async close(deadlineMs: number): Promise<void> {
+    if (await within(deadlineMs, this.live.close())) return
+    await this.#endpoints.destroy(new Error('shut down'))
+  }
+
+  #build({ config, said, sandboxOrigin }: State, previous: Snapshot | null): Snapshot {
+    return build(config, said, this.#endpoints, sandboxOrigin, previous)
+  }
+}

@@ -1,0 +1,73 @@
+import { type Group, groups } from '../catalog.ts'
+import { now } from '../clock.ts'
+import type { UpstreamConfig } from '../config/config.ts'
+import type { CircuitBreaker } from '../upstream/breaker.ts'
+import type { Member, MemberState } from '../upstream/member.ts'
+import type { Probe } from '../upstream/standing.ts'
+import type { Live } from './live.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/** Is what a process knows of its traffic and of what stands behind it, as plain data. Times are milliseconds since the epoch. */
+export interface Report {
+  readonly upstreams: Readonly<Record<Group, UpstreamReport>>
+  /** How many earlier snapshots still finish requests. */
+  readonly retiring: number
+}
+
+/** Is what stands behind a group. */
+export interface UpstreamReport {
+  readonly balance: UpstreamConfig['balance']
+  readonly breaker: { readonly state: CircuitBreaker['state']; readonly since: number } | null
+  readonly retryBudget: { readonly left: number } | null
+  readonly endpoints: readonly EndpointReport[]
+}
+
+/** Is an endpoint in its place behind a group. */
+export interface EndpointReport {
+  readonly url: string
+  readonly weight: number
+  readonly inFlight: number
+  readonly state: MemberState
+  readonly lastProbe: Probe | null
+  readonly requests: number
+  readonly failures: number
+  readonly ejections: number
+  /** What is left of an ejection; null: it is not ejected. */
+  readonly ejectedForMs: number | null
+  /** Null: until there was a request, nothing is known. */
+  readonly latencyMs: number | null
+}
+
+/** Reports on the snapshot that is live. */
+export const reportOn = ({ current, retiring }: Live): Report => ({
+  upstreams: Object.fromEntries(groups.map((group) => [group, upstream(current, group)])) as Report['upstreams'],
+  retiring,
+})
+
+const upstream = ({ upstreams, budgets }: Snapshot, group: Group): UpstreamReport => {
+  const { members, balance, breaker } = upstreams[group]
+  const budget = budgets[group]
+  return {
+    balance,
+    breaker: breaker === null ? null : { state: breaker.state, since: breaker.since },
+    retryBudget: budget === null ? null : { left: budget.left },
+    endpoints: members.map(endpoint),
+  }
+}
+
+const endpoint = ({ endpoint: { name, inFlight, standing }, weight, state }: Member): EndpointReport => {
+  const at = now()
+  const { requests, failures, ejections, ejection, lastProbe } = standing
+  return {
+    url: name,
+    weight,
+    inFlight,
+    state,
+    lastProbe,
+    requests,
+    failures,
+    ejections,
+    ejectedForMs: ejection !== null && standing.isEjected(at) ? ejection.until - at : null,
+    latencyMs: requests === 0 ? null : standing.latency.at(at),
+  }
+}
