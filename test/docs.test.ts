@@ -141,7 +141,10 @@ describe('docs/configuration.md', () => {
   const at = (key: string): Schema => ({ properties: { [key]: top[key] ?? {} } })
 
   test.each([
-    ['Every key', [...keysOf(at('version')), ...keysOf(at('allowSandbox')), ...keysOf(at('requestId'))]],
+    [
+      'Every key',
+      [...keysOf(at('version')), ...keysOf(at('allowSandbox')), ...keysOf(at('workers')), ...keysOf(at('requestId'))],
+    ],
     ['listen: ', keysOf(top.listen)],
     ['admin: ', keysOf(top.admin)],
     ['log, reload, shutdown', [...keysOf(at('log')), ...keysOf(at('reload')), ...keysOf(at('shutdown'))]],

@@ -9,6 +9,8 @@ export interface Config {
   /** The first 12 hex digits of the SHA-256 of everything below, contents of referenced files included. */
   readonly hash: string
   readonly allowSandbox: boolean
+  /** How many processes serve clients; `auto`: one for each core of the machine that it runs on. */
+  readonly workers: number | 'auto'
   /** The field that carries the request id, or null when the gateway adds none. */
   readonly requestIdHeader: string | null
   readonly listen: ListenConfig

@@ -13,6 +13,7 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
   return {
     version: 1,
     allowSandbox: config.allowSandbox,
+    workers: config.workers,
     requestId: { header: config.requestIdHeader ?? 'none' },
     listen: {
       host: listen.host,

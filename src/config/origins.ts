@@ -25,8 +25,8 @@ export function originsOf(find: (path: Path) => Position | undefined): Origins {
     origins.set(formatPath(path), stated[0] ?? { source: 'built-in', line: 0, column: 0 })
   }
 
-  const { allowSandbox, requestId, listen, admin, log, reload, shutdown } = configSchema.shape
-  const global = { allowSandbox, requestId, listen, admin, log, reload, shutdown }
+  const { allowSandbox, workers, requestId, listen, admin, log, reload, shutdown } = configSchema.shape
+  const global = { allowSandbox, workers, requestId, listen, admin, log, reload, shutdown }
   for (const path of leaves(z.strictObject(global))) note(path, ['file', path])
   for (const group of groups) {
     const own: Path = ['upstreams', group]

@@ -13,6 +13,7 @@ export function resolve(parsed: ParsedConfig): Config {
   const { listen, log, shutdown, admin, reload } = parsed
   const settings: Omit<Config, 'hash'> = {
     allowSandbox: parsed.allowSandbox,
+    workers: parsed.workers,
     requestIdHeader: parsed.requestId.header,
     listen: {
       host: listen.host,

@@ -11,6 +11,7 @@ interface Fixed {
 }
 
 const fixed: readonly Fixed[] = [
+  { path: 'workers', read: ({ workers }) => String(workers) },
   { path: 'listen.host', read: ({ listen }) => listen.host },
   { path: 'listen.port', read: ({ listen }) => String(listen.port) },
   { path: 'listen.via', read: ({ listen }) => listen.via },

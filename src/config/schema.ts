@@ -7,6 +7,7 @@ import { defaultsSchema, shutdownSchema } from './schema/policy.ts'
 import { scalar, Wrong } from './schema/scalar.ts'
 import { upstreamsSchema } from './schema/upstream.ts'
 import { boolean, choice, size } from './schema/values.ts'
+import { workersSchema } from './schema/workers.ts'
 
 const version = scalar<1>(
   {
@@ -48,6 +49,7 @@ export const configSchema = z
   .strictObject({
     version: version.prefault(1),
     allowSandbox: boolean('Whether the sandbox may stand behind a non-loopback address').prefault(false),
+    workers: workersSchema.prefault(1),
     requestId: requestIdSchema.prefault({}),
     listen: listenSchema.prefault({}),
     admin: adminSchema.prefault({}),

@@ -9,6 +9,7 @@ test('every key but upstreams has a default', () => {
 
   expect(rest).toEqual({
     allowSandbox: false,
+    workers: 1,
     requestIdHeader: 'X-Request-Id',
     listen: {
       host: '127.0.0.1',
@@ -223,12 +224,20 @@ describe('precedence', () => {
   test('every value of the configuration has an origin', () => {
     const result = parse(sandbox)
 
-    // 2 at the top, then listen, admin, log, reload, shutdown; for each group 13, then tls, healthCheck, outlier, circuitBreaker,
+    // 3 at the top, then listen, admin, log, reload, shutdown; for each group 13, then tls, healthCheck, outlier, circuitBreaker,
     // retry, each policy itself among them; 5 for each operation.
-    const global = ['allowSandbox', 'requestId.header', 'listen.via', 'admin.port', 'log.buffer', 'shutdown.wait']
+    const global = [
+      'allowSandbox',
+      'workers',
+      'requestId.header',
+      'listen.via',
+      'admin.port',
+      'log.buffer',
+      'shutdown.wait',
+    ]
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
     expect(result.ok && result.origins.size).toBe(
-      2 + 12 + 7 + 3 + 3 + 2 + (13 + 7 + 7 + 5 + 6 + 7) * groups.length + 5 * catalog.length,
+      3 + 12 + 7 + 3 + 3 + 2 + (13 + 7 + 7 + 5 + 6 + 7) * groups.length + 5 * catalog.length,
     )
   })
 })

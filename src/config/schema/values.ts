@@ -127,7 +127,8 @@ const measured =
     return new Wrong(bare ? 'a unit is missing' : `not ${what}`, suggestion && `write ${suggestion}`)
   }
 
-const integers = ({ min, max }: Required<Range>): Kind<number> => ({
+/** Is a whole number within a range. */
+export const integers = ({ min, max }: Required<Range>): Kind<number> => ({
   expected: `a whole number from ${min} to ${max}`,
   read: (value, whole) => {
     const numeric = typeof value === 'string' && /^\d+$/.test(value)
