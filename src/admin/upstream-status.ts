@@ -11,7 +11,7 @@ export const upstreamStatus = (
 ) => ({
   inFlight: endpoints.reduce((sum, { inFlight }) => sum + inFlight, 0),
   balance,
-  breaker: breaker === null ? null : { state: breaker.state, since: time(breaker.since) },
+  breaker: breaker === null ? null : { ...breaker, since: time(breaker.since) },
   retryBudget,
   endpoints: endpoints.map((each) => endpoint(each, orders, group)),
 })

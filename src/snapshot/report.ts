@@ -14,10 +14,33 @@ export interface Report {
   readonly retiring: number
 }
 
+/** Is a worker: one of several processes that serve clients. */
+export interface WorkerState {
+  /** Counted from 1; a process that replaces another has its number. */
+  readonly worker: number
+  /** Null: there is none while it waits for its next start. */
+  readonly pid: number | null
+  /** `waiting`: it ended, and the pause before its next start is not over. */
+  readonly state: 'starting' | 'serving' | 'draining' | 'not answering' | 'waiting'
+  /** When the process was started, in ms since the epoch; null: there is none. */
+  readonly startedAt: number | null
+  /** How often a process with its number ended and was replaced. */
+  readonly restarts: number
+  /** Requests on their way to upstreams; null: it did not say. */
+  readonly inFlight: number | null
+  /** The hash of the configuration that it runs; null: it runs none yet. */
+  readonly config: string | null
+}
+
 /** Is what stands behind a group. */
 export interface UpstreamReport {
   readonly balance: UpstreamConfig['balance']
-  readonly breaker: { readonly state: CircuitBreaker['state']; readonly since: number } | null
+  readonly breaker: {
+    readonly state: CircuitBreaker['state']
+    readonly since: number
+    /** In which of several workers it stands so: `in 1 of 2 workers`; null: in all. */
+    readonly where: string | null
+  } | null
   readonly retryBudget: { readonly left: number } | null
   readonly endpoints: readonly EndpointReport[]
 }
@@ -44,12 +67,16 @@ export const reportOn = ({ current, retiring }: Live): Report => ({
   retiring,
 })
 
+/** Counts the requests on their way to upstreams. */
+export const inFlightOf = ({ upstreams }: Report): number =>
+  groups.flatMap((group) => upstreams[group].endpoints).reduce((sum, { inFlight }) => sum + inFlight, 0)
+
 const upstream = ({ upstreams, budgets }: Snapshot, group: Group): UpstreamReport => {
   const { members, balance, breaker } = upstreams[group]
   const budget = budgets[group]
   return {
     balance,
-    breaker: breaker === null ? null : { state: breaker.state, since: breaker.since },
+    breaker: breaker === null ? null : { state: breaker.state, since: breaker.since, where: null },
     retryBudget: budget === null ? null : { left: budget.left },
     endpoints: members.map(endpoint),
   }

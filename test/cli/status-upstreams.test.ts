@@ -73,6 +73,13 @@ leads   circuit breaker                     closed
 `)
 })
 
+test('a breaker that is open in one of several workers is told as that', async () => {
+  const risk = { ...upstream(), breaker: { state: 'open', since, where: 'in 1 of 2 workers' } }
+  const { out } = await shown({ ...calm, upstreams: { risk } })
+
+  expect(out).toMatch(/ {2}OPEN in 1 of 2 workers since 2026-11-21T02:04:11Z, 48s ago: nothing is sent there$/m)
+})
+
 describe('an edit that is held back', () => {
   const config = {
     ...calm.config,

@@ -32,7 +32,7 @@ export interface Status {
 /** Is what stands behind a group. */
 export interface UpstreamStatus {
   readonly endpoints: readonly EndpointStatus[]
-  readonly breaker: { readonly state: string; readonly since: string } | null
+  readonly breaker: { readonly state: string; readonly since: string; readonly where: string | null } | null
   readonly retryBudget: { readonly left: number } | null
 }
 
@@ -133,7 +133,9 @@ export const status = shape<Status>({
   upstreams: map(
     shape<UpstreamStatus>({
       endpoints: list(endpoint),
-      breaker: nullable(shape<{ state: string; since: string }>({ state: text, since: text })),
+      breaker: nullable(
+        shape<NonNullable<UpstreamStatus['breaker']>>({ state: text, since: text, where: nullable(text) }),
+      ),
       retryBudget: nullable(shape<{ left: number }>({ left: number })),
     }),
   ),

@@ -48,10 +48,15 @@ const common = ({ breaker, retryBudget }: UpstreamStatus, at: number): readonly 
   return rows
 }
 
-const breakerText = ({ state, since }: NonNullable<UpstreamStatus['breaker']>, at: number): string => {
+const breakerText = ({ state, since, where }: NonNullable<UpstreamStatus['breaker']>, at: number): string => {
   if (state === 'closed') return 'closed'
-  const means = state === 'open' ? ': nothing is sent' : state === 'half-open' ? ': a few are sent, to see' : ''
-  return `${state.toUpperCase()} since ${ago(since, at)}${means}`
+  const means =
+    state === 'open'
+      ? `: nothing is sent${where === null ? '' : ' there'}`
+      : state === 'half-open'
+        ? ': a few are sent, to see'
+        : ''
+  return `${state.toUpperCase()}${where === null ? '' : ` ${where}`} since ${ago(since, at)}${means}`
 }
 
 const budgetText = ({ left }: NonNullable<UpstreamStatus['retryBudget']>): string =>

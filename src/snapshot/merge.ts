@@ -1,0 +1,117 @@
+import { type Group, groups } from '../catalog.ts'
+import type { BreakerState } from '../upstream/breaker.ts'
+import type { MemberState } from '../upstream/member.ts'
+import type { EndpointReport, Report, UpstreamReport } from './report.ts'
+
+/**
+ * Makes one report of several processes that run the same configuration: the traffic is the workers', who alone have any, and what probes
+ * found is the primary's, who alone probes. Without a worker it is the primary's.
+ */
+export const mergeReports = (primary: Report, workers: readonly Report[]): Report => {
+  if (workers.length === 0) return primary
+  const merged = (group: Group): UpstreamReport =>
+    mergeUpstream(
+      primary.upstreams[group],
+      workers.map(({ upstreams }) => upstreams[group]),
+    )
+  return {
+    upstreams: Object.fromEntries(groups.map((group) => [group, merged(group)])) as Report['upstreams'],
+    retiring: sum(workers.map(({ retiring }) => retiring)),
+  }
+}
+
+const mergeUpstream = (
+  { balance, breaker, retryBudget, endpoints }: UpstreamReport,
+  workers: readonly UpstreamReport[],
+): UpstreamReport => {
+  const known = workers.map((worker) => byName(worker.endpoints))
+  return {
+    balance,
+    breaker:
+      breaker === null
+        ? null
+        : worstOf(
+            workers.flatMap((worker) => worker.breaker ?? []),
+            breaker,
+          ),
+    retryBudget: retryBudget === null ? null : { left: sum(workers.map((worker) => worker.retryBudget?.left ?? 0)) },
+    // One that not all know belongs to a reload that is just under way.
+    endpoints: [...byName(endpoints)].flatMap(([name, endpoint]) => {
+      const places = known.flatMap((places) => places.get(name) ?? [])
+      return places.length < workers.length ? [] : [mergeEndpoint(endpoint, places)]
+    }),
+  }
+}
+
+const mergeEndpoint = (primary: EndpointReport, workers: readonly EndpointReport[]): EndpointReport => {
+  const total = (read: (worker: EndpointReport) => number): number => sum(workers.map(read))
+  const ejectedForMs = workers.flatMap((worker) => worker.ejectedForMs ?? [])
+  return {
+    url: primary.url,
+    weight: primary.weight,
+    inFlight: total(({ inFlight }) => inFlight),
+    state: stateOf(primary, workers),
+    lastProbe: primary.lastProbe,
+    requests: total(({ requests }) => requests),
+    failures: total(({ failures }) => failures),
+    ejections: total(({ ejections }) => ejections),
+    ejectedForMs: ejectedForMs.length === 0 ? null : Math.max(...ejectedForMs),
+    latencyMs: latencyOf(workers),
+  }
+}
+
+/** Says the worst that is known, so that whoever decides by it does not count on an endpoint that some workers cannot use. */
+const stateOf = ({ state }: EndpointReport, workers: readonly EndpointReport[]): MemberState => {
+  if (state.name === 'down' || state.name === 'draining') return state
+  for (const name of ['down', 'ejected'] as const) {
+    const out = workers.map((worker) => worker.state).filter((theirs) => theirs.name === name)
+    const [first] = out.sort(earlier)
+    if (first === undefined) continue
+    const where = share(out.length, workers.length)
+    return where === null ? first : { ...first, reason: `${first.reason} (${where})` }
+  }
+  return { name: 'up', since: null, reason: null }
+}
+
+/** Orders by the beginning; what began at once by the reason, so that the workers' order tells nothing. */
+const earlier = (a: MemberState, b: MemberState): number =>
+  (a.since ?? 0) - (b.since ?? 0) || ((a.reason ?? '') < (b.reason ?? '') ? -1 : 1)
+
+/** Is what each worker expects, by how much it has seen. */
+const latencyOf = (workers: readonly EndpointReport[]): number | null => {
+  const known = workers.flatMap(({ latencyMs, requests }) => (latencyMs === null ? [] : [{ latencyMs, requests }]))
+  const requests = sum(known.map((worker) => worker.requests))
+  return requests === 0 ? null : sum(known.map((worker) => worker.latencyMs * worker.requests)) / requests
+}
+
+type BreakerReport = NonNullable<UpstreamReport['breaker']>
+
+const worstFirst: readonly BreakerState[] = ['open', 'half-open', 'closed']
+
+const worstOf = (breakers: readonly BreakerReport[], otherwise: BreakerReport): BreakerReport => {
+  const worst = worstFirst.find((state) => breakers.some((breaker) => breaker.state === state))
+  if (worst === undefined) return otherwise
+  const same = breakers.filter(({ state }) => state === worst)
+  return {
+    state: worst,
+    since: Math.min(...same.map(({ since }) => since)),
+    where: share(same.length, breakers.length),
+  }
+}
+
+/** Says of how many workers something is true; null: of all. */
+const share = (are: number, all: number): string | null => (are === all ? null : `in ${are} of ${all} workers`)
+
+/** Names each endpoint by its URL, and by the how-manieth of that URL it is: a group may list one twice. */
+const byName = (endpoints: readonly EndpointReport[]): ReadonlyMap<string, EndpointReport> => {
+  const counts = new Map<string, number>()
+  return new Map(
+    endpoints.map((endpoint) => {
+      const count = counts.get(endpoint.url) ?? 0
+      counts.set(endpoint.url, count + 1)
+      return [`${count} ${endpoint.url}`, endpoint]
+    }),
+  )
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)

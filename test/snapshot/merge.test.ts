@@ -1,0 +1,235 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { groups } from '../../src/catalog.ts'
+import { mergeReports } from '../../src/snapshot/merge.ts'
+import type { EndpointReport, Report, UpstreamReport } from '../../src/snapshot/report.ts'
+
+const up = { name: 'up', since: null, reason: null } as const
+const failed = '5 failures in a row'
+
+const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
+  url: 'http://a',
+  weight: 100,
+  inFlight: 0,
+  state: up,
+  lastProbe: null,
+  requests: 0,
+  failures: 0,
+  ejections: 0,
+  ejectedForMs: null,
+  latencyMs: null,
+  ...more,
+})
+
+const upstream = (more: Partial<UpstreamReport> = {}): UpstreamReport => ({
+  balance: 'p2c',
+  breaker: null,
+  retryBudget: null,
+  endpoints: [endpoint()],
+  ...more,
+})
+
+const report = (market: UpstreamReport, retiring = 0): Report => ({
+  upstreams: {
+    ...(Object.fromEntries(groups.map((group) => [group, upstream()])) as Report['upstreams']),
+    market,
+  },
+  retiring,
+})
+
+const merge = (primary: Partial<UpstreamReport>, ...workers: readonly Partial<UpstreamReport>[]): UpstreamReport =>
+  mergeReports(
+    report(upstream(primary)),
+    workers.map((worker) => report(upstream(worker))),
+  ).upstreams.market
+
+/** Merges one endpoint. */
+const mergeOne = (primary: Partial<EndpointReport>, ...workers: readonly Partial<EndpointReport>[]) =>
+  merge({ endpoints: [endpoint(primary)] }, ...workers.map((worker) => ({ endpoints: [endpoint(worker)] })))
+    .endpoints[0]
+
+const anyCount = fc.nat(10_000)
+const anyState = fc.oneof(
+  fc.constant(up),
+  fc.record({
+    name: fc.constantFrom('down', 'ejected', 'draining'),
+    since: fc.nat(3),
+    reason: fc.constantFrom('connection refused', failed),
+  }),
+)
+const anyWorker: fc.Arbitrary<Report> = fc
+  .record({
+    endpoint: fc.record({
+      inFlight: anyCount,
+      state: anyState,
+      requests: anyCount,
+      failures: anyCount,
+      ejections: anyCount,
+      ejectedForMs: fc.option(anyCount),
+      latencyMs: fc.option(anyCount),
+    }),
+    breaker: fc.option(
+      fc.record({
+        state: fc.constantFrom('open', 'half-open', 'closed'),
+        since: anyCount,
+        where: fc.constant(null),
+      }),
+    ),
+    retryBudget: fc.option(fc.record({ left: anyCount })),
+    retiring: anyCount,
+  })
+  .map(({ endpoint: said, retiring, ...market }) =>
+    report(upstream({ ...market, endpoints: [endpoint(said), endpoint({ url: 'http://b' })] }), retiring),
+  )
+
+const primary = report(
+  upstream({
+    breaker: { state: 'closed', since: 1, where: null },
+    retryBudget: { left: 3 },
+    endpoints: [endpoint(), endpoint({ url: 'http://b' })],
+  }),
+)
+
+test('the order of the workers says nothing', () => {
+  fc.assert(
+    fc.property(fc.array(anyWorker, { maxLength: 5 }), (workers) => {
+      expect(mergeReports(primary, workers.toReversed())).toEqual(mergeReports(primary, workers))
+    }),
+  )
+})
+
+test('what is counted is counted over all workers, and never the primary', () => {
+  const counts = ['inFlight', 'requests', 'failures', 'ejections'] as const
+  const total = (of: readonly Report[], count: (typeof counts)[number]): number =>
+    of.reduce((sum, { upstreams }) => sum + (upstreams.market.endpoints[0]?.[count] ?? 0), 0)
+  fc.assert(
+    fc.property(anyWorker, fc.array(anyWorker, { minLength: 1, maxLength: 5 }), (busy, workers) => {
+      const merged = mergeReports(busy, workers)
+
+      for (const count of counts) expect(total([merged], count)).toBe(total(workers, count))
+      expect(merged.retiring).toBe(workers.reduce((sum, { retiring }) => sum + retiring, 0))
+    }),
+  )
+})
+
+test('without a worker that answers, what the primary knows is all there is', () => {
+  expect(mergeReports(primary, [])).toBe(primary)
+})
+
+test('what the file says, and what probes found, is the primary’s word', () => {
+  const lastProbe = { at: 7, latencyMs: 1, reason: null }
+
+  expect(
+    merge(
+      { balance: 'round-robin', endpoints: [endpoint({ weight: 7, lastProbe })] },
+      { balance: 'p2c', endpoints: [endpoint({ weight: 9, lastProbe: { ...lastProbe, at: 1 } })] },
+    ),
+  ).toMatchObject({ balance: 'round-robin', endpoints: [{ weight: 7, lastProbe }] })
+})
+
+describe('the state of an endpoint:', () => {
+  const down = { name: 'down', since: 5, reason: 'connection refused' } as const
+  const draining = { name: 'draining', since: null, reason: null } as const
+  const ejected = (since: number, reason = failed) => ({ state: { name: 'ejected', since, reason } as const })
+
+  test.each<[string, Partial<EndpointReport>, readonly Partial<EndpointReport>[], object]>([
+    ['up in all', {}, [{}, {}], up],
+    ['probes find it down, which a worker has not heard yet', { state: down }, [{ state: down }, {}], down],
+    ['it drains, whatever a worker thinks of it', { state: draining }, [ejected(1), {}], draining],
+    [
+      'its name resolves for all but one',
+      {},
+      [{}, { state: down }, {}],
+      { ...down, reason: 'connection refused (in 1 of 3 workers)' },
+    ],
+    ['its name resolves for no worker', {}, [{ state: down }, { state: { ...down, since: 3 } }], { ...down, since: 3 }],
+    [
+      'all have ejected it: since the first of them',
+      {},
+      [ejected(9, 'later'), ejected(4)],
+      { name: 'ejected', since: 4, reason: failed },
+    ],
+    ['one has', {}, [{}, ejected(4)], { name: 'ejected', since: 4, reason: `${failed} (in 1 of 2 workers)` }],
+    [
+      'one has, and for another its name does not resolve, which is worse',
+      {},
+      [ejected(4), { state: down }],
+      { ...down, reason: 'connection refused (in 1 of 2 workers)' },
+    ],
+  ])('%s', (_, ofPrimary, workers, expected) => {
+    expect(mergeOne(ofPrimary, ...workers)?.state).toEqual(expected)
+  })
+
+  test('it is out for as long as it is anywhere', () => {
+    const left = (...each: readonly (number | null)[]) =>
+      mergeOne({}, ...each.map((ejectedForMs) => ({ ejectedForMs })))?.ejectedForMs
+
+    expect([left(10, 900, null), left(null, null)]).toEqual([900, null])
+  })
+})
+
+test.each<[string, readonly Partial<EndpointReport>[], number | null]>([
+  ['nobody has seen a request', [{}, {}], null],
+  ['one has', [{}, { requests: 1, latencyMs: 8 }], 8],
+  [
+    'each counts by what it has seen',
+    [
+      { requests: 1, latencyMs: 40 },
+      { requests: 3, latencyMs: 20 },
+    ],
+    25,
+  ],
+])('the latency of an endpoint: %s', (_, workers, expected) => {
+  expect(mergeOne({ latencyMs: 1000 }, ...workers)?.latencyMs).toBe(expected)
+})
+
+describe('of a group', () => {
+  const breaker = (state: 'open' | 'half-open' | 'closed', since: number) => ({ state, since, where: null })
+
+  test.each([
+    ['closed in all', [breaker('closed', 3), breaker('closed', 2)], breaker('closed', 2)],
+    ['open in all', [breaker('open', 3), breaker('open', 9)], breaker('open', 3)],
+    [
+      'open in one',
+      [breaker('closed', 1), breaker('open', 9), breaker('half-open', 2)],
+      { ...breaker('open', 9), where: 'in 1 of 3 workers' },
+    ],
+    [
+      'half-open in one',
+      [breaker('closed', 1), breaker('half-open', 2)],
+      { ...breaker('half-open', 2), where: 'in 1 of 2 workers' },
+    ],
+  ])('the breaker is told as it stands worst: %s', (_, workers, expected) => {
+    const merged = merge({ breaker: breaker('closed', 1) }, ...workers.map((each) => ({ breaker: each })))
+
+    expect(merged.breaker).toEqual(expected)
+  })
+
+  test('the retries that are left are all workers’', () => {
+    const merged = merge({ retryBudget: { left: 3 } }, { retryBudget: { left: 2 } }, { retryBudget: { left: 5 } })
+
+    expect(merged.retryBudget).toEqual({ left: 7 })
+  })
+
+  test('what is off is off', () => {
+    expect(merge({}, {})).toMatchObject({ breaker: null, retryBudget: null })
+  })
+})
+
+describe('while a reload is under way', () => {
+  const urls = (...endpoints: readonly string[]) => ({
+    endpoints: endpoints.map((url) => endpoint({ url, inFlight: 1 })),
+  })
+
+  test.each([
+    ['an endpoint that not all know is left out', ['a', 'b', 'c'], ['a', 'c'], ['a', 2], ['c', 2]],
+    ['one that moves keeps its counts', ['a', 'b'], ['b', 'a'], ['a', 2], ['b', 2]],
+    ['one that is there twice is two', ['a', 'a'], ['a', 'b', 'a'], ['a', 2], ['a', 2]],
+    ['and one of the two goes', ['a', 'a'], ['a'], ['a', 2]],
+    ['nothing is common', ['a'], ['b']],
+  ])('%s', (_, before, after, ...expected) => {
+    const { endpoints } = merge(urls(...before), urls(...before), urls(...after))
+
+    expect(endpoints.map(({ url, inFlight }) => [url, inFlight])).toEqual(expected)
+  })
+})
