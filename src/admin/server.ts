@@ -10,7 +10,7 @@ import { guard } from './guard.ts'
 import { listener, renew } from './listener.ts'
 import { override } from './operations.ts'
 import { type Refusal, sendProblem } from './problem.ts'
-import { type Desk, status } from './status.ts'
+import { type Desk, isReady, status } from './status.ts'
 import { time } from './time.ts'
 
 /** Is the operator's listener. */
@@ -75,7 +75,7 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log): void => {
 
   app.get('/live', async () => ({ live: true }))
   app.get('/ready', async (_, reply) => {
-    const ready = !desk.draining()
+    const ready = isReady(desk)
     return reply.code(ready ? 200 : 503).send({ ready })
   })
   app.get('/status', async () => status(desk))

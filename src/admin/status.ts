@@ -1,11 +1,12 @@
 import { catalog, type Group, groups } from '../catalog.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
 import type { Reloader } from '../snapshot/reloader.ts'
-import type { Report } from '../snapshot/report.ts'
+import type { Report, WorkerState } from '../snapshot/report.ts'
 import { unread } from '../snapshot/unread.ts'
 import { version } from '../version.ts'
 import { time } from './time.ts'
 import { upstreamStatus } from './upstream-status.ts'
+import { workerStatus } from './worker-status.ts'
 
 /** Is what the operator's listener shows and moves. */
 export interface Desk {
@@ -13,24 +14,28 @@ export interface Desk {
   readonly overrides: Overrides
   /** Tells whether the gateway is on its way down. */
   draining(): boolean
+  /** Tells whether anybody serves clients: of several workers, at least one. */
+  serving(): boolean
   /** Tells how many log lines were dropped because their reader was too slow. */
   droppedLines(): number
   /** Tells what is known of the traffic, by whoever serves it. */
   report(): Promise<Report>
+  /** Tells how the workers do, by what the last report found; none: this process serves. */
+  workers(): readonly WorkerState[]
   /** Ends the ejection of an endpoint, named as `/status` shows it: an operator says that it is ready. */
   lift(group: Group, url: string): void
 }
 
 /** Tells all that runs, as JSON: what was loaded, what was refused or is doubtful, what stands behind each group. Times are RFC 3339. */
 export const status = async (desk: Desk) => {
-  const { reloader, overrides, draining, droppedLines } = desk
+  const { reloader, overrides, droppedLines } = desk
   // First, so that all that follows is of one moment.
   const [isUnread, { upstreams, retiring }] = await Promise.all([unread(reloader), desk.report()])
   const { loadedAt, loadedBy, fileDiffers, refusal, nextTryAt } = reloader.state
   return {
     version: version(),
-    state: draining() ? 'draining' : 'serving',
-    ready: !draining(),
+    state: desk.draining() ? 'draining' : desk.serving() ? 'serving' : 'not serving',
+    ready: isReady(desk),
     uptimeSeconds: Math.round(process.uptime() * 10) / 10,
     node: process.version,
     pid: process.pid,
@@ -45,6 +50,7 @@ export const status = async (desk: Desk) => {
       previous: reloader.previous?.hash ?? null,
     },
     warnings: reloader.warnings,
+    workers: desk.workers().map(workerStatus),
     upstreams: Object.fromEntries(
       groups.map((group) => [group, upstreamStatus(upstreams[group], overrides.endpoints, group)]),
     ),
@@ -53,6 +59,9 @@ export const status = async (desk: Desk) => {
     log: { dropped: droppedLines() },
   }
 }
+
+/** Tells whether new clients are welcome. */
+export const isReady = ({ draining, serving }: Desk): boolean => !draining() && serving()
 
 /** Tells of an operation that does not serve, or only for now. */
 const operation = ({ config }: Reloader, overrides: Overrides, id: (typeof catalog)[number]['id']) => {

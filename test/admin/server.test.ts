@@ -75,6 +75,7 @@ describe('/status', () => {
         previous: null,
       },
       warnings: [],
+      workers: [],
       upstreams: Object.fromEntries(
         groups.map((group) => [
           group,

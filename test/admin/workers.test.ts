@@ -1,0 +1,132 @@
+/** What the operator's listener tells and decides when several processes serve. */
+import { expect, onTestFinished, test } from 'vitest'
+import { openAdminServer } from '../../src/admin/server.ts'
+import type { Desk } from '../../src/admin/status.ts'
+import type { Config } from '../../src/config/config.ts'
+import { mergeReports } from '../../src/snapshot/merge.ts'
+import { Overrides } from '../../src/snapshot/overrides.ts'
+import { Plane } from '../../src/snapshot/plane.ts'
+import { Reloader } from '../../src/snapshot/reloader.ts'
+import { type Report, reportOn, type WorkerState } from '../../src/snapshot/report.ts'
+import { parse } from '../config/helper.ts'
+import { configText, logInMemory } from '../helpers/gateway.ts'
+import { askAdmin } from '../helpers/live-gateway.ts'
+
+const [one, two] = ['http://127.0.0.1:1', 'http://127.0.0.1:2'] as const
+
+const first: WorkerState = {
+  worker: 1,
+  pid: 4242,
+  state: 'serving',
+  startedAt: Date.parse('2026-11-21T02:00:07.512Z'),
+  restarts: 0,
+  inFlight: 3,
+  config: '3f1c0a9be2d4',
+}
+
+/** Reports that nothing has happened. */
+const quiet = async (config: Config, said: Overrides): Promise<Report> => {
+  const plane = new Plane({ config, said, sandboxOrigin: null }, () => {})
+  const report = reportOn(plane.live)
+  await plane.close(0)
+  return report
+}
+
+/** Opens the listener of a gateway with two endpoints behind each group. */
+const open = async (more: Partial<Desk> = {}, reports?: (quiet: Report) => Report) => {
+  const loaded = parse(configText({ upstream: { endpoints: [one, two] } }))
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
+  const { config } = loaded
+  const overrides = new Overrides(
+    () => {},
+    () => {},
+  )
+  const reloader = new Reloader({
+    file: 'gateway.yaml',
+    first: loaded,
+    load: async () => loaded,
+    preflight: async () => [],
+    apply: async () => {},
+    onOutcome: () => {},
+  })
+  const report = await quiet(config, overrides)
+  const desk: Desk = {
+    reloader,
+    overrides,
+    draining: () => false,
+    serving: () => true,
+    droppedLines: () => 0,
+    report: async () => reports?.(report) ?? report,
+    workers: () => [],
+    lift: () => {},
+    ...more,
+  }
+  const admin = await openAdminServer(desk, logInMemory().log)
+  onTestFinished(async () => {
+    overrides.clear()
+    reloader.close()
+    await admin.close()
+  })
+  return `http://127.0.0.1:${admin.address.port}`
+}
+
+test('each worker is told of, with what is not known of it as null', async () => {
+  const gone = {
+    ...first,
+    worker: 2,
+    pid: null,
+    state: 'waiting',
+    startedAt: null,
+    inFlight: null,
+    config: null,
+  } as const
+  const admin = await open({ workers: () => [first, gone] })
+
+  const { body } = await askAdmin(`${admin}/status`)
+
+  expect(body).toMatchObject({ state: 'serving', ready: true })
+  expect(body.workers).toEqual([{ ...first, startedAt: '2026-11-21T02:00:07.512Z' }, gone])
+})
+
+test('workers are told as the report that stands beside them found them', async () => {
+  let asked = 0
+  const admin = await open({ workers: () => [{ ...first, inFlight: asked }] }, (report) => {
+    asked++
+    return report
+  })
+
+  const { body } = await askAdmin(`${admin}/status`)
+
+  expect(body.workers).toMatchObject([{ inFlight: 1 }])
+})
+
+test.each([
+  ['while none serves', false, false, 503, 'not serving'],
+  ['once one does', true, false, 200, 'serving'],
+  ['while the gateway stops, whoever serves', true, true, 503, 'draining'],
+])('a gateway is ready or not: %s', async (_, serving, draining, status, state) => {
+  const admin = await open({ serving: () => serving, draining: () => draining })
+
+  const [ready, told] = [await askAdmin(`${admin}/ready`), await askAdmin(`${admin}/status`)]
+
+  expect([ready.status, ready.body]).toEqual([status, { ready: status === 200 }])
+  expect(told.body).toMatchObject({ ready: status === 200, state })
+})
+
+test('an endpoint that only some workers have ejected is none to drain the other one for', async () => {
+  const state = { name: 'ejected', since: 1, reason: '5 failures in a row' } as const
+  const admin = await open({}, (quiet) => {
+    const { market } = quiet.upstreams
+    const endpoints = market.endpoints.map((each) => (each.url === one ? { ...each, state } : each))
+    return mergeReports(quiet, [
+      quiet,
+      { ...quiet, upstreams: { ...quiet.upstreams, market: { ...market, endpoints } } },
+    ])
+  })
+  const order = { method: 'POST', body: JSON.stringify({ group: 'market', url: two }) }
+
+  const { status, body } = await askAdmin(`${admin}/endpoints/drain`, 'POST', order)
+
+  expect([status, body.code]).toEqual([409, 'last-endpoint'])
+  expect(body.detail).toContain(`${one} is ejected`)
+})
