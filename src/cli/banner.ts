@@ -23,8 +23,13 @@ export const bannerRows = ({ listen, upstreams, operations }: Config): readonly 
 export const howToReroute = (file: string): string =>
   `to reroute a group, edit its line under "upstreams" in ${file} and save it`
 
-/** Renders what a terminal shows at start-up. */
-export const banner = (config: Config, { address, port, family }: AddressInfo, file: string): string => {
+/** Renders what a terminal shows at start-up; so many workers serve. */
+export const banner = (
+  config: Config,
+  { address, port, family }: AddressInfo,
+  file: string,
+  workers: number,
+): string => {
   const rows = bannerRows(config)
   const width = (column: keyof BannerRow): number => Math.max(...rows.map((row) => row[column].length))
   const lines = rows.map(
@@ -32,7 +37,8 @@ export const banner = (config: Config, { address, port, family }: AddressInfo, f
       `  ${method.padEnd(4)}  ${path.padEnd(width('path'))}  ${operation.padEnd(width('operation'))}  ->  ${upstream}`,
   )
   const host = family === 'IPv6' ? `[${address}]` : address
-  return [`lender-gateway listens on http://${host}:${port}`, '', ...lines, '', howToReroute(file), ''].join('\n')
+  const by = workers === 1 ? '' : `, ${workers} workers serve`
+  return [`lender-gateway listens on http://${host}:${port}${by}`, '', ...lines, '', howToReroute(file), ''].join('\n')
 }
 
 const names = (endpoints: Config['upstreams']['market']['endpoints']): string =>

@@ -26,7 +26,11 @@ export const serveCommand = (): Command =>
     })
 
 const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<void> => {
-  const [{ startGateway }, { openLog }] = await Promise.all([import('../gateway.ts'), import('../observe/log.ts')])
+  const [{ startGateway }, { openLog }, { workerCount }] = await Promise.all([
+    import('../gateway.ts'),
+    import('../observe/log.ts'),
+    import('../config/worker-count.ts'),
+  ])
   const { config } = loaded
   const { log, dropped, close: closeLog } = await openLog(config.log)
   const exit = (code: number): void => void closeLog().finally(() => process.exit(code))
@@ -59,7 +63,7 @@ const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<vo
   process.on('SIGINT', stop)
   hangups.follow(() => void gateway.reload('signal'))
 
-  if (isatty(1)) process.stdout.write(`${banner(config, gateway.address, file)}\n`)
+  if (isatty(1)) process.stdout.write(`${banner(config, gateway.address, file, workerCount(config))}\n`)
   const { address, port } = gateway.address
   log.info({ address, port, config: config.hash, file }, 'listening')
   log.info({ address: gateway.adminAddress.address, port: gateway.adminAddress.port }, 'admin listening')

@@ -22,11 +22,24 @@ export interface Status {
     readonly nextTry: string | null
     readonly previous: string | null
   }
+  /** The processes that serve, when there are several; null: the gateway is older than they are. */
+  readonly workers: readonly WorkerStatus[] | null
   readonly upstreams: Readonly<Record<string, UpstreamStatus>>
   readonly operations: Readonly<Record<string, { readonly state: string; readonly until: string | null }>>
   readonly retiring: number
   readonly log: { readonly dropped: number }
   readonly warnings: readonly Problem[]
+}
+
+/** Is one of several processes that serve. What is not known of it is null. */
+export interface WorkerStatus {
+  readonly worker: number
+  readonly pid: number | null
+  readonly state: string
+  readonly startedAt: string | null
+  readonly restarts: number
+  readonly inFlight: number | null
+  readonly config: string | null
 }
 
 /** Is what stands behind a group. */
@@ -112,6 +125,16 @@ const endpoint = shape<EndpointStatus>({
   readyUntil: nullable(text),
 })
 
+const worker = shape<WorkerStatus>({
+  worker: number,
+  pid: nullable(number),
+  state: text,
+  startedAt: nullable(text),
+  restarts: number,
+  inFlight: nullable(number),
+  config: nullable(text),
+})
+
 /** Reads what `GET /status` answers. */
 export const status = shape<Status>({
   version: text,
@@ -130,6 +153,7 @@ export const status = shape<Status>({
     nextTry: nullable(text),
     previous: nullable(text),
   }),
+  workers: nullable(list(worker)),
   upstreams: map(
     shape<UpstreamStatus>({
       endpoints: list(endpoint),

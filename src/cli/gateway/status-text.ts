@@ -3,17 +3,20 @@ import type { Status } from './answers.ts'
 import { ago, span, until } from './span.ts'
 import { type Row, table } from './table.ts'
 import { upstreamRows } from './upstreams-text.ts'
+import { workerRows } from './workers-text.ts'
 
 // The first ones tell what is wrong; a file of another format would have hundreds.
 const maxProblems = 10
 
 /**
- * Writes a gateway's status on a screen: what it is, what runs, what does not, what is doubtful, and last, where the eye ends, why the
+ * Writes a gateway's status on a screen: what it is, who serves, what runs, what does not, what is doubtful, and last, where the eye ends, why the
  * file was refused.
  */
 export const statusText = (url: string, status: Status, at: number): string => {
-  const { upstreams, operations, config, warnings } = status
-  const sections = [facts(url, status, at), table(upstreamRows(upstreams, at))]
+  const { workers, upstreams, operations, config, warnings } = status
+  const sections = [facts(url, status, at)]
+  if (workers !== null && workers.length > 0) sections.push(table(workerRows(workers, config.hash, at)))
+  sections.push(table(upstreamRows(upstreams, at)))
   if (Object.keys(operations).length > 0) sections.push(table(operationRows(operations, at)))
   if (warnings.length > 0) sections.push(doubtful(config, warnings))
   if (config.lastRefusal !== null) sections.push(refusal(config, config.lastRefusal, at))
@@ -26,7 +29,7 @@ const facts = (
   at: number,
 ): string => {
   const rows: (readonly [string, string])[] = [
-    ['gateway', `${state}, ${ready ? 'ready' : 'NOT READY'}`],
+    ['gateway', `${state === 'not serving' ? 'NOT SERVING' : state}, ${ready ? 'ready' : 'NOT READY'}`],
     ['at', url],
     ['version', `${version}, Node ${node}, process ${pid}`],
     ['up', span(uptimeSeconds)],

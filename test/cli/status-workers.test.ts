@@ -1,0 +1,52 @@
+/** What `status` shows of a gateway whose clients are served by several processes. */
+import { expect, test } from 'vitest'
+import { calm, shown } from './gateway/statuses.ts'
+
+// By the gateway's clock it is five past two.
+const first = {
+  worker: 1,
+  pid: 19,
+  state: 'serving',
+  startedAt: '2026-11-21T02:00:07.204Z',
+  restarts: 0,
+  inFlight: 12,
+  config: calm.config.hash,
+}
+
+test('the workers stand between the gateway and its upstreams, in capitals what needs somebody', async () => {
+  const workers = [
+    first,
+    { ...first, worker: 2, pid: 2044, state: 'not answering', restarts: 3, inFlight: null },
+    { ...first, worker: 3, pid: null, state: 'waiting', startedAt: null, restarts: 41, inFlight: null, config: null },
+    { ...first, worker: 4, pid: 21, state: 'starting', startedAt: '2026-11-21T02:04:59Z', inFlight: 0, config: null },
+    { ...first, worker: 5, pid: 22, config: '9b02c7d11e55' },
+  ]
+
+  const { out } = await shown({ ...calm, workers })
+
+  expect(out).toContain(`log      no lines dropped
+
+worker  process  up      in flight  restarts  state
+1       19       4m 52s  12         0         serving
+2       2044     4m 52s  ?          3         NOT ANSWERING
+3       none             ?          41        ENDED AGAIN AND AGAIN: the next start waits, its log says why
+4       21       1s      0          0         starting
+5       22       4m 52s  12         0         serving, RUNS ANOTHER CONFIGURATION: 9b02c7d11e55
+
+group `)
+})
+
+test('a gateway of which no worker serves says so first', async () => {
+  const { out } = await shown({ ...calm, state: 'not serving', ready: false, workers: [] })
+
+  expect(out).toMatch(/^gateway {2}NOT SERVING, NOT READY\n/)
+})
+
+test.each([
+  ['serves by itself', { ...calm, workers: [] }],
+  ['is older than workers', calm],
+])('a gateway that %s has no table of them', async (_, body) => {
+  const { code, out } = await shown(body)
+
+  expect({ code, told: /^worker/m.test(out) }).toEqual({ code: 0, told: false })
+})
