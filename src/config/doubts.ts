@@ -1,18 +1,25 @@
+import { availableParallelism } from 'node:os'
 import { catalog, groups } from '../catalog.ts'
 import type { Config } from './config.ts'
 import type { Finding } from './problem.ts'
 import { isLoopback } from './schema/address.ts'
 import type { ParsedConfig } from './schema.ts'
 import { tlsDoubts } from './tls-doubts.ts'
+import { workerDoubts } from './worker-doubts.ts'
 
-/** Lists what works but was probably not meant, or must not be overlooked. */
-export const doubtsAbout = (parsed: ParsedConfig, config: Config): readonly Finding[] => [
+/** Lists what works but was probably not meant, or must not be overlooked, on a machine with so many cores. */
+export const doubtsAbout = (
+  parsed: ParsedConfig,
+  config: Config,
+  cores: number = availableParallelism(),
+): readonly Finding[] => [
   ...openSandbox(parsed),
   ...groups.flatMap((group) => sameEndpoint(parsed, group)),
   ...tlsDoubts(parsed, config),
   ...idleKeys(config),
   ...lostKeys(config),
   ...idlePreflight(config),
+  ...workerDoubts(parsed, config, cores),
 ]
 
 function openSandbox({ allowSandbox, listen, upstreams }: ParsedConfig): readonly Finding[] {

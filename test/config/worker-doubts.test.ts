@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest'
+import { groups } from '../../src/catalog.ts'
+import { doubtsAbout } from '../../src/config/doubts.ts'
+import { formatPath } from '../../src/config/problem.ts'
+import { resolve } from '../../src/config/resolve.ts'
+import { configSchema } from '../../src/config/schema.ts'
+
+/** Lists what is warned of on a machine with four cores: key path and what was found there. */
+const warned = ({ risk = {}, ...settings }: { readonly risk?: object; readonly [key: string]: unknown }) => {
+  const upstreams = {
+    ...Object.fromEntries(groups.map((group) => [group, 'http://a'])),
+    ...{ risk: { endpoints: ['http://a'], ...risk } },
+  }
+  const parsed = configSchema.parse({ ...settings, upstreams })
+  return doubtsAbout(parsed, resolve(parsed), 4).map(({ path, found }) => `${formatPath(path)}: ${found}`)
+}
+
+describe('of workers', () => {
+  test.each<[string, Parameters<typeof warned>[0], readonly string[]]>([
+    ['one for each core is meant', { workers: 4 }, []],
+    ['more than there are cores are not', { workers: 5 }, ['workers: 5']],
+    ['auto never are', { workers: 'auto' }, []],
+    [
+      'so few connections that one is too many for some',
+      { workers: 3, listen: { maxConnections: 2 } },
+      ['listen.maxConnections: 2'],
+    ],
+    ['as many connections as workers', { workers: 3, listen: { maxConnections: 3 } }, []],
+    ['no bound', { workers: 3, listen: { maxConnections: 'none' } }, []],
+    [
+      'one worker, whatever the bounds',
+      { workers: 1, listen: { maxConnections: 1 }, defaults: { maxConnections: 1 } },
+      [],
+    ],
+    [
+      'a bound for every group, told once',
+      { workers: 3, defaults: { maxConnections: 2 } },
+      ['defaults.maxConnections: 2'],
+    ],
+    ['the bound of a group', { workers: 3, risk: { maxConnections: 2 } }, ['upstreams.risk.maxConnections: 2']],
+    [
+      'both',
+      { workers: 'auto', defaults: { maxConnections: 3 }, risk: { maxConnections: 1 } },
+      ['defaults.maxConnections: 3', 'upstreams.risk.maxConnections: 1'],
+    ],
+    [
+      'a group whose own bound can be divided is not meant',
+      { workers: 3, defaults: { maxConnections: 1 }, risk: { maxConnections: 9 } },
+      ['defaults.maxConnections: 1'],
+    ],
+  ])('%s', (_, settings, expected) => {
+    expect(warned(settings)).toEqual(expected)
+  })
+})
+
+test('one core is no reason to warn of one worker', () => {
+  const parsed = configSchema.parse({
+    workers: 1,
+    upstreams: Object.fromEntries(groups.map((group) => [group, 'http://a'])),
+  })
+
+  expect(doubtsAbout(parsed, resolve(parsed), 1)).toEqual([])
+})
