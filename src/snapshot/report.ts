@@ -18,10 +18,10 @@ export interface Report {
 export interface WorkerState {
   /** Counted from 1; a process that replaces another has its number. */
   readonly worker: number
-  /** Null: there is none while it waits for its next start. */
+  /** Null: there is none. */
   readonly pid: number | null
-  /** `waiting`: it ended, and the pause before its next start is not over. */
-  readonly state: 'starting' | 'serving' | 'draining' | 'not answering' | 'waiting'
+  /** `waiting`: it ended, and the pause before its next start is not over. `ended`: the gateway stops, so there is no next one. */
+  readonly state: 'starting' | 'serving' | 'draining' | 'not answering' | 'waiting' | 'ended'
   /** When the process was started, in ms since the epoch; null: there is none. */
   readonly startedAt: number | null
   /** How often a process with its number ended and was replaced. */
