@@ -1,8 +1,10 @@
 /**
- * Generates load where wrk is missing: keep-alive connections, one request in flight on each, one line of JSON at the end. A process
- * of its own, so that its time is not the bench's.
+ * Generates load where wrk is missing: connections with one request in flight on each, one line of JSON at the end. A process of its
+ * own, so that its time is not the bench's. Its task comes on stdin: a body may be too long for the command line.
  */
 import { connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { answerReader } from './answer-reader.ts'
 import type { Turn } from './load.ts'
 import { quantile } from './stats.ts'
 
@@ -13,7 +15,7 @@ interface Task {
   readonly connections: number
 }
 
-const task: Task = JSON.parse(process.argv[2] ?? '{}')
+const task: Task = JSON.parse(await text(process.stdin))
 const request = Buffer.from(task.request, 'latin1')
 const latencies: number[] = []
 const sockets = new Set<Socket>()
@@ -22,8 +24,9 @@ let over = false
 
 const open = (): void => {
   const socket = connect({ port: task.port, host: '127.0.0.1', noDelay: true })
+  const read = answerReader()
   let sentAt = 0
-  let rest = ''
+  let expected = false
   const send = (): void => {
     sentAt = performance.now()
     socket.write(request)
@@ -31,32 +34,27 @@ const open = (): void => {
   sockets.add(socket)
   socket.setEncoding('latin1')
   socket.once('connect', send)
-  socket.on('data', (text: string) => {
-    rest = rest === '' ? text : rest + text
-    const status = whole(rest)
-    if (status === 0 || over) return
-    rest = ''
-    if (status < 400) latencies.push(performance.now() - sentAt)
+  socket.on('data', (piece: string) => {
+    const answer = read(piece)
+    if (answer === null || over) return
+    if (answer.status < 400) latencies.push(performance.now() - sentAt)
     else failed++
-    send()
+    if (answer.closes) {
+      expected = true
+      socket.destroy()
+    } else send()
   })
   socket.on('error', () => socket.destroy())
   socket.on('close', () => {
     sockets.delete(socket)
     if (over) return
-    failed++
-    // A pause, so that a peer that refuses connections is not asked in a busy loop.
-    setTimeout(open, 10)
+    if (expected) open()
+    else {
+      failed++
+      // A pause, so that a peer that refuses connections is not asked in a busy loop.
+      setTimeout(open, 10)
+    }
   })
-}
-
-/** Tells the status of an answer that is complete, by length or by the last chunk; 0 while more has to come. */
-const whole = (text: string): number => {
-  const headEnd = text.indexOf('\r\n\r\n')
-  if (headEnd < 0) return 0
-  const length = /\r\ncontent-length: *(\d+)/i.exec(text)?.[1]
-  const complete = length === undefined ? text.endsWith('\r\n0\r\n\r\n') : text.length >= headEnd + 4 + Number(length)
-  return complete ? Number(text.slice(9, 12)) : 0
 }
 
 const startedAt = performance.now()

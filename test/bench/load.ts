@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { program } from '../helpers/program.ts'
 import type { Options } from './options.ts'
+import { requestText } from './request.ts'
 import type { Workload } from './workload.ts'
 
 export interface Turn {
@@ -14,6 +15,8 @@ export interface Turn {
   readonly seconds: number
   readonly p50Ms: number
   readonly p99Ms: number
+  /** Requests begun a second, while it counted; only where the rate was set. */
+  readonly rate?: number
 }
 
 export interface Load {
@@ -35,7 +38,7 @@ const wrkLoad = (path: string, directory: string): Load => ({
   run: async (port, workload, seconds, connections) => {
     const script = join(directory, `${workload.name}.lua`)
     await writeFile(script, wrkScript(workload))
-    const target = `http://127.0.0.1:${port}${workload.operation.path}`
+    const target = `http://127.0.0.1:${port}${workload.target}`
     const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script, target]
     return lastJsonLine(await output(path, args, seconds))
   },
@@ -60,27 +63,20 @@ const lua = (text: string): string => JSON.stringify(text)
 
 const own: Load = {
   name: 'own generator, node:net',
-  run: async (port, { operation, fields, body }, seconds, connections) => {
-    const head = [
-      `${operation.method} ${operation.path} HTTP/1.1`,
-      `Host: 127.0.0.1:${port}`,
-      ...Object.entries(fields).map(([name, value]) => `${name}: ${value}`),
-      ...(body === '' ? [] : [`Content-Length: ${Buffer.byteLength(body)}`]),
-    ]
-    const request = `${head.join('\r\n')}\r\n\r\n${body}`
-    const worker = join(import.meta.dirname, 'load-worker.ts')
-    return lastJsonLine(
-      await output(process.execPath, [worker, JSON.stringify({ port, request, seconds, connections })], seconds),
-    )
+  run: async (port, workload, seconds, connections) => {
+    const task = JSON.stringify({ port, request: requestText(port, workload), seconds, connections })
+    return lastJsonLine(await output(process.execPath, [join(import.meta.dirname, 'load-worker.ts')], seconds, task))
   },
 }
 
-const output = (path: string, args: readonly string[], seconds: number): Promise<string> =>
+/** Runs a generator to its end and gives what it said. */
+export const output = (path: string, args: readonly string[], seconds: number, input = ''): Promise<string> =>
   new Promise((resolve, reject) => {
-    execFile(path, args, { timeout: (seconds + 30) * 1_000, encoding: 'utf8' }, (error, stdout) => {
+    const child = execFile(path, args, { timeout: (seconds + 30) * 1_000, encoding: 'utf8' }, (error, stdout) => {
       if (error === null) resolve(stdout)
       else reject(error)
     })
+    child.stdin?.end(input)
   })
 
 const lastJsonLine = (text: string): Turn => {

@@ -2,8 +2,9 @@
 import { createReadStream, statSync, truncateSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cpuBetween, readCpu } from './cpu.ts'
+import { openIdle } from './idle.ts'
 import type { Load, Turn } from './load.ts'
-import type { Options } from './options.ts'
+import { peakKiB, resetPeak } from './memory.ts'
 import type { Running } from './process.ts'
 import type { Workload } from './workload.ts'
 
@@ -14,25 +15,39 @@ export interface Sample extends Turn {
   readonly cores: number
   /** Lines that reached the access log over requests served; 1 says that none was dropped. */
   readonly logLines: number
+  /** Highest resident memory during the turn, all processes of the peer together. */
+  readonly peakKiB: number
 }
 
 /** Long enough for blocks of log lines to be written and for the last answers to end. */
 const settleMs = 700
 
+/** Says how much load a turn puts on. */
+export interface Effort {
+  readonly seconds: number
+  readonly connections: number
+}
+
 /** Runs one workload against one peer. The log is emptied first: it would fill the disk otherwise. */
-export const measure = async (peer: Running, workload: Workload, load: Load, options: Options): Promise<Sample> => {
+export const measure = async (peer: Running, workload: Workload, load: Load, effort: Effort): Promise<Sample> => {
+  const idle = await openIdle(peer.port, workload, workload.idle)
+  if (workload.idle > 0) await sleep(settleMs)
   truncateSync(peer.logFile)
+  resetPeak(peer.pid)
   const before = readCpu(peer.pid)
   const startedAt = performance.now()
-  const turn = await load.run(peer.port, workload, options.seconds, options.connections)
+  const turn = await load.run(peer.port, workload, effort.seconds, effort.connections)
   const elapsedNs = (performance.now() - startedAt) * 1e6
   await sleep(settleMs)
   const cpuNs = cpuBetween(before, readCpu(peer.pid))
+  const peak = peakKiB(peer.pid)
   return {
     ...turn,
+    failed: turn.failed + (await idle.close()),
     cpuUs: cpuNs / 1_000 / turn.served,
     cores: cpuNs / elapsedNs,
     logLines: (await countLines(peer.logFile)) / turn.served,
+    peakKiB: peak,
   }
 }
 

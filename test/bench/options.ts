@@ -8,54 +8,97 @@ export interface Options {
   readonly connections: number
   /** Names of the peers to run; null is all that do not run on request only. */
   readonly only: readonly string[] | null
-  /** Names of the workloads to run; null is all. */
+  /** Names of the workloads to run; null is all that do not run on request only. */
   readonly workloads: readonly string[] | null
+  /** Runs every workload. */
+  readonly all: boolean
+  /** Requests a second for the comparison of latencies; half of the gateway's own, or null for no such comparison. */
+  readonly rate: 'half' | number | null
+  /** Idle connections whose memory is measured, with the workload idle. */
+  readonly idle: number
   /** Another checkout of this project, with its `node_modules`; null is none. Its gateway runs as the peer gateway-before. */
   readonly before: string | null
   /** File for the machine-readable result. */
   readonly json: string | null
-  /** Leaves a CPU profile of the gateway in `.bench/`. */
+  /** Leaves a CPU profile of each gateway in `.bench/`. */
   readonly profile: boolean
+  /** Leaves what `perf record` saw of each gateway in `.bench/`. */
+  readonly perf: boolean
   readonly load: 'auto' | 'wrk' | 'own'
+  /** Runs one of the tables of the gateway alone instead of the comparison. */
+  readonly scale: 'connections' | 'endpoints' | null
+  /** Measures how long reloads take, instead of the comparison. */
+  readonly reload: boolean
+  /** Draws a profile, instead of any run: from which file to which. */
+  readonly picture: { readonly from: string; readonly to: string } | null
 }
 
 export const usage = `npm run bench -- [flags]
   --rounds N           measured rounds (5)
   --seconds N          seconds a peer and workload in each round (3)
   --connections N      keep-alive connections (64)
-  --only A,B           peers: gateway, bare, nginx, haproxy (these); gateway-policies, bare-direct
-  --workloads A,B      workloads: get, post (all)
+  --only A,B           peers: gateway, bare, httpxy, nginx, haproxy, caddy (these);
+                       gateway-policies, gateway-workers, bare-direct, nginx-memory
+  --workloads A,B      workloads: get, post (these); post-64k, answer-1m, idle, churn
+  --all                every workload
+  --rate N|off         latency at N requests/s (half of what the gateway serves); off: do without
+  --idle N             idle connections whose memory is measured with the workload idle (1000)
   --before DIRECTORY   another checkout, npm ci done: its gateway takes part as gateway-before
   --json FILE          write the result as JSON too
-  --profile            leave a CPU profile of the gateway in .bench/
-  --load auto|wrk|own  load generator (auto: wrk where present)`
+  --profile            leave a CPU profile of each gateway in .bench/
+  --perf               leave what perf saw of each gateway in .bench/ instead: where CPU time goes
+  --load auto|wrk|own  load generator (auto: wrk where present)
+npm run bench -- --scale connections|endpoints   the gateway alone, from few to many
+npm run bench -- --reload                        how long a reload to 50 endpoints a group takes
+npm run bench -- --picture PROFILE FILE.svg      draw a .cpuprofile or a .perf.txt`
 
 /** Reads the command line; throws with one line for a flag that it does not know or a value that makes no sense. */
 export const readOptions = (args: readonly string[]): Options => {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
     args: [...args],
+    allowPositionals: true,
     options: {
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '3' },
       connections: { type: 'string', default: '64' },
       only: { type: 'string' },
       workloads: { type: 'string' },
+      all: { type: 'boolean', default: false },
+      rate: { type: 'string' },
+      idle: { type: 'string', default: '1000' },
       before: { type: 'string' },
       json: { type: 'string' },
       profile: { type: 'boolean', default: false },
+      perf: { type: 'boolean', default: false },
       load: { type: 'string', default: 'auto' },
+      scale: { type: 'string' },
+      reload: { type: 'boolean', default: false },
+      picture: { type: 'string' },
     },
   })
+  const [to, ...others] = positionals
+  if ((to !== undefined) !== (values.picture !== undefined) || others.length > 0)
+    throw new Error(`expected --picture PROFILE FILE.svg, got ${args.join(' ')}`)
   return {
     rounds: count('rounds', values.rounds),
     seconds: count('seconds', values.seconds),
     connections: count('connections', values.connections),
     only: values.only?.split(',') ?? null,
     workloads: values.workloads?.split(',') ?? null,
+    all: values.all,
+    rate: values.rate === 'off' ? null : values.rate === undefined ? 'half' : count('rate', values.rate),
+    idle: count('idle', values.idle),
     before: values.before ?? null,
     json: values.json ?? null,
     profile: values.profile,
+    perf: values.perf,
     load: oneOf('load', values.load, ['auto', 'wrk', 'own']),
+    scale:
+      values.scale === undefined
+        ? null
+        : oneOf<'connections' | 'endpoints'>('scale', values.scale, ['connections', 'endpoints']),
+    reload: values.reload,
+    picture: values.picture === undefined || to === undefined ? null : { from: values.picture, to },
   }
 }
 

@@ -16,6 +16,8 @@ export interface Running {
 export interface Command {
   readonly path: string
   readonly args: readonly string[]
+  /** What is set beside the environment of the bench. */
+  readonly env?: NodeJS.ProcessEnv
 }
 
 /** Longer than a graceful shutdown of the gateway takes. */
@@ -30,9 +32,10 @@ export const killAll = (): void => {
 }
 
 /** Starts a process that is watched until it ends. Throws when it cannot be started. */
-export const start = (command: Command, stdio: StdioOptions, env: NodeJS.ProcessEnv = {}): Promise<ChildProcess> =>
+export const start = (command: Command, stdio: StdioOptions): Promise<ChildProcess> =>
   new Promise((resolve, reject) => {
-    const child = spawn(command.path, command.args, { stdio, env: { ...process.env, NODE_ENV: 'production', ...env } })
+    const env = { ...process.env, NODE_ENV: 'production', ...command.env }
+    const child = spawn(command.path, command.args, { stdio, env })
     child.once('error', reject)
     child.once('spawn', () => {
       running.add(child)

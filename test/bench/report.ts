@@ -1,8 +1,13 @@
 /** Turns samples into what is compared. */
 import { cpus, release } from 'node:os'
+import type { Contender, PeerNote } from './contender.ts'
+import type { IdleMemory } from './idle-memory.ts'
 import type { Sample } from './measure.ts'
 import type { Options } from './options.ts'
+import type { Pair } from './pairs.ts'
+import type { AtRate } from './rate.ts'
 import { median, type Ratio, ratio } from './stats.ts'
+import type { Workload } from './workload.ts'
 
 /** Holds what was measured of one peer under one workload, one sample a round. */
 export interface Series {
@@ -21,13 +26,6 @@ export interface Comparison extends Ratio {
   readonly atMost: number | null
 }
 
-export interface PeerNote {
-  readonly peer: string
-  readonly description: string
-  /** Why it was not measured, or why its figures do not count; empty for a peer that is compared. */
-  readonly problems: readonly string[]
-}
-
 export interface Report {
   readonly date: string
   readonly machine: string
@@ -36,23 +34,11 @@ export interface Report {
   readonly peers: readonly PeerNote[]
   readonly series: readonly Series[]
   readonly comparisons: readonly Comparison[]
+  /** Latency at one rate for all; null when it was not asked for or could not be measured. */
+  readonly atRate: AtRate | null
+  /** What idle connections take; empty when it was not asked for. */
+  readonly idleMemory: readonly IdleMemory[]
 }
-
-interface Pair {
-  readonly of: string
-  readonly over: string
-  /** What the project holds itself to: the largest ratio that is good enough. */
-  readonly atMost: number | null
-}
-
-const pairs: readonly Pair[] = [
-  { of: 'gateway', over: 'bare', atMost: 0.6 },
-  { of: 'gateway', over: 'bare-direct', atMost: 0.6 },
-  { of: 'gateway', over: 'nginx', atMost: null },
-  { of: 'gateway', over: 'haproxy', atMost: null },
-  { of: 'gateway', over: 'gateway-before', atMost: null },
-  { of: 'gateway-policies', over: 'gateway', atMost: 1.05 },
-]
 
 /** Names the machine as far as a ratio may depend on it. */
 export const machine = (): string => {
@@ -60,22 +46,43 @@ export const machine = (): string => {
   return `${cpus().length} × ${first?.model.trim() ?? 'unknown processor'}, Linux ${release()}, Node ${process.version}`
 }
 
+/** Lists what was measured of each peer under each workload. */
+export const seriesOf = (contenders: readonly Contender[], asked: readonly Workload[]): readonly Series[] =>
+  asked.flatMap(({ name: workload }) =>
+    contenders.flatMap(({ name: peer, samples }): readonly Series[] => {
+      const taken = samples.get(workload)
+      return taken === undefined ? [] : [{ workload, peer, samples: taken }]
+    }),
+  )
+
 /** Compares the peers of each pair that were measured and whose answers were right. */
-export const compare = (series: readonly Series[], peers: readonly PeerNote[]): readonly Comparison[] => {
+export const compare = (
+  series: readonly Series[],
+  peers: readonly PeerNote[],
+  pairs: readonly Pair[],
+): readonly Comparison[] => {
   const counts = (name: string) => peers.some(({ peer, problems }) => peer === name && problems.length === 0)
   const cpu = (workload: string, name: string) =>
     series.find((each) => each.workload === workload && each.peer === name)?.samples.map(({ cpuUs }) => cpuUs)
   return [...new Set(series.map(({ workload }) => workload))].flatMap((workload) =>
-    pairs.flatMap((pair): readonly Comparison[] => {
-      const [ours, theirs] = [cpu(workload, pair.of), cpu(workload, pair.over)]
-      if (ours === undefined || theirs === undefined || !counts(pair.of) || !counts(pair.over)) return []
-      return [{ workload, ...pair, ...ratio(ours, theirs) }]
+    pairs.flatMap(({ of, over, atMost }): readonly Comparison[] => {
+      const [ours, theirs] = [cpu(workload, of), cpu(workload, over)]
+      if (ours === undefined || theirs === undefined || !counts(of) || !counts(over)) return []
+      return [{ workload, of, over, atMost: atMost[workload] ?? null, ...ratio(ours, theirs) }]
     }),
   )
 }
 
+/** Is a figure with its interval and the largest value that is good enough. */
+export interface Held {
+  readonly middle: number
+  readonly low: number
+  readonly high: number
+  readonly atMost: number | null
+}
+
 /** Says whether a comparison meets its target: the whole of its interval, its median, its lower end, or nothing of it. */
-export const verdict = ({ ratio: middle, low, high, atMost }: Comparison): string => {
+export const verdict = ({ middle, low, high, atMost }: Held): string => {
   if (atMost === null) return ''
   if (low > atMost) return 'missed'
   if (middle > atMost) return 'held by the lower end only'

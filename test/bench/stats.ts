@@ -10,29 +10,45 @@ export const median = (values: readonly number[]): number => {
 export const quantile = (sorted: ArrayLike<number>, part: number): number =>
   sorted[Math.max(0, Math.ceil(part * sorted.length) - 1)] ?? Number.NaN
 
-export interface Ratio {
-  readonly ratio: number
+export interface Interval {
+  readonly middle: number
   /** Holds the 95 % interval. */
   readonly low: number
   readonly high: number
+}
+
+export interface Ratio {
+  readonly ratio: number
+  readonly low: number
+  readonly high: number
+}
+
+/** Divides two peers round by round. */
+export const ratio = (ours: readonly number[], theirs: readonly number[]): Ratio => {
+  const { middle, low, high } = byRound(ours, theirs, (our, their) => our / their)
+  return { ratio: middle, low, high }
 }
 
 const resamples = 10_000
 
 /**
  * Compares two peers by pairs: turns of the same round stand next to each other in time, so that a slow spell of the machine falls
- * on both. Gives the median of the pairs' ratios and its 95 % interval by bootstrap over rounds. With five rounds that interval is
- * about the smallest and the largest pair: wide rather than flattering.
+ * on both. Gives the median of what `compared` says of the pairs and its 95 % interval by bootstrap over rounds. With five rounds
+ * that interval is about the smallest and the largest pair: wide rather than flattering.
  */
-export const ratio = (ours: readonly number[], theirs: readonly number[]): Ratio => {
-  const pairs = ours.map((value, round) => value / (theirs[round] ?? Number.NaN))
+export const byRound = (
+  ours: readonly number[],
+  theirs: readonly number[],
+  compared: (our: number, their: number) => number,
+): Interval => {
+  const pairs = ours.map((value, round) => compared(value, theirs[round] ?? Number.NaN))
   const random = generator(1)
   const medians = new Float64Array(resamples)
   for (let sample = 0; sample < resamples; sample++) {
     medians[sample] = median(pairs.map(() => pairs[Math.floor(random() * pairs.length)] ?? Number.NaN))
   }
   medians.sort()
-  return { ratio: median(pairs), low: quantile(medians, 0.025), high: quantile(medians, 0.975) }
+  return { middle: median(pairs), low: quantile(medians, 0.025), high: quantile(medians, 0.975) }
 }
 
 /** Makes the mulberry32 generator: a fixed seed, so that the same rounds give the same interval. */

@@ -1,10 +1,11 @@
 /**
- * Answers every peer, as a process of its own. Written on bare sockets: it shares the machine with what is measured, and must not
- * be what limits it. It reads a request body fully, by length or chunked, before it answers. No server for anything but the bench.
+ * Answers every peer, as a process of its own, on the addresses that the command line lists. Written on bare sockets: it shares the
+ * machine with what is measured, and must not be what limits it. It reads a request body fully, by length or chunked, before it
+ * answers. No server for anything but the bench.
  */
 import { createHash } from 'node:crypto'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { addresses, type Echo, echoMark, fixedAnswer } from './workload.ts'
+import { type Echo, echoMark, largeAnswer, largeMark, smallAnswer } from './payloads.ts'
 
 const answer = (body: string): Buffer =>
   Buffer.from(
@@ -13,37 +14,59 @@ const answer = (body: string): Buffer =>
     'latin1',
   )
 
-const fixed = answer(fixedAnswer)
+const small = answer(smallAnswer)
+const large = answer(largeAnswer)
 const empty = Buffer.alloc(0)
 
 const serve = (socket: Socket): void => {
   let rest: Buffer = empty
+  /** Bytes of a body that are still to come, and what is answered after them. */
+  let awaited = 0
+  let after = small
   socket.setNoDelay(true)
   socket.on('error', () => socket.destroy())
   socket.on('data', (chunk) => {
+    if (awaited > chunk.length) {
+      awaited -= chunk.length
+      return
+    }
+    if (awaited > 0) {
+      chunk = chunk.subarray(awaited)
+      awaited = 0
+      socket.write(after)
+    }
     rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
-    for (;;) {
+    while (rest.length > 0) {
       const request = parse(rest)
       if (request === null) return
+      if (request.end > rest.length) {
+        awaited = request.end - rest.length
+        after = request.answer
+        rest = empty
+        return
+      }
       rest = rest.subarray(request.end)
-      socket.write(request.echo === null ? fixed : answer(JSON.stringify(request.echo)))
+      socket.write(request.answer)
     }
   })
 }
 
 interface Parsed {
-  /** Where the next request begins. */
+  /** Where the next request begins; after what has come for a body that need only be counted. */
   readonly end: number
-  readonly echo: Echo | null
+  readonly answer: Buffer
 }
 
-/** Reads one whole request from the start of `bytes`; null when more has to come. */
+/** Reads one request from the start of `bytes`; null when more has to come before that is possible. */
 const parse = (bytes: Buffer): Parsed | null => {
   const headEnd = bytes.indexOf('\r\n\r\n')
   if (headEnd < 0) return null
   const head = bytes.toString('latin1', 0, headEnd + 2)
+  const line = head.slice(0, head.indexOf('\r\n'))
   const bodyStart = headEnd + 4
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
+  const fixed = line.includes(largeMark) ? large : small
+  if (length !== undefined && !line.includes(echoMark)) return { end: bodyStart + Number(length), answer: fixed }
   const framed =
     length !== undefined
       ? byLength(bytes, bodyStart, Number(length))
@@ -51,8 +74,7 @@ const parse = (bytes: Buffer): Parsed | null => {
         ? chunked(bytes, bodyStart)
         : { end: bodyStart, body: empty }
   if (framed === null) return null
-  const line = head.slice(0, head.indexOf('\r\n'))
-  return { end: framed.end, echo: line.includes(echoMark) ? echo(line, framed.body) : null }
+  return { end: framed.end, answer: line.includes(echoMark) ? answer(JSON.stringify(echo(line, framed.body))) : fixed }
 }
 
 interface Framed {
@@ -94,4 +116,4 @@ const listen = ([host, ...others]: readonly string[], port: number): void => {
   })
 }
 
-listen(addresses, 0)
+listen(process.argv.slice(2), 0)

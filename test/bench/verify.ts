@@ -4,8 +4,9 @@ import { readFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { catalog } from '../../src/catalog.ts'
+import { type Echo, echoMark } from './payloads.ts'
 import type { Running } from './process.ts'
-import { type Echo, echoMark, fixedAnswer, type Workload } from './workload.ts'
+import type { Workload } from './workload.ts'
 
 interface Answer {
   readonly status: number
@@ -19,29 +20,36 @@ interface Answer {
  */
 export const verify = async (peer: Running, workloads: readonly Workload[]): Promise<readonly string[]> => {
   const linesBefore = (await logLines(peer.logFile)).length
-  const nine = await Promise.all(catalog.map((operation) => checkEcho(peer.port, operation.method, operation.path)))
+  // Bytes that are not JSON: a peer that parses the body and writes it anew is found out.
+  const echoes = [
+    ...catalog.map(({ method, path }) => ({
+      method,
+      path,
+      body: method === 'POST' ? `{ "path" : "${path}", "n": 1.0 }\n` : '',
+    })),
+    ...workloads.filter(({ body }) => body !== '').map(({ operation, body }) => ({ ...operation, body })),
+  ]
+  const passedOn = await Promise.all(echoes.map(({ method, path, body }) => checkEcho(peer.port, method, path, body)))
   const others = await Promise.all([
     checkRefused(peer.port, 'GET', '/', 404),
     checkRefused(peer.port, 'GET', '/market/insights/', 404),
     checkRefused(peer.port, 'POST', '/market/insights', 404, 405),
     checkRefused(peer.port, 'GET', '/valuation/score', 404, 405),
   ])
-  const measured = await Promise.all(workloads.map((workload) => checkFixed(peer.port, workload)))
-  const log = await checkLog(peer.logFile, linesBefore, catalog.length + workloads.length)
-  return [...nine, ...others, ...measured, log].filter((problem) => problem !== null)
+  const measured = await Promise.all(workloads.map((workload) => checkAnswer(peer.port, workload)))
+  const log = await checkLog(peer.logFile, linesBefore, echoes.length + measured.length)
+  return [...passedOn, ...others, ...measured, log].filter((problem) => problem !== null)
 }
 
 /** Reads the complete lines of a log. */
 export const logLines = async (file: string): Promise<readonly string[]> =>
   (await readFile(file, 'latin1')).split('\n').slice(0, -1)
 
-const checkEcho = async (port: number, method: string, path: string): Promise<string | null> => {
+const checkEcho = async (port: number, method: string, path: string, body: string): Promise<string | null> => {
   const target = `${path}?${echoMark}&q=a%20b%2Fc&q=`
-  // Bytes that are not JSON: a peer that parses the body and writes it anew is found out.
-  const body = method === 'POST' ? `{ "path" : "${path}", "n": 1.0 }\n` : ''
   const answer = await ask(port, method, target, body)
   const echo = parseEcho(answer.body)
-  const sha256 = createHash('sha256').update(body).digest('hex')
+  const sha256 = hash(body)
   const right = answer.status === 200 && echo?.method === method && echo.target === target && echo.sha256 === sha256
   return right ? null : `${method} ${target}: ${answer.status} ${answer.body.slice(0, 200)}`
 }
@@ -56,11 +64,16 @@ const checkRefused = async (
   return expected.includes(status) ? null : `${method} ${target}: expected ${expected.join(' or ')}, got ${status}`
 }
 
-const checkFixed = async (port: number, { operation, fields, body }: Workload): Promise<string | null> => {
-  const answer = await ask(port, operation.method, operation.path, body, fields)
-  return answer.status === 200 && answer.body === fixedAnswer && answer.type === 'application/json'
+const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+const checkAnswer = async (
+  port: number,
+  { operation, target, fields, body, answer: expected }: Workload,
+): Promise<string | null> => {
+  const { status, type, body: got } = await ask(port, operation.method, target, body, fields)
+  return status === 200 && type === 'application/json' && hash(got) === hash(expected)
     ? null
-    : `${operation.method} ${operation.path}: ${answer.status} ${answer.type} ${answer.body.slice(0, 200)}`
+    : `${operation.method} ${target}: ${status} ${type}, ${got.length} bytes instead of ${expected.length}: ${got.slice(0, 200)}`
 }
 
 /** Waits up to 3 s for the lines of a log that is written in blocks, and looks whether the operation stands in each. */
@@ -75,10 +88,18 @@ const checkLog = async (file: string, before: number, expected: number): Promise
   return `access log: expected ${expected} lines that name the nine, got ${lines.length}: ${lines[0] ?? ''}`
 }
 
+interface LogRecord {
+  readonly operation?: string
+  /** Caddy logs the method and the target instead, by which it is known as well. */
+  readonly request?: { readonly method: string; readonly uri: string }
+}
+
 const operationOf = (line: string): string | null => {
   try {
-    const record: { readonly operation?: string } = JSON.parse(line)
-    return record.operation ?? null
+    const { operation, request }: LogRecord = JSON.parse(line)
+    if (request === undefined) return operation ?? null
+    const path = request.uri.split('?')[0]
+    return catalog.find((each) => each.method === request.method && each.path === path)?.id ?? null
   } catch {
     return null
   }

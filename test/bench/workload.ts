@@ -1,13 +1,24 @@
 /** Says what is asked for in each turn. */
 import { catalog, type Operation } from '../../src/catalog.ts'
+import { largeAnswer, largeMark, mediumBody, smallAnswer, smallBody } from './payloads.ts'
 
 export interface Workload {
   readonly name: string
   readonly operation: Operation
+  /** The raw target of each request. */
+  readonly target: string
   /** Header fields of the request; Host and Content-Length come from the load generator. */
   readonly fields: Readonly<Record<string, string>>
   /** Empty for no body. */
   readonly body: string
+  /** What each answer must hold, byte for byte. */
+  readonly answer: string
+  /** Connections that are busy; null is as many as --connections says. */
+  readonly connections: number | null
+  /** Keep-alive connections that stay open beside the busy ones, each having made one request before. */
+  readonly idle: number
+  /** True for one that runs only when it is named, or with --all. */
+  readonly onRequest: boolean
 }
 
 /** Lists fields as a lender's system sends them: their number is part of what a proxy works on. */
@@ -18,55 +29,38 @@ const fields = {
   Authorization: `Bearer ${'b'.repeat(40)}`,
 }
 
-/** Holds about 200 bytes of JSON. */
-const smallBody = JSON.stringify({
-  requestRef: '3f6d2c1e-8a51-4a0b-9b6e-5d2f7c1a9e10',
-  items: [
-    { key: 'a', amount: 250_000, rate: 3.85 },
-    { key: 'b', amount: 18_500, rate: 4.1 },
-  ],
-  note: 'bench',
-  at: '2026-01-15T09:30:00Z',
-})
-
 const operation = (id: Operation['id']): Operation => {
   const found = catalog.find((each) => each.id === id)
   if (found === undefined) throw new Error(`no operation ${id}`)
   return found
 }
 
-/** Lists the workloads, in the order of the table. */
-export const workloads: readonly Workload[] = [
-  { name: 'get', operation: operation('market.insights'), fields, body: '' },
-  {
-    name: 'post',
-    operation: operation('valuation.score'),
-    fields: { ...fields, 'Content-Type': 'application/json' },
-    body: smallBody,
-  },
-]
-
-/** Answers every measured request: about 200 bytes of JSON. */
-export const fixedAnswer = JSON.stringify({
-  status: 'ok',
-  ref: '9e107d9d-372b-4f7a-8c1e-2b5f0a6d4c33',
-  values: [101.25, 99.75, 103.5, 98.0, 100.0, 102.5],
-  currency: 'EUR',
-  source: 'bench upstream',
-  at: '2026-01-15T09:30:00Z',
-  complete: true,
+const asking = (id: Operation['id'], query = '') => ({
+  operation: operation(id),
+  target: `${operation(id).path}${query}`,
+  fields,
+  body: '',
+  answer: smallAnswer,
+  connections: null,
+  idle: 0,
+  onRequest: true,
 })
 
-/** Marks a target whose answer tells what arrived, for checking a peer before it is measured. */
-export const echoMark = 'bench-echo=1'
+const posting = (body: string) => ({
+  ...asking('valuation.score'),
+  fields: { ...fields, 'Content-Type': 'application/json' },
+  body,
+})
 
-/** Tells what the upstream received. */
-export interface Echo {
-  readonly method: string
-  readonly target: string
-  readonly bodyBytes: number
-  readonly sha256: string
-}
+/** Asks for about 200 bytes with a GET: what runs at a fixed rate too. */
+export const get: Workload = { ...asking('market.insights'), name: 'get', onRequest: false }
 
-/** Lists where the one upstream process listens, for a peer that has several endpoints. */
-export const addresses = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const
+/** Lists the workloads, in the order of the table. */
+export const workloads: readonly Workload[] = [
+  get,
+  { ...posting(smallBody), name: 'post', onRequest: false },
+  { ...posting(mediumBody), name: 'post-64k' },
+  { ...asking('market.insights', `?${largeMark}`), name: 'answer-1m', answer: largeAnswer },
+  { ...asking('market.insights'), name: 'idle', connections: 16, idle: 1_000 },
+  { ...asking('market.insights'), name: 'churn', fields: { ...fields, Connection: 'close' } },
+]

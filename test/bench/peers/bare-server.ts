@@ -4,15 +4,13 @@
  */
 import httpProxy from '@fastify/http-proxy'
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
-import { destination, pino } from 'pino'
 import { catalog } from '../../../src/catalog.ts'
+import { makeLogger } from './node-log.ts'
 
 const [port, upstreamPort, log] = process.argv.slice(2)
 const upstream = `http://127.0.0.1:${upstreamPort}`
-const buffered = { dest: 1, sync: false, minLength: 16 * 1024, maxWrite: 64 * 1024, periodicFlush: 500 }
-const logger = pino({ base: null }, destination(log === 'buffered' ? buffered : { dest: 1 }))
 
-const app = fastify({ loggerInstance: logger, disableRequestLogging: true, exposeHeadRoutes: false })
+const app = fastify({ loggerInstance: makeLogger(log), disableRequestLogging: true, exposeHeadRoutes: false })
 
 for (const { id, method, path } of catalog) {
   app.register(async (scope) => {

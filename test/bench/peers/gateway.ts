@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { groups } from '../../../src/catalog.ts'
+import { addresses } from '../addresses.ts'
 import { startServer } from '../process.ts'
-import { addresses } from '../workload.ts'
 import { type Peer, probePath, type Site } from './peer.ts'
 
 const root = join(import.meta.dirname, '../../..')
@@ -53,6 +53,14 @@ export const before: Peer = {
   },
 }
 
+/** Runs two workers that share the port, one core each where there are two. */
+export const workers = variant(
+  'gateway-workers',
+  'two workers, defaults',
+  true,
+  (port) => `workers: 2\n${oneEach(port)}`,
+)
+
 /** Runs it with the policies for several endpoints: what they cost when nothing fails. */
 export const policies = variant(
   'gateway-policies',
@@ -63,6 +71,13 @@ export const policies = variant(
   retry: {}
   circuitBreaker: {}
 upstreams:
-${groups.map((group) => `  ${group}:\n    endpoints:\n${addresses.map((each) => `      - http://${each}:${port}`).join('\n')}`).join('\n')}
+${groups
+  .map(
+    (group) =>
+      `  ${group}:\n    endpoints:\n${addresses(3)
+        .map((each) => `      - http://${each}:${port}`)
+        .join('\n')}`,
+  )
+  .join('\n')}
 `,
 )

@@ -13,27 +13,28 @@ export const haproxy: Peer = {
   name: 'haproxy',
   description: '1 thread, http-reuse always, log to stdout line by line',
   onRequest: false,
-  start: async ({ upstreamPort, directory }) => {
+  start: async ({ upstreamPort, directory, options }) => {
     const { path, missing } = await program('haproxy')
     if (missing !== null) return { missing }
     return startServer(directory, probePath, async (port) => {
       const file = join(directory, 'haproxy.cfg')
-      await writeFile(file, config(port, upstreamPort))
+      await writeFile(file, config(port, upstreamPort, Math.max(4_096, options.idle + 1_000)))
       return { path, args: ['-db', '-f', file] }
     })
   },
 }
 
-const config = (port: number, upstreamPort: number): string => `
+const config = (port: number, upstreamPort: number, maxConnections: number): string => `
 global
   nbthread 1
-  maxconn 4096
+  maxconn ${maxConnections}
   log stdout format raw local0 info
 
 defaults
   mode http
   timeout client 75s
   timeout http-request 10s
+  timeout http-keep-alive 75s
   timeout connect 2s
   timeout server 15s
 

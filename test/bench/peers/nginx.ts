@@ -6,33 +6,45 @@ import { program } from '../../helpers/program.ts'
 import { startServer } from '../process.ts'
 import { type Peer, probePath } from './peer.ts'
 
-/** Runs nginx with one worker, the same nine routes, forwarded fields, and a log line of the same fields, written in blocks. */
-export const nginx: Peer = {
-  name: 'nginx',
-  description: '1 worker, upstream keep-alive, access log buffered',
-  onRequest: false,
-  start: async ({ upstreamPort, directory }) => {
+const variant = (name: string, description: string, onRequest: boolean, more: string): Peer => ({
+  name,
+  description,
+  onRequest,
+  start: async ({ upstreamPort, directory, options }) => {
     const { path, missing } = await program('nginx')
     if (missing !== null) return { missing }
     return startServer(directory, probePath, async (port) => {
       const file = join(directory, 'nginx.conf')
-      await writeFile(file, config(directory, port, upstreamPort))
+      const connections = Math.max(4_096, options.idle + 1_000)
+      await writeFile(file, config(directory, port, upstreamPort, connections, more))
       return { path, args: ['-p', directory, '-e', 'stderr', '-c', file] }
     })
   },
-}
+})
+
+/** Runs nginx with one worker, the same nine routes, forwarded fields, and a log line of the same fields, written in blocks. */
+export const nginx = variant('nginx', '1 worker, upstream keep-alive, access log buffered', false, '')
+
+/** Runs it with room for a body of 64 KiB in memory. By default nginx writes what is over 16 KiB to a file before it passes it on. */
+export const nginxMemory = variant(
+  'nginx-memory',
+  'the same, and request bodies up to 128 KiB stay in memory',
+  true,
+  'client_body_buffer_size 128k;',
+)
 
 /** Writes the configuration. As root the worker stays root: it could not read the bench's own directory otherwise. */
-const config = (directory: string, port: number, upstreamPort: number): string => `
+const config = (directory: string, port: number, upstreamPort: number, connections: number, more: string): string => `
 ${process.getuid?.() === 0 ? 'user root;' : ''}
 daemon off;
 worker_processes 1;
 pid ${directory}/nginx.pid;
 error_log stderr warn;
-events { worker_connections 4096; }
+events { worker_connections ${connections}; }
 http {
   ${tempPaths(directory)}
   client_max_body_size 64m;
+  ${more}
   keepalive_requests 100000000;
   log_format exchange escape=json
     '{"time":$msec,"requestId":"$request_id","client":"$remote_addr","operation":"$operation","status":$status,'
@@ -43,6 +55,9 @@ http {
     keepalive 128;
     keepalive_requests 100000000;
   }
+  # 1 MiB and more of an answer fits into memory, and none is written to a file for a client that is slow.
+  proxy_buffers 16 128k;
+  proxy_max_temp_file_size 0;
   proxy_http_version 1.1;
   proxy_set_header Connection "";
   proxy_set_header Host $proxy_host;

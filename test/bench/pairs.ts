@@ -1,0 +1,25 @@
+/** Says who is compared with whom, and what the project holds itself to. */
+
+export interface Pair {
+  /** Whose CPU time per request … */
+  readonly of: string
+  /** … is divided by whose. */
+  readonly over: string
+  /** The largest ratio that is good enough, by workload; where none is set the ratio is only told. */
+  readonly atMost: Readonly<Record<string, number>>
+}
+
+const small = (limit: number): Pair['atMost'] => ({ get: limit, post: limit })
+
+export const pairs: readonly Pair[] = [
+  { of: 'gateway', over: 'gateway-before', atMost: {} },
+  { of: 'gateway', over: 'bare', atMost: small(0.5) },
+  { of: 'gateway', over: 'bare-direct', atMost: small(0.5) },
+  { of: 'gateway', over: 'caddy', atMost: small(0.65) },
+  { of: 'gateway', over: 'nginx', atMost: { get: 2.8, post: 3.6, 'post-64k': 2.5, 'answer-1m': 2.5 } },
+  { of: 'gateway', over: 'nginx-memory', atMost: {} },
+  { of: 'gateway', over: 'haproxy', atMost: {} },
+  { of: 'gateway', over: 'httpxy', atMost: {} },
+  { of: 'gateway-policies', over: 'gateway', atMost: small(1.05) },
+  { of: 'gateway-workers', over: 'gateway', atMost: small(1.1) },
+]

@@ -1,0 +1,49 @@
+/** Holds what travels in the bench: bodies of requests, answers, and the marks by which the upstream is asked for another answer. */
+
+/** Holds about 200 bytes of JSON. */
+export const smallBody = JSON.stringify({
+  requestRef: '3f6d2c1e-8a51-4a0b-9b6e-5d2f7c1a9e10',
+  items: [
+    { key: 'a', amount: 250_000, rate: 3.85 },
+    { key: 'b', amount: 18_500, rate: 4.1 },
+  ],
+  note: 'bench',
+  at: '2026-01-15T09:30:00Z',
+})
+
+/** Fills JSON up to exactly `bytes` of ASCII. */
+const filled = (bytes: number): string => {
+  const [start, end] = ['{"rows":"', '"}']
+  return start + 'row 0123456789 abcdefghij;'.repeat(bytes / 26 + 1).slice(0, bytes - start.length - end.length) + end
+}
+
+/** Holds 64 KiB of JSON. */
+export const mediumBody = filled(64 * 1024)
+
+/** Answers the measured requests: about 200 bytes of JSON. */
+export const smallAnswer = JSON.stringify({
+  status: 'ok',
+  ref: '9e107d9d-372b-4f7a-8c1e-2b5f0a6d4c33',
+  values: [101.25, 99.75, 103.5, 98.0, 100.0, 102.5],
+  currency: 'EUR',
+  source: 'bench upstream',
+  at: '2026-01-15T09:30:00Z',
+  complete: true,
+})
+
+/** Answers a target that bears `largeMark`: 1 MiB of JSON. */
+export const largeAnswer = filled(1024 * 1024)
+
+/** Marks a target that is answered with 1 MiB. */
+export const largeMark = 'bench-large=1'
+
+/** Marks a target whose answer tells what arrived, for checking a peer before it is measured. */
+export const echoMark = 'bench-echo=1'
+
+/** Tells what the upstream received. */
+export interface Echo {
+  readonly method: string
+  readonly target: string
+  readonly bodyBytes: number
+  readonly sha256: string
+}
