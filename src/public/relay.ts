@@ -1,10 +1,10 @@
-import { Alarm } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
-import type { Answer, AnswerBody, BodySink } from '../exchange.ts'
+import type { Answer } from '../exchange.ts'
 import { type Fields, firstValue, isNamed } from '../fields.ts'
+import { ClientSink } from './client-sink.ts'
 import { lingerOnClose } from './linger.ts'
 import { refuse } from './refuse.ts'
-import { awaitTaken, takesNothing } from './taken.ts'
+import { awaitTaken } from './taken.ts'
 import type { Visit } from './visit.ts'
 
 /** Writes an answer to the client: a body that has already arrived in one write, any other as it comes and as the client takes it. */
@@ -78,38 +78,3 @@ const rawPhrase = (reason: string): string => {
 }
 
 const beyondAscii = /[^\t\x20-\x7e]/
-
-/** Takes the body as fast as the client does. One that takes nothing for longer than the bound is cut. */
-class ClientSink implements BodySink {
-  readonly #visit: Visit
-  readonly #body: AnswerBody
-  readonly #stalled: Alarm
-
-  constructor(visit: Visit, body: AnswerBody) {
-    this.#visit = visit
-    this.#body = body
-    this.#stalled = new Alarm(() => visit.cut(takesNothing()))
-    visit.response.on('drain', () => {
-      this.#stalled.clear()
-      this.#body.resume()
-    })
-    visit.response.on('close', () => this.#stalled.clear())
-  }
-
-  data(chunk: Buffer): boolean {
-    this.#visit.sentBytes += chunk.length
-    if (this.#visit.response.write(chunk)) return true
-    this.#stalled.set(this.#visit.snapshot.config.listen.bodyTimeoutMs)
-    return false
-  }
-
-  end(): void {
-    this.#visit.response.end()
-    this.#stalled.clear() // `drain` is not told any more
-    awaitTaken(this.#visit)
-  }
-
-  fail(error: GatewayError): void {
-    this.#visit.cut(error)
-  }
-}

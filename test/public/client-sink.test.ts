@@ -1,0 +1,42 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { ClientSink } from '../../src/public/client-sink.ts'
+import type { Visit } from '../../src/public/visit.ts'
+
+/** Sends chunks to a client through a sink, and gives what the client received. */
+const sendAll = async (chunks: readonly Buffer[]): Promise<Buffer> => {
+  const server = createServer((request, response) => {
+    const snapshot = { config: { listen: { bodyTimeoutMs: 5000 } } }
+    const visit = { request, response, snapshot, sentBytes: 0 } as unknown as Visit
+    const sink = new ClientSink(visit, { resume: () => {} } as never)
+    for (const chunk of chunks) sink.data(chunk)
+    sink.end()
+  })
+  onTestFinished(() => void server.close())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  const answer = await fetch(`http://127.0.0.1:${port}/`)
+  return Buffer.from(await answer.arrayBuffer())
+}
+
+test('the memory of a large chunk is freed once it has been sent, and the client has all of it', async () => {
+  const chunk = Buffer.from(new ArrayBuffer(64 * 1024)).fill('a')
+  const expected = Buffer.from(chunk)
+
+  const received = await sendAll([chunk])
+
+  expect(received.equals(expected)).toBe(true)
+  expect(chunk.byteLength).toBe(0)
+})
+
+test('a chunk that shares its memory keeps it', async () => {
+  const memory = Buffer.from(new ArrayBuffer(64 * 1024)).fill('a')
+  const chunk = memory.subarray(100)
+
+  await sendAll([chunk])
+
+  expect(memory.every((byte) => byte === 0x61)).toBe(true)
+  expect(memory.byteLength).toBe(64 * 1024)
+})
