@@ -5,10 +5,13 @@
 import { writeFile } from 'node:fs/promises'
 import { choosePeers, chooseWorkloads } from './choose.ts'
 import { comparison } from './comparison.ts'
-import { readOptions, usage } from './options.ts'
+import { type Options, readOptions, usage } from './options.ts'
 import { gateway } from './peers/gateway.ts'
+import { drawPicture } from './picture.ts'
 import { killAll } from './process.ts'
+import { reload, renderReload } from './reload.ts'
 import { render } from './render.ts'
+import { scale } from './scale.ts'
 import { onStage } from './stage.ts'
 
 const parse = () => {
@@ -23,11 +26,24 @@ const parse = () => {
 
 const main = async (): Promise<void> => {
   const { options, chosen, asked } = parse()
-  const report = await onStage(options, (stage) => comparison(stage, chosen, asked))
-  console.log(render(report))
-  if (options.json !== null) await writeFile(options.json, `${JSON.stringify(report, null, 2)}\n`)
+  const { scale: table, picture } = options
+  if (picture !== null) return drawPicture(picture)
+  if (options.reload) {
+    const workers = options.only?.includes('gateway-workers') ? 2 : 1
+    const found = await onStage(options, (stage) => reload(stage, workers))
+    return finish(found, renderReload(found), options)
+  }
+  const report = await onStage(options, (stage) =>
+    table === null ? comparison(stage, chosen, asked) : scale(stage, table),
+  )
   const ours = report.peers.find(({ peer }) => peer === gateway.name)
   process.exitCode = ours === undefined || ours.problems.length === 0 ? 0 : 1
+  return finish(report, render(report), options)
+}
+
+const finish = async (result: unknown, text: string, { json }: Options): Promise<void> => {
+  console.log(text)
+  if (json !== null) await writeFile(json, `${JSON.stringify(result, null, 2)}\n`)
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -45,9 +45,10 @@ export const enter = async (peer: Peer, site: Site, asked: readonly Workload[]):
 
 export const noteOf = ({ name, description, problems }: Contender): PeerNote => ({ peer: name, description, problems })
 
-/** Makes a contender of the same process anew: nothing measured, and the same problems. */
+/** Makes a contender of the same process anew: nothing measured, and the problems that it has by now. */
 export const again = (contender: Contender, change: Partial<Contender> = {}): Contender => ({
   ...contender,
   samples: new Map(),
+  problems: [...contender.problems],
   ...change,
 })

@@ -21,13 +21,15 @@ export const rateLoad = (path: string, directory: string, rate: number): Load =>
   name: `h2load, ${rate} requests/s`,
   run: async (port, { operation, target, fields, body }, seconds, connections) => {
     if (operation.method !== 'GET' || body !== '') throw new Error('h2load is used for GET only')
-    // One connection a millisecond: begun together they would all send in the same millisecond for ever.
-    const before = warmUpSeconds + connections / 1_000
+    // One connection after the other, no faster than requests: begun together they would all send in the same millisecond for ever.
+    const periodMs = Math.ceil(1_000 / rate)
+    const before = warmUpSeconds + (connections * periodMs) / 1_000
+    const requests = connections * Math.ceil((rate / connections) * (before + seconds))
     const logFile = join(directory, 'h2load.log')
     const args = ['--h1', '-c', connections, '-m', 1, '--rps', (rate / connections).toFixed(3)]
-    const pace = ['-r', 1, '--rate-period', '1ms', '-n', Math.ceil(rate * (before + seconds)), '--log-file', logFile]
+    const pace = ['-r', 1, '--rate-period', `${periodMs}ms`, '-n', requests, '--log-file', logFile]
     const named = Object.entries(fields).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
-    await output(path, [...args, ...pace, ...named, `http://127.0.0.1:${port}${target}`].map(String), seconds)
+    await output(path, [...args, ...pace, ...named, `http://127.0.0.1:${port}${target}`].map(String), before + seconds)
     const turn = readLog(await readFile(logFile, 'utf8'), before, seconds)
     await rm(logFile)
     return turn

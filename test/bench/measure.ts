@@ -38,7 +38,7 @@ export const measure = async (peer: Running, workload: Workload, load: Load, eff
   const startedAt = performance.now()
   const turn = await load.run(peer.port, workload, effort.seconds, effort.connections)
   const elapsedNs = (performance.now() - startedAt) * 1e6
-  await sleep(settleMs)
+  await settled(peer.logFile)
   const cpuNs = cpuBetween(before, readCpu(peer.pid))
   const peak = peakKiB(peer.pid)
   return {
@@ -48,6 +48,14 @@ export const measure = async (peer: Running, workload: Workload, load: Load, eff
     cores: cpuNs / elapsedNs,
     logLines: (await countLines(peer.logFile)) / turn.served,
     peakKiB: peak,
+  }
+}
+
+/** Waits until no lines come any more, at most ten times as long as it should take. */
+const settled = async (file: string): Promise<void> => {
+  for (let size = -1, tries = 0; size !== statSync(file).size && tries < 10; tries++) {
+    size = statSync(file).size
+    await sleep(settleMs)
   }
 }
 

@@ -1,43 +1,32 @@
-import { writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { groups } from '../../../src/catalog.ts'
 import { addresses } from '../addresses.ts'
-import { startServer } from '../process.ts'
-import { type Peer, probePath, type Site } from './peer.ts'
-
-const root = join(import.meta.dirname, '../../..')
-
-// Node writes a profile when the process exits by itself, and a graceful shutdown would put its waits into it.
-const endOnTerm = "data:text/javascript,process.once('SIGTERM',()=>process.exit(0))"
-const profiling = ['--cpu-prof', `--cpu-prof-dir=${join(root, '.bench')}`, '--import', endOnTerm]
+import { here, serveTree } from './gateway-tree.ts'
+import type { Peer } from './peer.ts'
 
 const variant = (name: string, description: string, onRequest: boolean, more: (port: number) => string): Peer => ({
   name,
   description,
   onRequest,
-  start: (site) => serve(root, site, more),
+  start: (site) => serveTree(here, site, (port) => gatewayFile(port) + more(site.upstreamPort)),
 })
 
-/** Starts the gateway of one source tree. */
-const serve = (tree: string, { upstreamPort, directory, options }: Site, more: (port: number) => string) =>
-  startServer(directory, probePath, async (port) => {
-    const file = join(directory, 'gateway.yaml')
-    await writeFile(file, config(port) + more(upstreamPort))
-    const flags = options.profile ? profiling : []
-    return { path: process.execPath, args: [...flags, join(tree, 'src/main.ts'), 'serve', '--config', file] }
-  })
-
-const config = (port: number): string => `version: 1
+/** Writes what every gateway here begins with. */
+export const gatewayFile = (port: number, adminPort = 0): string => `version: 1
 listen:
   host: 127.0.0.1
   port: ${port}
 admin:
-  port: 0
+  port: ${adminPort}
 `
 
-const oneEach = (port: number): string => `upstreams:
-${groups.map((group) => `  ${group}: http://127.0.0.1:${port}`).join('\n')}
-`
+/** Writes the upstreams: the same endpoints behind each group, one upstream process on several addresses. */
+export const behindEach = (hosts: readonly string[], port: number): string => {
+  const endpoints = hosts.map((host) => `      - http://${host}:${port}`).join('\n')
+  return `upstreams:\n${groups.map((group) => `  ${group}:\n    endpoints:\n${endpoints}`).join('\n')}\n`
+}
+
+const oneEach = (port: number): string => behindEach(addresses(1), port)
 
 /** Runs this gateway as it ships: every default bound on, access log on stdout. */
 export const gateway = variant('gateway', 'this gateway, defaults', false, oneEach)
@@ -49,7 +38,9 @@ export const before: Peer = {
   onRequest: true,
   start: async (site) => {
     const tree = site.options.before
-    return tree === null ? { missing: '--before names no tree' } : serve(resolve(tree), site, oneEach)
+    return tree === null
+      ? { missing: '--before names no tree' }
+      : serveTree(resolve(tree), site, (port) => gatewayFile(port) + oneEach(site.upstreamPort))
   },
 }
 
@@ -70,14 +61,11 @@ export const policies = variant(
   balance: p2c
   retry: {}
   circuitBreaker: {}
-upstreams:
-${groups
-  .map(
-    (group) =>
-      `  ${group}:\n    endpoints:\n${addresses(3)
-        .map((each) => `      - http://${each}:${port}`)
-        .join('\n')}`,
-  )
-  .join('\n')}
-`,
+${behindEach(addresses(3), port)}`,
 )
+
+/** Runs it with so many endpoints behind each group, and no policy that it would not have by default. */
+export const withEndpoints = (count: number): Peer =>
+  variant(`gateway-${count}-endpoints`, `endpoints behind each group: ${count}, defaults`, true, (port) =>
+    behindEach(addresses(count), port),
+  )

@@ -1,0 +1,50 @@
+/** Starts the gateway of a source tree, watched by a profiler where that is asked for. */
+import { mkdirSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { type PerfRecord, recordPerf } from '../perf.ts'
+import { type Running, startServer } from '../process.ts'
+import { probePath, type Site } from './peer.ts'
+
+/** Is the tree that this file belongs to. */
+export const here = join(import.meta.dirname, '../../..')
+
+const profiles = join(here, '.bench')
+
+/** Node writes a profile when the process exits by itself, and a graceful shutdown would put its waits into it. */
+const endOnTerm = "data:text/javascript,process.once('SIGTERM',()=>process.exit(0))"
+
+/** Starts `tree`'s gateway with the file that `text` makes for a port to listen on. */
+export const serveTree = async (
+  tree: string,
+  { directory, options }: Site,
+  text: (port: number) => string,
+): Promise<Running> => {
+  // The site's directory is named after the peer.
+  const name = basename(directory)
+  const profiling = ['--cpu-prof', `--cpu-prof-dir=${join(profiles, name)}`, '--import', endOnTerm]
+  // V8 writes a log of its own beside the names of functions, into the current directory unless it is told where.
+  const named = [
+    '--perf-basic-prof-only-functions',
+    `--logfile=${join(directory, 'v8.log')}`,
+    '--no-logfile-per-isolate',
+  ]
+  const flags = [...(options.profile ? profiling : []), ...(options.perf ? [...named, '--import', endOnTerm] : [])]
+  const running = await startServer(directory, probePath, async (port) => {
+    const file = join(directory, 'gateway.yaml')
+    await writeFile(file, text(port))
+    return { path: process.execPath, args: [...flags, join(tree, 'src/main.ts'), 'serve', '--config', file] }
+  })
+  return options.perf ? watched(running, join(directory, 'perf.data'), join(profiles, `${name}.perf.txt`)) : running
+}
+
+const watched = async (running: Running, data: string, result: string): Promise<Running> => {
+  mkdirSync(profiles, { recursive: true })
+  const record: PerfRecord = await recordPerf(running.pid, data)
+  const stop = async (): Promise<void> => {
+    await record.end(result)
+    await running.stop()
+    record.forget()
+  }
+  return { ...running, stop }
+}
