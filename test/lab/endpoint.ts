@@ -1,6 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { onTestFinished } from 'vitest'
+import type { OnEnd } from '../helpers/ways.ts'
 import { answer, type Behaviour, type Turn } from './behaviours.ts'
 import { type Entry, Ledger } from './ledger.ts'
 import { listenOn, listenQuietly } from './quiet-port.ts'
@@ -38,6 +39,8 @@ interface Options {
   readonly ledger?: Ledger
   readonly behaviour?: Behaviour
   readonly tls?: TlsOptions
+  /** When it is to be gone; with the test unless. */
+  readonly onEnd?: OnEnd
 }
 
 /** Is a connection, and whether a request is on it. */
@@ -48,9 +51,9 @@ interface Line {
   doomed: boolean
 }
 
-/** Opens an endpoint that answers 200 unless it is told otherwise; it is gone when the test has finished. */
+/** Opens an endpoint that answers 200 unless it is told otherwise. */
 export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> => {
-  const { name = 'endpoint', ledger = new Ledger() } = options
+  const { name = 'endpoint', ledger = new Ledger(), onEnd = onTestFinished } = options
   const lines = new Set<Line>()
   const crossed: string[] = []
   const cutAt: number[] = []
@@ -121,7 +124,7 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
 
   server = make(options.tls)
   const port = await listenQuietly(server)
-  onTestFinished(() => {
+  onEnd(() => {
     server.close()
     cutAll()
   })

@@ -1,6 +1,6 @@
 /** Steady load on a gateway: lanes that ask again as soon as they are answered, so that what is behind it sets the rate. */
 import { onTestFinished } from 'vitest'
-import type { Group } from '../../src/catalog.ts'
+import type { Group, Operation } from '../../src/catalog.ts'
 import { type RawAnswer, valuesOf } from '../helpers/answers.ts'
 import { Lane } from '../helpers/lane.ts'
 import { noise, sha256 } from '../helpers/wire.ts'
@@ -38,7 +38,7 @@ interface Wanted {
 }
 
 /** Is a body as it is sent, and what its SHA-256 is. */
-interface Body {
+export interface Body {
   readonly framed: string
   readonly bytes: number
   readonly hash: string
@@ -53,16 +53,16 @@ const bodyOf = (bytes: number): readonly Body[] => {
 }
 
 /** Bodies that the gateway reads first (with a length, and not large) and bodies that stream through it. */
-const allBodies: readonly Body[] = [0, 700, 9000, 100_000].flatMap(bodyOf)
+export const allBodies: readonly Body[] = [0, 700, 9000, 100_000].flatMap(bodyOf)
 
-const bytesOf = (group: Group, id: string, body: Body): string => {
-  const { method, path } = operationOf(group)
+/** Writes a request; a GET goes without the body. */
+export const bytesOf = ({ method, path }: Operation, id: string, body: Body): string => {
   const head = `${method} ${path} HTTP/1.1\r\nHost: gateway\r\nX-Lab-Id: ${id}\r\n`
   return head + (method === 'GET' ? '\r\n' : body.framed)
 }
 
 /** Says what came back: an answer of an endpoint is only good when all of the request has reached it. */
-const judge = (answer: RawAnswer | null, id: string, hash: string): string => {
+export const judge = (answer: RawAnswer | null, id: string, hash: string): string => {
   if (answer === null) return 'cut'
   if (answer.status !== 200) return said(answer.status, answer.body)
   const echo = JSON.parse(answer.body) as Echo
@@ -80,7 +80,8 @@ export const startLoad = (port: number, { groups, lanes, maxBodyBytes = Number.P
 
   const send = async (lane: Lane, group: Group): Promise<void> => {
     const id = newId()
-    const { method } = operationOf(group)
+    const operation = operationOf(group)
+    const { method } = operation
     const body = bodies[method === 'GET' ? 0 : n++ % bodies.length] as Body
     const sentAt = performance.now()
     waiting.set(id, sentAt)
@@ -92,7 +93,7 @@ export const startLoad = (port: number, { groups, lanes, maxBodyBytes = Number.P
       results.push(result)
       for (const watcher of [...watchers]) watcher(result)
     }
-    await lane.send([{ bytes: bytesOf(group, id, body), method, onAnswer }])
+    await lane.send([{ bytes: bytesOf(operation, id, body), method, onAnswer }])
   }
 
   const running = Promise.all(
