@@ -11,6 +11,7 @@ import { Watch } from './config/watch.ts'
 import type { Log } from './observe/log.ts'
 import { openSandbox, type Sandbox } from './sandbox/sandbox.ts'
 import { serveHere } from './serving/here.ts'
+import { type Handing, handed, type Inherited, nothingInherited, placeOf } from './serving/listeners.ts'
 import type { Serving } from './serving/serving.ts'
 import { brought } from './snapshot/brought.ts'
 import { Overrides } from './snapshot/overrides.ts'
@@ -30,6 +31,8 @@ export interface GatewayOptions {
   readonly log: Log
   /** Tells how many log lines were dropped. */
   droppedLines(): number
+  /** The listening sockets that the process was started with; none unless said. */
+  readonly inherited?: Inherited
 }
 
 /** Is a running gateway. */
@@ -42,6 +45,10 @@ export interface Gateway {
   readonly config: Config
   /** Reads the configuration file again. */
   reload(trigger: Trigger): Promise<Outcome>
+  /** Tells what a successor takes over; null: it cannot. */
+  handed(): Handing | null
+  /** Leaves everything new to a successor that serves already; what is open is served on, until `close`. */
+  leave(): void
   /**
    * Says not ready, serves on for `waitMs` while whoever balances the load notices, finishes what runs, all within the configured
    * deadline, and closes every connection.
@@ -70,6 +77,7 @@ class Parts {
   #serving: Serving | null = null
   #admin: AdminServer | null = null
   #draining = false
+  #left = false
 
   constructor(options: GatewayOptions) {
     const { file, loaded, environment, log } = options
@@ -106,25 +114,31 @@ class Parts {
   }
 
   async start(): Promise<Gateway> {
-    const { log, droppedLines, loaded } = this.#options
+    const { log, droppedLines, loaded, inherited = nothingInherited } = this.#options
     const reloader = this.#reloader
-    const plane = new Plane(await this.#state(reloader.config), (level, event, fields) => log[level](fields, event))
-    const serving = await serveHere(plane, log)
-    this.#serving = serving
+    const { listen, admin: operators } = reloader.config
+    const [place, adminPlace] = [placeOf(inherited.public, listen), placeOf(inherited.admin, operators)]
+    // Clients come last: a successor that cannot start must not have accepted any of them.
+    const opened = Promise.withResolvers<Serving>()
     const admin = await openAdminServer(
       {
         reloader,
         overrides: this.#overrides,
-        draining: () => this.#draining,
-        serving: () => true,
+        draining: () => this.#draining && !this.#left,
+        serving: () => this.#serving !== null || 'fd' in place, // whoever comes by it waits, or is served by the one before
         droppedLines,
-        report: () => serving.report(),
+        report: async () => (await opened.promise).report(),
         workers: () => [],
-        lift: (group, url) => serving.lift(group, url),
+        lift: (group, url) => this.#serving?.lift(group, url),
       },
       log,
+      adminPlace,
     )
     this.#admin = admin
+    const plane = new Plane(await this.#state(reloader.config), (level, event, fields) => log[level](fields, event))
+    const serving = await serveHere(plane, log, place)
+    this.#serving = serving
+    opened.resolve(serving)
     this.#observe(reloader.config)
     logWarnings(log, loaded.warnings)
     return {
@@ -134,6 +148,8 @@ class Parts {
         return reloader.config
       },
       reload: (trigger) => reloader.reload(trigger),
+      handed: () => handed(this.#serving, this.#admin, reloader.config),
+      leave: () => this.#leave(),
       close: (waitMs = 0) => this.close(waitMs),
     }
   }
@@ -151,6 +167,16 @@ class Parts {
     await this.#serving?.close(left())
     await this.#admin?.close()
     await this.#sandbox?.close()
+  }
+
+  #leave(): void {
+    this.#left = true
+    this.#draining = true
+    this.#serving?.drain()
+    this.#serving?.leave()
+    this.#admin?.leave()
+    this.#watch.close()
+    this.#reloader.close()
   }
 
   /** Puts a configuration into effect. Whatever can fail comes first; what follows cannot. */

@@ -4,6 +4,7 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import type { AdminConfig } from '../config/config.ts'
 import { changedGroups, report } from '../config/diff.ts'
 import type { Log } from '../observe/log.ts'
+import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import type { Outcome } from '../snapshot/reloader.ts'
 import { order } from './endpoints.ts'
 import { guard } from './guard.ts'
@@ -18,12 +19,17 @@ export interface AdminServer {
   readonly address: AddressInfo
   /** Takes a renewed certificate; connections that are open keep theirs. */
   renew(admin: AdminConfig): void
+  /** Tells the descriptor that it listens on; null: it does no more. */
+  descriptor(): number | null
+  /** Leaves the operators to another process: accepts nothing new, and ends each connection with its answer. */
+  leave(): void
   close(): Promise<void>
 }
 
-/** Opens the operator's listener. Rejects when the address cannot be listened on. */
-export const openAdminServer = async (desk: Desk, log: Log): Promise<AdminServer> => {
+/** Opens the operator's listener, where the file says unless told otherwise. Rejects when it cannot listen there. */
+export const openAdminServer = async (desk: Desk, log: Log, place?: Place): Promise<AdminServer> => {
   const { admin } = desk.reloader.config
+  let left = false
   /** Notes who gives an order, and says why he is not let in (null: he is). */
   const receive = ({ method, url, ip, headers }: FastifyRequest, { raw }: FastifyReply): Refusal | null => {
     const path = pathOf(url)
@@ -38,7 +44,6 @@ export const openAdminServer = async (desk: Desk, log: Log): Promise<AdminServer
   const app = fastify({
     logger: false,
     bodyLimit: 16 * 1024,
-    forceCloseConnections: true,
     return503OnClosing: false,
     serverFactory: (enter) => listener(admin, enter as RequestListener),
     // A target that cannot be decoded comes here instead of to the hooks.
@@ -48,6 +53,7 @@ export const openAdminServer = async (desk: Desk, log: Log): Promise<AdminServer
   app.addContentTypeParser('*', { parseAs: 'string' }, (_, body, done) => done(null, body))
 
   app.addHook('onRequest', async (request, reply) => {
+    if (left) reply.header('Connection', 'close')
     const refusal = receive(request, reply)
     if (refusal !== null) return sendProblem(reply, refusal)
   })
@@ -59,12 +65,22 @@ export const openAdminServer = async (desk: Desk, log: Log): Promise<AdminServer
     sendProblem(reply, { status: code, code: 'failed', detail })
   })
   await app.ready()
-  await app.listen({ host: admin.host, port: admin.port })
+  await listenAt(app.server, place ?? admin)
 
   return {
     address: app.server.address() as AddressInfo,
     renew: (next) => renew(app.server, next),
-    close: () => app.close(),
+    descriptor: () => descriptorOf(app.server),
+    leave() {
+      left = true
+      app.server.close()
+    },
+    async close() {
+      const closed = new Promise((resolve) => app.server.close(resolve))
+      app.server.closeAllConnections()
+      await closed
+      await app.close()
+    },
   }
 }
 

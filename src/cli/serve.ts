@@ -16,6 +16,7 @@ export const serveCommand = (): Command =>
     )
     .action(async ({ config: file }: { config: string }) => {
       const hangups = hearHangups()
+      process.on('SIGUSR2', () => {}) // unheard it ends the process; it has a meaning once the process serves
       const { loadConfig } = await import('../config/load.ts')
       const result = loadConfig(file)
       if (result.ok) return serve(result, file, hangups)
@@ -26,11 +27,14 @@ export const serveCommand = (): Command =>
     })
 
 const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<void> => {
-  const [{ startGateway }, { openLog }, { workerCount }] = await Promise.all([
+  const [{ startGateway }, { openLog }, { workerCount }, { handover }, { startedWith }] = await Promise.all([
     import('../gateway.ts'),
     import('../observe/log.ts'),
     import('../config/worker-count.ts'),
+    import('./takeover.ts'),
+    import('./started-with.ts'),
   ])
+  const { inherited, before } = startedWith()
   const { config } = loaded
   const { log, dropped, close: closeLog } = await openLog(config.log)
   const exit = (code: number): void => void closeLog().finally(() => process.exit(code))
@@ -39,18 +43,11 @@ const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<vo
     exit(1)
   })
 
-  const gateway = await startGateway({ file, loaded, environment: process.env, log, droppedLines: dropped }).catch(
-    (error) => {
-      throw cannotListen(error, config) ?? error
-    },
-  )
-  let stopping = false
-  const stop = (signal: NodeJS.Signals): void => {
-    if (stopping) process.exit(1) // asked twice: at once
-    stopping = true
-    log.info({ signal }, 'stopping')
-    // Nobody balances load to a terminal: whoever presses Ctrl-C there means now.
-    const waitMs = signal === 'SIGINT' && isatty(0) ? 0 : gateway.config.shutdown.waitMs
+  const options = { file, loaded, environment: process.env, log, droppedLines: dropped, inherited }
+  const gateway = await startGateway(options).catch((error) => {
+    throw cannotListen(error, config) ?? error
+  })
+  const finish = (waitMs: number): void => {
     gateway.close(waitMs).then(
       () => exit(0),
       (error) => {
@@ -59,18 +56,40 @@ const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<vo
       },
     )
   }
+  let left = false
+  const takeover = handover(gateway, log, () => {
+    left = true
+    gateway.leave()
+    finish(Math.max(leastWaitMs, gateway.config.shutdown.waitMs))
+  })
+  let stopping = false
+  const stop = (signal: NodeJS.Signals): void => {
+    if (stopping) process.exit(1) // asked twice: at once
+    stopping = true
+    log.info({ signal }, 'stopping')
+    takeover.end()
+    if (left) return // it is about to end already
+    // Nobody balances load to a terminal: whoever presses Ctrl-C there means now.
+    const waitMs = signal === 'SIGINT' && isatty(0) ? 0 : gateway.config.shutdown.waitMs
+    finish(waitMs)
+  }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
   hangups.follow(() => void gateway.reload('signal'))
+  process.on('SIGUSR2', takeover.begin)
 
   if (isatty(1)) process.stdout.write(`${banner(config, gateway.address, file, workerCount(config))}\n`)
   const { address, port } = gateway.address
   log.info({ address, port, config: config.hash, file }, 'listening')
   log.info({ address: gateway.adminAddress.address, port: gateway.adminAddress.port }, 'admin listening')
+  before?.serves()
   if (isatty(1)) return
   for (const row of bannerRows(config)) log.info(row, 'serving')
   log.info(howToReroute(file))
 }
+
+// Connections that are idle may be about to bring a request: for this long each is told by an answer that it ends.
+const leastWaitMs = 500
 
 interface Hangups {
   /** Has `reload` called for each from now on, and at once when one came before. */

@@ -1,9 +1,10 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { fastify } from 'fastify'
 import { within } from '../clock.ts'
 import type { ListenConfig } from '../config/config.ts'
 import type { Log } from '../observe/log.ts'
+import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import type { Live } from '../snapshot/live.ts'
 import { accounts } from './accounts.ts'
 import { currentEdge } from './edge.ts'
@@ -15,16 +16,20 @@ import { type Stray, stray } from './stray.ts'
 /** Is the only listener that clients see. */
 export interface PublicServer {
   readonly address: AddressInfo
+  /** Tells the descriptor that it listens on; null: it does no more, or another process does it. */
+  descriptor(): number | null
   /** Takes over the bounds of a new configuration; where it listens stays. */
   bound(listen: ListenConfig): void
   /** Goes on accepting and serving, but from now on every answer ends its connection. */
   drain(): void
+  /** Accepts nothing new from now on, and goes on serving the connections that are open, those too that are idle. */
+  leave(): void
   /** Accepts nothing new, lets every answer end its connection, and cuts what is left after the deadline. */
   close(deadlineMs: number): Promise<void>
 }
 
-/** Opens the public listener. Rejects when the address cannot be listened on. */
-export const openPublicServer = async (live: Live, log: Log): Promise<PublicServer> => {
+/** Opens the public listener, where the file says unless told otherwise. Rejects when it cannot listen there. */
+export const openPublicServer = async (live: Live, log: Log, place?: Place): Promise<PublicServer> => {
   const { listen } = live.current.config
   const edge = currentEdge(live)
   const records = accounts(log, () => live.current.config)
@@ -63,16 +68,18 @@ export const openPublicServer = async (live: Live, log: Log): Promise<PublicServ
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(listen.port, listen.host, resolve)
-  })
+  await listenAt(server, place ?? listen)
 
   return {
     address: server.address() as AddressInfo,
     bound: (bounds) => bound(server, bounds),
+    descriptor: () => descriptorOf(server),
     drain() {
       draining = true
+    },
+    leave() {
+      // Not the server's own: that closes idle connections at once, and one of them may be about to bring a request.
+      NetServer.prototype.close.call(server)
     },
     async close(deadlineMs) {
       draining = true

@@ -1,0 +1,85 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { within } from '../clock.ts'
+import { type Handing, tell, variable } from './listeners.ts'
+
+/** Is what a successor tells the process that started it. */
+const ready = 'ready'
+
+const readyWithinMs = 30_000
+
+/** Is a process that is to take this one's place. */
+export interface Successor {
+  /** Undefined: it could not even be started. */
+  readonly pid: number | undefined
+  /** Resolves when it serves; rejects with the reason when it does not. Then it is gone, and nothing has changed. */
+  readonly serves: Promise<void>
+  /** Ends it, unless it serves. */
+  abandon(): void
+}
+
+/**
+ * Starts what this process was started with once more (new code, perhaps) and hands the listening sockets on: clients can connect all
+ * the time, and a connection that waits in the kernel for somebody to accept it is lost to nobody.
+ */
+export const startSuccessor = (
+  handed: Handing,
+  command: readonly string[] = [process.execPath, ...process.execArgv, ...process.argv.slice(1)],
+  withinMs = readyWithinMs,
+): Successor => {
+  const [program = '', ...args] = command
+  const child = spawn(program, args, {
+    // Every other descriptor of this process is closed in it: Node opens them so.
+    stdio: ['inherit', 'inherit', 'inherit', handed.public.fd, handed.admin.fd, 'ipc'],
+    env: { ...process.env, [variable]: tell(handed) },
+  })
+  child.on('error', () => {}) // also after what is told below
+  const abandon = (): void => void child.kill('SIGKILL')
+  process.once('exit', abandon)
+  const serves = untilReady(child, withinMs)
+    .catch((error) => {
+      abandon()
+      throw error
+    })
+    .finally(() => process.off('exit', abandon))
+  return { pid: child.pid, serves, abandon }
+}
+
+const untilReady = async (child: ChildProcess, withinMs: number): Promise<void> => {
+  const over = new AbortController()
+  const { signal } = over
+  try {
+    const ended = once(child, 'exit', { signal }).then(([code, by]) => {
+      throw new Error(`it ended ${by === null ? `with ${code}` : `by ${by}`} before it was ready`)
+    })
+    const told = once(child, 'message', { signal }).then(([message]) => {
+      if (message !== ready) throw new Error('it said something else than that it is ready')
+    })
+    if (!(await within(withinMs, Promise.race([told, ended]))))
+      throw new Error(`it was not ready within ${withinMs / 1000} s`)
+  } finally {
+    over.abort()
+  }
+}
+
+/** Is the process that this one is to take the place of. */
+export interface Predecessor {
+  /** Tells it that this process serves. */
+  serves(): void
+}
+
+/** Finds the process that started this one to take its place, and ends with it until it serves; null: there is none. */
+export const predecessor = (): Predecessor | null => {
+  if (process.send === undefined) return null
+  const gone = (): void => {
+    process.stderr.write('lender-gateway: the process whose place this one was to take has ended\n')
+    process.exit(1)
+  }
+  process.once('disconnect', gone)
+  return {
+    serves() {
+      process.off('disconnect', gone)
+      process.send?.(ready)
+    },
+  }
+}
