@@ -23,10 +23,10 @@ test('what perf saw is counted by place and told apart by owner', () => {
     '@fastify/http-proxy',
     'Node, JavaScript',
     'V8 compilers',
+    'WebAssembly',
     'garbage collection',
     'kernel',
     'src',
-    'undici',
   ])
 })
 

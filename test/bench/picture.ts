@@ -75,17 +75,21 @@ const drawn = ({ owner, share, parts }: Bar, y: number, scale: number): string =
   const pieces = parts.map((part, index) => {
     const long = part.share * scale
     const name = `${part.name} ${percent(part.share)}`
-    const fits = long > part.name.length * 7 + 8
+    const short = shortened(part.name)
+    const fits = long > short.length * 6 + 8
     const piece =
       `<g><title>${escaped(`${owner}: ${name}`)}</title>` +
       `<rect x="${x.toFixed(1)}" y="${y}" width="${long.toFixed(1)}" height="${rowHeight - 6}" fill="${colours[index]}" stroke="#fff"/>` +
-      `${fits ? `<text x="${(x + 4).toFixed(1)}" y="${y + 15}" font-size="11">${escaped(part.name)}</text>` : ''}</g>`
+      `${fits ? `<text x="${(x + 4).toFixed(1)}" y="${y + 15}" font-size="11">${escaped(short)}</text>` : ''}</g>`
     x += long
     return piece
   })
   const label = `<text x="${labels - 8}" y="${y + 15}" text-anchor="end">${escaped(`${owner}  ${percent(share)}`)}</text>`
   return label + pieces.join('')
 }
+
+/** Leaves of a file its name: the whole path shows when the part is pointed at. */
+const shortened = (name: string): string => name.replace(/^.*\/(?=.)/, '').replace(/\.[cm]?[jt]s$/, '')
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
 

@@ -53,8 +53,7 @@ const compiling = /compiler|turboshaft|maglev|baseline|interpreter::|Parser|wasm
 
 const ofSymbol = (file: string, symbol: string): Omit<Place, 'weight'> => {
   if (file.includes('kernel') || file.endsWith('.ko')) return { owner: 'kernel', part: kernelPart(symbol) }
-  // undici parses HTTP/1 with llhttp, as WebAssembly.
-  if (/^JS:.*wasm/.test(symbol)) return { owner: 'undici', part: 'llhttp (wasm)' }
+  if (/^JS:.*wasm/.test(symbol)) return wasm
   const [, url] = /^JS:.* (\S+):\d+:\d+$/.exec(symbol) ?? []
   if (url !== undefined) return ofUrl(url)
   if (symbol.startsWith('Builtins_')) return { owner: 'V8 built-ins', part: symbol.slice('Builtins_'.length) }
@@ -74,7 +73,11 @@ const kernelPart = (symbol: string): string =>
       ? 'waiting and waking'
       : 'rest'
 
+// Profiles do not tell whose: undici's parser of HTTP/1 while it serves, and while it starts Node's stripping of types.
+const wasm = { owner: 'WebAssembly', part: 'undici’s llhttp, type stripping' }
+
 const ofUrl = (url: string): Omit<Place, 'weight'> => {
+  if (url.startsWith('wasm:')) return wasm
   const packaged = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(.*)$/.exec(url.slice(url.lastIndexOf('node_modules')))
   if (packaged?.[1] !== undefined) return { owner: packaged[1], part: packaged[2] ?? '' }
   if (url.startsWith('node:')) return { owner: 'Node, JavaScript', part: url.slice('node:'.length) }
