@@ -8,11 +8,15 @@ import type { Origins } from './config/origins.ts'
 import type { Problem } from './config/problem.ts'
 import { haveChanged } from './config/sources.ts'
 import { Watch } from './config/watch.ts'
+import { workerCount } from './config/worker-count.ts'
 import type { Log } from './observe/log.ts'
+import { makePseudonym } from './public/server.ts'
 import { openSandbox, type Sandbox } from './sandbox/sandbox.ts'
+import { openCrew, type Patience } from './serving/crew.ts'
 import { serveHere } from './serving/here.ts'
 import { type Handing, handed, type Inherited, nothingInherited, placeOf } from './serving/listeners.ts'
 import type { Serving } from './serving/serving.ts'
+import type { Place } from './shared/place.ts'
 import { brought } from './snapshot/brought.ts'
 import { Overrides } from './snapshot/overrides.ts'
 import { Plane, type State } from './snapshot/plane.ts'
@@ -31,6 +35,10 @@ export interface GatewayOptions {
   readonly log: Log
   /** Tells how many log lines were dropped. */
   droppedLines(): number
+  /** Takes whole log lines of other processes. */
+  passOn(lines: Buffer): void
+  /** How long workers are waited for; as is usual unless said. */
+  readonly patience?: Patience
   /** The listening sockets that the process was started with; none unless said. */
   readonly inherited?: Inherited
 }
@@ -125,18 +133,17 @@ class Parts {
         reloader,
         overrides: this.#overrides,
         draining: () => this.#draining && !this.#left,
-        serving: () => this.#serving !== null || 'fd' in place, // whoever comes by it waits, or is served by the one before
-        droppedLines,
+        serving: () => this.#serving?.serves() ?? 'fd' in place, // whoever comes by it waits, or is served by the one before
+        droppedLines: () => droppedLines() + (this.#serving?.droppedLines() ?? 0),
         report: async () => (await opened.promise).report(),
-        workers: () => [],
+        workers: () => this.#serving?.workers() ?? [],
         lift: (group, url) => this.#serving?.lift(group, url),
       },
       log,
       adminPlace,
     )
     this.#admin = admin
-    const plane = new Plane(await this.#state(reloader.config), (level, event, fields) => log[level](fields, event))
-    const serving = await serveHere(plane, log, place)
+    const serving = await this.#serve(place)
     this.#serving = serving
     opened.resolve(serving)
     this.#observe(reloader.config)
@@ -167,6 +174,16 @@ class Parts {
     await this.#serving?.close(left())
     await this.#admin?.close()
     await this.#sandbox?.close()
+  }
+
+  /** Has clients served: by this process, or by as many as the file says. */
+  async #serve(place: Place): Promise<Serving> {
+    const { log, passOn, patience } = this.#options
+    const { config } = this.#reloader
+    const first = await this.#state(config)
+    const size = workerCount(config)
+    if (size > 1) return openCrew({ size, first, place, pseudonym: makePseudonym(), log, passOn, patience })
+    return serveHere(new Plane(first, (level, event, fields) => log[level](fields, event)), log, place)
   }
 
   #leave(): void {

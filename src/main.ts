@@ -1,11 +1,9 @@
 #!/usr/bin/env node
-import { setFlagsFromString } from 'node:v8'
 import { CommanderError } from 'commander'
 import { program, withDefaultCommand } from './cli/program.ts'
+import { tuneHeap } from './serving/heap.ts'
 
-// V8 moves objects that are made where earlier ones lived long straight into the old generation. Under load it takes what is made for
-// a request for such: each then keeps alive all that it refers to, and every minor collection copies megabytes of garbage.
-setFlagsFromString('--no-allocation-site-pretenuring')
+tuneHeap()
 
 // The edge of the process: arguments in, exit code out. 2 is wrong usage, 1 is anything else that goes wrong; both in one line.
 try {

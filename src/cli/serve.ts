@@ -27,23 +27,22 @@ export const serveCommand = (): Command =>
     })
 
 const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<void> => {
-  const [{ startGateway }, { openLog }, { workerCount }, { handover }, { startedWith }] = await Promise.all([
-    import('../gateway.ts'),
-    import('../observe/log.ts'),
-    import('../config/worker-count.ts'),
-    import('./takeover.ts'),
-    import('./started-with.ts'),
-  ])
+  const [{ startGateway }, { openLog }, { exitWhenUncaught }, { workerCount }, { handover }, { startedWith }] =
+    await Promise.all([
+      import('../gateway.ts'),
+      import('../observe/log.ts'),
+      import('../observe/uncaught.ts'),
+      import('../config/worker-count.ts'),
+      import('./takeover.ts'),
+      import('./started-with.ts'),
+    ])
   const { inherited, before } = startedWith()
   const { config } = loaded
-  const { log, dropped, close: closeLog } = await openLog(config.log)
+  const { log, dropped, passOn, close: closeLog } = await openLog(config.log)
   const exit = (code: number): void => void closeLog().finally(() => process.exit(code))
-  process.on('uncaughtException', (error) => {
-    log.fatal({ err: error }, 'uncaught error')
-    exit(1)
-  })
+  exitWhenUncaught(log, closeLog)
 
-  const options = { file, loaded, environment: process.env, log, droppedLines: dropped, inherited }
+  const options = { file, loaded, environment: process.env, log, droppedLines: dropped, passOn, inherited }
   const gateway = await startGateway(options).catch((error) => {
     throw cannotListen(error, config) ?? error
   })

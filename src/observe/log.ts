@@ -12,6 +12,8 @@ export interface LogSink {
   readonly log: Log
   /** Lines dropped because the reader was too slow. */
   dropped(): number
+  /** Takes whole lines that another process has written. */
+  passOn(lines: Buffer): void
   /** Writes what waits, giving up when the reader takes nothing. */
   close(): Promise<void>
 }
@@ -25,7 +27,11 @@ const closeWithinMs = 1000
  */
 export const openLog = async (config: LogConfig): Promise<LogSink> => {
   const options = { level: config.level, base: null }
-  if (isatty(1)) return { log: pino(options, await pretty()), dropped: () => 0, close: async () => {} }
+  if (isatty(1)) {
+    const screen = await pretty()
+    const passOn = (lines: Buffer): void => void screen.write(lines.toString())
+    return { log: pino(options, screen), dropped: () => 0, passOn, close: async () => {} }
+  }
 
   let reported = 0
   const output = new Output(openStdout(), config.bufferBytes, () => {
@@ -34,7 +40,12 @@ export const openLog = async (config: LogConfig): Promise<LogSink> => {
     reported = output.dropped
   })
   const log = pino(options, output)
-  return { log, dropped: () => output.dropped, close: async () => void (await within(closeWithinMs, output.end())) }
+  return {
+    log,
+    dropped: () => output.dropped,
+    passOn: (lines) => output.pass(lines),
+    close: async () => void (await within(closeWithinMs, output.end())),
+  }
 }
 
 /** Finds what a log writes its lines to. */

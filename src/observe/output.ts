@@ -6,6 +6,8 @@ import type { Writable } from 'node:stream'
 const batchBytes = 64 * 1024
 const flushEveryMs = 100
 
+const newline = 10
+
 /** Is what a queue of lines writes to, one batch after another. */
 export type Sink = Pick<Writable, 'write' | 'on'>
 
@@ -56,6 +58,18 @@ export class Output {
     this.#lastBytes += bytes
     if (this.#lastBytes >= this.#batchBytes) this.#close()
     this.#timer ??= setTimeout(this.#flush, flushEveryMs)
+  }
+
+  /** Takes lines that another process has batched already. */
+  pass(lines: Buffer): void {
+    const room = this.#broken ? 0 : this.#maxBytes - this.#waitingBytes
+    const end = room >= lines.length ? lines.length : room <= 0 ? 0 : lines.lastIndexOf(newline, room - 1) + 1
+    for (let at = lines.indexOf(newline, end); at !== -1; at = lines.indexOf(newline, at + 1)) this.dropped++
+    if (end === 0) return
+    if (this.#lastBytes > 0) this.#close()
+    this.#waitingBytes += end
+    this.#batches.push(lines.subarray(0, end))
+    this.#next()
   }
 
   /** Writes what waits, and resolves when all of it is written or the reader has gone. */

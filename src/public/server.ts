@@ -20,6 +20,8 @@ export interface PublicServer {
   descriptor(): number | null
   /** Takes over the bounds of a new configuration; where it listens stays. */
   bound(listen: ListenConfig): void
+  /** Serves a connection that another process accepted, unless there are as many as may be. */
+  take(socket: Socket): void
   /** Goes on accepting and serving, but from now on every answer ends its connection. */
   drain(): void
   /** Accepts nothing new from now on, and goes on serving the connections that are open, those too that are idle. */
@@ -28,8 +30,20 @@ export interface PublicServer {
   close(deadlineMs: number): Promise<void>
 }
 
+/** Says otherwise than the file. */
+export interface PublicServerOptions {
+  /** `elsewhere`: another process listens, and hands connections over. */
+  readonly place?: Place | 'elsewhere' | undefined
+  /** Names the gateway in `Via`, where the file does not. */
+  readonly pseudonym?: string
+}
+
 /** Opens the public listener, where the file says unless told otherwise. Rejects when it cannot listen there. */
-export const openPublicServer = async (live: Live, log: Log, place?: Place): Promise<PublicServer> => {
+export const openPublicServer = async (
+  live: Live,
+  log: Log,
+  { place, pseudonym = makePseudonym() }: PublicServerOptions = {},
+): Promise<PublicServer> => {
   const { listen } = live.current.config
   const edge = currentEdge(live)
   const records = accounts(log, () => live.current.config)
@@ -38,8 +52,7 @@ export const openPublicServer = async (live: Live, log: Log, place?: Place): Pro
     live,
     currentEdge: edge,
     accounts: records,
-    // Random unless configured: a second gateway in the chain is no loop, the same one is.
-    pseudonym: listen.via ?? `lender-gateway-${makeId().slice(0, 8)}`,
+    pseudonym: listen.via ?? pseudonym,
     draining: () => draining,
   })
 
@@ -68,12 +81,20 @@ export const openPublicServer = async (live: Live, log: Log, place?: Place): Pro
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
-  await listenAt(server, place ?? listen)
+  if (place !== 'elsewhere') await listenAt(server, place ?? listen)
+  else server.emit('listening') // Node watches over connections, and their timeouts, from then on only
 
   return {
     address: server.address() as AddressInfo,
     bound: (bounds) => bound(server, bounds),
     descriptor: () => descriptorOf(server),
+    take(socket) {
+      if (sockets.size >= server.maxConnections) return void socket.destroy()
+      // As Node's own server has those that it accepts.
+      socket.allowHalfOpen = true
+      socket.setNoDelay(true)
+      server.emit('connection', socket)
+    },
     drain() {
       draining = true
     },
@@ -83,7 +104,9 @@ export const openPublicServer = async (live: Live, log: Log, place?: Place): Pro
     },
     async close(deadlineMs) {
       draining = true
-      const closed = new Promise((resolve) => server.close(resolve))
+      // Node waits for those that it accepted itself, and knows nothing of those that were handed over.
+      const left = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
+      const closed = Promise.all([new Promise((resolve) => server.close(resolve)), ...left])
       // Node closes those that wait for another request, but takes a first one to be under way from the moment of connecting.
       for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
       if (!(await within(deadlineMs, closed))) for (const socket of sockets) socket.destroy()
@@ -92,6 +115,9 @@ export const openPublicServer = async (live: Live, log: Log, place?: Place): Pro
     },
   }
 }
+
+/** Makes a name for `Via` at random: a second gateway in the chain is no loop, the same one is. */
+export const makePseudonym = (): string => `lender-gateway-${makeId().slice(0, 8)}`
 
 const httpServer = (listen: ListenConfig, door: Front, strays: Stray, enter: RequestListener): Server => {
   const arrive: RequestListener = (request, response) => door.arrive(request, response, enter)

@@ -1,7 +1,8 @@
+import type { Socket } from 'node:net'
 import type { Group } from '../catalog.ts'
 import { now } from '../clock.ts'
 import type { Log } from '../observe/log.ts'
-import { openPublicServer } from '../public/server.ts'
+import { openPublicServer, type PublicServer, type PublicServerOptions } from '../public/server.ts'
 import type { Place } from '../shared/place.ts'
 import type { Live } from '../snapshot/live.ts'
 import type { Plane, State } from '../snapshot/plane.ts'
@@ -9,12 +10,28 @@ import { reportOn } from '../snapshot/report.ts'
 import type { Prepared, Serving } from './serving.ts'
 
 /** Serves clients in this process, where the file says unless told otherwise. Rejects when it cannot listen there. */
-export const serveHere = async (plane: Plane, log: Log, place?: Place): Promise<Serving> => {
-  const { live } = plane
-  const server = await openPublicServer(live, log, place).catch(async (error) => {
+export const serveHere = async (plane: Plane, log: Log, place?: Place): Promise<Serving> =>
+  serveBy(plane, await open(plane, log, { place }))
+
+/** Serves clients whose connections another process accepts. */
+export const serveHanded = async (plane: Plane, log: Log, pseudonym: string): Promise<Handed> => {
+  const server = await open(plane, log, { place: 'elsewhere', pseudonym })
+  return { ...serveBy(plane, server), take: (socket) => server.take(socket) }
+}
+
+/** Is a {@link Serving} that connections are handed to. */
+export interface Handed extends Serving {
+  take(socket: Socket): void
+}
+
+const open = (plane: Plane, log: Log, options: PublicServerOptions): Promise<PublicServer> =>
+  openPublicServer(plane.live, log, options).catch(async (error) => {
     await plane.close(0)
     throw error
   })
+
+const serveBy = (plane: Plane, server: PublicServer): Serving => {
+  const { live } = plane
   return {
     address: server.address,
     async prepare(state: State): Promise<Prepared> {
@@ -27,7 +44,10 @@ export const serveHere = async (plane: Plane, log: Log, place?: Place): Promise<
         discard: () => next.retire(),
       }
     },
+    serves: () => true,
     report: async () => reportOn(live),
+    workers: () => [],
+    droppedLines: () => 0,
     lift: (group, url) => lift(live, group, url),
     drain: () => server.drain(),
     descriptor: () => server.descriptor(),

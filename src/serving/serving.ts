@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { Group } from '../catalog.ts'
 import type { State } from '../snapshot/plane.ts'
-import type { Report } from '../snapshot/report.ts'
+import type { Report, WorkerState } from '../snapshot/report.ts'
 
 /** Is what serves clients: this process, or several. */
 export interface Serving {
@@ -9,8 +9,14 @@ export interface Serving {
   readonly address: AddressInfo
   /** Does all that can fail before a state takes effect. Rejects when it cannot: nothing has changed then. */
   prepare(state: State): Promise<Prepared>
+  /** Tells whether anybody serves just now. */
+  serves(): boolean
   /** Tells what is known of the traffic. */
   report(): Promise<Report>
+  /** Tells how the workers do, by what the last report found; none: this process serves. */
+  workers(): readonly WorkerState[]
+  /** Counts the log lines that workers dropped, by the same. */
+  droppedLines(): number
   /** Ends the ejection of an endpoint, named as `/status` shows it. */
   lift(group: Group, url: string): void
   /** Goes on accepting and serving, but from now on every answer ends its connection. */

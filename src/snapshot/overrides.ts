@@ -15,10 +15,10 @@ export type EndpointOrder = 'drain' | 'ready'
 /** Names an endpoint behind a group. A URL holds no blank, so no two have the same key. */
 export type EndpointKey = `${Group} ${string}`
 
-/** Is what operators have said, to be looked up. */
+/** Is what operators have said, to be looked up and listed. */
 export interface Said {
-  readonly operations: Pick<Orders<OperationId, OperationConfig['state']>, 'of'>
-  readonly endpoints: Pick<Orders<EndpointKey, EndpointOrder>, 'of'>
+  readonly operations: Pick<Orders<OperationId, OperationConfig['state']>, 'of' | 'all'>
+  readonly endpoints: Pick<Orders<EndpointKey, EndpointOrder>, 'of' | 'all'>
 }
 
 // Far more than one group has: who reroutes while orders hold leaves some behind, until their time is over.

@@ -24,6 +24,7 @@ export interface Settings {
   readonly log?: Tree
   readonly shutdown?: Tree
   readonly allowSandbox?: boolean
+  readonly workers?: number
 }
 
 /** Is a gateway under test, in this process, on a free port, with its log in memory. */
@@ -87,7 +88,14 @@ export const openGateway = async (
 ): Promise<TestGateway> => {
   const loaded = loadSettings(settings)
   const { log, lines, line } = logInMemory()
-  const gateway = await start({ file: 'gateway.yaml', loaded, environment: {}, log, droppedLines: () => 0 })
+  const gateway = await start({
+    file: 'gateway.yaml',
+    loaded,
+    environment: {},
+    log,
+    droppedLines: () => 0,
+    passOn: () => {},
+  })
   const { port } = gateway.address
   return {
     gateway,

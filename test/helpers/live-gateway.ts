@@ -46,7 +46,7 @@ export const bootLive = async (settings: Settings = {}, environment: Environment
   const loaded = loadConfig(file, environment)
   if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
   const { log, lines, line } = logInMemory()
-  const gateway = await startGateway({ file, loaded, environment, log, droppedLines: () => 0 })
+  const gateway = await startGateway({ file, loaded, environment, log, droppedLines: () => 0, passOn: () => {} })
   onTestFinished(() => gateway.close())
   return {
     gateway,

@@ -136,3 +136,35 @@ test('a reader that has gone ends every wait, and nothing is kept for it', async
   expect(vi.getTimerCount()).toBe(0)
   await out.end()
 })
+
+test('lines of another process go out behind what was written before, without waiting for more', () => {
+  const { out, reader } = output()
+  out.write('own\n')
+
+  out.pass(Buffer.from('passed\npassed too\n'))
+  reader.take()
+
+  expect(reader.batches).toEqual(['own\n', 'passed\npassed too\n'])
+})
+
+test('of what is passed on, whole lines are dropped when there is no room, and each is counted', () => {
+  const { out, reader } = output(10)
+
+  out.pass(Buffer.from('1234\n6789\n'))
+  out.pass(Buffer.from('none\nof\nthese\n'))
+  reader.take()
+  out.pass(Buffer.from('1234567\n90\n'))
+
+  expect(reader.batches).toEqual(['1234\n6789\n', '1234567\n'])
+  expect(out.dropped).toBe(4)
+})
+
+test('when the reader has gone, what is passed on is dropped and counted', () => {
+  const { out, reader } = output()
+  out.pass(Buffer.from('one\n'))
+  reader.leave()
+
+  out.pass(Buffer.from('two\nthree\n'))
+
+  expect(out.dropped).toBe(2)
+})

@@ -1,0 +1,179 @@
+import type { AddressInfo } from 'node:net'
+import type { Group } from '../catalog.ts'
+import type { Log } from '../observe/log.ts'
+import type { Place } from '../shared/place.ts'
+import { Plane, type State } from '../snapshot/plane.ts'
+import { type Report, reportOn, type WorkerState } from '../snapshot/report.ts'
+import { agree } from './agreement.ts'
+import { Entrance } from './entrance.ts'
+import { Muster } from './muster.ts'
+import { type Notice, plain } from './protocol.ts'
+import type { Prepared, Serving } from './serving.ts'
+import { shareOf } from './share.ts'
+import { Survey } from './survey.ts'
+
+/** Says how long a worker is waited for, in ms. */
+export interface Patience {
+  /** Until it serves. */
+  readonly startMs: number
+  /** Until it has answered whether it can take a configuration, or that it has. */
+  readonly answerMs: number
+  /** Until it has said how it does. */
+  readonly reportMs: number
+  /** Until it has taken a connection. */
+  readonly takeMs: number
+}
+
+export const usualPatience: Patience = { startMs: 30_000, answerMs: 10_000, reportMs: 1000, takeMs: 1000 }
+
+// What was accepted before is handed over within that, unless every worker hangs.
+const handOverMs = 1000
+
+// After its deadline a worker has nothing left to do but to exit.
+const exitMs = 1000
+
+export interface CrewOptions {
+  /** How many. */
+  readonly size: number
+  /** The state to begin with; its bounds are of the whole gateway. */
+  readonly first: State
+  readonly place: Place
+  /** The gateway's name in `Via`: one for all of them, or a loop through two would go round once more. */
+  readonly pseudonym: string
+  readonly log: Log
+  /** Takes whole lines that workers wrote. */
+  passOn(lines: Buffer): void
+  readonly patience: Patience | undefined
+}
+
+/** Has several processes serve clients. Rejects when one of them cannot, or when nobody can listen there; none is left then. */
+export const openCrew = async (options: CrewOptions): Promise<Serving> => {
+  const crew = new Crew(options)
+  try {
+    await crew.open(options.place)
+    return crew
+  } catch (error) {
+    await crew.close(0)
+    throw error
+  }
+}
+
+/** Is a primary and its workers: they serve, and it accepts, probes, supervises and sees that all run the same. */
+class Crew implements Serving {
+  readonly #size: number
+  readonly #patience: Patience
+  readonly #plane: Plane
+  readonly #entrance: Entrance
+  readonly #muster: Muster
+  readonly #survey: Survey
+  /** What is in effect, divided among the workers. */
+  #state: State
+  #address: AddressInfo | null = null
+  #draining = false
+
+  constructor({ size, first, pseudonym, log, passOn, patience = usualPatience }: CrewOptions) {
+    this.#size = size
+    this.#patience = patience
+    this.#state = this.#divided(first)
+    this.#plane = new Plane(this.#state, (level, event, fields) => log[level](fields, event), {
+      judged: (verdict) => this.#tell({ type: 'verdict', verdict }),
+    })
+    this.#entrance = new Entrance(patience.takeMs)
+    this.#muster = new Muster({
+      size,
+      startMs: patience.startMs,
+      dispatcher: this.#entrance.dispatcher,
+      log,
+      passOn,
+      start: () => ({
+        type: 'start',
+        state: plain(this.#state),
+        verdicts: this.#plane.verdicts,
+        pseudonym,
+        draining: this.#draining,
+      }),
+      ended: (worker) => this.#survey.ended(worker),
+    })
+    this.#survey = new Survey(this.#muster.posts, patience.reportMs)
+  }
+
+  async open(place: Place): Promise<void> {
+    await this.#muster.begin()
+    this.#address = await this.#entrance.open(place)
+  }
+
+  get address(): AddressInfo {
+    if (this.#address === null) throw new Error('nobody listens yet')
+    return this.#address
+  }
+
+  serves(): boolean {
+    return this.#entrance.dispatcher.isServed
+  }
+
+  async prepare(next: State): Promise<Prepared> {
+    const state = this.#divided(next)
+    const { posts } = this.#muster
+    const here = this.#plane.build(state)
+    const agreed = await agree(posts, plain(state), this.#patience.answerMs).catch(async (error) => {
+      await here.retire()
+      throw error
+    })
+    return {
+      commit: async () => {
+        this.#state = state
+        this.#plane.live.swap(here)
+        await agreed.commit(this.#plane.verdicts)
+      },
+      discard: async () => {
+        agreed.discard()
+        await here.retire()
+      },
+    }
+  }
+
+  report(): Promise<Report> {
+    return this.#survey.report(() => reportOn(this.#plane.live))
+  }
+
+  workers(): readonly WorkerState[] {
+    return this.#survey.workers(this.#draining)
+  }
+
+  droppedLines(): number {
+    return this.#survey.droppedLines
+  }
+
+  lift(group: Group, url: string): void {
+    this.#tell({ type: 'lift', group, url })
+  }
+
+  drain(): void {
+    this.#draining = true
+    this.#tell({ type: 'drain' })
+  }
+
+  descriptor(): number | null {
+    return this.#entrance.descriptor
+  }
+
+  leave(): void {
+    this.#entrance.leave()
+  }
+
+  async close(deadlineMs: number): Promise<void> {
+    this.drain()
+    this.#entrance.leave()
+    await this.#entrance.emptied(Math.min(handOverMs, deadlineMs))
+    await this.#muster.end(deadlineMs, exitMs)
+    await this.#plane.close(0)
+  }
+
+  #tell(message: Notice): void {
+    for (const { worker } of this.#muster.posts) worker?.send(message)
+  }
+
+  #divided(state: State): State {
+    return { ...state, config: shareOf(state.config, this.#size) }
+  }
+}

@@ -1,0 +1,88 @@
+import type { Readable } from 'node:stream'
+import { formatDuration } from '../units.ts'
+import { Backoff } from './backoff.ts'
+import type { Start } from './protocol.ts'
+import { type End, type Hearing, WorkerProcess } from './worker-process.ts'
+
+/** Is what a post needs of its crew. */
+export interface Ground {
+  /** Makes what a worker is told first. */
+  start(): Omit<Start, 'worker'>
+  /** Longest time until it serves; it is killed then. */
+  readonly startMs: number
+  /** Takes what it writes to stdout. */
+  output(stdout: Readable): void
+  started(post: Post, worker: WorkerProcess): void
+  /** It waits for connections. */
+  serving(post: Post, worker: WorkerProcess): void
+  taken(worker: WorkerProcess): void
+  /** It takes no more connections: it has left, or is about to end. */
+  gone(worker: WorkerProcess): void
+  ended(post: Post, worker: WorkerProcess, end: End, nextStartMs: number): void
+}
+
+/** Is the post of a worker: while the crew serves, one that ends is followed by another. */
+export class Post {
+  /** Counted from 1. */
+  readonly number: number
+  /** Who stands there; null: nobody until the next start. */
+  worker: WorkerProcess | null = null
+  isServing = false
+  /** How often one ended and was replaced. */
+  restarts = 0
+  readonly #ground: Ground
+  readonly #backoff = new Backoff()
+  #next: NodeJS.Timeout | null = null
+  /** Whether nobody follows whoever stands there. */
+  isLeft = false
+
+  constructor(number: number, ground: Ground) {
+    this.number = number
+    this.#ground = ground
+  }
+
+  /** Starts a worker. */
+  fill(): void {
+    this.#next = null
+    const ground = this.#ground
+    const late = setTimeout(() => worker.kill(`did not serve within ${formatDuration(ground.startMs)}`), ground.startMs)
+    const hearing: Hearing = {
+      output: (stdout) => ground.output(stdout),
+      serving: () => {
+        clearTimeout(late)
+        this.isServing = true
+        ground.serving(this, worker)
+      },
+      taken: () => ground.taken(worker),
+      gone: () => {
+        this.isServing = false
+        ground.gone(worker)
+      },
+      ended: (end) => {
+        clearTimeout(late)
+        this.#ended(worker, end)
+      },
+    }
+    const worker = new WorkerProcess({ ...ground.start(), worker: this.number }, hearing)
+    this.worker = worker
+    ground.started(this, worker)
+  }
+
+  /** Starts no further one. */
+  leave(): void {
+    this.isLeft = true
+    if (this.#next !== null) clearTimeout(this.#next)
+    this.#next = null
+  }
+
+  #ended(worker: WorkerProcess, end: End): void {
+    if (this.worker !== worker) return
+    this.worker = null
+    const pauseMs = this.#backoff.ended(worker.livedMs)
+    if (!this.isLeft) {
+      this.restarts++
+      this.#next = setTimeout(() => this.fill(), pauseMs)
+    }
+    this.#ground.ended(this, worker, end, pauseMs)
+  }
+}

@@ -1,0 +1,97 @@
+import type { Group } from '../catalog.ts'
+import type { Config } from '../config/config.ts'
+import type { Override, Said } from '../snapshot/overrides.ts'
+import type { State } from '../snapshot/plane.ts'
+import type { Report } from '../snapshot/report.ts'
+import type { Verdict } from '../upstream/endpoints.ts'
+
+/** Is a {@link State} that can be sent to another process: plain data. */
+export interface PlainState {
+  readonly config: Config
+  readonly operations: Said['operations']['all']
+  readonly endpoints: Said['endpoints']['all']
+  readonly sandboxOrigin: string | null
+}
+
+/** Is what a worker is told when it begins. */
+export interface Start {
+  readonly type: 'start'
+  /** Counted from 1; its successor has the same. */
+  readonly worker: number
+  readonly state: PlainState
+  readonly verdicts: readonly Verdict[]
+  /** The gateway's name in `Via`. */
+  readonly pseudonym: string
+  /** Whether the gateway is on its way down. */
+  readonly draining: boolean
+}
+
+/**
+ * Is what the primary asks of a worker, which answers each with `done` and the same `id`. Messages arrive in the order that they were
+ * sent in: what a worker was told last is what it runs.
+ */
+export type Question = {
+  /** Do all that can fail before the state takes effect. */
+  readonly prepare: { readonly prepared: number; readonly state: PlainState }
+  /** Put into effect what was prepared under that number. The verdicts are all that there are. */
+  readonly commit: { readonly prepared: number; readonly verdicts: readonly Verdict[] }
+  readonly report: object
+}
+
+/** Is what a worker answers, beyond that it has done so. */
+export type Answer = {
+  readonly prepare: undefined
+  readonly commit: undefined
+  readonly report: {
+    readonly report: Report
+    readonly droppedLines: number
+    /** The hash of the configuration that it runs. */
+    readonly config: string
+  }
+}
+
+export type Ask = {
+  readonly [Type in keyof Question]: { readonly type: Type; readonly id: number } & Question[Type]
+}[keyof Question]
+
+/** Is what the primary tells a worker, which answers nothing. */
+export type Notice =
+  | { readonly type: 'discard'; readonly prepared: number }
+  | { readonly type: 'verdict'; readonly verdict: Verdict }
+  | { readonly type: 'lift'; readonly group: Group; readonly url: string }
+  | { readonly type: 'drain' }
+  /** A client's connection comes with it. */
+  | { readonly type: 'connection' }
+  /** Finish what runs and exit. */
+  | { readonly type: 'close'; readonly deadlineMs: number }
+
+export type ToWorker = Start | Ask | Notice
+
+export type ToPrimary =
+  /** It waits for connections. */
+  | { readonly type: 'serving' }
+  /** It cannot, and exits. */
+  | { readonly type: 'failed'; readonly message: string }
+  /** It has taken the connection, and may be given the next. */
+  | { readonly type: 'taken' }
+  | { readonly type: 'done'; readonly id: number; readonly error: string | null; readonly answer: unknown }
+
+/** Makes a state that can be sent. */
+export const plain = ({ config, said, sandboxOrigin }: State): PlainState => ({
+  config,
+  operations: said.operations.all,
+  endpoints: said.endpoints.all,
+  sandboxOrigin,
+})
+
+/** Makes a state of what was sent. */
+export const stateOf = ({ config, operations, endpoints, sandboxOrigin }: PlainState): State => ({
+  config,
+  said: { operations: lookUp(operations), endpoints: lookUp(endpoints) },
+  sandboxOrigin,
+})
+
+const lookUp = <Key, Name extends string>(all: readonly (readonly [Key, Override<Name>])[]) => {
+  const byKey = new Map(all)
+  return { all, of: (key: Key): Override<Name> | null => byKey.get(key) ?? null }
+}

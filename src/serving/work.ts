@@ -1,0 +1,103 @@
+import type { Socket } from 'node:net'
+import { openLog } from '../observe/log.ts'
+import { exitWhenUncaught } from '../observe/uncaught.ts'
+import { Plane } from '../snapshot/plane.ts'
+import { serveHanded } from './here.ts'
+import type { Ask, Notice, Start, ToPrimary } from './protocol.ts'
+import { stateOf } from './protocol.ts'
+import type { Prepared } from './serving.ts'
+
+/** Is the work of one worker, from the first connection to the last. */
+export interface Work {
+  /** Does what the primary says; a connection comes as a socket. */
+  receive(message: Ask | Notice, socket: Socket | undefined): void
+}
+
+/** Begins to serve what the primary hands over. Rejects when it cannot. */
+export const work = async (start: Start, tell: (message: ToPrimary) => void): Promise<Work> => {
+  const { worker, verdicts, pseudonym } = start
+  const state = stateOf(start.state)
+  const { log, dropped, close: closeLog } = await openLog(state.config.log)
+  exitWhenUncaught(log, closeLog, { worker })
+  const plane = new Plane(
+    state,
+    (level, event, fields) => log[level]({ worker, ...fields }, event),
+    'elsewhere',
+    verdicts,
+  )
+  const serving = await serveHanded(plane, log, pseudonym)
+  if (start.draining) serving.drain()
+  const prepared = new Map<number, Promise<Prepared>>()
+
+  const taken = async (id: number): Promise<Prepared> => {
+    const found = prepared.get(id)
+    prepared.delete(id)
+    if (found === undefined) throw new Error('was told to take what it was never given')
+    return found
+  }
+
+  const answer = async (ask: Ask): Promise<unknown> => {
+    switch (ask.type) {
+      case 'prepare': {
+        const next = stateOf(ask.state)
+        const preparing = serving.prepare(next)
+        prepared.set(ask.prepared, preparing)
+        await preparing
+        return
+      }
+      case 'commit': {
+        await (await taken(ask.prepared)).commit()
+        const { current } = plane.live
+        log.level = current.config.log.level
+        agreeOn(plane, ask.verdicts)
+        return
+      }
+      case 'report':
+        return { report: await serving.report(), droppedLines: dropped(), config: plane.live.current.config.hash }
+    }
+  }
+
+  const heed = (notice: Notice, socket: Socket | undefined): void => {
+    switch (notice.type) {
+      case 'connection':
+        if (socket !== undefined) serving.take(socket)
+        return tell({ type: 'taken' })
+      case 'discard':
+        // One that it could not prepare has nothing to be forgotten.
+        return void taken(notice.prepared).then(
+          (next) => next.discard(),
+          () => {},
+        )
+      case 'verdict':
+        return plane.hear(notice.verdict)
+      case 'lift':
+        return serving.lift(notice.group, notice.url)
+      case 'drain':
+        return serving.drain()
+      case 'close':
+        return void serving
+          .close(notice.deadlineMs)
+          .finally(closeLog)
+          .finally(() => process.exit(0))
+    }
+  }
+
+  return {
+    receive(message, socket) {
+      if (!('id' in message)) return heed(message, socket)
+      const { id } = message
+      answer(message).then(
+        (answered) => tell({ type: 'done', id, error: null, answer: answered }),
+        (error) =>
+          tell({ type: 'done', id, error: String(error instanceof Error ? error.message : error), answer: null }),
+      )
+    },
+  }
+}
+
+/** Has a plane hold what the primary's holds: one that was closed there and opened again is new to its probes, and counts as up. */
+const agreeOn = (plane: Plane, verdicts: Start['verdicts']): void => {
+  const down = new Set(verdicts.map(([key]) => key))
+  for (const [key] of plane.verdicts) if (!down.has(key)) plane.hear([key, null])
+  for (const verdict of verdicts) plane.hear(verdict)
+}

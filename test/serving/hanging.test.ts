@@ -1,0 +1,122 @@
+/** Workers whose event loop stands still: stopped with SIGSTOP, which is the same to everybody else. */
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { exchangeRaw, rawClient, statusOf } from '../helpers/raw.ts'
+import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
+import { type CrewProcess, isThere, kill, startCrew } from './crew-process.ts'
+
+const request = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n'
+
+let crew: CrewProcess
+let upstream: TestUpstream
+let pids: readonly number[] = []
+
+const settings = () => ({ workers: 2, upstream: upstream.url, listen: { maxConnections: 20 } })
+
+beforeAll(async () => {
+  upstream = await openHttpUpstream((_, response) => void response.end('first'))
+  crew = await startCrew(settings(), [fileURLToPath(new URL('impatient.ts', import.meta.url))])
+  pids = (await crew.status()).workers.map(({ pid }) => pid ?? 0)
+})
+
+afterAll(async () => {
+  await crew?.stop()
+  await upstream?.close()
+})
+
+const states = async (): Promise<readonly string[]> => (await crew.status()).workers.map(({ state }) => state)
+
+const first = (): number => pids[0] ?? 0
+
+test('one that hangs costs one connection at most, and neither /status nor /ready', async () => {
+  kill(first(), 'SIGSTOP')
+
+  const clients = await Promise.all(Array.from({ length: 6 }, () => rawClient(crew.port)))
+  for (const client of clients) client.send(request)
+  const answered = (): number => clients.filter((client) => client.received().endsWith('first')).length
+  await expect.poll(answered, { timeout: 10_000 }).toBe(5)
+  const shown = await states()
+  const ready = await crew.ask('GET', '/ready')
+  kill(first(), 'SIGCONT')
+  await Promise.all(clients.map((client) => client.until((text) => text.endsWith('first'))))
+
+  expect(shown).toEqual(['not answering', 'serving'])
+  expect(ready.status).toBe(200)
+  for (const client of clients) client.close()
+})
+
+test('a reload that one cannot take is taken by none, and says why', async () => {
+  const { hash } = (await crew.status()).config
+  crew.edit({ ...settings(), operations: { 'market.insights': { state: 'refuse' } } })
+
+  kill(first(), 'SIGSTOP')
+  const refused = await crew.ask('POST', '/reload')
+  const other = await Promise.any([exchangeRaw(crew.port, request), exchangeRaw(crew.port, request)])
+  kill(first(), 'SIGCONT')
+  await expect.poll(states).toEqual(['serving', 'serving'])
+  const after = await crew.status()
+
+  expect(refused.status).toBe(422)
+  expect(JSON.parse(refused.body).problems).toMatchObject([
+    { found: expect.stringContaining(`worker 1 (process ${first()}) did not answer within 1s`) },
+  ])
+  expect(statusOf(other)).toBe(200)
+  expect(after.workers.map(({ config }) => config)).toEqual([hash, hash])
+  expect((await crew.ask('POST', '/reload')).status).toBe(200)
+  expect([statusOf(await exchangeRaw(crew.port, request)), statusOf(await exchangeRaw(crew.port, request))]).toEqual([
+    503, 503,
+  ])
+  crew.edit(settings())
+  await crew.ask('POST', '/reload')
+})
+
+test('the bound of connections holds for all of them together', async () => {
+  const clients = await Promise.all(Array.from({ length: 24 }, () => rawClient(crew.port)))
+  for (const client of clients) client.send(request)
+
+  const got = await Promise.all(
+    clients.map((client) =>
+      client
+        .until((text) => text.endsWith('first'))
+        .then(
+          () => 'answered',
+          () => 'closed',
+        ),
+    ),
+  )
+
+  expect(got.sort()).toEqual([...Array(20).fill('answered'), ...Array(4).fill('closed')])
+  for (const client of clients) client.close()
+})
+
+test('when all of them hang it is not ready, and answers operators all the same', async () => {
+  for (const pid of pids) kill(pid, 'SIGSTOP')
+  const clients = await Promise.all([rawClient(crew.port), rawClient(crew.port)])
+  await expect.poll(async () => (await crew.ask('GET', '/ready')).status).toBe(503)
+
+  const shown = await crew.status()
+  for (const pid of pids) kill(pid, 'SIGCONT')
+  await expect.poll(async () => (await crew.ask('GET', '/ready')).status).toBe(200)
+
+  expect([shown.state, shown.ready]).toEqual(['not serving', false])
+  for (const client of clients) client.close()
+})
+
+test('when all are killed at once it is not ready until another serves, and whoever connects meanwhile waits for that', async () => {
+  for (const pid of pids) kill(pid, 'SIGKILL')
+  for (const pid of pids) await crew.line((line) => line.msg === 'worker ended' && line.pid === pid)
+  const [answer, ready] = [exchangeRaw(crew.port, request), await crew.ask('GET', '/ready')]
+  await expect.poll(states, { timeout: 20_000 }).toEqual(['serving', 'serving'])
+  pids = (await crew.status()).workers.map(({ pid }) => pid ?? 0)
+
+  expect(ready.status).toBe(503)
+  expect(statusOf(await answer)).toBe(200)
+})
+
+test('when the primary is killed, its workers end', async () => {
+  expect(pids.map(isThere)).toEqual([true, true])
+
+  kill(crew.pid, 'SIGKILL')
+
+  await expect.poll(() => pids.map(isThere), { timeout: 10_000 }).toEqual([false, false])
+})

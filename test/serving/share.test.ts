@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { groups } from '../../src/catalog.ts'
+import { shareOf } from '../../src/serving/share.ts'
+import { testConfig } from '../helpers/gateway.ts'
+
+const config = testConfig({
+  listen: { maxConnections: 100 },
+  log: { buffer: '10KiB' },
+  defaults: { maxConnections: 7, maxPending: 9, retry: { attempts: 2, budget: { floor: 1 } } },
+})
+
+test('bounds of the whole gateway are divided, and rounded up', () => {
+  const shared = shareOf(config, 3)
+
+  expect([shared.listen.maxConnections, shared.log.bufferBytes]).toEqual([34, 3414])
+  for (const group of groups) expect(shared.upstreams[group]).toMatchObject({ maxConnections: 3, maxPending: 3 })
+})
+
+test('the retries that time brings are divided as they are: three thirds a second are one', () => {
+  for (const group of groups)
+    expect(shareOf(config, 3).upstreams[group].retry?.budget).toEqual({
+      ...config.upstreams[group].retry?.budget,
+      floorPerSecond: 1 / 3,
+    })
+})
+
+test('nothing else is touched, the hash least of all', () => {
+  expect(shareOf(config, 1)).toEqual(config)
+  expect(shareOf(config, 3).hash).toBe(config.hash)
+})
+
+test('what has no bound, or is off, stays so', () => {
+  const shared = shareOf(testConfig({ listen: { maxConnections: 'none' } }), 2)
+
+  expect([shared.listen.maxConnections, shared.upstreams.risk.retry]).toEqual([null, null])
+})
