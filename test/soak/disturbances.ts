@@ -1,0 +1,47 @@
+import type { Group } from '../../src/catalog.ts'
+
+/** Is something that was done to the gateway or behind it, for as long as it has consequences. */
+interface Disturbance {
+  readonly what: string
+  readonly group: Group | 'all'
+  /** What may be said of a request meanwhile. */
+  readonly may: ReadonlySet<string>
+  readonly from: number
+  until: number
+}
+
+/** Is a request whose answer is to be explained. */
+export interface Told {
+  readonly group: Group
+  readonly said: string
+  readonly sentAt: number
+  readonly at: number
+}
+
+/** Remembers when what was disturbed: only that explains why a request did not go well. */
+export class Disturbances {
+  readonly #known: Disturbance[] = []
+  readonly counts = new Map<string, number>()
+
+  /** Begins one, and tells how to end it; its consequences last for `aftermathMs` more. */
+  begin(what: string, group: Group | 'all', may: readonly string[], aftermathMs: number): () => void {
+    const disturbance: Disturbance = {
+      ...{ what, group, may: new Set(may) },
+      ...{ from: performance.now(), until: Number.POSITIVE_INFINITY },
+    }
+    this.#known.push(disturbance)
+    this.counts.set(what, (this.counts.get(what) ?? 0) + 1)
+    return () => {
+      disturbance.until = performance.now() + aftermathMs
+    }
+  }
+
+  /** Names what explains an answer; null: nothing does. */
+  explain({ group, said, sentAt, at }: Told): string | null {
+    const found = this.#known.find(
+      (each) =>
+        (each.group === 'all' || each.group === group) && each.may.has(said) && each.from <= at && each.until >= sentAt,
+    )
+    return found?.what ?? null
+  }
+}

@@ -1,0 +1,57 @@
+/** Has endpoints go wrong in one way after the other, and mend. */
+import { setTimeout as pause } from 'node:timers/promises'
+import * as does from '../lab/behaviours.ts'
+import type { Disturbances } from './disturbances.ts'
+import { answerLarge } from './large-answers.ts'
+import type { Faulty } from './site.ts'
+import { type Ongoing, ongoing } from './traffic.ts'
+
+interface Fault {
+  readonly fault: string
+  /** Null: it refuses connections, and cuts those that it has. */
+  readonly behaviour: does.Behaviour | null
+  /** What may be said of a request that met it. */
+  readonly may: readonly string[]
+}
+
+const resets = ['502 connect-failed', '502 reset-before-headers']
+const silence = ['504 headers-timeout', '503 overloaded']
+
+const faults: readonly Fault[] = [
+  { fault: 'refuses', behaviour: null, may: resets },
+  // Who is connected already is not answered.
+  { fault: 'resets at accept', behaviour: does.resetAtAccept, may: [...resets, ...silence] },
+  { fault: 'resets when it has the request', behaviour: does.resetWhenWhole, may: resets },
+  { fault: 'hangs', behaviour: does.hang, may: silence },
+  { fault: 'answers 500', behaviour: does.answer({ status: 500 }), may: ['500'] },
+  { fault: 'truncates', behaviour: does.truncate, may: ['cut'] },
+  { fault: 'stalls in its body', behaviour: does.stallInBody, may: ['cut'] },
+  { fault: 'drips its head', behaviour: does.dripHead, may: silence },
+  { fault: 'is slow', behaviour: does.answer({ latencyMs: 300 }), may: [] },
+  { fault: 'is no server', behaviour: does.garbage, may: ['502 bad-answer'] },
+  { fault: 'cuts idle connections', behaviour: does.cutIdle, may: resets },
+  { fault: 'closes after each answer', behaviour: does.closing, may: [] },
+]
+
+const wrongForMs = 3000
+const soundForMs = 4000
+
+// What began before it was mended may come to its timeout; a breaker stays open for a second, and for another when its probes fail.
+const aftermathMs = 4000
+
+/** Takes the groups through every fault, each beginning with another one. */
+export const goWrong = (faulty: readonly Faulty[], disturbances: Disturbances): Ongoing => {
+  const turns = faulty.map((_, nth) => nth * 3)
+  return ongoing(faulty.length, soundForMs, async (nth) => {
+    const one = faulty[nth] as Faulty
+    const { fault, behaviour, may } = faults[(turns[nth] as number) % faults.length] as Fault
+    turns[nth] = (turns[nth] as number) + 1
+    const over = disturbances.begin(`an endpoint ${fault}`, one.group, [...may, '503 circuit-open'], aftermathMs)
+    if (behaviour === null) await one.faulty.refuse()
+    else one.faulty.behave(behaviour)
+    await pause(wrongForMs)
+    if (behaviour === null) await one.faulty.listen()
+    else one.faulty.behave(answerLarge())
+    over()
+  })
+}

@@ -1,0 +1,116 @@
+/** Runs everything together for minutes, and judges what is left of it. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { Account } from './account.ts'
+import { differences } from './census.ts'
+import type { Line } from './child.ts'
+import { Disturbances } from './disturbances.ts'
+import { goWrong } from './faults.ts'
+import { type SoakedGateway, startGateway } from './gateway.ts'
+import { leaving, slow } from './leavers.ts'
+import { editing, killing, ordering } from './operators.ts'
+import { type Sample, sampleAll, sampling } from './series.ts'
+import { settled } from './settled.ts'
+import { openSite, type Site } from './site.ts'
+import { churn, keepAlive, type Ongoing } from './traffic.ts'
+
+export interface LongRun {
+  readonly minutes: number
+  readonly workers: number
+  readonly requests: number
+  readonly unexplained: number
+  readonly shown: readonly string[]
+  readonly explained: Readonly<Record<string, number>>
+  readonly disturbances: Readonly<Record<string, number>>
+  readonly samples: readonly Sample[]
+  readonly loadMs: number
+  /** What the processes held more or less than before, when all was over. */
+  readonly left: readonly string[]
+  /** Log lines of level error, and what was written on stderr. */
+  readonly complaints: Readonly<Record<string, number>>
+  readonly exitCode: number | null
+}
+
+const warmUpMs = 10_000
+
+/** Soaks a gateway. */
+export const soak = async (minutes: number, workers: number): Promise<LongRun> => {
+  const site = await openSite(workers)
+  const gateway = await startGateway(site.configuration(0))
+  const complaints = hear(gateway)
+  const disturbances = new Disturbances()
+  const account = new Account(site.ledger, disturbances)
+  try {
+    await load(gateway, site, account, disturbances, workers, () => pause(warmUpMs))
+    const before = await settled(() => sampleAll(gateway, 0), isQuiet(workers))
+    const samples: Sample[] = []
+    const from = performance.now()
+    await load(gateway, site, account, disturbances, workers, async () => {
+      const taking = sampling(gateway, samples, from)
+      await pause(minutes * 60_000)
+      await taking.stop()
+    })
+    const loadMs = performance.now() - from
+    const left = await settled(
+      async () => compare(before, await sampleAll(gateway, 0)),
+      (found) => found.length === 0,
+    )
+    const exitCode = await gateway.stop()
+    for (const text of gateway.complaints) complaints.set(text, (complaints.get(text) ?? 0) + 1)
+    return {
+      ...{ minutes, workers, requests: account.requests, unexplained: account.unexplained, shown: account.shown },
+      explained: Object.fromEntries(account.explained),
+      disturbances: Object.fromEntries(disturbances.counts),
+      ...{ samples, loadMs, left, complaints: Object.fromEntries(complaints), exitCode },
+    }
+  } finally {
+    await gateway.stop()
+  }
+}
+
+/** Has everything going on while `meanwhile` does something. */
+const load = async (
+  gateway: SoakedGateway,
+  site: Site,
+  account: Account,
+  disturbances: Disturbances,
+  workers: number,
+  meanwhile: () => Promise<void>,
+): Promise<void> => {
+  const { port } = gateway
+  const going: readonly Ongoing[] = [
+    ...[keepAlive(port, account), churn(port, account), leaving(port), slow(port)],
+    ...[goWrong(site.faulty, disturbances), editing(gateway, site, disturbances), ordering(gateway, disturbances)],
+    ...(workers > 1 ? [killing(gateway, disturbances)] : []),
+  ]
+  await meanwhile()
+  await Promise.all(going.map((each) => each.stop()))
+}
+
+/** Nobody is connected, and everybody is there. */
+const isQuiet =
+  (workers: number) =>
+  (samples: readonly Sample[]): boolean =>
+    samples.length === (workers > 1 ? workers + 1 : 1) &&
+    samples.every(({ resources }) => (resources.TCPSocketWrap ?? 0) === 0 && (resources.Timeout ?? 0) <= 4)
+
+/** Says what every process holds that one of its kind did not before. */
+const compare = (before: readonly Sample[], after: readonly Sample[]): readonly string[] => {
+  if (before.length !== after.length) return [`processes ${before.length} → ${after.length}`]
+  return after.flatMap(({ who, descriptors, resources }) => {
+    const then = before.find((each) => each.who === who)
+    if (then === undefined) return [`a ${who} that was not there`]
+    const found = [...differences(then.descriptors, descriptors), ...differences(then.resources, resources)]
+    return found.map((what) => `${who}: ${what}`)
+  })
+}
+
+/** Counts the lines that somebody would be woken for. */
+const hear = (gateway: SoakedGateway): Map<string, number> => {
+  const counts = new Map<string, number>()
+  gateway.onLine = ({ level = 0, msg = '', failure = '' }: Line) => {
+    if (level < 50) return
+    const key = `${msg} ${failure}`.trim()
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
+  return counts
+}

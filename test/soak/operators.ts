@@ -1,0 +1,62 @@
+/** Are the operators: who edits the file, gives orders, and whose machine ends processes. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { askAdmin } from '../helpers/live-gateway.ts'
+import type { Disturbances } from './disturbances.ts'
+import type { SoakedGateway } from './gateway.ts'
+import type { Site } from './site.ts'
+import { type Ongoing, ongoing } from './traffic.ts'
+
+const editEveryMs = 3000
+
+/** Edits the file: moves groups to other endpoints, and every third time writes what must be refused. */
+export const editing = (gateway: SoakedGateway, site: Site, disturbances: Disturbances): Ongoing => {
+  let arrangement = 0
+  let nth = 0
+  const sound = (): string => site.configuration(arrangement)
+  const wrong = [
+    () => 'upstreams: [',
+    () => sound().replace('valuation', 'valuatoin'),
+    () => site.configuration(0, true),
+  ]
+  const doing = ongoing(1, editEveryMs, async () => {
+    const isWrong = nth % 3 === 2
+    arrangement = isWrong ? arrangement : (arrangement + 1) % site.arrangements
+    // An edit disturbs nobody: it is counted, and explains nothing.
+    disturbances.begin(isWrong ? 'a bad edit' : 'an edit', 'all', [], 0)()
+    gateway.edit(isWrong ? (wrong[Math.floor(nth / 3) % wrong.length] as () => string)() : sound())
+    nth++
+  })
+  return {
+    async stop() {
+      await doing.stop()
+      gateway.edit(site.configuration(0))
+    },
+  }
+}
+
+/** Takes an operation out of service for a moment, again and again. */
+export const ordering = ({ admin }: SoakedGateway, disturbances: Disturbances): Ongoing =>
+  ongoing(1, 4000, async () => {
+    const operation = 'inventory.sync'
+    const over = disturbances.begin('the kill switch', 'inventory', ['503 refused-by-operator'], 0)
+    await order(`${admin}/operations/refuse`, { operation, ttl: '1m' })
+    await pause(1000)
+    await order(`${admin}/operations/serve`, { operation })
+    over()
+  })
+
+const order = async (url: string, body: object): Promise<void> => {
+  const { status } = await askAdmin(url, 'POST', { body: JSON.stringify(body) })
+  if (status !== 200) throw new Error(`${url} says ${status}`)
+}
+
+/** Kills one worker, again and again. What it had under way is cut, and what was on its way to it. */
+export const killing = (gateway: SoakedGateway, disturbances: Disturbances): Ongoing =>
+  ongoing(1, 15_000, async () => {
+    const workers = (await gateway.watched()).filter(({ pid }) => pid !== gateway.pid)
+    const worker = workers[Math.floor(Math.random() * workers.length)]
+    if (worker === undefined) return
+    const over = disturbances.begin('worker killed', 'all', ['cut'], 250)
+    process.kill(worker.pid, 'SIGKILL')
+    over()
+  })

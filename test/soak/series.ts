@@ -1,0 +1,41 @@
+/** Takes samples while the load runs. */
+import { type Census, takeCensus } from './census.ts'
+import type { SoakedGateway } from './gateway.ts'
+import { type Ongoing, ongoing } from './traffic.ts'
+
+/** Is a census of one process at one time of the run. */
+export interface Sample extends Census {
+  readonly atMs: number
+  readonly who: 'gateway' | 'worker'
+  readonly pid: number
+}
+
+/** Takes the census of every process of a gateway. One that ends meanwhile is left out. */
+export const sampleAll = async (gateway: SoakedGateway, atMs: number): Promise<readonly Sample[]> => {
+  const taken = await Promise.all(
+    (await gateway.watched()).map(async ({ pid, inspector }) => {
+      const who = pid === gateway.pid ? ('gateway' as const) : ('worker' as const)
+      const census = await takeCensus(pid, inspector).catch(() => null)
+      return census === null ? [] : [{ atMs, who, pid, ...census }]
+    }),
+  )
+  return taken.flat()
+}
+
+/** Samples every few seconds into a list. */
+export const sampling = (gateway: SoakedGateway, into: Sample[], from: number): Ongoing =>
+  ongoing(1, 4000, async () => {
+    into.push(...(await sampleAll(gateway, performance.now() - from)))
+  })
+
+/** Tells the median of the heaps in the nth third of a run; NaN: there is no sample. */
+export const medianHeap = (
+  samples: readonly Sample[],
+  who: Sample['who'],
+  third: 0 | 1 | 2,
+  totalMs: number,
+): number => {
+  const within = samples.filter((each) => each.who === who && Math.floor((3 * each.atMs) / totalMs) === third)
+  const heaps = within.map(({ heapBytes }) => heapBytes).toSorted((one, other) => one - other)
+  return heaps[heaps.length >> 1] ?? Number.NaN
+}

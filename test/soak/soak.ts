@@ -1,0 +1,49 @@
+/**
+ * Shows that memory stays flat while everything goes on together, for minutes: `npm run soak`. Linux only, for it reads /proc. Prints
+ * tables; the exit code is 1 when a verdict fails.
+ */
+import { writeFile } from 'node:fs/promises'
+import { judgeIdle, measureIdle } from './idle.ts'
+import { judgeRun } from './judge-run.ts'
+import { soak } from './long-run.ts'
+import { type Options, readOptions, usage } from './options.ts'
+import { judgeSlow, measureSlow } from './slow.ts'
+import { renderIdle, renderRun, renderSlow, renderVerdicts } from './table.ts'
+import type { Verdict } from './verdict.ts'
+
+interface Found {
+  readonly measured: unknown
+  readonly text: string
+  readonly verdicts: readonly Verdict[]
+}
+
+const measure = async (options: Options): Promise<Found> => {
+  if (options.idle !== null) {
+    const measured = await measureIdle(options.idle, options.snapshot)
+    return { measured, text: renderIdle(measured), verdicts: judgeIdle(measured) }
+  }
+  if (options.slow !== null) {
+    const measured = await measureSlow(options.slow)
+    return { measured, text: renderSlow(measured), verdicts: judgeSlow(measured) }
+  }
+  const measured = await soak(options.minutes, options.workers)
+  return { measured, text: renderRun(measured), verdicts: judgeRun(measured) }
+}
+
+const read = (): Options => {
+  try {
+    return readOptions(process.argv.slice(2))
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\n\n${usage}`)
+    process.exit(2)
+  }
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+
+const options = read()
+const { measured, text, verdicts } = await measure(options)
+console.log(`${new Date().toISOString()}, Node ${process.version}\n\n${text}\n\n${renderVerdicts(verdicts)}`)
+if (options.json !== null)
+  await writeFile(options.json, `${JSON.stringify({ options, verdicts, measured }, null, 2)}\n`)
+process.exit(verdicts.every(({ held }) => held) ? 0 : 1)

@@ -1,0 +1,85 @@
+/** Sends requests that should go well, and has account kept of them. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { catalog, type Operation } from '../../src/catalog.ts'
+import type { RawAnswer } from '../helpers/answers.ts'
+import { Lane } from '../helpers/lane.ts'
+import { newId } from '../lab/lab.ts'
+import { allBodies, type Body, bytesOf, judge } from '../lab/load.ts'
+import type { Account } from './account.ts'
+
+/** Is something that goes on until it is told to stop. */
+export interface Ongoing {
+  /** Ends after what is on its way. */
+  stop(): Promise<void>
+}
+
+/** Does something again and again, so many at once, with a pause after each. */
+export const ongoing = (count: number, pauseMs: number, work: (nth: number) => Promise<void>): Ongoing => {
+  let stopped = false
+  const running = Promise.all(
+    Array.from({ length: count }, async (_, nth) => {
+      await pause((pauseMs * nth) / count) // not all in step
+      while (!stopped) {
+        await work(nth)
+        await pause(pauseMs)
+      }
+    }),
+  )
+  return {
+    async stop() {
+      stopped = true
+      await running
+    },
+  }
+}
+
+const lanesEach = 3
+const pauseMs = 50
+
+/** Keeps connections to each of the nine, one request at a time on each. */
+export const keepAlive = (port: number, account: Account): Ongoing => {
+  const lanes = Array.from({ length: catalog.length * lanesEach }, () => new Lane(port))
+  const sending = ongoing(lanes.length, pauseMs, (nth) =>
+    send(lanes[nth] as Lane, catalog[nth % catalog.length] as Operation, account),
+  )
+  return {
+    async stop() {
+      await sending.stop()
+      for (const lane of lanes) lane.close()
+    },
+  }
+}
+
+/** Opens a connection for each request, and closes it. */
+export const churn = (port: number, account: Account): Ongoing =>
+  ongoing(catalog.length, 2 * pauseMs, async (nth) => {
+    const lane = new Lane(port)
+    await send(lane, catalog[nth] as Operation, account)
+    lane.close()
+  })
+
+let bodies = 0
+
+const send = async (lane: Lane, operation: Operation, account: Account): Promise<void> => {
+  const id = newId()
+  const { method } = operation
+  const body = allBodies[method === 'GET' ? 0 : bodies++ % allBodies.length] as Body
+  const sentAt = performance.now()
+  let said: string | null = null
+  const onAnswer = (answer: RawAnswer | null): void => {
+    said = whatItSays(answer, id, body)
+  }
+  // A lane rejects when it cannot connect, and when more came than was asked for: be it the beginning of an answer that was cut.
+  await lane.send([{ bytes: bytesOf(operation, id, body), method, onAnswer }]).catch((error) => {
+    if (said !== 'cut') said = String(error)
+  })
+  account.enter({ id, operation, said: said ?? 'nothing', sentAt })
+}
+
+const whatItSays = (answer: RawAnswer | null, id: string, { hash }: Body): string => {
+  try {
+    return judge(answer, id, hash)
+  } catch {
+    return 'damaged'
+  }
+}
