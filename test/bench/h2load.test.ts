@@ -5,6 +5,7 @@ import { connectionsFor, readLog } from './h2load.ts'
 test('latencies are those of requests begun while it counts, and failures are those of all', () => {
   const rows = [
     [1_000_000, 200, 90_000], // before: not counted, but served
+    [1_490_000, 200, 15_000], // begun before, ended while it counts
     [1_500_000, 200, 1_000],
     [1_600_000, 200, 2_000],
     [1_700_000, 200, 3_000],
@@ -14,9 +15,10 @@ test('latencies are those of requests begun while it counts, and failures are th
   ]
   const text = rows.map((row) => `${row.join('\t')}\n`).join('')
 
-  const turn = readLog(text, 0.5, 1)
+  const turn = readLog(text, { fromUs: 1_500_000, toUs: 2_500_000 })
 
-  expect(turn).toEqual({ served: 5, failed: 2, seconds: 1.58, p50Ms: 2, p99Ms: 3, rate: 3 })
+  const steady = { rate: 3, served: 4 }
+  expect(turn).toEqual({ served: 6, failed: 2, seconds: 1.58, p50Ms: 2, p99Ms: 3, steady })
 })
 
 test('no connection is asked for more than the timer of h2load gives it', () => {

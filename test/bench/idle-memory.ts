@@ -15,7 +15,12 @@ export interface IdleMemory {
   readonly kibEach: readonly number[]
   /** Connections that the peer closed before they were counted. */
   readonly closed: number
+  /** The most KiB each that are good enough; null where none is set. */
+  readonly atMost: number | null
 }
+
+/** What the project holds itself to. */
+const atMostKib = 25
 
 /** Processes started for each peer. */
 const starts = 3
@@ -35,7 +40,8 @@ export const idleMemory = async (stage: Stage, peers: readonly Peer[]): Promise<
       const { kibEach = [], closed = 0 } = taken.get(peer.name) ?? {}
       const connections = stage.options.idle
       const all = [...kibEach, found.kib]
-      taken.set(peer.name, { peer: peer.name, connections, kibEach: all, closed: closed + found.closed })
+      const atMost = peer.name === 'gateway' ? atMostKib : null
+      taken.set(peer.name, { peer: peer.name, connections, kibEach: all, closed: closed + found.closed, atMost })
       console.error(`idle memory ${peer.name}: ${found.kib.toFixed(1)} KiB a connection`)
     }
   }

@@ -15,13 +15,26 @@ export interface Turn {
   readonly seconds: number
   readonly p50Ms: number
   readonly p99Ms: number
-  /** Requests begun a second, while it counted; only where the rate was set. */
-  readonly rate?: number
+  /** Set where connections are opened before the part that counts. */
+  readonly steady?: SteadyTurn
+}
+
+export interface SteadyTurn {
+  /** Requests begun a second. */
+  readonly rate: number
+  /** Answers that ended in that part. */
+  readonly served: number
+}
+
+/** Is told when the part that counts begins and ends, by a load that has one. */
+export interface Watch {
+  readonly begin: () => void
+  readonly end: () => void
 }
 
 export interface Load {
   readonly name: string
-  readonly run: (port: number, workload: Workload, seconds: number, connections: number) => Promise<Turn>
+  readonly run: (port: number, workload: Workload, seconds: number, connections: number, watch?: Watch) => Promise<Turn>
 }
 
 /** Chooses the generator. wrk takes the least CPU time beside what is measured, so it is the choice where it is present. */
@@ -72,10 +85,15 @@ const own: Load = {
 /** Runs a generator to its end and gives what it said. */
 export const output = (path: string, args: readonly string[], seconds: number, input = ''): Promise<string> =>
   new Promise((resolve, reject) => {
-    const child = execFile(path, args, { timeout: (seconds + 30) * 1_000, encoding: 'utf8' }, (error, stdout) => {
-      if (error === null) resolve(stdout)
-      else reject(error)
-    })
+    const child = execFile(
+      path,
+      args,
+      { timeout: Math.ceil(seconds + 30) * 1_000, encoding: 'utf8' },
+      (error, stdout) => {
+        if (error === null) resolve(stdout)
+        else reject(error)
+      },
+    )
     child.stdin?.end(input)
   })
 

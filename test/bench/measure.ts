@@ -1,9 +1,9 @@
 /** Takes one peer's turn: load on it, and what it cost. */
 import { createReadStream, statSync, truncateSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { cpuBetween, readCpu } from './cpu.ts'
+import { type CpuReading, cpuBetween, readCpu } from './cpu.ts'
 import { openIdle } from './idle.ts'
-import type { Load, Turn } from './load.ts'
+import type { Load, Turn, Watch } from './load.ts'
 import { peakKiB, resetPeak } from './memory.ts'
 import type { Running } from './process.ts'
 import type { Workload } from './workload.ts'
@@ -34,22 +34,40 @@ export const measure = async (peer: Running, workload: Workload, load: Load, eff
   if (workload.idle > 0) await sleep(settleMs)
   truncateSync(peer.logFile)
   resetPeak(peer.pid)
-  const before = readCpu(peer.pid)
-  const startedAt = performance.now()
-  const turn = await load.run(peer.port, workload, effort.seconds, effort.connections)
-  const elapsedNs = (performance.now() - startedAt) * 1e6
+  let begun = mark(peer.pid)
+  let ended: Mark | null = null
+  const watch: Watch = {
+    begin: () => {
+      begun = mark(peer.pid)
+    },
+    end: () => {
+      ended = mark(peer.pid)
+    },
+  }
+  const turn = await load.run(peer.port, workload, effort.seconds, effort.connections, watch)
+  const over = performance.now()
   await settled(peer.logFile)
-  const cpuNs = cpuBetween(before, readCpu(peer.pid))
+  // What a load without such a part leaves behind, lines that wait and answers on their way, is part of what it cost.
+  const { cpu, at } = ended ?? { cpu: readCpu(peer.pid), at: over }
+  const cpuNs = cpuBetween(begun.cpu, cpu)
   const peak = peakKiB(peer.pid)
   return {
     ...turn,
     failed: turn.failed + (await idle.close()),
-    cpuUs: cpuNs / 1_000 / turn.served,
-    cores: cpuNs / elapsedNs,
+    cpuUs: cpuNs / 1_000 / (turn.steady?.served ?? turn.served),
+    cores: cpuNs / ((at - begun.at) * 1e6),
     logLines: (await countLines(peer.logFile)) / turn.served,
     peakKiB: peak,
   }
 }
+
+interface Mark {
+  readonly cpu: CpuReading
+  /** On the clock of `performance`. */
+  readonly at: number
+}
+
+const mark = (pid: number): Mark => ({ cpu: readCpu(pid), at: performance.now() })
 
 /** Waits until no lines come any more, at most ten times as long as it should take. */
 const settled = async (file: string): Promise<void> => {

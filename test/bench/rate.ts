@@ -57,7 +57,7 @@ export const atRate = async (
   await takeRounds(taking, [get], load, { ...stage.options, seconds: Math.min(stage.options.seconds, longest) })
   const problems = taking.flatMap(({ name, problems: found, samples }) => [
     ...found.map((problem) => `${name}: ${problem}`),
-    ...late(name, rate, samples.get(get.name)?.map((sample) => sample.rate ?? 0) ?? []),
+    ...late(name, rate, samples.get(get.name)?.map((sample) => sample.steady?.rate ?? 0) ?? []),
   ])
   const right = taking.filter(({ name }) => !problems.some((problem) => problem.startsWith(`${name}: `)))
   return { ...nothing, series: seriesOf(taking, [get]), p99: differences(right), problems }

@@ -52,7 +52,7 @@ export const reload = async (stage: Stage, workers: number): Promise<ReloadRepor
   await mkdir(directory)
   const adminPort = await freePort()
   const text = (port: number, hosts: readonly string[]): string =>
-    `${gatewayFile(port, adminPort)}reload: { watch: false }\nworkers: ${workers}\n${behindEach(hosts, stage.upstreamPort)}`
+    `${gatewayFile(port, { adminPort })}reload: { watch: false }\nworkers: ${workers}\n${behindEach(hosts, stage.upstreamPort)}`
   const running = await serveTree(here, { ...stage, directory }, (port) => text(port, addresses(1)))
   stage.atEnd(running.stop)
   const order = async (turn: number): Promise<Took> => {

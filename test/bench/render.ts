@@ -109,12 +109,13 @@ const rateParts = ({ requestsPerSecond, connections, series, p99, problems }: At
 
 const idleTable = (measured: readonly IdleMemory[]): string =>
   table(
-    ['idle memory', 'connections', 'KiB each', 'min–max', 'closed'],
-    measured.map(({ peer, connections, kibEach, closed }) => [
+    ['idle memory', 'connections', 'KiB each', 'min–max', 'at most', 'closed'],
+    measured.map(({ peer, connections, kibEach, closed, atMost }) => [
       peer,
       String(connections),
       median(kibEach).toFixed(1),
       `${Math.min(...kibEach).toFixed(1)}–${Math.max(...kibEach).toFixed(1)}`,
+      atMost === null ? '' : String(atMost),
       String(closed),
     ]),
     1,

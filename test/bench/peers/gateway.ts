@@ -2,23 +2,27 @@ import { resolve } from 'node:path'
 import { groups } from '../../../src/catalog.ts'
 import { addresses } from '../addresses.ts'
 import { here, serveTree } from './gateway-tree.ts'
-import type { Peer } from './peer.ts'
+import type { Peer, Site } from './peer.ts'
 
 const variant = (name: string, description: string, onRequest: boolean, more: (port: number) => string): Peer => ({
   name,
   description,
   onRequest,
-  start: (site) => serveTree(here, site, (port) => gatewayFile(port) + more(site.upstreamPort)),
+  start: (site) => serveTree(here, site, (port) => gatewayFile(port, roomFor(site)) + more(site.upstreamPort)),
 })
 
 /** Writes what every gateway here begins with. */
-export const gatewayFile = (port: number, adminPort = 0): string => `version: 1
+export const gatewayFile = (port: number, { adminPort = 0, maxConnections = 10_000 } = {}): string => `version: 1
 listen:
   host: 127.0.0.1
   port: ${port}
+  maxConnections: ${maxConnections}
 admin:
   port: ${adminPort}
 `
+
+/** Leaves the default of 10,000 client connections, unless so many are to be idle that the busy ones had no room. */
+const roomFor = ({ options }: Site) => ({ maxConnections: Math.max(10_000, options.idle + 1_000) })
 
 /** Writes the upstreams: the same endpoints behind each group, one upstream process on several addresses. */
 export const behindEach = (hosts: readonly string[], port: number): string => {
@@ -40,7 +44,7 @@ export const before: Peer = {
     const tree = site.options.before
     return tree === null
       ? { missing: '--before names no tree' }
-      : serveTree(resolve(tree), site, (port) => gatewayFile(port) + oneEach(site.upstreamPort))
+      : serveTree(resolve(tree), site, (port) => gatewayFile(port, roomFor(site)) + oneEach(site.upstreamPort))
   },
 }
 
