@@ -23,12 +23,8 @@ const upText = (startedAt: string, at: number): string => {
 }
 
 /** Says in words how it does; what needs somebody is in capitals. */
-const stateText = ({ state, config }: WorkerStatus, hash: string): string => {
-  const said = words[state] ?? state
-  return config === null || config === hash ? said : `${said}, RUNS ANOTHER CONFIGURATION: ${config}`
-}
-
-const words: Readonly<Record<string, string>> = {
-  'not answering': 'NOT ANSWERING',
-  waiting: 'ENDED AGAIN AND AGAIN: the next start waits, its log says why',
+const stateText = ({ state, pid, config }: WorkerStatus, hash: string): string => {
+  if (state === 'not answering') return `NOT ANSWERING: if it stays so, kill -9 ${pid} has it replaced`
+  if (state === 'waiting') return 'ENDED AGAIN AND AGAIN: the next start waits, the log says why'
+  return config === null || config === hash ? state : `${state}, RUNS ANOTHER CONFIGURATION: ${config}`
 }
