@@ -1,4 +1,5 @@
 import type { Verdict } from '../upstream/endpoints.ts'
+import type { Patience } from './patience.ts'
 import type { Post } from './post.ts'
 import type { PlainState } from './protocol.ts'
 import { Gone, type WorkerProcess } from './worker-process.ts'
@@ -16,7 +17,11 @@ let lastId = 0
  * Has every worker prepare a state. Rejects when one of them cannot, or does not answer in time; nothing has changed then. One that ends
  * meanwhile does not count: its successor begins with what is in effect.
  */
-export const agree = async (posts: readonly Post[], state: PlainState, withinMs: number): Promise<Agreed> => {
+export const agree = async (
+  posts: readonly Post[],
+  state: PlainState,
+  { answerMs, startMs }: Pick<Patience, 'answerMs' | 'startMs'>,
+): Promise<Agreed> => {
   const id = ++lastId
   const asked = new Set(posts.filter(({ isServing }) => isServing).flatMap(({ worker }) => worker ?? []))
   const discard = (): void => {
@@ -25,7 +30,7 @@ export const agree = async (posts: readonly Post[], state: PlainState, withinMs:
   const refusals = await Promise.all(
     posts.map(async ({ number, worker }) => {
       if (worker === null || !asked.has(worker)) return null
-      const reason = await reasonOf(worker.ask('prepare', { prepared: id, state }, withinMs))
+      const reason = await reasonOf(worker.ask('prepare', { prepared: id, state }, answerMs))
       return reason === null ? null : `worker ${number} (process ${worker.pid}) ${reason}`
     }),
   )
@@ -35,7 +40,7 @@ export const agree = async (posts: readonly Post[], state: PlainState, withinMs:
     throw new Error(refusal)
   }
 
-  const follow = async (worker: WorkerProcess, verdicts: readonly Verdict[]): Promise<void> => {
+  const follow = async (worker: WorkerProcess, verdicts: readonly Verdict[], withinMs: number): Promise<void> => {
     // One that was still starting has not heard of it, and what it was started with is over.
     const prepared = asked.has(worker) ? null : reasonOf(worker.ask('prepare', { prepared: id, state }, withinMs))
     const committed = reasonOf(worker.ask('commit', { prepared: id, verdicts }, withinMs))
@@ -44,7 +49,14 @@ export const agree = async (posts: readonly Post[], state: PlainState, withinMs:
   }
   return {
     async commit(verdicts) {
-      await Promise.all(posts.flatMap(({ worker }) => (worker === null ? [] : follow(worker, verdicts))))
+      const following = posts.map(({ worker, isServing }) => {
+        if (worker === null) return null
+        if (isServing) return follow(worker, verdicts, answerMs)
+        // Nobody waits for it: it hears of this before the first connection.
+        void follow(worker, verdicts, startMs)
+        return null
+      })
+      await Promise.all(following)
     },
     discard,
   }

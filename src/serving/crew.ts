@@ -7,24 +7,11 @@ import { type Report, reportOn, type WorkerState } from '../snapshot/report.ts'
 import { agree } from './agreement.ts'
 import { Entrance } from './entrance.ts'
 import { Muster } from './muster.ts'
+import { type Patience, usualPatience } from './patience.ts'
 import { type Notice, plain } from './protocol.ts'
 import type { Prepared, Serving } from './serving.ts'
 import { shareOf } from './share.ts'
 import { Survey } from './survey.ts'
-
-/** Says how long a worker is waited for, in ms. */
-export interface Patience {
-  /** Until it serves. */
-  readonly startMs: number
-  /** Until it has answered whether it can take a configuration, or that it has. */
-  readonly answerMs: number
-  /** Until it has said how it does. */
-  readonly reportMs: number
-  /** Until it has taken a connection. */
-  readonly takeMs: number
-}
-
-export const usualPatience: Patience = { startMs: 30_000, answerMs: 10_000, reportMs: 1000, takeMs: 1000 }
 
 // What was accepted before is handed over within that, unless every worker hangs.
 const handOverMs = 1000
@@ -79,9 +66,11 @@ class Crew implements Serving {
       judged: (verdict) => this.#tell({ type: 'verdict', verdict }),
     })
     this.#entrance = new Entrance(patience.takeMs)
+    this.#entrance.bound(first.config.listen.maxConnections)
     this.#muster = new Muster({
       size,
       startMs: patience.startMs,
+      hangMs: patience.hangMs,
       dispatcher: this.#entrance.dispatcher,
       log,
       passOn,
@@ -98,8 +87,10 @@ class Crew implements Serving {
   }
 
   async open(place: Place): Promise<void> {
+    // A port in use is told at once. A socket that was handed over is another matter: until workers serve, whoever had it serves on.
+    if ('host' in place) this.#address = await this.#entrance.open(place)
     await this.#muster.begin()
-    this.#address = await this.#entrance.open(place)
+    this.#address ??= await this.#entrance.open(place)
   }
 
   get address(): AddressInfo {
@@ -115,7 +106,7 @@ class Crew implements Serving {
     const state = this.#divided(next)
     const { posts } = this.#muster
     const here = this.#plane.build(state)
-    const agreed = await agree(posts, plain(state), this.#patience.answerMs).catch(async (error) => {
+    const agreed = await agree(posts, plain(state), this.#patience).catch(async (error) => {
       await here.retire()
       throw error
     })
@@ -123,6 +114,7 @@ class Crew implements Serving {
       commit: async () => {
         this.#state = state
         this.#plane.live.swap(here)
+        this.#entrance.bound(next.config.listen.maxConnections)
         await agreed.commit(this.#plane.verdicts)
       },
       discard: async () => {

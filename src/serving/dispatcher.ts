@@ -5,6 +5,8 @@ import { Alarm } from '../clock.ts'
 export interface Taker {
   /** Hands it over; false: the taker is just going, and nothing was done. */
   hand(socket: Socket): boolean
+  /** Is told that it has not taken it in time. */
+  doubt(): void
 }
 
 interface Place {
@@ -55,6 +57,7 @@ export class Dispatcher {
   add(taker: Taker): void {
     const patience = new Alarm(() => {
       place.stuck = true
+      taker.doubt()
       this.#dealAgain(place)
     })
     const place: Place = { taker, queue: [], patience, handed: false, stuck: false }

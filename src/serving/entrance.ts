@@ -3,9 +3,6 @@ import { pause } from '../clock.ts'
 import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import { Dispatcher } from './dispatcher.ts'
 
-// So many connections wait when no worker can take them; what comes beyond is closed. As many as the kernel would keep waiting.
-const maxWaiting = 511
-
 /** Is where clients come in when workers serve them: the primary accepts, and deals the connections out unread. */
 export class Entrance {
   readonly dispatcher: Dispatcher
@@ -17,7 +14,11 @@ export class Entrance {
       socket.on('error', () => {})
       this.dispatcher.deal(socket)
     })
-    this.#server.maxConnections = maxWaiting // those that were handed over do not count
+  }
+
+  /** Closes what comes when so many wait already for a worker to take them; those that were handed over do not count. Null: no bound. */
+  bound(maxConnections: number | null): void {
+    this.#server.maxConnections = maxConnections ?? Number.POSITIVE_INFINITY
   }
 
   /** Lets clients in. Rejects when it cannot listen there. */

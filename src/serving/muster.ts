@@ -9,6 +9,7 @@ import type { End, WorkerProcess } from './worker-process.ts'
 interface MusterOptions {
   readonly size: number
   readonly startMs: number
+  readonly hangMs: number
   readonly dispatcher: Dispatcher
   readonly log: Log
   passOn(lines: Buffer): void
@@ -26,11 +27,12 @@ export class Muster {
   #failure: Error | null = null
   #phase: 'beginning' | 'serving' | 'ending' = 'beginning'
 
-  constructor({ size, startMs, dispatcher, log, passOn, start, ended }: MusterOptions) {
+  constructor({ size, startMs, hangMs, dispatcher, log, passOn, start, ended }: MusterOptions) {
     this.#log = log
     const ground: Ground = {
       start,
       startMs,
+      hangMs,
       output: (stdout) => passWholeLines(stdout, passOn),
       started: ({ number }, { pid }) => log.info({ worker: number, pid }, 'worker started'),
       serving: (_, worker) => {
@@ -38,6 +40,7 @@ export class Muster {
         this.#look()
       },
       taken: (worker) => dispatcher.taken(worker),
+      returned: (socket) => dispatcher.deal(socket),
       gone: (worker) => dispatcher.remove(worker),
       ended: (post, worker, end, nextStartMs) => {
         ended(worker)

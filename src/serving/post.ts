@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { formatDuration } from '../units.ts'
 import { Backoff } from './backoff.ts'
@@ -10,12 +11,16 @@ export interface Ground {
   start(): Omit<Start, 'worker'>
   /** Longest time until it serves; it is killed then. */
   readonly startMs: number
+  /** Longest time until it gives a sign of life when it was late with something; it is killed then. */
+  readonly hangMs: number
   /** Takes what it writes to stdout. */
   output(stdout: Readable): void
   started(post: Post, worker: WorkerProcess): void
   /** It waits for connections. */
   serving(post: Post, worker: WorkerProcess): void
   taken(worker: WorkerProcess): void
+  /** Could not be handed to it. */
+  returned(socket: Socket): void
   /** It takes no more connections: it has left, or is about to end. */
   gone(worker: WorkerProcess): void
   ended(post: Post, worker: WorkerProcess, end: End, nextStartMs: number): void
@@ -54,6 +59,7 @@ export class Post {
         ground.serving(this, worker)
       },
       taken: () => ground.taken(worker),
+      returned: (socket) => ground.returned(socket),
       gone: () => {
         this.isServing = false
         ground.gone(worker)
@@ -63,7 +69,7 @@ export class Post {
         this.#ended(worker, end)
       },
     }
-    const worker = new WorkerProcess({ ...ground.start(), worker: this.number }, hearing)
+    const worker = new WorkerProcess({ ...ground.start(), worker: this.number }, hearing, ground.hangMs)
     this.worker = worker
     ground.started(this, worker)
   }

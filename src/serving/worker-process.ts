@@ -18,6 +18,8 @@ export interface Hearing {
   serving(): void
   /** It has taken the connection that it was handed. */
   taken(): void
+  /** It could not be handed that connection. */
+  returned(socket: Socket): void
   /** It takes nothing any more. */
   gone(): void
   /** It has ended, and all that it wrote has been read. */
@@ -42,27 +44,32 @@ export class WorkerProcess {
   /** Why it ended, as far as that is known; null: it did so of itself, or not at all. */
   failure: string | null = null
   readonly #since = now()
+  readonly #hearing: Hearing
+  readonly #hangMs: number
+  #isInDoubt = false
   readonly #child: ChildProcess
   readonly #asked = new Map<number, Asked>()
   #lastId = 0
 
-  /** Starts it. Whatever it is sent next arrives in that order. */
-  constructor(start: Start, hearing: Hearing) {
+  /** Starts it. Whatever it is sent next arrives in that order. It is killed when it is in doubt and then silent for `hangMs`. */
+  constructor(start: Start, hearing: Hearing, hangMs: number) {
+    this.#hearing = hearing
+    this.#hangMs = hangMs
     this.#child = fork(entry, [], {
       // Standard error is shared: nothing but Node itself writes there, when it dies.
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
       serialization: 'advanced',
     })
     if (this.#child.stdout !== null) hearing.output(this.#child.stdout)
-    this.#child.on('message', (message: ToPrimary) => this.#receive(message, hearing))
+    this.#child.on('message', (message: ToPrimary) => this.#receive(message))
     // It could not be started, told or killed: the end is what counts, and comes apart.
     this.#child.on('error', (error) => {
       if (this.#child.pid !== undefined) return
       this.failure = error.message
-      this.#end({ code: null, signal: null }, hearing)
+      this.#end({ code: null, signal: null })
     })
-    for (const event of ['disconnect', 'exit']) this.#child.on(event, () => this.#gone(hearing))
-    this.#child.on('close', (code, signal) => this.#end({ code, signal }, hearing))
+    for (const event of ['disconnect', 'exit']) this.#child.on(event, () => this.#gone())
+    this.#child.on('close', (code, signal) => this.#end({ code, signal }))
     this.send(start)
   }
 
@@ -84,10 +91,10 @@ export class WorkerProcess {
   ask<Type extends keyof Question>(type: Type, question: Question[Type], withinMs: number): Promise<Answer[Type]> {
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
-      const timer = setTimeout(
-        () => settle(() => reject(new Error(`did not answer within ${formatDuration(withinMs)}`))),
-        withinMs,
-      )
+      const timer = setTimeout(() => {
+        settle(() => reject(new Error(`did not answer within ${formatDuration(withinMs)}`)))
+        this.doubt()
+      }, withinMs)
       const settle = (then: () => void): void => {
         clearTimeout(timer)
         this.#asked.delete(id)
@@ -111,8 +118,24 @@ export class WorkerProcess {
     if (!this.#child.connected) return false
     // Kept open until it is sent, and closed here and not by Node, which forgets it when the other end has gone meanwhile: the client
     // would wait for ever.
-    this.#child.send(message, socket, { keepOpen: true }, () => socket.destroy())
+    this.#child.send(message, socket, { keepOpen: true }, (error) => {
+      if (error === null) socket.destroy()
+      else this.#hearing.returned(socket)
+    })
     return true
+  }
+
+  /** Kills it unless it gives a sign of life in time: one that hangs serves nobody, and would have every reload refused. */
+  doubt(): void {
+    if (this.#isInDoubt) return
+    this.#isInDoubt = true
+    this.ask('report', {}, this.#hangMs).then(
+      () => {
+        this.#isInDoubt = false
+        this.#hearing.taken() // or the connection was lost on its way, for want of descriptors
+      },
+      (error) => error instanceof Gone || this.kill(`hung: ${error.message}`),
+    )
   }
 
   /** Ends it at once, and keeps the reason. */
@@ -125,9 +148,9 @@ export class WorkerProcess {
     if (this.#child.connected) this.#child.send(message, () => {})
   }
 
-  #receive(message: ToPrimary, hearing: Hearing): void {
-    if (message.type === 'serving') hearing.serving()
-    else if (message.type === 'taken') hearing.taken()
+  #receive(message: ToPrimary): void {
+    if (message.type === 'serving') this.#hearing.serving()
+    else if (message.type === 'taken') this.#hearing.taken()
     else if (message.type === 'failed') this.failure = message.message
     else if (message.error === null) this.#asked.get(message.id)?.resolve(message.answer)
     else this.#asked.get(message.id)?.reject(new Error(message.error))
@@ -137,13 +160,13 @@ export class WorkerProcess {
     for (const asked of [...this.#asked.values()]) asked.reject(new Gone('is gone'))
   }
 
-  #gone(hearing: Hearing): void {
+  #gone(): void {
     this.#forget()
-    hearing.gone()
+    this.#hearing.gone()
   }
 
-  #end(end: End, hearing: Hearing): void {
-    this.#gone(hearing)
-    hearing.ended(end)
+  #end(end: End): void {
+    this.#gone()
+    this.#hearing.ended(end)
   }
 }

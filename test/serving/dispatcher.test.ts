@@ -9,9 +9,13 @@ afterEach(() => {
 })
 
 /** Is a worker that notes the connections that it is handed; the connections are numbers here. */
-const noting = (): Taker & { readonly handed: unknown[]; going: boolean } => ({
+const noting = (): Taker & { readonly handed: unknown[]; going: boolean; doubts: number } => ({
   handed: [],
   going: false,
+  doubts: 0,
+  doubt() {
+    this.doubts++
+  },
   hand(socket) {
     if (this.going) return false
     this.handed.push(socket)
@@ -66,6 +70,7 @@ test('who takes nothing for a second is passed over, and what waited for him goe
   deal(5, 5)
 
   expect([dispatcher.isStuck(a), dispatcher.isStuck(b), dispatcher.isServed]).toEqual([true, false, true])
+  expect([a.doubts, b.doubts]).toEqual([1, 0])
   expect([a.handed, rescued, b.handed]).toEqual([[1], [2, 4, 3], [2, 4, 3, 5]])
 })
 

@@ -1,6 +1,7 @@
 /** Workers whose event loop stands still: stopped with SIGSTOP, which is the same to everybody else. */
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sendAll } from '../helpers/lane.ts'
 import { exchangeRaw, rawClient, statusOf } from '../helpers/raw.ts'
 import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
 import { type CrewProcess, isThere, kill, startCrew } from './crew-process.ts'
@@ -11,7 +12,12 @@ let crew: CrewProcess
 let upstream: TestUpstream
 let pids: readonly number[] = []
 
-const settings = () => ({ workers: 2, upstream: upstream.url, listen: { maxConnections: 20 } })
+const settings = () => ({
+  workers: 2,
+  upstream: upstream.url,
+  listen: { maxConnections: 20 },
+  log: { buffer: '64KiB' },
+})
 
 beforeAll(async () => {
   upstream = await openHttpUpstream((_, response) => void response.end('first'))
@@ -89,6 +95,30 @@ test('the bound of connections holds for all of them together', async () => {
   for (const client of clients) client.close()
 })
 
+test('lines of all of them that a slow reader does not take are dropped and counted, and the others are whole', async () => {
+  const exchanges = (): number => crew.lines.filter(({ operation }) => operation === 'leads.pipeline').length
+  let answered = 0
+  const piece = {
+    bytes: request.replace('/market/insights', '/leads/pipeline'),
+    method: 'GET',
+    onAnswer: () => void answered++,
+  }
+
+  crew.stdout.pause()
+  for (let round = 0; (await crew.status()).log.dropped === 0 && round < 20; round++)
+    await sendAll(
+      crew.port,
+      8,
+      Array.from({ length: 8 }, () => Array(50).fill(piece)),
+    )
+  crew.stdout.resume()
+  await crew.line(({ msg }) => msg.startsWith('log lines dropped'))
+  const { dropped } = (await crew.status()).log
+  await expect.poll(exchanges, { timeout: 10_000 }).toBe(answered - dropped)
+
+  expect(dropped).toBeGreaterThan(0)
+})
+
 test('when all of them hang it is not ready, and answers operators all the same', async () => {
   for (const pid of pids) kill(pid, 'SIGSTOP')
   const clients = await Promise.all([rawClient(crew.port), rawClient(crew.port)])
@@ -99,6 +129,26 @@ test('when all of them hang it is not ready, and answers operators all the same'
   await expect.poll(async () => (await crew.ask('GET', '/ready')).status).toBe(200)
 
   expect([shown.state, shown.ready]).toEqual(['not serving', false])
+  for (const client of clients) client.close()
+})
+
+test('one that gives no sign of life is killed in the end, and another takes its place', async () => {
+  const pid = first()
+  kill(pid, 'SIGSTOP')
+  const clients = await Promise.all([rawClient(crew.port), rawClient(crew.port)])
+
+  const ended = await crew.line((line) => line.msg === 'worker ended' && line.pid === pid)
+  const how = await Promise.race(clients.map((client) => client.ended().then(({ how }) => how)))
+  await expect.poll(states, { timeout: 20_000 }).toEqual(['serving', 'serving'])
+  pids = (await crew.status()).workers.map(({ pid }) => pid ?? 0)
+
+  expect(ended).toMatchObject({
+    worker: 1,
+    signal: 'SIGKILL',
+    reason: 'hung: did not answer within 3s',
+    nextStartMs: 0,
+  })
+  expect(how).toBe('end')
   for (const client of clients) client.close()
 })
 

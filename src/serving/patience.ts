@@ -1,0 +1,21 @@
+/** Says how long a worker is waited for, in ms. */
+export interface Patience {
+  /** Until it serves. */
+  readonly startMs: number
+  /** Until it has answered whether it can take a configuration, or that it has. */
+  readonly answerMs: number
+  /** Until it has said how it does. */
+  readonly reportMs: number
+  /** Until it has taken a connection. */
+  readonly takeMs: number
+  /** Until it has given any sign of life, when it has not kept one of these. */
+  readonly hangMs: number
+}
+
+export const usualPatience: Patience = {
+  startMs: 30_000,
+  answerMs: 10_000,
+  reportMs: 1000,
+  takeMs: 1000,
+  hangMs: 30_000,
+}
