@@ -12,10 +12,9 @@ import { workerCount } from './config/worker-count.ts'
 import type { Log } from './observe/log.ts'
 import { makePseudonym } from './public/server.ts'
 import { openSandbox, type Sandbox } from './sandbox/sandbox.ts'
-import { openCrew } from './serving/crew.ts'
+import { openCrew, type Patience } from './serving/crew.ts'
 import { serveHere } from './serving/here.ts'
-import { type Handing, handed, type Inherited, nothingInherited, placeOf } from './serving/listeners.ts'
-import type { Patience } from './serving/patience.ts'
+import { type Handing, handed, type Inherited, isKept, nothingInherited, placeOf } from './serving/listeners.ts'
 import type { Serving } from './serving/serving.ts'
 import type { Place } from './shared/place.ts'
 import { brought } from './snapshot/brought.ts'
@@ -169,6 +168,9 @@ class Parts {
     this.#draining = true
     this.#serving?.drain()
     if (waitMs > 0) await pause(Math.min(waitMs, deadlineMs))
+    const kept = isKept(this.#options.inherited)
+    if (kept) this.#serving?.leave() // whoever connects waits for the next process
+    if (kept || this.#left) await pause(Math.min(onItsWayMs, left()))
     this.#watch.close()
     this.#reloader.close()
     this.#overrides.clear()
@@ -239,6 +241,9 @@ class Parts {
     this.#watch.follow(reload)
   }
 }
+
+// Connections that another process would take as well are left to bring what is on its way, before they are closed as idle.
+const onItsWayMs = 500
 
 const usesSandbox = ({ upstreams }: Config): boolean =>
   Object.values(upstreams).some(({ endpoints }) => endpoints.some(({ origin }) => origin === 'sandbox'))

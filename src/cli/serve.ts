@@ -59,7 +59,7 @@ const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<vo
   const takeover = handover(gateway, log, () => {
     left = true
     gateway.leave()
-    finish(Math.max(leastWaitMs, gateway.config.shutdown.waitMs))
+    finish(gateway.config.shutdown.waitMs)
   })
   let stopping = false
   const stop = (signal: NodeJS.Signals): void => {
@@ -86,9 +86,6 @@ const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<vo
   for (const row of bannerRows(config)) log.info(row, 'serving')
   log.info(howToReroute(file))
 }
-
-// Connections that are idle may be about to bring a request: for this long each is told by an answer that it ends.
-const leastWaitMs = 500
 
 interface Hangups {
   /** Has `reload` called for each from now on, and at once when one came before. */

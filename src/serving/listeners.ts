@@ -109,12 +109,14 @@ const fromSystemd = (count: string, named: string | undefined): Inherited => {
   return held
 }
 
+/** Tells whether somebody keeps the socket that clients connect to while this process is gone, and gives it to the next. */
+export const isKept = (inherited: Inherited = nothingInherited): boolean => inherited.public?.meant === null
+
 /** Throws when a descriptor is none of a socket: whoever set the variable has handed nothing over. */
 export const confirm = ({ public: open, admin }: Inherited): void => {
-  for (const held of [open, admin]) if (held !== null && !isSocket(held.descriptor.fd)) throw notHanded(held)
+  for (const held of [open, admin])
+    if (held !== null && !isSocket(held.descriptor.fd)) throw new Error(notListening(held.descriptor))
 }
-
-const notHanded = ({ descriptor }: Held): Error => new Error(`cannot take over: ${notListening(descriptor)}`)
 
 const isSocket = (fd: number): boolean => {
   try {

@@ -76,6 +76,7 @@ export const predecessor = (): Predecessor | null => {
     process.exit(1)
   }
   process.once('disconnect', gone)
+  process.channel?.unref() // or whoever fails to start would wait for it
   return {
     serves() {
       process.off('disconnect', gone)

@@ -14,6 +14,7 @@ export interface Ended {
 }
 
 export interface Served {
+  readonly pid: number | undefined
   /** Lines of stdout so far, parsed. */
   readonly lines: readonly LogLine[]
   /** Everything on stderr so far. */
@@ -21,18 +22,24 @@ export interface Served {
   /** Waits for a line of stdout; rejects with what stderr says when the process ends without it. */
   line(wanted: (line: LogLine) => boolean): Promise<LogLine>
   signal(name: NodeJS.Signals): void
+  /** Resolves when the process has ended; a successor may write on. */
+  readonly exited: Promise<Ended>
   /** Resolves when the process has ended and all that it wrote was read. */
   readonly ended: Promise<Ended>
 }
 
-/** Starts the command and kills it when the test has finished. It is not listening yet: see {@link listening}. `env` is added to its environment. */
+/** Starts the command and kills it, and whoever took over from it, when the test has finished. It is not listening yet: see {@link listening}. `env` is added to its environment. */
 export const serve = (file: string, env: Readonly<Record<string, string>> = {}): Served => {
   const child = spawn(process.execPath, ['--disable-sigusr1', 'src/main.ts', 'serve', '--config', file], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
   })
-  onTestFinished(() => void child.kill('SIGKILL'))
+  const exited = once(child, 'exit').then(([code, signal]): Ended => ({ code, signal }))
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+    for (const { successor } of lines) if (typeof successor === 'number') killIfThere(successor)
+  })
   const lines: LogLine[] = []
   let errors = ''
   let rest = ''
@@ -56,7 +63,9 @@ export const serve = (file: string, env: Readonly<Record<string, string>> = {}):
     return { code, signal }
   })
   return {
+    pid: child.pid,
     lines,
+    exited,
     errors: () => errors,
     line: (wanted) =>
       new Promise((resolve, reject) => {
@@ -73,6 +82,12 @@ export const serve = (file: string, env: Readonly<Record<string, string>> = {}):
     signal: (name) => void child.kill(name),
     ended,
   }
+}
+
+const killIfThere = (pid: number): void => {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {}
 }
 
 /** Waits until a started process listens, and tells its port. */

@@ -63,7 +63,9 @@ const prepare = (file: string, fds: readonly number[], env: Readonly<Record<stri
   }
 }
 
-test('while the command is restarted, clients wait in the socket that systemd keeps, and none fails', async () => {
+test('while the command is restarted, clients wait in the socket that systemd keeps, and none fails', {
+  timeout: 60_000,
+}, async () => {
   const socket = await openSocket()
   const file = fileWith({
     upstream: await openServer(0, onTestFinished),

@@ -50,7 +50,7 @@ const gone = (pid: number): Promise<void> =>
     )
     .toBe(false)
 
-describe.each([1, 2])('workers: %i', (workers) => {
+describe.each([1, 2])('workers: %i', { timeout: 60_000 }, (workers) => {
   test('takeovers, one after the other, cost no request', async () => {
     const { served, port, pid, takeOver } = await start({ workers, upstream: await openServer(0, onTestFinished) })
     const load = steadyLoad(port, onTestFinished, { fresh: 2, mayEnd: true })
