@@ -33,6 +33,7 @@ export const recordPerf = async (pid: number, data: string): Promise<PerfRecord>
     const { stdout } = await promisify(execFile)(path, script, { maxBuffer: 1024 * 1024 * 1024 })
     await writeFile(result, counted(stdout))
   }
+  // Node writes them to where perf looks for them, and leaves them there.
   const forget = (): void => {
     for (const id of watched) rmSync(`/tmp/perf-${id}.map`, { force: true })
   }
