@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-// Longer than anything waits by itself: an idle connection to an upstream 3 s, one to a client that lingers 300 ms.
-const giveUpMs = 30_000
+// Longer than anything goes on by itself. The longest is an upload whose client has left while the upstream took little of it: what the
+// system holds of it, megabytes, is passed on before its end is seen.
+const giveUpMs = 120_000
 const everyMs = 250
 
-/** Looks until what is seen is as wanted, or for 30 s; tells what was seen last. */
+/** Looks until what is seen is as wanted, or for two minutes; tells what was seen last. */
 export const settled = async <Seen>(look: () => Promise<Seen>, wanted: (seen: Seen) => boolean): Promise<Seen> => {
   const from = performance.now()
   for (;;) {
