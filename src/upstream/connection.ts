@@ -7,8 +7,7 @@ export interface EndpointHandler extends Dispatcher.DispatchHandler {
   readonly over: boolean
   /** The connection that it was given to. */
   connection: Connection | null
-  /** Is called instead of any other when it was over before there was a connection to send it on. */
-  onUnsent(): void
+  onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void
 }
 
 interface Line {
@@ -19,14 +18,11 @@ interface Line {
   readBefore: number
 }
 
-/**
- * Is a keep-alive connection to an endpoint, one request at a time.
- *
- * A request that undici refuses (an invalid field, say) leaves its client marked busy for ever: dispatch returns false and `drain` never
- * comes. After as many as the pool holds, nothing is answered. A refusal occupies nothing, so the client stays free. Nor does a request
- * that was given up while it waited: sent on, a thousand of them would each try to connect before the next live one may.
- */
+/** Is a keep-alive connection to an endpoint, one request at a time. */
 export class Connection extends Client {
+  /** Is told when it may carry another request; null: it is for one alone. */
+  onFree: (() => void) | null = null
+  #busy = false
   readonly #line: Line
 
   constructor(origin: URL | string, options: Client.Options, connect: buildConnector.connector) {
@@ -45,12 +41,20 @@ export class Connection extends Client {
   }
 
   override dispatch(options: Dispatcher.DispatchOptions, handler: EndpointHandler): boolean {
-    if (handler.over) {
-      handler.onUnsent()
-      return true
-    }
     handler.connection = this
-    return super.dispatch(options, handler) || handler.over
+    this.#busy = true
+    return super.dispatch(options, handler)
+  }
+
+  /** Whether it has a request, which it may still have to connect for. */
+  get busy(): boolean {
+    return this.#busy
+  }
+
+  /** Is told by its request that it has ended, and whether another one can follow. */
+  settle(reusable: boolean): void {
+    this.#busy = false
+    if (reusable) this.onFree?.()
   }
 
   /** Notes that a request begins. */
@@ -58,6 +62,11 @@ export class Connection extends Client {
     const line = this.#line
     line.begun++
     line.readBefore = line.socket?.bytesRead ?? 0
+  }
+
+  /** Tells whether there is a connection. */
+  get isOpen(): boolean {
+    return this.#line.socket?.destroyed === false
   }
 
   /** Tells whether its last request went out on a connection that had carried one before, and nothing came back. */

@@ -1,5 +1,5 @@
 import { isIP, type LookupFunction } from 'node:net'
-import { type Client, type Dispatcher, Pool } from 'undici'
+import type { Client, Dispatcher } from 'undici'
 import { wallClock } from '../clock.ts'
 import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../config/config.ts'
 import type { Upload } from '../exchange.ts'
@@ -86,7 +86,7 @@ export class Endpoint {
     this.#turns = new Turns(upstream.maxConnections, upstream.maxPending, (handler, request) =>
       this.#pools.next().dispatch(this.#render(request), handler),
     )
-    this.#pools = new Pools((lookup) => this.#openPool(lookup))
+    this.#pools = new Pools((lookup) => this.#opener(lookup))
     this.#addresses = isIP(this.#hostname.replace(/^\[|\]$/g, '')) === 0 ? this.#resolve() : null
   }
 
@@ -173,16 +173,12 @@ export class Endpoint {
     return options as unknown as Dispatcher.DispatchOptions
   }
 
-  #openPool(lookup?: LookupFunction): Pool {
-    const { maxConnections, keepAliveMs } = this.#upstream
+  /** Makes what opens the connections of a pool. */
+  #opener(lookup?: LookupFunction): () => Connection {
     const connect = this.#connect(lookup)
-    return new Pool(this.#origin, {
-      connections: maxConnections,
-      factory: (url, options) => new Connection(url, options, connect),
-      connect,
-      // 0 means one connection a request; undici knows that as no pipelining at all.
-      ...this.#options(keepAliveMs === 0 ? 0 : 1),
-    })
+    // 0 means one connection a request; undici knows that as no pipelining at all.
+    const options = this.#options(this.#upstream.keepAliveMs === 0 ? 0 : 1)
+    return () => new Connection(this.#origin, options, connect)
   }
 
   #options(pipelining: 0 | 1): Client.Options {

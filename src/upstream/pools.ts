@@ -1,14 +1,15 @@
 import type { LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
-import type { Pool } from 'undici'
 import { preferring } from './addresses.ts'
+import type { Connection } from './connection.ts'
+import { Pool } from './pool.ts'
 
 /**
  * Keeps the pools of one endpoint: one for each address that its name has, taken in turn, so that the traffic is spread over all of them
  * and not over those that were connected to first. Until the addresses are known, and of a plain address, there is one.
  */
 export class Pools {
-  readonly #open: (lookup?: LookupFunction) => Pool
+  readonly #open: (lookup?: LookupFunction) => () => Connection
   /** Those that still finish something included. */
   readonly #all = new Set<Pool>()
   #addresses: readonly LookupAddress[] = []
@@ -16,7 +17,7 @@ export class Pools {
   #inTurn: readonly Pool[]
   #turn = 0
 
-  constructor(open: (lookup?: LookupFunction) => Pool) {
+  constructor(open: (lookup?: LookupFunction) => () => Connection) {
     this.#open = open
     this.#inTurn = [this.#add()]
   }
@@ -55,17 +56,17 @@ export class Pools {
 
   /** Cuts every connection. */
   async destroy(reason: Error): Promise<void> {
-    await Promise.all([...this.#all].map((pool) => (pool.destroyed ? undefined : pool.destroy(reason))))
+    await Promise.all([...this.#all].map((pool) => pool.destroy(reason)))
   }
 
   #add(lookup?: LookupFunction): Pool {
-    const pool = this.#open(lookup)
+    const pool = new Pool(this.#open(lookup))
     this.#all.add(pool)
     return pool
   }
 
   async #close(pool: Pool): Promise<void> {
-    if (!pool.destroyed) await (pool.closed ? undefined : pool.close())
+    await pool.close()
     this.#all.delete(pool)
   }
 }

@@ -127,12 +127,15 @@ export class Sending implements EndpointHandler, Source {
   }
 
   onResponseEnd(): void {
+    this.connection?.settle(true)
     this.#endpoint.done()
     this.#settle(outcomeOf(this.#status))
     this.#answer.end()
   }
 
   onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
+    // Where nothing was sent there may be a connection, and nothing is wrong with it.
+    this.connection?.settle(this.#controller === null && this.connection.isOpen)
     if (this.#over) return this.#endpoint.done()
     if (this.#maySendAgain()) return this.#sendAgain()
     this.#endpoint.done()
@@ -140,10 +143,6 @@ export class Sending implements EndpointHandler, Source {
     this.#settle(outcomeOfFailure(failure, this.#exchange))
     if (this.#status > 0) this.#answer.fail(failure)
     else this.#reject(failure)
-  }
-
-  onUnsent(): void {
-    this.#endpoint.done()
   }
 
   pause(): void {
