@@ -17,7 +17,7 @@ import { serveHere } from './serving/here.ts'
 import { type Handing, handed, type Inherited, isKept, nothingInherited, placeOf } from './serving/listeners.ts'
 import type { Patience } from './serving/patience.ts'
 import type { Serving } from './serving/serving.ts'
-import type { Place } from './shared/place.ts'
+import { onItsWayMs, type Place } from './shared/place.ts'
 import { brought } from './snapshot/brought.ts'
 import { Overrides } from './snapshot/overrides.ts'
 import { Plane, type State } from './snapshot/plane.ts'
@@ -82,6 +82,7 @@ class Parts {
   readonly #overrides: Overrides
   readonly #reloader: Reloader
   readonly #watch: Watch
+  readonly #opened = Promise.withResolvers<Serving>()
   #sandbox: Sandbox | null = null
   #serving: Serving | null = null
   #admin: AdminServer | null = null
@@ -124,11 +125,11 @@ class Parts {
 
   async start(): Promise<Gateway> {
     const { log, droppedLines, loaded, inherited = nothingInherited } = this.#options
+    if (inherited.said !== undefined) this.#overrides.take(inherited.said)
     const reloader = this.#reloader
     const { listen, admin: operators } = reloader.config
     const [place, adminPlace] = [placeOf(inherited.public, listen), placeOf(inherited.admin, operators)]
     // Clients come last: a successor that cannot start must not have accepted any of them.
-    const opened = Promise.withResolvers<Serving>()
     const admin = await openAdminServer(
       {
         reloader,
@@ -136,7 +137,7 @@ class Parts {
         draining: () => this.#draining && !this.#left,
         serving: () => this.#serving?.serves() ?? 'fd' in place, // whoever comes by it waits, or is served by the one before
         droppedLines: () => droppedLines() + (this.#serving?.droppedLines() ?? 0),
-        report: async () => (await opened.promise).report(),
+        report: async () => (await this.#opened.promise).report(),
         workers: () => this.#serving?.workers() ?? [],
         lift: (group, url) => this.#serving?.lift(group, url),
       },
@@ -146,7 +147,7 @@ class Parts {
     this.#admin = admin
     const serving = await this.#serve(place)
     this.#serving = serving
-    opened.resolve(serving)
+    this.#opened.resolve(serving)
     this.#observe(reloader.config)
     logWarnings(log, loaded.warnings)
     return {
@@ -156,7 +157,7 @@ class Parts {
         return reloader.config
       },
       reload: (trigger) => reloader.reload(trigger),
-      handed: () => handed(this.#serving, this.#admin, reloader.config),
+      handed: () => handed(this.#serving, this.#admin, reloader.config, this.#overrides.listed),
       leave: () => this.#leave(),
       close: (waitMs = 0) => this.close(waitMs),
     }
@@ -203,15 +204,16 @@ class Parts {
   /** Puts a configuration into effect. Whatever can fail comes first; what follows cannot. */
   async #apply(config: Config): Promise<void> {
     if (this.#draining) throw new Error('the gateway is stopping')
-    const next = await this.#serving?.prepare(await this.#state(config))
+    const serving = await this.#opened.promise // operators come in before clients
+    const next = await serving.prepare(await this.#state(config))
     try {
       if (this.#draining) throw new Error('the gateway is stopping') // since it began to prepare
       this.#admin?.renew(config.admin)
     } catch (error) {
-      await next?.discard()
+      await next.discard()
       throw error
     }
-    await next?.commit()
+    await next.commit()
     this.#observe(config)
   }
 
@@ -242,9 +244,6 @@ class Parts {
     this.#watch.follow(reload)
   }
 }
-
-// Connections that another process would take as well are left to bring what is on its way, before they are closed as idle.
-const onItsWayMs = 500
 
 const usesSandbox = ({ upstreams }: Config): boolean =>
   Object.values(upstreams).some(({ endpoints }) => endpoints.some(({ origin }) => origin === 'sandbox'))

@@ -36,9 +36,10 @@ const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<vo
       import('./takeover.ts'),
       import('./started-with.ts'),
     ])
-  const { inherited, before } = startedWith()
+  const { inherited, before } = await startedWith()
   const { config } = loaded
-  const { log, dropped, passOn, close: closeLog } = await openLog(config.log)
+  const { log, dropped, passOn, share, close: closeLog } = await openLog(config.log)
+  share(before !== null)
   const exit = (code: number): void => void closeLog().finally(() => process.exit(code))
   exitWhenUncaught(log, closeLog)
 
@@ -56,10 +57,15 @@ const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<vo
     )
   }
   let left = false
-  const takeover = handover(gateway, log, () => {
-    left = true
-    gateway.leave()
-    finish(gateway.config.shutdown.waitMs)
+  const takeover = handover({
+    gateway,
+    log,
+    share,
+    leave() {
+      left = true
+      gateway.leave()
+      finish(gateway.config.shutdown.waitMs)
+    },
   })
   let stopping = false
   const stop = (signal: NodeJS.Signals): void => {
@@ -81,7 +87,7 @@ const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<vo
   const { address, port } = gateway.address
   log.info({ address, port, config: config.hash, file }, 'listening')
   log.info({ address: gateway.adminAddress.address, port: gateway.adminAddress.port }, 'admin listening')
-  before?.serves()
+  before?.serves(() => share(false))
   if (isatty(1)) return
   for (const row of bannerRows(config)) log.info(row, 'serving')
   log.info(howToReroute(file))

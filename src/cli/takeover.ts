@@ -11,8 +11,17 @@ export interface Handover {
   end(): void
 }
 
-/** Makes what SIGUSR2 sets off; `leave` is called when the successor serves. */
-export const handover = (gateway: Gateway, log: Log, leave: () => void): Handover => {
+interface HandoverOptions {
+  readonly gateway: Gateway
+  readonly log: Log
+  /** Says whether another process writes to the same log. */
+  share(isShared: boolean): void
+  /** Is called when the successor serves. */
+  leave(): void
+}
+
+/** Makes what SIGUSR2 sets off. */
+export const handover = ({ gateway, log, share, leave }: HandoverOptions): Handover => {
   let successor: Successor | null = null
   let over = false
 
@@ -29,6 +38,7 @@ export const handover = (gateway: Gateway, log: Log, leave: () => void): Handove
       return refuse(message(error))
     }
     const { pid } = successor
+    share(true)
     log.info({ successor: pid }, 'takeover begun')
     successor.serves.then(
       () => {
@@ -39,6 +49,7 @@ export const handover = (gateway: Gateway, log: Log, leave: () => void): Handove
       },
       (error) => {
         successor = null
+        share(false)
         if (!over) log.error({ successor: pid, reason: message(error) }, 'takeover failed: this process serves on')
       },
     )

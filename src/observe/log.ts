@@ -14,6 +14,8 @@ export interface LogSink {
   dropped(): number
   /** Takes whole lines that another process has written. */
   passOn(lines: Buffer): void
+  /** Says whether another process writes to the same place. */
+  share(isShared: boolean): void
   /** Writes what waits, giving up when the reader takes nothing. */
   close(): Promise<void>
 }
@@ -30,7 +32,7 @@ export const openLog = async (config: LogConfig): Promise<LogSink> => {
   if (isatty(1)) {
     const screen = await pretty()
     const passOn = (lines: Buffer): void => void screen.write(lines.toString())
-    return { log: pino(options, screen), dropped: () => 0, passOn, close: async () => {} }
+    return { log: pino(options, screen), dropped: () => 0, passOn, share: () => {}, close: async () => {} }
   }
 
   let reported = 0
@@ -44,6 +46,7 @@ export const openLog = async (config: LogConfig): Promise<LogSink> => {
     log,
     dropped: () => output.dropped,
     passOn: (lines) => output.pass(lines),
+    share: (isShared) => output.share(isShared),
     close: async () => void (await within(closeWithinMs, output.end())),
   }
 }

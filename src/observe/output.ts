@@ -8,6 +8,9 @@ const flushEveryMs = 100
 
 const newline = 10
 
+// A pipe takes as much as this at once or not at all (PIPE_BUF), so that what another process writes never comes in between.
+const sharedBytes = 4096
+
 /** Is what a queue of lines writes to, one batch after another. */
 export type Sink = Pick<Writable, 'write' | 'on'>
 
@@ -27,6 +30,7 @@ export class Output {
   #lastBytes = 0
   #writing = false
   #broken = false
+  #shared = false
   #timer: NodeJS.Timeout | null = null
   #whenEmpty: (() => void)[] = []
   dropped = 0
@@ -58,6 +62,11 @@ export class Output {
     this.#lastBytes += bytes
     if (this.#lastBytes >= this.#batchBytes) this.#close()
     this.#timer ??= setTimeout(this.#flush, flushEveryMs)
+  }
+
+  /** Says whether another process writes to the same pipe: lines then stay whole, but for those of more than 4 KiB, and cost more. */
+  share(isShared: boolean): void {
+    this.#shared = isShared
   }
 
   /** Takes lines that another process has batched already. */
@@ -99,8 +108,10 @@ export class Output {
 
   #next(): void {
     if (this.#writing) return
-    const batch = this.#batches.shift()
-    if (batch === undefined) return
+    const next = this.#batches.shift()
+    if (next === undefined) return
+    const batch = this.#shared ? piece(next) : next
+    if (batch !== next) this.#batches.unshift(next.subarray(batch.length))
     this.#writing = true
     this.#sink.write(batch, (error) => {
       if (error) return // told to the listener above
@@ -116,6 +127,13 @@ export class Output {
     if (this.#waitingBytes > 0) return
     for (const tell of this.#whenEmpty.splice(0)) tell()
   }
+}
+
+/** Takes as many whole lines off a batch as a pipe takes at once, at least one. */
+const piece = (batch: Buffer): Buffer => {
+  if (batch.length <= sharedBytes) return batch
+  const fits = batch.lastIndexOf(newline, sharedBytes - 1) + 1
+  return batch.subarray(0, fits > 0 ? fits : batch.indexOf(newline, sharedBytes) + 1)
 }
 
 /**

@@ -1,6 +1,7 @@
 import { closeSync, fstatSync } from 'node:fs'
 import type { Environment } from '../config/environment.ts'
 import { type Address, type Descriptor, notListening, type Place } from '../shared/place.ts'
+import type { Listed } from '../snapshot/overrides.ts'
 
 /** Names the two listeners, here and in `FileDescriptorName` of systemd. */
 export type ListenerName = (typeof names)[number]
@@ -10,6 +11,8 @@ const names = ['public', 'admin'] as const
 export interface Inherited {
   readonly public: Held | null
   readonly admin: Held | null
+  /** What operators said to the process before it. */
+  readonly said?: Listed
 }
 
 interface Held {
@@ -29,7 +32,9 @@ export interface Handed {
 }
 
 /** Is all that a process hands to its successor. */
-export type Handing = Readonly<Record<ListenerName, Handed>>
+export interface Handing extends Readonly<Record<ListenerName, Handed>> {
+  readonly said: Listed
+}
 
 /** Is what listens, or does no more. */
 interface Listening {
@@ -42,12 +47,14 @@ export const handed = (
   open: Listening | null,
   operators: Listening | null,
   { listen, admin }: { readonly listen: Address; readonly admin: Address },
+  said: Listed,
 ): Handing | null => {
   const [first, second] = [open?.descriptor() ?? null, operators?.descriptor() ?? null]
   if (open === null || operators === null || first === null || second === null) return null
   return {
     public: { fd: first, meant: listen, port: open.address.port },
     admin: { fd: second, meant: admin, port: operators.address.port },
+    said,
   }
 }
 

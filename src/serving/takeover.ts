@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { within } from '../clock.ts'
+import type { Listed } from '../snapshot/overrides.ts'
 import { type Handing, tell, variable } from './listeners.ts'
 
 /** Is what a successor tells the process that started it. */
@@ -34,15 +35,20 @@ export const startSuccessor = (
     env: { ...process.env, [variable]: tell(handed) },
   })
   child.on('error', () => {}) // also after what is told below
-  const abandon = (): void => void child.kill('SIGKILL')
-  process.once('exit', abandon)
+  child.send(handed.said, () => {})
+  let abandon = (): void => void child.kill('SIGKILL')
+  const onExit = (): void => abandon()
+  process.once('exit', onExit)
   const serves = untilReady(child, withinMs)
     .catch((error) => {
       abandon()
       throw error
     })
-    .finally(() => process.off('exit', abandon))
-  return { pid: child.pid, serves, abandon }
+    .finally(() => {
+      abandon = () => {}
+      process.off('exit', onExit)
+    })
+  return { pid: child.pid, serves, abandon: () => abandon() }
 }
 
 const untilReady = async (child: ChildProcess, withinMs: number): Promise<void> => {
@@ -64,8 +70,10 @@ const untilReady = async (child: ChildProcess, withinMs: number): Promise<void> 
 
 /** Is the process that this one is to take the place of. */
 export interface Predecessor {
-  /** Tells it that this process serves. */
-  serves(): void
+  /** Resolves with what operators have said to it. */
+  readonly said: Promise<Listed>
+  /** Tells it that this process serves; `onGone` is called when it has ended. */
+  serves(onGone: () => void): void
 }
 
 /** Finds the process that started this one to take its place, and ends with it until it serves; null: there is none. */
@@ -76,10 +84,15 @@ export const predecessor = (): Predecessor | null => {
     process.exit(1)
   }
   process.once('disconnect', gone)
-  process.channel?.unref() // or whoever fails to start would wait for it
+  const said = once(process, 'message').then(([message]) => {
+    process.channel?.unref() // or whoever fails to start would wait for it
+    return message as Listed
+  })
   return {
-    serves() {
+    said,
+    serves(onGone) {
       process.off('disconnect', gone)
+      process.once('disconnect', onGone)
       process.send?.(ready)
     },
   }

@@ -1,5 +1,8 @@
 import type { AddressInfo, Server } from 'node:net'
 
+// Connections that another process would take as well are left to bring what is on its way, before they are closed as idle.
+export const onItsWayMs = 500
+
 /** Is where a listener shall be: at an address, or the listening socket behind a descriptor that the process was started with. */
 export type Place = Address | Descriptor
 

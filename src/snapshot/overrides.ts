@@ -21,6 +21,12 @@ export interface Said {
   readonly endpoints: Pick<Orders<EndpointKey, EndpointOrder>, 'of' | 'all'>
 }
 
+/** Is the same as plain data, for another process. */
+export interface Listed {
+  readonly operations: Said['operations']['all']
+  readonly endpoints: Said['endpoints']['all']
+}
+
 // Far more than one group has: who reroutes while orders hold leaves some behind, until their time is over.
 const maxEndpointOrders = 1000
 
@@ -41,6 +47,17 @@ export class Overrides implements Said {
   ) {
     this.operations = new Orders(onOperation)
     this.endpoints = new Orders((key) => onEndpoint(endpointOf(key)), maxEndpointOrders)
+  }
+
+  /** Lists what holds just now. */
+  get listed(): Listed {
+    return { operations: this.operations.all, endpoints: this.endpoints.all }
+  }
+
+  /** Takes over what operators have said to another process; what has ended meanwhile stays so. */
+  take({ operations, endpoints }: Listed): void {
+    this.operations.take(operations)
+    this.endpoints.take(endpoints)
   }
 
   /** Ends all of them, so that no timer is left. */
@@ -89,6 +106,11 @@ export class Orders<Key extends string, State extends string> {
     const override = { state, until: wallClock() + ttlMs }
     this.#held.set(key, { override, alarm })
     return override
+  }
+
+  /** Takes over orders with the time that they have left. */
+  take(orders: readonly (readonly [Key, Override<State>])[]): void {
+    for (const [key, { state, until }] of orders) if (until > wallClock()) this.set(key, state, until - wallClock())
   }
 
   /** Ends an order early. */

@@ -5,6 +5,7 @@ import { confirm, handed, inherited, nothingInherited, placeOf, tell, variable }
 const pid = 4711
 const systemd = { LISTEN_PID: String(pid), LISTEN_FDS: '2', LISTEN_FDNAMES: 'admin:public' }
 const address = { host: '127.0.0.1', port: 8080 }
+const said = { operations: [], endpoints: [] }
 
 test('none, when nobody says so', () => {
   expect(inherited({}, pid)).toEqual(nothingInherited)
@@ -15,6 +16,7 @@ test('what a process tells, its successor understands', () => {
     { address: { port: 40_001 }, descriptor: () => 21 },
     { address: { port: 9901 }, descriptor: () => 24 },
     { listen: { host: '::', port: 0 }, admin: { host: 'localhost', port: 9901 } },
+    said,
   )
   if (told === null) throw new Error('nothing is handed over')
 
@@ -29,8 +31,8 @@ test('what a process tells, its successor understands', () => {
 test('nothing is handed over when a listener is closed already', () => {
   const open = { address, descriptor: () => 21 }
 
-  expect(handed(open, { ...open, descriptor: () => null }, { listen: address, admin: address })).toBeNull()
-  expect(handed(null, open, { listen: address, admin: address })).toBeNull()
+  expect(handed(open, { ...open, descriptor: () => null }, { listen: address, admin: address }, said)).toBeNull()
+  expect(handed(null, open, { listen: address, admin: address }, said)).toBeNull()
 })
 
 test.each([

@@ -12,7 +12,11 @@ const start = async (script: string, withinMs = 20_000, program = process.execPa
   onTestFinished(() => void server.close())
   const { port } = server.address() as { readonly port: number }
   const one = { fd: descriptorOf(server) ?? -1, meant: { host: '127.0.0.1', port }, port }
-  return startSuccessor({ public: one, admin: one }, [program, '-e', script], withinMs)
+  return startSuccessor(
+    { public: one, admin: one, said: { operations: [], endpoints: [] } },
+    [program, '-e', script],
+    withinMs,
+  )
 }
 
 const isThere = (pid: number | undefined): boolean => {

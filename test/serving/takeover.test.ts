@@ -1,5 +1,5 @@
 /** New code takes over from a gateway that runs, with the real command. */
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../helpers/free-port.ts'
@@ -41,9 +41,10 @@ const gone = (pid: number): Promise<void> =>
     .poll(
       () => {
         try {
-          return process.kill(pid, 0)
-        } catch {
-          return false
+          process.kill(pid, 0)
+          return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')) // nobody may ask for how it ended
+        } catch (error) {
+          return (error as NodeJS.ErrnoException).code === 'ENOENT'
         }
       },
       { timeout: 20_000 },
@@ -109,20 +110,23 @@ test('the address that the file says by now is the one that is opened, and the o
   await expect(rawClient(port)).rejects.toThrow('ECONNREFUSED')
 })
 
-test('what runs is finished by the old process, while the new one serves', async () => {
+test('what runs is finished by the old process, and what operators said holds in the new one', async () => {
   const release = Promise.withResolvers<void>()
   const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
-  const { served, port, pid, takeOver } = await start({ upstream: upstream.url })
+  const { served, port, admin, takeOver } = await start({ upstream: upstream.url })
+  const order = JSON.stringify({ operation: 'inventory.sync', ttl: '1h' })
+  await askAdmin(`http://127.0.0.1:${admin}/operations/refuse`, 'POST', { body: order })
   const client = await rawClient(port)
   client.send('GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
   await expect.poll(() => upstream.begun()).toBe(1)
 
   const { successor } = await takeOver(served.pid)
-  const now = await pid()
+  const { body: now } = await askAdmin(`http://127.0.0.1:${admin}/status`)
   release.resolve()
   const { received } = await client.ended()
 
-  expect(now).toBe(successor)
+  expect(now.pid).toBe(successor)
+  expect(now.operations).toMatchObject({ 'inventory.sync': { state: 'refuse' } })
   expect(received).toMatch(/^HTTP\/1\.1 200 .*\r\nConnection: close\r\n.*late$/is)
   expect(await served.exited).toEqual({ code: 0, signal: null })
 })
