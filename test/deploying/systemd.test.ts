@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process'
-import { join } from 'node:path'
+import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { inherited } from '../../src/serving/listeners.ts'
 import { needProgram } from '../helpers/program.ts'
+import { load } from './configurations.ts'
 import { examples, read, root, scratch } from './files.ts'
 import { settingOf, settingsOf } from './unit.ts'
 
@@ -22,6 +25,16 @@ describe.skipIf(analyze.missing)('systemd-analyze', () => {
 
   test('verify finds nothing wrong with the unit', async () => {
     const { stdout, stderr } = await ask('verify', '--man=no', installed(unit))
+
+    expect(stdout + stderr).toBe('')
+  })
+
+  test('verify finds nothing wrong with the socket unit beside it', async () => {
+    const service = installed(unit)
+    const socket = join(dirname(service), 'lender-gateway.socket')
+    writeFileSync(socket, read(`${examples}/systemd/lender-gateway.socket`))
+
+    const { stdout, stderr } = await ask('verify', '--man=no', socket)
 
     expect(stdout + stderr).toBe('')
   })
@@ -55,4 +68,14 @@ test("a reload is SIGHUP, a failure starts it again, and only the gateway's own 
 
 test('V8 may write and execute a page: MemoryDenyWriteExecute would end Node at its start', () => {
   expect(settingOf(unit, 'MemoryDenyWriteExecute')).toBe('no')
+})
+
+test('the socket unit listens where the configuration says, under the name that the gateway looks for', () => {
+  const socket = read(`${examples}/systemd/lender-gateway.socket`)
+  const { host, port } = load('systemd').config.listen
+
+  expect(settingOf(socket, 'ListenStream')).toBe(`${host}:${port}`)
+  expect(
+    inherited({ LISTEN_PID: '1', LISTEN_FDS: '1', LISTEN_FDNAMES: settingOf(socket, 'FileDescriptorName') }, 1),
+  ).toMatchObject({ public: { descriptor: { fd: 3 } }, admin: null })
 })
