@@ -57,5 +57,5 @@ export const destinationOf = (log: Log): DestinationStream =>
 
 const pretty = async (): Promise<DestinationStream> => {
   const { default: prettyStream } = await import('pino-pretty')
-  return prettyStream({ sync: true, ignore: 'hostname,pid', translateTime: 'SYS:HH:MM:ss.l', singleLine: true })
+  return prettyStream({ sync: true, ignore: '', translateTime: 'SYS:HH:MM:ss.l', singleLine: true })
 }

@@ -2,7 +2,8 @@ import type { Verdict } from '../upstream/endpoints.ts'
 import type { Patience } from './patience.ts'
 import type { Post } from './post.ts'
 import type { PlainState } from './protocol.ts'
-import { Gone, type WorkerProcess } from './worker-process.ts'
+import { Gone } from './questions.ts'
+import type { WorkerProcess } from './worker-process.ts'
 
 /** Is a state that all workers can put into effect. */
 export interface Agreed {

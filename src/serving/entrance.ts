@@ -14,6 +14,7 @@ export class Entrance {
       socket.on('error', () => {})
       this.dispatcher.deal(socket)
     })
+    this.#server.on('error', () => {}) // one could not be accepted: the next one may be
   }
 
   /** Closes what comes when so many wait already for a worker to take them; those that were handed over do not count. Null: no bound. */

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { now, wallClock } from '../clock.ts'
-import { formatDuration } from '../units.ts'
 import type { Answer, Notice, Question, Start, ToPrimary, ToWorker } from './protocol.ts'
+import { Gone, Questions } from './questions.ts'
 
 /** Is how a process ended. */
 export interface End {
@@ -28,14 +28,6 @@ export interface Hearing {
   output(stdout: Readable): void
 }
 
-/** Says that a worker is gone, or going: it is no reason to refuse anything, because its successor will be told. */
-export class Gone extends Error {}
-
-interface Asked {
-  resolve(answer: unknown): void
-  reject(error: Error): void
-}
-
 const entry = fileURLToPath(new URL('worker.ts', import.meta.url))
 
 /** Is a process that serves clients, as the primary sees it. */
@@ -47,34 +39,28 @@ export class WorkerProcess {
   readonly #hearing: Hearing
   readonly #hangMs: number
   #isInDoubt = false
-  readonly #child: ChildProcess
-  readonly #asked = new Map<number, Asked>()
-  #lastId = 0
+  readonly #child: ChildProcess | null
+  readonly #questions = new Questions(() => this.doubt())
 
   /** Starts it. Whatever it is sent next arrives in that order. It is killed when it is in doubt and then silent for `hangMs`. */
   constructor(start: Start, hearing: Hearing, hangMs: number) {
     this.#hearing = hearing
     this.#hangMs = hangMs
-    this.#child = fork(entry, [], {
-      // Standard error is shared: nothing but Node itself writes there, when it dies.
-      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-      serialization: 'advanced',
+    const child = this.#fork()
+    this.#child = child
+    if (child === null) return
+    if (child.stdout) hearing.output(child.stdout) // not even that is there when descriptors have run out
+    child.on('message', (message: ToPrimary) => this.#receive(message))
+    child.on('error', (error) => {
+      if (child.pid === undefined) this.#notStarted(error)
     })
-    if (this.#child.stdout !== null) hearing.output(this.#child.stdout)
-    this.#child.on('message', (message: ToPrimary) => this.#receive(message))
-    // It could not be started, told or killed: the end is what counts, and comes apart.
-    this.#child.on('error', (error) => {
-      if (this.#child.pid !== undefined) return
-      this.failure = error.message
-      this.#end({ code: null, signal: null })
-    })
-    for (const event of ['disconnect', 'exit']) this.#child.on(event, () => this.#gone())
-    this.#child.on('close', (code, signal) => this.#end({ code, signal }))
-    this.send(start)
+    for (const event of ['disconnect', 'exit']) child.on(event, () => this.#gone())
+    child.on('close', (code, signal) => this.#end({ code, signal }))
+    this.#send(start)
   }
 
   get pid(): number | null {
-    return this.#child.pid ?? null
+    return this.#child?.pid ?? null
   }
 
   /** Tells how long ago it was started, in ms. */
@@ -88,25 +74,14 @@ export class WorkerProcess {
   }
 
   /** Asks it something. Rejects with what it says, with {@link Gone}, or when it has not answered in time. */
-  ask<Type extends keyof Question>(type: Type, question: Question[Type], withinMs: number): Promise<Answer[Type]> {
-    return new Promise((resolve, reject) => {
-      const id = ++this.#lastId
-      const timer = setTimeout(() => {
-        settle(() => reject(new Error(`did not answer within ${formatDuration(withinMs)}`)))
-        this.doubt()
-      }, withinMs)
-      const settle = (then: () => void): void => {
-        clearTimeout(timer)
-        this.#asked.delete(id)
-        then()
-      }
-      this.#asked.set(id, {
-        resolve: (answer) => settle(() => resolve(answer as Answer[Type])),
-        reject: (error) => settle(() => reject(error)),
-      })
-      if (!this.#child.connected) return this.#forget()
-      this.#send({ type, id, ...question } as ToWorker)
-    })
+  async ask<Type extends keyof Question>(
+    type: Type,
+    question: Question[Type],
+    withinMs: number,
+  ): Promise<Answer[Type]> {
+    if (this.#child?.connected !== true) throw new Gone('is gone')
+    const answer = this.#questions.ask((id) => this.#send({ type, id, ...question } as ToWorker), withinMs)
+    return (await answer) as Answer[Type]
   }
 
   /**
@@ -115,7 +90,7 @@ export class WorkerProcess {
    */
   hand(socket: Socket): boolean {
     const message: Notice = { type: 'connection' }
-    if (!this.#child.connected) return false
+    if (this.#child?.connected !== true) return false
     // Kept open until it is sent, and closed here and not by Node, which forgets it when the other end has gone meanwhile: the client
     // would wait for ever.
     this.#child.send(message, socket, { keepOpen: true }, (error) => {
@@ -141,27 +116,41 @@ export class WorkerProcess {
   /** Ends it at once, and keeps the reason. */
   kill(reason: string): void {
     this.failure ??= reason
-    this.#child.kill('SIGKILL')
+    this.#child?.kill('SIGKILL')
+  }
+
+  /** Null: it could not even be tried, for want of memory, say. */
+  #fork(): ChildProcess | null {
+    try {
+      return fork(entry, [], {
+        // Standard error is shared: nothing but Node itself writes there, when it dies.
+        stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+        serialization: 'advanced',
+      })
+    } catch (error) {
+      process.nextTick(() => this.#notStarted(error))
+      return null
+    }
+  }
+
+  #notStarted(error: unknown): void {
+    this.failure = error instanceof Error ? error.message : String(error)
+    this.#end({ code: null, signal: null })
   }
 
   #send(message: ToWorker): void {
-    if (this.#child.connected) this.#child.send(message, () => {})
+    if (this.#child?.connected === true) this.#child.send(message, () => {})
   }
 
   #receive(message: ToPrimary): void {
     if (message.type === 'serving') this.#hearing.serving()
     else if (message.type === 'taken') this.#hearing.taken()
     else if (message.type === 'failed') this.failure = message.message
-    else if (message.error === null) this.#asked.get(message.id)?.resolve(message.answer)
-    else this.#asked.get(message.id)?.reject(new Error(message.error))
-  }
-
-  #forget(): void {
-    for (const asked of [...this.#asked.values()]) asked.reject(new Gone('is gone'))
+    else this.#questions.answered(message.id, message.error, message.answer)
   }
 
   #gone(): void {
-    this.#forget()
+    this.#questions.end()
     this.#hearing.gone()
   }
 

@@ -13,21 +13,23 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'] as const) proces
 process.on('disconnect', () => process.exit(1))
 if (!process.connected) process.exit(1)
 
-const tell = (message: ToPrimary): void => {
-  if (process.connected) process.send?.(message, undefined, undefined, () => {})
+const tell = (message: ToPrimary, done = () => {}): void => {
+  if (process.connected) process.send?.(message, undefined, undefined, done)
 }
 
-const begin = async (start: Start): Promise<Work> => {
-  try {
-    const begun = await work(start, tell)
-    tell({ type: 'serving' })
-    return begun
-  } catch (error) {
-    tell({ type: 'failed', message: error instanceof Error ? error.message : String(error) })
-    process.disconnect() // once that is written
-    throw error
-  }
-}
+const begin = (start: Start): Promise<Work> =>
+  new Promise((resolve) => {
+    work(start, tell).then(
+      (begun) => {
+        tell({ type: 'serving' })
+        resolve(begun)
+      },
+      (error) => {
+        const message = error instanceof Error ? error.message : String(error)
+        tell({ type: 'failed', message }, () => process.exit(1))
+      },
+    )
+  })
 
 let begun: Promise<Work> | null = null
 process.on('message', (message: ToWorker, socket?: Socket) => {
