@@ -1,15 +1,19 @@
 import { Worker } from 'node:worker_threads'
 import type { Environment } from './environment.ts'
 import type { LoadResult } from './load.ts'
+import type { Asked, Told } from './load-worker.ts'
 import type { Problem } from './problem.ts'
 import { deepFreeze } from './resolve.ts'
 import { maxFileBytes, type SourceFile, sourceNow } from './sources.ts'
 
 const script = new URL('./load-worker.ts', import.meta.url)
 
-// An ordinary file takes a tenth of a second; one that is made to hurt could take fifteen, and gigabytes.
+// An ordinary file takes a few hundredths of a second; one that is made to hurt could take fifteen, and gigabytes.
 const withinMs = 10_000
 const maxMegabytes = 512
+
+/** The thread that waits for the next file: to start one takes ten times as long as to read a file. */
+let idle: Worker | null = null
 
 /**
  * Does what `loadConfig` does, in a thread of its own: to parse and check a large file takes time in which no request would be
@@ -21,31 +25,56 @@ export const loadAside = (file: string, environment: Environment, limitMs = with
     const source = sourceNow(file, maxFileBytes)
     let worker: Worker
     try {
-      worker = new Worker(script, {
-        workerData: { file, environment: { ...environment } },
-        execArgv: [],
-        resourceLimits: { maxOldGenerationSizeMb: maxMegabytes },
-      })
+      worker = takeThread()
     } catch (error) {
       return resolve(failed(file, unread(source), message(error)))
     }
-    const end = (result: LoadResult): void => {
+    const end = (result: LoadResult, usable = false): void => {
       clearTimeout(timer)
-      void worker.terminate()
+      worker.off('message', told).off('error', broken).off('exit', gone)
+      if (usable) keepThread(worker)
+      else endThread(worker)
       resolve(result)
     }
     const timer = setTimeout(
       () => end(failed(file, source, `it takes longer than ${limitMs / 1000}s to read`)),
       limitMs,
     )
-    worker.once('message', (result: LoadResult) =>
-      end(result.ok ? { ...result, config: deepFreeze(result.config) } : result),
-    )
-    worker.once('error', (error: NodeJS.ErrnoException) =>
-      end(failed(file, error.code === 'ERR_WORKER_INIT_FAILED' ? unread(source) : source, message(error))),
-    )
-    worker.once('exit', () => end(failed(file, source, 'it cannot be read')))
+    const told = ({ result, spent }: Told): void =>
+      end(result.ok ? { ...result, config: deepFreeze(result.config) } : result, !spent)
+    const broken = (error: NodeJS.ErrnoException): void =>
+      end(failed(file, error.code === 'ERR_WORKER_INIT_FAILED' ? unread(source) : source, message(error)))
+    const gone = (): void => end(failed(file, source, 'it cannot be read'))
+    worker.on('message', told).on('error', broken).on('exit', gone)
+    worker.postMessage({ file, environment: { ...environment } } satisfies Asked)
   })
+
+const takeThread = (): Worker => {
+  const kept = idle
+  idle = null
+  if (kept === null)
+    return new Worker(script, { execArgv: [], resourceLimits: { maxOldGenerationSizeMb: maxMegabytes } })
+  kept.off('error', forget).off('exit', forget)
+  kept.ref()
+  return kept
+}
+
+/** Keeps a thread for the next file, one at most; the process does not wait for it. */
+const keepThread = (worker: Worker): void => {
+  if (idle !== null) return endThread(worker)
+  idle = worker
+  worker.unref()
+  worker.on('error', forget).on('exit', forget)
+}
+
+const forget = (): void => {
+  idle = null
+}
+
+const endThread = (worker: Worker): void => {
+  worker.on('error', () => {}) // its end is all that is wanted
+  void worker.terminate()
+}
 
 /** Makes the result for a file that could not be read to the end. */
 const failed = (file: string, source: SourceFile, message: string): LoadResult => {

@@ -37,3 +37,6 @@ export function folderWith(files: Readonly<Record<string, string | Uint8Array>>)
   for (const [name, contents] of Object.entries(files)) writeFileSync(join(folder, name), contents)
   return folder
 }
+
+/** Is a file that takes far longer to read than a few milliseconds, wherever it is read. */
+export const tiresome = `upstreams:\n${'  - { a: b }\n'.repeat(50_000)}`

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import { loadAside } from '../../src/config/load-aside.ts'
-import { folderWith, sandbox } from './helper.ts'
+import { folderWith, sandbox, tiresome } from './helper.ts'
 
 const fileWith = (text: string): string => join(folderWith({ 'gateway.yaml': text }), 'gateway.yaml')
 
@@ -12,6 +12,22 @@ test('a file that is loaded in a thread of its own says what it says otherwise',
 
     expect(await loadAside(file, {})).toEqual(loadConfig(file, {}))
   }
+})
+
+test('one that is read after one that took too long is as good as any', async () => {
+  const tired = await loadAside(fileWith(tiresome), {}, 1)
+  const next = await loadAside(fileWith(sandbox), {})
+  const further = await loadAside(fileWith(sandbox), {})
+
+  expect([tired.ok, next.ok, further.ok]).toEqual([false, true, true])
+})
+
+test('two that are read at once do not get in each other’s way', async () => {
+  const files = [fileWith(sandbox), fileWith('listen: 7\n')]
+
+  const both = await Promise.all(files.map((file) => loadAside(file, {})))
+
+  expect(both).toEqual(files.map((file) => loadConfig(file, {})))
 })
 
 test('its configuration is frozen to the last value', async () => {
@@ -39,7 +55,7 @@ test('it sees the environment that it is given, and no other', async () => {
 })
 
 test('one that takes too long is a problem of the file, and is known by its contents all the same', async () => {
-  const file = fileWith(sandbox)
+  const file = fileWith(tiresome)
 
   const loaded = await loadAside(file, {}, 1)
 

@@ -5,6 +5,7 @@ import { Worker } from 'node:worker_threads'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { loadAside } from '../../src/config/load-aside.ts'
 import { haveChanged } from '../../src/config/sources.ts'
+import { tiresome } from '../config/helper.ts'
 import { configText } from '../helpers/gateway.ts'
 
 // The attack: the machine, or the limit on processes of the container, has no thread left when the file is read again. `new Worker` then
@@ -16,11 +17,11 @@ vi.mock('node:worker_threads', async (original) => {
 
 beforeEach(() => void vi.mocked(Worker).mockClear())
 
-const configured = (): string => {
+const configured = (text = configText()): string => {
   const folder = mkdtempSync(join(tmpdir(), 'starved-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'gateway.yaml')
-  writeFileSync(file, configText())
+  writeFileSync(file, text)
   return file
 }
 
@@ -39,7 +40,7 @@ test('a thread that cannot be started is a problem of the reload, and the next o
 })
 
 test('an edit of a file that takes too long to read is not taken for what was read', async () => {
-  const file = configured()
+  const file = configured(tiresome)
 
   const reading = loadAside(file, {}, 0)
   writeFileSync(file, configText({ allowSandbox: true }))
