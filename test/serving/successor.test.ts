@@ -1,7 +1,8 @@
 /** What becomes of a process that is to take another one's place and does not. */
+import { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { impossible } from '../../src/cli/takeover.ts'
 import { startSuccessor } from '../../src/serving/takeover.ts'
 import { descriptorOf } from '../../src/shared/place.ts'
@@ -59,6 +60,18 @@ test('one that is abandoned is ended', async () => {
 
   await expect(serves).rejects.toThrow('it ended by SIGKILL')
   expect(isThere(pid)).toBe(false)
+})
+
+test('one that serves is not ended with the process that it took over from', async () => {
+  const { serves, pid, abandon } = await start('process.send("ready"); setInterval(() => {}, 1000)')
+  onTestFinished(() => void process.kill(pid ?? 0, 'SIGKILL'))
+  const kill = vi.spyOn(ChildProcess.prototype, 'kill')
+  onTestFinished(() => kill.mockRestore())
+  await serves
+
+  abandon()
+
+  expect(kill).not.toHaveBeenCalled()
 })
 
 test('where the successor would be ended with this process there is none', () => {
