@@ -37,12 +37,12 @@ export class Account {
     this.requests++
     if (method === 'POST' && seen.length > 1) return this.#wrong(heard, 'seen more than once')
     if (said === '200') return
-    const why = this.#disturbances.explain({ group, said, sentAt, at: performance.now() })
-    const seenBy = `seen by [${seen.map(({ endpoint }) => endpoint)}]`
-    if (why === null) return this.#wrong(heard, `${seenBy}, and nothing explains it`)
+    const whys = this.#disturbances.explain({ group, said, sentAt, at: performance.now() })
     // Who only reached an endpoint that is sound has nothing to do with what is wrong with another.
-    if (seen.length > 0 && seen.every(({ endpoint }) => endpoint.startsWith('sound')) && !why.startsWith('worker'))
-      return this.#wrong(heard, `${seenBy} only`)
+    const soundOnly = seen.length > 0 && seen.every(({ endpoint }) => endpoint.startsWith('sound'))
+    const why = soundOnly ? whys.find((each) => !each.startsWith('an endpoint')) : whys[0]
+    if (why === undefined)
+      return this.#wrong(heard, `seen by [${seen.map(({ endpoint }) => endpoint)}], and nothing explains it`)
     const key = `${why}: ${said}`
     this.explained.set(key, (this.explained.get(key) ?? 0) + 1)
   }

@@ -36,12 +36,12 @@ export class Disturbances {
     }
   }
 
-  /** Names what explains an answer; null: nothing does. */
-  explain({ group, said, sentAt, at }: Told): string | null {
-    const found = this.#known.find(
+  /** Names everything that explains an answer. */
+  explain({ group, said, sentAt, at }: Told): readonly string[] {
+    const found = this.#known.filter(
       (each) =>
         (each.group === 'all' || each.group === group) && each.may.has(said) && each.from <= at && each.until >= sentAt,
     )
-    return found?.what ?? null
+    return found.map(({ what }) => what)
   }
 }
