@@ -32,7 +32,7 @@ const maxEndpointOrders = 1000
 
 /**
  * Keeps the operator's overrides, each with a time to live: what was done in an emergency does not stay for ever. They outlive a reload,
- * and end with the process.
+ * and end with the process, unless a successor takes them over.
  */
 export class Overrides implements Said {
   /** Of operations, by id. */
