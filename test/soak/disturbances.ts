@@ -23,11 +23,17 @@ export class Disturbances {
   readonly #known: Disturbance[] = []
   readonly counts = new Map<string, number>()
 
-  /** Begins one, and tells how to end it; its consequences last for `aftermathMs` more. */
-  begin(what: string, group: Group | 'all', may: readonly string[], aftermathMs: number): () => void {
+  /** Begins one, and tells how to end it; its consequences last for `aftermathMs` more. It began just now, unless `from` says when. */
+  begin(
+    what: string,
+    group: Group | 'all',
+    may: readonly string[],
+    aftermathMs: number,
+    from = performance.now(),
+  ): () => void {
     const disturbance: Disturbance = {
       ...{ what, group, may: new Set(may) },
-      ...{ from: performance.now(), until: Number.POSITIVE_INFINITY },
+      ...{ from, until: Number.POSITIVE_INFINITY },
     }
     this.#known.push(disturbance)
     this.counts.set(what, (this.counts.get(what) ?? 0) + 1)

@@ -34,10 +34,10 @@ const faults: readonly Fault[] = [
 ]
 
 const wrongForMs = 3000
-const soundForMs = 4000
+const soundForMs = 5000
 
 // What began before it was mended may come to its timeout; a breaker stays open for a second, and for another when its probes fail.
-const aftermathMs = 4000
+const aftermathMs = 6000
 
 /** Takes the groups through every fault, each beginning with another one. */
 export const goWrong = (faulty: readonly Faulty[], disturbances: Disturbances): Ongoing => {

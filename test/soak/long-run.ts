@@ -11,6 +11,7 @@ import { editing, killing, ordering } from './operators.ts'
 import { type Sample, sampleAll, sampling } from './series.ts'
 import { settled } from './settled.ts'
 import { openSite, type Site } from './site.ts'
+import { watchStandstill } from './standstill.ts'
 import { churn, keepAlive, type Ongoing } from './traffic.ts'
 
 export interface LongRun {
@@ -81,6 +82,7 @@ const load = async (
     ...[keepAlive(port, account), churn(port, account), leaving(port), slow(port)],
     ...[goWrong(site.faulty, disturbances), editing(gateway, site, disturbances), ordering(gateway, disturbances)],
     ...(workers > 1 ? [killing(gateway, disturbances)] : []),
+    watchStandstill(disturbances),
   ]
   await meanwhile()
   await Promise.all(going.map((each) => each.stop()))

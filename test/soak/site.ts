@@ -55,7 +55,7 @@ export const openSite = async (workers: number): Promise<Site> => {
         listen: { port: 0 },
         admin: { port: 0 },
         // Longer than a busy machine stands still: what is sound must have its time.
-        defaults: { timeouts: { headers: '2500ms', body: '5s' } },
+        defaults: { timeouts: { connect: '4s', headers: '4s', body: '5s' } },
         upstreams: {
           ...{ valuation: at(0), leads: at(1), inventory: at(2), market: at(3) },
           ...policies,

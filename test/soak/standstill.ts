@@ -1,0 +1,23 @@
+/** Notices when the machine does not let this process run: its endpoints then answer nobody, however sound they are. */
+import type { Disturbances } from './disturbances.ts'
+import type { Ongoing } from './traffic.ts'
+
+const everyMs = 100
+
+// Shorter ones leave every timeout of the configuration time enough.
+const longMs = 1000
+
+// Requests pile up meanwhile.
+const aftermathMs = 3000
+
+/** Tells of each standstill as what explains that a timeout was met. */
+export const watchStandstill = (disturbances: Disturbances): Ongoing => {
+  let last = performance.now()
+  const timer = setInterval(() => {
+    const before = last
+    last = performance.now()
+    if (last - before < longMs) return
+    disturbances.begin('a standstill', 'all', ['504 headers-timeout', '504 connect-timeout'], aftermathMs, before)()
+  }, everyMs)
+  return { stop: async () => clearInterval(timer) }
+}
