@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import type { Group } from '../catalog.ts'
+import { now } from '../clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Place } from '../shared/place.ts'
 import { Plane, type State } from '../snapshot/plane.ts'
@@ -8,7 +9,7 @@ import { agree } from './agreement.ts'
 import { Entrance } from './entrance.ts'
 import { Muster } from './muster.ts'
 import { type Patience, usualPatience } from './patience.ts'
-import { type Notice, plain } from './protocol.ts'
+import { type Notice, type PlainState, plain } from './protocol.ts'
 import type { Prepared, Serving } from './serving.ts'
 import { shareOf } from './share.ts'
 import { Survey } from './survey.ts'
@@ -53,16 +54,17 @@ class Crew implements Serving {
   readonly #entrance: Entrance
   readonly #muster: Muster
   readonly #survey: Survey
-  /** What is in effect, divided among the workers. */
-  #state: State
+  /** What is in effect, divided among the workers; a copy, because what operators say takes effect only when all have agreed. */
+  #state: PlainState
   #address: AddressInfo | null = null
   #draining = false
 
   constructor({ size, first, pseudonym, log, passOn, patience = usualPatience }: CrewOptions) {
     this.#size = size
     this.#patience = patience
-    this.#state = this.#divided(first)
-    this.#plane = new Plane(this.#state, (level, event, fields) => log[level](fields, event), {
+    const state = this.#divided(first)
+    this.#state = plain(state)
+    this.#plane = new Plane(state, (level, event, fields) => log[level](fields, event), {
       judged: (verdict) => this.#tell({ type: 'verdict', verdict }),
     })
     this.#entrance = new Entrance(patience.takeMs)
@@ -76,7 +78,7 @@ class Crew implements Serving {
       passOn,
       start: () => ({
         type: 'start',
-        state: plain(this.#state),
+        state: this.#state,
         verdicts: this.#plane.verdicts,
         pseudonym,
         draining: this.#draining,
@@ -103,10 +105,10 @@ class Crew implements Serving {
   }
 
   async prepare(next: State): Promise<Prepared> {
-    const state = this.#divided(next)
-    const { posts } = this.#muster
-    const here = this.#plane.build(state)
-    const agreed = await agree(posts, plain(state), this.#patience).catch(async (error) => {
+    const divided = this.#divided(next)
+    const state = plain(divided)
+    const here = this.#plane.build(divided)
+    const agreed = await agree(this.#muster.posts, state, this.#patience).catch(async (error) => {
       await here.retire()
       throw error
     })
@@ -154,10 +156,11 @@ class Crew implements Serving {
   }
 
   async close(deadlineMs: number): Promise<void> {
+    const startedAt = now()
     this.drain()
     this.#entrance.leave()
     await this.#entrance.emptied(Math.min(handOverMs, deadlineMs))
-    await this.#muster.end(deadlineMs, exitMs)
+    await this.#muster.end(Math.max(0, deadlineMs - (now() - startedAt)), exitMs)
     await this.#plane.close(0)
   }
 

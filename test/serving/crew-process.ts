@@ -27,6 +27,7 @@ export interface Shown {
   readonly pid: number
   readonly config: { readonly hash: string }
   readonly workers: readonly ShownWorker[]
+  readonly operations: Readonly<Record<string, unknown>>
   readonly log: { readonly dropped: number }
 }
 

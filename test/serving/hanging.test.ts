@@ -82,6 +82,24 @@ test('a reload that one cannot take is taken by none, and says why', async () =>
   await reload()
 })
 
+test('an order that one cannot take is taken by none, not even by one that starts meanwhile', async () => {
+  const second = pids[1] ?? 0
+  kill(first(), 'SIGSTOP')
+  const ordered = crew.ask('POST', '/operations/refuse', JSON.stringify({ operation: 'market.insights' }))
+  await expect.poll(async () => Object.keys((await crew.status()).operations)).toEqual(['market.insights'])
+
+  kill(second, 'SIGKILL')
+  await crew.line((line) => line.msg === 'worker ended' && line.pid === second)
+  const { status } = await ordered
+  kill(first(), 'SIGCONT')
+  await expect.poll(states, { timeout: 20_000 }).toEqual(['serving', 'serving'])
+  const answers = [await exchangeRaw(crew.port, request), await exchangeRaw(crew.port, request)]
+  pids = (await crew.status()).workers.map(({ pid }) => pid ?? 0)
+
+  expect(status).not.toBe(200)
+  expect(answers.map(statusOf)).toEqual([200, 200])
+})
+
 test('the bound of connections holds for all of them together', async () => {
   const clients = await Promise.all(Array.from({ length: 24 }, () => rawClient(crew.port)))
   for (const client of clients) client.send(request)
