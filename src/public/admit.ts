@@ -46,9 +46,9 @@ export const admit = (
   const framing = checkFraming(head, httpVersion)
   if (framing !== null) return refused(framing)
   const target = parseTarget(url)
-  const [host, ...otherHosts] = head.hosts
+  const [host] = head.hosts
   // RFC 9112 §3.2: exactly one valid Host, though HTTP/1.0 may go without one.
-  if (target === null || otherHosts.length > 0 || (host === undefined ? httpVersion === '1.1' : !isHost(host)))
+  if (target === null || head.hosts.length > 1 || (host === undefined ? httpVersion === '1.1' : !isHost(host)))
     return refused('bad-request')
 
   const operation = routes.get(target.path)

@@ -7,6 +7,7 @@ import type { Log } from '../observe/log.ts'
 import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import type { Live } from '../snapshot/live.ts'
 import { accounts } from './accounts.ts'
+import { Arrival } from './arrival.ts'
 import { currentEdge } from './edge.ts'
 import { type Front, front } from './front.ts'
 import { mount } from './mount.ts'
@@ -129,6 +130,9 @@ const httpServer = (listen: ListenConfig, door: Front, strays: Stray, enter: Req
       requestTimeout: 0,
       connectionsCheckingInterval: Math.min(1000, Math.max(10, Math.floor(listen.headersTimeoutMs / 20))),
       insecureHTTPParser: false,
+      IncomingMessage: Arrival,
+      // Or a request without a body goes through the whole life of a stream that nobody reads.
+      optimizeEmptyRequests: true,
     },
     arrive,
   )
