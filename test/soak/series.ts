@@ -28,14 +28,18 @@ export const sampling = (gateway: SoakedGateway, into: Sample[], from: number): 
     into.push(...(await sampleAll(gateway, performance.now() - from)))
   })
 
-/** Tells the median of the heaps in the nth third of a run; NaN: there is no sample. */
+/** Tells the median of the heaps of a process in the nth third of a run; NaN: there is no sample. Of several workers, the one that lived longest. */
 export const medianHeap = (
   samples: readonly Sample[],
   who: Sample['who'],
   third: 0 | 1 | 2,
   totalMs: number,
 ): number => {
-  const within = samples.filter((each) => each.who === who && Math.floor((3 * each.atMs) / totalMs) === third)
+  const byProcess = Object.values(Object.groupBy(samples, (each) => `${each.who} ${each.pid}`))
+  const ofOne = byProcess
+    .map((taken = []) => taken.filter((each) => each.who === who))
+    .reduce((one, other) => (other.length > one.length ? other : one), [])
+  const within = ofOne.filter(({ atMs }) => Math.floor((3 * atMs) / totalMs) === third)
   const heaps = within.map(({ heapBytes }) => heapBytes).toSorted((one, other) => one - other)
   return heaps[heaps.length >> 1] ?? Number.NaN
 }
