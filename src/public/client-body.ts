@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Alarm } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { RequestBody, Upload } from '../exchange.ts'
+import { giveBack } from './give-back.ts'
 
 // Up to this much, with a known length, is read first: sent in one write, and possible to send again.
 const replayableBytes = 64 * 1024
@@ -56,7 +57,7 @@ export class ClientBody implements RequestBody {
           chunks.push(chunk)
           if (this.receivedBytes !== this.length) this.#gap.set(this.#gapMs)
         },
-        () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)),
+        () => resolve(joined(chunks)),
       )
       this.#gap.set(this.#gapMs)
     })
@@ -116,6 +117,13 @@ export class ClientBody implements RequestBody {
     this.onFailure?.(error)
     this.abandon(error)
   }
+}
+
+const joined = (chunks: readonly Buffer[]): Buffer => {
+  if (chunks.length === 1) return chunks[0] as Buffer
+  const whole = Buffer.concat(chunks)
+  for (const chunk of chunks) giveBack(chunk)
+  return whole
 }
 
 interface Pull {

@@ -1,6 +1,7 @@
 import { Alarm } from '../clock.ts'
 import type { GatewayError } from '../errors.ts'
 import type { AnswerBody, BodySink } from '../exchange.ts'
+import { giveBack } from './give-back.ts'
 import { awaitTaken, takesNothing } from './taken.ts'
 import type { Visit } from './visit.ts'
 
@@ -50,17 +51,4 @@ export class ClientSink implements BodySink {
   fail(error: GatewayError): void {
     this.#visit.cut(error)
   }
-}
-
-// Below this, a chunk costs more to free by hand than to leave to the collector.
-const worthFreeing = 16 * 1024
-
-/**
- * Frees the memory of a chunk that has been sent. Left to the collector, 64 MiB of such memory start a collection of the whole heap:
- * eight a second, half of the time that large answers took. Only of a chunk that fills its memory: others may stand beside it there.
- */
-const giveBack = (chunk: Buffer | undefined): void => {
-  if (chunk === undefined || chunk.length < worthFreeing || chunk.length !== chunk.buffer.byteLength) return
-  const { buffer } = chunk
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0)
 }
