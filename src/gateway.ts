@@ -65,6 +65,9 @@ export interface Gateway {
   close(waitMs?: number): Promise<void>
 }
 
+// An order whose time is over is in effect no longer than it has to be.
+const againMs = 1000
+
 /** Starts a gateway. Rejects when it cannot listen; nothing is left open then. */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
   const gateway = new Parts(options)
@@ -226,10 +229,13 @@ class Parts {
     return notReached(await preflight(tried), origins, file)
   }
 
-  /** Puts the file's word back into effect when the time of an order is over; one of the two hears what came of it. */
+  /** Puts the file's word back into effect when the time of an order is over; one of the two hears what came of it, each time. */
   #orderEnded(done: () => void, failed: (error: unknown) => void): void {
     this.#reloader.reapply().then(done, (error) => {
-      if (!this.#draining) failed(error)
+      if (this.#draining) return
+      failed(error)
+      // A worker that hangs has it refused. Nobody else asks for it: a file that says the same puts nothing into effect.
+      setTimeout(() => this.#orderEnded(done, failed), againMs).unref()
     })
   }
 

@@ -100,6 +100,27 @@ test('an order that one cannot take is taken by none, not even by one that start
   expect(answers.map(statusOf)).toEqual([200, 200])
 })
 
+test('an order whose time is over while one hangs ends as soon as all answer', async () => {
+  const order = JSON.stringify({ operation: 'market.insights', ttl: '1s' })
+  const came = (from: number, wanted: RegExp) =>
+    crew.line((line) => crew.lines.indexOf(line) >= from && wanted.test(line.msg))
+  let from = 0
+  let told = ''
+  // Its time may be over before the worker stands still.
+  while (told !== 'an override could not be ended') {
+    from = crew.lines.length
+    await crew.ask('POST', '/operations/refuse', order)
+    kill(first(), 'SIGSTOP')
+    told = (await came(from, /^override ended|^an override/)).msg
+    kill(first(), 'SIGCONT')
+  }
+
+  await came(from, /^override ended/)
+  const answers = [await exchangeRaw(crew.port, request), await exchangeRaw(crew.port, request)]
+
+  expect(answers.map(statusOf)).toEqual([200, 200])
+})
+
 test('the bound of connections holds for all of them together', async () => {
   const clients = await Promise.all(Array.from({ length: 24 }, () => rawClient(crew.port)))
   for (const client of clients) client.send(request)
