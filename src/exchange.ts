@@ -104,6 +104,8 @@ export class Exchange {
   deadlineAt: number | null = null
   /** Whether the client is the one that is waited for: more of its body has to come before anything else can. */
   waitsForClient = false
+  /** Whether the request's body has been sent once and for all: none of it waits to be written. */
+  bodySent = false
   /** Whether the client has been sent something already, if only an interim answer: what goes wrong then is not tried again. */
   begun = false
 

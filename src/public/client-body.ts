@@ -35,6 +35,7 @@ export class ClientBody implements RequestBody {
   readonly #gapMs: number | null
   readonly #gap: Alarm
   #whole: Promise<Buffer> | null = null
+  #read: Buffer | null = null
   #waiting: ((error: GatewayError) => void) | null = null
 
   constructor(request: IncomingMessage, response: ServerResponse, options: ClientBodyOptions) {
@@ -57,7 +58,10 @@ export class ClientBody implements RequestBody {
           chunks.push(chunk)
           if (this.receivedBytes !== this.length) this.#gap.set(this.#gapMs)
         },
-        () => resolve(joined(chunks)),
+        () => {
+          this.#read = joined(chunks)
+          resolve(this.#read)
+        },
       )
       this.#gap.set(this.#gapMs)
     })
@@ -89,6 +93,11 @@ export class ClientBody implements RequestBody {
     this.#gap.clear()
     this.#waiting?.(reason)
     this.#waiting = null
+  }
+
+  /** Frees what was read, when the exchange is over and nothing is written of it any more. */
+  free(): void {
+    giveBack(this.#read ?? undefined)
   }
 
   #listen(onChunk: (chunk: Buffer) => void, onEnd: () => void): void {

@@ -75,6 +75,7 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
       else passOn(running, visit)
       if (!response.writableFinished) leave(visit)
       snapshot.leave()
+      if (visit.exchange?.bodySent === true) visit.body?.free()
       accounts.closed(visit)
     })
     return visit

@@ -69,6 +69,11 @@ export class Connection extends Client {
     return this.#line.socket?.destroyed === false
   }
 
+  /** Tells whether all that was to be written has been taken. */
+  get hasWritten(): boolean {
+    return this.#line.socket?.writableLength === 0
+  }
+
   /** Tells whether its last request went out on a connection that had carried one before, and nothing came back. */
   get wasStale(): boolean {
     const { begun, socket, readBefore } = this.#line

@@ -127,6 +127,8 @@ export class Sending implements EndpointHandler, Source {
   }
 
   onResponseEnd(): void {
+    // An answer may come before its request has been written; and another attempt may still be writing.
+    this.#exchange.bodySent = this.connection?.hasWritten === true && this.#exchange.attempts === 1
     this.connection?.settle(true)
     this.#endpoint.done()
     this.#settle(outcomeOf(this.#status))

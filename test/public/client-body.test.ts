@@ -28,3 +28,19 @@ test('a small body has begun when it is read', () => {
 
   expect([before, body.begun]).toEqual([false, true])
 })
+
+test('a body that was read is freed when it is told to', async () => {
+  const request = new IncomingMessage(new Socket())
+  const length = 64 * 1024
+  const body = new ClientBody(request, new ServerResponse(request), { length, gapMs: null, expectsContinue: false })
+  const reading = body.read()
+  request.push(Buffer.alloc(length / 2))
+  request.push(Buffer.alloc(length / 2))
+  request.push(null)
+  const read = await reading
+  const before = read.byteLength
+
+  body.free()
+
+  expect([before, read.byteLength]).toEqual([length, 0])
+})

@@ -7,6 +7,7 @@ import { fakeBody, fakeExchange } from '../helpers/exchange.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { openTestUpstream, outcome } from '../helpers/open-upstream.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { eventually } from '../helpers/wire.ts'
 
 const open = openTestUpstream
 
@@ -223,4 +224,29 @@ test('closing finishes what runs', async () => {
 
   expect(await running).toBe(200)
   await closed
+})
+
+describe('a body that was read first', () => {
+  const post = () => fakeExchange({ operation: 'valuation.score', body: fakeBody(3) })
+
+  test('has been sent for good when its answer is complete', async () => {
+    const upstream = open((await answering()).url)
+    const exchange = post()
+
+    await outcome(upstream, exchange)
+    await eventually(() => exchange.attempt?.endedAt !== null)
+
+    expect(exchange.bodySent).toBe(true)
+  })
+
+  test('may still be written by the attempt before, when it was sent twice', async () => {
+    const upstream = open((await answering()).url)
+    const exchange = post()
+
+    await outcome(upstream, exchange)
+    await outcome(upstream, exchange)
+    await eventually(() => exchange.attempt?.endedAt !== null)
+
+    expect(exchange.bodySent).toBe(false)
+  })
 })
