@@ -18,7 +18,10 @@ interface Done {
  * Has an endpoint take no new work for a time, or take it again: the file is not touched, and holds again afterwards. An endpoint that is
  * said to be ready is believed: if traffic has taken it out, it is let in again at once.
  */
-export const order = async (desk: Desk, state: EndpointOrder, body: string): Promise<Done | Refusal> => {
+export const order = (desk: Desk, state: EndpointOrder, body: string): Promise<Done | Refusal> =>
+  desk.overrides.inTurn(() => give(desk, state, body))
+
+const give = async (desk: Desk, state: EndpointOrder, body: string): Promise<Done | Refusal> => {
   const given = readOrder(body, { group: 'risk', url: 'http://risk-a.internal:8080' })
   if ('detail' in given) return given
   const group = groups.find((each) => each === given.said.group)
@@ -37,9 +40,10 @@ export const order = async (desk: Desk, state: EndpointOrder, body: string): Pro
     const refusal = lastOne(group, place, places)
     if (refusal !== null) return refusal
   }
+  const before = endpoints.of(key)
   const set = back ? null : endpoints.set(key, state, given.ttlMs)
   if (back) endpoints.end(key)
-  const refusal = await putIntoEffect(desk, () => endpoints.end(key))
+  const refusal = await putIntoEffect(desk, () => endpoints.takeBack(key, before))
   if (refusal !== null) return refusal
   if (state === 'ready') desk.lift(group, url)
   return { group, url, state, until: set === null ? null : time(set.until) }

@@ -16,7 +16,10 @@ interface Done {
  * Takes an operation out of service, or back into it, for a time: the file is not touched, and holds again afterwards. To serve what
  * the file lets serve ends the override at once.
  */
-export const override = async (desk: Desk, state: Override['state'], body: string): Promise<Done | Refusal> => {
+export const override = (desk: Desk, state: Override['state'], body: string): Promise<Done | Refusal> =>
+  desk.overrides.inTurn(() => give(desk, state, body))
+
+const give = async (desk: Desk, state: Override['state'], body: string): Promise<Done | Refusal> => {
   const order = readOrder(body, { operation: 'inventory.sync' })
   if ('detail' in order) return order
   const found = catalog.find(({ id }) => id === order.said.operation)
@@ -25,8 +28,9 @@ export const override = async (desk: Desk, state: Override['state'], body: strin
   const { id: operation } = found
   const { operations } = desk.overrides
   const back = state === 'serve' && desk.reloader.config.operations[operation].state === 'serve'
+  const before = operations.of(operation)
   const set = back ? null : operations.set(operation, state, order.ttlMs)
   if (back) operations.end(operation)
-  const refusal = await putIntoEffect(desk, () => operations.end(operation))
+  const refusal = await putIntoEffect(desk, () => operations.takeBack(operation, before))
   return refusal ?? { operation, state, until: set === null ? null : time(set.until) }
 }

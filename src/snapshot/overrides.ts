@@ -39,6 +39,7 @@ export class Overrides implements Said {
   readonly operations: Orders<OperationId, OperationConfig['state']>
   /** Of endpoints, by {@link keyOf}: also of one that no configuration names at present. */
   readonly endpoints: Orders<EndpointKey, EndpointOrder>
+  #last: Promise<unknown> = Promise.resolve()
 
   /** Both are told which one has ended of itself. */
   constructor(
@@ -52,6 +53,13 @@ export class Overrides implements Said {
   /** Lists what holds just now. */
   get listed(): Listed {
     return { operations: this.operations.all, endpoints: this.endpoints.all }
+  }
+
+  /** Has orders given one after the other: each begins with what came of the one before, which may take its time to be refused. */
+  inTurn<T>(give: () => Promise<T>): Promise<T> {
+    const given = this.#last.then(give)
+    this.#last = given.catch(() => {})
+    return given
   }
 
   /** Takes over what operators have said to another process; what has ended meanwhile stays so. */
@@ -111,6 +119,12 @@ export class Orders<Key extends string, State extends string> {
   /** Takes over orders with the time that they have left. */
   take(orders: readonly (readonly [Key, Override<State>])[]): void {
     for (const [key, { state, until }] of orders) if (until > wallClock()) this.set(key, state, until - wallClock())
+  }
+
+  /** Has again what held before an order that was refused: for the time that it has left, and if that is over, it ends as it would have. */
+  takeBack(key: Key, before: Override<State> | null): void {
+    this.end(key)
+    if (before !== null) this.set(key, before.state, Math.max(1, before.until - wallClock()))
   }
 
   /** Ends an order early. */

@@ -100,6 +100,41 @@ test('an order that one cannot take is taken by none, not even by one that start
   expect(answers.map(statusOf)).toEqual([200, 200])
 })
 
+test('an order that is given again while the first is being refused is in effect when it is said to be', async () => {
+  const order = JSON.stringify({ operation: 'market.insights', ttl: '1h' })
+  kill(first(), 'SIGSTOP')
+  const given = crew.ask('POST', '/operations/refuse', order)
+  await expect.poll(async () => Object.keys((await crew.status()).operations)).toEqual(['market.insights'])
+  const again = crew.ask('POST', '/operations/refuse', order)
+  const { status } = await given
+  kill(first(), 'SIGCONT')
+  const { status: second } = await again
+
+  const answers = [await exchangeRaw(crew.port, request), await exchangeRaw(crew.port, request)]
+  const shown = Object.keys((await crew.status()).operations)
+
+  expect([status, second]).toEqual([500, 200])
+  expect(answers.map(statusOf)).toEqual([503, 503])
+  expect(shown).toEqual(['market.insights'])
+  await crew.ask('POST', '/operations/serve', order)
+})
+
+test('an order that one cannot take leaves the one before it', async () => {
+  const order = JSON.stringify({ operation: 'market.insights', ttl: '1h' })
+  await crew.ask('POST', '/operations/refuse', order)
+  kill(first(), 'SIGSTOP')
+  const { status } = await crew.ask('POST', '/operations/serve', order)
+  kill(first(), 'SIGCONT')
+  await expect.poll(states).toEqual(['serving', 'serving'])
+
+  const answers = [await exchangeRaw(crew.port, request), await exchangeRaw(crew.port, request)]
+  const shown = Object.keys((await crew.status()).operations)
+  await crew.ask('POST', '/operations/serve', order)
+
+  expect([status, ...answers.map(statusOf)]).toEqual([500, 503, 503])
+  expect(shown).toEqual(['market.insights'])
+})
+
 test('an order whose time is over while one hangs ends as soon as all answer', async () => {
   const order = JSON.stringify({ operation: 'market.insights', ttl: '1s' })
   const came = (from: number, wanted: RegExp) =>
