@@ -29,13 +29,16 @@ const maxQueued = 64
  */
 export class Dispatcher {
   readonly #patienceMs: number
+  readonly #hasGone: (socket: Socket) => boolean
   readonly #places = new Map<Taker, Place>()
   /** Nobody has room for these just now. */
   readonly #waiting: Socket[] = []
   #next = 0
 
-  constructor(patienceMs = 1000) {
+  /** `hasGone` tells that the client is not there any more: nobody is handed that. */
+  constructor(patienceMs = 1000, hasGone: (socket: Socket) => boolean = () => false) {
     this.#patienceMs = patienceMs
+    this.#hasGone = hasGone
   }
 
   /** Tells whether somebody takes connections. */
@@ -106,7 +109,11 @@ export class Dispatcher {
 
   #hand(place: Place): void {
     if (place.handed) return
-    const socket = place.queue.shift()
+    let socket = place.queue.shift()
+    while (socket !== undefined && this.#hasGone(socket)) {
+      socket.destroy()
+      socket = place.queue.shift()
+    }
     if (socket === undefined) return
     place.handed = true
     place.patience.set(this.#patienceMs)

@@ -1,4 +1,5 @@
-import { type AddressInfo, createServer, type Server } from 'node:net'
+import { readFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { pause } from '../clock.ts'
 import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import { Dispatcher } from './dispatcher.ts'
@@ -7,9 +8,12 @@ import { Dispatcher } from './dispatcher.ts'
 export class Entrance {
   readonly dispatcher: Dispatcher
   readonly #server: Server
+  readonly #mostWaiting: number
 
-  constructor(patienceMs?: number) {
-    this.dispatcher = new Dispatcher(patienceMs)
+  /** `mostWaiting` is how many may wait at most, whatever the file says. */
+  constructor(patienceMs?: number, mostWaiting = descriptors() / 2) {
+    this.#mostWaiting = mostWaiting
+    this.dispatcher = new Dispatcher(patienceMs, hasReset)
     this.#server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => {
       socket.on('error', () => {})
       this.dispatcher.deal(socket)
@@ -17,9 +21,12 @@ export class Entrance {
     this.#server.on('error', () => {}) // one could not be accepted: the next one may be
   }
 
-  /** Closes what comes when so many wait already for a worker to take them; those that were handed over do not count. Null: no bound. */
+  /**
+   * Closes what comes when so many wait already for a worker to take them; those that were handed over do not count. Half of the
+   * descriptors are left in any case: without one no worker can be started, and all would wait for that for ever.
+   */
   bound(maxConnections: number | null): void {
-    this.#server.maxConnections = maxConnections ?? Number.POSITIVE_INFINITY
+    this.#server.maxConnections = Math.min(maxConnections ?? Number.POSITIVE_INFINITY, this.#mostWaiting)
   }
 
   /** Lets clients in. Rejects when it cannot listen there. */
@@ -41,5 +48,21 @@ export class Entrance {
   /** Waits until all that was accepted has been handed over, or the time is up. */
   async emptied(withinMs: number): Promise<void> {
     for (let left = withinMs; left > 0 && !this.dispatcher.isIdle; left -= 10) await pause(10)
+  }
+}
+
+/**
+ * Tells whether the client has reset the connection: it has no address any more. Nobody reads from it here, so nothing else says so, and a flood
+ * of those, each handed over, would leave hardly any time for the others. One that has only said that it will send no more wants its answer.
+ */
+const hasReset = ({ remoteAddress }: Socket): boolean => remoteAddress === undefined
+
+/** Tells how many descriptors this process may have; infinity: it is not said, or there is no bound. */
+const descriptors = (): number => {
+  try {
+    const [, most = 'Infinity'] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? []
+    return Number(most)
+  } catch {
+    return Number.POSITIVE_INFINITY // not on Linux
   }
 }
