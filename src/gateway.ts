@@ -19,7 +19,8 @@ import type { Patience } from './serving/patience.ts'
 import type { Serving } from './serving/serving.ts'
 import { onItsWayMs, type Place } from './shared/place.ts'
 import { brought } from './snapshot/brought.ts'
-import { Overrides } from './snapshot/overrides.ts'
+import { type KeptOrders, keepOrders } from './snapshot/orders.ts'
+import type { Listed } from './snapshot/overrides.ts'
 import { Plane, type State } from './snapshot/plane.ts'
 import { logReload, logWarnings } from './snapshot/reload-log.ts'
 import { notReached } from './snapshot/reload-problems.ts'
@@ -56,6 +57,8 @@ export interface Gateway {
   reload(trigger: Trigger): Promise<Outcome>
   /** Tells what a successor takes over; null: it cannot. */
   handed(): Handing | null
+  /** Hears what operators said to the process before it while this one was starting. */
+  heed(said: Listed): void
   /** Leaves everything new to a successor that serves already; what is open is served on, until `close`. */
   leave(): void
   /**
@@ -64,9 +67,6 @@ export interface Gateway {
    */
   close(waitMs?: number): Promise<void>
 }
-
-// An order whose time is over is in effect no longer than it has to be.
-const againMs = 1000
 
 /** Starts a gateway. Rejects when it cannot listen; nothing is left open then. */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
@@ -82,7 +82,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
 /** Is what a gateway consists of, from the first part that was started to the last. */
 class Parts {
   readonly #options: GatewayOptions
-  readonly #overrides: Overrides
+  readonly #orders: KeptOrders
   readonly #reloader: Reloader
   readonly #watch: Watch
   readonly #opened = Promise.withResolvers<Serving>()
@@ -95,18 +95,7 @@ class Parts {
   constructor(options: GatewayOptions) {
     const { file, loaded, environment, log } = options
     this.#options = options
-    this.#overrides = new Overrides(
-      (operation) =>
-        this.#orderEnded(
-          () => log.info({ operation }, 'override ended'),
-          (err) => log.error({ operation, err }, 'an override could not be ended'),
-        ),
-      (order) =>
-        this.#orderEnded(
-          () => log.info(order, 'endpoint order ended'),
-          (err) => log.error({ ...order, err }, 'an endpoint order could not be ended'),
-        ),
-    )
+    this.#orders = keepOrders({ log, reapply: () => this.#reloader.reapply(), isOver: () => this.#draining })
     this.#reloader = new Reloader({
       file,
       first: loaded,
@@ -128,7 +117,7 @@ class Parts {
 
   async start(): Promise<Gateway> {
     const { log, droppedLines, loaded, inherited = nothingInherited } = this.#options
-    if (inherited.said !== undefined) this.#overrides.take(inherited.said)
+    if (inherited.said !== undefined) this.#orders.overrides.take(inherited.said)
     const reloader = this.#reloader
     const { listen, admin: operators } = reloader.config
     const [place, adminPlace] = [placeOf(inherited.public, listen), placeOf(inherited.admin, operators)]
@@ -136,7 +125,7 @@ class Parts {
     const admin = await openAdminServer(
       {
         reloader,
-        overrides: this.#overrides,
+        overrides: this.#orders.overrides,
         draining: () => this.#draining && !this.#left,
         serving: () => this.#serving?.serves() ?? 'fd' in place, // whoever comes by it waits, or is served by the one before
         droppedLines: () => droppedLines() + (this.#serving?.droppedLines() ?? 0),
@@ -160,7 +149,8 @@ class Parts {
         return reloader.config
       },
       reload: (trigger) => reloader.reload(trigger),
-      handed: () => handed(this.#serving, this.#admin, reloader.config, this.#overrides.listed),
+      handed: () => handed(this.#serving, this.#admin, reloader.config, this.#orders.overrides.listed),
+      heed: (said) => this.#orders.follow(inherited.said ?? { operations: [], endpoints: [] }, said),
       leave: () => this.#leave(),
       close: (waitMs = 0) => this.close(waitMs),
     }
@@ -178,7 +168,7 @@ class Parts {
     if (kept || this.#left) await pause(Math.min(onItsWayMs, left()))
     this.#watch.close()
     this.#reloader.close()
-    this.#overrides.clear()
+    this.#orders.overrides.clear()
     await this.#serving?.close(left())
     await this.#admin?.close()
     await this.#sandbox?.close()
@@ -229,19 +219,9 @@ class Parts {
     return notReached(await preflight(tried), origins, file)
   }
 
-  /** Puts the file's word back into effect when the time of an order is over; one of the two hears what came of it, each time. */
-  #orderEnded(done: () => void, failed: (error: unknown) => void): void {
-    this.#reloader.reapply().then(done, (error) => {
-      if (this.#draining) return
-      failed(error)
-      // A worker that hangs has it refused. Nobody else asks for it: a file that says the same puts nothing into effect.
-      setTimeout(() => this.#orderEnded(done, failed), againMs).unref()
-    })
-  }
-
   async #state(config: Config): Promise<State> {
     if (usesSandbox(config)) this.#sandbox ??= await openSandbox()
-    return { config, said: this.#overrides, sandboxOrigin: this.#sandbox?.origin ?? null }
+    return { config, said: this.#orders.overrides, sandboxOrigin: this.#sandbox?.origin ?? null }
   }
 
   /** Takes over how the gateway watches and is watched. */

@@ -87,7 +87,10 @@ const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<vo
   const { address, port } = gateway.address
   log.info({ address, port, config: config.hash, file }, 'listening')
   log.info({ address: gateway.adminAddress.address, port: gateway.adminAddress.port }, 'admin listening')
-  before?.serves(() => share(false))
+  before?.serves(
+    (said) => gateway.heed(said),
+    () => share(false),
+  )
   if (isatty(1)) return
   for (const row of bannerRows(config)) log.info(row, 'serving')
   log.info(howToReroute(file))

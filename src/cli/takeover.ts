@@ -37,13 +37,15 @@ export const handover = ({ gateway, log, share, leave }: HandoverOptions): Hando
     } catch (error) {
       return refuse(message(error))
     }
-    const { pid } = successor
+    const { pid, tell } = successor
     share(true)
     log.info({ successor: pid }, 'takeover begun')
     successor.serves.then(
       () => {
         if (over) return
         over = true
+        const { said } = gateway.handed() ?? handed
+        tell(said)
         log.info({ successor: pid }, 'taken over: finishing what runs')
         leave()
       },

@@ -15,6 +15,8 @@ export interface Successor {
   readonly pid: number | undefined
   /** Resolves when it serves; rejects with the reason when it does not. Then it is gone, and nothing has changed. */
   readonly serves: Promise<void>
+  /** Tells one that serves what operators have said up to now: some of it perhaps since it was started. */
+  tell(said: Listed): void
   /** Ends it, unless it serves. */
   abandon(): void
 }
@@ -48,7 +50,7 @@ export const startSuccessor = (
       abandon = () => {}
       process.off('exit', onExit)
     })
-  return { pid: child.pid, serves, abandon: () => abandon() }
+  return { pid: child.pid, serves, tell: (said) => void child.send(said, () => {}), abandon: () => abandon() }
 }
 
 const untilReady = async (child: ChildProcess, withinMs: number): Promise<void> => {
@@ -72,8 +74,8 @@ const untilReady = async (child: ChildProcess, withinMs: number): Promise<void> 
 export interface Predecessor {
   /** Resolves with what operators have said to it. */
   readonly said: Promise<Listed>
-  /** Tells it that this process serves; `onGone` is called when it has ended. */
-  serves(onGone: () => void): void
+  /** Tells it that this process serves; `onSaid` hears what operators have said to it by then, and `onGone` is called when it has ended. */
+  serves(onSaid: (said: Listed) => void, onGone: () => void): void
 }
 
 /** Finds the process that started this one to take its place, and ends with it until it serves; null: there is none. */
@@ -90,8 +92,9 @@ export const predecessor = (): Predecessor | null => {
   })
   return {
     said,
-    serves(onGone) {
+    serves(onSaid, onGone) {
       process.off('disconnect', gone)
+      process.once('message', (message) => onSaid(message as Listed))
       process.once('disconnect', onGone)
       process.send?.(ready)
     },

@@ -68,12 +68,21 @@ export class Overrides implements Said {
     this.endpoints.take(endpoints)
   }
 
+  /** Takes over what operators have said to it since; false: nothing. What was said to this process alone stays. */
+  follow(before: Listed, since: Listed): boolean {
+    const operations = this.operations.follow(before.operations, since.operations)
+    const endpoints = this.endpoints.follow(before.endpoints, since.endpoints)
+    return operations || endpoints
+  }
+
   /** Ends all of them, so that no timer is left. */
   clear(): void {
     this.operations.clear()
     this.endpoints.clear()
   }
 }
+
+type Listing<Key, State extends string> = readonly (readonly [Key, Override<State>])[]
 
 /** Keeps orders that each hold for a time, at most one for a key. */
 export class Orders<Key extends string, State extends string> {
@@ -93,7 +102,7 @@ export class Orders<Key extends string, State extends string> {
   }
 
   /** Lists what holds just now. */
-  get all(): readonly (readonly [Key, Override<State>])[] {
+  get all(): Listing<Key, State> {
     return [...this.#held].map(([key, { override }]) => [key, override])
   }
 
@@ -117,8 +126,20 @@ export class Orders<Key extends string, State extends string> {
   }
 
   /** Takes over orders with the time that they have left. */
-  take(orders: readonly (readonly [Key, Override<State>])[]): void {
+  take(orders: Listing<Key, State>): void {
     for (const [key, { state, until }] of orders) if (until > wallClock()) this.set(key, state, until - wallClock())
+  }
+
+  /** Makes the changes that led from one list to another; false: there are none. */
+  follow(before: Listing<Key, State>, since: Listing<Key, State>): boolean {
+    const [was, is] = [new Map(before), new Map(since)]
+    const ended = before.filter(([key]) => !is.has(key))
+    const given = since.filter(
+      ([key, { state, until }]) => was.get(key)?.state !== state || was.get(key)?.until !== until,
+    )
+    for (const [key] of ended) this.end(key)
+    this.take(given)
+    return ended.length + given.length > 0
   }
 
   /** Has again what held before an order that was refused: for the time that it has left, and if that is over, it ends as it would have. */

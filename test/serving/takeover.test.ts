@@ -131,6 +131,23 @@ test('what runs is finished by the old process, and what operators said holds in
   expect(await served.exited).toEqual({ code: 0, signal: null })
 })
 
+test('what operators say while the successor is starting holds in it as well', async () => {
+  const { served, port, admin } = await start({})
+  const order = (operation: string, state: string) =>
+    askAdmin(`http://127.0.0.1:${admin}/operations/${state}`, 'POST', { body: JSON.stringify({ operation }) })
+  await order('leads.pipeline', 'refuse')
+
+  served.signal('SIGUSR2')
+  await served.line(({ msg }) => msg === 'takeover begun')
+  await Promise.all([order('market.insights', 'refuse'), order('leads.pipeline', 'serve')])
+  await served.exited
+  const [refused, back] = await Promise.all(
+    ['market/insights', 'leads/pipeline'].map((path) => fetch(`http://127.0.0.1:${port}/${path}`)),
+  )
+
+  expect([refused?.status, back?.status]).toEqual([503, 200])
+})
+
 test('meanwhile a second one is refused, and SIGTERM ends both', async () => {
   const { served, port } = await start({})
 
