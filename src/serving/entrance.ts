@@ -53,7 +53,7 @@ export class Entrance {
 
 /**
  * Tells whether the client has reset the connection: it has no address any more. Nobody reads from it here, so nothing else says so, and a flood
- * of those, each handed over, would leave hardly any time for the others. One that has only said that it will send no more wants its answer.
+ * of those, each handed over, would leave hardly any time for the others. One that will only send no more is a worker's to judge.
  */
 const hasReset = ({ remoteAddress }: Socket): boolean => remoteAddress === undefined
 
