@@ -4,12 +4,42 @@ import { isNamed } from '../fields.ts'
 type Headers = IncomingMessage['headers']
 const asked = Symbol('headers')
 
+/** Takes the pieces of a body as Node's parser finds them; null: that was the last. */
+type Taker = (chunk: Buffer | null) => void
+
+/** Is a method that Node calls where it spares a request without a body the life of a stream. */
+type Closing = IncomingMessage & { _dumpAndCloseReadable(): void }
+
 /**
  * Is a request whose fields are not made into an object: they are read from the raw list alone. Node asks for three of them, whether
  * there is a body and what the client expects.
  */
 export class Arrival extends IncomingMessage {
   [asked]: Headers | null = null
+  #taker: Taker | null = null
+
+  /**
+   * Hands its body over without making a stream of it; false: some of it is in the stream already. Nothing holds the client back, so this
+   * is for what may be held whole. A stream takes six turns of the loop's queue to tell of one piece and its end.
+   */
+  divert(taker: Taker): boolean {
+    if (this.complete || this.readableLength > 0 || this.readableFlowing !== null) return false
+    this.#taker = taker
+    this._read(0)
+    return true
+  }
+
+  override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
+    const taker = this.#taker
+    if (taker === null) return super.push(chunk, encoding)
+    if (chunk === null) {
+      this.#taker = null
+      ;(this as unknown as Closing)._dumpAndCloseReadable()
+    }
+    taker(chunk)
+    if (chunk === null && this.listenerCount('end') > 0) this.emit('end')
+    return true
+  }
 }
 
 Object.defineProperty(Arrival.prototype, 'headers', {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Alarm } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { RequestBody, Upload } from '../exchange.ts'
+import { Arrival } from './arrival.ts'
 import { giveBack } from './give-back.ts'
 
 // Up to this much, with a known length, is read first: sent in one write, and possible to send again.
@@ -107,18 +108,27 @@ export class ClientBody implements RequestBody {
       this.invited = true
       this.#response.writeContinue()
     }
-    this.#request.on('data', (chunk: Buffer) => {
+    const data = (chunk: Buffer): void => {
       this.receivedBytes += chunk.length
       onChunk(chunk)
-    })
+    }
     // Trailers end here: only the data is read.
-    this.#request.on('end', () => {
+    const end = (): void => {
       this.received = true
       this.#gap.clear()
       this.#waiting = null
       onEnd()
       this.onReceived?.()
-    })
+    }
+    const request = this.#request
+    const taken =
+      this.replayable &&
+      request instanceof Arrival &&
+      request.divert((chunk) => {
+        if (chunk === null) end()
+        else data(chunk)
+      })
+    if (!taken) request.on('data', data).on('end', end)
   }
 
   #fail(error: GatewayError): void {
