@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Inspector, inspect } from './inspector.ts'
 
 /** Is one process that serves or supervises. */
@@ -96,13 +97,18 @@ const parse = (text: string): Line => {
   }
 }
 
+const triesToWatch = 5
+
 const watch = async (url: string): Promise<Watched | null> => {
-  try {
-    const inspector = await inspect(url)
-    return { inspector, pid: await inspector.evaluate<number>('process.pid') }
-  } catch {
-    return null // it has ended
+  for (let tried = 1; tried <= triesToWatch; tried++) {
+    try {
+      const inspector = await inspect(url)
+      return { inspector, pid: await inspector.evaluate<number>('process.pid') }
+    } catch {
+      await pause(1000) // it has ended, or is too busy with its start
+    }
   }
+  return null
 }
 
 const isAlive = (pid: number): boolean => {

@@ -50,12 +50,24 @@ const order = async (url: string, body: object): Promise<void> => {
   if (status !== 200) throw new Error(`${url} says ${status}`)
 }
 
-/** Kills the newest worker, again and again: the others live to show their heaps. What it had under way is cut, and what was on its way to it. */
+interface ToldWorker {
+  readonly pid: number | null
+  readonly state: string
+  readonly startedAt: string | null
+}
+
+/**
+ * Kills the newest worker when all of them serve, again and again: the others live to show their heaps. What it had under way is cut, and
+ * what was on its way to it.
+ */
 export const killing = (gateway: SoakedGateway, disturbances: Disturbances): Ongoing =>
   ongoing(1, 15_000, async () => {
-    const worker = (await gateway.watched()).filter(({ pid }) => pid !== gateway.pid).at(-1)
-    if (worker === undefined) return
+    const { body } = await askAdmin(`${gateway.admin}/status`)
+    const workers = body.workers as unknown as readonly ToldWorker[]
+    if (workers.some(({ state }) => state !== 'serving')) return // it is started again a little later each time
+    const [newest] = workers.toSorted((a, b) => ((a.startedAt ?? '') < (b.startedAt ?? '') ? 1 : -1))
+    if (newest === undefined || newest.pid === null) return
     const over = disturbances.begin('worker killed', 'all', ['cut'], 250)
-    process.kill(worker.pid, 'SIGKILL')
+    process.kill(newest.pid, 'SIGKILL')
     over()
   })
