@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { serveCommand } from '../../src/cli/serve.ts'
 import type { Gateway } from '../../src/gateway.ts'
+import type { LogSink } from '../../src/observe/log.ts'
 import { configText, logInMemory } from '../helpers/gateway.ts'
 
 // The attack: SIGHUP comes while the gateway starts. Unheard, it ends the process; systemd takes that for a clean exit, and does not start it
@@ -11,12 +12,18 @@ import { configText, logInMemory } from '../helpers/gateway.ts'
 const { startGateway } = vi.hoisted(() => ({ startGateway: vi.fn() }))
 vi.mock('../../src/gateway.ts', () => ({ startGateway }))
 vi.mock('../../src/observe/log.ts', () => ({
-  openLog: async () => ({ log: logInMemory().log, dropped: () => 0, close: async () => {} }),
+  openLog: async (): Promise<LogSink> => ({
+    log: logInMemory().log,
+    dropped: () => 0,
+    passOn: () => {},
+    share: () => {},
+    close: async () => {},
+  }),
 }))
 
 test('SIGHUP while the gateway starts is heard, and the file is read again when it serves', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'starting-'))
-  const signals = ['SIGHUP', 'SIGTERM', 'SIGINT', 'uncaughtException'] as const
+  const signals = ['SIGHUP', 'SIGTERM', 'SIGINT', 'SIGUSR2', 'uncaughtException'] as const
   const before = new Map(signals.map((name) => [name, process.listeners(name as 'SIGHUP')]))
   onTestFinished(() => {
     rmSync(folder, { recursive: true })
