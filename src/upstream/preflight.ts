@@ -34,25 +34,49 @@ export interface Unreached {
   readonly endpoints: readonly { readonly name: string; readonly reason: string }[]
 }
 
-/** Tries all at once, for at most 2 s. */
-export const tryAll = (tried: readonly Tried[]): Promise<readonly Found[]> =>
-  Promise.all(
-    tried.map(async ({ group, name, reach }) => {
-      let reason: string | null = null
-      const told = reach().catch((error: unknown) => {
-        reason = error instanceof Error ? error.message : String(error)
-      })
-      const inTime = await within(maxReachMs, told)
-      return { group, name, reason: inTime ? reason : `no answer within ${formatDuration(maxReachMs)}` }
-    }),
-  )
+// One that is there suffices, and nearly always the first few are; to connect to hundreds at once holds up whoever serves meanwhile.
+const few = 4
+const headStartMs = 200
 
-/** Tries all at once, for at most 2 s, and lists the groups of which none is there. */
+/** Tries all at once, for at most 2 s. */
+export const tryAll = (tried: readonly Tried[]): Promise<readonly Found[]> => Promise.all(tried.map(tryOne))
+
+/** Lists the groups of which none is there. Of each a few are tried, then all, until one is there, each for at most 2 s. */
 export const preflight = async (tried: readonly Tried[]): Promise<readonly Unreached[]> => {
-  const found = await tryAll(tried)
-  return [...new Set(found.map(({ group }) => group))].flatMap((group): readonly Unreached[] => {
-    const own = found.filter((each) => each.group === group)
-    const endpoints = own.flatMap(({ name, reason }) => (reason === null ? [] : [{ name, reason }]))
-    return endpoints.length === own.length ? [{ group, endpoints }] : []
+  const groups = [...new Set(tried.map(({ group }) => group))]
+  const found = await Promise.all(groups.map((group) => unreached(group, tried)))
+  return found.filter((each) => each !== null)
+}
+
+const unreached = async (group: Group, tried: readonly Tried[]): Promise<Unreached | null> => {
+  const own = tried.filter((each) => each.group === group)
+  const first = own.slice(0, few).map(tryOne)
+  if (await isOneThere(first, own.length > few ? headStartMs : null)) return null
+  const all = [...first, ...own.slice(few).map(tryOne)]
+  if (await isOneThere(all, null)) return null
+  const endpoints = (await Promise.all(all)).map(({ name, reason }) => ({ name, reason: reason ?? '' }))
+  return { group, endpoints }
+}
+
+/** Tells as soon as one is there, or that none is; null waits for all. */
+const isOneThere = async (found: readonly Promise<Found>[], waitMs: number | null): Promise<boolean> => {
+  let isThere = false
+  const looked = Promise.any(
+    found.map(async (each) => {
+      if ((await each).reason !== null) throw new Error('not there')
+      isThere = true
+    }),
+  ).catch(() => {}) // none is
+  if (waitMs === null) await looked
+  else await within(waitMs, looked)
+  return isThere
+}
+
+const tryOne = async ({ group, name, reach }: Tried): Promise<Found> => {
+  let reason: string | null = null
+  const told = reach().catch((error: unknown) => {
+    reason = error instanceof Error ? error.message : String(error)
   })
+  const inTime = await within(maxReachMs, told)
+  return { group, name, reason: inTime ? reason : `no answer within ${formatDuration(maxReachMs)}` }
 }

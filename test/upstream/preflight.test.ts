@@ -109,3 +109,29 @@ test('a failure after 2 s bothers nobody', async () => {
 
   expect((await told)[0]?.endpoints).toEqual([{ name: 'a', reason: 'no answer within 2s' }])
 })
+
+test.each<[string, () => Promise<void>, number]>([
+  ['there: no more are', there, 4],
+  ['not there: all are', gone(), 50],
+  ['silent: all are, once they had a head start', never, 50],
+])('of fifty endpoints a few are tried first, and when they are %s', async (_, firstFew, count) => {
+  let begun = 0
+  const reach = (nth: number) => () => {
+    begun++
+    return nth < 4 ? firstFew() : there()
+  }
+  const told = preflight(Array.from({ length: 50 }, (_, nth) => trying('market', String(nth), reach(nth))))
+
+  await vi.advanceTimersByTimeAsync(200)
+
+  expect(await told).toEqual([])
+  expect(begun).toBe(count)
+})
+
+test('once one is there, nobody waits for another one that hangs', async () => {
+  const told = preflight([trying('market', 'a', never), trying('market', 'b', there)])
+
+  await vi.advanceTimersByTimeAsync(0)
+
+  expect(await told).toEqual([])
+})
