@@ -8,6 +8,9 @@ import type { Config } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { type Gateway, type GatewayOptions, startGateway } from '../../src/gateway.ts'
 import type { Loaded } from '../../src/snapshot/reloader.ts'
+import { type LogLine, logLines } from './log-lines.ts'
+
+export type { LogLine } from './log-lines.ts'
 
 type Tree = { readonly [key: string]: unknown }
 
@@ -40,8 +43,6 @@ export interface TestGateway {
 
 /** Is what most tests need of a gateway. */
 export type Opened = Pick<Gateway, 'address' | 'close'>
-
-export type LogLine = { readonly [field: string]: unknown; readonly msg: string }
 
 /** Writes the configuration that a test asks for, as YAML would be written (JSON is YAML). */
 export const configText = ({
@@ -108,27 +109,7 @@ export const openGateway = async (
 
 /** Makes a log whose lines stay in memory, parsed. */
 export const logInMemory = () => {
-  const lines: LogLine[] = []
-  const waiting = new Set<() => void>()
-  const log = pino(
-    { base: null },
-    {
-      write: (line: string) => {
-        lines.push(JSON.parse(line) as LogLine)
-        for (const look of [...waiting]) look()
-      },
-    },
-  )
-  const line = (wanted: (line: LogLine) => boolean): Promise<LogLine> =>
-    new Promise((resolve) => {
-      const look = () => {
-        const found = lines.find(wanted)
-        if (found === undefined) return
-        waiting.delete(look)
-        resolve(found)
-      }
-      waiting.add(look)
-      look()
-    })
-  return { log, lines: lines as readonly LogLine[], line }
+  const { lines, add, line } = logLines()
+  const log = pino({ base: null }, { write: (text: string) => add(JSON.parse(text)) })
+  return { log, lines, line }
 }

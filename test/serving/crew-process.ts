@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { configText, type LogLine, type Settings } from '../helpers/gateway.ts'
+import { configText, type Settings } from '../helpers/gateway.ts'
+import { type LogLine, logLines } from '../helpers/log-lines.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -68,26 +69,13 @@ export const startCrew = async (settings: Settings, args = command, environment 
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...environment },
   })
-  const lines: LogLine[] = []
-  const watchers = new Set<() => void>()
+  const { lines, add, line } = logLines()
   let rest = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     const whole = (rest + text).split('\n')
     rest = whole.pop() ?? ''
-    lines.push(...whole.map((line): LogLine => JSON.parse(line)))
-    for (const watcher of [...watchers]) watcher()
+    add(...whole.map((each): LogLine => JSON.parse(each)))
   })
-  const line = (wanted: (line: LogLine) => boolean): Promise<LogLine> =>
-    new Promise((resolve) => {
-      const watcher = (): void => {
-        const found = lines.find(wanted)
-        if (found === undefined) return
-        watchers.delete(watcher)
-        resolve(found)
-      }
-      watchers.add(watcher)
-      watcher()
-    })
   const ended = once(child, 'close').then(([code]): number | null => code)
   const [{ port }, { port: admin }] = await Promise.race([
     Promise.all([line(({ msg }) => msg === 'listening'), line(({ msg }) => msg === 'admin listening')]),
