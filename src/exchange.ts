@@ -77,6 +77,7 @@ type OnAbort = (reason: GatewayError) => void
 /** Is what an exchange is made of. */
 export interface Opened {
   readonly operation: Operation
+  readonly client: string
   readonly query: string
   readonly fields: Fields
   readonly authority: string
@@ -87,6 +88,8 @@ export interface Opened {
 /** Is one request and its answer while in the gateway. */
 export class Exchange {
   readonly operation: Operation
+  /** The client's address: its own, or what a trusted proxy says of it. */
+  readonly client: string
   /** The raw query with its `?`, or empty. */
   readonly query: string
   /** The request's end-to-end fields, with the gateway's own among them; Host, Content-Length and Connection are not. */
@@ -106,14 +109,18 @@ export class Exchange {
   waitsForClient = false
   /** Whether the request's body has been sent once and for all: none of it waits to be written. */
   bodySent = false
+  /** Fields that layers add to whatever is answered, the gateway's own errors included; flat. Null: none. */
+  answerFields: string[] | null = null
   /** Whether the client has been sent something already, if only an interim answer: what goes wrong then is not tried again. */
   begun = false
 
   #aborted: GatewayError | null = null
   #onAbort: OnAbort | null = null
+  #whenOver: (() => void)[] | null = null
 
   constructor(opened: Opened) {
     this.operation = opened.operation
+    this.client = opened.client
     this.query = opened.query
     this.fields = opened.fields
     this.authority = opened.authority
@@ -131,6 +138,19 @@ export class Exchange {
     if (this.#aborted !== null) return
     this.#aborted = reason
     this.#onAbort?.(reason)
+  }
+
+  /** Has somebody told, once, when the last byte of the answer has been taken, or will never be. */
+  whenOver(tell: () => void): void {
+    this.#whenOver ??= []
+    this.#whenOver.push(tell)
+  }
+
+  /** Ends it, however it went. */
+  over(): void {
+    const told = this.#whenOver
+    this.#whenOver = null
+    for (const tell of told ?? []) tell()
   }
 
   /** Sets who is told of an abort, at once if it has already happened. One at a time: attempts follow each other. Null: nobody. */

@@ -99,3 +99,15 @@ describe('an abort', () => {
     expect(exchange.aborted?.kind).toBe('client-gone')
   })
 })
+
+test('whoever waits for the end of an exchange is told once', () => {
+  const exchange = fakeExchange()
+  let told = 0
+  exchange.whenOver(() => told++)
+  exchange.whenOver(() => told++)
+
+  exchange.over()
+  exchange.over()
+
+  expect(told).toBe(2)
+})

@@ -74,6 +74,7 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
       if (running.length === 1) running.pop()
       else passOn(running, visit)
       if (!response.writableFinished) leave(visit)
+      visit.exchange?.over()
       snapshot.leave()
       if (visit.exchange?.bodySent === true) visit.body?.free()
       accounts.closed(visit)

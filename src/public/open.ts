@@ -22,6 +22,7 @@ export const open = (visit: Visit, { operation, query, authority }: Admitted, vi
 
   const exchange = new Exchange({
     operation,
+    client: visit.client,
     query,
     fields,
     authority,

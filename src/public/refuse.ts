@@ -26,6 +26,7 @@ export const refuse = (visit: Visit, error: GatewayError): void => {
   const body = Buffer.from(problem(error.kind, idField === null ? null : visit.requestId))
   const fields = ['Content-Type', 'application/problem+json', 'Content-Length', String(body.length), ...error.fields]
   if (idField !== null) fields.push(idField, visit.requestId)
+  fields.push(...(visit.exchange?.answerFields ?? []))
   if (head.interactionId !== null) fields.push('x-fapi-interaction-id', head.interactionId)
   if (closes(visit)) {
     fields.push('Connection', 'close')

@@ -28,7 +28,7 @@ const oneWriteBytes = 8 * 1024
 
 /** Lists the answer's fields: the upstream's end-to-end ones, and those few that docs/operations.md says the gateway adds. */
 const clientFields = (
-  { snapshot, requestId, head, request, body, draining }: Visit,
+  { snapshot, requestId, head, request, body, draining, exchange }: Visit,
   answer: Answer,
   via: string,
 ): Fields => {
@@ -44,6 +44,7 @@ const clientFields = (
   }
   fields.push('Via', via)
   if (idField !== null) fields.push(idField, requestId)
+  if (exchange !== null && exchange.answerFields !== null) fields.push(...exchange.answerFields)
   if (head.interactionId !== null && firstValue(answer.fields, 'x-fapi-interaction-id') === undefined)
     fields.push('x-fapi-interaction-id', head.interactionId)
   if (body?.received === false) {

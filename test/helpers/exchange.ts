@@ -43,6 +43,7 @@ export const fakeExchange = ({ operation = 'market.insights', ...opened }: Wante
   const found = catalog.find(({ id }) => id === operation)
   if (found === undefined) throw new Error(`no operation ${operation}`)
   return new Exchange({
+    client: '127.0.0.1',
     query: '',
     fields: [],
     authority: 'gateway',
