@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import { fastify } from 'fastify'
 import { within } from '../clock.ts'
@@ -7,12 +7,12 @@ import type { Log } from '../observe/log.ts'
 import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import type { Live } from '../snapshot/live.ts'
 import { accounts } from './accounts.ts'
-import { Arrival } from './arrival.ts'
 import { currentEdge } from './edge.ts'
-import { type Front, front } from './front.ts'
+import { front } from './front.ts'
+import { bound, httpServer } from './listener.ts'
 import { mount } from './mount.ts'
 import { makeId } from './request-id.ts'
-import { type Stray, stray } from './stray.ts'
+import { stray } from './stray.ts'
 
 /** Is the only listener that clients see. */
 export interface PublicServer {
@@ -60,7 +60,10 @@ export const openPublicServer = async (
   // Hooks would be too late: Fastify decodes the target first, and matches what is not one of the nine.
   const strays = stray(edge, records)
   const app = fastify({
-    serverFactory: (enter) => httpServer(listen, door, strays, enter as RequestListener),
+    serverFactory: (enter) => {
+      const routed = enter as RequestListener
+      return httpServer(listen, (request, response) => door.arrive(request, response, routed), strays)
+    },
     // Fastify listens for these itself, and would write an answer of its own beside ours.
     clientErrorHandler: (error, socket) => strays.parserError(error, socket),
     logger: false,
@@ -119,37 +122,3 @@ export const openPublicServer = async (
 
 /** Makes a name for `Via` at random: a second gateway in the chain is no loop, the same one is. */
 export const makePseudonym = (): string => `lender-gateway-${makeId().slice(0, 8)}`
-
-const httpServer = (listen: ListenConfig, door: Front, strays: Stray, enter: RequestListener): Server => {
-  const arrive: RequestListener = (request, response) => door.arrive(request, response, enter)
-  const server = createServer(
-    {
-      // Host is checked with the rest of the head, for an answer in the shape of the others.
-      requireHostHeader: false,
-      // A total for the body would cut off whoever has much to send. The gap between its pieces is bounded instead.
-      requestTimeout: 0,
-      connectionsCheckingInterval: Math.min(1000, Math.max(10, Math.floor(listen.headersTimeoutMs / 20))),
-      insecureHTTPParser: false,
-      IncomingMessage: Arrival,
-      // Or a request without a body goes through the whole life of a stream that nobody reads.
-      optimizeEmptyRequests: true,
-    },
-    arrive,
-  )
-  server.maxHeadersCount = 0 // counted with the rest of the head: the parser would silently cut the list short
-  bound(server, listen)
-  server.on('checkContinue', arrive)
-  server.on('checkExpectation', arrive)
-  server.on('connect', (_request, socket) => strays.connect(socket as never))
-  return server
-}
-
-/** Sets the bounds that Node holds. Connections that are open keep the size of head that they began with. */
-const bound = (server: Server, listen: ListenConfig): void => {
-  // The bounds on target and fields are checked apart; this one only keeps the parser from reading for ever.
-  const parsed: Server & { maxHeaderSize?: number } = server
-  parsed.maxHeaderSize = listen.maxTargetBytes + listen.maxHeaderBytes + 1024
-  server.headersTimeout = listen.headersTimeoutMs
-  server.keepAliveTimeout = listen.keepAliveTimeoutMs
-  server.maxConnections = listen.maxConnections ?? Number.POSITIVE_INFINITY
-}

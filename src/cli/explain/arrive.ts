@@ -42,7 +42,7 @@ const parse = (method: string, target: string, listen: ListenConfig): Promise<Pa
   if (/[\r\n]/.test(method + target)) return Promise.resolve('malformed') // it would end the line
   const [inside, outside] = duplexPair()
   const parsed = new Promise<Parsed | Unparsed>((resolve) => {
-    // The bound of the listener's own parser (public/server.ts); nothing here is long enough to meet it but the target.
+    // The bound of the listener's own parser (public/listener.ts); nothing here is long enough to meet it but the target.
     const maxHeaderSize = listen.maxTargetBytes + listen.maxHeaderBytes + 1024
     const server = createServer({ maxHeaderSize }, (request) => resolve(request))
     server.on('connect', () => resolve('tunnel'))

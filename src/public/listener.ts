@@ -1,0 +1,38 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { ListenConfig } from '../config/config.ts'
+import { Arrival } from './arrival.ts'
+import type { Stray } from './stray.ts'
+
+/** Makes the HTTP server of the public listener, with every bound that Node holds. It listens nowhere yet. */
+export const httpServer = (listen: ListenConfig, arrive: RequestListener, strays: Stray): Server => {
+  const server = createServer(
+    {
+      // Host is checked with the rest of the head, for an answer in the shape of the others.
+      requireHostHeader: false,
+      // A total for the body would cut off whoever has much to send. The gap between its pieces is bounded instead.
+      requestTimeout: 0,
+      connectionsCheckingInterval: Math.min(1000, Math.max(10, Math.floor(listen.headersTimeoutMs / 20))),
+      insecureHTTPParser: false,
+      IncomingMessage: Arrival,
+      // Or a request without a body goes through the whole life of a stream that nobody reads.
+      optimizeEmptyRequests: true,
+    },
+    arrive,
+  )
+  server.maxHeadersCount = 0 // counted with the rest of the head: the parser would silently cut the list short
+  bound(server, listen)
+  server.on('checkContinue', arrive)
+  server.on('checkExpectation', arrive)
+  server.on('connect', (_request, socket) => strays.connect(socket as never))
+  return server
+}
+
+/** Sets the bounds that Node holds. Connections that are open keep the size of head that they began with. */
+export const bound = (server: Server, listen: ListenConfig): void => {
+  // The bounds on target and fields are checked apart; this one only keeps the parser from reading for ever.
+  const parsed: Server & { maxHeaderSize?: number } = server
+  parsed.maxHeaderSize = listen.maxTargetBytes + listen.maxHeaderBytes + 1024
+  server.headersTimeout = listen.headersTimeoutMs
+  server.keepAliveTimeout = listen.keepAliveTimeoutMs
+  server.maxConnections = listen.maxConnections ?? Number.POSITIVE_INFINITY
+}
