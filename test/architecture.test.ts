@@ -92,6 +92,8 @@ describe('libraries stay at the rim', () => {
     yaml: /^config\//,
     zod: /^(config\/|(layers|upstream)\/(.*\/)?config\.ts$)/,
     'fastest-levenshtein': /^config\//,
+    'structured-headers': /^shared\/limiter\//,
+    '@redis/client': /^shared\/redis\/client\.ts$/,
     commander: /^(cli\/|main\.ts$)/,
   }
 

@@ -1,0 +1,20 @@
+import { type AskAll, batched } from './batch.ts'
+import type { Limit, Outcome } from './bucket.ts'
+import type { Limiter } from './limiter.ts'
+import { MemoryLimiter } from './memory.ts'
+
+/** Is how long a worker waits for the primary. */
+export const askMs = 20
+
+/** Has another process count for several that serve. Where it does not answer in time, this one counts by its share. */
+export const askingLimiter = (limit: Limit, askAll: AskAll<string, Outcome>, share: Limiter): Limiter => {
+  const ask = batched(askAll, askMs)
+  return { limit, take: (key) => ask(key).then((outcome) => outcome ?? share.take(key)) }
+}
+
+/** Counts in memory the share that one of several processes has of a limit, and tells of it as if it were the whole. */
+export const sharedAmong = (processes: number, limit: Limit): Limiter => {
+  const { policy, perMs, burst } = limit
+  const share = new MemoryLimiter({ policy, perMs: perMs / processes, burst: Math.max(1, burst / processes) })
+  return { limit, take: (key) => share.take(key) * processes }
+}

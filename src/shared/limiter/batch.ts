@@ -1,0 +1,46 @@
+import { Alarm } from '../../clock.ts'
+
+/** Asks for many at once; null, or a rejection: nobody knows. */
+export type AskAll<Question, Answer> = (questions: readonly Question[]) => Promise<readonly Answer[] | null>
+
+interface Asked<Question, Answer> {
+  readonly question: Question
+  readonly answered: (answer: Answer | null) => void
+}
+
+/**
+ * Gathers the questions of one turn of the event loop and asks them together. Whoever has no answer after `withinMs` gets null, and never
+ * a rejection.
+ */
+export const batched = <Question, Answer>(
+  askAll: AskAll<Question, Answer>,
+  withinMs: number,
+): ((question: Question) => Promise<Answer | null>) => {
+  let gathered: Asked<Question, Answer>[] | null = null
+
+  const send = (batch: readonly Asked<Question, Answer>[]): void => {
+    const settle = (answers: readonly Answer[] | null): void => {
+      alarm.clear()
+      batch.forEach(({ answered }, nth) => {
+        answered(answers?.[nth] ?? null)
+      })
+    }
+    // What has come while this process was busy is read first.
+    const alarm = new Alarm(() => setImmediate(settle, null))
+    alarm.set(withinMs)
+    askAll(batch.map(({ question }) => question)).then(settle, () => settle(null))
+  }
+
+  return (question) =>
+    new Promise((answered) => {
+      if (gathered === null) {
+        const batch: Asked<Question, Answer>[] = []
+        gathered = batch
+        setImmediate(() => {
+          gathered = null
+          send(batch)
+        })
+      }
+      gathered.push({ question, answered })
+    })
+}

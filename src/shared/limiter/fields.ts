@@ -1,0 +1,38 @@
+import { serializeList } from 'structured-headers'
+import { fullInMs, type Limit, leftOf, nextInMs, type Outcome } from './bucket.ts'
+
+/** Writes what an answer says of a limit. */
+export interface LimitFields {
+  /** Lists `RateLimit-Policy` and `RateLimit`, name and value by turns. */
+  of(outcome: Outcome): readonly string[]
+  /** Lists `Retry-After`. */
+  whenRefused(outcome: Outcome): readonly string[]
+}
+
+/**
+ * Writes the fields of draft-ietf-httpapi-ratelimit-headers-11. The quota of a bucket is its burst, and its window the time in which an empty
+ * one fills. `t` is the time until it is full again. What is the same in each is serialised once: the rest are two whole numbers, whose
+ * serialisation is themselves (RFC 9651 §4.1.4).
+ */
+export const limitFields = (limit: Limit): LimitFields => {
+  const { policy, burst, perMs } = limit
+  const item = (parameters: readonly (readonly [string, number])[]): string =>
+    serializeList([[policy, new Map(parameters)]])
+  const stated = item([
+    ['q', burst],
+    ['w', seconds(burst / perMs)],
+  ])
+  const start = item([])
+  return {
+    of: (outcome) => [
+      'RateLimit-Policy',
+      stated,
+      'RateLimit',
+      `${start};r=${leftOf(outcome, limit)};t=${seconds(fullInMs(outcome, limit))}`,
+    ],
+    whenRefused: (outcome) => ['Retry-After', String(seconds(nextInMs(outcome, limit)))],
+  }
+}
+
+/** Rounds up, so that nobody comes too early. */
+const seconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1000))

@@ -1,0 +1,118 @@
+import { wallClock } from '../../clock.ts'
+import { connectTo } from '../redis/client.ts'
+import { RedisLink } from '../redis/link.ts'
+import { askingLimiter, sharedAmong } from './asking.ts'
+import type { AskAll } from './batch.ts'
+import type { Limit, Outcome } from './bucket.ts'
+import type { Limiter } from './limiter.ts'
+import { MemoryLimiter } from './memory.ts'
+import { redisLimiter } from './redis.ts'
+
+/** Is the Redis by which several gateways count together. */
+export interface RedisSettings {
+  readonly url: string
+  readonly timeoutMs: number
+  /** What every key begins with. */
+  readonly prefix: string
+}
+
+/** Is the part that a process has in counting: one that serves alone, the primary of several that serve, or one of those. */
+export type Part =
+  | { readonly is: 'alone' | 'primary' }
+  | {
+      readonly is: 'worker'
+      readonly of: number
+      ask(limit: string, keys: readonly string[]): ReturnType<AskAll<string, Outcome>>
+    }
+
+/** Is a limiter as long as it is needed, with what it stands on. */
+export interface Held {
+  readonly limiter: Limiter
+  /** Null: counts are of this gateway alone, as configured. */
+  readonly link: { readonly isShared: boolean; readonly since: number } | null
+  /** Tells how many keys were forgotten for want of room. */
+  evictions(): number
+  release(): void
+}
+
+type OnChange = (isShared: boolean, reason: string | null) => void
+
+/** Keeps limiters and links as long as anybody needs them: a reload goes on with the counts, as long as the limit is the same. */
+export class Limiters {
+  readonly since = wallClock()
+  readonly #part: Part
+  readonly #onChange: OnChange
+  readonly #bases = new Kept<{ readonly limiter: Limiter; readonly memory: MemoryLimiter | null }>()
+  readonly #links = new Kept<RedisLink>()
+
+  constructor(part: Part, onChange: OnChange) {
+    this.#part = part
+    this.#onChange = onChange
+  }
+
+  /** Makes a limiter, or takes the one that there is. Of several processes the primary counts in memory only: it serves nobody. */
+  hold(limit: Limit, redis: RedisSettings | null): Held {
+    const name = nameOf(limit)
+    const { limiter, memory } = this.#bases.hold(name, () => this.#base(name, limit))
+    const evictions = (): number => memory?.evictions ?? 0
+    if (redis === null || this.#part.is === 'primary')
+      return { limiter, link: null, evictions, release: () => void this.#bases.release(name) }
+    const place = JSON.stringify(redis)
+    const link = this.#links.hold(place, () => openLink(redis, this.#onChange))
+    return {
+      limiter: redisLimiter(limit, link, `${redis.prefix}:${limit.policy}:`, limiter),
+      link,
+      evictions,
+      release: () => {
+        this.#bases.release(name)
+        this.#links.release(place)?.close()
+      },
+    }
+  }
+
+  /** Counts for another process; null: that limit is not known here, or not any more. */
+  takeAll(name: string, keys: readonly string[]): readonly Outcome[] | null {
+    const memory = this.#bases.find(name)?.memory ?? null
+    return memory && keys.map((key) => memory.take(key))
+  }
+
+  #base(name: string, limit: Limit): { readonly limiter: Limiter; readonly memory: MemoryLimiter | null } {
+    const part = this.#part
+    if (part.is === 'worker')
+      return {
+        limiter: askingLimiter(limit, (keys) => part.ask(name, keys), sharedAmong(part.of, limit)),
+        memory: null,
+      }
+    const memory = new MemoryLimiter(limit)
+    return { limiter: memory, memory }
+  }
+}
+
+/** Is things that several need at once, by name. */
+class Kept<T> {
+  readonly #all = new Map<string, { readonly thing: T; users: number }>()
+
+  hold(name: string, make: () => T): T {
+    const kept = this.#all.get(name) ?? { thing: make(), users: 0 }
+    kept.users++
+    this.#all.set(name, kept)
+    return kept.thing
+  }
+
+  /** Gives back the thing when nobody needs it any more. */
+  release(name: string): T | null {
+    const kept = this.#all.get(name)
+    if (kept === undefined || --kept.users > 0) return null
+    this.#all.delete(name)
+    return kept.thing
+  }
+
+  find(name: string): T | undefined {
+    return this.#all.get(name)?.thing
+  }
+}
+
+const nameOf = ({ policy, perMs, burst }: Limit): string => `${policy} ${perMs} ${burst}`
+
+const openLink = ({ url, timeoutMs, prefix }: RedisSettings, onChange: OnChange): RedisLink =>
+  new RedisLink({ connect: connectTo(url), timeoutMs, probeKey: `${prefix}:probe`, onChange })

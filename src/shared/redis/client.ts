@@ -1,0 +1,61 @@
+import type { Connect } from './connection.ts'
+import { script, scriptSha } from './script.ts'
+
+// Of one that is near enough to be asked for every request, this is plenty; and whoever comes back is tried again soon.
+const connectMs = 500
+
+/**
+ * Connects to Redis or Valkey by a URL such as `rediss://:password@host:6379/0`. The library is only loaded here: where no Redis is
+ * configured, it costs nothing. It never connects again by itself and keeps nothing for later: that is decided in one place (link.ts).
+ */
+export const connectTo =
+  (url: string): Connect =>
+  async (lost) => {
+    const { createClient } = await import('@redis/client')
+    const client = createClient({
+      url,
+      socket: { connectTimeout: connectMs, reconnectStrategy: false },
+      disableOfflineQueue: true,
+      disableClientInfo: true,
+      // What else they can do is of no use here, and not every server knows it.
+      RESP: 2,
+      maintNotifications: 'disabled',
+    })
+    let isMade = false
+    client.on('error', (error) => {
+      if (isMade) lost(error)
+    })
+    client.on('end', () => {
+      if (isMade) lost(new Error('the connection ended'))
+    })
+    const late = setTimeout(() => client.destroy(), connectMs) // a server that accepts and says nothing
+    try {
+      await client.connect()
+      await client.scriptLoad(script)
+    } catch (error) {
+      if (client.isOpen) client.destroy()
+      throw error
+    } finally {
+      clearTimeout(late)
+    }
+    isMade = true
+    if (!client.isReady) throw new Error('the connection ended')
+    return {
+      async take(key, perMs, burst) {
+        const given = { keys: [key], arguments: [String(perMs), String(burst)] }
+        // A server that was restarted behind a proxy, or was told to forget its scripts.
+        const answer = await client
+          .evalSha(scriptSha, given)
+          .catch((error) => (isUnknown(error) ? client.eval(script, given) : Promise.reject(error)))
+        const outcome = Number(answer)
+        if (answer === null || !Number.isFinite(outcome) || outcome === 0) throw new Error('not an outcome')
+        return outcome
+      },
+      destroy() {
+        isMade = false
+        if (client.isOpen) client.destroy()
+      },
+    }
+  }
+
+const isUnknown = (error: unknown): boolean => error instanceof Error && error.message.startsWith('NOSCRIPT')

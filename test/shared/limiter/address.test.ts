@@ -1,0 +1,24 @@
+import { describe, expect, test } from 'vitest'
+import { networkOf } from '../../../src/shared/limiter/address.ts'
+
+describe('an IPv6 address is counted with its network', () => {
+  test.each([
+    ['2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff', 64, true],
+    ['2001:db8:1:2::1', '2001:db8:1:3::1', 64, false],
+    ['2001:db8::', '2001:db8:0:0:1::', 64, true],
+    ['2001:DB8::1', '2001:db8::2', 64, true],
+    ['fe80::1%eth0', 'fe80::2', 64, true],
+    ['2001:db8:1:200::1', '2001:db8:1:2ff::1', 56, true],
+    ['2001:db8:1:200::1', '2001:db8:1:300::1', 56, false],
+    ['2001:db8::1', '2001:db8::2', 128, false],
+    ['64:ff9b::192.0.2.1', '64:ff9b::c000:201', 128, true],
+    ['::1', '::', 64, true],
+  ])('%s and %s by %i bits: %s', (one, other, bits, isSame) => {
+    expect(networkOf(one, bits) === networkOf(other, bits)).toBe(isSame)
+  })
+})
+
+test('an IPv4 address, and whatever is no address, is counted by itself', () => {
+  expect(networkOf('192.0.2.1', 64)).toBe('192.0.2.1')
+  expect(networkOf('', 64)).toBe('')
+})

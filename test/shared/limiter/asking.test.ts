@@ -1,0 +1,47 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { afterEach, expect, test, vi } from 'vitest'
+import { askingLimiter, askMs, sharedAmong } from '../../../src/shared/limiter/asking.ts'
+import { isTaken, leftOf } from '../../../src/shared/limiter/bucket.ts'
+
+const limit = { policy: 'address', perMs: 10 / 1000, burst: 8 }
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+test('what one turn of the event loop asks goes in one message', async () => {
+  const asked: (readonly string[])[] = []
+  const limiter = askingLimiter(
+    limit,
+    async (keys) => {
+      asked.push(keys)
+      return keys.map((_, nth) => nth + 1)
+    },
+    sharedAmong(2, limit),
+  )
+
+  expect(await Promise.all(['a', 'b', 'a'].map((key) => limiter.take(key)))).toEqual([1, 2, 3])
+  expect(await limiter.take('c')).toBe(1)
+  expect(asked).toEqual([['a', 'b', 'a'], ['c']])
+})
+
+test('whoever has no answer in time is counted here, by the share of one process', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  const limiter = askingLimiter(limit, () => new Promise(() => {}), sharedAmong(2, limit))
+  const outcomes = Promise.all(Array.from({ length: 5 }, () => limiter.take('a')))
+  await turn()
+
+  vi.advanceTimersByTime(askMs)
+
+  const told = await outcomes
+  expect(told.map(isTaken)).toEqual([true, true, true, true, false])
+  expect(told.map((outcome) => leftOf(outcome, limit))).toEqual([6, 4, 2, 0, 0])
+})
+
+test('so is one whose question nobody can answer', async () => {
+  for (const answer of [async () => null, () => Promise.reject(new Error('gone'))]) {
+    const limiter = askingLimiter(limit, answer, sharedAmong(2, limit))
+
+    expect(await limiter.take('a')).toBe(2)
+  }
+})

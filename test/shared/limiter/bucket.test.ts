@@ -1,0 +1,76 @@
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import {
+  type Bucket,
+  fullInMs,
+  isTaken,
+  type Limit,
+  leftOf,
+  nextInMs,
+  takeOf,
+} from '../../../src/shared/limiter/bucket.ts'
+
+const tenASecond: Limit = { policy: 'address', perMs: 10 / 1000, burst: 3 }
+
+const fresh = (): Bucket => ({ used: 0, at: 0 })
+
+test('the burst is there at once, then one at a time as the rate gives them', () => {
+  const bucket = fresh()
+  const taken = [0, 0, 0, 0, 99, 100, 100, 250, 300, 300].map((at) => isTaken(takeOf(bucket, tenASecond, at)))
+
+  expect(taken).toEqual([true, true, true, false, false, true, false, true, true, false])
+})
+
+test('an outcome tells how many are left, when the next one is and when all are', () => {
+  const bucket = fresh()
+  const outcomes = [0, 0, 0, 50].map((at) => takeOf(bucket, tenASecond, at))
+
+  expect(outcomes.map((outcome) => leftOf(outcome, tenASecond))).toEqual([2, 1, 0, 0])
+  expect(nextInMs(outcomes[3] as number, tenASecond)).toBeCloseTo(50)
+  expect(fullInMs(outcomes[3] as number, tenASecond)).toBeCloseTo(250)
+})
+
+test('a clock that is set back holds nobody up', () => {
+  const bucket = fresh()
+  for (let n = 0; n < 3; n++) takeOf(bucket, tenASecond, 1_000_000)
+
+  expect(isTaken(takeOf(bucket, tenASecond, 0))).toBe(false)
+  bucket.used = 2
+  expect(isTaken(takeOf(bucket, tenASecond, 0))).toBe(true)
+  expect(isTaken(takeOf(bucket, tenASecond, 100))).toBe(true)
+})
+
+const limits = fc.record({
+  policy: fc.constant('any'),
+  perMs: fc.double({ min: 1 / 60_000, max: 100, noNaN: true }),
+  burst: fc.integer({ min: 1, max: 40 }),
+})
+
+test('never is more taken, between any two moments, than the burst and what the rate gives', () => {
+  const pauses = fc.array(fc.double({ min: 0, max: 50, noNaN: true }), { minLength: 1, maxLength: 120 })
+  fc.assert(
+    fc.property(limits, pauses, (limit, gaps) => {
+      const bucket = fresh()
+      let at = 1e9
+      const times = gaps.flatMap((gap) => {
+        at += gap
+        return isTaken(takeOf(bucket, limit, at)) ? [at] : []
+      })
+      for (const [first, from] of times.entries())
+        for (const [last, to] of times.entries())
+          if (last >= first && last - first + 1 > limit.burst + (to - from) * limit.perMs + 1e-3) return false
+      return true
+    }),
+  )
+})
+
+test('whoever waits for as long as it is told is served', () => {
+  fc.assert(
+    fc.property(limits, (limit) => {
+      const bucket = fresh()
+      for (let n = 0; n < limit.burst; n++) takeOf(bucket, limit, 0)
+      const refused = takeOf(bucket, limit, 0)
+      return !isTaken(refused) && isTaken(takeOf(bucket, limit, Math.ceil(nextInMs(refused, limit) + 1e-6)))
+    }),
+  )
+})

@@ -1,0 +1,45 @@
+import * as fc from 'fast-check'
+import { parseList, serializeList } from 'structured-headers'
+import { expect, test } from 'vitest'
+import { leftOf } from '../../../src/shared/limiter/bucket.ts'
+import { limitFields } from '../../../src/shared/limiter/fields.ts'
+
+const limit = { policy: 'address', perMs: 100 / 1000, burst: 250 }
+
+test('the policy tells the burst and the time in which it is there again', () => {
+  const [name, value] = limitFields(limit).of(1)
+
+  expect(name).toBe('RateLimit-Policy')
+  expect(value).toBe('"address";q=250;w=3')
+})
+
+test('the limit tells what is left and when all of it will be', () => {
+  const [, , name, value] = limitFields(limit).of(101.5)
+
+  expect(name).toBe('RateLimit')
+  expect(value).toBe('"address";r=148;t=2')
+})
+
+test('a refusal says when to come again: whole seconds, rounded up, at least one', () => {
+  const slow = { policy: 'address', perMs: 1 / 60_000, burst: 2 }
+
+  expect(limitFields(limit).whenRefused(-250)).toEqual(['Retry-After', '1'])
+  expect(limitFields(slow).whenRefused(-1.51)).toEqual(['Retry-After', '31'])
+})
+
+test('the fields are what a library for structured fields writes', () => {
+  const fields = limitFields(limit)
+  fc.assert(
+    fc.property(fc.double({ min: 0.001, max: 250, noNaN: true }), fc.boolean(), (used, isTaken) => {
+      const outcome = isTaken ? used : -used
+      const [, policy = '', , state = ''] = fields.of(outcome)
+      const [[name, parameters] = [], ...more] = parseList(state)
+
+      expect(more).toEqual([])
+      expect(name).toBe('address')
+      expect((parameters as Map<string, unknown>).get('r')).toBe(leftOf(outcome, limit))
+      expect(serializeList(parseList(state))).toBe(state)
+      expect(serializeList(parseList(policy))).toBe(policy)
+    }),
+  )
+})

@@ -1,0 +1,163 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Connect, Connection } from '../../../src/shared/redis/connection.ts'
+import { RedisLink } from '../../../src/shared/redis/link.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] })
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+type Does = 'answer' | 'stall' | 'fail' | 'refuse'
+
+/** Is a Redis that does as it is told: it answers, is silent, or refuses connections. */
+const scripted = (does: Does = 'answer') => {
+  const redis = {
+    does,
+    connections: 0,
+    takes: 0,
+    lose: (_reason: Error): void => {},
+  }
+  const connect: Connect = async (lost) => {
+    if (redis.does === 'refuse') throw new Error('refused')
+    redis.connections++
+    redis.lose = lost
+    const connection: Connection = {
+      take: () => {
+        redis.takes++
+        if (redis.does === 'fail') return Promise.reject(new Error('READONLY'))
+        return redis.does === 'answer' ? Promise.resolve(1) : new Promise(() => {})
+      },
+      destroy: () => {},
+    }
+    return connection
+  }
+  const changes: (readonly [boolean, string | null])[] = []
+  const link = new RedisLink({
+    connect,
+    timeoutMs: 20,
+    probeKey: 'probe',
+    onChange: (...change) => changes.push(change),
+  })
+  return { redis, link, changes }
+}
+
+const take = (link: RedisLink): Promise<number | null> => link.take('key', 1, 1)
+
+/** Lets so much time pass, and all that happens meanwhile happen. */
+const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
+
+test('it is shared once a connection has done what requests will ask of it', async () => {
+  const { link, changes } = scripted()
+  expect(link.isShared).toBe(false)
+  expect(await take(link)).toBeNull()
+
+  await pass(0)
+
+  expect(link.isShared).toBe(true)
+  expect(await take(link)).toBe(1)
+  expect(changes).toEqual([[true, null]])
+  link.close()
+})
+
+test('an answer that is late is no answer, and several in a row end the asking', async () => {
+  const { redis, link, changes } = scripted()
+  await pass(0)
+  redis.does = 'stall'
+
+  const outcomes = Promise.all(Array.from({ length: 5 }, () => take(link)))
+  await pass(21)
+
+  expect(await outcomes).toEqual(Array(5).fill(null))
+  expect(link.isShared).toBe(false)
+  const { takes } = redis
+  expect(await take(link)).toBeNull() // at once, without a question
+  expect(redis.takes).toBe(takes)
+  expect(changes).toEqual([
+    [true, null],
+    [false, 'no answer within 20ms'],
+  ])
+  link.close()
+})
+
+test('one that is late now and then is a hiccup', async () => {
+  const { redis, link } = scripted()
+  await pass(0)
+
+  for (let n = 0; n < 10; n++) {
+    redis.does = 'stall'
+    const late = take(link)
+    await pass(21)
+    expect(await late).toBeNull()
+    redis.does = 'answer'
+    expect(await take(link)).toBe(1)
+  }
+
+  expect(link.isShared).toBe(true)
+  link.close()
+})
+
+test('a server that refuses to count is as good as none, however well it is connected', async () => {
+  const { redis, link, changes } = scripted()
+  await pass(0)
+  redis.does = 'fail'
+
+  for (let n = 0; n < 5; n++) expect(await take(link)).toBeNull()
+  await pass(5000)
+
+  expect(link.isShared).toBe(false)
+  expect(changes).toEqual([
+    [true, null],
+    [false, 'READONLY'],
+  ])
+  link.close()
+})
+
+test.each(['refuse', 'stall', 'fail'] as const)(
+  'after an outage (%s) it is shared again within a second',
+  async (outage) => {
+    const { redis, link, changes } = scripted()
+    await pass(0)
+    redis.does = outage
+    redis.lose(new Error('lost'))
+    await pass(60_000)
+    expect(link.isShared).toBe(false)
+
+    redis.does = 'answer'
+    await pass(outage === 'stall' ? 1000 + 300 : 1000) // a probe that nobody answered has its own end
+
+    expect(link.isShared).toBe(true)
+    expect(changes.map(([isShared]) => isShared)).toEqual([true, false, true])
+    link.close()
+  },
+)
+
+test('that nobody is there at the start is told once', async () => {
+  const { redis, link, changes } = scripted('refuse')
+  await pass(60_000)
+  expect(changes).toEqual([[false, 'refused']])
+
+  redis.does = 'answer'
+  await pass(1000)
+
+  expect(changes).toEqual([
+    [false, 'refused'],
+    [true, null],
+  ])
+  link.close()
+})
+
+test('closed, it leaves no timer behind', async () => {
+  const { redis, link } = scripted()
+  await pass(0)
+  redis.does = 'refuse'
+  redis.lose(new Error('lost'))
+  await pass(1)
+
+  link.close()
+  await pass(0)
+
+  expect(vi.getTimerCount()).toBe(0)
+})

@@ -1,0 +1,67 @@
+import * as fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { takeOf } from '../../../src/shared/limiter/bucket.ts'
+import { script } from '../../../src/shared/redis/script.ts'
+import { needProgram } from '../../helpers/program.ts'
+import { type Redis, startRedis } from '../../helpers/redis.ts'
+
+const program = await needProgram('redis-server')
+
+describe.skipIf(program.missing)('the script for Redis', () => {
+  let redis: Redis
+  let client: Awaited<ReturnType<typeof connect>>
+  const connect = async (url: string) => {
+    const { createClient } = await import('@redis/client')
+    return createClient({ url, RESP: 2 }).connect()
+  }
+
+  beforeAll(async () => {
+    redis = await startRedis(program.path ?? '')
+    client = await connect(redis.url)
+  })
+  afterAll(async () => {
+    client.destroy()
+    await redis.kill()
+  })
+
+  // The same script, but for the clock: what time it is comes with the question.
+  const timed = script.replace("redis.call('TIME')", '{ ARGV[3], ARGV[4] }')
+
+  test('decides as the memory does, to the last digit', async () => {
+    expect(timed).not.toBe(script)
+    const limits = fc.record({
+      policy: fc.constant('any'),
+      perMs: fc.oneof(fc.constant(1 / 60_000), fc.constant(7 / 1000), fc.double({ min: 1e-4, max: 10, noNaN: true })),
+      burst: fc.integer({ min: 1, max: 12 }),
+    })
+    const pausesUs = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: -3000, max: 300_000 })), {
+      minLength: 20,
+      maxLength: 60,
+    })
+    let nth = 0
+    await fc.assert(
+      fc.asyncProperty(limits, pausesUs, async (limit, pauses) => {
+        const key = `key ${nth++}`
+        const bucket = { used: 0, at: 0 }
+        let atUs = 1_700_000_000_000_000
+        const asked = pauses.map(async (pauseUs) => {
+          atUs += pauseUs
+          const [seconds, rest] = [Math.floor(atUs / 1e6), atUs % 1e6]
+          const here = takeOf(bucket, limit, seconds * 1000 + rest / 1000)
+          const args = [limit.perMs, limit.burst, seconds, rest].map(String)
+          return [here, Number(await client.eval(timed, { keys: [key], arguments: args }))] as const
+        })
+        for (const [here, there] of await Promise.all(asked)) expect(there).toBe(here)
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  test('has Redis forget what has drained', async () => {
+    await client.eval(script, { keys: ['short'], arguments: ['10', '5'] })
+    await client.eval(script, { keys: ['long'], arguments: ['0.00001', '5'] })
+
+    expect(await client.pTTL('long')).toBeGreaterThan(50_000)
+    expect(await client.pTTL('short')).toBeLessThanOrEqual(1)
+  })
+})
