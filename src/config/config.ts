@@ -30,6 +30,8 @@ export interface ListenConfig {
   readonly basePath: string
   /** CIDRs (a plain address is one of a single host) whose forwarded fields are believed. */
   readonly trustedProxies: readonly string[]
+  /** Names in lower case, perhaps with a port, that clients may ask for as Host; none: any. */
+  readonly hosts: readonly string[]
   /** The pseudonym in `Via`; null: one is made at random for the process. */
   readonly via: string | null
   readonly maxTargetBytes: number

@@ -20,6 +20,7 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
       port: listen.port,
       basePath: listen.basePath,
       trustedProxies: listen.trustedProxies,
+      hosts: listen.hosts,
       ...(listen.via === null ? {} : { via: listen.via }),
       maxTarget: formatSize(listen.maxTargetBytes),
       maxHeaders: formatSize(listen.maxHeaderBytes),

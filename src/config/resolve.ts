@@ -20,6 +20,7 @@ export function resolve(parsed: ParsedConfig): Config {
       port: listen.port,
       basePath: listen.basePath,
       trustedProxies: listen.trustedProxies,
+      hosts: listen.hosts,
       via: listen.via ?? null,
       maxTargetBytes: listen.maxTarget,
       maxHeaderBytes: listen.maxHeaders,

@@ -4,6 +4,7 @@ import type { ListenConfig } from '../config/config.ts'
 import type { Kind } from '../errors.ts'
 import type { Head } from './head.ts'
 import { isHost } from './host.ts'
+import type { IsOurs } from './hosts.ts'
 import type { Routes } from './routes.ts'
 import { parseTarget } from './target.ts'
 
@@ -23,18 +24,26 @@ export interface Refused {
   readonly fields: readonly string[]
 }
 
+/** Is what a listener lets in. */
+export interface Terms {
+  readonly routes: Routes
+  readonly isOurs: IsOurs
+  /** The gateway's name in `Via`. */
+  readonly pseudonym: string
+  readonly secure: boolean
+}
+
 const refused = (kind: Kind, ...fields: string[]): Refused => ({ kind, fields })
 
 /**
- * Decides on a request's head: one of the nine, or the reason why not. Malformed comes before unknown, unknown before the wrong method
- * (RFC 9112 §3, §6; RFC 9110 §15.5). `pseudonym` is the gateway's name in `Via`.
+ * Decides on a request's head: one of the nine, or the reason why not. Malformed comes before misdirected, that before unknown, unknown
+ * before the wrong method (RFC 9112 §3, §6; RFC 9110 §15.5): whoever means another server learns nothing of this one's paths.
  */
 export const admit = (
   request: Pick<IncomingMessage, 'url' | 'method' | 'httpVersion' | 'rawHeaders'>,
   head: Head,
-  routes: Routes,
   bounds: Pick<ListenConfig, 'maxTargetBytes' | 'maxHeaderBytes' | 'maxHeaderFields'>,
-  pseudonym: string,
+  { routes, isOurs, pseudonym, secure }: Terms,
 ): Admitted | Refused => {
   const { httpVersion } = request
   const url = request.url ?? ''
@@ -51,11 +60,14 @@ export const admit = (
   if (target === null || head.hosts.length > 1 || (host === undefined ? httpVersion === '1.1' : !isHost(host)))
     return refused('bad-request')
 
+  const authority = target.authority ?? host ?? ''
+  // RFC 9112 §3.3: HTTP/1.0 without Host names nothing, and no name is the default here (RFC 9110 §7.4, §15.5.20).
+  if (!isOurs(authority, secure)) return refused('misdirected')
   const operation = routes.get(target.path)
   if (operation === undefined) return refused('not-found')
   if (operation.method !== request.method) return refused('method-not-allowed', 'Allow', operation.method)
   if (head.via !== null && cameFrom(head.via, pseudonym)) return refused('loop')
-  return { operation, query: target.query, authority: target.authority ?? host ?? '' }
+  return { operation, query: target.query, authority }
 }
 
 /** Checks what Node's parser lets through of the rules on message length (RFC 9112 §6.1, §6.3). */

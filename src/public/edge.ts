@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts'
 import type { Live } from '../snapshot/live.ts'
+import { hosts, type IsOurs } from './hosts.ts'
 import { type IsTrusted, trust } from './peer.ts'
 import { type Routes, routes } from './routes.ts'
 
@@ -8,6 +9,7 @@ export interface Edge {
   readonly config: Config
   readonly routes: Routes
   readonly isTrusted: IsTrusted
+  readonly isOurs: IsOurs
   /** The lower-case name of the field that carries the request id, or null. */
   readonly idField: string | null
 }
@@ -17,6 +19,7 @@ const edgeOf = (config: Config): Edge => ({
   config,
   routes: routes(config.listen.basePath),
   isTrusted: trust(config.listen.trustedProxies),
+  isOurs: hosts(config.listen),
   idField: config.requestIdHeader?.toLowerCase() ?? null,
 })
 

@@ -92,7 +92,9 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
         return void request.resume()
       }
       const visit = receive(request, response, edge, connection)
-      const admitted = admit(request, visit.head, edge.routes, edge.config.listen, pseudonym)
+      const { secure } = connection.peer
+      const { routes, isOurs } = edge
+      const admitted = admit(request, visit.head, edge.config.listen, { routes, isOurs, pseudonym, secure })
       if ('kind' in admitted) return refuse(visit, new GatewayError(admitted.kind, { fields: admitted.fields }))
       if (expectation(request) === 'unknown') return refuse(visit, new GatewayError('expectation-failed'))
 

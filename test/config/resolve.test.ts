@@ -16,6 +16,7 @@ test('every key but upstreams has a default', () => {
       port: 8080,
       basePath: '',
       trustedProxies: [],
+      hosts: [],
       via: null,
       maxTargetBytes: 8 * 1024,
       maxHeaderBytes: 32 * 1024,
@@ -237,7 +238,7 @@ describe('precedence', () => {
     ]
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
     expect(result.ok && result.origins.size).toBe(
-      3 + 12 + 7 + 3 + 3 + 2 + (13 + 7 + 7 + 5 + 6 + 7) * groups.length + 5 * catalog.length,
+      3 + 13 + 7 + 3 + 3 + 2 + (13 + 7 + 7 + 5 + 6 + 7) * groups.length + 5 * catalog.length,
     )
   })
 })

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { catalog } from '../../src/catalog.ts'
 import { admit } from '../../src/public/admit.ts'
 import { readHead } from '../../src/public/head.ts'
+import { hosts } from '../../src/public/hosts.ts'
 import { routes } from '../../src/public/routes.ts'
 
 interface Asked {
@@ -9,13 +10,21 @@ interface Asked {
   readonly url?: string
   readonly httpVersion?: string
   readonly rawHeaders?: string[]
+  readonly names?: string[]
 }
 
 const bounds = { maxTargetBytes: 100, maxHeaderBytes: 1000, maxHeaderFields: 10 }
 
-const ask = ({ method = 'GET', url = '/market/insights', httpVersion = '1.1', rawHeaders = ['Host', 'a'] }: Asked) => {
+const ask = ({
+  method = 'GET',
+  url = '/market/insights',
+  httpVersion = '1.1',
+  rawHeaders = ['Host', 'a'],
+  names = [],
+}: Asked) => {
   const head = readHead(rawHeaders, 'x-request-id', false)
-  return admit({ method, url, httpVersion, rawHeaders }, head, routes(''), bounds, 'me')
+  const terms = { routes: routes(''), isOurs: hosts({ hosts: names }), pseudonym: 'me', secure: false }
+  return admit({ method, url, httpVersion, rawHeaders }, head, bounds, terms)
 }
 
 describe('what is admitted', () => {
@@ -66,6 +75,9 @@ describe('what is turned away', () => {
     ['bad-request', te(', chunked')],
     ['bad-request', { rawHeaders: ['Host', 'a', 'Content-Length', '9007199254740993'] }],
     ['unsupported-coding', te('gzip, chunked')],
+    ['misdirected', { names: ['b'] }],
+    ['misdirected', { names: ['a'], url: 'http://b/market/insights' }],
+    ['misdirected', { names: ['a'], httpVersion: '1.0', rawHeaders: [] }],
     ['not-found', { url: '/market/insights/' }],
     ['not-found', { url: '/MARKET/insights' }],
     ['not-found', { method: 'BREW', url: '/x' }],
@@ -84,6 +96,8 @@ describe('what is turned away', () => {
 
   test.each<[string, string, Asked]>([
     ['malformed', 'unknown', { url: '/x', rawHeaders: [] }],
+    ['malformed', 'misdirected', { names: ['b'], rawHeaders: ['Host', 'a/b'] }],
+    ['misdirected', 'unknown', { names: ['b'], url: '/x' }],
     ['unknown', 'the wrong method', { url: '/x', method: 'DELETE' }],
     ['too long', 'malformed', { url: '#'.padEnd(101, 'a') }],
     ['another version', 'too long', { httpVersion: '2.0', url: '/'.padEnd(101, 'a') }],
@@ -91,6 +105,7 @@ describe('what is turned away', () => {
   ])('is %s before it is %s', (first, _, asked) => {
     const kinds: Record<string, string> = {
       malformed: 'bad-request',
+      misdirected: 'misdirected',
       unknown: 'not-found',
       'too long': 'uri-too-long',
       'another version': 'unsupported-version',

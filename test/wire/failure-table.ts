@@ -34,7 +34,7 @@ export interface FailureRow {
 }
 
 /** Lists the kinds whose feature is still to come; each later issue moves its own into the table. */
-export const notBuiltYet: readonly Kind[] = ['misdirected', 'unauthenticated', 'forbidden', 'rate-limited']
+export const notBuiltYet: readonly Kind[] = ['unauthenticated', 'forbidden', 'rate-limited']
 
 /** Lists the kinds that take more than one request to provoke: `unavailable.test.ts` does. */
 export const provokedElsewhere: readonly Kind[] = ['overloaded', 'no-healthy-endpoint', 'circuit-open']
@@ -64,6 +64,7 @@ export const openBackstage = async (): Promise<Backstage> => {
     ports: [upstream.port, deaf.port, plain.port],
     settings: {
       listen: {
+        hosts: ['gateway'],
         via: 'gateway-on-stage',
         maxTarget: '1KiB',
         maxHeaders: '2KiB',
@@ -156,6 +157,14 @@ export const failureTable: readonly FailureRow[] = [
     provoke: request(get, ['Bad Name: x']),
     cause: /Parse/,
   },
+  { kind: 'misdirected', provoked: 'another Host', status: 421, provoke: bytes(`${get}\r\nHost: another\r\n\r\n`) },
+  {
+    kind: 'misdirected',
+    provoked: 'another host in the target, which overrides Host',
+    status: 421,
+    provoke: request('GET http://another/market/insights HTTP/1.1'),
+  },
+  { kind: 'misdirected', provoked: 'no Host on HTTP/1.0', status: 421, provoke: bytes('GET /x HTTP/1.0\r\n\r\n') },
   { kind: 'not-found', provoked: 'an unknown path', status: 404, provoke: request('GET /health HTTP/1.1') },
   {
     kind: 'not-found',

@@ -36,6 +36,7 @@ const phrases: Readonly<Record<number, string>> = {
   408: 'Request Timeout',
   413: 'Content Too Large',
   414: 'URI Too Long',
+  421: 'Misdirected Request',
   417: 'Expectation Failed',
   431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',

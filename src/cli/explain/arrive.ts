@@ -5,6 +5,7 @@ import type { ListenConfig } from '../../config/config.ts'
 import type { Kind } from '../../errors.ts'
 import { admit } from '../../public/admit.ts'
 import { readHead } from '../../public/head.ts'
+import { anyHost, hosts } from '../../public/hosts.ts'
 import { routes } from '../../public/routes.ts'
 
 /** Is what the public listener makes of a method and a target. */
@@ -26,7 +27,9 @@ export const arrive = async (method: string, target: string, listen: ListenConfi
   if (request === 'malformed') return { admitted: false, kind: 'bad-request', allow: null }
   if (request === 'overflow') return { admitted: false, kind: 'uri-too-long', allow: null }
   const head = readHead(request.rawHeaders, null, false)
-  const admitted = admit(request, head, routes(listen.basePath), listen, 'explain')
+  const isOurs = target.startsWith('/') ? anyHost : hosts(listen) // a path alone does not say which name it is asked of
+  const terms = { routes: routes(listen.basePath), isOurs, pseudonym: 'explain', secure: /^https:/i.test(target) }
+  const admitted = admit(request, head, listen, terms)
   if (!('kind' in admitted)) return { admitted: true, ...admitted }
   return { admitted: false, kind: admitted.kind, allow: admitted.fields[1] ?? null }
 }

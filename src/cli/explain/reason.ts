@@ -34,6 +34,7 @@ export const reasonOf = (
   const differs = [
     ...methodSaid(method, meant),
     ...(kind === 'bad-request' ? targetSaid(target) : []),
+    ...(kind === 'misdirected' ? [`its host is none of those in ${where('listen.hosts')}`] : []),
     // Of a target that is no path at all, only what was meant is worth telling.
     ...(kind === 'not-found' || (target.startsWith('/') && meant !== null) ? guess.differs : []),
   ]

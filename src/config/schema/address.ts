@@ -31,6 +31,30 @@ export const host = (description: string) =>
     description,
   )
 
+/** Reads what clients ask for as Host: a name or an address, IPv6 in brackets, and a port unless any will do. */
+export const askedHost = (description: string) =>
+  scalar<string>(
+    {
+      expected: 'a host name with or without a port, such as gateway.example or gateway.example:8443',
+      read: (value) => {
+        if (typeof value !== 'string') return new Wrong('wrong type')
+        if (value.includes('://')) return new Wrong('not a host', 'write the name alone, without http://')
+        if (value.includes('*')) return new Wrong('not a host', 'write each name: there are no wildcards')
+        if (isIPv6(value)) return new Wrong('not a host', `write [${value}], in brackets`)
+        const [, name = '', port] = /^(.*?)(?::(\d+))?$/.exec(value) ?? []
+        // Without its port: what is http's own must not be lost.
+        const origin = isHostName(name) || name.startsWith('[') || isIP(name) !== 0 ? readOrigin('http', name) : null
+        if (origin === null) return new Wrong('not a host')
+        if (origin instanceof Wrong) return new Wrong('not a host', origin.hint)
+        if (port === undefined) return name.toLowerCase()
+        if (Number(port) < 1 || Number(port) > 65_535) return new Wrong('wrong port', 'write a port from 1 to 65535')
+        return `${name.toLowerCase()}:${Number(port)}`
+      },
+      json: { type: 'string', pattern: '^[0-9A-Za-z:._\\[\\]-]+$' },
+    },
+    description,
+  )
+
 /** Reads a network: `10.0.0.0/8`, or a plain address for a single host. */
 export const network = (description: string) =>
   scalar<string>(

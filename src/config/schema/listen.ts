@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { basePath, host, isToken, network, portRange, tokenPattern } from './address.ts'
+import { askedHost, basePath, host, isToken, network, portRange, tokenPattern } from './address.ts'
 import { scalar, Wrong } from './scalar.ts'
 import { duration, integer, optionalDuration, optionalInteger, size } from './values.ts'
 
@@ -33,6 +33,11 @@ export const listenSchema = z
       .array(network('An IP address or a CIDR'))
       .max(1000)
       .meta({ description: 'Proxies whose forwarded fields are believed' })
+      .prefault([]),
+    hosts: z
+      .array(askedHost('A host name, with or without a port'))
+      .max(1000)
+      .meta({ description: 'Names that clients may ask for as Host; none stated: any' })
       .prefault([]),
     via: via.optional(),
     maxTarget: size('Longest request target', { min: 64, max: 64 * 1024 }).prefault('8KiB'),
