@@ -38,6 +38,7 @@ export interface ListenConfig {
   readonly maxHeaderBytes: number
   readonly maxHeaderFields: number
   readonly maxConnections: number | null
+  readonly maxRequestsPerConnection: number | null
   /** Until the whole request head has arrived. */
   readonly headersTimeoutMs: number
   /** Longest gap between two pieces of a body, in either direction. */

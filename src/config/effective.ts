@@ -26,6 +26,7 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
       maxHeaders: formatSize(listen.maxHeaderBytes),
       maxHeaderFields: listen.maxHeaderFields,
       maxConnections: listen.maxConnections ?? 'none',
+      maxRequestsPerConnection: listen.maxRequestsPerConnection ?? 'none',
       timeouts: {
         headers: formatDuration(listen.headersTimeoutMs),
         body: duration(listen.bodyTimeoutMs),

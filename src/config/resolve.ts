@@ -26,6 +26,7 @@ export function resolve(parsed: ParsedConfig): Config {
       maxHeaderBytes: listen.maxHeaders,
       maxHeaderFields: listen.maxHeaderFields,
       maxConnections: listen.maxConnections,
+      maxRequestsPerConnection: listen.maxRequestsPerConnection,
       headersTimeoutMs: listen.timeouts.headers,
       bodyTimeoutMs: listen.timeouts.body,
       keepAliveTimeoutMs: listen.timeouts.keepAlive,

@@ -9,6 +9,8 @@ export interface Connection {
   readonly peer: Peer
   /** The visits whose answers are not complete, oldest first. */
   readonly running: Visit[]
+  /** How many requests have come in all. */
+  served: number
   /** Whether an answer has said that it is the last: whatever follows is not served (RFC 9112 §9.6). */
   closing: boolean
   /** How many requests have come behind that answer. */
@@ -25,6 +27,7 @@ export const connectionOf = (socket: Socket, edge: Edge): Connection => {
     edge,
     peer: peerOf(socket, edge.isTrusted),
     running: known?.running ?? [],
+    served: known?.served ?? 0,
     closing: known?.closing ?? false,
     unserved: known?.unserved ?? 0,
   }

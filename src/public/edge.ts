@@ -10,6 +10,8 @@ export interface Edge {
   readonly routes: Routes
   readonly isTrusted: IsTrusted
   readonly isOurs: IsOurs
+  /** Most requests on a connection. */
+  readonly maxRequests: number
   /** The lower-case name of the field that carries the request id, or null. */
   readonly idField: string | null
 }
@@ -20,6 +22,7 @@ const edgeOf = (config: Config): Edge => ({
   routes: routes(config.listen.basePath),
   isTrusted: trust(config.listen.trustedProxies),
   isOurs: hosts(config.listen),
+  maxRequests: config.listen.maxRequestsPerConnection ?? Number.POSITIVE_INFINITY,
   idField: config.requestIdHeader?.toLowerCase() ?? null,
 })
 

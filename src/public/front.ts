@@ -52,7 +52,7 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
     request: IncomingMessage,
     response: ServerResponse,
     edge: Edge,
-    { peer, running }: Connection,
+    { peer, running, closing }: Connection,
   ): Visit => {
     const head = readHead(request.rawHeaders, edge.idField, peer.trusted)
     const snapshot = live.current
@@ -66,7 +66,7 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
       client: clientAddress(peer, head.forwarded.for, edge.isTrusted),
       startedAt: now(),
       expectsContinue: expectation(request) === 'continue',
-      draining,
+      draining: closing ? always : draining,
     })
     running.push(visit)
     snapshot.enter()
@@ -91,6 +91,8 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
         connection.unserved++
         return void request.resume()
       }
+      // Of as many requests as a connection may bring, this is the last: its answer says so, and nothing behind it is served.
+      connection.closing = ++connection.served >= edge.maxRequests
       const visit = receive(request, response, edge, connection)
       const { secure } = connection.peer
       const { routes, isOurs } = edge
@@ -125,6 +127,8 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
     },
   }
 }
+
+const always = (): boolean => true
 
 // Node reads on for as long as nothing is written, and parses all that a packet holds: without a bound, one connection that pipelines
 // would have as many requests under way as it has bytes to send. No proxy and no library pipelines nearly as many.

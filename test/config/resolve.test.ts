@@ -22,6 +22,7 @@ test('every key but upstreams has a default', () => {
       maxHeaderBytes: 32 * 1024,
       maxHeaderFields: 100,
       maxConnections: 10_000,
+      maxRequestsPerConnection: null,
       headersTimeoutMs: 10_000,
       bodyTimeoutMs: 30_000,
       keepAliveTimeoutMs: 75_000,
@@ -238,7 +239,7 @@ describe('precedence', () => {
     ]
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
     expect(result.ok && result.origins.size).toBe(
-      3 + 13 + 7 + 3 + 3 + 2 + (13 + 7 + 7 + 5 + 6 + 7) * groups.length + 5 * catalog.length,
+      3 + 14 + 7 + 3 + 3 + 2 + (13 + 7 + 7 + 5 + 6 + 7) * groups.length + 5 * catalog.length,
     )
   })
 })

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { takeAnswers, valuesOf } from '../helpers/answers.ts'
+import { bootGateway } from '../helpers/gateway.ts'
+import { isWholeAnswer, rawClient } from '../helpers/raw.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+
+const get = (path = '/market/insights'): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
+
+test.each([
+  ['an answer', get()],
+  ['a refusal', get('/none')],
+])(
+  'the last request that a connection may bring is told so with %s, and nothing behind it is served',
+  async (_, last) => {
+    const upstream = await httpUpstream()
+    const { port } = await bootGateway({ upstream: upstream.url, listen: { maxRequestsPerConnection: 3 } })
+    const client = await rawClient(port)
+
+    client.send(get() + get() + last + get('/leads/pipeline').repeat(3))
+    const { received, how } = await client.ended()
+
+    const { answers, rest } = takeAnswers(received, ['GET', 'GET', 'GET'])
+    expect(answers.map((answer) => valuesOf(answer, 'connection').includes('close'))).toEqual([false, false, true])
+    expect([rest, how]).toEqual(['', 'end'])
+    expect(upstream.requests.map(({ url }) => url)).not.toContain('/leads/pipeline')
+  },
+)
+
+test('a request whose body breaks off is the last all the same', async () => {
+  const upstream = await httpUpstream()
+  const { port } = await bootGateway({ upstream: upstream.url, listen: { maxRequestsPerConnection: 1 } })
+  const client = await rawClient(port)
+
+  client.send('POST /inventory/sync HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\nnonsense\r\n')
+  const { received } = await client.ended()
+
+  expect(isWholeAnswer(received)).toBe(true)
+  expect(received).toMatch(/^HTTP\/1\.1 400 [\s\S]*\r\nConnection: close\r\n/)
+})
