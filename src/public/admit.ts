@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { Operation } from '../catalog.ts'
 import type { ListenConfig } from '../config/config.ts'
 import type { Kind } from '../errors.ts'
@@ -7,6 +6,7 @@ import { isHost } from './host.ts'
 import type { IsOurs } from './hosts.ts'
 import type { Routes } from './routes.ts'
 import { parseTarget } from './target.ts'
+import type { ClientRequest } from './wire.ts'
 
 /** Is a request let in. */
 export interface Admitted {
@@ -38,16 +38,16 @@ const refused = (kind: Kind, ...fields: string[]): Refused => ({ kind, fields })
 /**
  * Decides on a request's head: one of the nine, or the reason why not. Malformed comes before misdirected, that before unknown, unknown
  * before the wrong method (RFC 9112 §3, §6; RFC 9110 §15.5): whoever means another server learns nothing of this one's paths.
+ * The version has been checked.
  */
 export const admit = (
-  request: Pick<IncomingMessage, 'url' | 'method' | 'httpVersion' | 'rawHeaders'>,
+  request: Pick<ClientRequest, 'url' | 'method' | 'httpVersion' | 'rawHeaders'>,
   head: Head,
   bounds: Pick<ListenConfig, 'maxTargetBytes' | 'maxHeaderBytes' | 'maxHeaderFields'>,
   { routes, isOurs, pseudonym, secure }: Terms,
 ): Admitted | Refused => {
   const { httpVersion } = request
   const url = request.url ?? ''
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return refused('unsupported-version')
   if (url.length > bounds.maxTargetBytes) return refused('uri-too-long')
   if (request.rawHeaders.length / 2 > bounds.maxHeaderFields || head.bytes > bounds.maxHeaderBytes)
     return refused('header-too-large')
@@ -57,7 +57,7 @@ export const admit = (
   const target = parseTarget(url)
   const [host] = head.hosts
   // RFC 9112 §3.2: exactly one valid Host, though HTTP/1.0 may go without one.
-  if (target === null || head.hosts.length > 1 || (host === undefined ? httpVersion === '1.1' : !isHost(host)))
+  if (target === null || head.hosts.length > 1 || (host === undefined ? httpVersion !== '1.0' : !isHost(host)))
     return refused('bad-request')
 
   const authority = target.authority ?? host ?? ''

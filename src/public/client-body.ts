@@ -1,9 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Alarm } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { RequestBody, Upload } from '../exchange.ts'
 import { Arrival } from './arrival.ts'
 import { giveBack } from './give-back.ts'
+import type { ClientRequest, ClientResponse } from './wire.ts'
 
 // Up to this much, with a known length, is read first: sent in one write, and possible to send again.
 const replayableBytes = 64 * 1024
@@ -31,15 +31,15 @@ export class ClientBody implements RequestBody {
   onFailure: ((error: GatewayError) => void) | null = null
   /** Whether the client was told to go on, or never waited. Until then it may send the body or not. */
   invited: boolean
-  readonly #request: IncomingMessage
-  readonly #response: ServerResponse
+  readonly #request: ClientRequest
+  readonly #response: ClientResponse
   readonly #gapMs: number | null
   readonly #gap: Alarm
   #whole: Promise<Buffer> | null = null
   #read: Buffer | null = null
   #waiting: ((error: GatewayError) => void) | null = null
 
-  constructor(request: IncomingMessage, response: ServerResponse, options: ClientBodyOptions) {
+  constructor(request: ClientRequest, response: ClientResponse, options: ClientBodyOptions) {
     this.length = options.length
     this.received = options.length === 0
     this.replayable = options.length !== null && options.length > 0 && options.length <= replayableBytes
@@ -155,7 +155,7 @@ interface Pull {
  * connection, the client is not told to go on, and after a failure to connect the body is still there.
  */
 class Uploading implements Upload, AsyncIterator<Buffer> {
-  readonly #request: IncomingMessage
+  readonly #request: ClientRequest
   readonly #onFlow: (waitingForClient: boolean) => void
   #start: (() => void) | null
   #chunks: Buffer[] = []
@@ -163,7 +163,7 @@ class Uploading implements Upload, AsyncIterator<Buffer> {
   #failure: Error | null = null
   #pull: Pull | null = null
 
-  constructor(request: IncomingMessage, start: () => void, onFlow: (waitingForClient: boolean) => void) {
+  constructor(request: ClientRequest, start: () => void, onFlow: (waitingForClient: boolean) => void) {
     this.#request = request
     this.#start = start
     this.#onFlow = onFlow

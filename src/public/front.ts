@@ -9,6 +9,7 @@ import { type Connection, connectionOf } from './connection.ts'
 import type { CurrentEdge, Edge } from './edge.ts'
 import { expectation } from './expectation.ts'
 import { readHead } from './head.ts'
+import { http1 } from './http1.ts'
 import { open } from './open.ts'
 import { clientAddress } from './peer.ts'
 import { refuse } from './refuse.ts'
@@ -16,6 +17,7 @@ import { relay } from './relay.ts'
 import { makeId } from './request-id.ts'
 import { awaitTaken } from './taken.ts'
 import { Visit } from './visit.ts'
+import type { ClientRequest, ClientResponse, Wire } from './wire.ts'
 
 /** Is what the front needs of the listener that it stands in. */
 interface FrontOptions {
@@ -31,17 +33,23 @@ interface FrontOptions {
 export interface Front {
   /** Matches one of the nine on the raw target, before anything has been decoded, and hands it to `enter`; refuses everything else. */
   arrive(request: IncomingMessage, response: ServerResponse, enter: Enter): void
+  /** Does the same for a request that shares its connection with others and waits for none of them. */
+  arriveApart(request: ClientRequest, response: ClientResponse, wire: Wire, enter: Enter): void
   /** Serves a request that Fastify has routed. */
-  serve(request: IncomingMessage): void
+  serve(request: ClientRequest): void
   /** Answers a request that failed on its way through Fastify. */
-  fail(request: IncomingMessage, error: unknown): void
+  fail(request: ClientRequest, error: unknown): void
 }
 
+/** Is Fastify. Of either version it reads no more than method, target and a few fields. */
 type Enter = (request: IncomingMessage, response: ServerResponse) => void
+
+/** Is where answers wait for their turn: a connection, or a stream of one. */
+type Lane = Pick<Connection, 'peer' | 'running' | 'closing'>
 
 // A property of the request and not a WeakMap: it is written and read once a request.
 const noted = Symbol('visit')
-type Noted = IncomingMessage & { [noted]?: Visit }
+type Noted = ClientRequest & { [noted]?: Visit }
 
 /** Makes the front of a public listener. */
 export const front = ({ live, currentEdge, accounts, pseudonym, draining }: FrontOptions): Front => {
@@ -49,16 +57,18 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
 
   /** Begins a visit and sees to its end. */
   const receive = (
-    request: IncomingMessage,
-    response: ServerResponse,
+    request: ClientRequest,
+    response: ClientResponse,
+    wire: Wire,
     edge: Edge,
-    { peer, running, closing }: Connection,
+    { peer, running, closing }: Lane,
   ): Visit => {
     const head = readHead(request.rawHeaders, edge.idField, peer.trusted)
     const snapshot = live.current
     const visit = new Visit({
       request,
       response,
+      wire,
       snapshot,
       peer,
       head,
@@ -82,6 +92,23 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
     return visit
   }
 
+  /** Hands one of the nine to `enter`, and refuses everything else. */
+  const letIn = (visit: Visit, edge: Edge, enter: Enter): void => {
+    const { request, response, wire, peer } = visit
+    const { routes, isOurs } = edge
+    const terms = { routes, isOurs, pseudonym, secure: peer.secure }
+    const admitted = wire.flaw(request) ?? admit(request, visit.head, edge.config.listen, terms)
+    if ('kind' in admitted) return refuse(visit, new GatewayError(admitted.kind, { fields: admitted.fields }))
+    if (expectation(request) === 'unknown') return refuse(visit, new GatewayError('expectation-failed'))
+
+    open(visit, admitted, `${request.httpVersion} ${pseudonym}`)
+    const carrier: Noted = request
+    carrier[noted] = visit
+    request.url = admitted.operation.path // Fastify routes on the catalog's path, never on the client's spelling
+    request.headers = {} // nor does it look at a body: with no length and no type, it parses nothing
+    enter(request as IncomingMessage, response as ServerResponse)
+  }
+
   return {
     arrive(request, response, enter) {
       const edge = currentEdge()
@@ -93,19 +120,14 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
       }
       // Of as many requests as a connection may bring, this is the last: its answer says so, and nothing behind it is served.
       connection.closing = ++connection.served >= edge.maxRequests
-      const visit = receive(request, response, edge, connection)
-      const { secure } = connection.peer
-      const { routes, isOurs } = edge
-      const admitted = admit(request, visit.head, edge.config.listen, { routes, isOurs, pseudonym, secure })
-      if ('kind' in admitted) return refuse(visit, new GatewayError(admitted.kind, { fields: admitted.fields }))
-      if (expectation(request) === 'unknown') return refuse(visit, new GatewayError('expectation-failed'))
+      letIn(receive(request, response, http1, edge, connection), edge, enter)
+    },
 
-      open(visit, admitted, `${request.httpVersion} ${pseudonym}`)
-      const carrier: Noted = request
-      carrier[noted] = visit
-      request.url = admitted.operation.path // Fastify routes on the catalog's path, never on the client's spelling
-      request.headers = {} // nor does it look at a body: with no length and no type, it parses nothing
-      enter(request, response)
+    arriveApart(request, response, wire, enter) {
+      const edge = currentEdge()
+      const connection = connectionOf(request.socket, edge)
+      const closing = ++connection.served >= edge.maxRequests
+      letIn(receive(request, response, wire, edge, { peer: connection.peer, running: [], closing }), edge, enter)
     },
 
     serve(request: Noted) {

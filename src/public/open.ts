@@ -36,12 +36,11 @@ export const open = (visit: Visit, { operation, query, authority }: Admitted, vi
 }
 
 /** Writes an interim answer as it came (RFC 9110 §15.2, RFC 8297). Throws `bad-answer` when it holds what cannot be written. */
-const writeInterim = ({ response, snapshot }: Visit, status: number, fields: Fields): void => {
-  // Node keeps what a client does not take, and nothing holds the upstream back. Interim answers are hints: the excess is left out.
-  if (response.headersSent || response.writableLength >= response.writableHighWaterMark) return
+const writeInterim = ({ response, wire, snapshot }: Visit, status: number, fields: Fields): void => {
+  if (response.headersSent) return
   const idField = snapshot.config.requestIdHeader
   try {
-    response.writeInformation(status, idField === null ? fields : without(fields, new Set([idField.toLowerCase()])))
+    wire.writeInterim(response, status, idField === null ? fields : without(fields, new Set([idField.toLowerCase()])))
   } catch (cause) {
     throw new GatewayError('bad-answer', { cause })
   }

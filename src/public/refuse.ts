@@ -1,7 +1,6 @@
 import { wallClock } from '../clock.ts'
 import { failures, type GatewayError, type Kind, phraseOf } from '../errors.ts'
 import type { Fields } from '../fields.ts'
-import { lingerOnClose } from './linger.ts'
 import { awaitTaken } from './taken.ts'
 import type { Visit } from './visit.ts'
 
@@ -15,9 +14,9 @@ const problem = (kind: Kind, requestId: string | null): string => {
   return JSON.stringify(requestId === null ? body : { ...body, requestId })
 }
 
-/** Answers a visit with an error of the gateway's own, or cuts the connection when an answer had begun. */
+/** Answers a visit with an error of the gateway's own, or cuts it off when an answer had begun. */
 export const refuse = (visit: Visit, error: GatewayError): void => {
-  const { response, snapshot, head } = visit
+  const { response, wire, snapshot, head } = visit
   visit.failure ??= error
   if (error.kind === 'client-gone' || response.destroyed) return
   if (response.headersSent) return visit.cut(error)
@@ -28,12 +27,9 @@ export const refuse = (visit: Visit, error: GatewayError): void => {
   if (idField !== null) fields.push(idField, visit.requestId)
   fields.push(...(visit.exchange?.answerFields ?? []))
   if (head.interactionId !== null) fields.push('x-fapi-interaction-id', head.interactionId)
-  if (closes(visit)) {
-    fields.push('Connection', 'close')
-    lingerOnClose(visit.request)
-  }
+  if (closes(visit)) wire.last(visit, fields, true)
   if (visit.request.method !== 'HEAD') visit.sentBytes = body.length
-  response.writeHead(error.status, phraseOf(error.status), fields)
+  wire.writeHead(response, error.status, phraseOf(error.status), fields)
   response.end(body)
   awaitTaken(visit)
 }

@@ -2,7 +2,6 @@ import { GatewayError } from '../errors.ts'
 import type { Answer } from '../exchange.ts'
 import { type Fields, firstValue, isNamed } from '../fields.ts'
 import { ClientSink } from './client-sink.ts'
-import { lingerOnClose } from './linger.ts'
 import { refuse } from './refuse.ts'
 import { awaitTaken } from './taken.ts'
 import type { Visit } from './visit.ts'
@@ -27,11 +26,8 @@ export const relay = (visit: Visit, answer: Answer, via: string): void => {
 const oneWriteBytes = 8 * 1024
 
 /** Lists the answer's fields: the upstream's end-to-end ones, and those few that docs/operations.md says the gateway adds. */
-const clientFields = (
-  { snapshot, requestId, head, request, body, draining, exchange }: Visit,
-  answer: Answer,
-  via: string,
-): Fields => {
+const clientFields = (visit: Visit, answer: Answer, via: string): Fields => {
+  const { snapshot, requestId, head, body, draining, exchange } = visit
   const idField = snapshot.config.requestIdHeader
   const lowerId = idField?.toLowerCase()
   const fields: string[] = []
@@ -47,22 +43,16 @@ const clientFields = (
   if (exchange !== null && exchange.answerFields !== null) fields.push(...exchange.answerFields)
   if (head.interactionId !== null && firstValue(answer.fields, 'x-fapi-interaction-id') === undefined)
     fields.push('x-fapi-interaction-id', head.interactionId)
-  if (body?.received === false) {
-    // The answer came before the request was complete: what is still on its way is not another request.
-    fields.push('Connection', 'close')
-    lingerOnClose(request)
-  } else if (draining()) {
-    fields.push('Connection', 'close')
-  }
+  // Where the answer came before the request was complete, what is still on its way is not another request.
+  const unread = body?.received === false
+  if (unread || draining()) visit.wire.last(visit, fields, unread)
   return fields
 }
 
 /** Writes the head; false: the upstream sent something that cannot be written, and the client has been told 502. */
 const writeHead = (visit: Visit, { status, reason }: Answer, fields: Fields): boolean => {
   try {
-    const phrase = rawPhrase(reason)
-    if (phrase === '') visit.response.writeHead(status, [...fields])
-    else visit.response.writeHead(status, phrase, fields as string[])
+    visit.wire.writeHead(visit.response, status, reason, fields)
     return true
   } catch (cause) {
     const failure = new GatewayError('bad-answer', { cause })
@@ -71,11 +61,3 @@ const writeHead = (visit: Visit, { status, reason }: Answer, fields: Fields): bo
     return false
   }
 }
-
-/** Gives back the bytes of a reason phrase that undici decoded as UTF-8; what was not UTF-8 is lost, and the standard phrase stands in. */
-const rawPhrase = (reason: string): string => {
-  if (!beyondAscii.test(reason)) return reason
-  return reason.includes('\ufffd') ? '' : Buffer.from(reason).toString('latin1')
-}
-
-const beyondAscii = /[^\t\x20-\x7e]/

@@ -3,6 +3,7 @@ import { GatewayError, type Kind } from '../errors.ts'
 import type { Accounts } from './accounts.ts'
 import { type Connection, connectionOf } from './connection.ts'
 import type { CurrentEdge } from './edge.ts'
+import { ownResponse } from './http1.ts'
 import { lingerAfter } from './linger.ts'
 import { rawProblem } from './refuse.ts'
 import { makeId } from './request-id.ts'
@@ -22,6 +23,8 @@ export interface Stray {
   parserError(error: ParserError, socket: Socket): void
   /** Takes CONNECT, which Node would answer with nothing at all. */
   connect(socket: Socket): void
+  /** Takes plain HTTP where TLS is spoken, with the first of it. */
+  plainHttp(socket: Socket, first: Buffer): void
 }
 
 /** Makes what answers for one public listener. */
@@ -58,15 +61,28 @@ export const stray = (currentEdge: CurrentEdge, accounts: Accounts): Stray => {
       if (!connection.closing) answerInTurn(connection, socket, failure, line?.startsWith('HEAD '))
     },
 
+    plainHttp(socket, first) {
+      const failure = new GatewayError('bad-request', { cause: new Error('plain HTTP where TLS is spoken') })
+      answer(
+        socket,
+        connectionOf(socket, currentEdge()).peer.address,
+        failure,
+        first.toString('latin1', 0, 5) === 'HEAD ',
+      )
+    },
+
     connect(socket) {
       // Node has let go of the socket: without a listener, a client that resets it would end the process.
       socket.on('error', () => {})
       const connection = connectionOf(socket, currentEdge())
       // Nor does Node tell the answers due any more when they may go on, or that nobody is there to take them: a call whose answer
       // waits for its turn would hold its upstream connection for ever.
-      socket.on('drain', () => connection.running[0]?.response.emit('drain'))
+      socket.on('drain', () => {
+        const [first] = connection.running
+        if (first !== undefined) ownResponse(first.response).emit('drain')
+      })
       socket.on('close', () => {
-        for (const { response } of connection.running) response.destroy()
+        for (const { response } of connection.running) ownResponse(response).destroy()
       })
       socket.on('end', () => socket.end())
       socket.resume() // or its end is never read; what a client sends for a tunnel is not kept
@@ -82,7 +98,7 @@ const breakOff = (visit: Visit, connection: Connection, failure: GatewayError): 
   visit.abort(failure)
   if (connection.closing) return
   connection.closing = true
-  response.shouldKeepAlive = false
+  ownResponse(response).shouldKeepAlive = false
   if (response.writableFinished) request.socket.destroySoon()
   else response.once('finish', () => request.socket.destroySoon())
 }

@@ -11,8 +11,7 @@ export const takesNothing = (): GatewayError => new GatewayError('client-gone', 
  */
 export const awaitTaken = (visit: Visit): void => {
   const { response, snapshot } = visit
-  // Nearly always the system has taken all of it at once; and before its turn an answer has no socket.
-  if (response.socket === null || response.socket.writableLength === 0) return
+  if (visit.wire.isTaken(response)) return
   const alarm = new Alarm(() => visit.cut(takesNothing()))
   alarm.set(snapshot.config.listen.bodyTimeoutMs)
   response.once('close', () => alarm.clear())

@@ -1,14 +1,15 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { GatewayError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { ClientBody } from './client-body.ts'
 import type { Head } from './head.ts'
 import type { Peer } from './peer.ts'
+import type { ClientRequest, ClientResponse, Wire } from './wire.ts'
 
 interface Arrived {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly request: ClientRequest
+  readonly response: ClientResponse
+  readonly wire: Wire
   readonly snapshot: Snapshot
   readonly peer: Peer
   readonly head: Head
@@ -23,8 +24,10 @@ interface Arrived {
 
 /** Is one request on the public listener, from its head to the end of its answer: what the edge must remember of it. */
 export class Visit {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly request: ClientRequest
+  readonly response: ClientResponse
+  /** How the version that the client speaks is written. */
+  readonly wire: Wire
   /** The snapshot that it began with, and keeps. */
   readonly snapshot: Snapshot
   readonly peer: Peer
@@ -45,6 +48,7 @@ export class Visit {
   constructor(arrived: Arrived) {
     this.request = arrived.request
     this.response = arrived.response
+    this.wire = arrived.wire
     this.snapshot = arrived.snapshot
     this.peer = arrived.peer
     this.head = arrived.head
@@ -61,12 +65,9 @@ export class Visit {
     this.body?.abandon(reason)
   }
 
-  /** Cuts the client's connection, so that an incomplete answer cannot be taken for a whole one: not even one that ends with the connection. */
+  /** Cuts the answer off, so that an incomplete one cannot be taken for a whole one: not even one that ends with the connection. */
   cut(reason: GatewayError): void {
     this.failure ??= reason
-    const { socket } = this.request
-    // Node resets no TLS connection; there, a close without close_notify says the same (RFC 8446 §6.1).
-    if (this.peer.secure) socket.destroy()
-    else socket.resetAndDestroy()
+    this.wire.cut(this)
   }
 }

@@ -55,8 +55,6 @@ describe('what is admitted', () => {
 describe('what is turned away', () => {
   const te = (value: string) => ({ rawHeaders: ['Host', 'a', 'Transfer-Encoding', value] })
   test.each<[string, Asked]>([
-    ['unsupported-version', { httpVersion: '0.9' }],
-    ['unsupported-version', { httpVersion: '2.0' }],
     ['uri-too-long', { url: '/'.padEnd(101, 'a') }],
     ['header-too-large', { rawHeaders: Array.from({ length: 22 }, (_, i) => (i % 2 === 0 ? 'A' : 'b')) }],
     ['header-too-large', { rawHeaders: ['Host', 'a', 'A', 'b'.repeat(1000)] }],
@@ -100,7 +98,6 @@ describe('what is turned away', () => {
     ['misdirected', 'unknown', { names: ['b'], url: '/x' }],
     ['unknown', 'the wrong method', { url: '/x', method: 'DELETE' }],
     ['too long', 'malformed', { url: '#'.padEnd(101, 'a') }],
-    ['another version', 'too long', { httpVersion: '2.0', url: '/'.padEnd(101, 'a') }],
     ['the wrong method', 'a loop', { method: 'PUT', rawHeaders: ['Host', 'a', 'Via', '1.1 me'] }],
   ])('is %s before it is %s', (first, _, asked) => {
     const kinds: Record<string, string> = {
@@ -108,7 +105,6 @@ describe('what is turned away', () => {
       misdirected: 'misdirected',
       unknown: 'not-found',
       'too long': 'uri-too-long',
-      'another version': 'unsupported-version',
       'the wrong method': 'method-not-allowed',
     }
 

@@ -3,13 +3,14 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { ClientSink } from '../../src/public/client-sink.ts'
+import { http1 } from '../../src/public/http1.ts'
 import type { Visit } from '../../src/public/visit.ts'
 
 /** Sends chunks to a client through a sink, and gives what the client received. */
 const sendAll = async (chunks: readonly Buffer[]): Promise<Buffer> => {
   const server = createServer((request, response) => {
     const snapshot = { config: { listen: { bodyTimeoutMs: 5000 } } }
-    const visit = { request, response, snapshot, sentBytes: 0 } as unknown as Visit
+    const visit = { request, response, wire: http1, snapshot, sentBytes: 0 } as unknown as Visit
     const sink = new ClientSink(visit, { resume: () => {} } as never)
     for (const chunk of chunks) sink.data(chunk)
     sink.end()

@@ -1,0 +1,53 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Refused } from './admit.ts'
+import { lingerOnClose } from './linger.ts'
+import type { ClientResponse, Wire } from './wire.ts'
+
+const unsupported: Refused = { kind: 'unsupported-version', fields: [] }
+
+/** Writes to clients of HTTP/1.0 and 1.1: a connection carries one answer at a time, and ends with one that breaks off. */
+export const http1: Wire = {
+  flaw({ httpVersion }) {
+    return httpVersion === '1.1' || httpVersion === '1.0' ? null : unsupported
+  },
+
+  writeHead(response, status, reason, fields) {
+    const phrase = rawPhrase(reason)
+    if (phrase === '') ownResponse(response).writeHead(status, [...fields])
+    else ownResponse(response).writeHead(status, phrase, fields as string[])
+  },
+
+  writeInterim(response, status, fields) {
+    // Node keeps what a client does not take, and nothing holds the upstream back. Interim answers are hints: the excess is left out.
+    if (response.writableLength < ownResponse(response).writableHighWaterMark) ownResponse(response).writeInformation(status, fields)
+  },
+
+  last({ request }, fields, unread) {
+    fields.push('Connection', 'close')
+    if (unread) lingerOnClose(request as IncomingMessage)
+  },
+
+  isTaken(response) {
+    // Nearly always the system has taken all of it at once; and before its turn an answer has no socket.
+    const { socket } = ownResponse(response)
+    return socket === null || socket.writableLength === 0
+  },
+
+  cut({ request, peer }) {
+    const { socket } = request
+    // Node resets no TLS connection; there, a close without close_notify says the same (RFC 8446 §6.1).
+    if (peer.secure) socket.destroy()
+    else socket.resetAndDestroy()
+  },
+}
+
+/** Is Node's own: on this wire there is no other. */
+export const ownResponse = (response: ClientResponse): ServerResponse => response as ServerResponse
+
+/** Gives back the bytes of a reason phrase that undici decoded as UTF-8; what was not UTF-8 is lost, and the standard phrase stands in. */
+const rawPhrase = (reason: string): string => {
+  if (!beyondAscii.test(reason)) return reason
+  return reason.includes('\ufffd') ? '' : Buffer.from(reason).toString('latin1')
+}
+
+const beyondAscii = /[^\t\x20-\x7e]/

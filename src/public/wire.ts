@@ -1,0 +1,57 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Fields } from '../fields.ts'
+import type { Refused } from './admit.ts'
+import type { Visit } from './visit.ts'
+
+/** Is a request as the public side reads it: one of Node's on HTTP/1, a stream told in the words of HTTP/1 on HTTP/2. */
+export interface ClientRequest {
+  url?: string | undefined
+  method?: string | undefined
+  headers: IncomingHttpHeaders
+  readonly httpVersion: string
+  /** Flat, as on the wire. */
+  readonly rawHeaders: string[]
+  /** Whether the whole of it has arrived and been read. */
+  readonly complete: boolean
+  /** The connection that it came on. */
+  readonly socket: Socket
+  on(event: 'data', listener: (chunk: Buffer) => void): this
+  on(event: 'end', listener: () => void): this
+  pause(): unknown
+  resume(): unknown
+  destroy(): unknown
+}
+
+/** Is the way to write an answer. What differs by version stands in {@link Wire}. */
+export interface ClientResponse {
+  readonly statusCode: number
+  readonly headersSent: boolean
+  readonly destroyed: boolean
+  readonly writableEnded: boolean
+  /** Whether the client got, or will get, all of it; judged when it has closed. */
+  readonly writableFinished: boolean
+  readonly writableLength: number
+  write(chunk: Buffer, taken: (error?: Error | null) => void): boolean
+  end(body?: Buffer): unknown
+  end(body: string, encoding: 'latin1'): unknown
+  writeContinue(): unknown
+  on(event: 'close' | 'drain' | 'finish', listener: () => void): this
+  once(event: 'close' | 'drain' | 'finish', listener: () => void): this
+}
+
+/** Is how answers are written and clients are cut in one version of HTTP; everything else knows of no version. */
+export interface Wire {
+  /** Refuses what cannot be meant as a request in this version; null: nothing. */
+  flaw(request: ClientRequest): Refused | null
+  /** Writes the head of an answer. Throws when it holds what this version cannot say. `reason` empty: the standard phrase. */
+  writeHead(response: ClientResponse, status: number, reason: string, fields: Fields): void
+  /** Writes an interim answer, or leaves it out where too much waits to be taken. Throws as `writeHead` does. */
+  writeInterim(response: ClientResponse, status: number, fields: Fields): void
+  /** Adds to an answer that nothing follows it: the gateway drains, or the rest of the request is left `unread`. */
+  last(visit: Visit, fields: string[], unread: boolean): void
+  /** Tells whether all of an ended answer has been taken already, or cannot be yet. */
+  isTaken(response: ClientResponse): boolean
+  /** Cuts the answer off, so that it cannot be taken for a whole one. */
+  cut(visit: Visit): void
+}
