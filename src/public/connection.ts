@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { Alarm } from '../clock.ts'
 import type { Edge } from './edge.ts'
 import { type Peer, peerOf } from './peer.ts'
 import type { Visit } from './visit.ts'
@@ -9,6 +10,8 @@ export interface Connection {
   readonly peer: Peer
   /** The visits whose answers are not complete, oldest first. */
   readonly running: Visit[]
+  /** Ends the connection when no request has come for too long. */
+  readonly idle: Alarm
   /** How many requests have come in all. */
   served: number
   /** Whether an answer has said that it is the last: whatever follows is not served (RFC 9112 §9.6). */
@@ -27,12 +30,23 @@ export const connectionOf = (socket: Socket, edge: Edge): Connection => {
     edge,
     peer: peerOf(socket, edge.isTrusted),
     running: known?.running ?? [],
+    idle: known?.idle ?? idleOf(socket),
     served: known?.served ?? 0,
     closing: known?.closing ?? false,
     unserved: known?.unserved ?? 0,
   }
   connections.set(socket, connection)
   return connection
+}
+
+/**
+ * Makes what ends a connection between two requests. Node sees to that in part: it starts its clock for keep-alive over with each byte, and
+ * the one for the head with the first byte of a request, which neither empty lines are nor the rest of a body that was refused.
+ */
+const idleOf = (socket: Socket): Alarm => {
+  const idle = new Alarm(() => socket.destroy())
+  socket.once('close', () => idle.clear())
+  return idle
 }
 
 /** Notes that the answer now given on a connection is its last. */

@@ -12,6 +12,8 @@ export interface Edge {
   readonly isOurs: IsOurs
   /** Most requests on a connection. */
   readonly maxRequests: number
+  /** Longest time from an answer to the head of the next request. */
+  readonly idleMs: number
   /** The lower-case name of the field that carries the request id, or null. */
   readonly idField: string | null
 }
@@ -23,6 +25,8 @@ const edgeOf = (config: Config): Edge => ({
   isTrusted: trust(config.listen.trustedProxies),
   isOurs: hosts(config.listen),
   maxRequests: config.listen.maxRequestsPerConnection ?? Number.POSITIVE_INFINITY,
+  // What Node allows for the wait and for the head, and how late it looks at most.
+  idleMs: config.listen.keepAliveTimeoutMs + config.listen.headersTimeoutMs + 2000,
   idField: config.requestIdHeader?.toLowerCase() ?? null,
 })
 

@@ -45,7 +45,7 @@ export interface Front {
 type Enter = (request: IncomingMessage, response: ServerResponse) => void
 
 /** Is where answers wait for their turn: a connection, or a stream of one. */
-type Lane = Pick<Connection, 'peer' | 'running' | 'closing'>
+type Lane = Pick<Connection, 'peer' | 'running' | 'closing'> & { readonly idle: Connection['idle'] | null }
 
 // A property of the request and not a WeakMap: it is written and read once a request.
 const noted = Symbol('visit')
@@ -61,7 +61,7 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
     response: ClientResponse,
     wire: Wire,
     edge: Edge,
-    { peer, running, closing }: Lane,
+    { peer, running, closing, idle }: Lane,
   ): Visit => {
     const head = readHead(request.rawHeaders, edge.idField, peer.trusted)
     const snapshot = live.current
@@ -83,6 +83,7 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
     response.on('close', () => {
       if (running.length === 1) running.pop()
       else passOn(running, visit)
+      if (running.length === 0 && !request.socket.destroyed) idle?.set(edge.idleMs)
       if (!response.writableFinished) leave(visit)
       visit.exchange?.over()
       snapshot.leave()
@@ -120,6 +121,7 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
       }
       // Of as many requests as a connection may bring, this is the last: its answer says so, and nothing behind it is served.
       connection.closing = ++connection.served >= edge.maxRequests
+      connection.idle.clear()
       letIn(receive(request, response, http1, edge, connection), edge, enter)
     },
 
@@ -127,7 +129,8 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
       const edge = currentEdge()
       const connection = connectionOf(request.socket, edge)
       const closing = ++connection.served >= edge.maxRequests
-      letIn(receive(request, response, wire, edge, { peer: connection.peer, running: [], closing }), edge, enter)
+      const { peer } = connection
+      letIn(receive(request, response, wire, edge, { peer, running: [], closing, idle: null }), edge, enter)
     },
 
     serve(request: Noted) {
