@@ -12,6 +12,9 @@ export const durationPattern = '^[0-9]+(ms|s|m|h)$'
 /** Matches what {@link parseSize} reads; for the JSON Schema. */
 export const sizePattern = '^[0-9]+(B|KiB|MiB|GiB|TiB)$'
 
+/** Matches what {@link parseRate} reads; for the JSON Schema. */
+export const ratePattern = '^[0-9]+(B|KiB|MiB|GiB|TiB)/s$'
+
 /** Matches what {@link parsePercent} reads; for the JSON Schema. */
 export const percentPattern = '^[0-9]{1,3}(\\.[0-9]{1,3})?%$'
 
@@ -20,6 +23,10 @@ export const parseDuration = (text: string): number | undefined => parse(text, t
 
 /** Reads `10B`, `64KiB`, `1MiB`, `1GiB` or `1TiB` as bytes; undefined for anything else, a bare number included. */
 export const parseSize = (text: string): number | undefined => parse(text, size)
+
+/** Reads `240B/s` or `1KiB/s` as bytes a second; undefined for anything else. */
+export const parseRate = (text: string): number | undefined =>
+  text.endsWith('/s') ? parseSize(text.slice(0, -2)) : undefined
 
 /** Reads `10%` or `0.5%` as a share of 1; undefined for anything else, a bare number included. */
 export function parsePercent(text: string): number | undefined {
@@ -33,6 +40,9 @@ export const formatDuration = (ms: number): string => format(ms, time)
 
 /** Writes bytes in the largest unit that leaves a whole number: 65536 → `64KiB`. */
 export const formatSize = (bytes: number): string => format(bytes, size)
+
+/** Writes bytes a second in the largest unit that leaves a whole number: 1024 → `1KiB/s`. */
+export const formatRate = (bytes: number): string => `${formatSize(bytes)}/s`
 
 /** Writes a share of 1 in percent, to a thousandth: 0.1 → `10%`. */
 export const formatPercent = (share: number): string => `${Number((share * 100).toFixed(3))}%`
@@ -56,6 +66,12 @@ export function suggestSize(text: string): string | undefined {
   const [, amount, unit] = /^\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b|bytes?)?\s*$/i.exec(text) ?? []
   if (amount === undefined || unit === undefined) return undefined
   return guess(Number(amount) * 1024 ** ' kmgt'.indexOf(unit.toLowerCase() || ' '), formatSize)
+}
+
+/** Guesses the rate that was meant by `240`, `1KiB`, `1 kB/s` or `1KiBps`; undefined when there is no telling. */
+export function suggestRate(text: string): string | undefined {
+  const size = suggestSize(text.replace(/\s*(?:\/\s*s(?:ec)?|ps)\s*$/i, ''))
+  return size && `${size}/s`
 }
 
 /** Guesses the percentage that was meant by `10`, `10 %`, `10 percent` or the share `0.1`; undefined when there is no telling. */

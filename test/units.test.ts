@@ -3,12 +3,15 @@ import { describe, expect, test } from 'vitest'
 import {
   formatDuration,
   formatPercent,
+  formatRate,
   formatSize,
   parseDuration,
   parsePercent,
+  parseRate,
   parseSize,
   suggestDuration,
   suggestPercent,
+  suggestRate,
   suggestSize,
 } from '../src/units.ts'
 
@@ -110,6 +113,32 @@ describe('a size', () => {
     ['much', undefined],
   ])('%j was probably meant as %s', (text, meant) => {
     expect(suggestSize(text)).toBe(meant)
+  })
+})
+
+describe('a rate', () => {
+  test.each([
+    ['240B/s', 240],
+    ['1KiB/s', 1024],
+    ['240B', undefined],
+    ['1KiB/m', undefined],
+    ['/s', undefined],
+  ])('%j is %s bytes a second', (text, bytes) => {
+    expect(parseRate(text)).toBe(bytes)
+  })
+
+  test.each([
+    ['240', '240B/s'],
+    ['1 kB/s', '1KiB/s'],
+    ['64KiBps', '64KiB/s'],
+    ['1KiB', '1KiB/s'],
+    ['much', undefined],
+  ])('%j was probably meant as %s', (text, meant) => {
+    expect(suggestRate(text)).toBe(meant)
+  })
+
+  test('what is written is read back', () => {
+    expect(parseRate(formatRate(2048))).toBe(2048)
   })
 })
 

@@ -39,6 +39,8 @@ export interface ListenConfig {
   readonly maxHeaderFields: number
   readonly maxConnections: number | null
   readonly maxRequestsPerConnection: number | null
+  /** Slowest rate at which a client may send a body or take an answer, while it is waited for. */
+  readonly minBytesPerSecond: number | null
   /** Until the whole request head has arrived. */
   readonly headersTimeoutMs: number
   /** Longest gap between two pieces of a body, in either direction. */

@@ -27,6 +27,7 @@ export function resolve(parsed: ParsedConfig): Config {
       maxHeaderFields: listen.maxHeaderFields,
       maxConnections: listen.maxConnections,
       maxRequestsPerConnection: listen.maxRequestsPerConnection,
+      minBytesPerSecond: listen.minRate,
       headersTimeoutMs: listen.timeouts.headers,
       bodyTimeoutMs: listen.timeouts.body,
       keepAliveTimeoutMs: listen.timeouts.keepAlive,

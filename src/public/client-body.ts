@@ -3,6 +3,7 @@ import { GatewayError } from '../errors.ts'
 import type { RequestBody, Upload } from '../exchange.ts'
 import { Arrival } from './arrival.ts'
 import { giveBack } from './give-back.ts'
+import { Pace } from './pace.ts'
 import type { ClientRequest, ClientResponse } from './wire.ts'
 
 // Up to this much, with a known length, is read first: sent in one write, and possible to send again.
@@ -13,6 +14,8 @@ export interface ClientBodyOptions {
   readonly length: number | null
   /** Longest gap between two pieces; null: none. */
   readonly gapMs: number | null
+  /** Slowest rate while the client is waited for; null: none. */
+  readonly minBytesPerSecond: number | null
   /** Whether the client waits for `100 Continue` before it sends the body. */
   readonly expectsContinue: boolean
 }
@@ -35,6 +38,7 @@ export class ClientBody implements RequestBody {
   readonly #response: ClientResponse
   readonly #gapMs: number | null
   readonly #gap: Alarm
+  readonly #pace: Pace | null
   #whole: Promise<Buffer> | null = null
   #read: Buffer | null = null
   #waiting: ((error: GatewayError) => void) | null = null
@@ -48,6 +52,7 @@ export class ClientBody implements RequestBody {
     this.#response = response
     this.#gapMs = options.gapMs
     this.#gap = new Alarm(() => this.#fail(new GatewayError('request-timeout')))
+    this.#pace = options.minBytesPerSecond === null ? null : new Pace(options.minBytesPerSecond)
   }
 
   read(): Promise<Buffer> {
@@ -57,14 +62,16 @@ export class ClientBody implements RequestBody {
       this.#listen(
         (chunk) => {
           chunks.push(chunk)
-          if (this.receivedBytes !== this.length) this.#gap.set(this.#gapMs)
+          if (this.receivedBytes === this.length) return
+          this.#gap.set(this.#gapMs)
+          this.#pace?.look()
         },
         () => {
           this.#read = joined(chunks)
           resolve(this.#read)
         },
       )
-      this.#gap.set(this.#gapMs)
+      this.#wait(true)
     })
     return this.#whole
   }
@@ -81,7 +88,7 @@ export class ClientBody implements RequestBody {
           () => upload.end(),
         ),
       (waiting) => {
-        this.#gap.set(waiting ? this.#gapMs : null)
+        this.#wait(waiting)
         onFlow(waiting)
       },
     )
@@ -91,7 +98,7 @@ export class ClientBody implements RequestBody {
 
   /** Ends whoever waits for the rest: the client has gone, or will not be listened to any more. */
   abandon(reason: GatewayError): void {
-    this.#gap.clear()
+    this.#wait(false)
     this.#waiting?.(reason)
     this.#waiting = null
   }
@@ -115,7 +122,7 @@ export class ClientBody implements RequestBody {
     // Trailers end here: only the data is read.
     const end = (): void => {
       this.received = true
-      this.#gap.clear()
+      this.#wait(false)
       this.#waiting = null
       onEnd()
       this.onReceived?.()
@@ -129,6 +136,16 @@ export class ClientBody implements RequestBody {
         else data(chunk)
       })
     if (!taken) request.on('data', data).on('end', end)
+  }
+
+  /** Bounds the wait for the client, or ends it. */
+  #wait(waiting: boolean): void {
+    this.#gap.set(waiting ? this.#gapMs : null)
+    if (this.#pace === null) return
+    if (!waiting) return this.#pace.go()
+    const cause = 'sends less than listen.minRate'
+    const tooSlow = (): void => this.#fail(new GatewayError('request-timeout', { cause: new Error(cause) }))
+    this.#pace.wait(() => this.receivedBytes, 0, tooSlow)
   }
 
   #fail(error: GatewayError): void {

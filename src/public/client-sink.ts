@@ -2,6 +2,8 @@ import { Alarm } from '../clock.ts'
 import type { GatewayError } from '../errors.ts'
 import type { AnswerBody, BodySink } from '../exchange.ts'
 import { giveBack } from './give-back.ts'
+import { outflow, waitFor } from './outflow.ts'
+import type { Pace } from './pace.ts'
 import { awaitTaken, takesNothing } from './taken.ts'
 import type { Visit } from './visit.ts'
 
@@ -10,6 +12,7 @@ export class ClientSink implements BodySink {
   readonly #visit: Visit
   readonly #body: AnswerBody
   readonly #stalled: Alarm
+  readonly #pace: Pace | null
   /** What has been written and not taken yet, oldest first. */
   readonly #written: Buffer[] = []
   readonly #taken = (): void => giveBack(this.#written.shift())
@@ -19,13 +22,18 @@ export class ClientSink implements BodySink {
     this.#visit = visit
     this.#body = body
     this.#stalled = new Alarm(() => visit.cut(takesNothing()))
+    this.#pace = outflow(visit)
     visit.response.on('drain', () => {
       if (!this.#waiting) return
       this.#waiting = false
       this.#stalled.clear()
+      this.#pace?.go()
       this.#body.resume()
     })
-    visit.response.on('close', () => this.#stalled.clear())
+    visit.response.on('close', () => {
+      this.#stalled.clear()
+      this.#pace?.go()
+    })
   }
 
   data(chunk: Buffer): boolean {
@@ -39,6 +47,7 @@ export class ClientSink implements BodySink {
     if (response.write(chunk, this.#taken) || keepsUp) return true
     this.#waiting = true
     this.#stalled.set(this.#visit.snapshot.config.listen.bodyTimeoutMs)
+    if (this.#pace !== null) waitFor(this.#pace, this.#visit)
     return false
   }
 

@@ -19,7 +19,8 @@ export const http1: Wire = {
 
   writeInterim(response, status, fields) {
     // Node keeps what a client does not take, and nothing holds the upstream back. Interim answers are hints: the excess is left out.
-    if (response.writableLength < ownResponse(response).writableHighWaterMark) ownResponse(response).writeInformation(status, fields)
+    if (response.writableLength < ownResponse(response).writableHighWaterMark)
+      ownResponse(response).writeInformation(status, fields)
   },
 
   last({ request }, fields, unread) {

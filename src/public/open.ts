@@ -11,6 +11,7 @@ export const open = (visit: Visit, { operation, query, authority }: Admitted, vi
   const body = new ClientBody(request, response, {
     length: head.transferEncoding !== null ? null : Number(head.contentLength ?? 0),
     gapMs: snapshot.config.listen.bodyTimeoutMs,
+    minBytesPerSecond: snapshot.config.listen.minBytesPerSecond,
     expectsContinue: visit.expectsContinue,
   })
   const fields = head.fields

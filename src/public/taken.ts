@@ -1,5 +1,6 @@
 import { Alarm } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
+import { outflow, waitFor } from './outflow.ts'
 import type { Visit } from './visit.ts'
 
 /** Says why a client that does not read is cut. */
@@ -14,5 +15,10 @@ export const awaitTaken = (visit: Visit): void => {
   if (visit.wire.isTaken(response)) return
   const alarm = new Alarm(() => visit.cut(takesNothing()))
   alarm.set(snapshot.config.listen.bodyTimeoutMs)
-  response.once('close', () => alarm.clear())
+  const pace = outflow(visit)
+  if (pace !== null) waitFor(pace, visit)
+  response.once('close', () => {
+    alarm.clear()
+    pace?.go()
+  })
 }

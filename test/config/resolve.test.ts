@@ -23,6 +23,7 @@ test('every key but upstreams has a default', () => {
       maxHeaderFields: 100,
       maxConnections: 10_000,
       maxRequestsPerConnection: null,
+      minBytesPerSecond: null,
       headersTimeoutMs: 10_000,
       bodyTimeoutMs: 30_000,
       keepAliveTimeoutMs: 75_000,
@@ -239,7 +240,7 @@ describe('precedence', () => {
     ]
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
     expect(result.ok && result.origins.size).toBe(
-      3 + 14 + 7 + 3 + 3 + 2 + (13 + 7 + 7 + 5 + 6 + 7) * groups.length + 5 * catalog.length,
+      3 + 15 + 7 + 3 + 3 + 2 + (13 + 7 + 7 + 5 + 6 + 7) * groups.length + 5 * catalog.length,
     )
   })
 })

@@ -5,7 +5,12 @@ import { ClientBody } from '../../src/public/client-body.ts'
 
 const bodyOf = (length: number | null): ClientBody => {
   const request = new IncomingMessage(new Socket())
-  return new ClientBody(request, new ServerResponse(request), { length, gapMs: null, expectsContinue: false })
+  return new ClientBody(request, new ServerResponse(request), {
+    length,
+    gapMs: null,
+    minBytesPerSecond: null,
+    expectsContinue: false,
+  })
 }
 
 test('a body that streams has not begun until a piece of it is asked for, however often it was made ready', () => {
@@ -32,7 +37,12 @@ test('a small body has begun when it is read', () => {
 test('a body that was read is freed when it is told to', async () => {
   const request = new IncomingMessage(new Socket())
   const length = 64 * 1024
-  const body = new ClientBody(request, new ServerResponse(request), { length, gapMs: null, expectsContinue: false })
+  const body = new ClientBody(request, new ServerResponse(request), {
+    length,
+    gapMs: null,
+    minBytesPerSecond: null,
+    expectsContinue: false,
+  })
   const reading = body.read()
   request.push(Buffer.alloc(length / 2))
   request.push(Buffer.alloc(length / 2))

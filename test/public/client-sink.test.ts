@@ -9,7 +9,7 @@ import type { Visit } from '../../src/public/visit.ts'
 /** Sends chunks to a client through a sink, and gives what the client received. */
 const sendAll = async (chunks: readonly Buffer[]): Promise<Buffer> => {
   const server = createServer((request, response) => {
-    const snapshot = { config: { listen: { bodyTimeoutMs: 5000 } } }
+    const snapshot = { config: { listen: { bodyTimeoutMs: 5000, minBytesPerSecond: null } } }
     const visit = { request, response, wire: http1, snapshot, sentBytes: 0 } as unknown as Visit
     const sink = new ClientSink(visit, { resume: () => {} } as never)
     for (const chunk of chunks) sink.data(chunk)

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
-import { dial } from '../helpers/wire.ts'
+import { dial, eventually } from '../helpers/wire.ts'
 
 // The attack: a client that asks and never reads. What was written to it waits, its connection is one of ten thousand, and it need do
 // nothing more to keep it. Nobody streams to it by then: the answers are complete, only not taken.
@@ -41,4 +41,37 @@ test.each([
 
   expect(cut).toMatchObject({ failure: 'client-gone', status: 499, cause: 'takes nothing' })
   expect(cut.gatewayMs).toBeGreaterThanOrEqual(gapMs)
+})
+
+afterEach(() => void vi.useRealTimers())
+
+test('a client that takes less than the rate is cut long before a gap would say so', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  const upstream = await rawUpstream((socket) =>
+    onRequest(socket, () => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n')
+      const more = (): void => void socket.write(Buffer.alloc(64 * 1024), (error) => void (error ?? more()))
+      more()
+    }),
+  )
+  const listen = { minRate: '10MiB/s', timeouts: { body: '1h' } }
+  const { port, lines } = await bootGateway({
+    upstream: upstream.url,
+    listen,
+    defaults: { timeouts: { body: 'none' } },
+  })
+  const client = await dial(port)
+
+  client.pause()
+  client.write(get('x'))
+  let passed = 0
+  await eventually(() => {
+    if (lines.length > 0) return true
+    vi.advanceTimersByTime(10)
+    passed += 10
+    return false
+  })
+
+  expect(lines[0]).toMatchObject({ failure: 'client-gone', status: 499, cause: 'takes less than listen.minRate' })
+  expect(passed).toBeLessThan(3_600_000)
 })

@@ -2,14 +2,18 @@ import {
   durationPattern,
   formatDuration,
   formatPercent,
+  formatRate,
   formatSize,
   parseDuration,
   parsePercent,
+  parseRate,
   parseSize,
   percentPattern,
+  ratePattern,
   sizePattern,
   suggestDuration,
   suggestPercent,
+  suggestRate,
   suggestSize,
 } from '../../units.ts'
 import { type Kind, scalar, Wrong } from './scalar.ts'
@@ -34,6 +38,9 @@ export const size = (description: string, range: Range = {}) => scalar(sizes(ran
 
 /** Reads a size, or `none`/`false` for null: no such bound. */
 export const optionalSize = (description: string, range: Range = {}) => scalar(orNone(sizes(range)), description)
+
+/** Reads bytes a second, or `none`/`false` for null: no such bound. */
+export const optionalRate = (description: string, range: Range = {}) => scalar(orNone(rates(range)), description)
 
 /** Reads a percentage as a share of 1: from 0% to 100% unless `range`, in shares as well, says otherwise. */
 export const percent = (description: string, range: Range = {}) => scalar(percents(range), description)
@@ -99,6 +106,12 @@ const sizes = ({ min = 0, max = tebibyte }: Range): Kind<number> => ({
   expected: `a size from ${formatSize(min)} to ${formatSize(max)}, such as 512B, 64KiB or 1MiB`,
   read: measured('a size', parseSize, suggestSize, formatSize, min, max),
   json: { type: 'string', pattern: sizePattern },
+})
+
+const rates = ({ min = 1, max = tebibyte }: Range): Kind<number> => ({
+  expected: `bytes a second from ${formatRate(min)} to ${formatRate(max)}, such as 240B/s or 1KiB/s`,
+  read: measured('a rate', parseRate, suggestRate, formatRate, min, max),
+  json: { type: 'string', pattern: ratePattern },
 })
 
 const percents = ({ min = 0, max = 1 }: Range): Kind<number> => ({

@@ -1,0 +1,32 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { bootGateway } from '../helpers/gateway.ts'
+import { rawClient, statusOf } from '../helpers/raw.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+import { call } from '../helpers/wire.ts'
+
+// The attack (Slowloris): many clients begin a request, and add a field to it now and then. Each is one of ten thousand connections, and a
+// server that waits for the end of a head for ever has soon none left.
+const crowd = 100
+const headersMs = 500
+
+test('a crowd that sends its heads a field at a time is told 408, and another client is served meanwhile', async () => {
+  const upstream = await httpUpstream()
+  const { port } = await bootGateway({
+    upstream: upstream.url,
+    listen: { maxConnections: crowd + 10, timeouts: { headers: `${headersMs}ms` } },
+  })
+  const clients = await Promise.all(Array.from({ length: crowd }, () => rawClient(port)))
+  const tap = setInterval(() => {
+    for (const { socket } of clients) if (!socket.destroyed) socket.write('X-Slow: a\r\n')
+  }, 50)
+  onTestFinished(() => clearInterval(tap))
+
+  for (const client of clients) client.send('GET /market/insights HTTP/1.1\r\nHost: a\r\n')
+  const meanwhile = await call(port, { target: '/market/insights' })
+  const ended = await Promise.all(clients.map((client) => client.ended()))
+  const afterwards = await call(port, { target: '/market/insights' })
+
+  expect([meanwhile.status, afterwards.status]).toEqual([200, 200])
+  expect(ended.map(({ received }) => statusOf(received))).toEqual(Array(crowd).fill(408))
+  expect(upstream.begun()).toBe(2)
+})
