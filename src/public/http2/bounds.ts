@@ -1,0 +1,33 @@
+import type { ServerSessionOptions } from 'node:http2'
+import type { ListenConfig } from '../../config/config.ts'
+
+/** Is how many requests a client may have under way on one connection, as on HTTP/1. */
+const maxStreams = 100
+
+/**
+ * Tells in what a connection is bounded before it asks for anything: by nghttp2 and Node. What they leave open is bounded in sessions.ts
+ * and watch.ts, and what a request may hold in admit.ts.
+ */
+export const sessionOptions = (
+  listen: Pick<ListenConfig, 'maxTargetBytes' | 'maxHeaderBytes' | 'maxHeaderFields'>,
+): ServerSessionOptions & { readonly streamResetBurst: number; readonly streamResetRate: number } => {
+  // Above the bounds that are answered with 431 and 414, so that there is somebody to answer; a list beyond this ends its stream.
+  const pairs = 2 * listen.maxHeaderFields + 16
+  return {
+    settings: {
+      maxConcurrentStreams: maxStreams,
+      // RFC 9113 §6.5.2: each field counts 32 more than its letters.
+      maxHeaderListSize: listen.maxTargetBytes + listen.maxHeaderBytes + 1024 + 32 * pairs,
+    },
+    maxHeaderListPairs: pairs,
+    // Rapid reset (CVE-2023-44487): a client may give up on all that it has under way, twice, and then on 33 requests a second.
+    streamResetBurst: 2 * maxStreams,
+    streamResetRate: 33,
+    // Empty frames, and malformed ones, before the connection ends.
+    maxSessionInvalidFrames: 100,
+    maxSessionRejectedStreams: maxStreams,
+    maxSettings: 32,
+    maxOutstandingPings: 4, // ours, of which there are none
+    maxSessionMemory: 16, // MiB
+  }
+}

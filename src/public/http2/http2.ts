@@ -1,0 +1,43 @@
+import type { Refused } from '../admit.ts'
+import type { ClientRequest, ClientResponse, Wire } from '../wire.ts'
+import type { StreamRequest } from './request.ts'
+import type { StreamResponse } from './response.ts'
+
+const connect: Refused = { kind: 'method-not-allowed', fields: ['Allow', 'GET, POST'] }
+const otherScheme: Refused = { kind: 'bad-request', fields: [] }
+
+/** Writes to clients of HTTP/2: a connection carries many answers, and one that breaks off ends its own stream alone. */
+export const http2: Wire = {
+  flaw(request) {
+    const { method, scheme } = asked(request)
+    // RFC 9113 §8.5: it has neither scheme nor path. The extended one is never offered (RFC 8441).
+    if (method === 'CONNECT') return connect
+    return scheme === 'https' ? null : otherScheme // only TLS carries it
+  },
+
+  writeHead(response, status, _reason, fields) {
+    answering(response).writeHead(status, fields) // RFC 9113 §8.3.2: there is no reason phrase
+  },
+
+  writeInterim(response, status, fields) {
+    answering(response).writeInterim(status, fields)
+  },
+
+  last({ request, draining }) {
+    // The stream ends with its answer in any case. GOAWAY says of the connection what `Connection: close` does on HTTP/1.
+    if (draining()) asked(request).stream.session?.close()
+  },
+
+  isTaken(response) {
+    return answering(response).stream.writableFinished
+  },
+
+  cut({ request }) {
+    // Not `close`, whatever the code: that ends the stream first, and what there is of the answer looks whole.
+    asked(request).stream.destroy(new Error('cut off'))
+  },
+}
+
+const asked = (request: ClientRequest): StreamRequest => request as StreamRequest
+
+const answering = (response: ClientResponse): StreamResponse => response as StreamResponse

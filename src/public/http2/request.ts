@@ -1,0 +1,111 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
+import type { ClientRequest } from '../wire.ts'
+
+/** Is what the pseudo-fields of a request say. */
+interface Said {
+  method: string | undefined
+  scheme: string | undefined
+  path: string | undefined
+}
+
+/** Is the request of one stream, in the words of HTTP/1 (RFC 9113 §8.3, §8.8): the rest of the gateway reads it as any other. */
+export class StreamRequest implements ClientRequest {
+  url: string | undefined
+  readonly method: string | undefined
+  readonly scheme: string | undefined
+  headers: IncomingHttpHeaders
+  readonly httpVersion = '2.0'
+  readonly httpVersionMajor = 2
+  readonly rawHeaders: string[]
+  readonly socket: Socket
+  readonly stream: ServerHttp2Stream
+  #ended: boolean
+
+  constructor(stream: ServerHttp2Stream, raw: readonly string[], socket: Socket) {
+    const said: Said = { method: undefined, scheme: undefined, path: undefined }
+    this.rawHeaders = asHttp1(raw, said, stream.endAfterHeaders)
+    this.method = said.method
+    this.scheme = said.scheme
+    this.url = said.path
+    this.headers = expecting(this.rawHeaders)
+    this.socket = socket
+    this.stream = stream
+    this.#ended = stream.endAfterHeaders
+  }
+
+  get complete(): boolean {
+    return this.#ended
+  }
+
+  on(event: 'data', listener: (chunk: Buffer) => void): this
+  on(event: 'end', listener: () => void): this
+  on(event: 'data' | 'end', listener: (chunk: Buffer) => void): this {
+    if (event === 'data') {
+      this.stream.on('data', listener)
+      return this
+    }
+    this.stream.on('end', () => {
+      // Node ends the body of a stream that was reset, or whose length was wrong, as one that is whole.
+      if (this.stream.closed || this.stream.destroyed) return
+      this.#ended = true
+      ;(listener as () => void)()
+    })
+    return this
+  }
+
+  pause(): void {
+    this.stream.pause()
+  }
+
+  resume(): void {
+    this.stream.resume()
+  }
+
+  destroy(): void {
+    this.stream.destroy(new Error('unserved'))
+  }
+}
+
+/**
+ * Lists the fields as HTTP/1 would have them: `:authority` is Host, and so is `host` where it says the same (RFC 9113 §8.3.1: else there
+ * are two, which is refused); the crumbs of a cookie are one field (§8.2.3); a body without a length is chunked.
+ */
+const asHttp1 = (raw: readonly string[], said: Said, bodiless: boolean): string[] => {
+  const fields: string[] = []
+  let authority: string | null = null
+  let cookieAt = -1
+  let hasLength = false
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] as string
+    const value = raw[i + 1] as string
+    if (name.charCodeAt(0) === colon) {
+      if (name === ':method') said.method = value
+      else if (name === ':path') said.path = value
+      else if (name === ':scheme') said.scheme = value
+      else if (name === ':authority') {
+        authority = value.toLowerCase()
+        fields.push('host', value)
+      }
+    } else if (name === 'cookie' && cookieAt !== -1) {
+      fields[cookieAt] += `; ${value}`
+    } else if (name !== 'host' || value.toLowerCase() !== authority) {
+      fields.push(name, value)
+      if (name === 'cookie') cookieAt = fields.length - 1
+      else if (name === 'content-length') hasLength = true
+    }
+  }
+  if (!bodiless && !hasLength) fields.push('transfer-encoding', 'chunked')
+  return fields
+}
+
+const colon = 0x3a
+
+/** Picks what the client expects, as Arrival does on HTTP/1. */
+const expecting = (fields: readonly string[]): IncomingHttpHeaders => {
+  let expect: string | undefined
+  for (let i = 0; i < fields.length; i += 2)
+    if (fields[i] === 'expect') expect = expect === undefined ? fields[i + 1] : `${expect}, ${fields[i + 1]}`
+  return expect === undefined ? {} : { expect }
+}

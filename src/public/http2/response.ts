@@ -1,0 +1,112 @@
+import { validateHeaderValue } from 'node:http'
+import { constants, type ServerHttp2Stream } from 'node:http2'
+import type { Fields } from '../../fields.ts'
+import type { ClientResponse } from '../wire.ts'
+import type { StreamRequest } from './request.ts'
+
+// Hints: more of them than anybody sends are left out, or an upstream that goes on for ever fills the memory.
+const maxInterims = 16
+
+/** Is the answer of one stream. */
+export class StreamResponse implements ClientResponse {
+  statusCode = 200
+  readonly stream: ServerHttp2Stream
+  readonly #request: StreamRequest
+  #ended = false
+  #bodiless = false
+  #interims = 0
+
+  constructor(request: StreamRequest) {
+    this.stream = request.stream
+    this.#request = request
+    this.stream.on('error', () => {}) // it closes too, and that is listened to
+  }
+
+  get headersSent(): boolean {
+    return this.stream.headersSent
+  }
+
+  get destroyed(): boolean {
+    return this.stream.destroyed || this.stream.closed
+  }
+
+  get writableEnded(): boolean {
+    return this.#ended
+  }
+
+  /**
+   * Whether an answer whose stream has closed went out whole. `finish` alone says nothing: a stream that is reset finishes too, and one
+   * that closes as soon as its last frame is out does not.
+   */
+  get writableFinished(): boolean {
+    const { aborted, rstCode, writableFinished } = this.stream
+    return this.#ended && !aborted && (rstCode === constants.NGHTTP2_NO_ERROR || writableFinished)
+  }
+
+  get writableLength(): number {
+    return this.stream.writableLength
+  }
+
+  /** Writes the head. Throws when HTTP/2 cannot say it: a status above 599, two values of what has one, a value with control characters. */
+  writeHead(status: number, fields: Fields): void {
+    const list: (string | number)[] = [':status', status]
+    // RFC 9110 §15.3.6: a 205 has no content, and Node ends the stream with its head.
+    this.#bodiless = status === 204 || status === 205 || status === 304 || this.#request.method === 'HEAD'
+    for (let i = 0; i < fields.length; i += 2) {
+      const name = (fields[i] as string).toLowerCase()
+      const value = fields[i + 1] as string
+      if (status === 205 && name === 'content-length') continue
+      validateHeaderValue(name, value)
+      list.push(name, value)
+    }
+    this.stream.respond(list as never) // a flat list keeps order and repetitions; the types know of objects only
+    this.statusCode = status
+  }
+
+  /** Writes an interim answer. Throws as `writeHead` does. */
+  writeInterim(status: number, fields: Fields): void {
+    if (this.destroyed || this.headersSent || this.#interims++ >= maxInterims) return
+    const named: Record<string, string | number | string[]> = { ':status': status }
+    for (let i = 0; i < fields.length; i += 2) {
+      const name = (fields[i] as string).toLowerCase()
+      const value = fields[i + 1] as string
+      validateHeaderValue(name, value)
+      const values = named[name]
+      if (values === undefined) named[name] = [value]
+      else if (Array.isArray(values)) values.push(value)
+    }
+    this.stream.additionalHeaders(named)
+  }
+
+  writeContinue(): void {
+    if (!this.destroyed && !this.headersSent) this.stream.additionalHeaders({ ':status': 100 })
+  }
+
+  write(chunk: Buffer, taken: (error?: Error | null) => void): boolean {
+    return this.#bodiless || this.destroyed ? true : this.stream.write(chunk, taken)
+  }
+
+  end(body?: Buffer | string, encoding: BufferEncoding = 'latin1'): void {
+    this.#ended = true
+    if (this.destroyed) return
+    // RFC 9113 §8.1: what the client still has to send is not needed. Before the last frame is out, it would cut the answer off.
+    if (!this.#request.complete) this.#whenWritten(() => this.stream.close(constants.NGHTTP2_NO_ERROR))
+    if (!this.#bodiless) this.stream.end(body, encoding)
+    else if (!this.stream.writableEnded) this.stream.end()
+  }
+
+  on(event: 'close' | 'drain' | 'finish', listener: () => void): this {
+    this.stream.on(event, listener)
+    return this
+  }
+
+  once(event: 'close' | 'drain' | 'finish', listener: () => void): this {
+    this.stream.once(event, listener)
+    return this
+  }
+
+  #whenWritten(then: () => void): void {
+    if (this.stream.writableFinished) then()
+    else this.stream.once('finish', then)
+  }
+}

@@ -1,0 +1,80 @@
+import type { RequestListener } from 'node:http'
+import { constants, performServerHandshake, type ServerHttp2Session } from 'node:http2'
+import type { TLSSocket } from 'node:tls'
+import { GatewayError } from '../../errors.ts'
+import type { Accounts } from '../accounts.ts'
+import { connectionOf } from '../connection.ts'
+import type { CurrentEdge } from '../edge.ts'
+import type { Front } from '../front.ts'
+import { makeId } from '../request-id.ts'
+import { allowance } from './allowance.ts'
+import { sessionOptions } from './bounds.ts'
+import { http2 } from './http2.ts'
+import { StreamRequest } from './request.ts'
+import { StreamResponse } from './response.ts'
+import { type Watch, watch } from './watch.ts'
+
+/** Speaks HTTP/2 on the connections that it is given. */
+export interface Sessions {
+  /** Takes a connection whose client chose HTTP/2 by ALPN. */
+  take(socket: TLSSocket): void
+  /** Tells every client to go elsewhere (GOAWAY). Streams that are open go on. */
+  close(): void
+}
+
+export interface SessionsOptions {
+  readonly door: Front
+  readonly currentEdge: CurrentEdge
+  readonly accounts: Accounts
+  readonly enter: RequestListener
+}
+
+/** Makes what speaks HTTP/2 for one public listener. */
+export const sessions = (options: SessionsOptions): Sessions => {
+  const open = new Set<Watch>()
+  return {
+    take(socket) {
+      const session = begin(socket, options)
+      open.add(session)
+      socket.once('close', () => open.delete(session))
+    },
+    close() {
+      for (const session of open) session.end()
+    },
+  }
+}
+
+const begin = (socket: TLSSocket, { door, currentEdge, accounts, enter }: SessionsOptions): Watch => {
+  const { listen } = currentEdge().config
+  const session = performServerHandshake(socket, sessionOptions(listen)) as ServerHttp2Session
+  const account = (failure: GatewayError): void =>
+    accounts.stray(makeId(), connectionOf(socket, currentEdge()).peer.address, failure, 0)
+  const watched = watch(session, socket, listen, () => account(new GatewayError('request-timeout')))
+
+  session.on('stream', (stream, _headers, _flags, raw) => {
+    if (stream.destroyed || stream.closed) return void stream.on('error', () => {}) // reset in the packet that it came in
+    watched.began(stream)
+    const request = new StreamRequest(stream, raw as unknown as string[], socket)
+    door.arriveApart(request, new StreamResponse(request), http2, enter)
+  })
+  // Each is answered: a client that asks for nothing else makes the gateway work for it.
+  const mayAsk = allowance()
+  let complaint = 0
+  const onFrame = (): void => {
+    if (mayAsk() || session.destroyed) return
+    const cause = new Error('too many frames that ask for nothing')
+    account(new GatewayError('bad-request', { cause }))
+    session.destroy(cause, constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  }
+  session.on('ping', onFrame)
+  session.on('remoteSettings', onFrame)
+  session.on('goaway', (code) => {
+    complaint = code
+  })
+  session.on('error', (error: NodeJS.ErrnoException) => {
+    // Where it is the client that complains, there is nothing to say.
+    if (error.code?.startsWith('ERR_HTTP2') && complaint === 0)
+      account(new GatewayError('bad-request', { cause: error }))
+  })
+  return watched
+}
