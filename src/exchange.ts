@@ -117,6 +117,7 @@ export class Exchange {
   #aborted: GatewayError | null = null
   #onAbort: OnAbort | null = null
   #whenOver: (() => void)[] | null = null
+  #isOver = false
 
   constructor(opened: Opened) {
     this.operation = opened.operation
@@ -140,14 +141,16 @@ export class Exchange {
     this.#onAbort?.(reason)
   }
 
-  /** Has somebody told, once, when the last byte of the answer has been taken, or will never be. */
+  /** Has somebody told, once, when the last byte of the answer has been taken, or will never be; at once if it is over. */
   whenOver(tell: () => void): void {
+    if (this.#isOver) return tell()
     this.#whenOver ??= []
     this.#whenOver.push(tell)
   }
 
   /** Ends it, however it went. */
   over(): void {
+    this.#isOver = true
     const told = this.#whenOver
     this.#whenOver = null
     for (const tell of told ?? []) tell()

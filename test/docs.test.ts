@@ -146,6 +146,7 @@ describe('docs/configuration.md', () => {
       [...keysOf(at('version')), ...keysOf(at('allowSandbox')), ...keysOf(at('workers')), ...keysOf(at('requestId'))],
     ],
     ['listen: ', keysOf(top.listen)],
+    ['limits: ', keysOf(top.limits)],
     ['admin: ', keysOf(top.admin)],
     ['log, reload, shutdown', [...keysOf(at('log')), ...keysOf(at('reload')), ...keysOf(at('shutdown'))]],
     ['defaults: ', keysOf(top.defaults)],

@@ -4,6 +4,7 @@ import type { Reloader } from '../snapshot/reloader.ts'
 import type { Report, WorkerState } from '../snapshot/report.ts'
 import { unread } from '../snapshot/unread.ts'
 import { version } from '../version.ts'
+import { limitsStatus } from './limits-status.ts'
 import { time } from './time.ts'
 import { upstreamStatus } from './upstream-status.ts'
 import { workerStatus } from './worker-status.ts'
@@ -30,7 +31,7 @@ export interface Desk {
 export const status = async (desk: Desk) => {
   const { reloader, overrides, droppedLines } = desk
   // First, so that all that follows is of one moment.
-  const [isUnread, { upstreams, retiring }] = await Promise.all([unread(reloader), desk.report()])
+  const [isUnread, { upstreams, limits, retiring }] = await Promise.all([unread(reloader), desk.report()])
   const { loadedAt, loadedBy, fileDiffers, refusal, nextTryAt } = reloader.state
   return {
     version: version(),
@@ -54,6 +55,7 @@ export const status = async (desk: Desk) => {
     upstreams: Object.fromEntries(
       groups.map((group) => [group, upstreamStatus(upstreams[group], overrides.endpoints, group)]),
     ),
+    limits: limitsStatus(limits),
     operations: Object.fromEntries(catalog.flatMap(({ id }) => operation(reloader, overrides, id))),
     retiring,
     log: { dropped: droppedLines() },

@@ -14,6 +14,7 @@ export interface Config {
   /** The field that carries the request id, or null when the gateway adds none. */
   readonly requestIdHeader: string | null
   readonly listen: ListenConfig
+  readonly limits: LimitsConfig
   readonly admin: AdminConfig
   readonly log: LogConfig
   readonly reload: ReloadConfig
@@ -46,6 +47,14 @@ export interface ListenConfig {
   /** Longest gap between two pieces of a body, in either direction. */
   readonly bodyTimeoutMs: number | null
   readonly keepAliveTimeoutMs: number
+}
+
+/** Describes what the gateway takes on at most. */
+export interface LimitsConfig {
+  /** Most exchanges in flight, in all. */
+  readonly concurrency: number | null
+  /** While the event loop is later than this, nothing new is taken on. */
+  readonly eventLoopDelayMs: number | null
 }
 
 /** Describes the operator's listener. */
@@ -95,6 +104,8 @@ export interface UpstreamConfig {
   readonly maxConnections: number
   /** Most requests that wait for one of them. */
   readonly maxPending: number
+  /** Most exchanges in flight, of all operations that are sent there. */
+  readonly concurrency: number | null
   /** How long an idle upstream connection may be used again. 0: never, one connection a request. */
   readonly keepAliveMs: number
   /** How often the names of endpoints are resolved again. */
@@ -195,6 +206,8 @@ export interface OperationConfig {
   /** Until the answer's head, attempts and waits included. */
   readonly deadlineMs: number | null
   readonly maxBodyBytes: number | null
+  /** Most exchanges in flight. */
+  readonly concurrency: number | null
   readonly idempotent: boolean
   /** Whether a later release may cache this operation. */
   readonly cache: boolean

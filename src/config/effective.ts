@@ -9,7 +9,7 @@ import { type Effective, literal, Secret } from './shown.ts'
  * `defaults` has been merged into them. What is set to nothing is left out.
  */
 export const effective = (config: Config): { readonly [key: string]: Effective } => {
-  const { listen, admin, log, reload, shutdown } = config
+  const { listen, limits, admin, log, reload, shutdown } = config
   return {
     version: 1,
     allowSandbox: config.allowSandbox,
@@ -34,6 +34,7 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
         keepAlive: formatDuration(listen.keepAliveTimeoutMs),
       },
     },
+    limits: { concurrency: limits.concurrency ?? 'none', eventLoopDelay: duration(limits.eventLoopDelayMs) },
     admin: {
       host: admin.host,
       port: admin.port,
@@ -65,6 +66,7 @@ const upstream = (config: UpstreamConfig): Effective => ({
   keepAlive: duration(config.keepAliveMs === 0 ? null : config.keepAliveMs),
   maxConnections: config.maxConnections,
   maxPending: config.maxPending,
+  concurrency: config.concurrency ?? 'none',
   resolve: formatDuration(config.resolveMs),
   ...policies(config),
 })
@@ -81,8 +83,9 @@ const edits = ({ set, remove }: FieldEdits): Effective => ({
 })
 
 const operation = ({ operations }: Config, id: OperationId, method: 'GET' | 'POST'): Effective => {
-  const { state, deadlineMs, maxBodyBytes, idempotent, cache } = operations[id]
-  const common = { state, deadline: duration(deadlineMs), maxBody: size(maxBodyBytes), idempotent }
+  const { state, deadlineMs, maxBodyBytes, concurrency, idempotent, cache } = operations[id]
+  const bounds = { deadline: duration(deadlineMs), maxBody: size(maxBodyBytes), concurrency: concurrency ?? 'none' }
+  const common = { state, ...bounds, idempotent }
   return method === 'GET' ? { ...common, cache } : common
 }
 

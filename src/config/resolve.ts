@@ -10,7 +10,7 @@ type ParsedOperation = NonNullable<ParsedConfig['operations'][OperationId]>
 
 /** Merges the levels (operation > upstream > defaults > built-in) into a deep-frozen Config. */
 export function resolve(parsed: ParsedConfig): Config {
-  const { listen, log, shutdown, admin, reload } = parsed
+  const { listen, limits, log, shutdown, admin, reload } = parsed
   const settings: Omit<Config, 'hash'> = {
     allowSandbox: parsed.allowSandbox,
     workers: parsed.workers,
@@ -32,6 +32,7 @@ export function resolve(parsed: ParsedConfig): Config {
       bodyTimeoutMs: listen.timeouts.body,
       keepAliveTimeoutMs: listen.timeouts.keepAlive,
     },
+    limits: { concurrency: limits.concurrency, eventLoopDelayMs: limits.eventLoopDelay },
     admin: {
       host: admin.host,
       port: admin.port,
@@ -63,6 +64,7 @@ function upstream(given: ParsedUpstream, defaults: ParsedConfig['defaults']): Up
     bodyTimeoutMs: timeouts.body,
     maxConnections: policy.maxConnections,
     maxPending: policy.maxPending,
+    concurrency: policy.concurrency,
     // `none` allows no reuse, as 0 does.
     keepAliveMs: policy.keepAlive ?? 0,
     resolveMs: policy.resolve,
@@ -91,6 +93,7 @@ function operation(
     state: given?.state ?? 'serve',
     deadlineMs: first(given?.deadline, behind.deadline, defaults.deadline),
     maxBodyBytes: first(given?.maxBody, behind.maxBody, defaults.maxBody),
+    concurrency: given?.concurrency ?? null,
     idempotent: given?.idempotent ?? false,
     cache: given?.cache ?? false,
   }

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { adminSchema, reloadSchema } from './schema/admin.ts'
 import { requestIdHeader } from './schema/fields.ts'
+import { limitsSchema } from './schema/limits.ts'
 import { listenSchema } from './schema/listen.ts'
 import { operationsSchema } from './schema/operations.ts'
 import { defaultsSchema, shutdownSchema } from './schema/policy.ts'
@@ -52,6 +53,7 @@ export const configSchema = z
     workers: workersSchema.prefault(1),
     requestId: requestIdSchema.prefault({}),
     listen: listenSchema.prefault({}),
+    limits: limitsSchema.prefault({}),
     admin: adminSchema.prefault({}),
     log: logSchema.prefault({}),
     defaults: defaultsSchema.prefault({}),

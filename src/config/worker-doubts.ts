@@ -1,4 +1,4 @@
-import { groups } from '../catalog.ts'
+import { catalog, groups } from '../catalog.ts'
 import type { Config } from './config.ts'
 import type { Finding, Path } from './problem.ts'
 import type { ParsedConfig } from './schema.ts'
@@ -24,7 +24,11 @@ function beyondCores({ workers }: Config, cores: number): readonly Finding[] {
 }
 
 /** Looks for bounds that cannot be divided: each worker has one at least, so that together they have more than the file says. */
-function beyondBounds(parsed: ParsedConfig, { listen, upstreams }: Config, workers: number): readonly Finding[] {
+function beyondBounds(
+  parsed: ParsedConfig,
+  { listen, limits, upstreams, operations }: Config,
+  workers: number,
+): readonly Finding[] {
   const exceeded = (path: Path, bound: number): Finding => ({
     path,
     message: `this is exceeded: each of ${workers} workers takes one at least`,
@@ -32,13 +36,19 @@ function beyondBounds(parsed: ParsedConfig, { listen, upstreams }: Config, worke
     found: String(bound),
     hint: `write ${workers} or more, or have fewer workers`,
   })
+  const exceededIf = (path: Path, bound: number | null): readonly Finding[] =>
+    bound !== null && bound < workers ? [exceeded(path, bound)] : []
   const few = groups.filter((group) => upstreams[group].maxConnections < workers)
   const own = few.filter((group) => parsed.upstreams[group].maxConnections !== undefined)
   return [
-    ...(listen.maxConnections !== null && listen.maxConnections < workers
-      ? [exceeded(['listen', 'maxConnections'], listen.maxConnections)]
-      : []),
+    ...exceededIf(['listen', 'maxConnections'], listen.maxConnections),
+    ...exceededIf(['limits', 'concurrency'], limits.concurrency),
     ...(few.length > own.length ? [exceeded(['defaults', 'maxConnections'], parsed.defaults.maxConnections)] : []),
     ...own.map((group) => exceeded(['upstreams', group, 'maxConnections'], upstreams[group].maxConnections)),
+    ...exceededIf(['defaults', 'concurrency'], parsed.defaults.concurrency),
+    ...groups.flatMap((group) =>
+      exceededIf(['upstreams', group, 'concurrency'], parsed.upstreams[group].concurrency ?? null),
+    ),
+    ...catalog.flatMap(({ id }) => exceededIf(['operations', id, 'concurrency'], operations[id].concurrency)),
   ]
 }

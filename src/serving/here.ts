@@ -32,6 +32,8 @@ const open = (plane: Plane, log: Log, options: PublicServerOptions): Promise<Pub
 
 const serveBy = (plane: Plane, server: PublicServer): Serving => {
   const { live } = plane
+  const { loop } = live.current.pressure // all snapshots have the same
+  loop.follow(live.current.config.limits.eventLoopDelayMs)
   return {
     address: server.address,
     async prepare(state: State): Promise<Prepared> {
@@ -40,6 +42,7 @@ const serveBy = (plane: Plane, server: PublicServer): Serving => {
         async commit() {
           live.swap(next)
           server.bound(state.config.listen)
+          loop.follow(state.config.limits.eventLoopDelayMs)
         },
         discard: () => next.retire(),
       }
@@ -55,6 +58,7 @@ const serveBy = (plane: Plane, server: PublicServer): Serving => {
     async close(deadlineMs) {
       const startedAt = now()
       await server.close(deadlineMs)
+      loop.follow(null)
       await plane.close(Math.max(0, deadlineMs - (now() - startedAt)))
     },
   }

@@ -1,5 +1,5 @@
-import type { Group } from '../catalog.ts'
-import type { Config, UpstreamConfig } from '../config/config.ts'
+import type { Group, OperationId } from '../catalog.ts'
+import type { Config, OperationConfig, UpstreamConfig } from '../config/config.ts'
 
 /**
  * Divides the bounds that hold for the whole gateway among its workers. What cannot be divided evenly is rounded up, so that each has one
@@ -7,11 +7,13 @@ import type { Config, UpstreamConfig } from '../config/config.ts'
  */
 export const shareOf = (config: Config, workers: number): Config => {
   const part = (bound: number): number => Math.ceil(bound / workers)
-  const { listen, log, upstreams } = config
+  const partOf = (bound: number | null): number | null => (bound === null ? null : part(bound))
+  const { listen, limits, log, upstreams, operations } = config
   const ofUpstream = (upstream: UpstreamConfig): UpstreamConfig => ({
     ...upstream,
     maxConnections: part(upstream.maxConnections),
     maxPending: part(upstream.maxPending),
+    concurrency: partOf(upstream.concurrency),
     retry: upstream.retry && {
       ...upstream.retry,
       // A rate needs no rounding: of one retry a second, each of two workers has one every two seconds.
@@ -20,10 +22,14 @@ export const shareOf = (config: Config, workers: number): Config => {
   })
   return {
     ...config,
-    listen: { ...listen, maxConnections: listen.maxConnections === null ? null : part(listen.maxConnections) },
+    listen: { ...listen, maxConnections: partOf(listen.maxConnections) },
+    limits: { ...limits, concurrency: partOf(limits.concurrency) },
     log: { ...log, bufferBytes: part(log.bufferBytes) },
     upstreams: Object.fromEntries(
       Object.entries(upstreams).map(([group, upstream]) => [group, ofUpstream(upstream)]),
     ) as Record<Group, UpstreamConfig>,
+    operations: Object.fromEntries(
+      Object.entries(operations).map(([id, each]) => [id, { ...each, concurrency: partOf(each.concurrency) }]),
+    ) as Record<OperationId, OperationConfig>,
   }
 }

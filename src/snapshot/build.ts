@@ -5,16 +5,18 @@ import { RetryBudget } from '../layers/retry/budget.ts'
 import type { CircuitBreaker } from '../upstream/breaker.ts'
 import type { Endpoint } from '../upstream/endpoint.ts'
 import type { Endpoints } from '../upstream/endpoints.ts'
+import type { Tell } from '../upstream/notices.ts'
 import { openUpstream, type Upstream } from '../upstream/upstream.ts'
 import { takesWork } from './brought.ts'
 import { isDrained, keyOf, type Said } from './overrides.ts'
+import { noPressure, type Pressure } from './pressure.ts'
 import { Snapshot } from './snapshot.ts'
 import { stack } from './stack.ts'
 
 /**
  * Builds a whole snapshot on the endpoints that are open already, and on new ones. When it throws, it has given back whatever it took.
  * `sandboxOrigin` is where the embedded upstream listens, if anything uses it. What has been learnt for `previous`, the snapshot that runs,
- * goes on where the settings that shape it are the same.
+ * goes on where the settings that shape it are the same. `tell` hears what is not of an endpoint, from the first snapshot on.
  */
 export const build = (
   config: Config,
@@ -22,8 +24,9 @@ export const build = (
   endpoints: Endpoints,
   sandboxOrigin: string | null,
   previous: Snapshot | null,
+  tell?: Tell,
 ): Snapshot => {
-  const { breakers, budgets } = carriedOver(config, previous)
+  const { breakers, budgets, pressure } = carriedOver(config, previous, tell)
   const taken: Endpoint[] = []
   const release = async (): Promise<void> =>
     void (await Promise.all(taken.map((endpoint) => endpoints.release(endpoint))))
@@ -46,11 +49,12 @@ export const build = (
       catalog.map((operation) => {
         const { id, group } = operation
         const upstream = config.upstreams[group]
-        const stacked = { operation, config: config.operations[id], upstream, budget: budgets[group] }
+        const own = { operation, config: config.operations[id], upstream, budget: budgets[group] }
+        const stacked = { ...own, limits: config.limits, pressure }
         return [id, stack(stacked, upstreams[group].send, said.operations.of(id))]
       }),
     ) as Record<OperationId, Handle>
-    return new Snapshot(config, handles, upstreams, budgets, release)
+    return new Snapshot(config, handles, upstreams, budgets, pressure, release)
   } catch (error) {
     void release()
     throw error
@@ -60,15 +64,17 @@ export const build = (
 interface CarriedOver {
   readonly breakers: Readonly<Record<Group, CircuitBreaker | null>>
   readonly budgets: Readonly<Record<Group, RetryBudget | null>>
+  readonly pressure: Pressure
 }
 
 /**
  * Finds what goes on from the snapshot before. Not within `build`, because what it makes lives as long as its snapshot: a closure there that
  * sees the previous one would keep it, which keeps the one before, and so every one that there ever was.
  */
-const carriedOver = (config: Config, previous: Snapshot | null): CarriedOver => ({
+const carriedOver = (config: Config, previous: Snapshot | null, tell?: Tell): CarriedOver => ({
   breakers: byGroup((group) => breakerOf(group, config.upstreams[group], previous)),
   budgets: byGroup((group) => budgetOf(group, config.upstreams[group].retry, previous)),
+  pressure: previous?.pressure ?? noPressure(tell),
 })
 
 const byGroup = <T>(find: (group: Group) => T): Record<Group, T> =>

@@ -1,6 +1,7 @@
 import { type Group, groups } from '../catalog.ts'
 import type { BreakerState } from '../upstream/breaker.ts'
 import type { MemberState } from '../upstream/member.ts'
+import { mergeLimits } from './limits-report.ts'
 import type { EndpointReport, Report, UpstreamReport } from './report.ts'
 
 /**
@@ -16,6 +17,10 @@ export const mergeReports = (primary: Report, workers: readonly Report[]): Repor
     )
   return {
     upstreams: Object.fromEntries(groups.map((group) => [group, merged(group)])) as Report['upstreams'],
+    limits: mergeLimits(
+      primary.limits,
+      workers.map(({ limits }) => limits),
+    ),
     retiring: sum(workers.map(({ retiring }) => retiring)),
   }
 }

@@ -19,11 +19,13 @@ export interface State {
 /** Is the data plane of one process: the snapshot that is live, and the endpoints that snapshots share. */
 export class Plane {
   readonly #endpoints: Endpoints
+  readonly #tell: Tell
   readonly live: Live
 
   /** Builds the first snapshot. Throws as `build` does; `known` is what probes of another process have found. */
   constructor(first: State, tell: Tell, prober?: Prober, known: readonly Verdict[] = []) {
     this.#endpoints = new Endpoints(tell, prober)
+    this.#tell = tell
     for (const verdict of known) this.#endpoints.hear(verdict)
     this.live = new Live(this.#build(first, null))
   }
@@ -50,6 +52,6 @@ export class Plane {
   }
 
   #build({ config, said, sandboxOrigin }: State, previous: Snapshot | null): Snapshot {
-    return build(config, said, this.#endpoints, sandboxOrigin, previous)
+    return build(config, said, this.#endpoints, sandboxOrigin, previous, this.#tell)
   }
 }

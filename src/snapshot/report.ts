@@ -4,12 +4,14 @@ import type { UpstreamConfig } from '../config/config.ts'
 import type { CircuitBreaker } from '../upstream/breaker.ts'
 import type { Member, MemberState } from '../upstream/member.ts'
 import type { Probe } from '../upstream/standing.ts'
+import { type LimitsReport, reportOnLimits } from './limits-report.ts'
 import type { Live } from './live.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** Is what a process knows of its traffic and of what stands behind it, as plain data. Times are milliseconds since the epoch. */
 export interface Report {
   readonly upstreams: Readonly<Record<Group, UpstreamReport>>
+  readonly limits: LimitsReport
   /** How many earlier snapshots still finish requests. */
   readonly retiring: number
 }
@@ -64,6 +66,7 @@ export interface EndpointReport {
 /** Reports on the snapshot that is live. */
 export const reportOn = ({ current, retiring }: Live): Report => ({
   upstreams: Object.fromEntries(groups.map((group) => [group, upstream(current, group)])) as Report['upstreams'],
+  limits: reportOnLimits(current),
   retiring,
 })
 

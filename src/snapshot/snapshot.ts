@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
 import type { RetryBudget } from '../layers/retry/budget.ts'
 import type { Upstream } from '../upstream/upstream.ts'
+import type { Pressure } from './pressure.ts'
 
 /** Is one configuration as running objects: nine handles and the upstreams they use. Never changed, only replaced. */
 export class Snapshot {
@@ -11,6 +12,8 @@ export class Snapshot {
   readonly upstreams: Readonly<Record<Group, Upstream>>
   /** How many retries each upstream still has; null: they are off. */
   readonly budgets: Readonly<Record<Group, RetryBudget | null>>
+  /** How much the process has to do, all its snapshots together. */
+  readonly pressure: Pressure
   readonly #release: () => Promise<void>
   #inFlight = 0
   #whenIdle: (() => void) | null = null
@@ -21,12 +24,14 @@ export class Snapshot {
     handles: Snapshot['handles'],
     upstreams: Snapshot['upstreams'],
     budgets: Snapshot['budgets'],
+    pressure: Pressure,
     release: () => Promise<void>,
   ) {
     this.config = config
     this.handles = handles
     this.upstreams = upstreams
     this.budgets = budgets
+    this.pressure = pressure
     this.#release = release
   }
 

@@ -1,19 +1,22 @@
 import type { Operation } from '../catalog.ts'
-import type { OperationConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
+import type { LimitsConfig, OperationConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
 import { compose, type Handle, type Layer } from '../exchange.ts'
 import { bodyLimit } from '../layers/body-limit.ts'
+import { concurrency } from '../layers/concurrency.ts'
 import { deadline } from '../layers/deadline.ts'
+import { loadShedding } from '../layers/load-shedding/load-shedding.ts'
 import { refuse } from '../layers/refuse.ts'
 import { RetryBudget } from '../layers/retry/budget.ts'
 import { retry } from '../layers/retry/retry.ts'
 import { formatDuration, formatSize } from '../units.ts'
 import { withTwins } from '../upstream/edits.ts'
 import type { Override } from './overrides.ts'
+import type { Pressure } from './pressure.ts'
 
 /** Is a feature in its place around an upstream, for composing it and for telling people of it. */
 export interface StackRow {
   readonly name: string
-  /** The key that decides it: as an operation's own section of the file spells it, or else the whole path, `upstreams.risk.retry`. */
+  /** The key that decides it: as an operation's own section of the file spells it, or else the whole path, `upstreams.risk.retry`: it has a dot. */
   readonly key: string
   /** What that key says, as the file would write it. */
   readonly setting: string
@@ -23,16 +26,35 @@ export interface StackRow {
 
 /** Is what the layers of one operation are made from. */
 export interface Stacked {
-  readonly operation: Pick<Operation, 'method' | 'group'>
+  readonly operation: Operation
+  /** What holds for all nine. */
+  readonly limits: LimitsConfig
   readonly config: OperationConfig
   /** The configuration of what it is sent to. */
-  readonly upstream: Pick<UpstreamConfig, 'request' | 'retry'>
+  readonly upstream: Pick<UpstreamConfig, 'request' | 'retry' | 'concurrency'>
   /** The retries of all that is sent there; null: they are off, or nothing will be sent. */
   readonly budget: RetryBudget | null
+  /** What the process has to do. */
+  readonly pressure: Pressure
 }
 
 /** Lists the layers around an upstream, the outermost first. The order of this list is the behaviour. */
-export const stackRows = ({ operation, config, upstream, budget }: Stacked): readonly StackRow[] => [
+export const stackRows = ({
+  operation,
+  limits,
+  config,
+  upstream,
+  budget,
+  pressure: { loop, counts },
+}: Stacked): readonly StackRow[] => [
+  row('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelayMs, formatDuration, () => loadShedding(loop)),
+  row('concurrency', 'limits.concurrency', limits.concurrency, String, (max) => concurrency(max, counts.all)),
+  row('upstream-concurrency', `upstreams.${operation.group}.concurrency`, upstream.concurrency, String, (max) =>
+    concurrency(max, counts.upstreams[operation.group]),
+  ),
+  row('operation-concurrency', 'concurrency', config.concurrency, String, (max) =>
+    concurrency(max, counts.operations[operation.id]),
+  ),
   row('body-limit', 'maxBody', config.maxBodyBytes, formatSize, bodyLimit),
   row('deadline', 'deadline', config.deadlineMs, formatDuration, deadline),
   row('retry', `upstreams.${operation.group}.retry`, upstream.retry, formatRetry, (each) =>

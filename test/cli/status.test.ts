@@ -24,6 +24,19 @@ const upset = {
       endpoint('http://market-c:8080', { weight: 0, state: 'draining' }),
     ),
   },
+  limits: {
+    concurrency: [
+      { key: 'limits.concurrency', inFlight: 12, limit: 10_000 },
+      { key: 'upstreams.market.concurrency', inFlight: 60, limit: 60 },
+    ],
+    eventLoop: {
+      delayMs: 312.5,
+      limitMs: 200,
+      sheds: true,
+      since: '2026-11-21T02:04:57.000Z',
+      where: 'in 1 of 2 workers',
+    },
+  },
   operations: {
     'inventory.sync': { state: 'refuse', until: '2026-11-21T02:15:00.000Z' },
     'leads.pipeline': { state: 'refuse', until: null },
@@ -50,6 +63,9 @@ log      no lines dropped
 group      endpoint                   weight  in flight  state
 valuation  sandbox (embedded)         100     0          up
 risk       http://risk.internal:8080  100     2          up
+
+limit               now
+limits.concurrency  2 of 10000 in flight
 `,
     })
   })
@@ -72,6 +88,11 @@ group   endpoint              weight  in flight  state
 market  http://market-a:8080  100     2          up
         http://market-b:8080  10      1          up
         http://market-c:8080  0       0          weight 0: nothing new
+
+limit                         now
+limits.concurrency            12 of 10000 in flight
+upstreams.market.concurrency  60 of 60 in flight: FULL, what comes is refused
+limits.eventLoopDelay         312.5 of 200 ms late: SHEDS LOAD in 1 of 2 workers since 2026-11-21T02:04:57Z, 3s ago
 
 operation        state
 inventory.sync   REFUSED by an operator until 2026-11-21T02:15:00Z, 10m left

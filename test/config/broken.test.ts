@@ -52,7 +52,8 @@ const environment: readonly Case[] = [
 const keys: readonly Case[] = [
   [top('▸lisen: {}'), 'lisen', 'did you mean "listen"?'],
   [top('▸Listen: {}'), 'Listen', 'did you mean "listen"?'],
-  [top('▸limits: {}'), 'limits', 'unknown key', 'listen'],
+  [top('▸clients: {}'), 'clients', 'unknown key', 'listen'],
+  [top('▸limit: {}'), 'limit', 'did you mean "limits"?'],
   [top('▸zzz: 1'), 'zzz', 'unknown key', 'remove it'],
   [top('requestId:', '  ▸headers: none'), 'requestId.headers', 'did you mean "header"?'],
   [top('listen:', '  ▸prot: 80'), 'listen.prot', 'did you mean "port"?'],

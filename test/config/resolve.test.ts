@@ -29,6 +29,7 @@ test('every key but upstreams has a default', () => {
       keepAliveTimeoutMs: 75_000,
     },
     admin: { host: '127.0.0.1', port: 9901, hosts: [], token: null, tls: null, insecure: false },
+    limits: { concurrency: 10_000, eventLoopDelayMs: null },
     log: { level: 'info', access: true, bufferBytes: 16 * 1024 ** 2 },
     reload: { watch: true, pollMs: 5000, preflight: 'connect' },
     shutdown: { waitMs: 5000, deadlineMs: 25_000 },
@@ -46,6 +47,7 @@ test('every key but upstreams has a default', () => {
     keepAliveMs: 3000,
     maxConnections: 256,
     maxPending: 1024,
+    concurrency: null,
     resolveMs: 30_000,
     tls: { ca: null, client: null, serverName: null, minVersion: 'TLSv1.2', verify: true },
     balance: 'p2c',
@@ -60,6 +62,7 @@ test('every key but upstreams has a default', () => {
     state: 'serve',
     deadlineMs: 30_000,
     maxBodyBytes: 64 * 1024 ** 2,
+    concurrency: null,
     idempotent: false,
     cache: false,
   })
@@ -227,8 +230,8 @@ describe('precedence', () => {
   test('every value of the configuration has an origin', () => {
     const result = parse(sandbox)
 
-    // 3 at the top, then listen, admin, log, reload, shutdown; for each group 13, then tls, healthCheck, outlier, circuitBreaker,
-    // retry, each policy itself among them; 5 for each operation.
+    // 3 at the top, then listen, limits, admin, log, reload, shutdown; for each group 14, then tls, healthCheck, outlier, circuitBreaker,
+    // retry, each policy itself among them; 6 for each operation.
     const global = [
       'allowSandbox',
       'workers',
@@ -240,7 +243,7 @@ describe('precedence', () => {
     ]
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
     expect(result.ok && result.origins.size).toBe(
-      3 + 15 + 7 + 3 + 3 + 2 + (13 + 7 + 7 + 5 + 6 + 7) * groups.length + 5 * catalog.length,
+      3 + 15 + 2 + 7 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 6 * catalog.length,
     )
   })
 })

@@ -39,6 +39,22 @@ describe('of workers', () => {
     ],
     ['the bound of a group', { workers: 3, risk: { maxConnections: 2 } }, ['upstreams.risk.maxConnections: 2']],
     [
+      'exchanges in flight, wherever they are bounded',
+      {
+        workers: 3,
+        limits: { concurrency: 2 },
+        defaults: { concurrency: 1 },
+        risk: { concurrency: 2 },
+        operations: { 'market.insights': { concurrency: 2 }, 'leads.pipeline': { concurrency: 3 } },
+      },
+      [
+        'limits.concurrency: 2',
+        'defaults.concurrency: 1',
+        'upstreams.risk.concurrency: 2',
+        'operations.market.insights.concurrency: 2',
+      ],
+    ],
+    [
       'both',
       { workers: 'auto', defaults: { maxConnections: 3 }, risk: { maxConnections: 1 } },
       ['defaults.maxConnections: 3', 'upstreams.risk.maxConnections: 1'],

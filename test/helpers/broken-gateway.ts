@@ -3,6 +3,7 @@ import type { Handle } from '../../src/exchange.ts'
 import type { GatewayOptions } from '../../src/gateway.ts'
 import { openPublicServer } from '../../src/public/server.ts'
 import { Live } from '../../src/snapshot/live.ts'
+import { noPressure } from '../../src/snapshot/pressure.ts'
 import { Snapshot } from '../../src/snapshot/snapshot.ts'
 import type { Opened } from './gateway.ts'
 
@@ -22,6 +23,7 @@ export const openBrokenGateway = async ({ loaded, log }: Pick<GatewayOptions, 'l
     handles as Snapshot['handles'],
     {} as Snapshot['upstreams'], // nothing is ever sent
     {} as Snapshot['budgets'],
+    noPressure(),
     nothing,
   )
   const live = new Live(snapshot)

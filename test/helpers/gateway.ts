@@ -19,6 +19,7 @@ export interface Settings {
   readonly upstream?: unknown
   readonly upstreams?: Tree
   readonly listen?: Tree
+  readonly limits?: Tree
   readonly admin?: Tree
   readonly reload?: Tree
   readonly defaults?: Tree

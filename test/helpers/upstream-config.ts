@@ -16,6 +16,7 @@ export const upstreamConfig = (
   bodyTimeoutMs: 5000,
   maxConnections: 8,
   maxPending: 1024,
+  concurrency: null,
   keepAliveMs: 3000,
   resolveMs: 30_000,
   tls: { ca: null, client: null, serverName: null, minVersion: 'TLSv1.2', verify: true },

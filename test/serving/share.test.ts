@@ -5,15 +5,19 @@ import { testConfig } from '../helpers/gateway.ts'
 
 const config = testConfig({
   listen: { maxConnections: 100 },
+  limits: { concurrency: 50 },
+  operations: { 'market.insights': { concurrency: 4 } },
   log: { buffer: '10KiB' },
-  defaults: { maxConnections: 7, maxPending: 9, retry: { attempts: 2, budget: { floor: 1 } } },
+  defaults: { maxConnections: 7, maxPending: 9, concurrency: 8, retry: { attempts: 2, budget: { floor: 1 } } },
 })
 
 test('bounds of the whole gateway are divided, and rounded up', () => {
   const shared = shareOf(config, 3)
 
-  expect([shared.listen.maxConnections, shared.log.bufferBytes]).toEqual([34, 3414])
-  for (const group of groups) expect(shared.upstreams[group]).toMatchObject({ maxConnections: 3, maxPending: 3 })
+  expect([shared.listen.maxConnections, shared.limits.concurrency, shared.log.bufferBytes]).toEqual([34, 17, 3414])
+  expect(shared.operations['market.insights'].concurrency).toBe(2)
+  for (const group of groups)
+    expect(shared.upstreams[group]).toMatchObject({ maxConnections: 3, maxPending: 3, concurrency: 3 })
 })
 
 test('the retries that time brings are divided as they are: three thirds a second are one', () => {
@@ -30,7 +34,9 @@ test('nothing else is touched, the hash least of all', () => {
 })
 
 test('what has no bound, or is off, stays so', () => {
-  const shared = shareOf(testConfig({ listen: { maxConnections: 'none' } }), 2)
+  const shared = shareOf(testConfig({ listen: { maxConnections: 'none' }, limits: { concurrency: 'none' } }), 2)
+  const { listen, limits, upstreams, operations } = shared
 
-  expect([shared.listen.maxConnections, shared.upstreams.risk.retry]).toEqual([null, null])
+  expect([listen.maxConnections, upstreams.risk.retry]).toEqual([null, null])
+  for (const { concurrency } of [limits, upstreams.risk, operations['market.insights']]) expect(concurrency).toBeNull()
 })

@@ -7,6 +7,7 @@ import { RetryBudget } from '../../src/layers/retry/budget.ts'
 import { build } from '../../src/snapshot/build.ts'
 import { Live } from '../../src/snapshot/live.ts'
 import { Overrides } from '../../src/snapshot/overrides.ts'
+import { noPressure } from '../../src/snapshot/pressure.ts'
 import { Snapshot } from '../../src/snapshot/snapshot.ts'
 import { Endpoints } from '../../src/upstream/endpoints.ts'
 import { fakeExchange } from '../helpers/exchange.ts'
@@ -21,6 +22,7 @@ const snapshotOf = () => {
     {} as Snapshot['handles'],
     {} as Snapshot['upstreams'],
     {} as Snapshot['budgets'],
+    noPressure(),
     release,
   )
   return { seen, snapshot }
@@ -92,7 +94,8 @@ describe('a configuration', () => {
     const endpoints = new Endpoints()
     const defaults = { deadline: 'none', maxBody: 'none', outlier: 'none' }
 
-    const { handles, upstreams } = build(testConfig({ upstream, defaults }), overrides, endpoints, null, null)
+    const limits = { concurrency: 'none' }
+    const { handles, upstreams } = build(testConfig({ upstream, defaults, limits }), overrides, endpoints, null, null)
 
     for (const { id, group } of catalog) expect(handles[id]).toBe(upstreams[group].members[0]?.send)
     await endpoints.destroy(new Error('the test is over'))

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { catalog, type OperationId } from '../../src/catalog.ts'
-import type { FieldEdits, OperationConfig, RetryConfig } from '../../src/config/config.ts'
+import type { FieldEdits, LimitsConfig, OperationConfig, RetryConfig } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { RetryBudget } from '../../src/layers/retry/budget.ts'
+import { noPressure, type Pressure } from '../../src/snapshot/pressure.ts'
 import { type Stacked, stack, stackRows } from '../../src/snapshot/stack.ts'
 import { fakeAnswer, fakeBody, fakeExchange, fakeNext, untilAborted } from '../helpers/exchange.ts'
 
@@ -14,6 +15,9 @@ const retry: RetryConfig = {
 }
 
 interface On extends Partial<OperationConfig> {
+  readonly limits?: Partial<LimitsConfig>
+  readonly upstreamConcurrency?: number
+  readonly pressure?: Pressure
   readonly id?: OperationId
   readonly retry?: RetryConfig | null
   readonly request?: FieldEdits
@@ -21,11 +25,30 @@ interface On extends Partial<OperationConfig> {
 }
 
 /** Makes what a stack is made from, with everything off but what is said. */
-const stacked = ({ id = 'market.insights', retry = null, request, budget = null, ...config }: On = {}): Stacked => ({
+const stacked = ({
+  id = 'market.insights',
+  limits,
+  upstreamConcurrency,
+  pressure = noPressure(),
+  retry = null,
+  request,
+  budget = null,
+  ...config
+}: On = {}): Stacked => ({
   operation: catalog.find((each) => each.id === id) ?? catalog[0],
-  config: { state: 'serve', deadlineMs: null, maxBodyBytes: null, idempotent: false, cache: false, ...config },
-  upstream: { request: request ?? { set: [], remove: [] }, retry },
+  limits: { concurrency: null, eventLoopDelayMs: null, ...limits },
+  config: {
+    state: 'serve',
+    deadlineMs: null,
+    maxBodyBytes: null,
+    concurrency: null,
+    idempotent: false,
+    cache: false,
+    ...config,
+  },
+  upstream: { request: request ?? { set: [], remove: [] }, retry, concurrency: upstreamConcurrency ?? null },
   budget,
+  pressure,
 })
 
 test('with everything off the handle is the send of the upstream itself', () => {
@@ -38,18 +61,31 @@ test.each<[string, On]>([
   ['a deadline', { deadlineMs: 1000 }],
   ['a bound for the body', { maxBodyBytes: 100 }],
   ['a retry', { retry }],
+  ['a bound for all exchanges', { limits: { concurrency: 1 } }],
+  ['one for those of its upstream', { upstreamConcurrency: 1 }],
+  ['one for its own', { concurrency: 1 }],
+  ['load shedding', { limits: { eventLoopDelayMs: 100 } }],
 ])('%s stands in front of it', (_, on) => {
   const send = fakeNext()
 
   expect(stack(stacked(on), send)).not.toBe(send)
 })
 
-test('an operation out of service is refused, whatever else is on', async () => {
+test('an operation out of service is refused, whatever else is on, and counts nowhere', async () => {
   const next = fakeNext()
-  const handle = stack(stacked({ state: 'refuse', deadlineMs: 1000, maxBodyBytes: 0, retry }), next)
+  const pressure = noPressure()
+  const bounds = {
+    limits: { concurrency: 1 },
+    upstreamConcurrency: 1,
+    concurrency: 1,
+    deadlineMs: 1000,
+    maxBodyBytes: 0,
+  }
+  const handle = stack(stacked({ state: 'refuse', ...bounds, retry, pressure }), next)
 
   await expect(handle(fakeExchange({ body: fakeBody(100) }))).rejects.toMatchObject({ kind: 'refused-by-operator' })
   expect(next.calls).toBe(0)
+  expect(pressure.counts).toEqual(noPressure().counts)
 })
 
 test.each([
@@ -66,9 +102,20 @@ test.each([
 
 describe('the list as it is shown', () => {
   test('names each layer, the outermost first, with its key and what that says', () => {
-    const rows = stackRows(stacked({ id: 'risk.asset-valuation', deadlineMs: 2000, maxBodyBytes: 65_536, retry }))
+    const limits = { concurrency: 10_000, eventLoopDelayMs: 250 }
+    const bounds = { upstreamConcurrency: 50, concurrency: 20, deadlineMs: 2000, maxBodyBytes: 65_536 }
+    const rows = stackRows(stacked({ id: 'risk.asset-valuation', limits, ...bounds, retry }))
 
     expect(rows).toEqual([
+      { name: 'load-shedding', key: 'limits.eventLoopDelay', setting: '250ms', layer: expect.any(Function) },
+      { name: 'concurrency', key: 'limits.concurrency', setting: '10000', layer: expect.any(Function) },
+      {
+        name: 'upstream-concurrency',
+        key: 'upstreams.risk.concurrency',
+        setting: '50',
+        layer: expect.any(Function),
+      },
+      { name: 'operation-concurrency', key: 'concurrency', setting: '20', layer: expect.any(Function) },
       { name: 'body-limit', key: 'maxBody', setting: '64KiB', layer: expect.any(Function) },
       { name: 'deadline', key: 'deadline', setting: '2s', layer: expect.any(Function) },
       { name: 'retry', key: 'upstreams.risk.retry', setting: 'attempts: 3', layer: expect.any(Function) },
@@ -77,6 +124,10 @@ describe('the list as it is shown', () => {
 
   test('keeps what is off, without a layer', () => {
     expect(stackRows(stacked())).toMatchObject([
+      { name: 'load-shedding', setting: 'none', layer: null },
+      { name: 'concurrency', setting: 'none', layer: null },
+      { name: 'upstream-concurrency', setting: 'none', layer: null },
+      { name: 'operation-concurrency', setting: 'none', layer: null },
       { name: 'body-limit', setting: 'none', layer: null },
       { name: 'deadline', setting: 'none', layer: null },
       { name: 'retry', setting: 'none', layer: null },
@@ -85,6 +136,14 @@ describe('the list as it is shown', () => {
 })
 
 describe('the order of the list', () => {
+  test('what is too much is refused before its body is looked at', async () => {
+    const next = fakeNext()
+    const handle = stack(stacked({ limits: { concurrency: 1 }, deadlineMs: 1000, maxBodyBytes: 1 }), next)
+    void handle(fakeExchange())
+
+    await expect(handle(fakeExchange({ body: fakeBody(2) }))).rejects.toMatchObject({ kind: 'overloaded' })
+  })
+
   test('a body over its bound is refused before the deadline has begun', async () => {
     const next = fakeNext()
     const handle = stack(stacked({ deadlineMs: 1, maxBodyBytes: 1 }), next)
@@ -113,6 +172,41 @@ describe('the order of the list', () => {
     const handle = stack(stacked({ deadlineMs: 1, maxBodyBytes: 7 }), untilAborted)
 
     await expect(handle(fakeExchange())).rejects.toMatchObject({ kind: 'deadline-exceeded' })
+  })
+})
+
+describe('bounds of what is in flight', () => {
+  const overloaded = { kind: 'overloaded', fields: ['Retry-After', '1'] }
+
+  test('all hold: none overrides another', async () => {
+    const pressure = noPressure()
+    const bounds = { limits: { concurrency: 3 }, upstreamConcurrency: 2, pressure }
+    const score = stack(stacked({ id: 'valuation.score', ...bounds, concurrency: 1 }), fakeNext())
+    const forecast = stack(stacked({ id: 'valuation.forecast', ...bounds }), fakeNext())
+    const insights = stack(stacked({ id: 'market.insights', limits: { concurrency: 3 }, pressure }), fakeNext())
+
+    await score(fakeExchange())
+    const second = fakeExchange()
+    await expect(score(second)).rejects.toMatchObject(overloaded) // by its own
+    second.over()
+    await forecast(fakeExchange())
+    const third = fakeExchange()
+    await expect(forecast(third)).rejects.toMatchObject(overloaded) // by that of its upstream, which both share
+    third.over()
+    await insights(fakeExchange())
+    await expect(insights(fakeExchange())).rejects.toMatchObject(overloaded) // by that of all
+  })
+
+  test('what one refuses no longer counts at the others when its refusal has been taken', async () => {
+    const pressure = noPressure()
+    const handle = stack(stacked({ limits: { concurrency: 9 }, concurrency: 1, pressure }), fakeNext())
+    const [served, refused] = [fakeExchange(), fakeExchange()]
+
+    await handle(served)
+    await expect(handle(refused)).rejects.toMatchObject(overloaded)
+    refused.over()
+
+    expect(pressure.counts.all.inFlight).toBe(1)
   })
 })
 

@@ -1,6 +1,7 @@
 import type { Operation } from '../../catalog.ts'
 import type { Config, EndpointConfig, FieldEdits, UpstreamConfig } from '../../config/config.ts'
 import type { Origin, Origins } from '../../config/origins.ts'
+import { noPressure } from '../../snapshot/pressure.ts'
 import { type StackRow, stackRows } from '../../snapshot/stack.ts'
 import { formatDuration, formatSize } from '../../units.ts'
 import { policyRows, type Rows } from './policies.ts'
@@ -66,9 +67,16 @@ export const behind = (described: Operation, config: Config, origins: Origins): 
       ...(method === 'GET' ? [setting(`operations.${id}.cache`, String(operation.cache))] : []),
     ],
     layers: layersOf(
-      stackRows({ operation: { method, group }, config: operation, upstream, budget: null }),
+      stackRows({
+        operation: described,
+        limits: config.limits,
+        config: operation,
+        upstream,
+        budget: null,
+        pressure: noPressure(),
+      }),
       operation.state,
-      (key, value) => setting(key.startsWith('upstreams.') ? key : `operations.${id}.${key}`, value),
+      (key, value) => setting(key.includes('.') ? key : `operations.${id}.${key}`, value),
     ),
     everywhere: everywhereRows(config).map(([key, value]) => setting(key, value)),
   }

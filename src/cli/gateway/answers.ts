@@ -25,10 +25,24 @@ export interface Status {
   /** The processes that serve, when there are several; null: the gateway is older than they are. */
   readonly workers: readonly WorkerStatus[] | null
   readonly upstreams: Readonly<Record<string, UpstreamStatus>>
+  /** Null: the gateway is older than they are. */
+  readonly limits: LimitsStatus | null
   readonly operations: Readonly<Record<string, { readonly state: string; readonly until: string | null }>>
   readonly retiring: number
   readonly log: { readonly dropped: number }
   readonly warnings: readonly Problem[]
+}
+
+/** Is how near the gateway is to what it takes on at most. */
+export interface LimitsStatus {
+  readonly concurrency: readonly { readonly key: string; readonly inFlight: number; readonly limit: number }[]
+  readonly eventLoop: {
+    readonly delayMs: number
+    readonly limitMs: number
+    readonly sheds: boolean
+    readonly since: string
+    readonly where: string | null
+  } | null
 }
 
 /** Is one of several processes that serve. What is not known of it is null. */
@@ -135,6 +149,19 @@ const worker = shape<WorkerStatus>({
   config: nullable(text),
 })
 
+const limits = shape<LimitsStatus>({
+  concurrency: list(shape<LimitsStatus['concurrency'][number]>({ key: text, inFlight: number, limit: number })),
+  eventLoop: nullable(
+    shape<NonNullable<LimitsStatus['eventLoop']>>({
+      delayMs: number,
+      limitMs: number,
+      sheds: flag,
+      since: text,
+      where: nullable(text),
+    }),
+  ),
+})
+
 /** Reads what `GET /status` answers. */
 export const status = shape<Status>({
   version: text,
@@ -163,6 +190,7 @@ export const status = shape<Status>({
       retryBudget: nullable(shape<{ left: number }>({ left: number })),
     }),
   ),
+  limits: nullable(limits),
   operations: map(shape<{ state: string; until: string | null }>({ state: text, until: nullable(text) })),
   retiring: number,
   log: shape<{ dropped: number }>({ dropped: number }),

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { OperationId } from '../../catalog.ts'
+import { concurrency } from './limits.ts'
 import { deadline, maxBody } from './policy.ts'
 import { boolean, choice, refused } from './values.ts'
 
@@ -7,6 +8,7 @@ const common = {
   state: choice('serve, or refuse every request with 503', ['serve', 'refuse']).prefault('serve'),
   deadline: deadline.optional(),
   maxBody: maxBody.optional(),
+  concurrency: concurrency.prefault('none'),
   idempotent: boolean('May be retried when the request carries an Idempotency-Key').prefault(false),
 }
 

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { circuitBreakerSchema } from './circuit-breaker.ts'
 import { healthCheckSchema } from './health-check.ts'
 import { orOff, statedShape } from './levels.ts'
+import { concurrency } from './limits.ts'
 import { outlierSchema } from './outlier.ts'
 import { retrySchema } from './retry.ts'
 import { upstreamTlsSchema } from './upstream-tls.ts'
@@ -32,6 +33,7 @@ export const defaultsSchema = z
     }).prefault('3s'),
     maxConnections: integer('Most connections to one endpoint', { min: 1, max: 10_000 }).prefault(256),
     maxPending: integer('Most requests that wait for one of them', { min: 0, max: 100_000 }).prefault(1024),
+    concurrency: concurrency.prefault('none'),
     resolve: duration('How often the names of endpoints are resolved again', { min: 1000, max: hour }).prefault('30s'),
     tls: upstreamTlsSchema.prefault({}),
     balance: choice('How an endpoint is chosen', ['p2c', 'least-requests', 'round-robin']).prefault('p2c'),

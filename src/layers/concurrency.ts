@@ -1,0 +1,45 @@
+import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
+import { GatewayError } from '../errors.ts'
+import type { Layer } from '../exchange.ts'
+
+/** Counts exchanges that are in flight. */
+export interface Count {
+  inFlight: number
+}
+
+/**
+ * Is what one process has in flight, counted where a bound stands: in all, for each upstream, for each operation. Snapshots hand it on: what
+ * began under an earlier one still counts, whatever the bound was then.
+ */
+export interface Counts {
+  readonly all: Count
+  readonly upstreams: Readonly<Record<Group, Count>>
+  readonly operations: Readonly<Record<OperationId, Count>>
+}
+
+/** Makes the counts of a process that has nothing in flight. */
+export const noCounts = (): Counts => ({
+  all: { inFlight: 0 },
+  upstreams: Object.fromEntries(groups.map((group) => [group, { inFlight: 0 }])) as Counts['upstreams'],
+  operations: Object.fromEntries(catalog.map(({ id }) => [id, { inFlight: 0 }])) as Counts['operations'],
+})
+
+/**
+ * Sheds load: at most `max` exchanges are in flight, the excess is refused at once. One counts until the last byte of its answer has been
+ * taken, or it is over: a client that reads slowly holds what it holds. Nothing queues here, since whoever waits in a queue is answered
+ * late or not at all, and a queue that is full answers nobody in time.
+ */
+export const concurrency = (max: number, count: Count): Layer => {
+  const leave = (): void => {
+    count.inFlight--
+  }
+  return (next) => (exchange) => {
+    if (count.inFlight >= max) return Promise.reject(overloaded())
+    count.inFlight++
+    exchange.whenOver(leave)
+    return next(exchange)
+  }
+}
+
+/** RFC 9110 §10.2.3: whole seconds, and 1 is the least that says anything. */
+const overloaded = (): GatewayError => new GatewayError('overloaded', { fields: ['Retry-After', '1'] })

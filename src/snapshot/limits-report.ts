@@ -1,0 +1,75 @@
+import { catalog, groups } from '../catalog.ts'
+import type { Count } from '../layers/concurrency.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/** Is how near a process is to the bounds of what it takes on, as plain data. */
+export interface LimitsReport {
+  /** The bounds that are set, in the order in which an exchange meets them. */
+  readonly concurrency: readonly ConcurrencyReport[]
+  /** Null: its bound is off. */
+  readonly eventLoop: EventLoopReport | null
+}
+
+interface ConcurrencyReport {
+  /** The key that sets it: `upstreams.risk.concurrency`. */
+  readonly key: string
+  readonly inFlight: number
+  readonly limit: number
+}
+
+interface EventLoopReport {
+  readonly delayMs: number
+  readonly limitMs: number
+  readonly sheds: boolean
+  /** Since when it sheds, or does not, in ms since the epoch. */
+  readonly since: number
+  /** In which of several workers it does: `in 1 of 2 workers`; null: in all, or in none. */
+  readonly where: string | null
+}
+
+/** Reports on what a snapshot takes on at most. */
+export const reportOnLimits = ({ config, pressure: { counts, loop } }: Snapshot): LimitsReport => {
+  const { limits, upstreams, operations } = config
+  const bound = (key: string, limit: number | null, { inFlight }: Count): readonly ConcurrencyReport[] =>
+    limit === null ? [] : [{ key, inFlight, limit }]
+  const limitMs = limits.eventLoopDelayMs
+  const { delayMs, sheds, since } = loop
+  return {
+    concurrency: [
+      ...bound('limits.concurrency', limits.concurrency, counts.all),
+      ...groups.flatMap((group) =>
+        bound(`upstreams.${group}.concurrency`, upstreams[group].concurrency, counts.upstreams[group]),
+      ),
+      ...catalog.flatMap(({ id }) =>
+        bound(`operations.${id}.concurrency`, operations[id].concurrency, counts.operations[id]),
+      ),
+    ],
+    eventLoop: limitMs === null ? null : { delayMs, limitMs, sheds, since, where: null },
+  }
+}
+
+/** Makes one report of several workers, each of which has its share of a bound; at least one. */
+export const mergeLimits = (primary: LimitsReport, workers: readonly LimitsReport[]): LimitsReport => ({
+  concurrency: primary.concurrency.map(({ key }) => {
+    const shares = workers.flatMap(({ concurrency }) => concurrency.filter((share) => share.key === key))
+    return { key, inFlight: sum(shares.map((each) => each.inFlight)), limit: sum(shares.map(({ limit }) => limit)) }
+  }),
+  eventLoop: mergeEventLoops(workers.flatMap(({ eventLoop }) => eventLoop ?? [])),
+})
+
+/** Says the worst that is known. */
+const mergeEventLoops = (loops: readonly EventLoopReport[]): EventLoopReport | null => {
+  const late = loops.filter(({ sheds }) => sheds)
+  const told = late.length > 0 ? late : loops
+  const [first] = told
+  if (first === undefined) return null
+  return {
+    delayMs: Math.max(...loops.map(({ delayMs }) => delayMs)),
+    limitMs: first.limitMs,
+    sheds: late.length > 0,
+    since: Math.min(...told.map(({ since }) => since)),
+    where: told.length === loops.length ? null : `in ${late.length} of ${loops.length} workers`,
+  }
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)

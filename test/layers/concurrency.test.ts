@@ -1,0 +1,96 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { GatewayError } from '../../src/errors.ts'
+import type { Exchange } from '../../src/exchange.ts'
+import { concurrency } from '../../src/layers/concurrency.ts'
+import { fakeExchange, fakeNext } from '../helpers/exchange.ts'
+
+/** Tells how many of so many are let in, and their exchanges. */
+const send = async (handle: ReturnType<ReturnType<typeof concurrency>>, many: number): Promise<readonly Exchange[]> => {
+  const exchanges = Array.from({ length: many }, () => fakeExchange())
+  const served = await Promise.all(
+    exchanges.map((exchange) =>
+      handle(exchange).then(
+        () => [exchange],
+        (error) => {
+          expect(error).toMatchObject({ kind: 'overloaded', status: 503, fields: ['Retry-After', '1'] })
+          return []
+        },
+      ),
+    ),
+  )
+  return served.flat()
+}
+
+test('the excess is refused, and never sent', async () => {
+  const next = fakeNext()
+
+  const served = await send(concurrency(3, { inFlight: 0 })(next), 5)
+
+  expect([served.length, next.calls]).toEqual([3, 3])
+})
+
+test('an answer whose end has not been taken still counts; when it has, there is room for one more', async () => {
+  const handle = concurrency(1, { inFlight: 0 })(fakeNext())
+  const [first] = await send(handle, 1)
+
+  const before = await send(handle, 2)
+  first?.over()
+  const after = await send(handle, 2)
+
+  expect([before.length, after.length]).toEqual([0, 1])
+})
+
+test('one that failed counts until its client has been told', async () => {
+  const count = { inFlight: 0 }
+  const failing = concurrency(1, count)(fakeNext(() => Promise.reject(new GatewayError('connect-failed'))))
+  const exchange = fakeExchange()
+
+  await expect(failing(exchange)).rejects.toMatchObject({ kind: 'connect-failed' })
+  const refused = count.inFlight
+  exchange.over()
+
+  expect([refused, count.inFlight]).toEqual([1, 0])
+})
+
+test('one whose client left before it came this far does not count', async () => {
+  const count = { inFlight: 0 }
+  const exchange = fakeExchange()
+  exchange.over()
+
+  await concurrency(1, count)(fakeNext())(exchange)
+
+  expect(count.inFlight).toBe(0)
+})
+
+test('another bound on the same count holds at once, also for what began before it', async () => {
+  const count = { inFlight: 0 }
+  const began = await send(concurrency(5, count)(fakeNext()), 5)
+  const narrower = concurrency(2, count)(fakeNext())
+
+  const none = await send(narrower, 1)
+  for (const exchange of began.slice(0, 4)) exchange.over()
+  const one = await send(narrower, 3)
+
+  expect([none.length, one.length]).toEqual([0, 1])
+})
+
+test('whatever comes and goes in whatever order, never more than the bound are in flight, and none is refused below it', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.nat(5), fc.array(fc.nat(9), { maxLength: 60 }), async (bound, moves) => {
+      const max = bound + 1
+      const handle = concurrency(max, { inFlight: 0 })(fakeNext())
+      const running: Exchange[] = []
+      for (const move of moves) {
+        const ending = move < 4 ? running.splice(move % Math.max(1, running.length), 1)[0] : undefined
+        if (ending !== undefined) {
+          ending.over()
+          continue
+        }
+        const before = running.length
+        running.push(...(await send(handle, 1)))
+        expect(running.length).toBe(Math.min(max, before + 1))
+      }
+    }),
+  )
+})
