@@ -12,8 +12,8 @@ export const durationPattern = '^[0-9]+(ms|s|m|h)$'
 /** Matches what {@link parseSize} reads; for the JSON Schema. */
 export const sizePattern = '^[0-9]+(B|KiB|MiB|GiB|TiB)$'
 
-/** Matches what {@link parseRate} reads; for the JSON Schema. */
-export const ratePattern = '^[0-9]+(B|KiB|MiB|GiB|TiB)/s$'
+/** Matches what {@link parseByteRate} reads; for the JSON Schema. */
+export const byteRatePattern = '^[0-9]+(B|KiB|MiB|GiB|TiB)/s$'
 
 /** Matches what {@link parsePercent} reads; for the JSON Schema. */
 export const percentPattern = '^[0-9]{1,3}(\\.[0-9]{1,3})?%$'
@@ -25,7 +25,7 @@ export const parseDuration = (text: string): number | undefined => parse(text, t
 export const parseSize = (text: string): number | undefined => parse(text, size)
 
 /** Reads `240B/s` or `1KiB/s` as bytes a second; undefined for anything else. */
-export const parseRate = (text: string): number | undefined =>
+export const parseByteRate = (text: string): number | undefined =>
   text.endsWith('/s') ? parseSize(text.slice(0, -2)) : undefined
 
 /** Reads `10%` or `0.5%` as a share of 1; undefined for anything else, a bare number included. */
@@ -42,7 +42,7 @@ export const formatDuration = (ms: number): string => format(ms, time)
 export const formatSize = (bytes: number): string => format(bytes, size)
 
 /** Writes bytes a second in the largest unit that leaves a whole number: 1024 → `1KiB/s`. */
-export const formatRate = (bytes: number): string => `${formatSize(bytes)}/s`
+export const formatByteRate = (bytes: number): string => `${formatSize(bytes)}/s`
 
 /** Writes a share of 1 in percent, to a thousandth: 0.1 → `10%`. */
 export const formatPercent = (share: number): string => `${Number((share * 100).toFixed(3))}%`
@@ -69,7 +69,7 @@ export function suggestSize(text: string): string | undefined {
 }
 
 /** Guesses the rate that was meant by `240`, `1KiB`, `1 kB/s` or `1KiBps`; undefined when there is no telling. */
-export function suggestRate(text: string): string | undefined {
+export function suggestByteRate(text: string): string | undefined {
   const size = suggestSize(text.replace(/\s*(?:\/\s*s(?:ec)?|ps)\s*$/i, ''))
   return size && `${size}/s`
 }

@@ -1,17 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
+  formatByteRate,
   formatDuration,
   formatPercent,
-  formatRate,
   formatSize,
+  parseByteRate,
   parseDuration,
   parsePercent,
-  parseRate,
   parseSize,
+  suggestByteRate,
   suggestDuration,
   suggestPercent,
-  suggestRate,
   suggestSize,
 } from '../src/units.ts'
 
@@ -124,7 +124,7 @@ describe('a rate', () => {
     ['1KiB/m', undefined],
     ['/s', undefined],
   ])('%j is %s bytes a second', (text, bytes) => {
-    expect(parseRate(text)).toBe(bytes)
+    expect(parseByteRate(text)).toBe(bytes)
   })
 
   test.each([
@@ -134,11 +134,11 @@ describe('a rate', () => {
     ['1KiB', '1KiB/s'],
     ['much', undefined],
   ])('%j was probably meant as %s', (text, meant) => {
-    expect(suggestRate(text)).toBe(meant)
+    expect(suggestByteRate(text)).toBe(meant)
   })
 
   test('what is written is read back', () => {
-    expect(parseRate(formatRate(2048))).toBe(2048)
+    expect(parseByteRate(formatByteRate(2048))).toBe(2048)
   })
 })
 

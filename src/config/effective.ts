@@ -1,5 +1,5 @@
 import { catalog, groups, type OperationId } from '../catalog.ts'
-import { formatDuration, formatRate, formatSize } from '../units.ts'
+import { formatByteRate, formatDuration, formatSize } from '../units.ts'
 import type { Config, EndpointConfig, FieldEdits, UpstreamConfig } from './config.ts'
 import { policies } from './effective-policies.ts'
 import { type Effective, literal, Secret } from './shown.ts'
@@ -27,7 +27,7 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
       maxHeaderFields: listen.maxHeaderFields,
       maxConnections: listen.maxConnections ?? 'none',
       maxRequestsPerConnection: listen.maxRequestsPerConnection ?? 'none',
-      minRate: listen.minBytesPerSecond === null ? 'none' : formatRate(listen.minBytesPerSecond),
+      minRate: listen.minBytesPerSecond === null ? 'none' : formatByteRate(listen.minBytesPerSecond),
       timeouts: {
         headers: formatDuration(listen.headersTimeoutMs),
         body: duration(listen.bodyTimeoutMs),

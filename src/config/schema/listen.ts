@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { askedHost, basePath, host, isToken, network, portRange, tokenPattern } from './address.ts'
 import { scalar, Wrong } from './scalar.ts'
-import { duration, integer, optionalDuration, optionalInteger, optionalRate, size } from './values.ts'
+import { duration, integer, optionalByteRate, optionalDuration, optionalInteger, size } from './values.ts'
 
 const via = scalar<string>(
   {
@@ -48,7 +48,7 @@ export const listenSchema = z
       min: 1,
       max: 1_000_000_000,
     }).prefault('none'),
-    minRate: optionalRate('Slowest rate at which a client sends a body or takes an answer', {
+    minRate: optionalByteRate('Slowest rate at which a client sends a body or takes an answer', {
       min: 1,
       max: 1024 ** 3,
     }).prefault('none'),

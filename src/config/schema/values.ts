@@ -1,19 +1,19 @@
 import {
+  byteRatePattern,
   durationPattern,
+  formatByteRate,
   formatDuration,
   formatPercent,
-  formatRate,
   formatSize,
+  parseByteRate,
   parseDuration,
   parsePercent,
-  parseRate,
   parseSize,
   percentPattern,
-  ratePattern,
   sizePattern,
+  suggestByteRate,
   suggestDuration,
   suggestPercent,
-  suggestRate,
   suggestSize,
 } from '../../units.ts'
 import { type Kind, scalar, Wrong } from './scalar.ts'
@@ -40,7 +40,8 @@ export const size = (description: string, range: Range = {}) => scalar(sizes(ran
 export const optionalSize = (description: string, range: Range = {}) => scalar(orNone(sizes(range)), description)
 
 /** Reads bytes a second, or `none`/`false` for null: no such bound. */
-export const optionalRate = (description: string, range: Range = {}) => scalar(orNone(rates(range)), description)
+export const optionalByteRate = (description: string, range: Range = {}) =>
+  scalar(orNone(byteRates(range)), description)
 
 /** Reads a percentage as a share of 1: from 0% to 100% unless `range`, in shares as well, says otherwise. */
 export const percent = (description: string, range: Range = {}) => scalar(percents(range), description)
@@ -108,10 +109,10 @@ const sizes = ({ min = 0, max = tebibyte }: Range): Kind<number> => ({
   json: { type: 'string', pattern: sizePattern },
 })
 
-const rates = ({ min = 1, max = tebibyte }: Range): Kind<number> => ({
-  expected: `bytes a second from ${formatRate(min)} to ${formatRate(max)}, such as 240B/s or 1KiB/s`,
-  read: measured('a rate', parseRate, suggestRate, formatRate, min, max),
-  json: { type: 'string', pattern: ratePattern },
+const byteRates = ({ min = 1, max = tebibyte }: Range): Kind<number> => ({
+  expected: `bytes a second from ${formatByteRate(min)} to ${formatByteRate(max)}, such as 240B/s or 1KiB/s`,
+  read: measured('a rate', parseByteRate, suggestByteRate, formatByteRate, min, max),
+  json: { type: 'string', pattern: byteRatePattern },
 })
 
 const percents = ({ min = 0, max = 1 }: Range): Kind<number> => ({
