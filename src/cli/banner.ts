@@ -38,7 +38,8 @@ export const banner = (
   )
   const host = family === 'IPv6' ? `[${address}]` : address
   const by = workers === 1 ? '' : `, ${workers} workers serve`
-  return [`lender-gateway listens on http://${host}:${port}${by}`, '', ...lines, '', howToReroute(file), ''].join('\n')
+  const url = `${config.listen.tls === null ? 'http' : 'https'}://${host}:${port}`
+  return [`lender-gateway listens on ${url}${by}`, '', ...lines, '', howToReroute(file), ''].join('\n')
 }
 
 const names = (endpoints: Config['upstreams']['market']['endpoints']): string =>

@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
+import { pemBlocks } from './pem-blocks.ts'
 import type { Finding, Path } from './problem.ts'
 
 /** Finds what is wrong with a certificate and its key (PEM texts); `path` leads to the map that holds both. */
@@ -25,9 +26,15 @@ export function certificateFindings(
 
 /** Finds what is wrong with certificates that are to be trusted (a PEM text); `path` leads to it. */
 export function authorityFindings(path: Path, text: string): readonly Finding[] {
-  const blocks = text.split(/(?=-----BEGIN )/).filter((block) => block.startsWith('-----BEGIN '))
-  const isBroken = blocks.some((block) => attempt(() => new X509Certificate(block)) === null)
-  return isBroken ? [unreadable(path, 'a certificate')] : []
+  const isRead = pemBlocks(text).every((block) => attempt(() => new X509Certificate(block)) !== null)
+  const isTaken = isRead && attempt(() => createSecureContext({ ca: text })) !== null
+  return isTaken ? [] : [unreadable(path, 'a certificate')]
+}
+
+/** Finds what is wrong with lists of revoked certificates (a PEM text); `path` leads to it. */
+export function revocationFindings(path: Path, text: string): readonly Finding[] {
+  const isBroken = pemBlocks(text).some((block) => attempt(() => createSecureContext({ crl: block })) === null)
+  return isBroken ? [unreadable(path, 'a list of revoked certificates')] : []
 }
 
 /** Asks TLS itself: it refuses a short key, and a chain whose later parts are broken. */

@@ -47,6 +47,17 @@ export interface ListenConfig {
   /** Longest gap between two pieces of a body, in either direction. */
   readonly bodyTimeoutMs: number | null
   readonly keepAliveTimeoutMs: number
+  /** Null: plain HTTP. */
+  readonly tls: ListenTlsConfig | null
+}
+
+/** Describes TLS on the public listener. The texts are PEM. */
+export interface ListenTlsConfig {
+  /** The first is for whoever asks for no name of the others. */
+  readonly certificates: readonly { readonly certificate: string; readonly key: string }[]
+  readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
+  /** Whose certificates clients may show; null: nobody is asked for one. */
+  readonly client: { readonly required: boolean; readonly ca: string; readonly revoked: readonly string[] } | null
 }
 
 /** Describes what the gateway takes on at most. */

@@ -1,6 +1,7 @@
 import type * as z from 'zod'
 import { groups } from '../catalog.ts'
 import { certificateFindings } from './certificate.ts'
+import { listenTlsFindings } from './listen-tls-checks.ts'
 import type { Finding, Path } from './problem.ts'
 import { isLoopback, reaches } from './schema/address.ts'
 import { endpointSchema } from './schema/upstream.ts'
@@ -41,6 +42,7 @@ export function crossFindings(tree: unknown): readonly Finding[] {
     ...sameAddress(open, own),
     ...openAdmin(access),
     ...(pair === undefined ? [] : certificateFindings(['admin', 'tls'], pair)),
+    ...listenTlsFindings(tree),
     ...endpoints.flatMap((endpoint) => [open, own].flatMap((listener) => ownListener(endpoint, listener))),
     ...(read(allowSandbox, 'allowSandbox') === false ? openSandbox(open, endpoints) : []),
     ...upstreamFindings(tree),

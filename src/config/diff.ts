@@ -1,7 +1,7 @@
 import { catalog, type Group, groups } from '../catalog.ts'
 import type { Config } from './config.ts'
 import { effective } from './effective.ts'
-import { formatPath } from './problem.ts'
+import { formatPath, type Path } from './problem.ts'
 import { hashOf } from './resolve.ts'
 import { type Effective, Secret } from './shown.ts'
 
@@ -38,9 +38,11 @@ export const report = (config: Config): ConfigReport => {
 export const difference = (from: ConfigReport, to: ConfigReport): readonly Change[] => {
   const before = new Map(partsOf(from.config).map((each) => [each.part, each]))
   const after = new Map(partsOf(to.config).map((each) => [each.part, each]))
+  const secrets = [...new Set([...Object.keys(from.digests), ...Object.keys(to.digests)])]
+  const replaced = secrets.filter((path) => own(from.digests, path) !== own(to.digests, path))
   // One of the two may be of a gateway of another version, which knows a part more or less.
   return [...new Map([...before, ...after]).values()].flatMap(({ part, path, group }): readonly Change[] => {
-    const hidden = (key: string): boolean => own(from.digests, key) !== own(to.digests, key)
+    const hidden = (key: string): boolean => replaced.some((path) => path === key || path.startsWith(`${key}[`))
     const changes = compare(path, before.get(part)?.value, after.get(part)?.value, hidden)
     return changes.map((change) => ({ part, group, ...change }))
   })
@@ -94,14 +96,14 @@ const own = (map: { readonly [key: string]: unknown }, key: string): unknown =>
 const isMap = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+const isList = (value: Effective): value is readonly Effective[] => Array.isArray(value)
+
 const masked = (tree: { readonly [key: string]: Effective }): ConfigReport['config'] => JSON.parse(JSON.stringify(tree))
 
 /** Lists the secrets, each with where it stands. */
-function secretsIn(
-  value: Effective,
-  path: readonly string[] = [],
-): readonly { readonly path: readonly string[]; readonly secret: Secret }[] {
+function secretsIn(value: Effective, path: Path = []): readonly { readonly path: Path; readonly secret: Secret }[] {
   if (value instanceof Secret) return [{ path, secret: value }]
+  if (isList(value)) return value.flatMap((entry, index) => secretsIn(entry, [...path, index]))
   return isMap(value)
     ? Object.entries(value).flatMap(([key, entry]) => secretsIn(entry as Effective, [...path, key]))
     : []

@@ -1,6 +1,6 @@
 import { catalog, groups, type OperationId } from '../catalog.ts'
 import { formatByteRate, formatDuration, formatSize } from '../units.ts'
-import type { Config, EndpointConfig, FieldEdits, UpstreamConfig } from './config.ts'
+import type { Config, EndpointConfig, FieldEdits, ListenTlsConfig, UpstreamConfig } from './config.ts'
 import { policies } from './effective-policies.ts'
 import { type Effective, literal, Secret } from './shown.ts'
 
@@ -33,6 +33,7 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
         body: duration(listen.bodyTimeoutMs),
         keepAlive: formatDuration(listen.keepAliveTimeoutMs),
       },
+      ...(listen.tls === null ? {} : { tls: listenTls(listen.tls) }),
     },
     limits: { concurrency: limits.concurrency ?? 'none', eventLoopDelay: duration(limits.eventLoopDelayMs) },
     admin: {
@@ -52,6 +53,18 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
     shutdown: { wait: formatDuration(shutdown.waitMs), deadline: formatDuration(shutdown.deadlineMs) },
   }
 }
+
+const listenTls = ({ certificates, minVersion, client }: ListenTlsConfig): Effective => ({
+  certificates: certificates.map(({ certificate, key }) => ({
+    certificate: new Secret(certificate),
+    key: new Secret(key),
+  })),
+  minVersion,
+  clientCertificates: client === null ? 'none' : client.required ? 'required' : 'optional',
+  ...(client === null
+    ? {}
+    : { clientCa: new Secret(client.ca), clientCrl: client.revoked.map((text) => new Secret(text)) }),
+})
 
 const upstream = (config: UpstreamConfig): Effective => ({
   endpoints: config.endpoints.map(endpoint),

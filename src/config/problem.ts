@@ -73,6 +73,7 @@ export const quote = (text: string): string => JSON.stringify(text.length > 60 ?
 export const holdsSecrets = (path: Path): boolean => {
   const [section, ...below] = path
   if (section === 'admin') return below[0] === 'token' || below[0] === 'tls'
+  if (section === 'listen') return inTls(below)
   if (section === 'defaults') return inTls(below)
   if (section !== 'upstreams' || below.length < 2) return false
   return below[1] === 'request' || below[1] === 'response' || inTls(below.slice(1))
@@ -80,4 +81,6 @@ export const holdsSecrets = (path: Path): boolean => {
 
 /** Looks below `tls` of an upstream: a text in a wrong place may be a key. */
 const inTls = ([section, key]: Path): boolean =>
-  section === 'tls' && !(typeof key === 'string' && ['serverName', 'minVersion', 'verify', 'insecure'].includes(key))
+  section === 'tls' && !(typeof key === 'string' && notSecret.includes(key))
+
+const notSecret = ['serverName', 'minVersion', 'verify', 'insecure', 'clientCertificates']

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
-import type { Config, FieldEdits, OperationConfig, UpstreamConfig } from './config.ts'
+import type { Config, FieldEdits, ListenTlsConfig, OperationConfig, UpstreamConfig } from './config.ts'
 import { circuitBreaker, healthCheck, outlier, policyOf, retry } from './policies.ts'
 import type { FieldValue } from './schema/fields.ts'
 import type { ParsedConfig } from './schema.ts'
 
 type ParsedUpstream = ParsedConfig['upstreams'][Group]
+type ParsedListenTls = NonNullable<ParsedConfig['listen']['tls']>
 type ParsedOperation = NonNullable<ParsedConfig['operations'][OperationId]>
 
 /** Merges the levels (operation > upstream > defaults > built-in) into a deep-frozen Config. */
@@ -31,6 +32,7 @@ export function resolve(parsed: ParsedConfig): Config {
       headersTimeoutMs: listen.timeouts.headers,
       bodyTimeoutMs: listen.timeouts.body,
       keepAliveTimeoutMs: listen.timeouts.keepAlive,
+      tls: listen.tls ? listenTls(listen.tls) : null,
     },
     limits: { concurrency: limits.concurrency, eventLoopDelayMs: limits.eventLoopDelay },
     admin: {
@@ -51,6 +53,21 @@ export function resolve(parsed: ParsedConfig): Config {
   }
   return deepFreeze({ hash: hashOf(settings), ...settings })
 }
+
+const listenTls = ({
+  certificates,
+  minVersion,
+  clientCertificates,
+  clientCa,
+  clientCrl,
+}: ParsedListenTls): ListenTlsConfig => ({
+  certificates,
+  minVersion,
+  client:
+    clientCertificates === 'none' || clientCa === undefined
+      ? null
+      : { required: clientCertificates === 'required', ca: clientCa, revoked: clientCrl },
+})
 
 function upstream(given: ParsedUpstream, defaults: ParsedConfig['defaults']): UpstreamConfig {
   const { timeouts, tls, ...policy } = policyOf(given, defaults)

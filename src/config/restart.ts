@@ -15,6 +15,7 @@ const fixed: readonly Fixed[] = [
   { path: 'listen.host', read: ({ listen }) => listen.host },
   { path: 'listen.port', read: ({ listen }) => String(listen.port) },
   { path: 'listen.via', read: ({ listen }) => listen.via },
+  { path: 'listen.tls', read: ({ listen }) => (listen.tls === null ? null : 'listen.tls') },
   { path: 'admin.host', read: ({ admin }) => admin.host },
   { path: 'admin.port', read: ({ admin }) => String(admin.port) },
   { path: 'admin.tls', read: ({ admin }) => (admin.tls === null ? null : 'admin.tls') },
@@ -26,7 +27,7 @@ export const needsRestart = (running: Config, next: Config, origins: Origins, fi
   fixed.flatMap(({ path, read }): readonly Problem[] => {
     const [is, wanted] = [read(running), read(next)]
     if (is === wanted) return []
-    const stated = origins.get(path) ?? origins.get(`${path}.certificate`)
+    const stated = origins.get(path) ?? origins.get(`${path}.certificate`) ?? origins.get(`${path}.certificates`)
     const { line, column } = stated === undefined || stated.line === 0 ? { line: 1, column: 1 } : stated
     return [
       {

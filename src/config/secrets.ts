@@ -8,7 +8,7 @@ const limit = 64 * 1024
 // What they hold is compared again and again, in the thread that serves.
 const maxFiles = 256
 
-/** Is where a `file:` reference may stand; `*` is any key. */
+/** Is where a `file:` reference may stand; `*` is any key, `#` any place in a list. */
 interface Place {
   readonly path: Path
   /** Whether what the file holds may have several lines. */
@@ -18,6 +18,10 @@ interface Place {
 const places: readonly Place[] = [
   { path: ['upstreams', '*', 'request', 'set', '*'], lines: false },
   { path: ['upstreams', '*', 'response', 'set', '*'], lines: false },
+  { path: ['listen', 'tls', 'certificates', '#', 'certificate'], lines: true },
+  { path: ['listen', 'tls', 'certificates', '#', 'key'], lines: true },
+  { path: ['listen', 'tls', 'clientCa'], lines: true },
+  { path: ['listen', 'tls', 'clientCrl', '#'], lines: true },
   { path: ['admin', 'token'], lines: false },
   { path: ['admin', 'tls', 'certificate'], lines: true },
   { path: ['admin', 'tls', 'key'], lines: true },
@@ -66,7 +70,8 @@ export function readSecrets(tree: unknown, folder: string): Filled {
     const place = within.find((each) => each.path.length === depth)
     if (place !== undefined) return read(value, path, place)
     return mapEntries(value, (entry, key) => {
-      const deeper = within.filter((each) => each.path[depth] === '*' || each.path[depth] === key)
+      const any = typeof key === 'number' ? '#' : '*'
+      const deeper = within.filter((each) => each.path[depth] === any || each.path[depth] === key)
       return deeper.length === 0 ? entry : fill(entry, [...path, key], deeper)
     })
   }
@@ -101,7 +106,8 @@ function contents(
 const notLine = /[^\t\x20-\x7e\x80-\xff]/
 const notText = /[^\t\r\n\x20-\x7e\x80-\xff]/
 
-function mapEntries(value: unknown, change: (entry: unknown, key: string) => unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof External) return value
+function mapEntries(value: unknown, change: (entry: unknown, key: string | number) => unknown): unknown {
+  if (typeof value !== 'object' || value === null || value instanceof External) return value
+  if (Array.isArray(value)) return value.map(change)
   return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, change(entry, key)]))
 }

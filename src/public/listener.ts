@@ -1,4 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
+import type { Server as NetServer } from 'node:net'
 import type { ListenConfig } from '../config/config.ts'
 import { Arrival } from './arrival.ts'
 import type { Stray } from './stray.ts'
@@ -34,5 +35,9 @@ export const bound = (server: Server, listen: ListenConfig): void => {
   parsed.maxHeaderSize = listen.maxTargetBytes + listen.maxHeaderBytes + 1024
   server.headersTimeout = listen.headersTimeoutMs
   server.keepAliveTimeout = listen.keepAliveTimeoutMs
-  server.maxConnections = listen.maxConnections ?? Number.POSITIVE_INFINITY
+}
+
+/** Sets how many connections a server takes at once. */
+export const boundConnections = (server: NetServer, { maxConnections }: ListenConfig): void => {
+  server.maxConnections = maxConnections ?? Number.POSITIVE_INFINITY
 }

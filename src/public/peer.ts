@@ -52,5 +52,5 @@ const parseEntry = (entry: string): string | null => {
 }
 
 /** Writes an IPv4 address that came over an IPv6 socket as what it is. */
-const plain = (address: string): string =>
+export const plain = (address: string): string =>
   address.startsWith('::ffff:') && isIPv4(address.slice(7)) ? address.slice(7) : address

@@ -1,5 +1,5 @@
 import type { RequestListener, Server } from 'node:http'
-import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
+import { type AddressInfo, createServer, Server as NetServer, type Socket } from 'node:net'
 import { fastify } from 'fastify'
 import { within } from '../clock.ts'
 import type { ListenConfig } from '../config/config.ts'
@@ -9,17 +9,19 @@ import type { Live } from '../snapshot/live.ts'
 import { accounts } from './accounts.ts'
 import { currentEdge } from './edge.ts'
 import { front } from './front.ts'
-import { bound, httpServer } from './listener.ts'
+import { bound, boundConnections, httpServer } from './listener.ts'
 import { mount } from './mount.ts'
 import { makeId } from './request-id.ts'
 import { stray } from './stray.ts'
+import { openGate } from './tls/gate.ts'
+import { makeTicketSecret } from './tls/tickets.ts'
 
 /** Is the only listener that clients see. */
 export interface PublicServer {
   readonly address: AddressInfo
   /** Tells the descriptor that it listens on; null: it does no more, or another process does it. */
   descriptor(): number | null
-  /** Takes over the bounds of a new configuration; where it listens stays. */
+  /** Takes over the bounds and the certificates of a new configuration; where it listens stays. */
   bound(listen: ListenConfig): void
   /** Serves a connection that another process accepted, unless there are as many as may be. */
   take(socket: Socket): void
@@ -37,13 +39,15 @@ export interface PublicServerOptions {
   readonly place?: Place | 'elsewhere' | undefined
   /** Names the gateway in `Via`, where the file does not. */
   readonly pseudonym?: string
+  /** What the keys of session tickets are made from: whoever shares it resumes the sessions of the others. Default: made at random. */
+  readonly ticketSecret?: string
 }
 
 /** Opens the public listener, where the file says unless told otherwise. Rejects when it cannot listen there. */
 export const openPublicServer = async (
   live: Live,
   log: Log,
-  { place, pseudonym = makePseudonym() }: PublicServerOptions = {},
+  { place, pseudonym = makePseudonym(), ticketSecret = makeTicketSecret() }: PublicServerOptions = {},
 ): Promise<PublicServer> => {
   const { listen } = live.current.config
   const edge = currentEdge(live)
@@ -81,44 +85,71 @@ export const openPublicServer = async (
   const server = app.server as Server
   // Node's own list leaves out those that it has let go of (CONNECT), and `close` would wait for them beyond the deadline.
   const sockets = new Set<Socket>()
-  server.on('connection', (socket) => {
+  const keep = (socket: Socket): void => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
+  }
+  server.on('connection', keep)
+  const gate = openGate({
+    ...{ listen, log, ticketSecret, protocols },
+    secured(socket, raw) {
+      sockets.delete(raw) // it closes with the one that stands on it
+      server.emit('connection', socket)
+    },
+    unsecured: (socket, first) => strays.plainHttp(socket, first),
   })
-  if (place !== 'elsewhere') await listenAt(server, place ?? listen)
-  else server.emit('listening') // Node watches over connections, and their timeouts, from then on only
+  // Where a client has to come through the gate first, the HTTP server itself listens nowhere.
+  const entrance: NetServer = gate === null ? server : createServer({ allowHalfOpen: true, noDelay: true })
+  if (gate !== null)
+    entrance.on('connection', (socket) => {
+      keep(socket)
+      gate.take(socket)
+    })
+  const isInHandshake = (socket: Socket): boolean => gate !== null && !('encrypted' in socket)
+  boundConnections(entrance, listen)
+  if (place !== 'elsewhere') await listenAt(entrance, place ?? listen)
+  if (!server.listening) server.emit('listening') // Node watches over connections, and their timeouts, from then on only
 
   return {
-    address: server.address() as AddressInfo,
-    bound: (bounds) => bound(server, bounds),
-    descriptor: () => descriptorOf(server),
+    address: entrance.address() as AddressInfo,
+    bound(bounds) {
+      bound(server, bounds)
+      boundConnections(entrance, bounds)
+      gate?.renew(bounds)
+    },
+    descriptor: () => descriptorOf(entrance),
     take(socket) {
-      if (sockets.size >= server.maxConnections) return void socket.destroy()
+      if (sockets.size >= entrance.maxConnections) return void socket.destroy()
       // As Node's own server has those that it accepts.
       socket.allowHalfOpen = true
       socket.setNoDelay(true)
-      server.emit('connection', socket)
+      entrance.emit('connection', socket)
     },
     drain() {
       draining = true
     },
     leave() {
       // Not the server's own: that closes idle connections at once, and one of them may be about to bring a request.
-      NetServer.prototype.close.call(server)
+      NetServer.prototype.close.call(entrance)
     },
     async close(deadlineMs) {
       draining = true
       // Node waits for those that it accepted itself, and knows nothing of those that were handed over.
       const left = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
-      const closed = Promise.all([new Promise((resolve) => server.close(resolve)), ...left])
+      const over = Promise.all([...[server, entrance].map(closed), ...left])
       // Node closes those that wait for another request, but takes a first one to be under way from the moment of connecting.
-      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
-      if (!(await within(deadlineMs, closed))) for (const socket of sockets) socket.destroy()
-      await closed
+      for (const socket of sockets) if (socket.bytesRead === 0 || isInHandshake(socket)) socket.destroy()
+      if (!(await within(deadlineMs, over))) for (const socket of sockets) socket.destroy()
+      await over
       await app.close()
     },
   }
 }
+
+// What ALPN names; somebody still asks for HTTP/1.0 by name.
+const protocols = ['http/1.1', 'http/1.0']
+
+const closed = (server: NetServer): Promise<unknown> => new Promise((resolve) => server.close(resolve))
 
 /** Makes a name for `Via` at random: a second gateway in the chain is no loop, the same one is. */
 export const makePseudonym = (): string => `lender-gateway-${makeId().slice(0, 8)}`

@@ -63,12 +63,8 @@ export const stray = (currentEdge: CurrentEdge, accounts: Accounts): Stray => {
 
     plainHttp(socket, first) {
       const failure = new GatewayError('bad-request', { cause: new Error('plain HTTP where TLS is spoken') })
-      answer(
-        socket,
-        connectionOf(socket, currentEdge()).peer.address,
-        failure,
-        first.toString('latin1', 0, 5) === 'HEAD ',
-      )
+      const { peer } = connectionOf(socket, currentEdge())
+      answer(socket, peer.address, failure, first.toString('latin1', 0, 5) === 'HEAD ')
     },
 
     connect(socket) {

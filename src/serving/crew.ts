@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import type { Group } from '../catalog.ts'
 import { now } from '../clock.ts'
 import type { Log } from '../observe/log.ts'
+import { makeTicketSecret } from '../public/tls/tickets.ts'
 import type { Place } from '../shared/place.ts'
 import { Plane, type State } from '../snapshot/plane.ts'
 import { type Report, reportOn, type WorkerState } from '../snapshot/report.ts'
@@ -60,6 +61,7 @@ class Crew implements Serving {
   #draining = false
 
   constructor({ size, first, pseudonym, log, passOn, patience = usualPatience }: CrewOptions) {
+    const ticketSecret = makeTicketSecret()
     this.#size = size
     this.#patience = patience
     const state = this.#divided(first)
@@ -81,6 +83,7 @@ class Crew implements Serving {
         state: this.#state,
         verdicts: this.#plane.verdicts,
         pseudonym,
+        ticketSecret,
         draining: this.#draining,
       }),
       ended: (worker) => this.#survey.ended(worker),

@@ -14,8 +14,12 @@ export const serveHere = async (plane: Plane, log: Log, place?: Place): Promise<
   serveBy(plane, await open(plane, log, { place }))
 
 /** Serves clients whose connections another process accepts. */
-export const serveHanded = async (plane: Plane, log: Log, pseudonym: string): Promise<Handed> => {
-  const server = await open(plane, log, { place: 'elsewhere', pseudonym })
+export const serveHanded = async (
+  plane: Plane,
+  log: Log,
+  told: Required<Pick<PublicServerOptions, 'pseudonym' | 'ticketSecret'>>,
+): Promise<Handed> => {
+  const server = await open(plane, log, { place: 'elsewhere', ...told })
   return { ...serveBy(plane, server), take: (socket) => server.take(socket) }
 }
 

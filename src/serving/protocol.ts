@@ -22,6 +22,8 @@ export interface Start {
   readonly verdicts: readonly Verdict[]
   /** The gateway's name in `Via`. */
   readonly pseudonym: string
+  /** What the keys of TLS session tickets are made from: one for all, so that a client resumes with whichever it comes to. */
+  readonly ticketSecret: string
   /** Whether the gateway is on its way down. */
   readonly draining: boolean
 }

@@ -15,7 +15,7 @@ export interface Work {
 
 /** Begins to serve what the primary hands over. Rejects when it cannot. */
 export const work = async (start: Start, tell: (message: ToPrimary) => void): Promise<Work> => {
-  const { worker, verdicts, pseudonym } = start
+  const { worker, verdicts, pseudonym, ticketSecret } = start
   const state = stateOf(start.state)
   const { log, dropped, close: closeLog } = await openLog(state.config.log)
   exitWhenUncaught(log, closeLog, { worker })
@@ -25,7 +25,7 @@ export const work = async (start: Start, tell: (message: ToPrimary) => void): Pr
     'elsewhere',
     verdicts,
   )
-  const serving = await serveHanded(plane, log, pseudonym)
+  const serving = await serveHanded(plane, log, { pseudonym, ticketSecret })
   if (start.draining) serving.drain()
   const prepared = new Map<number, Promise<Prepared>>()
 

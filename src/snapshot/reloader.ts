@@ -96,7 +96,7 @@ export class Reloader {
     return this.#running.warnings
   }
 
-  /** What a rollback would bring back: the one before it, but for who may ask the operator's listener; null: nothing else. */
+  /** What a rollback would bring back: the one before it, but for who may come in; null: nothing else. */
   get previous(): Config | null {
     if (this.#previous === null) return null
     const previous = withAccessOf(this.config, this.#previous.config)
@@ -235,9 +235,9 @@ export class Reloader {
   }
 }
 
-/** A token or a certificate that was replaced had a reason to go, and the new one is what every tool now sends. */
-const withAccessOf = ({ admin }: Config, earlier: Config): Config => {
-  if (hashOf(admin) === hashOf(earlier.admin)) return earlier
-  const { hash: _, ...settings } = { ...earlier, admin }
+/** A token or a certificate that was replaced, and a client that was revoked, had a reason to go; the new one is what every tool now sends. */
+const withAccessOf = ({ admin, listen: { tls } }: Config, earlier: Config): Config => {
+  if (hashOf([admin, tls]) === hashOf([earlier.admin, earlier.listen.tls])) return earlier
+  const { hash: _, ...settings } = { ...earlier, admin, listen: { ...earlier.listen, tls } }
   return Object.freeze({ hash: hashOf(settings), ...settings })
 }

@@ -27,6 +27,7 @@ test('every key but upstreams has a default', () => {
       headersTimeoutMs: 10_000,
       bodyTimeoutMs: 30_000,
       keepAliveTimeoutMs: 75_000,
+      tls: null,
     },
     admin: { host: '127.0.0.1', port: 9901, hosts: [], token: null, tls: null, insecure: false },
     limits: { concurrency: 10_000, eventLoopDelayMs: null },
@@ -243,7 +244,7 @@ describe('precedence', () => {
     ]
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
     expect(result.ok && result.origins.size).toBe(
-      3 + 15 + 2 + 7 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 6 * catalog.length,
+      3 + 20 + 2 + 7 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 6 * catalog.length,
     )
   })
 })

@@ -14,6 +14,10 @@ export interface Certificates {
   readonly authority: Pair
   /** Names `localhost` and 127.0.0.1. */
   readonly right: Pair
+  /** Names what `right` does, as its renewal would. */
+  readonly renewed: Pair
+  /** Names `*.wild.test` only. */
+  readonly wild: Pair
   /** Names `other.test` only. */
   readonly wrongName: Pair
   /** Names the right host, until the year 2021. */
@@ -22,6 +26,9 @@ export interface Certificates {
   readonly selfSigned: Pair
   /** Names no host: what a client shows for itself. */
   readonly client: Pair
+  /** The authority's list of revoked certificates: with nobody on it, and with `client`. */
+  readonly noneRevoked: string
+  readonly clientRevoked: string
 }
 
 /** Makes the certificates of a test with the program at `openssl`; nothing of them stays on disk. */
@@ -53,19 +60,29 @@ export const makeCertificates = (openssl: string): Certificates => {
     return pair(name)
   }
 
+  const list = (name: string): string => {
+    run('ca', '-config', 'ca.cnf', '-gencrl', '-crldays', '36500', '-out', name)
+    return readFileSync(at(name), 'utf8')
+  }
+
   try {
     writeFileSync(at('index'), '')
     writeFileSync(at('serial'), '01\n')
     writeFileSync(at('ca.cnf'), caConfig)
     const authority = selfSign('authority')
-    return {
+    const made = {
       authority,
       right: sign('right', ours, '20200101000000Z', '21200101000000Z'),
+      renewed: sign('renewed', ours, '20200101000000Z', '21200101000000Z'),
+      wild: sign('wild', 'subjectAltName=DNS:*.wild.test', '20200101000000Z', '21200101000000Z'),
       wrongName: sign('wrong', 'subjectAltName=DNS:other.test', '20200101000000Z', '21200101000000Z'),
       expired: sign('expired', ours, '20200101000000Z', '20210101000000Z'),
       selfSigned: selfSign('self', ours),
       client: sign('client', 'extendedKeyUsage=clientAuth', '20200101000000Z', '21200101000000Z'),
+      noneRevoked: list('none.crl'),
     }
+    run('ca', '-config', 'ca.cnf', '-revoke', 'client.pem')
+    return { ...made, clientRevoked: list('client.crl') }
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { askedHost, basePath, host, isToken, network, portRange, tokenPattern } from './address.ts'
+import { listenTlsSchema } from './listen-tls.ts'
 import { scalar, Wrong } from './scalar.ts'
 import { duration, integer, optionalByteRate, optionalDuration, optionalInteger, size } from './values.ts'
 
@@ -53,5 +54,6 @@ export const listenSchema = z
       max: 1024 ** 3,
     }).prefault('none'),
     timeouts: listenTimeouts.prefault({}),
+    tls: listenTlsSchema.optional(),
   })
   .meta({ description: 'The public listener. Another host, port or via needs a restart' })

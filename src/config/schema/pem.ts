@@ -14,5 +14,8 @@ const text = (what: string, label: RegExp): Kind<string> => ({
 /** Reads one certificate or several in PEM; what stands between BEGIN and END is not looked at here. */
 export const certificateText = text('a certificate', /-----BEGIN CERTIFICATE-----/)
 
+/** Reads one list of revoked certificates or several in PEM, as {@link certificateText} does. */
+export const revocationText = text('a list of revoked certificates', /-----BEGIN X509 CRL-----/)
+
 /** Reads a private key in PEM, as {@link certificateText} does. */
 export const keyText = text('a private key', /-----BEGIN [A-Z ]*PRIVATE KEY-----/)

@@ -1,0 +1,59 @@
+import type * as z from 'zod'
+import { authorityFindings, certificateFindings, revocationFindings } from './certificate.ts'
+import type { Finding, Path } from './problem.ts'
+import { listenTlsSchema } from './schema/listen-tls.ts'
+import { childAt } from './tree.ts'
+
+const base: Path = ['listen', 'tls']
+const { certificates, clientCertificates, clientCa, clientCrl } = listenTlsSchema.shape
+const pair = certificates.element
+const revoked = clientCrl.unwrap().element
+
+/** Checks what TLS on the public listener is made of: each pair, and that whom to trust is said exactly where clients are asked. */
+export function listenTlsFindings(tree: unknown): readonly Finding[] {
+  const list = childAt(tree, [...base, 'certificates'])
+  const pairs = Array.isArray(list) ? list : []
+  return [
+    ...pairs.flatMap((each: unknown, index) => {
+      const { data } = pair.safeParse(each)
+      return data === undefined ? [] : certificateFindings([...base, 'certificates', index], data)
+    }),
+    ...clientFindings(tree),
+  ]
+}
+
+function clientFindings(tree: unknown): readonly Finding[] {
+  const stated = (key: string): unknown => childAt(tree, [...base, key])
+  const asked = read(clientCertificates, stated('clientCertificates'))
+  const crl = stated('clientCrl')
+  const lists: readonly unknown[] = Array.isArray(crl) ? crl : []
+  const ca = read(clientCa, stated('clientCa'))
+  return [
+    ...(asked === 'none' && stated('clientCa') !== undefined ? [unasked('clientCa')] : []),
+    ...(asked === 'none' && lists.length > 0 ? [unasked('clientCrl')] : []),
+    ...(asked !== 'none' && asked !== undefined && stated('clientCa') === undefined ? [nobodyTrusted(asked)] : []),
+    ...(ca === undefined ? [] : authorityFindings([...base, 'clientCa'], ca)),
+    ...lists.flatMap((each, index) => {
+      const text = read(revoked, each)
+      return text === undefined ? [] : revocationFindings([...base, 'clientCrl', index], text)
+    }),
+  ]
+}
+
+const read = <T>(schema: z.ZodType<T>, value: unknown): T | undefined => schema.safeParse(value).data
+
+const unasked = (key: string): Finding => ({
+  path: [...base, key],
+  message: 'no client is asked for a certificate',
+  expected: 'clientCertificates: optional or required beside it',
+  found: 'none',
+  hint: `add clientCertificates: required, or remove ${key}`,
+})
+
+const nobodyTrusted = (asked: string): Finding => ({
+  path: [...base, 'clientCertificates'],
+  message: 'nobody is trusted to sign certificates of clients',
+  expected: 'clientCa beside it',
+  found: `${asked}, and no clientCa`,
+  hint: 'add clientCa: file:PATH, the certificates of the authorities that sign those of clients',
+})

@@ -1,0 +1,75 @@
+import type { Socket } from 'node:net'
+import { createServer, type TLSSocket } from 'node:tls'
+import type { ListenTlsConfig } from '../../config/config.ts'
+import { contextsOf } from './contexts.ts'
+import { ticketKeys, today } from './tickets.ts'
+
+/** Makes the handshakes of one configuration. Those that are under way when another takes its place end as they began. */
+export interface Handshakes {
+  /** Begins one, on a connection of which nothing has been read, or what was read has been put back. */
+  begin(socket: Socket): void
+}
+
+export interface HandshakesOptions {
+  readonly tls: ListenTlsConfig
+  /** What is spoken afterwards, best first, as ALPN names it. */
+  readonly protocols: readonly string[]
+  /** What the keys of session tickets are made from. */
+  readonly ticketSecret: string
+  /** Hears of a client that has come through. */
+  done(socket: TLSSocket, raw: Socket): void
+  /** Hears of one that has not; its connection is closed, or about to be. */
+  failed(raw: Socket | null, reason: string): void
+}
+
+/** Is a socket of Node's TLS with the one that it stands on. Not documented, though older than `node:tls` is secure. */
+type Wrapped = TLSSocket & { readonly _parent?: Socket | null }
+
+/** Prepares them. Throws when a certificate is not taken. */
+export const handshakes = ({ tls, protocols, ticketSecret, done, failed }: HandshakesOptions): Handshakes => {
+  const { first, find } = contextsOf(tls)
+  let day = today()
+  // It listens nowhere. One a configuration, so that whatever it says takes effect at once and as a whole.
+  const server = createServer({
+    ...first,
+    ticketKeys: ticketKeys(ticketSecret, tls, day),
+    requestCert: tls.client !== null,
+    rejectUnauthorized: tls.client?.required ?? false,
+    ALPNProtocols: [...protocols],
+    // Not the server's own list, which forgets no name; and it would match a wildcard with any number of labels.
+    SNICallback: (name, answer) => answer(null, find(name)),
+  })
+  server.on('secureConnection', (socket: Wrapped) => {
+    const raw = socket._parent ?? socket
+    const fault = faultOf(socket, tls)
+    if (fault === null) return done(socket, raw)
+    socket.on('error', () => {})
+    socket.destroy()
+    failed(raw, fault)
+  })
+  server.on('tlsClientError', (error: Error & { readonly code?: string }, socket: Wrapped) =>
+    failed(socket._parent ?? null, refusalOf(socket) ?? error.code ?? error.message),
+  )
+  return {
+    begin(socket) {
+      if (today() !== day) {
+        day = today()
+        server.setTicketKeys(ticketKeys(ticketSecret, tls, day))
+      }
+      server.emit('connection', socket)
+    },
+  }
+}
+
+/** Judges a client by its certificate; null: it may come in. Who resumes a session is judged by what was found when it began. */
+const faultOf = (socket: TLSSocket, { client }: ListenTlsConfig): string | null => {
+  if (client === null) return null
+  // Not `authorized`: Node says so of whoever resumes a session of TLS 1.3, with or without a certificate.
+  if (socket.getPeerX509Certificate() === undefined) return client.required ? 'no certificate' : null
+  return socket.authorized ? null : (refusalOf(socket) ?? 'not authorized')
+}
+
+/** Says what is wrong with a certificate that a client has shown: `CERT_REVOKED`. */
+const refusalOf = ({ authorizationError }: TLSSocket): string | null =>
+  // A code, though Node's types say an error.
+  authorizationError === null || authorizationError === undefined ? null : String(authorizationError)

@@ -1,0 +1,54 @@
+import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
+
+/** Is a connection over TLS, or why there is none. */
+export interface Shaken {
+  readonly socket: TLSSocket
+  /** The reason that the client has for its failure; null: the handshake is done, as far as the client knows. */
+  readonly failure: string | null
+}
+
+/** Makes a handshake with a port of the loopback; believes any certificate unless told otherwise. */
+export const shake = (port: number, options: ConnectionOptions = {}): Promise<Shaken> =>
+  new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1', servername: 'localhost', rejectUnauthorized: false, ...options })
+    socket.once('secureConnect', () => resolve({ socket, failure: null }))
+    socket.on('error', (error: Error & { readonly code?: string }) =>
+      resolve({ socket, failure: error.code ?? error.message }),
+    )
+    socket.once('close', () => resolve({ socket, failure: 'closed' }))
+  })
+
+/** Is what a request over TLS came to. */
+export interface AskedOverTls {
+  /** The status; 0: there was no answer. */
+  readonly status: number
+  readonly text: string
+  /** The serial number of the certificate that was shown. */
+  readonly serial: string
+  readonly resumed: boolean
+  /** The session to resume with. */
+  readonly session: Buffer | undefined
+}
+
+const request = 'GET /market/insights HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
+
+/** Asks over TLS for one of the nine, on a connection of its own. */
+export const askOverTls = async (port: number, options: ConnectionOptions = {}): Promise<AskedOverTls> => {
+  const { socket, failure } = await shake(port, options)
+  const { serialNumber: serial = '' } = failure === null ? socket.getPeerCertificate() : {}
+  const resumed = failure === null && socket.isSessionReused()
+  let text = ''
+  let session = failure === null ? socket.getSession() : undefined
+  socket.on('session', (later) => {
+    session = later // with TLS 1.3 it comes after the handshake
+  })
+  socket.on('data', (chunk) => {
+    text += chunk.toString('latin1')
+  })
+  await new Promise<void>((resolve) => {
+    socket.once('close', () => resolve())
+    if (socket.destroyed) resolve()
+    else socket.write(request)
+  })
+  return { status: Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0), text, serial, resumed, session }
+}

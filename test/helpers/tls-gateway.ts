@@ -1,0 +1,34 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Outcome } from '../../src/snapshot/reloader.ts'
+import type { Pair } from './certificates.ts'
+import type { Settings } from './gateway.ts'
+import { bootLive, type LiveGateway } from './live-gateway.ts'
+
+/** Writes a pair as `listen.tls.certificates` has it. */
+export const entry = ({ cert, key }: Pair) => ({ certificate: cert, key })
+
+/** Is a gateway that speaks TLS with what stands in files beside its configuration. */
+export interface TlsGateway extends LiveGateway {
+  readonly port: number
+  /** Replaces the first pair. */
+  write(pair: Pair): void
+  /** Reads all anew; nothing is watched. */
+  reload(): Promise<Outcome>
+}
+
+/** Boots one with a pair; `tls` are the other keys of `listen.tls`, and `rest` all that is not `listen.tls`. */
+export const bootTls = async (pair: Pair, tls: object = {}, rest: Settings = {}): Promise<TlsGateway> => {
+  const settings = (first: object): Settings => ({
+    ...rest,
+    listen: { ...rest.listen, tls: { ...tls, certificates: [first] } },
+  })
+  const live = await bootLive(settings(entry(pair)))
+  const write = ({ cert, key }: Pair): void => {
+    writeFileSync(join(live.folder, 'tls.crt'), cert)
+    writeFileSync(join(live.folder, 'tls.key'), key)
+  }
+  write(pair)
+  live.edit(settings({ certificate: 'file:tls.crt', key: 'file:tls.key' }))
+  return { ...live, port: live.gateway.address.port, write, reload: () => live.gateway.reload('request') }
+}

@@ -1,0 +1,55 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
+import { needProgram } from '../helpers/program.ts'
+import { rawClient, statusOf } from '../helpers/raw.ts'
+import { bootTls } from '../helpers/tls-gateway.ts'
+
+const openssl = await needProgram('openssl')
+
+// The attack: whoever reads along has a client leave out TLS. Nothing is served in the clear, and the client is told so in words that it understands.
+describe.skipIf(openssl.missing)('plain HTTP where TLS is spoken', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
+  test('is answered 400 in the shape of every other error, then closed, and leaves a line', async () => {
+    const { port, line } = await bootTls(made.right)
+    const client = await rawClient(port)
+    client.send('GET /market/insights HTTP/1.1\r\nHost: localhost\r\n\r\n')
+
+    const { received, how } = await client.ended()
+
+    expect(statusOf(received)).toBe(400)
+    expect(how).toBe('end')
+    const [head = '', body = ''] = received.split('\r\n\r\n')
+    expect(head).toMatch(/^content-type: application\/problem\+json\r$/im)
+    expect(head).toMatch(/^connection: close$/im)
+    const { requestId, ...problem } = JSON.parse(body)
+    expect(problem).toEqual({ type: 'about:blank', title: 'Bad Request', status: 400, code: 'bad-request' })
+    expect(await line((each) => each.requestId === requestId)).toMatchObject({
+      status: 400,
+      failure: 'bad-request',
+      cause: 'plain HTTP where TLS is spoken',
+      client: '127.0.0.1',
+    })
+  })
+
+  test('HEAD is answered without a body', async () => {
+    const { port } = await bootTls(made.right)
+    const client = await rawClient(port)
+    client.send('HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+
+    expect((await client.ended()).received).toMatch(/^HTTP\/1\.1 400 [\s\S]*\r\n\r\n$/)
+  })
+
+  test('a client that sends on hears the answer all the same', async () => {
+    const { port } = await bootTls(made.right)
+    const client = await rawClient(port)
+    client.send(
+      `POST /valuation/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(500_000)}`,
+    )
+
+    expect(statusOf((await client.ended()).received)).toBe(400)
+  })
+})

@@ -1,0 +1,32 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
+import { askAdmin } from '../helpers/live-gateway.ts'
+import { needProgram } from '../helpers/program.ts'
+import { askOverTls } from '../helpers/tls-client.ts'
+import { bootTls, entry } from '../helpers/tls-gateway.ts'
+
+const openssl = await needProgram('openssl')
+
+// The attack: a client is revoked, and the edit brings a mistake elsewhere. Whoever rolls back in a hurry would let the client in again.
+describe.skipIf(openssl.missing)('a rollback', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
+  test('does not bring back a client that was revoked, nor a certificate that was renewed', async () => {
+    const client = { clientCertificates: 'required', clientCa: made.authority.cert, clientCrl: [made.noneRevoked] }
+    const { port, admin, edit, reload } = await bootTls(made.right, client)
+    const before = await askOverTls(port, made.client)
+    const tls = { ...client, clientCrl: [made.clientRevoked], certificates: [entry(made.renewed)] }
+    edit({ listen: { tls, maxHeaders: '1KiB' } })
+    await reload()
+
+    const { body } = await askAdmin(`${admin}/rollback`, 'POST')
+    const after = await askOverTls(port, made.client)
+
+    expect(before.status).toBe(200)
+    expect(body.changes).toEqual([expect.objectContaining({ path: 'listen.maxHeaders' })])
+    expect(after.status).toBe(0)
+  })
+})

@@ -1,0 +1,67 @@
+/** Two workers behind TLS: the primary accepts and reads nothing, each worker makes its handshakes. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
+import type { Settings } from '../helpers/gateway.ts'
+import { needProgram } from '../helpers/program.ts'
+import { exchangeRaw, statusOf } from '../helpers/raw.ts'
+import { askOverTls } from '../helpers/tls-client.ts'
+import { entry } from '../helpers/tls-gateway.ts'
+import { type CrewProcess, startCrew } from './crew-process.ts'
+
+const openssl = await needProgram('openssl')
+
+describe.skipIf(openssl.missing)('two workers behind TLS', () => {
+  let made: Certificates
+  let crew: CrewProcess
+  const settings = (revoked: string): Settings => ({
+    workers: 2,
+    listen: {
+      tls: {
+        certificates: [entry(made.right)],
+        clientCertificates: 'optional',
+        clientCa: made.authority.cert,
+        clientCrl: [revoked],
+      },
+    },
+  })
+
+  beforeAll(async () => {
+    made = makeCertificates(openssl.path ?? '')
+    crew = await startCrew(settings(made.noneRevoked))
+  })
+  afterAll(() => crew?.stop())
+
+  /** Asks four times: each worker is asked twice. */
+  const askAll = async (options: object) => {
+    const all = []
+    for (let n = 0; n < 4; n++) all.push(await askOverTls(crew.port, options))
+    return all
+  }
+
+  test('serve, and answer plain HTTP in the clear', async () => {
+    const asked = await askAll({ ca: made.authority.cert, rejectUnauthorized: true })
+
+    expect(asked.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    expect(statusOf(await exchangeRaw(crew.port, 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'))).toBe(400)
+  })
+
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('each resumes a session of %s that another began', async (version) => {
+    const only = { minVersion: version, maxVersion: version }
+    const first = await askOverTls(crew.port, only)
+
+    const again = await askAll({ ...only, session: first.session })
+
+    expect(again.map(({ resumed, status }) => [resumed, status])).toEqual(Array(4).fill([true, 200]))
+  })
+
+  test('all of them refuse a client once it is revoked, with its session too', async () => {
+    const first = await askOverTls(crew.port, made.client)
+    crew.edit(settings(made.clientRevoked))
+    const { status } = await crew.ask('POST', '/reload')
+
+    const again = await askAll({ ...made.client, session: first.session })
+
+    expect([first.status, status]).toEqual([200, 200])
+    expect(again.map((asked) => asked.status)).toEqual([0, 0, 0, 0])
+  })
+})
