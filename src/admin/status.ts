@@ -1,9 +1,11 @@
 import { catalog, type Group, groups } from '../catalog.ts'
+import { shownCertificates } from '../config/shown-certificates.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
 import type { Reloader } from '../snapshot/reloader.ts'
 import type { Report, WorkerState } from '../snapshot/report.ts'
 import { unread } from '../snapshot/unread.ts'
 import { version } from '../version.ts'
+import { certificateStatus } from './certificate-status.ts'
 import { limitsStatus } from './limits-status.ts'
 import { time } from './time.ts'
 import { upstreamStatus } from './upstream-status.ts'
@@ -51,6 +53,7 @@ export const status = async (desk: Desk) => {
       previous: reloader.previous?.hash ?? null,
     },
     warnings: reloader.warnings,
+    certificates: shownCertificates(reloader.config).map(certificateStatus),
     workers: desk.workers().map(workerStatus),
     upstreams: Object.fromEntries(
       groups.map((group) => [group, upstreamStatus(upstreams[group], overrides.endpoints, group)]),

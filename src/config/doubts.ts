@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { catalog, groups } from '../catalog.ts'
 import type { Config } from './config.ts'
+import { expiryDoubts } from './expiry-doubts.ts'
 import type { Finding } from './problem.ts'
 import { isLoopback } from './schema/address.ts'
 import type { ParsedConfig } from './schema.ts'
@@ -16,6 +17,7 @@ export const doubtsAbout = (
   ...openSandbox(parsed),
   ...groups.flatMap((group) => sameEndpoint(parsed, group)),
   ...tlsDoubts(parsed, config),
+  ...expiryDoubts(config),
   ...idleKeys(config),
   ...lostKeys(config),
   ...idlePreflight(config),

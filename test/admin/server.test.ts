@@ -75,6 +75,7 @@ describe('/status', () => {
         previous: null,
       },
       warnings: [],
+      certificates: [],
       workers: [],
       upstreams: Object.fromEntries(
         groups.map((group) => [

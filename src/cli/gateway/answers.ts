@@ -22,6 +22,8 @@ export interface Status {
     readonly nextTry: string | null
     readonly previous: string | null
   }
+  /** What the gateway shows to whoever connects; null: it is older than this list. */
+  readonly certificates: readonly CertificateStatus[] | null
   /** The processes that serve, when there are several; null: the gateway is older than they are. */
   readonly workers: readonly WorkerStatus[] | null
   readonly upstreams: Readonly<Record<string, UpstreamStatus>>
@@ -43,6 +45,15 @@ export interface LimitsStatus {
     readonly since: string
     readonly where: string | null
   } | null
+}
+
+/** Is a certificate that the gateway shows. */
+export interface CertificateStatus {
+  readonly key: string
+  readonly names: readonly string[]
+  readonly notAfter: string
+  /** Below 0: it has expired. */
+  readonly daysLeft: number
 }
 
 /** Is one of several processes that serve. What is not known of it is null. */
@@ -180,6 +191,9 @@ export const status = shape<Status>({
     nextTry: nullable(text),
     previous: nullable(text),
   }),
+  certificates: nullable(
+    list(shape<CertificateStatus>({ key: text, names: list(text), notAfter: text, daysLeft: number })),
+  ),
   workers: nullable(list(worker)),
   upstreams: map(
     shape<UpstreamStatus>({

@@ -1,5 +1,6 @@
 import { formatProblem } from '../../config/problem.ts'
 import type { Status } from './answers.ts'
+import { certificateRows } from './certificates-text.ts'
 import { limitRows } from './limits-text.ts'
 import { ago, span, until } from './span.ts'
 import { type Row, table } from './table.ts'
@@ -14,12 +15,13 @@ const maxProblems = 10
  * file was refused.
  */
 export const statusText = (url: string, status: Status, at: number): string => {
-  const { workers, upstreams, limits, operations, config, warnings } = status
+  const { certificates, workers, upstreams, limits, operations, config, warnings } = status
   const sections = [facts(url, status, at)]
   if (workers !== null && workers.length > 0) sections.push(table(workerRows(workers, config.hash, at)))
   sections.push(table(upstreamRows(upstreams, at)))
   const bounds = limits === null ? [] : limitRows(limits, at)
   if (bounds.length > 1) sections.push(table(bounds))
+  if (certificates !== null && certificates.length > 0) sections.push(table(certificateRows(certificates)))
   if (Object.keys(operations).length > 0) sections.push(table(operationRows(operations, at)))
   if (warnings.length > 0) sections.push(doubtful(config, warnings))
   if (config.lastRefusal !== null) sections.push(refusal(config, config.lastRefusal, at))

@@ -1,0 +1,31 @@
+import { wallClock } from '../clock.ts'
+import type { Config } from './config.ts'
+import type { Finding } from './problem.ts'
+import { shownCertificates } from './shown-certificates.ts'
+
+const dayMs = 24 * 3_600_000
+// Whoever renews by machine does so earlier; whoever does it by hand has two weeks.
+const soonDays = 14
+
+/**
+ * Lists certificates that have expired, or soon will. One that has is no reason to refuse: a gateway that must start again serves those who
+ * look away rather than nobody.
+ */
+export const expiryDoubts = (config: Config): readonly Finding[] => {
+  const at = wallClock()
+  return shownCertificates(config).flatMap(({ path, notAfter }): readonly Finding[] => {
+    if (notAfter - at > soonDays * dayMs) return []
+    const expired = notAfter < at
+    return [
+      {
+        path: [...path, 'certificate'],
+        message: expired
+          ? 'THIS CERTIFICATE HAS EXPIRED: whoever verifies it does not connect'
+          : `this certificate expires within ${soonDays} days`,
+        expected: `a certificate that is good for more than ${soonDays} days`,
+        found: `one until ${new Date(notAfter).toISOString()}`,
+        hint: 'replace the file and that of its key; both are taken while the gateway runs',
+      },
+    ]
+  })
+}
