@@ -39,6 +39,8 @@ export interface ListenConfig {
   readonly maxHeaderBytes: number
   readonly maxHeaderFields: number
   readonly maxConnections: number | null
+  /** Of one address, or of one /64 of IPv6. */
+  readonly maxConnectionsPerAddress: number | null
   readonly maxRequestsPerConnection: number | null
   /** Slowest rate at which a client may send a body or take an answer, while it is waited for. */
   readonly minBytesPerSecond: number | null

@@ -26,6 +26,7 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
       maxHeaders: formatSize(listen.maxHeaderBytes),
       maxHeaderFields: listen.maxHeaderFields,
       maxConnections: listen.maxConnections ?? 'none',
+      maxConnectionsPerAddress: listen.maxConnectionsPerAddress ?? 'none',
       maxRequestsPerConnection: listen.maxRequestsPerConnection ?? 'none',
       minRate: listen.minBytesPerSecond === null ? 'none' : formatByteRate(listen.minBytesPerSecond),
       timeouts: {

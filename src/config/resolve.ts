@@ -27,6 +27,7 @@ export function resolve(parsed: ParsedConfig): Config {
       maxHeaderBytes: listen.maxHeaders,
       maxHeaderFields: listen.maxHeaderFields,
       maxConnections: listen.maxConnections,
+      maxConnectionsPerAddress: listen.maxConnectionsPerAddress,
       maxRequestsPerConnection: listen.maxRequestsPerConnection,
       minBytesPerSecond: listen.minRate,
       headersTimeoutMs: listen.timeouts.headers,

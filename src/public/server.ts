@@ -7,6 +7,7 @@ import type { Log } from '../observe/log.ts'
 import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import type { Live } from '../snapshot/live.ts'
 import { accounts } from './accounts.ts'
+import { Crowd } from './crowd.ts'
 import { currentEdge } from './edge.ts'
 import { front } from './front.ts'
 import { bound, boundConnections, httpServer } from './listener.ts'
@@ -15,6 +16,7 @@ import { makeId } from './request-id.ts'
 import { stray } from './stray.ts'
 import { openGate } from './tls/gate.ts'
 import { makeTicketSecret } from './tls/tickets.ts'
+import { turnedAway } from './turned-away.ts'
 
 /** Is the only listener that clients see. */
 export interface PublicServer {
@@ -41,13 +43,15 @@ export interface PublicServerOptions {
   readonly pseudonym?: string
   /** What the keys of session tickets are made from: whoever shares it resumes the sessions of the others. Default: made at random. */
   readonly ticketSecret?: string
+  /** Which of several processes serves here, for the log. */
+  readonly worker?: number
 }
 
 /** Opens the public listener, where the file says unless told otherwise. Rejects when it cannot listen there. */
 export const openPublicServer = async (
   live: Live,
   log: Log,
-  { place, pseudonym = makePseudonym(), ticketSecret = makeTicketSecret() }: PublicServerOptions = {},
+  { place, pseudonym = makePseudonym(), ticketSecret = makeTicketSecret(), worker }: PublicServerOptions = {},
 ): Promise<PublicServer> => {
   const { listen } = live.current.config
   const edge = currentEdge(live)
@@ -85,9 +89,24 @@ export const openPublicServer = async (
   const server = app.server as Server
   // Node's own list leaves out those that it has let go of (CONNECT), and `close` would wait for them beyond the deadline.
   const sockets = new Set<Socket>()
-  const keep = (socket: Socket): void => {
+  const crowd = new Crowd()
+  crowd.bound(listen)
+  const who = worker === undefined ? {} : { worker }
+  const [tooMany, tooManyOfOne] = [turnedAway(log, 'maxConnections', who), turnedAway(log, 'maxConnectionsPerAddress')]
+  const keep = (socket: Socket): boolean => {
+    // What stands on another connection is not another one.
+    const counted = 'encrypted' in socket ? null : crowd.enter(socket.remoteAddress)
+    if (counted === false) {
+      tooManyOfOne.count()
+      socket.destroy()
+      return false
+    }
     sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
+    socket.once('close', () => {
+      sockets.delete(socket)
+      if (counted !== null) crowd.leave(counted)
+    })
+    return true
   }
   server.on('connection', keep)
   const gate = openGate({
@@ -102,10 +121,10 @@ export const openPublicServer = async (
   const entrance: NetServer = gate === null ? server : createServer({ allowHalfOpen: true, noDelay: true })
   if (gate !== null)
     entrance.on('connection', (socket) => {
-      keep(socket)
-      gate.take(socket)
+      if (keep(socket)) gate.take(socket)
     })
   const isInHandshake = (socket: Socket): boolean => gate !== null && !('encrypted' in socket)
+  entrance.on('drop', () => tooMany.count())
   boundConnections(entrance, listen)
   if (place !== 'elsewhere') await listenAt(entrance, place ?? listen)
   if (!server.listening) server.emit('listening') // Node watches over connections, and their timeouts, from then on only
@@ -115,11 +134,15 @@ export const openPublicServer = async (
     bound(bounds) {
       bound(server, bounds)
       boundConnections(entrance, bounds)
+      crowd.bound(bounds)
       gate?.renew(bounds)
     },
     descriptor: () => descriptorOf(entrance),
     take(socket) {
-      if (sockets.size >= entrance.maxConnections) return void socket.destroy()
+      if (sockets.size >= entrance.maxConnections) {
+        tooMany.count()
+        return void socket.destroy()
+      }
       // As Node's own server has those that it accepts.
       socket.allowHalfOpen = true
       socket.setNoDelay(true)
@@ -142,6 +165,8 @@ export const openPublicServer = async (
       if (!(await within(deadlineMs, over))) for (const socket of sockets) socket.destroy()
       await over
       await app.close()
+      tooMany.close()
+      tooManyOfOne.close()
     },
   }
 }

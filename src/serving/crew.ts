@@ -3,6 +3,7 @@ import type { Group } from '../catalog.ts'
 import { now } from '../clock.ts'
 import type { Log } from '../observe/log.ts'
 import { makeTicketSecret } from '../public/tls/tickets.ts'
+import { type TurnedAway, turnedAway } from '../public/turned-away.ts'
 import type { Place } from '../shared/place.ts'
 import { Plane, type State } from '../snapshot/plane.ts'
 import { type Report, reportOn, type WorkerState } from '../snapshot/report.ts'
@@ -53,6 +54,8 @@ class Crew implements Serving {
   readonly #patience: Patience
   readonly #plane: Plane
   readonly #entrance: Entrance
+  readonly #tooMany: TurnedAway
+  readonly #tooManyOfOne: TurnedAway
   readonly #muster: Muster
   readonly #survey: Survey
   /** What is in effect, divided among the workers; a copy, because what operators say takes effect only when all have agreed. */
@@ -69,13 +72,16 @@ class Crew implements Serving {
     this.#plane = new Plane(state, (level, event, fields) => log[level](fields, event), {
       judged: (verdict) => this.#tell({ type: 'verdict', verdict }),
     })
-    this.#entrance = new Entrance(patience.takeMs)
-    this.#entrance.bound(first.config.listen.maxConnections)
+    this.#tooMany = turnedAway(log, 'maxConnections')
+    this.#tooManyOfOne = turnedAway(log, 'maxConnectionsPerAddress')
+    this.#entrance = new Entrance({ tooMany: this.#tooMany, tooManyOfOne: this.#tooManyOfOne }, patience.takeMs)
+    this.#entrance.bound(first.config.listen)
     this.#muster = new Muster({
       size,
       startMs: patience.startMs,
       hangMs: patience.hangMs,
       dispatcher: this.#entrance.dispatcher,
+      guests: this.#entrance.guests,
       log,
       passOn,
       start: () => ({
@@ -119,7 +125,7 @@ class Crew implements Serving {
       commit: async () => {
         this.#state = state
         this.#plane.live.swap(here)
-        this.#entrance.bound(next.config.listen.maxConnections)
+        this.#entrance.bound(next.config.listen)
         await agreed.commit(this.#plane.verdicts)
       },
       discard: async () => {
@@ -165,6 +171,8 @@ class Crew implements Serving {
     await this.#entrance.emptied(Math.min(handOverMs, deadlineMs))
     await this.#muster.end(Math.max(0, deadlineMs - (now() - startedAt)), exitMs)
     await this.#plane.close(0)
+    this.#tooMany.close()
+    this.#tooManyOfOne.close()
   }
 
   #tell(message: Notice): void {

@@ -1,23 +1,39 @@
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { pause } from '../clock.ts'
+import type { ListenConfig } from '../config/config.ts'
+import type { TurnedAway } from '../public/turned-away.ts'
 import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import { Dispatcher } from './dispatcher.ts'
+import { Guests } from './guests.ts'
+import type { WorkerProcess } from './worker-process.ts'
+
+/** Hears of those who are turned away. */
+export interface Turned {
+  /** As many wait as may. */
+  readonly tooMany: Pick<TurnedAway, 'count'>
+  /** Their address has as many connections as may be. */
+  readonly tooManyOfOne: Pick<TurnedAway, 'count'>
+}
 
 /** Is where clients come in when workers serve them: the primary accepts, and deals the connections out unread. */
 export class Entrance {
   readonly dispatcher: Dispatcher
+  readonly guests = new Guests<WorkerProcess>()
   readonly #server: Server
   readonly #mostWaiting: number
 
   /** `mostWaiting` is how many may wait at most, whatever the file says. */
-  constructor(patienceMs?: number, mostWaiting = descriptors() / 2) {
+  constructor({ tooMany, tooManyOfOne }: Turned, patienceMs?: number, mostWaiting = descriptors() / 2) {
     this.#mostWaiting = mostWaiting
     this.dispatcher = new Dispatcher(patienceMs, hasReset)
     this.#server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => {
       socket.on('error', () => {})
-      this.dispatcher.deal(socket)
+      if (this.guests.enter(socket)) return this.dispatcher.deal(socket)
+      tooManyOfOne.count()
+      socket.destroy()
     })
+    this.#server.on('drop', () => tooMany.count())
     this.#server.on('error', () => {}) // one could not be accepted: the next one may be
   }
 
@@ -25,7 +41,9 @@ export class Entrance {
    * Closes what comes when so many wait already for a worker to take them; those that were handed over do not count. Half of the
    * descriptors are left in any case: without one no worker can be started, and all would wait for that for ever.
    */
-  bound(maxConnections: number | null): void {
+  bound(listen: ListenConfig): void {
+    const { maxConnections } = listen
+    this.guests.bound(listen)
     this.#server.maxConnections = Math.min(maxConnections ?? Number.POSITIVE_INFINITY, this.#mostWaiting)
   }
 

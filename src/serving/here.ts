@@ -17,7 +17,7 @@ export const serveHere = async (plane: Plane, log: Log, place?: Place): Promise<
 export const serveHanded = async (
   plane: Plane,
   log: Log,
-  told: Required<Pick<PublicServerOptions, 'pseudonym' | 'ticketSecret'>>,
+  told: Required<Pick<PublicServerOptions, 'pseudonym' | 'ticketSecret' | 'worker'>>,
 ): Promise<Handed> => {
   const server = await open(plane, log, { place: 'elsewhere', ...told })
   return { ...serveBy(plane, server), take: (socket) => server.take(socket) }

@@ -2,6 +2,7 @@ import { within } from '../clock.ts'
 import type { Log } from '../observe/log.ts'
 import { passWholeLines } from '../observe/whole-lines.ts'
 import type { Dispatcher } from './dispatcher.ts'
+import type { Guests } from './guests.ts'
 import { type Ground, Post } from './post.ts'
 import type { Start } from './protocol.ts'
 import type { End, WorkerProcess } from './worker-process.ts'
@@ -11,6 +12,7 @@ interface MusterOptions {
   readonly startMs: number
   readonly hangMs: number
   readonly dispatcher: Dispatcher
+  readonly guests: Guests<WorkerProcess>
   readonly log: Log
   passOn(lines: Buffer): void
   start(): Omit<Start, 'worker'>
@@ -27,7 +29,7 @@ export class Muster {
   #failure: Error | null = null
   #phase: 'beginning' | 'serving' | 'ending' = 'beginning'
 
-  constructor({ size, startMs, hangMs, dispatcher, log, passOn, start, ended }: MusterOptions) {
+  constructor({ size, startMs, hangMs, dispatcher, guests, log, passOn, start, ended }: MusterOptions) {
     this.#log = log
     const ground: Ground = {
       start,
@@ -40,8 +42,16 @@ export class Muster {
         this.#look()
       },
       taken: (worker) => dispatcher.taken(worker),
-      returned: (socket) => dispatcher.deal(socket),
-      gone: (worker) => dispatcher.remove(worker),
+      handed: (worker, socket) => guests.handTo(worker, socket),
+      returned: (worker, socket, counted) => {
+        guests.takeBack(worker, socket, counted)
+        dispatcher.deal(socket)
+      },
+      left: (worker, counted) => guests.left(worker, counted),
+      gone: (worker) => {
+        dispatcher.remove(worker)
+        guests.gone(worker)
+      },
       ended: (post, worker, end, nextStartMs) => {
         ended(worker)
         this.#ended(post, worker, end, nextStartMs)

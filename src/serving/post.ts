@@ -19,8 +19,12 @@ export interface Ground {
   /** It waits for connections. */
   serving(post: Post, worker: WorkerProcess): void
   taken(worker: WorkerProcess): void
+  /** Tells what a connection is counted by that it is about to be handed; null: by nothing. */
+  handed(worker: WorkerProcess, socket: Socket): string | null
   /** Could not be handed to it. */
-  returned(socket: Socket): void
+  returned(worker: WorkerProcess, socket: Socket, counted: string | null): void
+  /** Connections of its own have ended. */
+  left(worker: WorkerProcess, counted: readonly string[]): void
   /** It takes no more connections: it has left, or is about to end. */
   gone(worker: WorkerProcess): void
   ended(post: Post, worker: WorkerProcess, end: End, nextStartMs: number): void
@@ -59,7 +63,9 @@ export class Post {
         ground.serving(this, worker)
       },
       taken: () => ground.taken(worker),
-      returned: (socket) => ground.returned(socket),
+      handed: (socket) => ground.handed(worker, socket),
+      returned: (socket, counted) => ground.returned(worker, socket, counted),
+      left: (counted) => ground.left(worker, counted),
       gone: () => {
         this.isServing = false
         ground.gone(worker)

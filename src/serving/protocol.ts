@@ -62,8 +62,8 @@ export type Notice =
   | { readonly type: 'verdict'; readonly verdict: Verdict }
   | { readonly type: 'lift'; readonly group: Group; readonly url: string }
   | { readonly type: 'drain' }
-  /** A client's connection comes with it. */
-  | { readonly type: 'connection' }
+  /** A client's connection comes with it; what it is `counted` by, the worker says when it has ended. Null: by nothing. */
+  | { readonly type: 'connection'; readonly counted: string | null }
   /** Finish what runs and exit. */
   | { readonly type: 'close'; readonly deadlineMs: number }
 
@@ -76,6 +76,8 @@ export type ToPrimary =
   | { readonly type: 'failed'; readonly message: string }
   /** It has taken the connection, and may be given the next. */
   | { readonly type: 'taken' }
+  /** Connections that were counted by these have ended. */
+  | { readonly type: 'left'; readonly counted: readonly string[] }
   | { readonly type: 'done'; readonly id: number; readonly error: string | null; readonly answer: unknown }
 
 /** Makes a state that can be sent. */

@@ -3,7 +3,7 @@ import type { Config, OperationConfig, UpstreamConfig } from '../config/config.t
 
 /**
  * Divides the bounds that hold for the whole gateway among its workers. What cannot be divided evenly is rounded up, so that each has one
- * of everything. The hash stays: it names what the file says.
+ * of everything; connections of an address are counted by the primary alone. The hash stays: it names what the file says.
  */
 export const shareOf = (config: Config, workers: number): Config => {
   const part = (bound: number): number => Math.ceil(bound / workers)
@@ -22,7 +22,7 @@ export const shareOf = (config: Config, workers: number): Config => {
   })
   return {
     ...config,
-    listen: { ...listen, maxConnections: partOf(listen.maxConnections) },
+    listen: { ...listen, maxConnections: partOf(listen.maxConnections), maxConnectionsPerAddress: null },
     limits: { ...limits, concurrency: partOf(limits.concurrency) },
     log: { ...log, bufferBytes: part(log.bufferBytes) },
     upstreams: Object.fromEntries(

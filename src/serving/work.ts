@@ -25,7 +25,7 @@ export const work = async (start: Start, tell: (message: ToPrimary) => void): Pr
     'elsewhere',
     verdicts,
   )
-  const serving = await serveHanded(plane, log, { pseudonym, ticketSecret })
+  const serving = await serveHanded(plane, log, { pseudonym, ticketSecret, worker })
   if (start.draining) serving.drain()
   const prepared = new Map<number, Promise<Prepared>>()
 
@@ -57,9 +57,25 @@ export const work = async (start: Start, tell: (message: ToPrimary) => void): Pr
     }
   }
 
+  let over: string[] = []
+  const sayWhenOver = (socket: Socket | undefined, counted: string): void => {
+    const say = (): void => {
+      // Of a crowd that leaves at once, one message tells.
+      if (over.push(counted) > 1) return
+      setImmediate(() => {
+        tell({ type: 'left', counted: over })
+        over = []
+      })
+    }
+    if (socket === undefined)
+      say() // lost on its way
+    else socket.once('close', say)
+  }
+
   const heed = (notice: Notice, socket: Socket | undefined): void => {
     switch (notice.type) {
       case 'connection':
+        if (notice.counted !== null) sayWhenOver(socket, notice.counted)
         if (socket !== undefined) serving.take(socket)
         return tell({ type: 'taken' })
       case 'discard':

@@ -18,8 +18,12 @@ export interface Hearing {
   serving(): void
   /** It has taken the connection that it was handed. */
   taken(): void
+  /** It is about to be handed a connection; tells what that is counted by, null: by nothing. */
+  handed(socket: Socket): string | null
   /** It could not be handed that connection. */
-  returned(socket: Socket): void
+  returned(socket: Socket, counted: string | null): void
+  /** Connections that were counted by these have ended. */
+  left(counted: readonly string[]): void
   /** It takes nothing any more. */
   gone(): void
   /** It has ended, and all that it wrote has been read. */
@@ -89,13 +93,14 @@ export class WorkerProcess {
    * the connection is whose it was.
    */
   hand(socket: Socket): boolean {
-    const message: Notice = { type: 'connection' }
     if (this.#child?.connected !== true) return false
+    const counted = this.#hearing.handed(socket)
+    const message: Notice = { type: 'connection', counted }
     // Kept open until it is sent, and closed here and not by Node, which forgets it when the other end has gone meanwhile: the client
     // would wait for ever.
     this.#child.send(message, socket, { keepOpen: true }, (error) => {
       if (error === null) socket.destroy()
-      else this.#hearing.returned(socket)
+      else this.#hearing.returned(socket, counted)
     })
     return true
   }
@@ -145,6 +150,7 @@ export class WorkerProcess {
   #receive(message: ToPrimary): void {
     if (message.type === 'serving') this.#hearing.serving()
     else if (message.type === 'taken') this.#hearing.taken()
+    else if (message.type === 'left') this.#hearing.left(message.counted)
     else if (message.type === 'failed') this.failure = message.message
     else this.#questions.answered(message.id, message.error, message.answer)
   }

@@ -22,6 +22,7 @@ test('every key but upstreams has a default', () => {
       maxHeaderBytes: 32 * 1024,
       maxHeaderFields: 100,
       maxConnections: 10_000,
+      maxConnectionsPerAddress: null,
       maxRequestsPerConnection: null,
       minBytesPerSecond: null,
       headersTimeoutMs: 10_000,
@@ -244,7 +245,7 @@ describe('precedence', () => {
     ]
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
     expect(result.ok && result.origins.size).toBe(
-      3 + 20 + 2 + 7 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 6 * catalog.length,
+      3 + 21 + 2 + 7 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 6 * catalog.length,
     )
   })
 })

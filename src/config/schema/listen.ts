@@ -45,6 +45,10 @@ export const listenSchema = z
     maxHeaders: size('Most bytes of request header fields', { min: 1024, max: 1024 ** 2 }).prefault('32KiB'),
     maxHeaderFields: integer('Most request header fields', { min: 1, max: 10_000 }).prefault(100),
     maxConnections: optionalInteger('Most client connections at once', { min: 1, max: 1_000_000 }).prefault(10_000),
+    maxConnectionsPerAddress: optionalInteger('Most client connections at once from one address', {
+      min: 1,
+      max: 1_000_000,
+    }).prefault('none'),
     maxRequestsPerConnection: optionalInteger('Most requests on a client connection; the last answer ends it', {
       min: 1,
       max: 1_000_000_000,

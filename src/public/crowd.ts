@@ -1,0 +1,43 @@
+import { isIPv4 } from 'node:net'
+import type { ListenConfig } from '../config/config.ts'
+import { networkOf } from '../shared/limiter/address.ts'
+import { type IsTrusted, trust } from './peer.ts'
+
+// What one customer has of IPv6.
+const ipv6Prefix = 64
+
+/** Counts connections by the address that they come from. A trusted proxy stands for all of its clients, and is not counted. */
+export class Crowd {
+  #most: number | null = null
+  #isTrusted: IsTrusted = () => false
+  readonly #present = new Map<string, number>()
+
+  /** Takes over a bound. Connections that came while there was none are not counted. */
+  bound({ maxConnectionsPerAddress, trustedProxies }: ListenConfig): void {
+    this.#most = maxConnectionsPerAddress
+    this.#isTrusted = trust(trustedProxies)
+  }
+
+  get isBounded(): boolean {
+    return this.#most !== null
+  }
+
+  /** Counts a connection, and tells what it is counted by, for {@link leave}; null: by nothing. False: there are as many as may be. */
+  enter(from: string | undefined): string | null | false {
+    if (this.#most === null || from === undefined) return null
+    const address = from.startsWith('::ffff:') && isIPv4(from.slice(7)) ? from.slice(7) : from
+    if (this.#isTrusted(address)) return null
+    const network = networkOf(address, ipv6Prefix)
+    const present = this.#present.get(network) ?? 0
+    if (present >= this.#most) return false
+    this.#present.set(network, present + 1)
+    return network
+  }
+
+  /** Counts one less. */
+  leave(network: string): void {
+    const left = (this.#present.get(network) ?? 0) - 1
+    if (left > 0) this.#present.set(network, left)
+    else this.#present.delete(network)
+  }
+}

@@ -1,0 +1,107 @@
+import { connect, type Socket } from 'node:net'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { bootGateway, type TestGateway } from '../helpers/gateway.ts'
+import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
+import { isWholeAnswer, rawClient } from '../helpers/raw.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+import { startCrew } from '../serving/crew-process.ts'
+
+// The attack: one client opens as many connections as the gateway takes from everybody, and keeps them.
+afterEach(() => void vi.useRealTimers())
+
+const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
+
+/** Connects from an address of the loopback, asks, and tells whether there was an answer; the connection stays. */
+const ask = (port: number, localAddress = '127.0.0.1'): Promise<Socket | null> =>
+  new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress })
+    onTestFinished(() => void socket.destroy())
+    let text = ''
+    socket.on('error', () => {})
+    socket.on('close', () => resolve(null))
+    socket.setEncoding('latin1').on('data', (more: string) => {
+      text += more
+      if (isWholeAnswer(text)) resolve(socket)
+    })
+    socket.write(get)
+  })
+
+const boot = async (listen: Record<string, unknown>): Promise<TestGateway> => {
+  const upstream = await httpUpstream()
+  return bootGateway({ upstream: upstream.url, listen })
+}
+
+describe('of one address', () => {
+  test('so many connections are served, the next is closed, and other addresses are served meanwhile', async () => {
+    const { port, line } = await boot({ maxConnectionsPerAddress: 2 })
+
+    const [first, second] = [await ask(port), await ask(port)]
+    const third = await ask(port)
+    const other = await ask(port, '127.0.0.2')
+    first?.destroy()
+    await vi.waitFor(async () => expect(await ask(port)).not.toBeNull())
+
+    expect([first, second, third, other].map((each) => each !== null)).toEqual([true, true, false, true])
+    expect(await line(({ msg }) => msg === 'connections turned away')).toMatchObject({
+      level: 40,
+      setting: 'maxConnectionsPerAddress',
+      connections: 1,
+    })
+  })
+
+  test('that is a trusted proxy’s as many are served as come', async () => {
+    const { port } = await boot({ maxConnectionsPerAddress: 1, trustedProxies: ['127.0.0.1'] })
+
+    const served = [await ask(port), await ask(port), await ask(port)]
+
+    expect(served).not.toContain(null)
+  })
+
+  test('a flood leaves a line a second in the log', async () => {
+    const { port, lines } = await boot({ maxConnectionsPerAddress: 1 })
+    await ask(port)
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    const told = () =>
+      lines.filter(({ msg }) => msg === 'connections turned away').map(({ connections }) => connections)
+
+    for (let n = 0; n < 20; n++) await ask(port)
+    const before = told()
+    vi.advanceTimersByTime(1001)
+
+    expect([before, told()]).toEqual([[1], [1, 19]])
+  })
+
+  test('workers count together, and one that ends takes its connections with it', async () => {
+    const upstream = await httpUpstream()
+    const crew = await startCrew({ workers: 2, upstream: upstream.url, listen: { maxConnectionsPerAddress: 3 } })
+    onTestFinished(() => crew.stop())
+
+    const held = [await ask(crew.port), await ask(crew.port), await ask(crew.port)]
+    const fourth = await ask(crew.port)
+    held[0]?.destroy()
+    const again = await vi.waitUntil(() => ask(crew.port), { timeout: 10_000 })
+    for (const { pid } of (await crew.status()).workers) if (pid !== null) process.kill(pid, 'SIGKILL')
+    const anew = await vi.waitUntil(
+      async () => (await Promise.all([1, 2, 3].map(() => ask(crew.port)))).every(Boolean),
+      {
+        timeout: 10_000,
+      },
+    )
+
+    expect(held).not.toContain(null)
+    expect([fourth, again !== null, anew]).toEqual([null, true, true])
+  })
+})
+
+test('a listener that is full turns clients away, says so, and leaves operators theirs', async () => {
+  const live = await bootLive({ listen: { maxConnections: 1 } })
+  const port = Number(new URL(live.url).port)
+  const holder = await rawClient(port)
+
+  const next = await (await rawClient(port)).ended()
+  const status = await askAdmin(`${live.admin}/status`)
+  holder.close()
+
+  expect(next.received).toBe('')
+  expect(status.status).toBe(200)
+})
