@@ -50,6 +50,8 @@ export interface ListenConfig {
   readonly bodyTimeoutMs: number | null
   readonly keepAliveTimeoutMs: number
   /** Null: plain HTTP. */
+  /** Whether clients may choose HTTP/2, by ALPN. */
+  readonly http2: boolean
   readonly tls: ListenTlsConfig | null
 }
 

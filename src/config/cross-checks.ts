@@ -1,6 +1,7 @@
 import type * as z from 'zod'
 import { groups } from '../catalog.ts'
 import { certificateFindings } from './certificate.ts'
+import { http2Findings } from './http2-checks.ts'
 import { listenTlsFindings } from './listen-tls-checks.ts'
 import type { Finding, Path } from './problem.ts'
 import { isLoopback, reaches } from './schema/address.ts'
@@ -43,6 +44,7 @@ export function crossFindings(tree: unknown): readonly Finding[] {
     ...openAdmin(access),
     ...(pair === undefined ? [] : certificateFindings(['admin', 'tls'], pair)),
     ...listenTlsFindings(tree),
+    ...http2Findings(tree),
     ...endpoints.flatMap((endpoint) => [open, own].flatMap((listener) => ownListener(endpoint, listener))),
     ...(read(allowSandbox, 'allowSandbox') === false ? openSandbox(open, endpoints) : []),
     ...upstreamFindings(tree),

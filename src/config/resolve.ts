@@ -33,6 +33,7 @@ export function resolve(parsed: ParsedConfig): Config {
       headersTimeoutMs: listen.timeouts.headers,
       bodyTimeoutMs: listen.timeouts.body,
       keepAliveTimeoutMs: listen.timeouts.keepAlive,
+      http2: listen.http2,
       tls: listen.tls ? listenTls(listen.tls) : null,
     },
     limits: { concurrency: limits.concurrency, eventLoopDelayMs: limits.eventLoopDelay },

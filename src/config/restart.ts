@@ -15,6 +15,7 @@ const fixed: readonly Fixed[] = [
   { path: 'listen.host', read: ({ listen }) => listen.host },
   { path: 'listen.port', read: ({ listen }) => String(listen.port) },
   { path: 'listen.via', read: ({ listen }) => listen.via },
+  { path: 'listen.http2', read: ({ listen }) => String(listen.http2) },
   { path: 'listen.tls', read: ({ listen }) => (listen.tls === null ? null : 'listen.tls') },
   { path: 'admin.host', read: ({ admin }) => admin.host },
   { path: 'admin.port', read: ({ admin }) => String(admin.port) },

@@ -10,6 +10,7 @@ import { accounts } from './accounts.ts'
 import { Crowd } from './crowd.ts'
 import { currentEdge } from './edge.ts'
 import { front } from './front.ts'
+import { sessions } from './http2/sessions.ts'
 import { bound, boundConnections, httpServer } from './listener.ts'
 import { mount } from './mount.ts'
 import { makeId } from './request-id.ts'
@@ -109,11 +110,17 @@ export const openPublicServer = async (
     return true
   }
   server.on('connection', keep)
+  const multiplexed = sessions({
+    ...{ door, currentEdge: edge, accounts: records },
+    enter: (request, response) => app.routing(request, response),
+  })
   const gate = openGate({
-    ...{ listen, log, ticketSecret, protocols },
+    ...{ listen, log, ticketSecret, protocols: listen.http2 ? ['h2', ...protocols] : protocols },
     secured(socket, raw) {
       sockets.delete(raw) // it closes with the one that stands on it
-      server.emit('connection', socket)
+      if (socket.alpnProtocol !== 'h2') return void server.emit('connection', socket)
+      keep(socket)
+      multiplexed.take(socket)
     },
     unsecured: (socket, first) => strays.plainHttp(socket, first),
   })
@@ -159,6 +166,7 @@ export const openPublicServer = async (
       draining = true
       // Node waits for those that it accepted itself, and knows nothing of those that were handed over.
       const left = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
+      multiplexed.close()
       const over = Promise.all([...[server, entrance].map(closed), ...left])
       // Node closes those that wait for another request, but takes a first one to be under way from the moment of connecting.
       for (const socket of sockets) if (socket.bytesRead === 0 || isInHandshake(socket)) socket.destroy()

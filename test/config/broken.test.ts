@@ -216,6 +216,7 @@ const scalars: readonly Case[] = [
     'a certificate that cannot be read',
     'cut short',
   ],
+  [top('listen:', '  http2: ▸true'), 'listen.http2', 'ALPN', 'listen.tls'],
   [top('admin:', '  ▸tls:', `    certificate: ${certificate}`), 'admin.tls.key', 'missing'],
   [top('admin:', '  host: ▸0.0.0.0', '  token: a-token-of-an-operator'), 'admin.host', 'open to other', 'admin.tls'],
   [top('admin:', '  host: ▸0.0.0.0', '  insecure: true'), 'admin.host', 'open to other', 'admin.token'],

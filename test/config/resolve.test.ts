@@ -17,6 +17,7 @@ test('every key but upstreams has a default', () => {
       basePath: '',
       trustedProxies: [],
       hosts: [],
+      http2: false,
       via: null,
       maxTargetBytes: 8 * 1024,
       maxHeaderBytes: 32 * 1024,
@@ -245,7 +246,7 @@ describe('precedence', () => {
     ]
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
     expect(result.ok && result.origins.size).toBe(
-      3 + 21 + 2 + 7 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 6 * catalog.length,
+      3 + 22 + 2 + 7 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 6 * catalog.length,
     )
   })
 })

@@ -24,6 +24,7 @@ export interface Machine {
 const packages: Readonly<Record<string, string>> = {
   nginx: 'nginx-light',
   h2load: 'nghttp2-client',
+  nghttp: 'nghttp2-client',
   perf: 'linux-perf',
   script: 'bsdutils',
   'systemd-analyze': 'systemd',

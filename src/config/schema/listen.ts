@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { askedHost, basePath, host, isToken, network, portRange, tokenPattern } from './address.ts'
 import { listenTlsSchema } from './listen-tls.ts'
 import { scalar, Wrong } from './scalar.ts'
-import { duration, integer, optionalByteRate, optionalDuration, optionalInteger, size } from './values.ts'
+import { boolean, duration, integer, optionalByteRate, optionalDuration, optionalInteger, size } from './values.ts'
 
 const via = scalar<string>(
   {
@@ -58,6 +58,7 @@ export const listenSchema = z
       max: 1024 ** 3,
     }).prefault('none'),
     timeouts: listenTimeouts.prefault({}),
+    http2: boolean('Whether clients may choose HTTP/2, by ALPN; needs tls').prefault(false),
     tls: listenTlsSchema.optional(),
   })
   .meta({ description: 'The public listener. Another host, port or via needs a restart' })

@@ -4,13 +4,20 @@ import type { ListenConfig } from '../../config/config.ts'
 /** Is how many requests a client may have under way on one connection, as on HTTP/1. */
 const maxStreams = 100
 
+/** Is what Node knows and its types do not. */
+interface Unknown {
+  readonly streamResetBurst: number
+  readonly streamResetRate: number
+  readonly strictSingleValueFields: boolean
+}
+
 /**
  * Tells in what a connection is bounded before it asks for anything: by nghttp2 and Node. What they leave open is bounded in sessions.ts
  * and watch.ts, and what a request may hold in admit.ts.
  */
 export const sessionOptions = (
   listen: Pick<ListenConfig, 'maxTargetBytes' | 'maxHeaderBytes' | 'maxHeaderFields'>,
-): ServerSessionOptions & { readonly streamResetBurst: number; readonly streamResetRate: number } => {
+): ServerSessionOptions & Unknown => {
   // Above the bounds that are answered with 431 and 414, so that there is somebody to answer; a list beyond this ends its stream.
   const pairs = 2 * listen.maxHeaderFields + 16
   return {
@@ -20,6 +27,8 @@ export const sessionOptions = (
       maxHeaderListSize: listen.maxTargetBytes + listen.maxHeaderBytes + 1024 + 32 * pairs,
     },
     maxHeaderListPairs: pairs,
+    // Two values of a field that has one pass as they came, as on HTTP/1.
+    strictSingleValueFields: false,
     // Rapid reset (CVE-2023-44487): a client may give up on all that it has under way, twice, and then on 33 requests a second.
     streamResetBurst: 2 * maxStreams,
     streamResetRate: 33,

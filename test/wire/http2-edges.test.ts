@@ -1,0 +1,316 @@
+import { once } from 'node:events'
+import { constants } from 'node:http2'
+import type { Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import {
+  ask,
+  block,
+  bootHttp2,
+  codeOf,
+  dialHttp2,
+  type FrameClient,
+  frame,
+  frameClient,
+  get,
+  head,
+  hear,
+  missing,
+} from '../helpers/http2.ts'
+import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { eventually, valuesOf } from '../helpers/wire.ts'
+
+const codeIn = (body: Buffer): unknown => JSON.parse(body.toString()).code
+
+/** Tells what became of stream 1: a status that HPACK has in its table, or how it was ended. */
+const outcome = async (client: FrameClient): Promise<string> => {
+  const told = await client.frame(({ type, stream }) => (stream === 1 && (type === 1 || type === 3)) || type === 7)
+  if (told === undefined) return 'closed'
+  if (told.type === 7) return `goaway ${codeOf(told)}`
+  if (told.type === 3) return `reset ${codeOf(told)}`
+  const indexed = { 136: '200', 140: '400', 141: '404' }[told.payload[0] ?? 0]
+  return indexed ?? told.payload.toString('latin1')
+}
+
+const change = (name: string, value: string): string[] => {
+  const fields = get()
+  fields[fields.indexOf(name) + 1] = value
+  return fields
+}
+
+const without = (name: string): string[] => get().filter((_, i, all) => all[i - (i % 2)] !== name)
+
+describe.skipIf(missing !== null)('over HTTP/2', () => {
+  test.each<[string, readonly string[], string]>([
+    ['as it should be', get(), '200'],
+    ['Host that says the same', [...get(), 'host', 'LOCALHOST'], '200'],
+    ['te: trailers', [...get(), 'te', 'trailers'], '200'],
+    ['Host alone', [...without(':authority'), 'host', 'a'], '200'],
+    ['Host that says otherwise', [...get(), 'host', 'other'], '400'],
+    ['two Hosts', [...without(':authority'), 'host', 'a', 'host', 'a'], 'reset 1'],
+    ['no authority at all', without(':authority'), 'reset 1'],
+    ['an empty authority', change(':authority', ''), 'reset 1'],
+    ['userinfo', change(':authority', 'a@b'), 'reset 1'],
+    ['another scheme', change(':scheme', 'http'), '400'],
+    ['a fragment', change(':path', '/market/insights#a'), '400'],
+    ['an absolute path', change(':path', 'https://localhost/market/insights'), 'reset 1'],
+    ['another path', change(':path', '/market/insights/'), '404'],
+    ['an alias', change(':path', '/market/%69nsights'), '404'],
+    ['no path', without(':path'), 'reset 1'],
+    ['connection', [...get(), 'connection', 'x'], 'reset 1'],
+    ['keep-alive', [...get(), 'keep-alive', '1'], 'reset 1'],
+    ['transfer-encoding', [...get(), 'transfer-encoding', 'chunked'], 'reset 1'],
+    ['upgrade', [...get(), 'upgrade', 'a'], 'reset 1'],
+    ['proxy-connection', [...get(), 'proxy-connection', 'a'], 'reset 1'],
+    ['te of another kind', [...get(), 'te', 'gzip'], 'reset 1'],
+    ['an upper-case name', [...get(), 'X-A', 'b'], 'reset 1'],
+    ['a pseudo-field behind a field', ['x-a', 'b', ...get()], 'reset 1'],
+    ['an unknown pseudo-field', [':a', 'b', ...get()], 'reset 1'],
+    ['an extended CONNECT', [':method', 'CONNECT', ':protocol', 'a', ...get().slice(2)], 'reset 1'],
+    ['a length and no body', [...get(), 'content-length', '5'], 'reset 1'],
+    ['two lengths', [...get(), 'content-length', '0', 'content-length', '0'], 'reset 1'],
+  ])('a request with %s is %s', async (_, fields, expected) => {
+    const upstream = await httpUpstream()
+    const { port } = await bootHttp2({ upstream: upstream.url })
+    const client = await frameClient(port)
+
+    await client.send(head(1, fields))
+
+    expect(await outcome(client)).toBe(expected)
+    expect(upstream.begun()).toBe(expected === '200' ? 1 : 0)
+  })
+
+  test('refusals are those of HTTP/1.1, fields included', async () => {
+    const { port } = await bootHttp2({
+      listen: { maxTarget: '64B', maxHeaders: '1KiB', maxHeaderFields: 20, via: 'me' },
+      operations: { 'valuation.score': { maxBody: '1KiB' } },
+    })
+    const session = dialHttp2(port)
+    const of = (more: Record<string, string | string[]>, body?: Buffer) =>
+      ask(session, { ':path': '/market/insights', ...more }, body)
+    const score = { ':path': '/valuation/score', ':method': 'POST' }
+
+    const answers = await Promise.all([
+      of({ ':method': 'POST' }),
+      of({ ':method': 'OPTIONS', ':path': '*' }),
+      of({ ':path': `/${'a'.repeat(64)}` }),
+      of({ 'x-a': 'a'.repeat(1024) }),
+      of(Object.fromEntries(Array.from({ length: 21 }, (__, n) => [`x-${n}`, 'a']))),
+      of({ expect: 'a' }),
+      of({ via: '1.1 me' }),
+      of(score, Buffer.alloc(2000)),
+      of({ ...score, 'content-length': '2000' }, Buffer.alloc(2000)),
+    ])
+
+    const codes = ['method-not-allowed', 'bad-request', 'uri-too-long', 'header-too-large', 'header-too-large']
+    const more = ['expectation-failed', 'loop', 'content-too-large', 'content-too-large']
+    expect(answers.map(({ body }) => codeIn(body))).toEqual([...codes, ...more])
+    expect(answers.map(({ status }) => status)).toEqual([405, 400, 414, 431, 431, 417, 508, 413, 413])
+    expect(answers.every(({ code }) => code === 0)).toBe(true)
+    expect(valuesOf(answers[0]?.fields ?? [], 'allow')).toEqual(['GET'])
+    expect(valuesOf(answers[0]?.fields ?? [], 'connection')).toEqual([])
+  })
+
+  test('HEAD is 405 without a body, and CONNECT is 405', async () => {
+    const { port } = await bootHttp2()
+    const session = dialHttp2(port)
+
+    const refused = await ask(session, { ':path': '/market/insights', ':method': 'HEAD' })
+    const tunnel = session.request({ ':method': 'CONNECT', ':authority': 'a:1' })
+
+    expect(refused).toMatchObject({ status: 405, code: 0 })
+    expect(refused.body.length).toBe(0)
+    expect(await hear(tunnel)).toMatchObject({ status: 405 })
+  })
+
+  test.each<[string, string[], Buffer[]]>([
+    ['too short', ['content-length', '9'], [frame(0, 1, 1, Buffer.from('abc'))]],
+    ['too long', ['content-length', '2'], [frame(0, 1, 1, Buffer.from('abc'))]],
+    ['too short, and large', ['content-length', '90000'], [frame(0, 1, 1, Buffer.from('abc'))]],
+    ['reset as if nothing were wrong', [], [frame(0, 0, 1, Buffer.from('abc')), frame(3, 0, 1, Buffer.alloc(4))]],
+  ])('a body that is %s never reaches the upstream as a whole one', async (_, fields, frames) => {
+    const upstream = await httpUpstream()
+    const { port, line } = await bootHttp2({ upstream: upstream.url })
+    const client = await frameClient(port)
+
+    await client.send(head(1, [...get('/valuation/score', 'POST'), ...fields], false))
+    for (const each of frames) {
+      await client.send(each)
+      // What was sent so far has reached the upstream: a body that ends then is on its way.
+      if (fields.length === 0) await eventually(() => upstream.begun() === 1)
+    }
+
+    expect(await line(({ operation }) => operation === 'valuation.score')).toMatchObject({ failure: 'client-gone' })
+    expect(upstream.requests.filter(({ complete }) => complete)).toEqual([])
+  })
+
+  test('an answer that breaks off ends its stream with an error, and no other', async () => {
+    const sockets: Socket[] = []
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, (request) => {
+        socket.write('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabc')
+        if (request.includes('cut')) socket.write('d', () => socket.resetAndDestroy())
+        else sockets.push(socket)
+      }),
+    )
+    const { port } = await bootHttp2({ upstream: upstream.url })
+    const client = await frameClient(port)
+
+    await client.send(head(1), head(3, get('/market/insights?cut')))
+    const reset = await client.frame(({ type, stream }) => type === 3 && stream === 3)
+    sockets[0]?.end('d')
+    const last = await client.frame(({ stream, flags, type }) => stream === 1 && type === 0 && flags === 1)
+
+    expect(reset && codeOf(reset)).toBe(constants.NGHTTP2_INTERNAL_ERROR)
+    expect(client.frames.some(({ type, stream, flags }) => type === 0 && stream === 3 && flags === 1)).toBe(false)
+    expect(last).toBeDefined()
+  })
+
+  test('an answer that comes before the body is whole is told, and the stream ends without an error', async () => {
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, () => void socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno')),
+    )
+    const { port, line } = await bootHttp2({ upstream: upstream.url })
+    const client = await frameClient(port)
+
+    await client.send(head(1, get('/valuation/score', 'POST'), false), frame(0, 0, 1, Buffer.from('abc')))
+    const reset = await client.frame(({ type }) => type === 3)
+
+    expect(reset && codeOf(reset)).toBe(constants.NGHTTP2_NO_ERROR)
+    const data = client.frames.filter(({ type }) => type === 0)
+    expect(Buffer.concat(data.map(({ payload }) => payload)).toString()).toBe('no')
+    expect(data.at(-1)?.flags).toBe(1)
+    const told = await line(({ msg }) => msg === 'exchange')
+    expect(told).toMatchObject({ status: 403 })
+    expect(told).not.toHaveProperty('failure')
+  })
+
+  test('a client that gives up on a stream is 499, and its call is over', async () => {
+    const sockets: Socket[] = []
+    const upstream = await rawUpstream((socket) => onRequest(socket, () => void sockets.push(socket)))
+    const { port, line } = await bootHttp2({ upstream: upstream.url })
+    const client = await frameClient(port)
+
+    await client.send(head(1))
+    await eventually(() => sockets.length === 1)
+    const ended = once(sockets[0] as Socket, 'end')
+    await client.send(frame(3, 0, 1, Buffer.from([0, 0, 0, 8])))
+
+    expect(await line(({ msg }) => msg === 'exchange')).toMatchObject({ status: 499, failure: 'client-gone' })
+    await ended
+  })
+
+  test('interim answers, 100-continue and trailers go their way', async () => {
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, () =>
+        socket.write(
+          'HTTP/1.1 103 Early Hints\r\nLink: <a>\r\nLink: <b>\r\n\r\n' +
+            'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-t\r\n\r\n1\r\na\r\n0\r\nX-T: 1\r\n\r\n',
+        ),
+      ),
+    )
+    const { port } = await bootHttp2({ upstream: upstream.url })
+    const session = dialHttp2(port)
+    const headers = { ':path': '/valuation/score', ':method': 'POST', expect: '100-continue', 'content-length': '3' }
+
+    const stream = session.request(headers)
+    const heard = hear(stream)
+    await once(stream, 'continue')
+    stream.end('abc')
+    const answer = await heard
+
+    expect(answer).toMatchObject({
+      status: 200,
+      code: 0,
+      interim: [{ ':status': 100 }, { ':status': 103, link: '<a>, <b>' }],
+    })
+    expect(answer.body.toString()).toBe('a')
+    expect(valuesOf(answer.fields, 'trailer')).toEqual([])
+  })
+
+  test.each<[string, string]>([
+    ['a status that it has not', 'HTTP/1.1 999 A\r\n\r\n'],
+    ['a control character', 'HTTP/1.1 200 OK\r\nX-A: a\x01b\r\n\r\n'],
+  ])('an answer with %s is 502', async (_, raw) => {
+    const upstream = await rawUpstream((socket) => onRequest(socket, () => void socket.end(raw)))
+    const { port, line } = await bootHttp2({ upstream: upstream.url })
+
+    const answer = await ask(dialHttp2(port), { ':path': '/market/insights' })
+
+    expect(answer.status).toBe(502)
+    expect(await line(({ msg }) => msg === 'exchange')).toMatchObject({ failure: 'bad-answer' })
+  })
+
+  test.each([204, 205, 304])('a %i has no body, whatever its length says', async (status) => {
+    const length = status === 304 ? 'Content-Length: 5\r\n' : 'Content-Length: 0\r\n'
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, () => void socket.write(`HTTP/1.1 ${status} A\r\n${length}\r\n`)),
+    )
+    const { port } = await bootHttp2({ upstream: upstream.url })
+
+    const answer = await ask(dialHttp2(port), { ':path': '/market/insights' })
+
+    expect(answer).toMatchObject({ status, code: 0 })
+    expect(answer.body.length).toBe(0)
+  })
+
+  test('a gateway that stops says GOAWAY and finishes what is under way', async () => {
+    const sockets: Socket[] = []
+    const upstream = await rawUpstream((socket) => onRequest(socket, () => void sockets.push(socket)))
+    const { port, gateway } = await bootHttp2({ upstream: upstream.url, shutdown: { wait: '0s', deadline: '5s' } })
+    const session = dialHttp2(port)
+    const idle = dialHttp2(port)
+    await once(idle, 'remoteSettings')
+    const answered = ask(session, { ':path': '/market/insights' })
+    await eventually(() => sockets.length === 1)
+
+    const [closed] = [gateway.close(), once(idle, 'close')]
+    const [code] = await once(session, 'goaway')
+    sockets[0]?.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+
+    expect(code).toBe(0)
+    expect(await answered).toMatchObject({ status: 200, code: 0 })
+    await closed
+  })
+
+  test('the last of as many requests as a connection may bring says GOAWAY', async () => {
+    const { port } = await bootHttp2({ listen: { maxRequestsPerConnection: 2 } })
+    const session = dialHttp2(port)
+    const away = once(session, 'goaway')
+
+    await ask(session, { ':path': '/market/insights' })
+    expect(session.closed).toBe(false)
+    expect(await ask(session, { ':path': '/market/insights' })).toMatchObject({ status: 200, code: 0 })
+
+    expect((await away)[0]).toBe(0)
+  })
+})
+
+describe.skipIf(missing !== null)('what goes upstream', () => {
+  test('has the crumbs of a cookie in one field', async () => {
+    const upstream = await httpUpstream()
+    const { port } = await bootHttp2({ upstream: upstream.url })
+    const client = await frameClient(port)
+
+    await client.send(frame(1, 5, 1, block(...get(), 'cookie', 'a=1', 'x-a', 'b', 'cookie', 'b=2', 'cookie', 'c=3')))
+    await eventually(() => upstream.requests.length === 1)
+
+    expect(valuesOf(upstream.requests[0]?.rawHeaders ?? [], 'cookie')).toEqual(['a=1; b=2; c=3'])
+  })
+
+  // nghttp2 leaves such a field out, where RFC 9113 §8.2.1 would have the request refused; nobody is told of it.
+  test.each(['b\r\nc: d', 'b\0', ' b', 'b\t'])('has no field whose value is %j', async (value) => {
+    const upstream = await httpUpstream()
+    const { port } = await bootHttp2({ upstream: upstream.url })
+    const client = await frameClient(port)
+
+    await client.send(head(1, [...get(), 'x-a', value, 'x-b', '\xe9']))
+    await eventually(() => upstream.requests.length === 1)
+
+    const { rawHeaders = [] } = upstream.requests[0] ?? {}
+    expect([valuesOf(rawHeaders, 'x-a'), valuesOf(rawHeaders, 'c'), valuesOf(rawHeaders, 'x-b')]).toEqual([
+      [],
+      [],
+      ['\xe9'],
+    ])
+  })
+})

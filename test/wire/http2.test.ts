@@ -1,0 +1,132 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { catalog } from '../../src/catalog.ts'
+import { openGateway, type TestGateway } from '../helpers/gateway.ts'
+import { listenHttp2, missing } from '../helpers/http2.ts'
+import { needProgram } from '../helpers/program.ts'
+import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
+import { noise, sha256 } from '../helpers/wire.ts'
+
+const [curl, nghttp, h2load] = [await needProgram('curl'), await needProgram('nghttp'), await needProgram('h2load')]
+const isMissing = [missing, curl.missing, nghttp.missing, h2load.missing].some((each) => each !== null)
+const run = promisify(execFile)
+
+const answerBody = noise(150_000)
+const answerFields = [
+  ...[
+    'Content-Type',
+    'application/octet-stream',
+    'ETag',
+    '"a"',
+    'ETag',
+    '"b"',
+    'Set-Cookie',
+    'a=1',
+    'Set-Cookie',
+    'b=2',
+  ],
+  ...['X-Odd', 'caf\xe9', 'Content-Length', String(answerBody.length)],
+]
+
+describe.skipIf(isMissing)('the nine over HTTP/2 are those over HTTP/1.1, byte for byte', () => {
+  let upstream: TestUpstream
+  let booted: TestGateway
+  let folder: string
+
+  beforeAll(async () => {
+    upstream = await openHttpUpstream((_, response) => void response.writeHead(203, answerFields).end(answerBody))
+    booted = await openGateway({ upstream: upstream.url, listen: listenHttp2() })
+    folder = mkdtempSync(join(tmpdir(), 'http2-'))
+    writeFileSync(join(folder, 'small'), noise(3000))
+    writeFileSync(join(folder, 'large'), noise(300_000))
+  })
+  afterAll(async () => {
+    await booted.gateway.close()
+    await upstream.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  const url = (path: string): string => `https://127.0.0.1:${booted.port}${path}?a=%20b&A=%c3`
+
+  /** Asks by curl, and tells what reached the upstream and what came back, without what must differ. */
+  const byCurl = async (
+    version: string,
+    method: string,
+    path: string,
+    body: string | null,
+    extra: readonly string[],
+  ) => {
+    const [fields, received] = [join(folder, 'fields'), join(folder, 'received')]
+    const data = body === null ? [] : ['--data-binary', `@${join(folder, body)}`, '-H', 'Content-Type: a/b']
+    const args = ['-sSk', version, '-X', method, '-D', fields, '-o', received, ...data, ...extra, url(path)]
+    await run(curl.path ?? '', args)
+    const request = upstream.requests.at(-1)
+    const lines = readFileSync(fields, 'latin1').trim().split('\r\n')
+    return {
+      sent: { ...request, rawHeaders: alike(request?.rawHeaders ?? []), body: null },
+      status: lines[0]?.split(' ')[1],
+      fields: alike(lines.slice(1).flatMap((line) => [line.split(':')[0] ?? '', line.slice(line.indexOf(':') + 1)])),
+      sha256: sha256(readFileSync(received)),
+    }
+  }
+
+  const twice = (method: string): readonly (readonly [string | null, readonly string[]])[] =>
+    method === 'GET'
+      ? [[null, ['-H', 'Cookie: a=1; b=2', '-H', 'X-A: caf\xe9', '-H', 'X-A: 2']]]
+      : [
+          ['small', []],
+          ['large', ['-H', 'Transfer-Encoding: chunked', '-H', 'Expect:']],
+        ]
+
+  test.each(catalog.map(({ id, method, path }) => [id, method, path] as const))('%s', async (_, method, path) => {
+    for (const [body, extra] of twice(method)) {
+      const before = upstream.requests.length
+
+      const old = await byCurl('--http1.1', method, path, body, extra)
+      const multiplexed = await byCurl('--http2', method, path, body, extra)
+
+      expect(upstream.requests.length).toBe(before + 2)
+      expect(multiplexed).toEqual(old)
+      expect(multiplexed).toMatchObject({ status: '203', sha256: sha256(answerBody) })
+      expect(multiplexed.sent.sha256).toBe(sha256(body === null ? Buffer.alloc(0) : readFileSync(join(folder, body))))
+      const via = upstream.requests.slice(-2).map(({ rawHeaders }) => rawHeaders[rawHeaders.indexOf('Via') + 1])
+      expect(via.map((each) => each?.split(' ')[0])).toEqual(['1.1', '2.0'])
+    }
+  })
+
+  test('with a client of another make', async () => {
+    for (const { method, path } of catalog) {
+      const data = method === 'GET' ? [] : ['-d', join(folder, 'large')]
+
+      const { stdout } = await run(nghttp.path ?? '', ['--no-dep', '-y', ...data, url(path)], {
+        encoding: 'buffer',
+        maxBuffer: 1024 ** 2,
+      })
+
+      expect(sha256(stdout)).toBe(sha256(answerBody))
+      const sent = method === 'GET' ? Buffer.alloc(0) : readFileSync(join(folder, 'large'))
+      expect(upstream.requests.at(-1)).toMatchObject({ method, url: `${path}?a=%20b&A=%c3`, sha256: sha256(sent) })
+    }
+  })
+
+  test('with many requests at once on a connection', async () => {
+    const urls = catalog.filter(({ method }) => method === 'GET').map(({ path }) => url(path))
+
+    const { stdout } = await run(h2load.path ?? '', ['-n', '400', '-c', '2', '-m', '100', ...urls])
+
+    expect(stdout).toMatch(/400 succeeded, 0 failed, 0 errored/)
+    expect(stdout).toContain(`${400 * answerBody.length}) data`)
+  })
+})
+
+const ends = ['via', 'date', 'x-request-id', 'connection', 'host', 'transfer-encoding', 'content-length', 'keep-alive']
+
+/** Folds names, and leaves out what each request has of its own or what frames it. */
+const alike = (fields: readonly string[]): string[] =>
+  fields
+    .map((each, i) => (i % 2 === 0 ? each.toLowerCase() : each.trim()))
+    .filter((_, i, all) => !ends.includes(all[i - (i % 2)] ?? ''))
