@@ -3,8 +3,10 @@
  * taking turns round by round. Prints a table; no timed test, so its exit code tells only whether the gateway could be measured.
  */
 import { writeFile } from 'node:fs/promises'
+import { capacity, renderCapacity } from './capacity.ts'
 import { choosePeers, chooseWorkloads } from './choose.ts'
 import { comparison } from './comparison.ts'
+import { layers, renderLayers } from './layers.ts'
 import { type Options, readOptions, usage } from './options.ts'
 import { gateway } from './peers/gateway.ts'
 import { drawPicture } from './picture.ts'
@@ -32,6 +34,14 @@ const main = async (): Promise<void> => {
     const workers = options.only?.includes('gateway-workers') ? 2 : 1
     const found = await onStage(options, (stage) => reload(stage, workers))
     return finish(found, renderReload(found), options)
+  }
+  if (options.capacity) {
+    const found = await onStage(options, capacity)
+    return finish(found, renderCapacity(found), options)
+  }
+  if (options.layers) {
+    const found = await onStage(options, layers)
+    return finish(found, renderLayers(found), options)
   }
   const report = await onStage(options, (stage) =>
     table === null ? comparison(stage, chosen, asked) : scale(stage, table),

@@ -19,6 +19,8 @@ export interface Contender {
   readonly load: Load | null
   /** Connections that are busy; null is as many as the workload says. */
   readonly connections: number | null
+  /** Whether no line of its log is due. */
+  readonly quiet: boolean
 }
 
 /** Says what a peer is, and why it was not measured or why its figures do not count; no problem for a peer that is compared. */
@@ -30,14 +32,23 @@ export interface PeerNote {
 
 /** Starts a peer in a directory of its own, and checks that it does what it is measured for. */
 export const enter = async (peer: Peer, site: Site, asked: readonly Workload[]): Promise<Contender | PeerNote> => {
-  const { name, description } = peer
+  const { name, description, quiet = false } = peer
   const note = (problem: string): PeerNote => ({ peer: name, description, problems: [problem] })
   await mkdir(site.directory)
   try {
     const running = await peer.start(site)
     if ('missing' in running) return note(running.missing)
-    const problems = await verify(running, asked).catch((error: unknown) => [String(error)])
-    return { name, description, running, problems: [...problems], samples: new Map(), load: null, connections: null }
+    const problems = await verify(running, asked, quiet).catch((error: unknown) => [String(error)])
+    return {
+      name,
+      description,
+      running,
+      problems: [...problems],
+      samples: new Map(),
+      load: null,
+      connections: null,
+      quiet,
+    }
   } catch (error) {
     return note(String(error))
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Load, output, type Turn, type Watch } from './load.ts'
 import { quantile } from './stats.ts'
+import type { Workload } from './workload.ts'
 
 /**
  * Bounds what one connection carries a second. h2load's rate is each connection's own, its timer ticks no faster than 100 times a
@@ -22,28 +23,65 @@ const spareSeconds = 0.3
 /** Makes a load of `rate` requests a second in all, on as many connections as it is asked for. */
 export const rateLoad = (path: string, directory: string, rate: number): Load => ({
   name: `h2load, ${rate} requests/s`,
-  run: async (port, { operation, target, fields, body }, seconds, connections, watch) => {
-    if (operation.method !== 'GET' || body !== '') throw new Error('h2load is used for GET only')
-    // One connection after the other, no faster than requests: begun together they would all send in the same millisecond for ever.
-    const periodMs = Math.ceil(1_000 / rate)
-    const before = warmUpSeconds + (connections * periodMs) / 1_000
-    const requests = connections * Math.ceil((rate / connections) * (before + seconds + spareSeconds))
-    const logFile = join(directory, 'h2load.log')
-    const args = ['--h1', '-c', connections, '-m', 1, '--rps', (rate / connections).toFixed(3)]
-    const pace = ['-r', 1, '--rate-period', `${periodMs}ms`, '-n', requests, '--log-file', logFile]
-    const named = Object.entries(fields).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
-    const command = [...args, ...pace, ...named, `http://127.0.0.1:${port}${target}`].map(String)
-    const ended = output(path, command, before + seconds + spareSeconds)
-    const part = await Promise.race([counting(before, seconds, watch), ended.then(() => endedEarly)])
-    await ended
-    const turn = readLog(await readFile(logFile, 'utf8'), part)
-    await rm(logFile)
-    return turn
+  run: async (port, workload, seconds, connections, watch) => {
+    const { requests, part } = await requestsAt(path, directory, rate, { port, workload, seconds, connections, watch })
+    return turnOf(requests, part)
   },
 })
 
+interface Sending {
+  readonly port: number
+  readonly workload: Workload
+  /** Of the part that counts. */
+  readonly seconds: number
+  readonly connections: number
+  readonly watch?: Watch | undefined
+}
+
+/** Sends `rate` requests a second, and gives what became of each of them, and which part of the time counts. */
+export const requestsAt = async (
+  path: string,
+  directory: string,
+  rate: number,
+  { port, workload: { operation, target, fields, body }, seconds, connections, watch }: Sending,
+): Promise<{ readonly requests: readonly Logged[]; readonly part: Part }> => {
+  if (operation.method !== 'GET' || body !== '') throw new Error('h2load is used for GET only')
+  // One connection after the other, no faster than requests: begun together they would all send in the same millisecond for ever.
+  const periodMs = Math.ceil(1_000 / rate)
+  const before = warmUpSeconds + (connections * periodMs) / 1_000
+  const count = connections * Math.ceil((rate / connections) * (before + seconds + spareSeconds))
+  const logFile = join(directory, 'h2load.log')
+  const args = ['--h1', '-c', connections, '-m', 1, '--rps', (rate / connections).toFixed(3)]
+  const pace = ['-r', 1, '--rate-period', `${periodMs}ms`, '-n', count, '--log-file', logFile]
+  const named = Object.entries(fields).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
+  const command = [...args, ...pace, ...named, `http://127.0.0.1:${port}${target}`].map(String)
+  const ended = output(path, command, before + seconds + spareSeconds)
+  const part = await Promise.race([counting(before, seconds, watch), ended.then(() => endedEarly)])
+  await ended
+  const requests = logged(await readFile(logFile, 'utf8'))
+  await rm(logFile)
+  return { requests, part }
+}
+
+/** Is one request, as h2load logs it; -1 for a status: there was no answer. */
+export interface Logged {
+  readonly startUs: number
+  readonly status: number
+  readonly us: number
+}
+
+/** Reads h2load's log: start (µs), status, duration (µs) of each request. */
+const logged = (text: string): readonly Logged[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const [startUs = 0, status = -1, us = 0] = line.split('\t').map(Number)
+      return { startUs, status, us }
+    })
+
 /** Is a part of a run, in microseconds since the epoch as h2load logs them. */
-interface Part {
+export interface Part {
   readonly fromUs: number
   readonly toUs: number
 }
@@ -60,22 +98,18 @@ const counting = async (before: number, seconds: number, watch?: Watch): Promise
   return { fromUs, toUs: Date.now() * 1_000 }
 }
 
-/**
- * Reads h2load's log: start (µs), status, duration (µs) of each request. All of them were served or failed; latencies are those of
- * requests that began in the part that counts.
- */
-export const readLog = (text: string, { fromUs, toUs }: Part): Turn => {
-  const requests = text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => line.split('\t').map(Number))
+/** Reads the log of a run. */
+export const readLog = (text: string, part: Part): Turn => turnOf(logged(text), part)
+
+/** Sums up a run: all requests of it were served or failed; latencies are those of requests that began in the part that counts. */
+const turnOf = (requests: readonly Logged[], { fromUs, toUs }: Part): Turn => {
   const within = (us: number): boolean => us >= fromUs && us < toUs
-  const served = requests.filter(([, status = -1]) => status >= 200 && status < 400)
-  const begun = served.filter(([start = 0]) => within(start))
-  const ended = served.filter(([start = 0, , us = 0]) => within(start + us))
-  const sortedUs = Float64Array.from(begun, ([, , us = 0]) => us).sort()
-  const firstUs = requests.reduce((first, [start = 0]) => Math.min(first, start), Number.POSITIVE_INFINITY)
-  const lastUs = requests.reduce((last, [start = 0, , us = 0]) => Math.max(last, start + us), firstUs)
+  const served = requests.filter(({ status }) => status >= 200 && status < 400)
+  const begun = served.filter(({ startUs }) => within(startUs))
+  const ended = served.filter(({ startUs, us }) => within(startUs + us))
+  const sortedUs = Float64Array.from(begun, ({ us }) => us).sort()
+  const firstUs = requests.reduce((first, { startUs }) => Math.min(first, startUs), Number.POSITIVE_INFINITY)
+  const lastUs = requests.reduce((last, { startUs, us }) => Math.max(last, startUs + us), firstUs)
   return {
     served: served.length,
     failed: requests.length - served.length,

@@ -29,6 +29,10 @@ export interface Options {
   readonly scale: 'connections' | 'endpoints' | null
   /** Measures how long reloads take, instead of the comparison. */
   readonly reload: boolean
+  /** Overloads an upstream of a fixed capacity, instead of the comparison. */
+  readonly capacity: boolean
+  /** Tells what each layer costs, instead of the comparison. */
+  readonly layers: boolean
   /** Draws a profile, instead of any run: from which file to which. */
   readonly picture: { readonly from: string; readonly to: string } | null
 }
@@ -50,6 +54,8 @@ export const usage = `npm run bench -- [flags]
   --load auto|wrk|own  load generator (auto: wrk where present)
 npm run bench -- --scale connections|endpoints   the gateway alone, from few to many
 npm run bench -- --reload                        how long a reload to 50 endpoints a group takes
+npm run bench -- --capacity                      three times as much as an upstream can take
+npm run bench -- --layers                        what each layer costs a request
 npm run bench -- --picture PROFILE FILE.svg      draw a .cpuprofile or a .perf.txt`
 
 /** Reads the command line; throws with one line for a flag that it does not know or a value that makes no sense. */
@@ -73,6 +79,8 @@ export const readOptions = (args: readonly string[]): Options => {
       load: { type: 'string', default: 'auto' },
       scale: { type: 'string' },
       reload: { type: 'boolean', default: false },
+      capacity: { type: 'boolean', default: false },
+      layers: { type: 'boolean', default: false },
       picture: { type: 'string' },
     },
   })
@@ -98,6 +106,8 @@ export const readOptions = (args: readonly string[]): Options => {
         ? null
         : oneOf<'connections' | 'endpoints'>('scale', values.scale, ['connections', 'endpoints']),
     reload: values.reload,
+    capacity: values.capacity,
+    layers: values.layers,
     picture: values.picture === undefined || to === undefined ? null : { from: values.picture, to },
   }
 }

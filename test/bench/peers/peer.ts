@@ -17,6 +17,8 @@ export interface Peer {
   readonly description: string
   /** True for a peer that runs only when `--only` names it. */
   readonly onRequest: boolean
+  /** True for one that writes no access log, to tell what the log costs; it has no other than the statuses to show that it served. */
+  readonly quiet?: boolean
   /** Starts it; gives the reason when it is not on this machine. Throws when it is and does not start. */
   readonly start: (site: Site) => Promise<Running | { readonly missing: string }>
 }

@@ -1,0 +1,33 @@
+/**
+ * Answers as an upstream of a fixed capacity does, as a process of its own: so many requests at once, each for so long; what comes beyond waits
+ * in its queue, however long that gets. Prints its port. No server for anything but the bench.
+ */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { smallAnswer } from './payloads.ts'
+
+const [places = 0, serviceMs = 0] = process.argv.slice(2).map(Number)
+const waiting: (() => void)[] = []
+let busy = 0
+
+const begin = (answer: () => void): void => {
+  busy++
+  setTimeout(() => {
+    busy--
+    answer()
+    const next = waiting.shift()
+    if (next !== undefined) next()
+  }, serviceMs)
+}
+
+const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+  request.resume()
+  const answer = (): void => {
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(smallAnswer) })
+    response.end(smallAnswer)
+  }
+  if (busy < places) begin(answer)
+  else waiting.push(() => begin(answer))
+})
+
+server.listen({ port: 0, host: '127.0.0.1', backlog: 1024 }, () => console.log((server.address() as AddressInfo).port))
