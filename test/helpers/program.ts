@@ -28,6 +28,7 @@ const packages: Readonly<Record<string, string>> = {
   perf: 'linux-perf',
   script: 'bsdutils',
   'systemd-analyze': 'systemd',
+  testssl: 'testssl.sh',
 }
 
 /** Bounds one installation, the wait for another one included, in milliseconds. */
