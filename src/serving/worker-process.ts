@@ -43,6 +43,8 @@ export class WorkerProcess {
   readonly #hearing: Hearing
   readonly #hangMs: number
   #isInDoubt = false
+  /** Connections that wait to be sent, and what each is counted by. */
+  readonly #handing = new Map<Socket, string | null>()
   readonly #child: ChildProcess | null
   readonly #questions = new Questions(() => this.doubt())
 
@@ -96,9 +98,11 @@ export class WorkerProcess {
     if (this.#child?.connected !== true) return false
     const counted = this.#hearing.handed(socket)
     const message: Notice = { type: 'connection', counted }
+    this.#handing.set(socket, counted)
     // Kept open until it is sent, and closed here and not by Node, which forgets it when the other end has gone meanwhile: the client
     // would wait for ever.
     this.#child.send(message, socket, { keepOpen: true }, (error) => {
+      if (!this.#handing.delete(socket)) return // it has been given back
       if (error === null) socket.destroy()
       else this.#hearing.returned(socket, counted)
     })
@@ -158,6 +162,10 @@ export class WorkerProcess {
   #gone(): void {
     this.#questions.end()
     this.#hearing.gone()
+    // Node sends one connection at a time, and tells nothing of those that wait behind it when the channel closes.
+    const waiting = [...this.#handing]
+    this.#handing.clear()
+    for (const [socket, counted] of waiting) this.#hearing.returned(socket, counted)
   }
 
   #end(end: End): void {
