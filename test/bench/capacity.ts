@@ -67,11 +67,11 @@ export const capacity = async (stage: Stage): Promise<CapacityReport> => {
   const levels: Awaited<ReturnType<typeof startLevel>>[] = []
   for (const concurrency of bounds) levels.push(await startLevel(stage, concurrency, upstreamPort))
   for (let round = 0; round <= stage.options.rounds; round++) {
-    for (const { port, adminPort, concurrency, turns } of levels) {
+    for (const { running, adminPort, concurrency, turns } of levels) {
       for (const offer of offers) {
         const admin = watchAdmin(adminPort)
         const { requests, part } = await requestsAt(h2load.path, stage.directory, offer, {
-          port,
+          to: running,
           workload: get,
           seconds: stage.options.seconds,
           connections,
@@ -109,7 +109,7 @@ const startLevel = async (stage: Stage, concurrency: number | null, upstreamPort
       `${gatewayFile(port, { adminPort })}defaults: { concurrency: ${concurrency ?? 'none'} }\n${behindEach(['127.0.0.1'], upstreamPort)}`,
   )
   stage.atEnd(running.stop)
-  return { port: running.port, adminPort, concurrency, turns: new Map<number, readonly Turn[]>() }
+  return { running, adminPort, concurrency, turns: new Map<number, readonly Turn[]>() }
 }
 
 /** Asks for `/status` all the time, and keeps the longest wait. */

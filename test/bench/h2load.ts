@@ -3,6 +3,7 @@ import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Load, output, type Turn, type Watch } from './load.ts'
+import type { Running } from './process.ts'
 import { quantile } from './stats.ts'
 import type { Workload } from './workload.ts'
 
@@ -23,14 +24,14 @@ const spareSeconds = 0.3
 /** Makes a load of `rate` requests a second in all, on as many connections as it is asked for. */
 export const rateLoad = (path: string, directory: string, rate: number): Load => ({
   name: `h2load, ${rate} requests/s`,
-  run: async (port, workload, seconds, connections, watch) => {
-    const { requests, part } = await requestsAt(path, directory, rate, { port, workload, seconds, connections, watch })
+  run: async (to, workload, seconds, connections, watch) => {
+    const { requests, part } = await requestsAt(path, directory, rate, { to, workload, seconds, connections, watch })
     return turnOf(requests, part)
   },
 })
 
 interface Sending {
-  readonly port: number
+  readonly to: Pick<Running, 'port' | 'tls'>
   readonly workload: Workload
   /** Of the part that counts. */
   readonly seconds: number
@@ -43,7 +44,7 @@ export const requestsAt = async (
   path: string,
   directory: string,
   rate: number,
-  { port, workload: { operation, target, fields, body }, seconds, connections, watch }: Sending,
+  { to: { port, tls }, workload: { operation, target, fields, body }, seconds, connections, watch }: Sending,
 ): Promise<{ readonly requests: readonly Logged[]; readonly part: Part }> => {
   if (operation.method !== 'GET' || body !== '') throw new Error('h2load is used for GET only')
   // One connection after the other, no faster than requests: begun together they would all send in the same millisecond for ever.
@@ -54,7 +55,7 @@ export const requestsAt = async (
   const args = ['--h1', '-c', connections, '-m', 1, '--rps', (rate / connections).toFixed(3)]
   const pace = ['-r', 1, '--rate-period', `${periodMs}ms`, '-n', count, '--log-file', logFile]
   const named = Object.entries(fields).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
-  const command = [...args, ...pace, ...named, `http://127.0.0.1:${port}${target}`].map(String)
+  const command = [...args, ...pace, ...named, `${tls ? 'https' : 'http'}://127.0.0.1:${port}${target}`].map(String)
   const ended = output(path, command, before + seconds + spareSeconds)
   const part = await Promise.race([counting(before, seconds, watch), ended.then(() => endedEarly)])
   await ended

@@ -55,7 +55,7 @@ const once = async (stage: Stage, peer: Peer, turn: number) => {
   const running = await peer.start({ upstreamPort: stage.upstreamPort, directory, options })
   if ('missing' in running) return null
   try {
-    await stage.load.run(running.port, get, 1, 64)
+    await stage.load.run(running, get, 1, 64)
     await sleep(settleMs)
     const before = residentKiB(running.pid)
     const idle = await openIdle(running.port, get, stage.options.idle)

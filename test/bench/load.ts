@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { program } from '../helpers/program.ts'
 import type { Options } from './options.ts'
+import type { Running } from './process.ts'
 import { requestText } from './request.ts'
 import type { Workload } from './workload.ts'
 
@@ -34,7 +35,13 @@ export interface Watch {
 
 export interface Load {
   readonly name: string
-  readonly run: (port: number, workload: Workload, seconds: number, connections: number, watch?: Watch) => Promise<Turn>
+  readonly run: (
+    to: Pick<Running, 'port' | 'tls'>,
+    workload: Workload,
+    seconds: number,
+    connections: number,
+    watch?: Watch,
+  ) => Promise<Turn>
 }
 
 /** Chooses the generator. wrk takes the least CPU time beside what is measured, so it is the choice where it is present. */
@@ -48,10 +55,10 @@ export const chooseLoad = async (choice: Options['load'], directory: string): Pr
 
 const wrkLoad = (path: string, directory: string): Load => ({
   name: 'wrk, 1 thread',
-  run: async (port, workload, seconds, connections) => {
+  run: async ({ port, tls }, workload, seconds, connections) => {
     const script = join(directory, `${workload.name}.lua`)
     await writeFile(script, wrkScript(workload))
-    const target = `http://127.0.0.1:${port}${workload.target}`
+    const target = `${tls ? 'https' : 'http'}://127.0.0.1:${port}${workload.target}`
     const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script, target]
     return lastJsonLine(await output(path, args, seconds))
   },
@@ -76,7 +83,8 @@ const lua = (text: string): string => JSON.stringify(text)
 
 const own: Load = {
   name: 'own generator, node:net',
-  run: async (port, workload, seconds, connections) => {
+  run: async ({ port, tls }, workload, seconds, connections) => {
+    if (tls) throw new Error('this generator speaks no TLS: install wrk')
     const task = JSON.stringify({ port, request: requestText(port, workload), seconds, connections })
     return lastJsonLine(await output(process.execPath, [join(import.meta.dirname, 'load-worker.ts')], seconds, task))
   },

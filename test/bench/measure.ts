@@ -30,6 +30,7 @@ export interface Effort {
 
 /** Runs one workload against one peer. The log is emptied first: it would fill the disk otherwise. */
 export const measure = async (peer: Running, workload: Workload, load: Load, effort: Effort): Promise<Sample> => {
+  if (peer.tls && workload.idle > 0) throw new Error(`${workload.name}: idle connections are held without TLS only`)
   const idle = await openIdle(peer.port, workload, workload.idle)
   if (workload.idle > 0) await sleep(settleMs)
   truncateSync(peer.logFile)
@@ -44,7 +45,7 @@ export const measure = async (peer: Running, workload: Workload, load: Load, eff
       ended = mark(peer.pid)
     },
   }
-  const turn = await load.run(peer.port, workload, effort.seconds, effort.connections, watch)
+  const turn = await load.run(peer, workload, effort.seconds, effort.connections, watch)
   const over = performance.now()
   await settled(peer.logFile)
   // What a load without such a part leaves behind, lines that wait and answers on their way, is part of what it cost.

@@ -42,7 +42,8 @@ export const usage = `npm run bench -- [flags]
   --seconds N          seconds a peer and workload in each round (3)
   --connections N      keep-alive connections (64)
   --only A,B           peers: gateway, bare, httpxy, nginx, haproxy, caddy (these);
-                       gateway-policies, gateway-workers, bare-direct, nginx-memory
+                       gateway-policies, gateway-workers, bare-direct, nginx-memory,
+                       gateway-tls, nginx-tls, haproxy-tls
   --workloads A,B      workloads: get, post (these); post-64k, answer-1m, idle, churn
   --all                every workload
   --rate N|off         latency at N requests/s (half of what the gateway serves); off: do without

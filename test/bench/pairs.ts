@@ -21,5 +21,8 @@ export const pairs: readonly Pair[] = [
   { of: 'gateway', over: 'haproxy', atMost: {} },
   { of: 'gateway', over: 'httpxy', atMost: {} },
   { of: 'gateway-policies', over: 'gateway', atMost: small(1.05) },
+  { of: 'gateway-tls', over: 'nginx-tls', atMost: {} },
+  { of: 'gateway-tls', over: 'haproxy-tls', atMost: {} },
+  { of: 'gateway-tls', over: 'gateway', atMost: {} },
   { of: 'gateway-workers', over: 'gateway', atMost: small(1.1) },
 ]

@@ -4,10 +4,13 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../helpers/free-port.ts'
+import { ask } from './ask.ts'
 
 export interface Running {
   readonly pid: number
   readonly port: number
+  /** Whether clients speak TLS to it. */
+  readonly tls: boolean
   /** Holds the access log: the process's stdout, or a file that it opened itself. */
   readonly logFile: string
   readonly stop: () => Promise<void>
@@ -63,6 +66,7 @@ export const startServer = async (
   directory: string,
   path: string,
   command: (port: number) => Promise<Command>,
+  tls = false,
 ): Promise<Running> => {
   let said = ''
   for (let attempt = 0; attempt < 3; attempt++) {
@@ -72,8 +76,8 @@ export const startServer = async (
     const child = await withFiles([logFile, errorFile], async (out, err) =>
       start(await command(port), ['ignore', out, err]),
     )
-    if (child.pid !== undefined && (await answers(child, `http://127.0.0.1:${port}${path}`))) {
-      return { pid: child.pid, port, logFile, stop: () => stop(child) }
+    if (child.pid !== undefined && (await answers(child, port, path, tls))) {
+      return { pid: child.pid, port, tls, logFile, stop: () => stop(child) }
     }
     await stop(child)
     said = tail(errorFile) + tail(logFile)
@@ -96,14 +100,11 @@ const withFiles = async (
   }
 }
 
-const answers = async (child: ChildProcess, url: string): Promise<boolean> => {
+const answers = async (child: ChildProcess, port: number, path: string, tls: boolean): Promise<boolean> => {
   const end = Date.now() + startTimeoutMs
   while (Date.now() < end && !hasEnded(child)) {
-    const status = await fetch(url).then(
-      async (answer) => {
-        await answer.arrayBuffer()
-        return answer.status
-      },
+    const status = await ask({ port, tls }, 'GET', path, '').then(
+      (answer) => answer.status,
       () => 0,
     )
     if (status === 200) return true

@@ -70,7 +70,7 @@ export const reload = async (stage: Stage, workers: number): Promise<ReloadRepor
   }
   const count = stage.options.rounds * reloadsARound
   const load = rateLoad(h2load.path, stage.directory, rate)
-  const loaded = load.run(running.port, get, Math.ceil((count * (pauseMs + atMostMs)) / 1_000), connectionsFor(rate))
+  const loaded = load.run(running, get, Math.ceil((count * (pauseMs + atMostMs)) / 1_000), connectionsFor(rate))
   const taken: Took[] = []
   try {
     for (let turn = 0; turn <= count; turn++) taken.push(await order(turn))

@@ -1,18 +1,12 @@
 /** Checks a peer before it is measured: a ratio with a peer that does something else says nothing. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { catalog } from '../../src/catalog.ts'
+import { ask } from './ask.ts'
 import { type Echo, echoMark } from './payloads.ts'
 import type { Running } from './process.ts'
 import type { Workload } from './workload.ts'
-
-interface Answer {
-  readonly status: number
-  readonly body: string
-  readonly type: string
-}
 
 /**
  * Lists what is wrong with a peer; empty when it serves the nine byte for byte, refuses what is not one of them, gives the measured
@@ -33,14 +27,14 @@ export const verify = async (
     })),
     ...workloads.filter(({ body }) => body !== '').map(({ operation, body }) => ({ ...operation, body })),
   ]
-  const passedOn = await Promise.all(echoes.map(({ method, path, body }) => checkEcho(peer.port, method, path, body)))
+  const passedOn = await Promise.all(echoes.map(({ method, path, body }) => checkEcho(peer, method, path, body)))
   const others = await Promise.all([
-    checkRefused(peer.port, 'GET', '/', 404),
-    checkRefused(peer.port, 'GET', '/market/insights/', 404),
-    checkRefused(peer.port, 'POST', '/market/insights', 404, 405),
-    checkRefused(peer.port, 'GET', '/valuation/score', 404, 405),
+    checkRefused(peer, 'GET', '/', 404),
+    checkRefused(peer, 'GET', '/market/insights/', 404),
+    checkRefused(peer, 'POST', '/market/insights', 404, 405),
+    checkRefused(peer, 'GET', '/valuation/score', 404, 405),
   ])
-  const measured = await Promise.all(workloads.map((workload) => checkAnswer(peer.port, workload)))
+  const measured = await Promise.all(workloads.map((workload) => checkAnswer(peer, workload)))
   const due = echoes.length + measured.length
   const log = quiet ? await checkQuiet(peer.logFile) : await checkLog(peer.logFile, linesBefore, due)
   return [...passedOn, ...others, ...measured, log].filter((problem) => problem !== null)
@@ -50,9 +44,9 @@ export const verify = async (
 export const logLines = async (file: string): Promise<readonly string[]> =>
   (await readFile(file, 'latin1')).split('\n').slice(0, -1)
 
-const checkEcho = async (port: number, method: string, path: string, body: string): Promise<string | null> => {
+const checkEcho = async (peer: Running, method: string, path: string, body: string): Promise<string | null> => {
   const target = `${path}?${echoMark}&q=a%20b%2Fc&q=`
-  const answer = await ask(port, method, target, body)
+  const answer = await ask(peer, method, target, body)
   const echo = parseEcho(answer.body)
   const sha256 = hash(body)
   const right = answer.status === 200 && echo?.method === method && echo.target === target && echo.sha256 === sha256
@@ -60,22 +54,22 @@ const checkEcho = async (port: number, method: string, path: string, body: strin
 }
 
 const checkRefused = async (
-  port: number,
+  peer: Running,
   method: string,
   target: string,
   ...expected: readonly number[]
 ): Promise<string | null> => {
-  const { status } = await ask(port, method, target, '')
+  const { status } = await ask(peer, method, target, '')
   return expected.includes(status) ? null : `${method} ${target}: expected ${expected.join(' or ')}, got ${status}`
 }
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 const checkAnswer = async (
-  port: number,
+  peer: Running,
   { operation, target, fields, body, answer: expected }: Workload,
 ): Promise<string | null> => {
-  const { status, type, body: got } = await ask(port, operation.method, target, body, fields)
+  const { status, type, body: got } = await ask(peer, operation.method, target, body, fields)
   return status === 200 && type === 'application/json' && hash(got) === hash(expected)
     ? null
     : `${operation.method} ${target}: ${status} ${type}, ${got.length} bytes instead of ${expected.length}: ${got.slice(0, 200)}`
@@ -124,31 +118,3 @@ const parseEcho = (text: string): Echo | null => {
     return null
   }
 }
-
-const ask = (
-  port: number,
-  method: string,
-  path: string,
-  body: string,
-  fields: Readonly<Record<string, string>> = {},
-): Promise<Answer> =>
-  new Promise((resolve, reject) => {
-    const length = body === '' ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
-    const sent = request(
-      { host: '127.0.0.1', port, method, path, headers: { ...length, ...fields }, agent: false, timeout: 5_000 },
-      (answer) => {
-        let text = ''
-        answer.setEncoding('utf8')
-        answer.on('data', (chunk) => {
-          text += chunk
-        })
-        answer.on('error', reject)
-        answer.on('end', () =>
-          resolve({ status: answer.statusCode ?? 0, body: text, type: answer.headers['content-type'] ?? '' }),
-        )
-      },
-    )
-    sent.on('timeout', () => sent.destroy(new Error(`${method} ${path}: no answer within 5 s`)))
-    sent.on('error', reject)
-    sent.end(body)
-  })

@@ -19,6 +19,7 @@ export const serveTree = async (
   tree: string,
   { directory, options }: Site,
   text: (port: number) => string,
+  tls = false,
 ): Promise<Running> => {
   // The site's directory is named after the peer.
   const name = basename(directory)
@@ -30,11 +31,16 @@ export const serveTree = async (
     '--no-logfile-per-isolate',
   ]
   const flags = [...(options.profile ? profiling : []), ...(options.perf ? [...named, '--import', endOnTerm] : [])]
-  const running = await startServer(directory, probePath, async (port) => {
-    const file = join(directory, 'gateway.yaml')
-    await writeFile(file, text(port))
-    return { path: process.execPath, args: [...flags, join(tree, 'src/main.ts'), 'serve', '--config', file] }
-  })
+  const running = await startServer(
+    directory,
+    probePath,
+    async (port) => {
+      const file = join(directory, 'gateway.yaml')
+      await writeFile(file, text(port))
+      return { path: process.execPath, args: [...flags, join(tree, 'src/main.ts'), 'serve', '--config', file] }
+    },
+    tls,
+  )
   return options.perf ? watched(running, join(directory, 'perf.data'), join(profiles, `${name}.perf.txt`)) : running
 }
 

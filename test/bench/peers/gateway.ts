@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { groups } from '../../../src/catalog.ts'
 import { addresses } from '../addresses.ts'
+import { writeCertificate } from './certificate.ts'
 import { here, serveTree } from './gateway-tree.ts'
 import type { Peer, Site } from './peer.ts'
 
@@ -12,12 +13,15 @@ const variant = (name: string, description: string, onRequest: boolean, more: (p
 })
 
 /** Writes what every gateway here begins with. */
-export const gatewayFile = (port: number, { adminPort = 0, maxConnections = 10_000 } = {}): string => `version: 1
+export const gatewayFile = (
+  port: number,
+  { adminPort = 0, maxConnections = 10_000, tls = '' } = {},
+): string => `version: 1
 listen:
   host: 127.0.0.1
   port: ${port}
   maxConnections: ${maxConnections}
-admin:
+${tls}admin:
   port: ${adminPort}
 `
 
@@ -55,6 +59,21 @@ export const workers = variant(
   true,
   (port) => `workers: 2\n${oneEach(port)}`,
 )
+
+/** Runs it with TLS to clients. */
+export const gatewayTls: Peer = {
+  name: 'gateway-tls',
+  description: 'this gateway, defaults, TLS to clients',
+  onRequest: true,
+  start: async (site) => {
+    const files = await writeCertificate(site.directory)
+    if ('missing' in files) return files
+    const pair = `{ certificate: "file:${files.certificate}", key: "file:${files.key}" }`
+    const tls = `  tls:\n    certificates: [${pair}]\n`
+    const text = (port: number): string => gatewayFile(port, { ...roomFor(site), tls }) + oneEach(site.upstreamPort)
+    return serveTree(here, site, text, true)
+  },
+}
 
 /** Runs it with the policies for several endpoints: what they cost when nothing fails. */
 export const policies = variant(

@@ -3,28 +3,40 @@ import { join } from 'node:path'
 import { catalog } from '../../../src/catalog.ts'
 import { program } from '../../helpers/program.ts'
 import { startServer } from '../process.ts'
+import { writeCertificate } from './certificate.ts'
 import { type Peer, probePath } from './peer.ts'
 
 /**
  * Runs HAProxy with one thread, the same nine routes, forwarded fields, and a log line of the same fields. It writes each line by
  * itself to its stdout, which is a file here: it cannot open a log file, and a socket would need a reader on the same machine.
  */
-export const haproxy: Peer = {
-  name: 'haproxy',
-  description: '1 thread, http-reuse always, log to stdout line by line',
-  onRequest: false,
-  start: async ({ upstreamPort, directory, options }) => {
-    const { path, missing } = await program('haproxy')
-    if (missing !== null) return { missing }
-    return startServer(directory, probePath, async (port) => {
-      const file = join(directory, 'haproxy.cfg')
-      await writeFile(file, config(port, upstreamPort, Math.max(4_096, options.idle + 1_000)))
-      return { path, args: ['-db', '-f', file] }
-    })
-  },
+export const haproxy = variant('haproxy', '1 thread, http-reuse always, log to stdout line by line', false)
+
+/** Runs it with TLS to clients. */
+export const haproxyTls = variant('haproxy-tls', 'as haproxy, TLS to clients', true)
+
+function variant(name: string, description: string, tls: boolean): Peer {
+  return {
+    name,
+    description,
+    onRequest: tls,
+    start: async ({ upstreamPort, directory, options }) => {
+      const { path, missing } = await program('haproxy')
+      if (missing !== null) return { missing }
+      const files = tls ? await writeCertificate(directory) : null
+      if (files !== null && 'missing' in files) return files
+      const shown = files === null ? '' : ` ssl crt ${files.certificate}`
+      const serve = async (port: number) => {
+        const file = join(directory, 'haproxy.cfg')
+        await writeFile(file, config(port, upstreamPort, Math.max(4_096, options.idle + 1_000), shown))
+        return { path, args: ['-db', '-f', file] }
+      }
+      return startServer(directory, probePath, serve, tls)
+    },
+  }
 }
 
-const config = (port: number, upstreamPort: number, maxConnections: number): string => `
+const config = (port: number, upstreamPort: number, maxConnections: number, shown: string): string => `
 global
   nbthread 1
   maxconn ${maxConnections}
@@ -39,7 +51,7 @@ defaults
   timeout server 15s
 
 frontend clients
-  bind 127.0.0.1:${port} backlog 1024
+  bind 127.0.0.1:${port} backlog 1024${shown}
   log global
   option forwardfor
   unique-id-format %{+X}o\\ %ci%cp%Ts%rt

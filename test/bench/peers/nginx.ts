@@ -4,26 +4,34 @@ import { catalog } from '../../../src/catalog.ts'
 import { tempPaths } from '../../helpers/nginx.ts'
 import { program } from '../../helpers/program.ts'
 import { startServer } from '../process.ts'
+import { writeCertificate } from './certificate.ts'
 import { type Peer, probePath } from './peer.ts'
 
-const variant = (name: string, description: string, onRequest: boolean, more: string): Peer => ({
+const variant = (name: string, description: string, onRequest: boolean, more: string, tls = false): Peer => ({
   name,
   description,
   onRequest,
   start: async ({ upstreamPort, directory, options }) => {
     const { path, missing } = await program('nginx')
     if (missing !== null) return { missing }
-    return startServer(directory, probePath, async (port) => {
+    const files = tls ? await writeCertificate(directory) : null
+    if (files !== null && 'missing' in files) return files
+    const shown = files === null ? '' : `ssl_certificate ${files.certificate}; ssl_certificate_key ${files.key};`
+    const serve = async (port: number) => {
       const file = join(directory, 'nginx.conf')
       const connections = Math.max(4_096, options.idle + 1_000)
-      await writeFile(file, config(directory, port, upstreamPort, connections, more))
+      await writeFile(file, config(directory, port, upstreamPort, connections, more + shown))
       return { path, args: ['-p', directory, '-e', 'stderr', '-c', file] }
-    })
+    }
+    return startServer(directory, probePath, serve, tls)
   },
 })
 
 /** Runs nginx with one worker, the same nine routes, forwarded fields, and a log line of the same fields, written in blocks. */
 export const nginx = variant('nginx', '1 worker, upstream keep-alive, access log buffered', false, '')
+
+/** Runs it with TLS to clients. */
+export const nginxTls = variant('nginx-tls', 'as nginx, TLS to clients', true, '', true)
 
 /** Runs it with room for a body of 64 KiB in memory. By default nginx writes what is over 16 KiB to a file before it passes it on. */
 export const nginxMemory = variant(
@@ -66,7 +74,7 @@ http {
   proxy_set_header X-Forwarded-Proto $scheme;
   proxy_set_header X-Forwarded-Host $host;
   server {
-    listen 127.0.0.1:${port} backlog=1024;
+    listen 127.0.0.1:${port}${more.includes('ssl_certificate') ? ' ssl' : ''} backlog=1024;
     access_log ${directory}/access.log exchange buffer=64k flush=500ms;
     set $operation "";
     location / { return 404; }
