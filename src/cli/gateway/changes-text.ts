@@ -29,8 +29,9 @@ const labelOf = ({ group, path }: ToldChange): string => {
 
 const hidden = '***'
 
+/** What looks the same before and after is, or holds, a secret that has changed. */
 const told = ({ from, to }: ToldChange): string =>
-  from === hidden && to === hidden ? 'changed, not shown' : `${shown(from)} → ${shown(to)}`
+  JSON.stringify(from) === JSON.stringify(to) ? 'changed, not shown' : `${shown(from)} → ${shown(to)}`
 
 const shown = (value: unknown): string => {
   if (value === null || value === undefined) return '(not set)'
