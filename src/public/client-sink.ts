@@ -15,7 +15,11 @@ export class ClientSink implements BodySink {
   readonly #pace: Pace | null
   /** What has been written and not taken yet, oldest first. */
   readonly #written: Buffer[] = []
-  readonly #taken = (): void => giveBack(this.#written.shift())
+  readonly #taken = (error?: Error | null): void => {
+    const chunk = this.#written.shift()
+    // Of an answer that was cut, a piece may still be on its way out to a connection that goes on: freed, it would go out as something else.
+    if (!error) giveBack(chunk)
+  }
   #waiting = false
 
   constructor(visit: Visit, body: AnswerBody) {

@@ -41,3 +41,17 @@ test('a chunk that shares its memory keeps it', async () => {
   expect(memory.every((byte) => byte === 0x61)).toBe(true)
   expect(memory.byteLength).toBe(64 * 1024)
 })
+
+// A stream of HTTP/2 may be cut while its connection goes on: what is freed then could go out in place of what it held.
+test('the memory of a chunk that may still be on its way is not freed', () => {
+  const chunk = Buffer.from(new ArrayBuffer(64 * 1024))
+  const written: ((error?: Error) => void)[] = []
+  const response = { on: () => {}, writableLength: 0, write: (_: Buffer, taken: () => void) => written.push(taken) > 0 }
+  const snapshot = { config: { listen: { bodyTimeoutMs: 5000, minBytesPerSecond: null } } }
+  const sink = new ClientSink({ request: {}, response, snapshot, sentBytes: 0 } as unknown as Visit, null as never)
+  sink.data(chunk)
+
+  written[0]?.(new Error('cut'))
+
+  expect(chunk.byteLength).toBe(64 * 1024)
+})

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { besiege, flood, mostBytes } from '../helpers/besieged.ts'
+import { bootHttp2, frame, frameClient, get, head, missing } from '../helpers/http2.ts'
+
+const cancel = (stream: number): Buffer => frame(3, 0, stream, Buffer.from([0, 0, 0, 8]))
+
+// CVE-2023-44487: each request is given up at once, so there are never too many under way, and the gateway works for nobody.
+test.skipIf(missing !== null).each<[string, (first: number) => Buffer[]]>([
+  ['in the same packet', (first) => [head(first), cancel(first), head(first + 2), cancel(first + 2)]],
+  ['one packet later', (first) => [head(first + 2), cancel(Math.max(1, first - 2)), head(first)].reverse()],
+])('requests that are given up %s end their connection', async (_, four) => {
+  const streams = (nth: number): Buffer[] => Array.from({ length: 25 }, (__, n) => four(nth * 100 + n * 4 + 1)).flat()
+
+  const { attacker, statuses, grownBytes, begun } = await besiege((attacker) => flood(attacker, 400, streams))
+
+  await attacker.ended()
+  expect(new Set(statuses)).toEqual(new Set([200]))
+  expect(begun).toBeLessThan(20_000) // as many as were sent
+  expect(grownBytes).toBeLessThan(mostBytes)
+})
+
+// Each code takes a way of its own through Node, and none may end in an error that nobody listens to.
+test.skipIf(missing !== null).each([0, 1, 2, 8, 11])(
+  'a body that is broken off with code %i leaves the connection as it is',
+  async (code) => {
+    const { port, line } = await bootHttp2()
+    const client = await frameClient(port)
+    const reset = frame(3, 0, 1, Buffer.from([0, 0, 0, code]))
+
+    await client.send(
+      head(1, get('/valuation/score', 'POST'), false),
+      frame(0, 0, 1, Buffer.from('abc')),
+      reset,
+      head(3),
+    )
+
+    await client.frame(({ type, stream }) => type === 1 && stream === 3)
+    expect(await line(({ operation }) => operation === 'market.insights')).toMatchObject({ status: 200 })
+  },
+)
