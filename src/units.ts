@@ -109,3 +109,22 @@ function format(value: number, units: Units): string {
 
 const guess = (value: number, write: (value: number) => string): string | undefined =>
   Number.isSafeInteger(value) ? write(value) : undefined
+
+/** Is a rate as it is written: so many in a time. */
+export interface Rate {
+  readonly count: number
+  /** A second or a minute. */
+  readonly perMs: number
+}
+
+/** Matches what {@link parseRate} reads; for the JSON Schema. */
+export const ratePattern = '^[0-9]{1,9}/(s|min)$'
+
+/** Reads `100/s` or `30/min`; undefined for anything else, a bare number included. */
+export function parseRate(text: string): Rate | undefined {
+  const [, count, unit] = /^(\d{1,9})\/(s|min)$/.exec(text) ?? []
+  return count === undefined ? undefined : { count: Number(count), perMs: unit === 's' ? time.s : time.m }
+}
+
+/** Writes a rate: `100/s`, `30/min`. */
+export const formatRate = ({ count, perMs }: Rate): string => `${count}/${perMs === time.s ? 's' : 'min'}`

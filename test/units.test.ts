@@ -4,10 +4,12 @@ import {
   formatByteRate,
   formatDuration,
   formatPercent,
+  formatRate,
   formatSize,
   parseByteRate,
   parseDuration,
   parsePercent,
+  parseRate,
   parseSize,
   suggestByteRate,
   suggestDuration,
@@ -139,6 +141,21 @@ describe('a rate', () => {
 
   test('what is written is read back', () => {
     expect(parseByteRate(formatByteRate(2048))).toBe(2048)
+  })
+})
+
+describe('a rate of requests', () => {
+  test.each([
+    ['100/s', { count: 100, perMs: 1000 }],
+    ['30/min', { count: 30, perMs: 60_000 }],
+    ['0/s', { count: 0, perMs: 1000 }],
+  ])('%s is %o, and written back', (text, rate) => {
+    expect(parseRate(text)).toEqual(rate)
+    expect(formatRate(rate)).toBe(text)
+  })
+
+  test.each(['', '1', '/s', '1/h', '1.5/s', '-1/s', '1 /s', '1/sec', '1234567890/s'])('%j is none', (text) => {
+    expect(parseRate(text)).toBeUndefined()
   })
 })
 

@@ -1,5 +1,6 @@
 import type { Group, OperationId } from '../catalog.ts'
 import type { Kind } from '../errors.ts'
+import type { LimitsConfig } from './limits-config.ts'
 
 /**
  * Describes a configuration as resolved: every default filled in, every reference read, deep-frozen. It knows nothing of HTTP
@@ -62,14 +63,6 @@ export interface ListenTlsConfig {
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   /** Whose certificates clients may show; null: nobody is asked for one. */
   readonly client: { readonly required: boolean; readonly ca: string; readonly revoked: readonly string[] } | null
-}
-
-/** Describes what the gateway takes on at most. */
-export interface LimitsConfig {
-  /** Most exchanges in flight, in all. */
-  readonly concurrency: number | null
-  /** While the event loop is later than this, nothing new is taken on. */
-  readonly eventLoopDelayMs: number | null
 }
 
 /** Describes the operator's listener. */

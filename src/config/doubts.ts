@@ -21,6 +21,7 @@ export const doubtsAbout = (
   ...idleKeys(config),
   ...lostKeys(config),
   ...idlePreflight(config),
+  ...idleRedis(config),
   ...workerDoubts(parsed, config, cores),
 ]
 
@@ -87,6 +88,19 @@ function lostKeys({ operations, upstreams }: Config): readonly Finding[] {
 /** A CGI-like back end reads the twin with underscores as the same field, and so do the edits. */
 const isKey = (names: readonly string[]): boolean =>
   names.some((name) => name.toLowerCase().replaceAll('_', '-') === 'idempotency-key')
+
+function idleRedis({ limits }: Config): readonly Finding[] {
+  if (limits.redis === null || limits.address !== null) return []
+  return [
+    {
+      path: ['limits', 'redis'],
+      message: 'this does nothing: nothing is counted',
+      expected: 'limits.address, or no limits.redis',
+      found: 'no limits.address',
+      hint: 'add address: { rate: … } under limits, or remove redis',
+    },
+  ]
+}
 
 function idlePreflight({ reload, upstreams }: Config): readonly Finding[] {
   if (reload.preflight !== 'health' || groups.some((group) => upstreams[group].healthCheck !== null)) return []

@@ -1,5 +1,6 @@
-import { formatDuration, formatPercent } from '../units.ts'
+import { formatDuration, formatPercent, formatRate } from '../units.ts'
 import type { UpstreamConfig } from './config.ts'
+import type { LimitsConfig } from './limits-config.ts'
 import { formatStatuses, type Statuses } from './schema/statuses.ts'
 import { type Effective, literal, Secret } from './shown.ts'
 
@@ -69,3 +70,12 @@ const retry = (config: UpstreamConfig['retry']): Effective =>
         backoff: { base: formatDuration(config.backoff.baseMs), max: formatDuration(config.backoff.maxMs) },
         budget: { share: formatPercent(config.budget.share), floor: config.budget.floorPerSecond },
       }
+
+/** Writes how often clients may ask, and who counts. The URL may hold a password. */
+export const rateLimits = ({ address, redis }: LimitsConfig) => ({
+  address: address === null ? 'none' : { ...address, rate: formatRate(address.rate) },
+  redis:
+    redis === null
+      ? 'none'
+      : { url: new Secret(redis.url), timeout: formatDuration(redis.timeoutMs), prefix: redis.prefix },
+})

@@ -1,7 +1,7 @@
 import { catalog, groups, type OperationId } from '../catalog.ts'
 import { formatByteRate, formatDuration, formatSize } from '../units.ts'
 import type { Config, EndpointConfig, FieldEdits, ListenTlsConfig, UpstreamConfig } from './config.ts'
-import { policies } from './effective-policies.ts'
+import { policies, rateLimits } from './effective-policies.ts'
 import { type Effective, literal, Secret } from './shown.ts'
 
 /**
@@ -36,7 +36,11 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
       },
       ...(listen.tls === null ? {} : { tls: listenTls(listen.tls) }),
     },
-    limits: { concurrency: limits.concurrency ?? 'none', eventLoopDelay: duration(limits.eventLoopDelayMs) },
+    limits: {
+      ...rateLimits(limits),
+      concurrency: limits.concurrency ?? 'none',
+      eventLoopDelay: duration(limits.eventLoopDelayMs),
+    },
     admin: {
       host: admin.host,
       port: admin.port,

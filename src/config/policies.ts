@@ -1,5 +1,6 @@
 import type * as z from 'zod'
 import type { CircuitBreakerConfig, HealthCheckConfig, OutlierConfig, RetryConfig } from './config.ts'
+import type { LimitsConfig } from './limits-config.ts'
 import { circuitBreakerSchema } from './schema/circuit-breaker.ts'
 import { healthCheckSchema } from './schema/health-check.ts'
 import { merge, type Stated } from './schema/levels.ts'
@@ -37,6 +38,16 @@ export const healthCheck = (given: z.output<typeof healthCheckSchema>): HealthCh
     unhealthyAfter: given.unhealthyAfter,
   }
 }
+
+/** Writes it as the gateway takes it. */
+export const rateLimits = ({ address, redis }: ParsedConfig['limits']): Pick<LimitsConfig, 'address' | 'redis'> => ({
+  address: address && {
+    rate: address.rate,
+    burst: address.burst ?? address.rate.count,
+    ipv6Prefix: address.ipv6Prefix,
+  },
+  redis: redis && { url: redis.url, timeoutMs: redis.timeout, prefix: redis.prefix },
+})
 
 /** Writes it as the gateway takes it. */
 export const outlier = (given: z.output<typeof outlierSchema>): OutlierConfig => ({

@@ -74,6 +74,7 @@ export const holdsSecrets = (path: Path): boolean => {
   const [section, ...below] = path
   if (section === 'admin') return below[0] === 'token' || below[0] === 'tls'
   if (section === 'listen') return inTls(below)
+  if (section === 'limits') return below[0] === 'redis' && (below.length === 1 || below[1] === 'url')
   if (section === 'defaults') return inTls(below)
   if (section !== 'upstreams' || below.length < 2) return false
   return below[1] === 'request' || below[1] === 'response' || inTls(below.slice(1))

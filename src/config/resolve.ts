@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
 import type { Config, FieldEdits, ListenTlsConfig, OperationConfig, UpstreamConfig } from './config.ts'
-import { circuitBreaker, healthCheck, outlier, policyOf, retry } from './policies.ts'
+import { circuitBreaker, healthCheck, outlier, policyOf, rateLimits, retry } from './policies.ts'
 import type { FieldValue } from './schema/fields.ts'
 import type { ParsedConfig } from './schema.ts'
 
@@ -36,7 +36,11 @@ export function resolve(parsed: ParsedConfig): Config {
       http2: listen.http2,
       tls: listen.tls ? listenTls(listen.tls) : null,
     },
-    limits: { concurrency: limits.concurrency, eventLoopDelayMs: limits.eventLoopDelay },
+    limits: {
+      ...rateLimits(limits),
+      concurrency: limits.concurrency,
+      eventLoopDelayMs: limits.eventLoopDelay,
+    },
     admin: {
       host: admin.host,
       port: admin.port,

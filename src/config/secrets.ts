@@ -22,6 +22,7 @@ const places: readonly Place[] = [
   { path: ['listen', 'tls', 'certificates', '#', 'key'], lines: true },
   { path: ['listen', 'tls', 'clientCa'], lines: true },
   { path: ['listen', 'tls', 'clientCrl', '#'], lines: true },
+  { path: ['limits', 'redis', 'url'], lines: false },
   { path: ['admin', 'token'], lines: false },
   { path: ['admin', 'tls', 'certificate'], lines: true },
   { path: ['admin', 'tls', 'key'], lines: true },

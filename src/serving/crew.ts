@@ -69,9 +69,13 @@ class Crew implements Serving {
     this.#patience = patience
     const state = this.#divided(first)
     this.#state = plain(state)
-    this.#plane = new Plane(state, (level, event, fields) => log[level](fields, event), {
-      judged: (verdict) => this.#tell({ type: 'verdict', verdict }),
-    })
+    this.#plane = new Plane(
+      state,
+      (level, event, fields) => log[level](fields, event),
+      { judged: (verdict) => this.#tell({ type: 'verdict', verdict }) },
+      [],
+      { is: 'primary' },
+    )
     this.#tooMany = turnedAway(log, 'maxConnections')
     this.#tooManyOfOne = turnedAway(log, 'maxConnectionsPerAddress')
     this.#entrance = new Entrance({ tooMany: this.#tooMany, tooManyOfOne: this.#tooManyOfOne }, patience.takeMs)
@@ -86,12 +90,15 @@ class Crew implements Serving {
       passOn,
       start: () => ({
         type: 'start',
+        workers: size,
+        countMs: patience.countMs,
         state: this.#state,
         verdicts: this.#plane.verdicts,
         pseudonym,
         ticketSecret,
         draining: this.#draining,
       }),
+      takeAll: (limit, keys) => this.#plane.takeAll(limit, keys),
       ended: (worker) => this.#survey.ended(worker),
     })
     this.#survey = new Survey(this.#muster.posts, patience.reportMs)

@@ -1,6 +1,7 @@
 import { within } from '../clock.ts'
 import type { Log } from '../observe/log.ts'
 import { passWholeLines } from '../observe/whole-lines.ts'
+import type { Outcome } from '../shared/limiter/bucket.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { Guests } from './guests.ts'
 import { type Ground, Post } from './post.ts'
@@ -16,6 +17,7 @@ interface MusterOptions {
   readonly log: Log
   passOn(lines: Buffer): void
   start(): Omit<Start, 'worker'>
+  takeAll(limit: string, keys: readonly string[]): readonly Outcome[] | null
   ended(worker: WorkerProcess): void
 }
 
@@ -29,10 +31,11 @@ export class Muster {
   #failure: Error | null = null
   #phase: 'beginning' | 'serving' | 'ending' = 'beginning'
 
-  constructor({ size, startMs, hangMs, dispatcher, guests, log, passOn, start, ended }: MusterOptions) {
+  constructor({ size, startMs, hangMs, dispatcher, guests, log, passOn, start, takeAll, ended }: MusterOptions) {
     this.#log = log
     const ground: Ground = {
       start,
+      takeAll,
       startMs,
       hangMs,
       output: (stdout) => passWholeLines(stdout, passOn),

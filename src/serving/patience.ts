@@ -8,6 +8,8 @@ export interface Patience {
   readonly reportMs: number
   /** Until it has taken a connection. */
   readonly takeMs: number
+  /** Until it has been told what a count of all of them came to: not how long it is waited for, but how long it waits. */
+  readonly countMs: number
   /** Until it has given any sign of life, when it has not kept one of these. */
   readonly hangMs: number
 }
@@ -17,5 +19,6 @@ export const usualPatience: Patience = {
   answerMs: 10_000,
   reportMs: 1000,
   takeMs: 1000,
+  countMs: 20,
   hangMs: 30_000,
 }

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import type { Outcome } from '../shared/limiter/bucket.ts'
 import { formatDuration } from '../units.ts'
 import { Backoff } from './backoff.ts'
 import type { Start } from './protocol.ts'
@@ -21,6 +22,8 @@ export interface Ground {
   taken(worker: WorkerProcess): void
   /** Tells what a connection is counted by that it is about to be handed; null: by nothing. */
   handed(worker: WorkerProcess, socket: Socket): string | null
+  /** Takes one of a limit for each key; null: that limit is not known here. */
+  takeAll(limit: string, keys: readonly string[]): readonly Outcome[] | null
   /** Could not be handed to it. */
   returned(worker: WorkerProcess, socket: Socket, counted: string | null): void
   /** Connections of its own have ended. */
@@ -66,6 +69,7 @@ export class Post {
       handed: (socket) => ground.handed(worker, socket),
       returned: (socket, counted) => ground.returned(worker, socket, counted),
       left: (counted) => ground.left(worker, counted),
+      takeAll: (limit, keys) => ground.takeAll(limit, keys),
       gone: () => {
         this.isServing = false
         ground.gone(worker)

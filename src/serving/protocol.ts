@@ -1,5 +1,6 @@
 import type { Group } from '../catalog.ts'
 import type { Config } from '../config/config.ts'
+import type { Outcome } from '../shared/limiter/bucket.ts'
 import type { Override, Said } from '../snapshot/overrides.ts'
 import type { State } from '../snapshot/plane.ts'
 import type { Report } from '../snapshot/report.ts'
@@ -18,6 +19,10 @@ export interface Start {
   readonly type: 'start'
   /** Counted from 1; its successor has the same. */
   readonly worker: number
+  /** How many there are. */
+  readonly workers: number
+  /** How long it waits for what it has counted. */
+  readonly countMs: number
   readonly state: PlainState
   readonly verdicts: readonly Verdict[]
   /** The gateway's name in `Via`. */
@@ -62,6 +67,8 @@ export type Notice =
   | { readonly type: 'verdict'; readonly verdict: Verdict }
   | { readonly type: 'lift'; readonly group: Group; readonly url: string }
   | { readonly type: 'drain' }
+  /** What came of a batch that it had counted. */
+  | { readonly type: 'outcomes'; readonly batch: number; readonly outcomes: readonly Outcome[] | null }
   /** A client's connection comes with it; what it is `counted` by, the worker says when it has ended. Null: by nothing. */
   | { readonly type: 'connection'; readonly counted: string | null }
   /** Finish what runs and exit. */
@@ -78,6 +85,8 @@ export type ToPrimary =
   | { readonly type: 'taken' }
   /** Connections that were counted by these have ended. */
   | { readonly type: 'left'; readonly counted: readonly string[] }
+  /** Take one of a limit for each key: `outcomes` tells what came of it. */
+  | { readonly type: 'takes'; readonly batch: number; readonly limit: string; readonly keys: readonly string[] }
   | { readonly type: 'done'; readonly id: number; readonly error: string | null; readonly answer: unknown }
 
 /** Makes a state that can be sent. */

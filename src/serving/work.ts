@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { openLog } from '../observe/log.ts'
 import { exitWhenUncaught } from '../observe/uncaught.ts'
 import { Plane } from '../snapshot/plane.ts'
+import { Counting } from './counting.ts'
 import { serveHanded } from './here.ts'
 import type { Ask, Notice, Start, ToPrimary } from './protocol.ts'
 import { stateOf } from './protocol.ts'
@@ -19,11 +20,13 @@ export const work = async (start: Start, tell: (message: ToPrimary) => void): Pr
   const state = stateOf(start.state)
   const { log, dropped, close: closeLog } = await openLog(state.config.log)
   exitWhenUncaught(log, closeLog, { worker })
+  const counting = new Counting(tell)
   const plane = new Plane(
     state,
     (level, event, fields) => log[level]({ worker, ...fields }, event),
     'elsewhere',
     verdicts,
+    { is: 'worker', of: start.workers, withinMs: start.countMs, ask: (limit, keys) => counting.ask(limit, keys) },
   )
   const serving = await serveHanded(plane, log, { pseudonym, ticketSecret, worker })
   if (start.draining) serving.drain()
@@ -90,6 +93,8 @@ export const work = async (start: Start, tell: (message: ToPrimary) => void): Pr
         return serving.lift(notice.group, notice.url)
       case 'drain':
         return serving.drain()
+      case 'outcomes':
+        return counting.answered(notice.batch, notice.outcomes)
       case 'close':
         return void serving
           .close(notice.deadlineMs)

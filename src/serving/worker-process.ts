@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { now, wallClock } from '../clock.ts'
+import type { Outcome } from '../shared/limiter/bucket.ts'
 import type { Answer, Notice, Question, Start, ToPrimary, ToWorker } from './protocol.ts'
 import { Gone, Questions } from './questions.ts'
 
@@ -20,6 +21,8 @@ export interface Hearing {
   taken(): void
   /** It is about to be handed a connection; tells what that is counted by, null: by nothing. */
   handed(socket: Socket): string | null
+  /** It takes one of a limit for each key. */
+  takeAll(limit: string, keys: readonly string[]): readonly Outcome[] | null
   /** It could not be handed that connection. */
   returned(socket: Socket, counted: string | null): void
   /** Connections that were counted by these have ended. */
@@ -155,7 +158,10 @@ export class WorkerProcess {
     if (message.type === 'serving') this.#hearing.serving()
     else if (message.type === 'taken') this.#hearing.taken()
     else if (message.type === 'left') this.#hearing.left(message.counted)
-    else if (message.type === 'failed') this.failure = message.message
+    else if (message.type === 'takes') {
+      const { batch, limit, keys } = message
+      this.#send({ type: 'outcomes', batch, outcomes: this.#hearing.takeAll(limit, keys) })
+    } else if (message.type === 'failed') this.failure = message.message
     else this.#questions.answered(message.id, message.error, message.answer)
   }
 

@@ -2,6 +2,7 @@ import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
 import type { Config, EndpointConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
 import { RetryBudget } from '../layers/retry/budget.ts'
+import { Limiters } from '../shared/limiter/limiters.ts'
 import type { CircuitBreaker } from '../upstream/breaker.ts'
 import type { Endpoint } from '../upstream/endpoint.ts'
 import type { Endpoints } from '../upstream/endpoints.ts'
@@ -10,6 +11,7 @@ import { openUpstream, type Upstream } from '../upstream/upstream.ts'
 import { takesWork } from './brought.ts'
 import { isDrained, keyOf, type Said } from './overrides.ts'
 import { noPressure, type Pressure } from './pressure.ts'
+import { holdAddressLimit } from './rate-limits.ts'
 import { Snapshot } from './snapshot.ts'
 import { stack } from './stack.ts'
 
@@ -25,11 +27,15 @@ export const build = (
   sandboxOrigin: string | null,
   previous: Snapshot | null,
   tell?: Tell,
+  limiters: Limiters = new Limiters({ is: 'alone' }, () => {}),
 ): Snapshot => {
   const { breakers, budgets, pressure } = carriedOver(config, previous, tell)
   const taken: Endpoint[] = []
-  const release = async (): Promise<void> =>
-    void (await Promise.all(taken.map((endpoint) => endpoints.release(endpoint))))
+  const addressLimit = holdAddressLimit(config.limits, limiters)
+  const release = async (): Promise<void> => {
+    addressLimit?.release()
+    await Promise.all(taken.map((endpoint) => endpoints.release(endpoint)))
+  }
   try {
     const upstreams = Object.fromEntries(
       groups.map((group) => {
@@ -50,11 +56,12 @@ export const build = (
         const { id, group } = operation
         const upstream = config.upstreams[group]
         const own = { operation, config: config.operations[id], upstream, budget: budgets[group] }
-        const stacked = { ...own, limits: config.limits, pressure }
+        const addressLimiter = addressLimit?.limiter ?? null
+        const stacked = { ...own, limits: config.limits, addressLimiter, pressure }
         return [id, stack(stacked, upstreams[group].send, said.operations.of(id))]
       }),
     ) as Record<OperationId, Handle>
-    return new Snapshot(config, handles, upstreams, budgets, pressure, release)
+    return new Snapshot(config, handles, upstreams, budgets, pressure, addressLimit, release)
   } catch (error) {
     void release()
     throw error

@@ -1,9 +1,12 @@
 import { catalog, groups } from '../catalog.ts'
 import type { Count } from '../layers/concurrency.ts'
+import { mergeRates, type RateReport, reportOnRate } from './rate-limits.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** Is how near a process is to the bounds of what it takes on, as plain data. */
 export interface LimitsReport {
+  /** Null: nothing is counted by rate. */
+  readonly rate: RateReport | null
   /** The bounds that are set, in the order in which an exchange meets them. */
   readonly concurrency: readonly ConcurrencyReport[]
   /** Null: its bound is off. */
@@ -28,13 +31,14 @@ interface EventLoopReport {
 }
 
 /** Reports on what a snapshot takes on at most. */
-export const reportOnLimits = ({ config, pressure: { counts, loop } }: Snapshot): LimitsReport => {
+export const reportOnLimits = ({ config, addressLimit, pressure: { counts, loop } }: Snapshot): LimitsReport => {
   const { limits, upstreams, operations } = config
   const bound = (key: string, limit: number | null, { inFlight }: Count): readonly ConcurrencyReport[] =>
     limit === null ? [] : [{ key, inFlight, limit }]
   const limitMs = limits.eventLoopDelayMs
   const { delayMs, sheds, since } = loop
   return {
+    rate: reportOnRate(config.limits, addressLimit),
     concurrency: [
       ...bound('limits.concurrency', limits.concurrency, counts.all),
       ...groups.flatMap((group) =>
@@ -50,6 +54,10 @@ export const reportOnLimits = ({ config, pressure: { counts, loop } }: Snapshot)
 
 /** Makes one report of several workers, each of which has its share of a bound; at least one. */
 export const mergeLimits = (primary: LimitsReport, workers: readonly LimitsReport[]): LimitsReport => ({
+  rate: mergeRates(
+    primary.rate,
+    workers.flatMap(({ rate }) => rate ?? []),
+  ),
   concurrency: primary.concurrency.map(({ key }) => {
     const shares = workers.flatMap(({ concurrency }) => concurrency.filter((share) => share.key === key))
     return { key, inFlight: sum(shares.map((each) => each.inFlight)), limit: sum(shares.map(({ limit }) => limit)) }

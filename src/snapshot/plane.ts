@@ -1,5 +1,7 @@
 import { within } from '../clock.ts'
 import type { Config } from '../config/config.ts'
+import type { Outcome } from '../shared/limiter/bucket.ts'
+import { Limiters, type Part } from '../shared/limiter/limiters.ts'
 import { Endpoints, type Prober, type Verdict } from '../upstream/endpoints.ts'
 import type { Tell } from '../upstream/notices.ts'
 import { build } from './build.ts'
@@ -20,12 +22,20 @@ export interface State {
 export class Plane {
   readonly #endpoints: Endpoints
   readonly #tell: Tell
+  readonly #limiters: Limiters
   readonly live: Live
 
-  /** Builds the first snapshot. Throws as `build` does; `known` is what probes of another process have found. */
-  constructor(first: State, tell: Tell, prober?: Prober, known: readonly Verdict[] = []) {
+  /**
+   * Builds the first snapshot. Throws as `build` does; `known` is what probes of another process have found, and `part` what this one does
+   * where several count together.
+   */
+  constructor(first: State, tell: Tell, prober?: Prober, known: readonly Verdict[] = [], part: Part = { is: 'alone' }) {
     this.#endpoints = new Endpoints(tell, prober)
     this.#tell = tell
+    this.#limiters = new Limiters(part, (isShared, reason) => {
+      if (isShared) tell('info', 'limits are shared', {})
+      else tell('warn', 'limits are not shared', { reason })
+    })
     for (const verdict of known) this.#endpoints.hear(verdict)
     this.live = new Live(this.#build(first, null))
   }
@@ -40,6 +50,11 @@ export class Plane {
     this.#endpoints.hear(verdict)
   }
 
+  /** Takes one of a limit for each key, for another process; null: that limit is not known here. */
+  takeAll(limit: string, keys: readonly string[]): readonly Outcome[] | null {
+    return this.#limiters.takeAll(limit, keys)
+  }
+
   /** Builds what may follow the snapshot that is live: to be swapped in, or retired. */
   build(state: State): Snapshot {
     return this.#build(state, this.live.current)
@@ -52,6 +67,6 @@ export class Plane {
   }
 
   #build({ config, said, sandboxOrigin }: State, previous: Snapshot | null): Snapshot {
-    return build(config, said, this.#endpoints, sandboxOrigin, previous, this.#tell)
+    return build(config, said, this.#endpoints, sandboxOrigin, previous, this.#tell, this.#limiters)
   }
 }

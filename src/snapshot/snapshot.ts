@@ -2,6 +2,7 @@ import type { Group, OperationId } from '../catalog.ts'
 import type { Config } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
 import type { RetryBudget } from '../layers/retry/budget.ts'
+import type { Held } from '../shared/limiter/limiters.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Pressure } from './pressure.ts'
 
@@ -14,6 +15,8 @@ export class Snapshot {
   readonly budgets: Readonly<Record<Group, RetryBudget | null>>
   /** How much the process has to do, all its snapshots together. */
   readonly pressure: Pressure
+  /** Counts by address; null: that is off. */
+  readonly addressLimit: Held | null
   readonly #release: () => Promise<void>
   #inFlight = 0
   #whenIdle: (() => void) | null = null
@@ -25,6 +28,7 @@ export class Snapshot {
     upstreams: Snapshot['upstreams'],
     budgets: Snapshot['budgets'],
     pressure: Pressure,
+    addressLimit: Held | null,
     release: () => Promise<void>,
   ) {
     this.config = config
@@ -32,6 +36,7 @@ export class Snapshot {
     this.upstreams = upstreams
     this.budgets = budgets
     this.pressure = pressure
+    this.addressLimit = addressLimit
     this.#release = release
   }
 

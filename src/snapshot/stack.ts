@@ -1,6 +1,8 @@
 import type { Operation } from '../catalog.ts'
-import type { LimitsConfig, OperationConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
+import type { OperationConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
+import type { AddressLimitConfig, LimitsConfig } from '../config/limits-config.ts'
 import { compose, type Handle, type Layer } from '../exchange.ts'
+import { addressLimit } from '../layers/address-limit.ts'
 import { bodyLimit } from '../layers/body-limit.ts'
 import { concurrency } from '../layers/concurrency.ts'
 import { deadline } from '../layers/deadline.ts'
@@ -8,10 +10,13 @@ import { loadShedding } from '../layers/load-shedding/load-shedding.ts'
 import { refuse } from '../layers/refuse.ts'
 import { RetryBudget } from '../layers/retry/budget.ts'
 import { retry } from '../layers/retry/retry.ts'
-import { formatDuration, formatSize } from '../units.ts'
+import type { Limiter } from '../shared/limiter/limiter.ts'
+import { MemoryLimiter } from '../shared/limiter/memory.ts'
+import { formatDuration, formatRate, formatSize } from '../units.ts'
 import { withTwins } from '../upstream/edits.ts'
 import type { Override } from './overrides.ts'
 import type { Pressure } from './pressure.ts'
+import { limitOf } from './rate-limits.ts'
 
 /** Is a feature in its place around an upstream, for composing it and for telling people of it. */
 export interface StackRow {
@@ -34,6 +39,8 @@ export interface Stacked {
   readonly upstream: Pick<UpstreamConfig, 'request' | 'retry' | 'concurrency'>
   /** The retries of all that is sent there; null: they are off, or nothing will be sent. */
   readonly budget: RetryBudget | null
+  /** What counts by address; null: that is off, or nothing will be counted. */
+  readonly addressLimiter: Limiter | null
   /** What the process has to do. */
   readonly pressure: Pressure
 }
@@ -45,6 +52,7 @@ export const stackRows = ({
   config,
   upstream,
   budget,
+  addressLimiter,
   pressure: { loop, counts },
 }: Stacked): readonly StackRow[] => [
   row('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelayMs, formatDuration, () => loadShedding(loop)),
@@ -54,6 +62,9 @@ export const stackRows = ({
   ),
   row('operation-concurrency', 'concurrency', config.concurrency, String, (max) =>
     concurrency(max, counts.operations[operation.id]),
+  ),
+  row('address-limit', 'limits.address', limits.address, formatAddressLimit, (each) =>
+    addressLimit(addressLimiter ?? new MemoryLimiter(limitOf(each)), each.ipv6Prefix),
   ),
   row('body-limit', 'maxBody', config.maxBodyBytes, formatSize, bodyLimit),
   row('deadline', 'deadline', config.deadlineMs, formatDuration, deadline),
@@ -84,6 +95,8 @@ const row = <T>(
   value === null
     ? { name, key, setting: 'none', layer: null }
     : { name, key, setting: format(value), layer: make(value) }
+
+const formatAddressLimit = ({ rate, burst }: AddressLimitConfig): string => `rate: ${formatRate(rate)}, burst: ${burst}`
 
 const formatRetry = ({ attempts }: RetryConfig): string => `attempts: ${attempts}`
 

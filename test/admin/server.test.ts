@@ -95,7 +95,7 @@ describe('/status', () => {
           },
         ]),
       ),
-      limits: { concurrency: [{ key: 'limits.concurrency', inFlight: 0, limit: 10_000 }], eventLoop: null },
+      limits: { rate: null, concurrency: [{ key: 'limits.concurrency', inFlight: 0, limit: 10_000 }], eventLoop: null },
       operations: {},
       retiring: 0,
       log: { dropped: 0 },

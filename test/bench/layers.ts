@@ -132,6 +132,7 @@ const listed = (file: string): readonly string[] => {
     config: operations[operation.id],
     upstream: upstreams[operation.group],
     budget: null,
+    addressLimiter: null,
     pressure: noPressure(),
   })
   return rows.filter(({ layer }) => layer !== null).map(({ name }) => name)

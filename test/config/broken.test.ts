@@ -49,6 +49,23 @@ const environment: readonly Case[] = [
   [top('▸listen: "${LISTEN:-x}"').replace('▸listen: ', 'listen: ▸'), 'listen', 'the wrong kind of value', 'a map'],
 ]
 
+const rates = (line: string): string => top('limits:', '  address:', `    ${line}`)
+const byRedis = (line: string): string => top('limits:', '  redis:', `    ${line}`)
+
+const limits: readonly Case[] = [
+  [rates('rate: ▸100'), 'limits.address.rate', 'not a rate', 'write 100/s'],
+  [rates('rate: ▸5 per minute'), 'limits.address.rate', 'not a rate', 'write 5/min'],
+  [rates('rate: ▸5/h'), 'limits.address.rate', 'not a rate', '1/min'],
+  [rates('rate: ▸0/s'), 'limits.address.rate', 'too small'],
+  [rates('rate: ▸1000001/s'), 'limits.address.rate', 'too large'],
+  [top('limits:', '  address: ▸off'), 'limits.address', 'not a policy', 'none'],
+  [byRedis('url: ▸http://redis'), 'limits.redis.url', 'not a URL of Redis', 'redis://'],
+  [byRedis('url: ▸redis://:hunter2@redis/x'), 'limits.redis.url', 'a path that is no number', 'write /0'],
+  [byRedis('url: ▸redis://:hunter2%@redis'), 'limits.redis.url', 'broken percent-encoding'],
+  [byRedis('url: ▸"redis://:hunter2@redis?x=1"'), 'limits.redis.url', 'a URL with a query'],
+  [top('limits:', '  redis: ▸redis://:hunter2@redis'), 'limits.redis', 'not a policy', 'url: file:'],
+]
+
 const keys: readonly Case[] = [
   [top('▸lisen: {}'), 'lisen', 'did you mean "listen"?'],
   [top('▸Listen: {}'), 'Listen', 'did you mean "listen"?'],
@@ -465,6 +482,7 @@ const across: readonly Case[] = [
 ]
 
 const areas: Readonly<Record<string, readonly Case[]>> = {
+  limits,
   syntax,
   environment,
   keys,
@@ -491,6 +509,7 @@ describe.each(Object.entries(areas))('a broken configuration is refused where it
       column: (before.at(-1)?.length ?? 0) + 1,
     })
     expect(`${problem?.expected} ${problem?.hint}`).toContain(remedy)
+    expect(JSON.stringify(problems)).not.toContain('hunter2')
   })
 })
 

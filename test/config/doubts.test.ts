@@ -68,6 +68,14 @@ describe('tls of a group without https', () => {
   })
 })
 
+test('a Redis by which nothing is counted is said to do nothing', () => {
+  const text = (address: string): string =>
+    `limits: { address: ${address}, redis: { url: "redis://redis" } }\n${sandbox}`
+
+  expect(warned(text('none'))).toMatchObject([{ path: 'limits.redis', message: expect.stringContaining('nothing') }])
+  expect(warned(text('{ rate: 1/s }'))).toEqual([])
+})
+
 describe('idempotent: true', () => {
   const operations = '\noperations:\n  risk.asset-valuation:\n    idempotent: true'
 

@@ -32,7 +32,7 @@ test('every key but upstreams has a default', () => {
       tls: null,
     },
     admin: { host: '127.0.0.1', port: 9901, hosts: [], token: null, tls: null, insecure: false },
-    limits: { concurrency: 10_000, eventLoopDelayMs: null },
+    limits: { address: null, redis: null, concurrency: 10_000, eventLoopDelayMs: null },
     log: { level: 'info', access: true, bufferBytes: 16 * 1024 ** 2 },
     reload: { watch: true, pollMs: 5000, preflight: 'connect' },
     shutdown: { waitMs: 5000, deadlineMs: 25_000 },
@@ -246,7 +246,7 @@ describe('precedence', () => {
     ]
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
     expect(result.ok && result.origins.size).toBe(
-      3 + 22 + 2 + 7 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 6 * catalog.length,
+      3 + 22 + 10 + 7 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 6 * catalog.length,
     )
   })
 })

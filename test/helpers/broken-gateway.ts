@@ -24,6 +24,7 @@ export const openBrokenGateway = async ({ loaded, log }: Pick<GatewayOptions, 'l
     {} as Snapshot['upstreams'], // nothing is ever sent
     {} as Snapshot['budgets'],
     noPressure(),
+    null,
     nothing,
   )
   const live = new Live(snapshot)

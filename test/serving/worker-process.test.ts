@@ -32,6 +32,7 @@ test('connections that it was about to be sent come back when it ends', async ()
     handed: () => null,
     left: () => {},
     taken: () => {},
+    takeAll: () => null,
     returned: (socket: Socket) => void returned.push(socket),
     gone: () => {},
     ended: () => ended.resolve(),

@@ -2,11 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { type LimitsReport, mergeLimits } from '../../src/snapshot/limits-report.ts'
 
 const report = (inFlight: number, limit: number, eventLoop: LimitsReport['eventLoop'] = null): LimitsReport => ({
+  rate: null,
   concurrency: [{ key: 'limits.concurrency', inFlight, limit }],
   eventLoop,
 })
 
 const loop = (delayMs: number, sheds: boolean, since: number): LimitsReport => ({
+  rate: null,
   concurrency: [],
   eventLoop: { delayMs, limitMs: 50, sheds, since, where: null },
 })

@@ -34,7 +34,7 @@ const report = (market: UpstreamReport, retiring = 0): Report => ({
     ...(Object.fromEntries(groups.map((group) => [group, upstream()])) as Report['upstreams']),
     market,
   },
-  limits: { concurrency: [], eventLoop: null },
+  limits: { rate: null, concurrency: [], eventLoop: null },
   retiring,
 })
 

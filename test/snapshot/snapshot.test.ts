@@ -23,6 +23,7 @@ const snapshotOf = () => {
     {} as Snapshot['upstreams'],
     {} as Snapshot['budgets'],
     noPressure(),
+    null,
     release,
   )
   return { seen, snapshot }

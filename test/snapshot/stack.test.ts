@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { catalog, type OperationId } from '../../src/catalog.ts'
-import type { FieldEdits, LimitsConfig, OperationConfig, RetryConfig } from '../../src/config/config.ts'
+import type { FieldEdits, OperationConfig, RetryConfig } from '../../src/config/config.ts'
+import type { LimitsConfig } from '../../src/config/limits-config.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { RetryBudget } from '../../src/layers/retry/budget.ts'
 import { noPressure, type Pressure } from '../../src/snapshot/pressure.ts'
@@ -13,6 +14,8 @@ const retry: RetryConfig = {
   backoff: { baseMs: 25, maxMs: 250 },
   budget: { share: 0.1, floorPerSecond: 3 },
 }
+
+const address = { rate: { count: 100, perMs: 1000 }, burst: 200, ipv6Prefix: 64 }
 
 interface On extends Partial<OperationConfig> {
   readonly limits?: Partial<LimitsConfig>
@@ -36,7 +39,7 @@ const stacked = ({
   ...config
 }: On = {}): Stacked => ({
   operation: catalog.find((each) => each.id === id) ?? catalog[0],
-  limits: { concurrency: null, eventLoopDelayMs: null, ...limits },
+  limits: { address: null, redis: null, concurrency: null, eventLoopDelayMs: null, ...limits },
   config: {
     state: 'serve',
     deadlineMs: null,
@@ -48,6 +51,7 @@ const stacked = ({
   },
   upstream: { request: request ?? { set: [], remove: [] }, retry, concurrency: upstreamConcurrency ?? null },
   budget,
+  addressLimiter: null,
   pressure,
 })
 
@@ -61,6 +65,7 @@ test.each<[string, On]>([
   ['a deadline', { deadlineMs: 1000 }],
   ['a bound for the body', { maxBodyBytes: 100 }],
   ['a retry', { retry }],
+  ['a limit by address', { limits: { address } }],
   ['a bound for all exchanges', { limits: { concurrency: 1 } }],
   ['one for those of its upstream', { upstreamConcurrency: 1 }],
   ['one for its own', { concurrency: 1 }],
@@ -102,7 +107,7 @@ test.each([
 
 describe('the list as it is shown', () => {
   test('names each layer, the outermost first, with its key and what that says', () => {
-    const limits = { concurrency: 10_000, eventLoopDelayMs: 250 }
+    const limits = { address, concurrency: 10_000, eventLoopDelayMs: 250 }
     const bounds = { upstreamConcurrency: 50, concurrency: 20, deadlineMs: 2000, maxBodyBytes: 65_536 }
     const rows = stackRows(stacked({ id: 'risk.asset-valuation', limits, ...bounds, retry }))
 
@@ -116,6 +121,12 @@ describe('the list as it is shown', () => {
         layer: expect.any(Function),
       },
       { name: 'operation-concurrency', key: 'concurrency', setting: '20', layer: expect.any(Function) },
+      {
+        name: 'address-limit',
+        key: 'limits.address',
+        setting: 'rate: 100/s, burst: 200',
+        layer: expect.any(Function),
+      },
       { name: 'body-limit', key: 'maxBody', setting: '64KiB', layer: expect.any(Function) },
       { name: 'deadline', key: 'deadline', setting: '2s', layer: expect.any(Function) },
       { name: 'retry', key: 'upstreams.risk.retry', setting: 'attempts: 3', layer: expect.any(Function) },
@@ -128,6 +139,7 @@ describe('the list as it is shown', () => {
       { name: 'concurrency', setting: 'none', layer: null },
       { name: 'upstream-concurrency', setting: 'none', layer: null },
       { name: 'operation-concurrency', setting: 'none', layer: null },
+      { name: 'address-limit', setting: 'none', layer: null },
       { name: 'body-limit', setting: 'none', layer: null },
       { name: 'deadline', setting: 'none', layer: null },
       { name: 'retry', setting: 'none', layer: null },
@@ -142,6 +154,18 @@ describe('the order of the list', () => {
     void handle(fakeExchange())
 
     await expect(handle(fakeExchange({ body: fakeBody(2) }))).rejects.toMatchObject({ kind: 'overloaded' })
+  })
+
+  test('the address is counted before the body is looked at, and after the places are', async () => {
+    const limits = { concurrency: 1, address: { ...address, burst: 1 } }
+    const handle = stack(stacked({ limits, maxBodyBytes: 1 }), fakeNext())
+    const first = fakeExchange()
+    await handle(first)
+
+    await expect(handle(fakeExchange({ client: '192.0.2.1' }))).rejects.toMatchObject({ kind: 'overloaded' })
+    first.over()
+    const body = fakeBody(2)
+    await expect(handle(fakeExchange({ body }))).rejects.toMatchObject({ kind: 'rate-limited' })
   })
 
   test('a body over its bound is refused before the deadline has begun', async () => {

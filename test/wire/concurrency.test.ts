@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { LimitsStatus } from '../../src/cli/gateway/answers.ts'
+import type { LimitsStatus } from '../../src/cli/gateway/limits-answer.ts'
 import { askAdmin, bootLive, type LiveGateway } from '../helpers/live-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 

@@ -73,6 +73,7 @@ export const behind = (described: Operation, config: Config, origins: Origins): 
         config: operation,
         upstream,
         budget: null,
+        addressLimiter: null,
         pressure: noPressure(),
       }),
       operation.state,

@@ -1,4 +1,5 @@
 import type { Problem } from '../../config/problem.ts'
+import { type LimitsStatus, limits } from './limits-answer.ts'
 import { anything, flag, list, Misread, map, nullable, number, type Read, shape, text } from './shape.ts'
 import { type Target, urlOf } from './target.ts'
 import { unasked } from './unasked.ts'
@@ -33,18 +34,6 @@ export interface Status {
   readonly retiring: number
   readonly log: { readonly dropped: number }
   readonly warnings: readonly Problem[]
-}
-
-/** Is how near the gateway is to what it takes on at most. */
-export interface LimitsStatus {
-  readonly concurrency: readonly { readonly key: string; readonly inFlight: number; readonly limit: number }[]
-  readonly eventLoop: {
-    readonly delayMs: number
-    readonly limitMs: number
-    readonly sheds: boolean
-    readonly since: string
-    readonly where: string | null
-  } | null
 }
 
 /** Is a certificate that the gateway shows. */
@@ -158,19 +147,6 @@ const worker = shape<WorkerStatus>({
   restarts: number,
   inFlight: nullable(number),
   config: nullable(text),
-})
-
-const limits = shape<LimitsStatus>({
-  concurrency: list(shape<LimitsStatus['concurrency'][number]>({ key: text, inFlight: number, limit: number })),
-  eventLoop: nullable(
-    shape<NonNullable<LimitsStatus['eventLoop']>>({
-      delayMs: number,
-      limitMs: number,
-      sheds: flag,
-      since: text,
-      where: nullable(text),
-    }),
-  ),
 })
 
 /** Reads what `GET /status` answers. */

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { addressLimit, redis } from './rate-limits.ts'
 import { optionalDuration, optionalInteger } from './values.ts'
 
 const exchanges = { min: 1, max: 1_000_000 }
@@ -12,6 +13,8 @@ export const concurrency = optionalInteger(
 /** Describes what the gateway takes on at most; carries the built-in values. */
 export const limitsSchema = z
   .strictObject({
+    address: addressLimit.prefault('none'),
+    redis: redis.prefault('none'),
     concurrency: optionalInteger(
       'Most exchanges in flight in all; what is beyond is answered 503 at once',
       exchanges,

@@ -3,12 +3,14 @@ import type { Limit, Outcome } from './bucket.ts'
 import type { Limiter } from './limiter.ts'
 import { MemoryLimiter } from './memory.ts'
 
-/** Is how long a worker waits for the primary. */
-export const askMs = 20
-
 /** Has another process count for several that serve. Where it does not answer in time, this one counts by its share. */
-export const askingLimiter = (limit: Limit, askAll: AskAll<string, Outcome>, share: Limiter): Limiter => {
-  const ask = batched(askAll, askMs)
+export const askingLimiter = (
+  limit: Limit,
+  askAll: AskAll<string, Outcome>,
+  withinMs: number,
+  share: Limiter,
+): Limiter => {
+  const ask = batched(askAll, withinMs)
   return { limit, take: (key) => ask(key).then((outcome) => outcome ?? share.take(key)) }
 }
 

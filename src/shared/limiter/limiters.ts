@@ -22,24 +22,33 @@ export type Part =
   | {
       readonly is: 'worker'
       readonly of: number
+      /** How long it waits for the primary. */
+      readonly withinMs: number
       ask(limit: string, keys: readonly string[]): ReturnType<AskAll<string, Outcome>>
     }
 
 /** Is a limiter as long as it is needed, with what it stands on. */
 export interface Held {
   readonly limiter: Limiter
-  /** Null: counts are of this gateway alone, as configured. */
-  readonly link: { readonly isShared: boolean; readonly since: number } | null
-  /** Tells how many keys were forgotten for want of room. */
-  evictions(): number
+  state(): HeldState
   release(): void
+}
+
+/** Is how a limiter does. */
+export interface HeldState {
+  /** Whether other gateways count with this one. */
+  readonly isShared: boolean
+  /** Since when it is so, in milliseconds since the epoch. */
+  readonly since: number
+  /** How many keys were forgotten for want of room. */
+  readonly evictions: number
 }
 
 type OnChange = (isShared: boolean, reason: string | null) => void
 
 /** Keeps limiters and links as long as anybody needs them: a reload goes on with the counts, as long as the limit is the same. */
 export class Limiters {
-  readonly since = wallClock()
+  readonly #since = wallClock()
   readonly #part: Part
   readonly #onChange: OnChange
   readonly #bases = new Kept<{ readonly limiter: Limiter; readonly memory: MemoryLimiter | null }>()
@@ -56,13 +65,16 @@ export class Limiters {
     const { limiter, memory } = this.#bases.hold(name, () => this.#base(name, limit))
     const evictions = (): number => memory?.evictions ?? 0
     if (redis === null || this.#part.is === 'primary')
-      return { limiter, link: null, evictions, release: () => void this.#bases.release(name) }
+      return {
+        limiter,
+        state: () => ({ isShared: false, since: this.#since, evictions: evictions() }),
+        release: () => void this.#bases.release(name),
+      }
     const place = JSON.stringify(redis)
     const link = this.#links.hold(place, () => openLink(redis, this.#onChange))
     return {
       limiter: redisLimiter(limit, link, `${redis.prefix}:${limit.policy}:`, limiter),
-      link,
-      evictions,
+      state: () => ({ isShared: link.isShared, since: link.since, evictions: evictions() }),
       release: () => {
         this.#bases.release(name)
         this.#links.release(place)?.close()
@@ -80,7 +92,7 @@ export class Limiters {
     const part = this.#part
     if (part.is === 'worker')
       return {
-        limiter: askingLimiter(limit, (keys) => part.ask(name, keys), sharedAmong(part.of, limit)),
+        limiter: askingLimiter(limit, (keys) => part.ask(name, keys), part.withinMs, sharedAmong(part.of, limit)),
         memory: null,
       }
     const memory = new MemoryLimiter(limit)

@@ -54,7 +54,7 @@ export const calm = {
     risk: upstream(endpoint('http://risk.internal:8080', { inFlight: 2, requests: 40, latencyMs: 12.5 })),
   },
   warnings: [],
-  limits: { concurrency: [{ key: 'limits.concurrency', inFlight: 2, limit: 10_000 }], eventLoop: null },
+  limits: { rate: null, concurrency: [{ key: 'limits.concurrency', inFlight: 2, limit: 10_000 }], eventLoop: null },
   operations: {},
   retiring: 0,
   log: { dropped: 0 },

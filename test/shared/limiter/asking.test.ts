@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
-import { askingLimiter, askMs, sharedAmong } from '../../../src/shared/limiter/asking.ts'
+import { askingLimiter, sharedAmong } from '../../../src/shared/limiter/asking.ts'
 import { isTaken, leftOf } from '../../../src/shared/limiter/bucket.ts'
 
 const limit = { policy: 'address', perMs: 10 / 1000, burst: 8 }
@@ -17,6 +17,7 @@ test('what one turn of the event loop asks goes in one message', async () => {
       asked.push(keys)
       return keys.map((_, nth) => nth + 1)
     },
+    20,
     sharedAmong(2, limit),
   )
 
@@ -27,11 +28,11 @@ test('what one turn of the event loop asks goes in one message', async () => {
 
 test('whoever has no answer in time is counted here, by the share of one process', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-  const limiter = askingLimiter(limit, () => new Promise(() => {}), sharedAmong(2, limit))
+  const limiter = askingLimiter(limit, () => new Promise(() => {}), 20, sharedAmong(2, limit))
   const outcomes = Promise.all(Array.from({ length: 5 }, () => limiter.take('a')))
   await turn()
 
-  vi.advanceTimersByTime(askMs)
+  vi.advanceTimersByTime(20)
 
   const told = await outcomes
   expect(told.map(isTaken)).toEqual([true, true, true, true, false])
@@ -40,7 +41,7 @@ test('whoever has no answer in time is counted here, by the share of one process
 
 test('so is one whose question nobody can answer', async () => {
   for (const answer of [async () => null, () => Promise.reject(new Error('gone'))]) {
-    const limiter = askingLimiter(limit, answer, sharedAmong(2, limit))
+    const limiter = askingLimiter(limit, answer, 20, sharedAmong(2, limit))
 
     expect(await limiter.take('a')).toBe(2)
   }

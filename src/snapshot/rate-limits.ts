@@ -1,0 +1,55 @@
+import type { AddressLimitConfig, LimitsConfig } from '../config/limits-config.ts'
+import type { Limit } from '../shared/limiter/bucket.ts'
+import type { Held, Limiters } from '../shared/limiter/limiters.ts'
+
+/** Is who counts how often clients ask, as plain data. */
+export interface RateReport {
+  readonly store: 'memory' | 'redis'
+  /** `local`: counts are of this gateway alone. */
+  readonly state: 'shared' | 'local'
+  /** Since when that is so, in ms since the epoch. */
+  readonly since: number
+  /** In which of several workers they are: `in 1 of 2 workers`; null: in all. */
+  readonly where: string | null
+  /** How many keys were forgotten for want of room before their time. */
+  readonly evictions: number
+}
+
+/** Makes the limit of an address. */
+export const limitOf = ({ rate, burst }: AddressLimitConfig): Limit => ({
+  policy: 'address',
+  perMs: rate.count / rate.perMs,
+  burst,
+})
+
+/** Takes what counts by address; null: that is off. */
+export const holdAddressLimit = ({ address, redis }: LimitsConfig, limiters: Limiters): Held | null =>
+  address && limiters.hold(limitOf(address), redis)
+
+/** Reports on who counts. */
+export const reportOnRate = ({ redis }: LimitsConfig, held: Held | null): RateReport | null => {
+  if (held === null) return null
+  const { isShared, since, evictions } = held.state()
+  return {
+    store: redis === null ? 'memory' : 'redis',
+    state: isShared ? 'shared' : 'local',
+    since,
+    where: null,
+    evictions,
+  }
+}
+
+/** Makes one report of several workers: the worst that is known of each, and the keys are the primary's. */
+export const mergeRates = (primary: RateReport | null, workers: readonly RateReport[]): RateReport | null => {
+  const local = workers.filter(({ state }) => state === 'local')
+  const told = local.length > 0 ? local : workers
+  const [first] = told
+  if (first === undefined) return primary
+  return {
+    store: first.store,
+    state: first.state,
+    since: Math.min(...told.map(({ since }) => since)),
+    where: told.length === workers.length ? null : `in ${told.length} of ${workers.length} workers`,
+    evictions: [...workers, ...(primary === null ? [] : [primary])].reduce((sum, each) => sum + each.evictions, 0),
+  }
+}
