@@ -107,6 +107,13 @@ describe('libraries stay at the rim', () => {
     expect(strays).toEqual([])
   })
 
+  test('what speaks to Redis is loaded when it is asked for, and not before', () => {
+    const [client] = sources.filter(({ imports }) => imports.includes('@redis/client'))
+
+    expect(client?.text.match(/'@redis\/client'/g)).toHaveLength(1)
+    expect(client?.text).toContain("await import('@redis/client')")
+  })
+
   test('@fastify/http-proxy stands in exactly one file', () => {
     const users = sources.filter(({ imports }) => imports.includes('@fastify/http-proxy'))
 
