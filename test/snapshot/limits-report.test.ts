@@ -34,4 +34,19 @@ describe('of several workers', () => {
       null,
     ])
   })
+
+  test("a count is shared when all of them share it, and the keys are the primary's", () => {
+    const rate = (state: 'shared' | 'local', since: number, evictions = 0): LimitsReport => ({
+      rate: { store: 'redis', state, since, where: null, evictions },
+      concurrency: [],
+      eventLoop: null,
+    })
+    const primary = rate('local', 1, 4)
+
+    expect(mergeLimits(primary, [rate('shared', 3), rate('shared', 2)]).rate).toEqual(rate('shared', 2, 4).rate)
+    expect(mergeLimits(primary, [rate('shared', 3), rate('local', 5)]).rate).toEqual({
+      ...rate('local', 5, 4).rate,
+      where: 'in 1 of 2 workers',
+    })
+  })
 })

@@ -2,7 +2,7 @@ import { now } from '../../clock.ts'
 import { type Bucket, type Limit, type Outcome, takeOf, usedOf } from './bucket.ts'
 import type { Limiter } from './limiter.ts'
 
-/** Most keys that are counted at once: some 15 MB. */
+/** Most keys that are counted at once. */
 export const maxKeys = 100_000
 
 // So many are looked at for each key that is new: more than one, so that those that are drained go faster than others come.
@@ -21,8 +21,9 @@ export class MemoryLimiter implements Limiter {
   /** How many were forgotten that had not drained, for want of room. */
   evictions = 0
   readonly #max: number
-  /** In the order in which they will be looked at. */
   readonly #buckets = new Map<string, Bucket>()
+  // Goes round and round. Beginning at the front each time would pass over all that was deleted there, which an attacker can make slow.
+  #hand = this.#buckets.entries()
 
   constructor(limit: Limit, max: number = maxKeys) {
     this.limit = limit
@@ -54,18 +55,21 @@ export class MemoryLimiter implements Limiter {
     this.evictions++
   }
 
-  /** Forgets those that have drained, of so many that come first, and has the others come last; tells which of them is the emptiest. */
+  /** Goes on to so many more keys, forgets those that have drained, and tells which of the others is the emptiest. */
   #lookAt(count: number, at: number): string | null {
     let emptiest: string | null = null
     let least = Number.POSITIVE_INFINITY
-    let left = Math.min(count, this.#buckets.size)
-    for (const [key, bucket] of this.#buckets) {
-      if (left-- === 0) break
-      this.#buckets.delete(key)
+    for (let left = Math.min(count, this.#buckets.size); left > 0; left--) {
+      let next = this.#hand.next()
+      if (next.done === true) {
+        this.#hand = this.#buckets.entries()
+        next = this.#hand.next()
+      }
+      if (next.done === true) break
+      const [key, bucket] = next.value
       const used = usedOf(bucket, this.limit, at)
-      if (used === 0) continue
-      this.#buckets.set(key, bucket)
-      if (used < least) [emptiest, least] = [key, used]
+      if (used === 0) this.#buckets.delete(key)
+      else if (used < least) [emptiest, least] = [key, used]
     }
     return emptiest
   }
