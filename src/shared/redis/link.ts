@@ -1,4 +1,4 @@
-import { Alarm, now, wallClock } from '../../clock.ts'
+import { Alarm, wallClock } from '../../clock.ts'
 import type { Connect, Connection } from './connection.ts'
 
 // So many in a row that are late or fail: fewer is a hiccup, and each has been counted here meanwhile.
@@ -96,12 +96,13 @@ export class RedisLink {
     this.#connection = connection
     const isLost = (): boolean => this.#isClosed || lost !== null
     while (!isLost()) {
-      const startedAt = now()
-      if ((await inTime(connection.take(this.#options.probeKey, 1, 1000), silentMs)) === null)
-        throw new Error(`no answer within ${silentMs}ms`)
+      const { timeoutMs, probeKey } = this.#options
+      const answer = connection.take(probeKey, 1, 1000)
+      const isPrompt = (await inTime(answer, timeoutMs)) !== null
+      if (!isPrompt && (await inTime(answer, silentMs)) === null) throw new Error(`no answer within ${silentMs}ms`)
       if (isLost()) break
-      if (now() - startedAt <= this.#options.timeoutMs) await this.#share(isLost)
-      else this.#tell(false, `no answer within ${this.#options.timeoutMs}ms`)
+      if (isPrompt) await this.#share(isLost)
+      else this.#tell(false, `no answer within ${timeoutMs}ms`)
       if (!isLost()) await this.#pause()
     }
     this.#tell(false, lost ?? 'closed')

@@ -126,7 +126,7 @@ test.each(['refuse', 'stall', 'fail'] as const)(
     expect(link.isShared).toBe(false)
 
     redis.does = 'answer'
-    await pass(outage === 'stall' ? 1000 + 300 : 1000) // a probe that nobody answered has its own end
+    await pass(outage === 'stall' ? 1020 + 300 : 1000) // a probe that nobody answered has its own end
 
     expect(link.isShared).toBe(true)
     expect(changes.map(([isShared]) => isShared)).toEqual([true, false, true])
