@@ -1,4 +1,5 @@
 import { request as http } from 'node:http'
+import { connect } from 'node:http2'
 import { request as https } from 'node:https'
 import type { Running } from './process.ts'
 
@@ -10,25 +11,31 @@ interface Answer {
 
 /** Asks a peer on a connection of its own, and believes whatever certificate it shows. */
 export const ask = (
-  { port, tls }: Pick<Running, 'port' | 'tls'>,
+  { port, speaks }: Pick<Running, 'port' | 'speaks'>,
   method: string,
   path: string,
   body: string,
   fields: Readonly<Record<string, string>> = {},
-): Promise<Answer> =>
+): Promise<Answer> => {
+  const length = body === '' ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
+  const asked = { port, method, path, body, headers: { ...length, ...fields } }
+  return speaks === 'h2' ? askByStream(asked) : askByMessage(asked, speaks === 'https')
+}
+
+interface Asked {
+  readonly port: number
+  readonly method: string
+  readonly path: string
+  readonly body: string
+  readonly headers: Readonly<Record<string, string | number>>
+}
+
+const waitMs = 5_000
+
+const askByMessage = ({ body, ...asked }: Asked, tls: boolean): Promise<Answer> =>
   new Promise((resolve, reject) => {
-    const length = body === '' ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
     const sent = (tls ? https : http)(
-      {
-        host: '127.0.0.1',
-        port,
-        method,
-        path,
-        headers: { ...length, ...fields },
-        agent: false,
-        timeout: 5_000,
-        rejectUnauthorized: false,
-      },
+      { host: '127.0.0.1', ...asked, agent: false, timeout: waitMs, rejectUnauthorized: false },
       (answer) => {
         let text = ''
         answer.setEncoding('utf8')
@@ -41,7 +48,33 @@ export const ask = (
         )
       },
     )
-    sent.on('timeout', () => sent.destroy(new Error(`${method} ${path}: no answer within 5 s`)))
+    sent.on('timeout', () => sent.destroy(new Error(`${asked.method} ${asked.path}: no answer within 5 s`)))
     sent.on('error', reject)
     sent.end(body)
+  })
+
+const askByStream = ({ port, method, path, body, headers }: Asked): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const session = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false })
+    session.on('error', reject)
+    session.setTimeout(waitMs, () => session.destroy(new Error(`${method} ${path}: no answer within 5 s`)))
+    const stream = session.request({ ...headers, ':method': method, ':path': path }, { endStream: body === '' })
+    let [status, type, text] = [0, '', '']
+    stream.setEncoding('utf8')
+    stream.on('response', (answered) => {
+      status = Number(answered[':status'])
+      type = answered['content-type'] ?? ''
+    })
+    stream.on('data', (chunk) => {
+      text += chunk
+    })
+    stream.on('error', (error) => {
+      session.destroy()
+      reject(error)
+    })
+    stream.on('end', () => {
+      session.close()
+      resolve({ status, body: text, type })
+    })
+    if (body !== '') stream.end(body)
   })

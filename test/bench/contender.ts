@@ -1,5 +1,6 @@
 /** Starts a peer and checks its answers before it may take part. */
 import { mkdir } from 'node:fs/promises'
+import { streamsLoad } from './h2load.ts'
 import type { Load } from './load.ts'
 import type { Sample } from './measure.ts'
 import type { Peer, Site } from './peers/peer.ts'
@@ -38,6 +39,7 @@ export const enter = async (peer: Peer, site: Site, asked: readonly Workload[]):
   try {
     const running = await peer.start(site)
     if ('missing' in running) return note(running.missing)
+    const load = running.speaks === 'h2' ? await streamsLoad(site.directory) : null
     const problems = await verify(running, asked, quiet).catch((error: unknown) => [String(error)])
     return {
       name,
@@ -45,7 +47,7 @@ export const enter = async (peer: Peer, site: Site, asked: readonly Workload[]):
       running,
       problems: [...problems],
       samples: new Map(),
-      load: null,
+      load,
       connections: null,
       quiet,
     }

@@ -1,7 +1,8 @@
 /** Sends at a fixed rate with h2load, and reads latencies from what it logs of each request. */
-import { readFile, rm } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { program } from '../helpers/program.ts'
 import { type Load, output, type Turn, type Watch } from './load.ts'
 import type { Running } from './process.ts'
 import { quantile } from './stats.ts'
@@ -30,8 +31,35 @@ export const rateLoad = (path: string, directory: string, rate: number): Load =>
   },
 })
 
+/** Requests in flight on one connection of HTTP/2. */
+const streams = 8
+
+/** Makes a closed loop over HTTP/2: as many requests in flight as it is asked for connections, eight on each connection. */
+export const streamsLoad = async (directory: string): Promise<Load> => {
+  const { path, missing } = await program('h2load')
+  if (missing !== null) throw new Error(missing)
+  return {
+    name: `h2load, ${streams} streams a connection`,
+    run: async ({ port }, { operation, target, fields, body }, seconds, inFlight) => {
+      const [logFile, bodyFile] = [join(directory, 'h2load.log'), join(directory, 'h2load.body')]
+      await writeFile(bodyFile, body)
+      const args = ['--npn-list=h2', '-c', Math.ceil(inFlight / streams), '-m', streams, '-D', seconds]
+      const named = Object.entries(fields).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
+      const sent = body === '' ? [] : ['-d', bodyFile]
+      const where = ['--log-file', logFile, `https://127.0.0.1:${port}${target}`]
+      const said = await output(path, [...args, ...named, ...sent, ...where].map(String), seconds)
+      if (!said.includes('Application protocol: h2'))
+        throw new Error(`${operation.id}: no HTTP/2: ${said.slice(0, 500)}`)
+      const turn = turnOf(logged(await readFile(logFile, 'utf8')), { fromUs: 0, toUs: Number.POSITIVE_INFINITY })
+      await rm(logFile)
+      const { steady: _, ...whole } = turn // all of it counts
+      return whole
+    },
+  }
+}
+
 interface Sending {
-  readonly to: Pick<Running, 'port' | 'tls'>
+  readonly to: Pick<Running, 'port' | 'speaks'>
   readonly workload: Workload
   /** Of the part that counts. */
   readonly seconds: number
@@ -44,7 +72,7 @@ export const requestsAt = async (
   path: string,
   directory: string,
   rate: number,
-  { to: { port, tls }, workload: { operation, target, fields, body }, seconds, connections, watch }: Sending,
+  { to: { port, speaks }, workload: { operation, target, fields, body }, seconds, connections, watch }: Sending,
 ): Promise<{ readonly requests: readonly Logged[]; readonly part: Part }> => {
   if (operation.method !== 'GET' || body !== '') throw new Error('h2load is used for GET only')
   // One connection after the other, no faster than requests: begun together they would all send in the same millisecond for ever.
@@ -55,7 +83,12 @@ export const requestsAt = async (
   const args = ['--h1', '-c', connections, '-m', 1, '--rps', (rate / connections).toFixed(3)]
   const pace = ['-r', 1, '--rate-period', `${periodMs}ms`, '-n', count, '--log-file', logFile]
   const named = Object.entries(fields).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
-  const command = [...args, ...pace, ...named, `${tls ? 'https' : 'http'}://127.0.0.1:${port}${target}`].map(String)
+  const command = [
+    ...args,
+    ...pace,
+    ...named,
+    `${speaks === 'http' ? 'http' : 'https'}://127.0.0.1:${port}${target}`,
+  ].map(String)
   const ended = output(path, command, before + seconds + spareSeconds)
   const part = await Promise.race([counting(before, seconds, watch), ended.then(() => endedEarly)])
   await ended

@@ -36,7 +36,7 @@ export interface Watch {
 export interface Load {
   readonly name: string
   readonly run: (
-    to: Pick<Running, 'port' | 'tls'>,
+    to: Pick<Running, 'port' | 'speaks'>,
     workload: Workload,
     seconds: number,
     connections: number,
@@ -55,10 +55,10 @@ export const chooseLoad = async (choice: Options['load'], directory: string): Pr
 
 const wrkLoad = (path: string, directory: string): Load => ({
   name: 'wrk, 1 thread',
-  run: async ({ port, tls }, workload, seconds, connections) => {
+  run: async ({ port, speaks }, workload, seconds, connections) => {
     const script = join(directory, `${workload.name}.lua`)
     await writeFile(script, wrkScript(workload))
-    const target = `${tls ? 'https' : 'http'}://127.0.0.1:${port}${workload.target}`
+    const target = `${speaks}://127.0.0.1:${port}${workload.target}`
     const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script, target]
     return lastJsonLine(await output(path, args, seconds))
   },
@@ -83,8 +83,8 @@ const lua = (text: string): string => JSON.stringify(text)
 
 const own: Load = {
   name: 'own generator, node:net',
-  run: async ({ port, tls }, workload, seconds, connections) => {
-    if (tls) throw new Error('this generator speaks no TLS: install wrk')
+  run: async ({ port, speaks }, workload, seconds, connections) => {
+    if (speaks !== 'http') throw new Error('this generator speaks no TLS: install wrk')
     const task = JSON.stringify({ port, request: requestText(port, workload), seconds, connections })
     return lastJsonLine(await output(process.execPath, [join(import.meta.dirname, 'load-worker.ts')], seconds, task))
   },

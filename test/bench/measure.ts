@@ -30,7 +30,8 @@ export interface Effort {
 
 /** Runs one workload against one peer. The log is emptied first: it would fill the disk otherwise. */
 export const measure = async (peer: Running, workload: Workload, load: Load, effort: Effort): Promise<Sample> => {
-  if (peer.tls && workload.idle > 0) throw new Error(`${workload.name}: idle connections are held without TLS only`)
+  if (peer.speaks !== 'http' && workload.idle > 0)
+    throw new Error(`${workload.name}: idle connections are held without TLS only`)
   const idle = await openIdle(peer.port, workload, workload.idle)
   if (workload.idle > 0) await sleep(settleMs)
   truncateSync(peer.logFile)

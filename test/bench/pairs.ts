@@ -24,5 +24,8 @@ export const pairs: readonly Pair[] = [
   { of: 'gateway-tls', over: 'nginx-tls', atMost: {} },
   { of: 'gateway-tls', over: 'haproxy-tls', atMost: {} },
   { of: 'gateway-tls', over: 'gateway', atMost: {} },
+  { of: 'gateway-h2', over: 'nginx-h2', atMost: {} },
+  { of: 'gateway-h2', over: 'haproxy-h2', atMost: {} },
+  { of: 'gateway-h2', over: 'gateway-tls', atMost: {} },
   { of: 'gateway-workers', over: 'gateway', atMost: small(1.1) },
 ]

@@ -6,11 +6,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../helpers/free-port.ts'
 import { ask } from './ask.ts'
 
+/** Is what clients speak to a peer. */
+export type Speech = 'http' | 'https' | 'h2'
+
 export interface Running {
   readonly pid: number
   readonly port: number
-  /** Whether clients speak TLS to it. */
-  readonly tls: boolean
+  readonly speaks: Speech
   /** Holds the access log: the process's stdout, or a file that it opened itself. */
   readonly logFile: string
   readonly stop: () => Promise<void>
@@ -66,7 +68,7 @@ export const startServer = async (
   directory: string,
   path: string,
   command: (port: number) => Promise<Command>,
-  tls = false,
+  speaks: Speech = 'http',
 ): Promise<Running> => {
   let said = ''
   for (let attempt = 0; attempt < 3; attempt++) {
@@ -76,8 +78,8 @@ export const startServer = async (
     const child = await withFiles([logFile, errorFile], async (out, err) =>
       start(await command(port), ['ignore', out, err]),
     )
-    if (child.pid !== undefined && (await answers(child, port, path, tls))) {
-      return { pid: child.pid, port, tls, logFile, stop: () => stop(child) }
+    if (child.pid !== undefined && (await answers(child, { port, speaks }, path))) {
+      return { pid: child.pid, port, speaks, logFile, stop: () => stop(child) }
     }
     await stop(child)
     said = tail(errorFile) + tail(logFile)
@@ -100,10 +102,10 @@ const withFiles = async (
   }
 }
 
-const answers = async (child: ChildProcess, port: number, path: string, tls: boolean): Promise<boolean> => {
+const answers = async (child: ChildProcess, peer: Pick<Running, 'port' | 'speaks'>, path: string): Promise<boolean> => {
   const end = Date.now() + startTimeoutMs
   while (Date.now() < end && !hasEnded(child)) {
-    const status = await ask({ port, tls }, 'GET', path, '').then(
+    const status = await ask(peer, 'GET', path, '').then(
       (answer) => answer.status,
       () => 0,
     )

@@ -1,9 +1,9 @@
 import { bare, bareDirect } from './bare.ts'
 import { caddy } from './caddy.ts'
-import { before, gateway, gatewayTls, policies, workers } from './gateway.ts'
-import { haproxy, haproxyTls } from './haproxy.ts'
+import { before, gateway, gatewayH2, gatewayTls, policies, workers } from './gateway.ts'
+import { haproxy, haproxyH2, haproxyTls } from './haproxy.ts'
 import { httpxy } from './httpxy.ts'
-import { nginx, nginxMemory, nginxTls } from './nginx.ts'
+import { nginx, nginxH2, nginxMemory, nginxTls } from './nginx.ts'
 import type { Peer } from './peer.ts'
 
 /** Lists the peers, in the order of the tables. */
@@ -13,13 +13,16 @@ export const peers: readonly Peer[] = [
   policies,
   workers,
   gatewayTls,
+  gatewayH2,
   bare,
   bareDirect,
   httpxy,
   nginx,
   nginxMemory,
   nginxTls,
+  nginxH2,
   haproxy,
   haproxyTls,
+  haproxyH2,
   caddy,
 ]

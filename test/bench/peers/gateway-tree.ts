@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { type PerfRecord, recordPerf } from '../perf.ts'
-import { type Running, startServer } from '../process.ts'
+import { type Running, type Speech, startServer } from '../process.ts'
 import { probePath, type Site } from './peer.ts'
 
 /** Is the tree that this file belongs to. */
@@ -19,7 +19,7 @@ export const serveTree = async (
   tree: string,
   { directory, options }: Site,
   text: (port: number) => string,
-  tls = false,
+  speaks: Speech = 'http',
 ): Promise<Running> => {
   // The site's directory is named after the peer.
   const name = basename(directory)
@@ -39,7 +39,7 @@ export const serveTree = async (
       await writeFile(file, text(port))
       return { path: process.execPath, args: [...flags, join(tree, 'src/main.ts'), 'serve', '--config', file] }
     },
-    tls,
+    speaks,
   )
   return options.perf ? watched(running, join(directory, 'perf.data'), join(profiles, `${name}.perf.txt`)) : running
 }

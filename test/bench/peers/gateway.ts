@@ -60,20 +60,25 @@ export const workers = variant(
   (port) => `workers: 2\n${oneEach(port)}`,
 )
 
-/** Runs it with TLS to clients. */
-export const gatewayTls: Peer = {
-  name: 'gateway-tls',
-  description: 'this gateway, defaults, TLS to clients',
+const overTls = (name: string, description: string, speaks: 'https' | 'h2'): Peer => ({
+  name,
+  description,
   onRequest: true,
   start: async (site) => {
     const files = await writeCertificate(site.directory)
     if ('missing' in files) return files
     const pair = `{ certificate: "file:${files.certificate}", key: "file:${files.key}" }`
-    const tls = `  tls:\n    certificates: [${pair}]\n`
+    const tls = `  http2: ${speaks === 'h2'}\n  tls:\n    certificates: [${pair}]\n`
     const text = (port: number): string => gatewayFile(port, { ...roomFor(site), tls }) + oneEach(site.upstreamPort)
-    return serveTree(here, site, text, true)
+    return serveTree(here, site, text, speaks)
   },
-}
+})
+
+/** Runs it with TLS to clients. */
+export const gatewayTls = overTls('gateway-tls', 'this gateway, defaults, TLS to clients', 'https')
+
+/** Runs it with HTTP/2 to clients. */
+export const gatewayH2 = overTls('gateway-h2', 'this gateway, defaults, HTTP/2 over TLS to clients', 'h2')
 
 /** Runs it with the policies for several endpoints: what they cost when nothing fails. */
 export const policies = variant(

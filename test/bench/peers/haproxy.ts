@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { catalog } from '../../../src/catalog.ts'
 import { program } from '../../helpers/program.ts'
-import { startServer } from '../process.ts'
+import { type Speech, startServer } from '../process.ts'
 import { writeCertificate } from './certificate.ts'
 import { type Peer, probePath } from './peer.ts'
 
@@ -10,28 +10,31 @@ import { type Peer, probePath } from './peer.ts'
  * Runs HAProxy with one thread, the same nine routes, forwarded fields, and a log line of the same fields. It writes each line by
  * itself to its stdout, which is a file here: it cannot open a log file, and a socket would need a reader on the same machine.
  */
-export const haproxy = variant('haproxy', '1 thread, http-reuse always, log to stdout line by line', false)
+export const haproxy = variant('haproxy', '1 thread, http-reuse always, log to stdout line by line', 'http')
 
 /** Runs it with TLS to clients. */
-export const haproxyTls = variant('haproxy-tls', 'as haproxy, TLS to clients', true)
+export const haproxyTls = variant('haproxy-tls', 'as haproxy, TLS to clients', 'https')
 
-function variant(name: string, description: string, tls: boolean): Peer {
+/** Runs it with HTTP/2 to clients. */
+export const haproxyH2 = variant('haproxy-h2', 'as haproxy, HTTP/2 over TLS to clients', 'h2')
+
+function variant(name: string, description: string, speaks: Speech): Peer {
   return {
     name,
     description,
-    onRequest: tls,
+    onRequest: speaks !== 'http',
     start: async ({ upstreamPort, directory, options }) => {
       const { path, missing } = await program('haproxy')
       if (missing !== null) return { missing }
-      const files = tls ? await writeCertificate(directory) : null
+      const files = speaks !== 'http' ? await writeCertificate(directory) : null
       if (files !== null && 'missing' in files) return files
-      const shown = files === null ? '' : ` ssl crt ${files.certificate}`
+      const shown = files === null ? '' : ` ssl crt ${files.certificate} alpn ${speaks === 'h2' ? 'h2' : 'http/1.1'}`
       const serve = async (port: number) => {
         const file = join(directory, 'haproxy.cfg')
         await writeFile(file, config(port, upstreamPort, Math.max(4_096, options.idle + 1_000), shown))
         return { path, args: ['-db', '-f', file] }
       }
-      return startServer(directory, probePath, serve, tls)
+      return startServer(directory, probePath, serve, speaks)
     },
   }
 }

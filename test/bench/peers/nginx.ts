@@ -3,27 +3,33 @@ import { join } from 'node:path'
 import { catalog } from '../../../src/catalog.ts'
 import { tempPaths } from '../../helpers/nginx.ts'
 import { program } from '../../helpers/program.ts'
-import { startServer } from '../process.ts'
+import { type Speech, startServer } from '../process.ts'
 import { writeCertificate } from './certificate.ts'
 import { type Peer, probePath } from './peer.ts'
 
-const variant = (name: string, description: string, onRequest: boolean, more: string, tls = false): Peer => ({
+const variant = (
+  name: string,
+  description: string,
+  onRequest: boolean,
+  more: string,
+  speaks: Speech = 'http',
+): Peer => ({
   name,
   description,
   onRequest,
   start: async ({ upstreamPort, directory, options }) => {
     const { path, missing } = await program('nginx')
     if (missing !== null) return { missing }
-    const files = tls ? await writeCertificate(directory) : null
+    const files = speaks !== 'http' ? await writeCertificate(directory) : null
     if (files !== null && 'missing' in files) return files
     const shown = files === null ? '' : `ssl_certificate ${files.certificate}; ssl_certificate_key ${files.key};`
     const serve = async (port: number) => {
       const file = join(directory, 'nginx.conf')
       const connections = Math.max(4_096, options.idle + 1_000)
-      await writeFile(file, config(directory, port, upstreamPort, connections, more + shown))
+      await writeFile(file, config(directory, port, upstreamPort, connections, more + shown, listens[speaks]))
       return { path, args: ['-p', directory, '-e', 'stderr', '-c', file] }
     }
-    return startServer(directory, probePath, serve, tls)
+    return startServer(directory, probePath, serve, speaks)
   },
 })
 
@@ -31,7 +37,10 @@ const variant = (name: string, description: string, onRequest: boolean, more: st
 export const nginx = variant('nginx', '1 worker, upstream keep-alive, access log buffered', false, '')
 
 /** Runs it with TLS to clients. */
-export const nginxTls = variant('nginx-tls', 'as nginx, TLS to clients', true, '', true)
+export const nginxTls = variant('nginx-tls', 'as nginx, TLS to clients', true, '', 'https')
+
+/** Runs it with HTTP/2 to clients. */
+export const nginxH2 = variant('nginx-h2', 'as nginx, HTTP/2 over TLS to clients', true, '', 'h2')
 
 /** Runs it with room for a body of 64 KiB in memory. By default nginx writes what is over 16 KiB to a file before it passes it on. */
 export const nginxMemory = variant(
@@ -41,8 +50,17 @@ export const nginxMemory = variant(
   'client_body_buffer_size 128k;',
 )
 
+const listens = { http: '', https: ' ssl', h2: ' ssl http2' } as const
+
 /** Writes the configuration. As root the worker stays root: it could not read the bench's own directory otherwise. */
-const config = (directory: string, port: number, upstreamPort: number, connections: number, more: string): string => `
+const config = (
+  directory: string,
+  port: number,
+  upstreamPort: number,
+  connections: number,
+  more: string,
+  listens: string,
+): string => `
 ${process.getuid?.() === 0 ? 'user root;' : ''}
 daemon off;
 worker_processes 1;
@@ -74,7 +92,7 @@ http {
   proxy_set_header X-Forwarded-Proto $scheme;
   proxy_set_header X-Forwarded-Host $host;
   server {
-    listen 127.0.0.1:${port}${more.includes('ssl_certificate') ? ' ssl' : ''} backlog=1024;
+    listen 127.0.0.1:${port}${listens} backlog=1024;
     access_log ${directory}/access.log exchange buffer=64k flush=500ms;
     set $operation "";
     location / { return 404; }
