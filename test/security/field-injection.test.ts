@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { bootGateway, openGateway, type TestGateway } from '../helpers/gateway.ts'
+import { exchangeRaw, rawClient, statusOf } from '../helpers/raw.ts'
+import { onRequest, openHttpUpstream, rawUpstream, type TestUpstream } from '../helpers/upstream.ts'
+
+// The attack: what ends a line for one hop and not for another. Behind it stands a field that nobody has checked.
+const injected = 'X-Injected: 1'
+const breaks: readonly [name: string, bytes: string][] = [
+  ['CR', '\r'],
+  ['LF', '\n'],
+  ['NUL', '\0'],
+  ['a folded line', '\r\n '],
+  ['a line folded with a tab', '\r\n\t'],
+]
+
+let upstream: TestUpstream
+let booted: TestGateway
+
+beforeAll(async () => {
+  upstream = await openHttpUpstream()
+  booted = await openGateway({ upstream: upstream.url })
+})
+afterAll(async () => {
+  await booted.gateway.close()
+  await upstream.close()
+})
+
+describe.each(breaks)('%s in a request', (_, bytes) => {
+  const evil = `${bytes}${injected}`
+  test.each([
+    ['the method', `GET${evil} /market/insights HTTP/1.1\r\nHost: a\r\n\r\n`],
+    ['the path', `GET /market/insights${evil} HTTP/1.1\r\nHost: a\r\n\r\n`],
+    ['the query', `GET /market/insights?a${evil} HTTP/1.1\r\nHost: a\r\n\r\n`],
+    ['the version', `GET /market/insights HTTP/1.1${evil}\r\nHost: a\r\n\r\n`],
+    ['Host', `GET /market/insights HTTP/1.1\r\nHost: a${evil}\r\n\r\n`],
+    ['a name', `GET /market/insights HTTP/1.1\r\nHost: a\r\nX-A${evil}: b\r\n\r\n`],
+    ['a value', `GET /market/insights HTTP/1.1\r\nHost: a\r\nX-A: b${evil}\r\n\r\n`],
+    ['the request id', `GET /market/insights HTTP/1.1\r\nHost: a\r\nX-Request-Id: b${evil}\r\n\r\n`],
+  ])('in %s is refused, and nothing is forwarded', async (_, request) => {
+    const before = upstream.begun()
+    const client = await rawClient(booted.port)
+
+    client.send(request)
+    const { received } = await client.ended()
+
+    expect([400, 505]).toContain(statusOf(received)) // a line that ends before its version is one of HTTP/0.9
+    expect(received).not.toMatch(/^X-Injected/im)
+    expect(upstream.begun()).toBe(before)
+  })
+})
+
+describe.each(breaks)('%s in an answer', (_, bytes) => {
+  const evil = `${bytes}${injected}`
+  test.each([
+    ['the reason', `HTTP/1.1 200 OK${evil}\r\nContent-Length: 2\r\n\r\nok`],
+    ['a name', `HTTP/1.1 200 OK\r\nX-A${evil}: b\r\nContent-Length: 2\r\n\r\nok`],
+    ['a value', `HTTP/1.1 200 OK\r\nX-A: b${evil}\r\nContent-Length: 2\r\n\r\nok`],
+    [
+      'a field of an interim answer',
+      `HTTP/1.1 103 Early Hints\r\nX-A: b${evil}\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`,
+    ],
+  ])('in %s becomes no field of the client’s', async (_, answer) => {
+    const evilUpstream = await rawUpstream((socket) => onRequest(socket, () => void socket.write(answer, 'latin1')))
+    const { port } = await bootGateway({ upstream: evilUpstream.url })
+
+    const received = await exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+
+    expect([200, 502]).toContain(statusOf(received.replace(/^HTTP\/1\.1 103[\s\S]*?\r\n\r\n/, '')))
+    expect(received).not.toMatch(/[\r\n\0][ \t]*X-Injected/i)
+  })
+})
