@@ -29,6 +29,7 @@ interface Switches {
   readonly eventLoopDelay: string
   readonly concurrency: string
   readonly upstreamConcurrency: string
+  readonly address: string
   readonly maxBody: string
   readonly deadline: string
   readonly retry: string
@@ -40,6 +41,7 @@ const off: Switches = {
   eventLoopDelay: 'none',
   concurrency: 'none',
   upstreamConcurrency: 'none',
+  address: 'none',
   maxBody: 'none',
   deadline: 'none',
   retry: 'none',
@@ -52,6 +54,8 @@ const levels: readonly Level[] = [
   { name: 'load-shedding', on: { eventLoopDelay: '1m' } },
   { name: 'concurrency', on: { concurrency: '10000' } },
   { name: 'all three bounds of concurrency', on: { concurrency: '10000', upstreamConcurrency: '10000' } },
+  // So much that nobody is refused: what is measured is the counting.
+  { name: 'address-limit', on: { address: '{ rate: 1000000/s, burst: 1000000 }' } },
   { name: 'body-limit', on: { maxBody: '64MiB' } },
   { name: 'deadline', on: { deadline: '30s' } },
   { name: 'retry', on: { retry: '{ }' } },
@@ -109,12 +113,12 @@ const peerOf = ({ name, on }: Level, lists: Map<string, readonly string[]>): Pee
 })
 
 const fileOf = (
-  { eventLoopDelay, concurrency, upstreamConcurrency, maxBody, deadline, retry, access, requestId }: Switches,
+  { eventLoopDelay, concurrency, upstreamConcurrency, address, maxBody, deadline, retry, access, requestId }: Switches,
   port: number,
   upstreamPort: number,
 ): string => `${gatewayFile(port)}requestId: { header: ${requestId} }
 log: { access: ${access} }
-limits: { concurrency: ${concurrency}, eventLoopDelay: ${eventLoopDelay} }
+limits: { concurrency: ${concurrency}, address: ${address}, eventLoopDelay: ${eventLoopDelay} }
 defaults: { concurrency: ${upstreamConcurrency}, maxBody: ${maxBody}, deadline: ${deadline}, retry: ${retry} }
 operations:
   ${get.operation.id}: { concurrency: ${upstreamConcurrency} }
