@@ -2,8 +2,9 @@ import { Alarm } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { RequestBody, Upload } from '../exchange.ts'
 import { Arrival } from './arrival.ts'
-import { giveBack } from './give-back.ts'
+import { giveBack, joined } from './give-back.ts'
 import { Pace } from './pace.ts'
+import { Uploading } from './uploading.ts'
 import type { ClientRequest, ClientResponse } from './wire.ts'
 
 // Up to this much, with a known length, is read first: sent in one write, and possible to send again.
@@ -152,116 +153,5 @@ export class ClientBody implements RequestBody {
     if (this.received) return
     this.onFailure?.(error)
     this.abandon(error)
-  }
-}
-
-const joined = (chunks: readonly Buffer[]): Buffer => {
-  if (chunks.length === 1) return chunks[0] as Buffer
-  const whole = Buffer.concat(chunks)
-  for (const chunk of chunks) giveBack(chunk)
-  return whole
-}
-
-// Each piece is a write of its own, which costs much more than a byte, and a client may send a byte a chunk.
-const pieceBytes = 64 * 1024
-const worthAWriteBytes = 4 * 1024
-
-interface Pull {
-  readonly resolve: (result: IteratorResult<Buffer>) => void
-  readonly reject: (error: Error) => void
-}
-
-/**
- * Hands the pieces of a request body to undici one at a time, as it asks for them. Nothing is read before it asks: until there is a
- * connection, the client is not told to go on, and after a failure to connect the body is still there.
- */
-class Uploading implements Upload, AsyncIterator<Buffer> {
-  readonly #request: ClientRequest
-  readonly #onFlow: (waitingForClient: boolean) => void
-  #start: (() => void) | null
-  #chunks: Buffer[] = []
-  #queuedBytes = 0
-  #flushing: NodeJS.Immediate | null = null
-  #ended = false
-  #failure: Error | null = null
-  #pull: Pull | null = null
-
-  constructor(request: ClientRequest, start: () => void, onFlow: (waitingForClient: boolean) => void) {
-    this.#request = request
-    this.#start = start
-    this.#onFlow = onFlow
-  }
-
-  [Symbol.asyncIterator](): AsyncIterator<Buffer> {
-    return this
-  }
-
-  next(): Promise<IteratorResult<Buffer>> {
-    if (this.#failure !== null) return Promise.reject(this.#failure)
-    const isEnough = this.#ended || this.#flushing === null || this.#queuedBytes >= worthAWriteBytes
-    if (this.#chunks.length > 0 && isEnough) return Promise.resolve({ done: false, value: this.#take() })
-    if (this.#ended) return Promise.resolve({ done: true, value: undefined })
-    this.#onFlow(true)
-    this.#start?.()
-    this.#start = null
-    this.#request.resume()
-    return new Promise((resolve, reject) => {
-      this.#pull = { resolve, reject }
-    })
-  }
-
-  push(chunk: Buffer): void {
-    if (this.#failure !== null) return // discarded
-    this.#chunks.push(chunk)
-    this.#queuedBytes += chunk.length
-    if (this.#queuedBytes >= (this.#pull === null ? pieceBytes : worthAWriteBytes)) return this.#flush()
-    // Node runs whatever waits between two chunks of one packet, so more of them may be about to come.
-    this.#flushing ??= setImmediate(() => this.#flush())
-  }
-
-  end(): void {
-    this.#ended = true
-    if (this.#chunks.length > 0) this.#flush()
-    else this.#answer()?.resolve({ done: true, value: undefined })
-  }
-
-  fail(error: Error): void {
-    this.#failure ??= error
-    this.#chunks = []
-    this.#answer()?.reject(this.#failure)
-  }
-
-  stop(): void {
-    if (!this.#ended || this.#chunks.length > 0) this.fail(new Error('the upload was stopped'))
-  }
-
-  /** Takes what has come meanwhile, in one piece unless that is more than a piece: a client may send a byte a chunk. */
-  #take(): Buffer {
-    let [count, bytes] = [0, 0]
-    for (const { length } of this.#chunks) {
-      if (count > 0 && bytes + length > pieceBytes) break
-      count++
-      bytes += length
-    }
-    this.#queuedBytes -= bytes
-    return joined(this.#chunks.splice(0, count))
-  }
-
-  /** Hands on what is there, or holds the client back when nobody asks for so much. */
-  #flush(): void {
-    if (this.#flushing !== null) clearImmediate(this.#flushing)
-    this.#flushing = null
-    if (this.#chunks.length === 0) return
-    const pull = this.#answer()
-    if (pull !== null) pull.resolve({ done: false, value: this.#take() })
-    else if (this.#queuedBytes >= pieceBytes) this.#request.pause()
-  }
-
-  #answer(): Pull | null {
-    const pull = this.#pull
-    if (pull === null) return null
-    this.#pull = null
-    this.#onFlow(false)
-    return pull
   }
 }

@@ -11,3 +11,11 @@ export const giveBack = (chunk: Buffer | undefined): void => {
   const { buffer } = chunk
   if (buffer instanceof ArrayBuffer) buffer.transfer(0)
 }
+
+/** Makes one of several chunks, and frees them; one alone stays as it is. */
+export const joined = (chunks: readonly Buffer[]): Buffer => {
+  if (chunks.length === 1) return chunks[0] as Buffer
+  const whole = Buffer.concat(chunks)
+  for (const chunk of chunks) giveBack(chunk)
+  return whole
+}
