@@ -184,6 +184,49 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(told).not.toHaveProperty('failure')
   })
 
+  test('a body that comes too slowly is 408, and the connection goes on', async () => {
+    const upstream = await httpUpstream()
+    const { port, line } = await bootHttp2({ upstream: upstream.url, listen: { timeouts: { body: '200ms' } } })
+    const client = await frameClient(port)
+    const fields = [...get('/valuation/score', 'POST'), 'content-length', '9']
+
+    await client.send(head(1, fields, false), frame(0, 0, 1, Buffer.from('abc')))
+    const reset = await client.frame(({ type, stream }) => type === 3 && stream === 1)
+    await client.send(head(3))
+
+    expect(reset && codeOf(reset)).toBe(constants.NGHTTP2_NO_ERROR)
+    expect(await line(({ operation }) => operation === 'valuation.score')).toMatchObject({ status: 408 })
+    expect(await client.frame(({ type, stream }) => type === 1 && stream === 3)).toBeDefined()
+    expect(upstream.requests.map(({ url }) => url)).not.toContain('/valuation/score')
+  })
+
+  test('an upload waits for an upstream that does not read, and no other stream does', async () => {
+    const sockets: Socket[] = []
+    const upstream = await rawUpstream((socket) => void sockets.push(socket.pause()))
+    const other = await httpUpstream()
+    const { port } = await bootHttp2({
+      upstreams: { risk: upstream.url, market: other.url },
+    })
+    const session = dialHttp2(port)
+    const stream = session.request({ ':path': '/risk/asset-valuation', ':method': 'POST' }, { endStream: false })
+    stream.on('error', () => {})
+
+    let sent = 0
+    const pump = (): void => {
+      while (!stream.destroyed && sent < 64 * 1024 ** 2) {
+        sent += 65536
+        if (!stream.write(Buffer.alloc(65536))) return void stream.once('drain', pump)
+      }
+    }
+    pump()
+    await eventually(() => sockets.length === 1)
+
+    for (let n = 0; n < 50; n++) expect((await ask(session, { ':path': '/market/insights' })).status).toBe(200)
+    expect(sent).toBeLessThan(64 * 1024 ** 2)
+    session.destroy() // or the gateway would wait for the upload
+    for (const socket of sockets) socket.destroy()
+  })
+
   test('a client that gives up on a stream is 499, and its call is over', async () => {
     const sockets: Socket[] = []
     const upstream = await rawUpstream((socket) => onRequest(socket, () => void sockets.push(socket)))

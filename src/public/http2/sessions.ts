@@ -47,6 +47,8 @@ export const sessions = (options: SessionsOptions): Sessions => {
 const begin = (socket: TLSSocket, { door, currentEdge, accounts, enter }: SessionsOptions): Watch => {
   const { listen } = currentEdge().config
   const session = performServerHandshake(socket, sessionOptions(listen)) as ServerHttp2Session
+  // The listener keeps half-closed connections open, for HTTP/1; here nobody is left who could take an answer.
+  socket.once('end', () => socket.destroy())
   const { address } = connectionOf(socket, currentEdge()).peer // when the connection has gone, nobody knows it any more
   const account = (failure: GatewayError): void => accounts.stray(makeId(), address, failure, 0)
   const watched = watch(session, socket, listen, () => account(new GatewayError('request-timeout')))
