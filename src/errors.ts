@@ -86,3 +86,6 @@ export class GatewayError extends Error {
     return thrown instanceof GatewayError ? thrown : new GatewayError('internal', { cause: thrown })
   }
 }
+
+/** Makes the failure of what finds no room. RFC 9110 §10.2.3: whole seconds, and 1 is the least that says anything. */
+export const overloaded = (): GatewayError => new GatewayError('overloaded', { fields: ['Retry-After', '1'] })

@@ -1,5 +1,5 @@
 import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
-import { GatewayError } from '../errors.ts'
+import { overloaded } from '../errors.ts'
 import type { Layer } from '../exchange.ts'
 
 /** Counts exchanges that are in flight. */
@@ -40,6 +40,3 @@ export const concurrency = (max: number, count: Count): Layer => {
     return next(exchange)
   }
 }
-
-/** RFC 9110 §10.2.3: whole seconds, and 1 is the least that says anything. */
-const overloaded = (): GatewayError => new GatewayError('overloaded', { fields: ['Retry-After', '1'] })

@@ -1,8 +1,7 @@
 import { now } from '../clock.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError, overloaded } from '../errors.ts'
 import type { Pick } from './balance/balance.ts'
 import type { Member } from './member.ts'
-import { overloaded } from './turns.ts'
 
 /** Chooses who gets an exchange, leaving out those that were tried; null: nobody is left. */
 export type Choose = (tried: readonly Member[]) => Member | null

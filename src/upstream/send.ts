@@ -1,9 +1,9 @@
 import type { UpstreamConfig } from '../config/config.ts'
+import { overloaded } from '../errors.ts'
 import type { Answer, Exchange, Handle, Upload } from '../exchange.ts'
 import { edit, withTwins } from './edits.ts'
 import type { Endpoint, EndpointRequest } from './endpoint.ts'
 import { type Manner, Sending } from './sending.ts'
-import { overloaded } from './turns.ts'
 
 /**
  * Compiles the sending of exchanges to one endpoint. Method, catalog path, raw query, end-to-end fields and body go out as they came. The

@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { overloaded } from '../errors.ts'
 
 /**
  * Lets so many run at once and has so many more wait, in the order in which they came: a slow endpoint must not collect the whole
@@ -56,6 +56,3 @@ export class Turns<Key, Work> {
     }
   }
 }
-
-/** Makes the failure of what finds no place. */
-export const overloaded = (): GatewayError => new GatewayError('overloaded', { fields: ['Retry-After', '1'] })

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { overloaded } from '../../errors.ts'
 import type { Layer } from '../../exchange.ts'
 
 /**
@@ -9,4 +9,4 @@ export const loadShedding =
   (loop: { readonly sheds: boolean }): Layer =>
   (next) =>
   (exchange) =>
-    loop.sheds ? Promise.reject(new GatewayError('overloaded', { fields: ['Retry-After', '1'] })) : next(exchange)
+    loop.sheds ? Promise.reject(overloaded()) : next(exchange)
