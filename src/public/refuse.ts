@@ -22,7 +22,7 @@ export const refuse = (visit: Visit, error: GatewayError): void => {
   if (response.headersSent) return visit.cut(error)
 
   const idField = snapshot.config.requestIdHeader
-  const body = Buffer.from(problem(error.kind, idField === null ? null : visit.requestId))
+  const body = problem(error.kind, idField === null ? null : visit.requestId) // ASCII: an id is a sane token
   const fields = ['Content-Type', 'application/problem+json', 'Content-Length', String(body.length), ...error.fields]
   if (idField !== null) fields.push(idField, visit.requestId)
   fields.push(...(visit.exchange?.answerFields ?? []))
@@ -30,7 +30,7 @@ export const refuse = (visit: Visit, error: GatewayError): void => {
   if (closes(visit)) wire.last(visit, fields, true)
   if (visit.request.method !== 'HEAD') visit.sentBytes = body.length
   wire.writeHead(response, error.status, phraseOf(error.status), fields)
-  response.end(body)
+  response.end(body, 'latin1') // a string and not bytes: it leaves in one piece with the head
   awaitTaken(visit)
 }
 
