@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../helpers/free-port.ts'
 import { program } from '../helpers/program.ts'
+import { readStolen, stolenBetween } from './cpu.ts'
 import { type Logged, type Part, requestsAt } from './h2load.ts'
+import type { Watch } from './load.ts'
 import { behindEach, gatewayFile } from './peers/gateway.ts'
 import { here, serveTree } from './peers/gateway-tree.ts'
 import { start, stop } from './process.ts'
@@ -57,6 +59,8 @@ interface Turn {
   readonly refusedP50Ms: number
   readonly refusedMaxMs: number
   readonly adminMaxMs: number
+  /** The share of the processors' time that the host gave to others meanwhile. */
+  readonly stolen: number
 }
 
 /** Measures each bound in each round, at each offer. */
@@ -75,8 +79,9 @@ export const capacity = async (stage: Stage): Promise<CapacityReport> => {
           workload: get,
           seconds: stage.options.seconds,
           connections,
+          watch: admin,
         })
-        const turn = turnOf(requests, part, await admin.end())
+        const turn = { ...turnOf(requests, part), ...(await admin.seen()) }
         console.error(
           `round ${round}, concurrency ${concurrency ?? 'none'}, ${offer}/s: ${turn.served.toFixed(0)} served a second`,
         )
@@ -112,29 +117,40 @@ const startLevel = async (stage: Stage, concurrency: number | null, upstreamPort
   return { running, adminPort, concurrency, turns: new Map<number, readonly Turn[]>() }
 }
 
-/** Asks for `/status` all the time, and keeps the longest wait. */
-const watchAdmin = (port: number): { readonly end: () => Promise<number> } => {
-  let watching = true
-  let longestMs = 0
-  const watched = (async () => {
+/** Asks for `/status` all the time of the part that counts, and keeps the longest wait. */
+const watchAdmin = (port: number): Watch & { readonly seen: () => Promise<Pick<Turn, 'adminMaxMs' | 'stolen'>> } => {
+  let watching = false
+  let watched = Promise.resolve()
+  let adminMaxMs = 0
+  let before = readStolen()
+  let stolen = 0
+  const watch = async (): Promise<void> => {
     while (watching) {
       const startedAt = performance.now()
       const answer = await fetch(`http://127.0.0.1:${port}/status`)
       await answer.arrayBuffer()
-      longestMs = Math.max(longestMs, performance.now() - startedAt)
+      adminMaxMs = Math.max(adminMaxMs, performance.now() - startedAt)
       await sleep(50)
     }
-  })()
+  }
   return {
-    end: async () => {
+    begin: () => {
+      watching = true
+      before = readStolen()
+      watched = watch()
+    },
+    end: () => {
       watching = false
+      stolen = stolenBetween(before, readStolen())
+    },
+    seen: async () => {
       await watched
-      return longestMs
+      return { adminMaxMs, stolen }
     },
   }
 }
 
-const turnOf = (requests: readonly Logged[], { fromUs, toUs }: Part, adminMaxMs: number): Turn => {
+const turnOf = (requests: readonly Logged[], { fromUs, toUs }: Part): Omit<Turn, 'adminMaxMs' | 'stolen'> => {
   const perSecond = (count: number): number => (count * 1e6) / (toUs - fromUs)
   const begun = requests.filter(({ startUs }) => startUs >= fromUs && startUs < toUs)
   const millis = (status: number): Float64Array =>
@@ -152,11 +168,12 @@ const turnOf = (requests: readonly Logged[], { fromUs, toUs }: Part, adminMaxMs:
     servedP99Ms: quantile(served, 0.99),
     refusedP50Ms: refused.length === 0 ? 0 : quantile(refused, 0.5),
     refusedMaxMs: refused.at(-1) ?? 0,
-    adminMaxMs,
   }
 }
 
-/** Writes the result: a row for each bound and offer, and whether what the project holds itself to is kept. */
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
+
+/** Writes the result: a row for each bound and offer, and in how many turns what the project holds itself to is kept. */
 export const renderCapacity = ({ date, machine: where, levels }: CapacityReport): string => {
   // The upstream's, whatever bound found it: one that is too low never shows what it keeps away.
   const peak = Math.max(
@@ -168,20 +185,25 @@ export const renderCapacity = ({ date, machine: where, levels }: CapacityReport)
     [...turns].map(([offer, taken]) => {
       const middle = (figure: (turn: Turn) => number): number => median(taken.map(figure))
       const most = (figure: (turn: Turn) => number): number => Math.max(...taken.map(figure))
-      const share = middle(({ served }) => served) / peak
-      const [refusedMs, adminMs] = [most(({ refusedMaxMs }) => refusedMaxMs), most((turn) => turn.adminMaxMs)]
-      const held = share >= goodputAtLeast && refusedMs < refusedWithinMs && adminMs <= adminWithinMs
+      const both = (figure: (turn: Turn) => number): string =>
+        `${middle(figure).toFixed(1)} / ${most(figure).toFixed(1)}`
+      const held = taken.filter(
+        ({ served, refusedMaxMs, adminMaxMs }) =>
+          served >= goodputAtLeast * peak && refusedMaxMs < refusedWithinMs && adminMaxMs <= adminWithinMs,
+      )
       return [
         String(concurrency ?? 'none'),
         `${offer} (${middle(({ offered }) => offered).toFixed(0)})`,
         middle(({ served }) => served).toFixed(0),
-        `${(100 * share).toFixed(1)} %`,
+        percent(middle(({ served }) => served) / peak),
         `${middle((turn) => turn.servedP50Ms).toFixed(0)} / ${middle((turn) => turn.servedP99Ms).toFixed(0)}`,
         middle(({ refused }) => refused).toFixed(0),
-        `${middle((turn) => turn.refusedP50Ms).toFixed(1)} / ${refusedMs.toFixed(1)}`,
-        adminMs.toFixed(1),
+        middle((turn) => turn.refusedP50Ms).toFixed(1),
+        both((turn) => turn.refusedMaxMs),
+        both((turn) => turn.adminMaxMs),
         String(most(({ wrong }) => wrong)),
-        offer !== tooMuch ? '' : held ? 'held' : 'missed',
+        percent(middle(({ stolen }) => stolen)),
+        offer === tooMuch ? `${held.length} of ${taken.length}` : '',
       ]
     }),
   )
@@ -192,10 +214,12 @@ export const renderCapacity = ({ date, machine: where, levels }: CapacityReport)
     'of the peak',
     'served p50 / p99 ms',
     'refused/s',
-    'refused p50 / longest ms',
-    '/status, longest ms',
+    'refused p50 ms',
+    'longest refusal, ms, median / worst turn',
+    'longest /status, ms, median / worst turn',
     'wrong',
-    `≥ ${goodputAtLeast * 100} %, < ${refusedWithinMs} ms, ≤ ${adminWithinMs} ms`,
+    'stolen',
+    `turns with ≥ ${goodputAtLeast * 100} %, < ${refusedWithinMs} ms, ≤ ${adminWithinMs} ms`,
   ]
   return [
     `${date}; ${where}`,

@@ -38,6 +38,23 @@ export const family = (pid: number): readonly number[] => {
   return [pid, ...children.flatMap(family)]
 }
 
+/** Is what the processors' time has gone to since the machine started, in ticks. */
+export interface StolenReading {
+  readonly stolen: number
+  readonly all: number
+}
+
+/** Reads how much of the processors' time the host gave to others while somebody here waited for it. */
+export const readStolen = (): StolenReading => {
+  // user nice system idle iowait irq softirq steal guest guest_nice; what guests take is in user's already.
+  const spent = read('/proc/stat').split('\n', 1)[0]?.split(/ +/).slice(1, 9).map(Number) ?? []
+  return { stolen: spent[7] ?? 0, all: spent.reduce((sum, ticks) => sum + ticks, 0) }
+}
+
+/** Tells the share of the processors' time that was stolen between two readings. */
+export const stolenBetween = (before: StolenReading, after: StolenReading): number =>
+  after.all === before.all ? 0 : (after.stolen - before.stolen) / (after.all - before.all)
+
 const threads = (pid: number): readonly string[] => {
   try {
     return readdirSync(`/proc/${pid}/task`)
