@@ -41,8 +41,8 @@ test('every answer tells what is left, a refusal too', async () => {
   const policy = ['RateLimit-Policy', '"address";q=2;w=120', 'RateLimit']
   expect(ended.map(({ fields }) => fields)).toEqual([
     [...policy, '"address";r=1;t=60'],
-    [...policy, '"address";r=0;t=120'],
-    [...policy, '"address";r=0;t=120'],
+    [...policy, '"address";r=0;t=60'],
+    [...policy, '"address";r=0;t=60'],
   ])
 })
 

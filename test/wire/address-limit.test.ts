@@ -32,7 +32,7 @@ test('over the limit is 429, with the time to wait and what is left', async () =
       'address',
       new Map([
         ['r', 0],
-        ['t', 180],
+        ['t', Number(last.headers.get('retry-after'))],
       ]),
     ],
   ])

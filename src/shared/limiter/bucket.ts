@@ -40,9 +40,6 @@ export const isTaken = (outcome: Outcome): boolean => outcome > 0
 /** Tells how many more may be taken at once. */
 export const leftOf = (outcome: Outcome, { burst }: Limit): number => Math.max(0, Math.floor(burst - Math.abs(outcome)))
 
-/** Tells how long it takes until there is one to take, in milliseconds. */
-export const nextInMs = (outcome: Outcome, { burst, perMs }: Limit): number =>
-  Math.max(0, Math.abs(outcome) + 1 - burst) / perMs
-
-/** Tells how long it takes until all of the burst is there again, in milliseconds. */
-export const fullInMs = (outcome: Outcome, { perMs }: Limit): number => Math.abs(outcome) / perMs
+/** Tells how long it takes until there is one more to take than is left now, in milliseconds. */
+export const nextInMs = (outcome: Outcome, limit: Limit): number =>
+  Math.max(0, Math.abs(outcome) + leftOf(outcome, limit) + 1 - limit.burst) / limit.perMs

@@ -1,5 +1,5 @@
 import { serializeList } from 'structured-headers'
-import { fullInMs, type Limit, leftOf, nextInMs, type Outcome } from './bucket.ts'
+import { type Limit, leftOf, nextInMs, type Outcome } from './bucket.ts'
 
 /** Writes what an answer says of a limit. */
 export interface LimitFields {
@@ -11,8 +11,9 @@ export interface LimitFields {
 
 /**
  * Writes the fields of draft-ietf-httpapi-ratelimit-headers-11. The quota of a bucket is its burst, and its window the time in which an empty
- * one fills. `t` is the time until it is full again. What is the same in each is serialised once: the rest are two whole numbers, whose
- * serialisation is themselves (RFC 9651 §4.1.4).
+ * one fills. `t` is the time until there is one more than `r`: for so long there are no more (§4.1.2), and Retry-After, which must not be
+ * sooner (§6), says the same. Until the bucket is full would be too long: a client that keeps to it would have a fraction of the rate. What is
+ * the same in each is serialised once: the rest are two whole numbers, whose serialisation is themselves (RFC 9651 §4.1.4).
  */
 export const limitFields = (limit: Limit): LimitFields => {
   const { policy, burst, perMs } = limit
@@ -28,7 +29,7 @@ export const limitFields = (limit: Limit): LimitFields => {
       'RateLimit-Policy',
       stated,
       'RateLimit',
-      `${start};r=${leftOf(outcome, limit)};t=${seconds(fullInMs(outcome, limit))}`,
+      `${start};r=${leftOf(outcome, limit)};t=${seconds(nextInMs(outcome, limit))}`,
     ],
     whenRefused: (outcome) => ['Retry-After', String(seconds(nextInMs(outcome, limit)))],
   }

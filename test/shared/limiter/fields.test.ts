@@ -13,11 +13,13 @@ test('the policy tells the burst and the time in which it is there again', () =>
   expect(value).toBe('"address";q=250;w=3')
 })
 
-test('the limit tells what is left and when all of it will be', () => {
-  const [, , name, value] = limitFields(limit).of(101.5)
+test('the limit tells what is left and when there is one more, to a refusal the same as Retry-After', () => {
+  const slow = limitFields({ policy: 'address', perMs: 1 / 60_000, burst: 3 })
 
-  expect(name).toBe('RateLimit')
-  expect(value).toBe('"address";r=148;t=2')
+  expect(limitFields(limit).of(101.5).slice(2)).toEqual(['RateLimit', '"address";r=148;t=1'])
+  expect(slow.of(1.25).at(-1)).toBe('"address";r=1;t=15')
+  expect(slow.of(3).at(-1)).toBe('"address";r=0;t=60')
+  expect([slow.of(-2.5).at(-1), slow.whenRefused(-2.5).at(-1)]).toEqual(['"address";r=0;t=30', '30'])
 })
 
 test('a refusal says when to come again: whole seconds, rounded up, at least one', () => {
