@@ -1,5 +1,5 @@
 import { type AskAll, batched } from './batch.ts'
-import type { Limit, Outcome } from './bucket.ts'
+import { isTaken, type Limit, nextInMs, type Outcome } from './bucket.ts'
 import type { Limiter } from './limiter.ts'
 import { MemoryLimiter } from './memory.ts'
 
@@ -18,5 +18,13 @@ export const askingLimiter = (
 export const sharedAmong = (processes: number, limit: Limit): Limiter => {
   const { policy, perMs, burst } = limit
   const share = new MemoryLimiter({ policy, perMs: perMs / processes, burst: Math.max(1, burst / processes) })
-  return { limit, take: (key) => share.take(key) * processes }
+  return {
+    limit,
+    take(key) {
+      const outcome = share.take(key)
+      if (isTaken(outcome)) return outcome * processes
+      // What the whole would have used that has nothing left, and the next one when the share has.
+      return 1 - burst - nextInMs(outcome, share.limit) * perMs
+    },
+  }
 }

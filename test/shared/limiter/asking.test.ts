@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
 import { askingLimiter, sharedAmong } from '../../../src/shared/limiter/asking.ts'
-import { isTaken, leftOf } from '../../../src/shared/limiter/bucket.ts'
+import { isTaken, leftOf, nextInMs } from '../../../src/shared/limiter/bucket.ts'
 
 const limit = { policy: 'address', perMs: 10 / 1000, burst: 8 }
 
@@ -45,4 +45,23 @@ test('so is one whose question nobody can answer', async () => {
 
     expect(await limiter.take('a')).toBe(2)
   }
+})
+
+test.each([
+  ['a share that is no whole number', 3, 2, 1],
+  ['more processes than there are at once', 1, 4, 4],
+])('the refusal of a share says when that one has the next: %s', (_, burst, processes, afterMinutes) => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  const slow = { policy: 'address', perMs: 1 / 60_000, burst }
+  const share = sharedAmong(processes, slow)
+
+  const [first, refused] = [share.take('a'), share.take('a')] as const
+  vi.advanceTimersByTime(afterMinutes * 60_000 - 1)
+  const early = share.take('a')
+  vi.advanceTimersByTime(2)
+  const next = share.take('a')
+
+  expect([first, refused, early, next].map((each) => isTaken(Number(each)))).toEqual([true, false, false, true])
+  expect(nextInMs(Number(refused), slow)).toBeCloseTo(afterMinutes * 60_000)
+  expect(leftOf(Number(refused), slow)).toBe(0)
 })
