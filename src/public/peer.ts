@@ -1,4 +1,4 @@
-import { BlockList, isIPv4, isIPv6, type Socket } from 'node:net'
+import { BlockList, isIPv4, isIPv6, type Socket, SocketAddress } from 'node:net'
 
 /** Tells whether an address is that of a proxy whose forwarded fields are believed. */
 export type IsTrusted = (address: string) => boolean
@@ -48,7 +48,11 @@ export const clientAddress = (peer: Peer, forwardedFor: string | null, isTrusted
 /** Reads an entry of X-Forwarded-For, which some proxies write with a port. */
 const parseEntry = (entry: string): string | null => {
   const bare = /^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry
-  return isIPv4(bare) || isIPv6(bare) ? plain(bare) : null
+  if (isIPv4(bare)) return bare
+  if (!isIPv6(bare)) return null
+  // There are many spellings of one, of an IPv4 address in it too: as they stand, all of those would be one network. A zone is another host's.
+  const [address] = bare.split('%')
+  return plain(new SocketAddress({ address, family: 'ipv6' }).address)
 }
 
 /** Writes an IPv4 address that came over an IPv6 socket as what it is. */

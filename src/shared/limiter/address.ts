@@ -2,10 +2,11 @@ import { isIPv6 } from 'node:net'
 
 /**
  * Names the network that an address is counted with: of IPv6 so many leading bits, because whoever has one address there has a whole network
- * of them. An IPv4 address is counted by itself.
+ * of them. An IPv4 address is counted by itself. The name is a string of its own: what was cut out of a field would keep all of that field in
+ * memory, for as long as the name is kept.
  */
 export const networkOf = (address: string, ipv6Prefix: number): string => {
-  if (!address.includes(':') || !isIPv6(address)) return address
+  if (!address.includes(':') || !isIPv6(address)) return Buffer.from(address, 'latin1').toString('latin1')
   let key = ''
   let bits = ipv6Prefix
   for (const group of groupsOf(address)) {

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { networkOf } from '../../../src/shared/limiter/address.ts'
 
@@ -21,4 +23,22 @@ describe('an IPv6 address is counted with its network', () => {
 test('an IPv4 address, and whatever is no address, is counted by itself', () => {
   expect(networkOf('192.0.2.1', 64)).toBe('192.0.2.1')
   expect(networkOf('', 64)).toBe('')
+})
+
+test.each([
+  ['IPv4', '192.168.100.100'],
+  ['IPv6', '2001:db8:1000:2000::1'],
+])('a name that is kept does not keep the field that its address was cut out of: %s', (_, address) => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const [fields, bytes] = [100, 1024 * 1024]
+  const cutOut = (): string => Buffer.alloc(bytes, 'x').toString('latin1').concat(',', address).split(',')[1] ?? ''
+  collect()
+  const before = process.memoryUsage().heapUsed
+
+  const names = Array.from({ length: fields }, () => networkOf(cutOut(), 64))
+  collect()
+
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan((fields * bytes) / 2)
+  expect(new Set(names).size).toBe(1)
 })
