@@ -4,6 +4,9 @@ import { script, scriptSha } from './script.ts'
 // Of one that is near enough to be asked for every request, this is plenty; and whoever comes back is tried again soon.
 const connectMs = 500
 
+// No burst is larger, so nobody has used more.
+const most = 1_000_000
+
 /**
  * Connects to Redis or Valkey by a URL such as `rediss://:password@host:6379/0`. The library is only loaded here: where no Redis is
  * configured, it costs nothing. It never connects again by itself and keeps nothing for later: that is decided in one place (link.ts).
@@ -47,8 +50,9 @@ export const connectTo =
         const answer = await client
           .evalSha(scriptSha, given)
           .catch((error) => (isUnknown(error) ? client.eval(script, given) : Promise.reject(error)))
-        const outcome = Number(answer)
-        if (answer === null || !Number.isFinite(outcome) || outcome === 0) throw new Error('not an outcome')
+        const outcome = typeof answer === 'string' ? Number(answer) : Number.NaN
+        const used = Math.abs(outcome)
+        if (!(used > 0 && used <= most)) throw new Error('not an outcome')
         return outcome
       },
       destroy() {
