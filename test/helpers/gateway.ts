@@ -2,13 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
-import { onTestFinished } from 'vitest'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import { groups } from '../../src/catalog.ts'
 import type { Config } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { type Gateway, type GatewayOptions, startGateway } from '../../src/gateway.ts'
 import type { Loaded } from '../../src/snapshot/reloader.ts'
 import { type LogLine, logLines } from './log-lines.ts'
+import { openHttpUpstream, type TestUpstream } from './upstream.ts'
 
 export type { LogLine } from './log-lines.ts'
 
@@ -105,6 +106,28 @@ export const openGateway = async (
     url: `http://127.0.0.1:${port}`,
     lines,
     line,
+  }
+}
+
+/** Has one gateway, before an upstream that answers, serve all tests of a file or of a `describe`. Both are there once the tests run. */
+export const gatewayForAll = (): { readonly port: number; readonly upstream: TestUpstream } => {
+  let upstream: TestUpstream
+  let booted: TestGateway
+  beforeAll(async () => {
+    upstream = await openHttpUpstream()
+    booted = await openGateway({ upstream: upstream.url })
+  })
+  afterAll(async () => {
+    await booted.gateway.close()
+    await upstream.close()
+  })
+  return {
+    get port() {
+      return booted.port
+    },
+    get upstream() {
+      return upstream
+    },
   }
 }
 

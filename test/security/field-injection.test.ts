@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bootGateway, openGateway, type TestGateway } from '../helpers/gateway.ts'
+import { describe, expect, test } from 'vitest'
+import { bootGateway, gatewayForAll } from '../helpers/gateway.ts'
 import { exchangeRaw, rawClient, statusOf } from '../helpers/raw.ts'
-import { onRequest, openHttpUpstream, rawUpstream, type TestUpstream } from '../helpers/upstream.ts'
+import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 
 // The attack: what ends a line for one hop and not for another. Behind it stands a field that nobody has checked.
 const injected = 'X-Injected: 1'
@@ -13,17 +13,7 @@ const breaks: readonly [name: string, bytes: string][] = [
   ['a line folded with a tab', '\r\n\t'],
 ]
 
-let upstream: TestUpstream
-let booted: TestGateway
-
-beforeAll(async () => {
-  upstream = await openHttpUpstream()
-  booted = await openGateway({ upstream: upstream.url })
-})
-afterAll(async () => {
-  await booted.gateway.close()
-  await upstream.close()
-})
+const site = gatewayForAll()
 
 describe.each(breaks)('%s in a request', (_, bytes) => {
   const evil = `${bytes}${injected}`
@@ -37,15 +27,15 @@ describe.each(breaks)('%s in a request', (_, bytes) => {
     ['a value', `GET /market/insights HTTP/1.1\r\nHost: a\r\nX-A: b${evil}\r\n\r\n`],
     ['the request id', `GET /market/insights HTTP/1.1\r\nHost: a\r\nX-Request-Id: b${evil}\r\n\r\n`],
   ])('in %s is refused, and nothing is forwarded', async (_, request) => {
-    const before = upstream.begun()
-    const client = await rawClient(booted.port)
+    const before = site.upstream.begun()
+    const client = await rawClient(site.port)
 
     client.send(request)
     const { received } = await client.ended()
 
     expect([400, 505]).toContain(statusOf(received)) // a line that ends before its version is one of HTTP/0.9
     expect(received).not.toMatch(/^X-Injected/im)
-    expect(upstream.begun()).toBe(before)
+    expect(site.upstream.begun()).toBe(before)
   })
 })
 

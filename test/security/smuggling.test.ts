@@ -1,20 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openGateway, type TestGateway } from '../helpers/gateway.ts'
+import { describe, expect, test } from 'vitest'
+import { gatewayForAll } from '../helpers/gateway.ts'
 import { exchangeRaw, rawClient } from '../helpers/raw.ts'
-import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
 
 // The attack: a request whose end two hops see in different places, so that what one takes for a body the other takes for a request.
-let upstream: TestUpstream
-let booted: TestGateway
-
-beforeAll(async () => {
-  upstream = await openHttpUpstream()
-  booted = await openGateway({ upstream: upstream.url })
-})
-afterAll(async () => {
-  await booted.gateway.close()
-  await upstream.close()
-})
+const site = gatewayForAll()
 
 const hidden = 'GET /leads/pipeline?smuggled HTTP/1.1\r\nHost: a\r\n\r\n'
 const post = (fields: string, body: string): string =>
@@ -25,13 +14,13 @@ const last = 'GET /market/insights?last HTTP/1.1\r\nHost: a\r\nConnection: close
 
 /** Sends bytes and waits for the gateway to end the connection; tells the answers, and what the upstream got before another request. */
 const attack = async (bytes: string): Promise<{ statuses: string[]; urls: string[] }> => {
-  const before = upstream.requests.length
-  const client = await rawClient(booted.port)
+  const before = site.upstream.requests.length
+  const client = await rawClient(site.port)
   client.send(bytes)
   const { received } = await client.ended()
-  await exchangeRaw(booted.port, last)
+  await exchangeRaw(site.port, last)
   const statuses = [...received.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status ?? '')
-  return { statuses, urls: upstream.requests.slice(before, -1).map(({ url }) => url) }
+  return { statuses, urls: site.upstream.requests.slice(before, -1).map(({ url }) => url) }
 }
 
 describe('is refused, and what it hides is not forwarded:', () => {
@@ -98,14 +87,14 @@ describe('is served as one request, its body as it came:', () => {
     ['a request in a body with a length', post(`Content-Length: ${hidden.length}`, hidden)],
     ['a request in a chunk', post(te, `${hidden.length.toString(16)}\r\n${hidden}\r\n0\r\n\r\n`)],
   ])('%s', async (_, bytes) => {
-    const client = await rawClient(booted.port)
-    const before = upstream.requests.length
+    const client = await rawClient(site.port)
+    const before = site.upstream.requests.length
 
     client.send(bytes)
     await client.until((text) => text.startsWith('HTTP/1.1 200'))
     client.close()
 
-    const arrived = upstream.requests.slice(before)
+    const arrived = site.upstream.requests.slice(before)
     expect(arrived.map(({ url, body }) => [url, body.toString()])).toEqual([['/inventory/sync', hidden]])
     expect(JSON.stringify(arrived[0]?.rawHeaders).match(/content-length|transfer-encoding/gi)).toHaveLength(1)
   })
@@ -113,14 +102,14 @@ describe('is served as one request, its body as it came:', () => {
 
 describe('a GET with a body', () => {
   test('is no way in: the body goes with it', async () => {
-    const client = await rawClient(booted.port)
-    const before = upstream.requests.length
+    const client = await rawClient(site.port)
+    const before = site.upstream.requests.length
 
     client.send(`GET /market/insights HTTP/1.1\r\nHost: a\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`)
     await client.until((text) => text.startsWith('HTTP/1.1 200'))
     client.close()
 
-    const arrived = upstream.requests.slice(before)
+    const arrived = site.upstream.requests.slice(before)
     expect(arrived.map(({ url, body }) => [url, body.toString()])).toEqual([['/market/insights', hidden]])
   })
 })

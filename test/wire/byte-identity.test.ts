@@ -1,13 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { catalog } from '../../src/catalog.ts'
-import { openGateway, type TestGateway } from '../helpers/gateway.ts'
-import {
-  onRequest,
-  openHttpUpstream,
-  openRawUpstream,
-  type RawUpstream,
-  type TestUpstream,
-} from '../helpers/upstream.ts'
+import { gatewayForAll, openGateway, type TestGateway } from '../helpers/gateway.ts'
+import { onRequest, openRawUpstream, type RawUpstream } from '../helpers/upstream.ts'
 import { call, chunked, noise, sha256, valuesOf, type WireRequest } from '../helpers/wire.ts'
 
 const KiB = 1024
@@ -38,22 +32,12 @@ const contentTypes = [
 const nine = catalog.map(({ id, method, path }) => [id, method, path] as const)
 
 describe('the body of a request', () => {
-  let upstream: TestUpstream
-  let booted: TestGateway
-
-  beforeAll(async () => {
-    upstream = await openHttpUpstream()
-    booted = await openGateway({ upstream: upstream.url })
-  })
-  afterAll(async () => {
-    await booted.gateway.close()
-    await upstream.close()
-  })
+  const site = gatewayForAll()
 
   /** Sends a body and finds what arrived, by a mark in the query. */
   const forward = async (mark: string, request: WireRequest) => {
-    const answer = await call(booted.port, { ...request, target: `${request.target}?${mark}` })
-    const arrived = upstream.requests.find(({ url }) => url.endsWith(`?${mark}`))
+    const answer = await call(site.port, { ...request, target: `${request.target}?${mark}` })
+    const arrived = site.upstream.requests.find(({ url }) => url.endsWith(`?${mark}`))
     return { status: answer.status, arrived }
   }
 

@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { faultOfProblem, type RawAnswer, valuesOf } from '../helpers/answers.ts'
-import { openGateway, type TestGateway } from '../helpers/gateway.ts'
+import { gatewayForAll } from '../helpers/gateway.ts'
 import { type Piece, sendAll } from '../helpers/lane.ts'
-import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
 import { type Mutation, randomised, systematic } from './mutations.ts'
 import { type Verdict, verdictOn } from './oracle.ts'
 
@@ -10,17 +9,7 @@ import { type Verdict, verdictOn } from './oracle.ts'
 const seed = Number(process.env.MUTATION_SEED ?? 20_240_229)
 const maxTarget = 8192
 
-let upstream: TestUpstream
-let booted: TestGateway
-
-beforeAll(async () => {
-  upstream = await openHttpUpstream()
-  booted = await openGateway({ upstream: upstream.url })
-})
-afterAll(async () => {
-  await booted.gateway.close()
-  await upstream.close()
-})
+const site = gatewayForAll()
 
 interface Case extends Mutation {
   readonly id: string
@@ -56,7 +45,7 @@ const pack = (cases: readonly Case[], pieceOf: (each: Case) => Piece): Piece[][]
 
 /** Sends every mutation and lists whatever went otherwise than the oracle says, with what reached the upstream. */
 const run = async (name: string, mutations: readonly Mutation[]): Promise<string[]> => {
-  const before = upstream.requests.length
+  const before = site.upstream.requests.length
   const cases = mutations.map((each, i): Case => {
     return { ...each, id: `${name}-${i}`, verdict: verdictOn(each.method, each.target, maxTarget) }
   })
@@ -74,10 +63,10 @@ const run = async (name: string, mutations: readonly Mutation[]): Promise<string
     },
   })
 
-  await sendAll(booted.port, 24, pack(cases, pieceOf))
+  await sendAll(site.port, 24, pack(cases, pieceOf))
 
   const arrived = new Map<string, string>()
-  for (const { method, url, rawHeaders } of upstream.requests.slice(before)) {
+  for (const { method, url, rawHeaders } of site.upstream.requests.slice(before)) {
     const id = rawHeaders[rawHeaders.findIndex((field) => field.toLowerCase() === 'x-request-id') + 1] ?? ''
     if (arrived.has(id)) faults.push(`${id} arrived twice`)
     arrived.set(id, `${method} ${url}`)
