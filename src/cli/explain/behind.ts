@@ -3,7 +3,8 @@ import type { Config, EndpointConfig, FieldEdits, UpstreamConfig } from '../../c
 import type { Origin, Origins } from '../../config/origins.ts'
 import { noPressure } from '../../snapshot/pressure.ts'
 import { type StackRow, stackRows } from '../../snapshot/stack.ts'
-import { formatDuration, formatSize } from '../../units.ts'
+import { formatDuration } from '../../units.ts'
+import { bound, everywhereRows } from './everywhere.ts'
 import { policyRows, type Rows } from './policies.ts'
 
 /** Is one setting that holds for a request: where the file would say it, what it is, and who said so. */
@@ -111,22 +112,6 @@ const upstreamRows = (upstream: UpstreamConfig): Rows => [
   ...policyRows(upstream),
 ]
 
-/** Shows what holds for all nine, the bounds in the order in which a request meets them. */
-const everywhereRows = ({ listen, requestIdHeader, log, shutdown }: Config): Rows => [
-  ['listen.maxConnections', bound(listen.maxConnections, String)],
-  ['listen.timeouts.headers', formatDuration(listen.headersTimeoutMs)],
-  ['listen.timeouts.body', bound(listen.bodyTimeoutMs, formatDuration)],
-  ['listen.timeouts.keepAlive', formatDuration(listen.keepAliveTimeoutMs)],
-  ['listen.maxTarget', formatSize(listen.maxTargetBytes)],
-  ['listen.maxHeaders', formatSize(listen.maxHeaderBytes)],
-  ['listen.maxHeaderFields', String(listen.maxHeaderFields)],
-  ['listen.basePath', listen.basePath === '' ? '(empty)' : listen.basePath],
-  ['requestId.header', requestIdHeader ?? 'none'],
-  ['log.buffer', formatSize(log.bufferBytes)],
-  ['shutdown.wait', formatDuration(shutdown.waitMs)],
-  ['shutdown.deadline', formatDuration(shutdown.deadlineMs)],
-]
-
 const layersOf = (
   rows: readonly StackRow[],
   state: 'serve' | 'refuse',
@@ -153,6 +138,3 @@ const fieldRows = (
   ...remove.map((name) => [direction, `remove ${name}`, ''] as const),
   ...set.map(({ name, value, secret }) => [direction, `set ${name}`, secret ? '***' : value] as const),
 ]
-
-const bound = (value: number | null, format: (value: number) => string): string =>
-  value === null ? 'none' : format(value)

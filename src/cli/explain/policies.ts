@@ -19,7 +19,8 @@ export const policyRows = (upstream: UpstreamConfig): Rows => {
 /** Lists what has a row of its own when it is on: its keys may be built in, and yet the file turns it on. */
 const switches: readonly string[] = ['healthCheck', 'outlier', 'circuitBreaker']
 
-const flat = (tree: { readonly [key: string]: Effective | undefined }, above = ''): Rows =>
+/** Lists the keys of a tree of the configuration, each with its whole path. */
+export const flat = (tree: { readonly [key: string]: Effective | undefined }, above = ''): Rows =>
   Object.entries(tree).flatMap(([key, value]): Rows => {
     if (value === undefined) return []
     const isMap = typeof value === 'object' && !(value instanceof Secret) && !isList(value)

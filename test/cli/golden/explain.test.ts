@@ -14,6 +14,7 @@ const forwarded: readonly Case[] = [
   ['no-deadline', 'GET', '/lender/v1/market/insights'],
   ['absolute-form', 'GET', 'http://api.example:8080/lender/v1/market/insights?region=eu'],
   ['built-in', 'GET', '/market/insights', 'plain.yaml'],
+  ['edge', 'GET', '/market/insights', 'edge.yaml'],
 ]
 
 const refused: readonly Case[] = [
