@@ -85,7 +85,8 @@ const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<vo
 
   if (isatty(1)) process.stdout.write(`${banner(config, gateway.address, file, workerCount(config))}\n`)
   const { address, port } = gateway.address
-  log.info({ address, port, config: config.hash, file }, 'listening')
+  const scheme = config.listen.tls === null ? 'http' : 'https'
+  log.info({ address, port, scheme, http2: config.listen.http2, config: config.hash, file }, 'listening')
   log.info({ address: gateway.adminAddress.address, port: gateway.adminAddress.port }, 'admin listening')
   before?.serves(
     (said) => gateway.heed(said),

@@ -103,6 +103,7 @@ test('unless allowSandbox says so', async () => {
 
   expect(answer.status).toBe(200)
   expect(answer.headers.get('x-sandbox')).toBe('1')
+  expect(served.lines).toContainEqual(expect.objectContaining({ msg: 'listening', scheme: 'http', http2: false }))
   expect(served.lines).toContainEqual(
     expect.objectContaining({ level: 40, path: 'allowSandbox', message: expect.stringContaining('SANDBOX') }),
   )

@@ -43,6 +43,7 @@ describe.skipIf(openssl.missing)('two workers behind TLS', () => {
 
     expect(asked.map(({ status }) => status)).toEqual([200, 200, 200, 200])
     expect(statusOf(await exchangeRaw(crew.port, 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'))).toBe(400)
+    expect(crew.lines.find(({ msg }) => msg === 'listening')).toMatchObject({ scheme: 'https', http2: false })
   })
 
   test.each(['TLSv1.2', 'TLSv1.3'] as const)('each resumes a session of %s that another began', async (version) => {
