@@ -26,6 +26,8 @@ export interface Certificates {
   readonly selfSigned: Pair
   /** Names no host: what a client shows for itself. */
   readonly client: Pair
+  /** Is another client's, and good for an hour. */
+  readonly brief: Pair
   /** The authority's list of revoked certificates: with nobody on it, and with `client`. */
   readonly noneRevoked: string
   readonly clientRevoked: string
@@ -79,6 +81,7 @@ export const makeCertificates = (openssl: string): Certificates => {
       expired: sign('expired', ours, '20200101000000Z', '20210101000000Z'),
       selfSigned: selfSign('self', ours),
       client: sign('client', 'extendedKeyUsage=clientAuth', '20200101000000Z', '21200101000000Z'),
+      brief: sign('brief', 'extendedKeyUsage=clientAuth', '20200101000000Z', asn1(Date.now() + 3_600_000)),
       noneRevoked: list('none.crl'),
     }
     run('ca', '-config', 'ca.cnf', '-revoke', 'client.pem')
@@ -87,6 +90,9 @@ export const makeCertificates = (openssl: string): Certificates => {
     rmSync(folder, { recursive: true })
   }
 }
+
+/** Writes a moment as `openssl ca` has it: 20261231235959Z. */
+const asn1 = (ms: number): string => new Date(ms).toISOString().replace(/[-:T]|\.\d+/g, '')
 
 const caConfig = `
 [ca]

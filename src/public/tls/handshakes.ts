@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { createServer, type TLSSocket } from 'node:tls'
+import { wallClock } from '../../clock.ts'
 import type { ListenTlsConfig } from '../../config/config.ts'
 import { contextsOf } from './contexts.ts'
 import { ticketKeys, today } from './tickets.ts'
@@ -65,7 +66,10 @@ export const handshakes = ({ tls, protocols, ticketSecret, done, failed }: Hands
 const faultOf = (socket: TLSSocket, { client }: ListenTlsConfig): string | null => {
   if (client === null) return null
   // Not `authorized`: Node says so of whoever resumes a session of TLS 1.3, with or without a certificate.
-  if (socket.getPeerX509Certificate() === undefined) return client.required ? 'no certificate' : null
+  const shown = socket.getPeerX509Certificate()
+  if (shown === undefined) return client.required ? 'no certificate' : null
+  // With TLS 1.3 whoever resumes gets a new ticket each time: one after the other, they would outlive the certificate.
+  if (shown.validToDate.getTime() < wallClock()) return 'CERT_HAS_EXPIRED'
   return socket.authorized ? null : (refusalOf(socket) ?? 'not authorized')
 }
 

@@ -1,0 +1,36 @@
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
+import { needProgram } from '../helpers/program.ts'
+import { askOverTls } from '../helpers/tls-client.ts'
+import { bootTls } from '../helpers/tls-gateway.ts'
+
+const openssl = await needProgram('openssl')
+
+// The attack: a client comes in, and resumes its session every few minutes. Over TLS 1.3 it gets a new ticket each time, so that five minutes bound
+// nothing, and nobody looks at a certificate that has expired long since.
+describe.skipIf(openssl.missing)('a session', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+  afterEach(() => void vi.useRealTimers())
+
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'of %s lasts no longer than the certificate that it began with',
+    async (version) => {
+      const { port, line } = await bootTls(made.right, {
+        clientCertificates: 'required',
+        clientCa: made.authority.cert,
+      })
+      const only = { minVersion: version, maxVersion: version, ...made.brief }
+      const first = await askOverTls(port, only)
+      const second = await askOverTls(port, { ...only, session: first.session })
+
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 2 * 3_600_000 })
+      const late = await askOverTls(port, { ...only, session: second.session })
+
+      expect([first.status, second.status, second.resumed, late.status]).toEqual([200, 200, true, 0])
+      await line(({ msg, reason }) => msg === 'handshake failed' && reason === 'CERT_HAS_EXPIRED')
+    },
+  )
+})
