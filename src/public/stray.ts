@@ -115,7 +115,8 @@ const kindOf = ({ code }: ParserError, line: string | null, maxTargetBytes: numb
     case 'ETIMEDOUT':
       return null
     default:
-      return 'bad-request'
+      // Of TLS there is nothing left to say an answer by.
+      return code?.startsWith('ERR_SSL') === true || code?.startsWith('ERR_OSSL') === true ? null : 'bad-request'
   }
 }
 
