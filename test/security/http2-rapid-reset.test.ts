@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { besiege, flood, mostBytes } from '../helpers/besieged.ts'
 import { bootHttp2, frame, frameClient, get, head, missing } from '../helpers/http2.ts'
+import { rawUpstream } from '../helpers/upstream.ts'
 
 const cancel = (stream: number): Buffer => frame(3, 0, stream, Buffer.from([0, 0, 0, 8]))
 
@@ -17,6 +18,30 @@ test.skipIf(missing !== null).each<[string, (first: number) => Buffer[]]>([
   expect(new Set(statuses)).toEqual(new Set([200]))
   expect(begun).toBeLessThan(20_000) // as many as were sent
   expect(grownBytes).toBeLessThan(mostBytes)
+})
+
+// CVE-2025-8671: the client has the gateway reset its requests, for trailers that are too many here, which is counted by nobody else.
+test.skipIf(missing !== null)('requests that the gateway has to reset end their connection as well', async () => {
+  const upstream = await rawUpstream(() => {})
+  const { port, line } = await bootHttp2({ upstream: upstream.url })
+  const client = await frameClient(port)
+  const trailers = Array.from({ length: 1000 }, () => 'x')
+  const three = (stream: number): Buffer[] => [
+    head(stream, get('/valuation/score', 'POST'), false),
+    frame(0, 0, stream, Buffer.from('abc')),
+    head(stream, trailers),
+  ]
+
+  for (let stream = 1; stream < 4000 && !client.socket.destroyed; stream += 2) {
+    await client.send(...three(stream))
+    await client.frame((each) => each.type === 3 && each.stream === stream)
+  }
+
+  expect(await line(({ cause }) => cause === 'too many requests that break the protocol')).toMatchObject({
+    status: 400,
+  })
+  await client.ended()
+  expect(upstream.accepted()).toBeLessThan(500)
 })
 
 // Each code takes a way of its own through Node, and none may end in an error that nobody listens to.

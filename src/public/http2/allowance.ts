@@ -4,7 +4,7 @@ import { now } from '../../clock.ts'
 const burst = 200
 const perMs = 33 / 1000
 
-/** Counts frames that are answered and ask for nothing; tells of each whether it is still one of those that a client may send. */
+/** Counts what costs the gateway more than the client; tells of each whether it is still one of those that a client may send. */
 export const allowance = (): (() => boolean) => {
   let left = burst
   let at = now()

@@ -44,6 +44,13 @@ export const sessions = (options: SessionsOptions): Sessions => {
   }
 }
 
+// How a stream ends that nobody is to blame for: well, cut because of the upstream, or given up, which nghttp2 counts.
+const isInOrder: ReadonlySet<number | undefined> = new Set([
+  constants.NGHTTP2_NO_ERROR,
+  constants.NGHTTP2_INTERNAL_ERROR,
+  constants.NGHTTP2_CANCEL,
+])
+
 const begin = (socket: TLSSocket, { door, currentEdge, accounts, enter }: SessionsOptions): Watch => {
   const { listen } = currentEdge().config
   const session = performServerHandshake(socket, sessionOptions(listen)) as ServerHttp2Session
@@ -56,17 +63,25 @@ const begin = (socket: TLSSocket, { door, currentEdge, accounts, enter }: Sessio
   session.on('stream', (stream, _headers, _flags, raw) => {
     if (stream.destroyed || stream.closed) return void stream.on('error', () => {}) // reset in the packet that it came in
     watched.began(stream)
+    stream.once('close', () => {
+      if (!isInOrder.has(stream.rstCode) && !mayBreakOff()) endFor('too many requests that break the protocol')
+    })
     const request = new StreamRequest(stream, raw as unknown as string[], socket)
     door.arriveApart(request, new StreamResponse(request), http2, enter)
   })
   // Each is answered: a client that asks for nothing else makes the gateway work for it.
   const mayAsk = allowance()
+  // Who has the gateway reset its requests for him (CVE-2025-8671) may do so no faster than who resets them himself.
+  const mayBreakOff = allowance()
   let complaint = 0
-  const onFrame = (): void => {
-    if (mayAsk() || session.destroyed) return
-    const cause = new Error('too many frames that ask for nothing')
+  const endFor = (reason: string): void => {
+    if (session.destroyed) return
+    const cause = new Error(reason)
     account(new GatewayError('bad-request', { cause }))
     session.destroy(cause, constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  }
+  const onFrame = (): void => {
+    if (!mayAsk()) endFor('too many frames that ask for nothing')
   }
   session.on('ping', onFrame)
   session.on('remoteSettings', onFrame)
