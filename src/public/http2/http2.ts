@@ -1,18 +1,21 @@
+import { METHODS } from 'node:http'
 import type { Refused } from '../admit.ts'
 import type { ClientRequest, ClientResponse, Wire } from '../wire.ts'
 import type { StreamRequest } from './request.ts'
 import type { StreamResponse } from './response.ts'
 
 const connect: Refused = { kind: 'method-not-allowed', fields: ['Allow', 'GET, POST'] }
-const otherScheme: Refused = { kind: 'bad-request', fields: [] }
+const otherwise: Refused = { kind: 'bad-request', fields: [] }
+// Those that the parser of HTTP/1 knows: one that is refused there is refused here, and not told what it may be instead.
+const methods: ReadonlySet<string> = new Set(METHODS)
 
 /** Writes to clients of HTTP/2: a connection carries many answers, and one that breaks off ends its own stream alone. */
 export const http2: Wire = {
   flaw(request) {
-    const { method, scheme } = asked(request)
+    const { method = '', scheme } = asked(request)
     // RFC 9113 §8.5: it has neither scheme nor path. The extended one is never offered (RFC 8441).
     if (method === 'CONNECT') return connect
-    return scheme === 'https' ? null : otherScheme // only TLS carries it
+    return scheme === 'https' && methods.has(method) ? null : otherwise // only TLS carries it
   },
 
   writeHead(response, status, _reason, fields) {
