@@ -230,19 +230,50 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     for (const socket of sockets) socket.destroy()
   })
 
-  test('a client that gives up on a stream is 499, and its call is over', async () => {
-    const sockets: Socket[] = []
-    const upstream = await rawUpstream((socket) => onRequest(socket, () => void sockets.push(socket)))
+  const endless = (socket: Socket): void => {
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n')
+    const more = (): void => void socket.write(Buffer.alloc(65536), (error) => void (error ?? more()))
+    more()
+  }
+
+  // Node takes NO_ERROR, from a client that resets, for a good end.
+  test.each([
+    ['that has no answer yet', 0],
+    ['that has no answer yet', 8],
+    ['whose answer comes and comes', 0],
+    ['whose answer comes and comes', 8],
+  ])('a client that gives up on a stream %s, with code %i, is 499, and its call is over', async (what, code) => {
+    let asked = 0
+    const isBegun = what.startsWith('whose')
+    const upstream = await rawUpstream((socket) => {
+      socket.on('end', () => socket.end())
+      onRequest(socket, () => {
+        asked++
+        if (isBegun) endless(socket)
+      })
+    })
     const { port, line } = await bootHttp2({ upstream: upstream.url })
     const client = await frameClient(port)
 
     await client.send(head(1))
-    await eventually(() => sockets.length === 1)
-    const ended = once(sockets[0] as Socket, 'end')
-    await client.send(frame(3, 0, 1, Buffer.from([0, 0, 0, 8])))
+    await eventually(() => asked === 1)
+    if (isBegun) await client.frame(({ type }) => type === 0)
+    await client.send(frame(3, 0, 1, Buffer.from([0, 0, 0, code])))
 
     expect(await line(({ msg }) => msg === 'exchange')).toMatchObject({ status: 499, failure: 'client-gone' })
-    await ended
+    await eventually(() => upstream.connections() === 0)
+  })
+
+  test('an answer that waits for its window is over when the client resets with code 0', async () => {
+    const upstream = await httpUpstream((_request, response) => response.end(Buffer.alloc(60_000)))
+    const { port, line } = await bootHttp2({ upstream: upstream.url, listen: { timeouts: { body: 'none' } } })
+    const client = await frameClient(port)
+
+    await client.send(frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 1])), head(1))
+    await client.frame(({ type }) => type === 0)
+    await client.send(frame(3, 0, 1, Buffer.alloc(4)))
+
+    expect(await line(({ msg }) => msg === 'exchange')).toMatchObject({ operation: 'market.insights' })
   })
 
   test('interim answers, 100-continue and trailers go their way', async () => {

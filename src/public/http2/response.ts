@@ -20,6 +20,12 @@ export class StreamResponse implements ClientResponse {
     this.stream = request.stream
     this.#request = request
     this.stream.on('error', () => {}) // it closes too, and that is listened to
+    // A client may reset with NO_ERROR. Node takes that for a good end, and waits for what can never be written any more.
+    const leave = (): void => {
+      if (this.stream.closed) this.stream.destroy()
+    }
+    this.stream.once('aborted', () => process.nextTick(leave))
+    this.stream.once('end', leave)
   }
 
   get headersSent(): boolean {
