@@ -317,6 +317,22 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(await line(({ msg }) => msg === 'exchange')).toMatchObject({ failure: 'bad-answer' })
   })
 
+  test('an answer of very many fields goes out, and its connection goes on', async () => {
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, () => {
+        socket.write(`HTTP/1.1 200 OK\r\n${'a: b\r\n'.repeat(10_000)}Content-Length: 2\r\n\r\nok`)
+      }),
+    )
+    const { port } = await bootHttp2({ upstream: upstream.url })
+    const client = await frameClient(port)
+
+    await client.send(head(1))
+    const last = await client.frame(({ type, flags }) => type !== 4 && (flags & 1) === 1)
+
+    expect(last?.payload.toString()).toBe('ok')
+    expect(client.frames.map(({ type }) => type)).not.toContain(7)
+  })
+
   test.each([204, 205, 304])('a %i has no body, whatever its length says', async (status) => {
     const length = status === 304 ? 'Content-Length: 5\r\n' : 'Content-Length: 0\r\n'
     const upstream = await rawUpstream((socket) =>

@@ -27,6 +27,9 @@ export const sessionOptions = (
       maxHeaderListSize: listen.maxTargetBytes + listen.maxHeaderBytes + 1024 + 32 * pairs,
     },
     maxHeaderListPairs: pairs,
+    // Of a head that is larger, Node sends nothing, and ends the connection with all that is under way on it. An upstream's is bounded by its
+    // letters, 64 KiB; here each field counts 12 more, and may have a single letter.
+    maxSendHeaderBlockLength: 1024 * 1024,
     // Two values of a field that has one pass as they came, as on HTTP/1.
     strictSingleValueFields: false,
     // Rapid reset (CVE-2023-44487): a client may give up on all that it has under way, twice, and then on 33 requests a second.
