@@ -143,10 +143,10 @@ export class ClientBody implements RequestBody {
   #wait(waiting: boolean): void {
     this.#gap.set(waiting ? this.#gapMs : null)
     if (this.#pace === null) return
-    if (!waiting) return this.#pace.go()
+    if (!waiting) return this.#pace.go(this)
     const cause = 'sends less than listen.minRate'
     const tooSlow = (): void => this.#fail(new GatewayError('request-timeout', { cause: new Error(cause) }))
-    this.#pace.wait(() => this.receivedBytes, 0, tooSlow)
+    this.#pace.wait(this, () => this.receivedBytes, 0, tooSlow)
   }
 
   #fail(error: GatewayError): void {

@@ -31,12 +31,12 @@ export class ClientSink implements BodySink {
       if (!this.#waiting) return
       this.#waiting = false
       this.#stalled.clear()
-      this.#pace?.go()
+      this.#pace?.go(visit)
       this.#body.resume()
     })
     visit.response.on('close', () => {
       this.#stalled.clear()
-      this.#pace?.go()
+      this.#pace?.go(visit)
     })
   }
 
@@ -50,9 +50,16 @@ export class ClientSink implements BodySink {
     this.#written.push(chunk)
     if (response.write(chunk, this.#taken) || keepsUp) return true
     this.#waiting = true
+    // Before its turn it waits for whoever is to answer the request before, and the client can take none of it.
+    if (this.#visit.wire.hasTurn(response)) this.#wait()
+    else this.#visit.onTurn = () => this.#wait()
+    return false
+  }
+
+  #wait(): void {
+    if (!this.#waiting) return
     this.#stalled.set(this.#visit.snapshot.config.listen.bodyTimeoutMs)
     if (this.#pace !== null) waitFor(this.#pace, this.#visit)
-    return false
   }
 
   end(): void {

@@ -15,7 +15,6 @@ import { clientAddress } from './peer.ts'
 import { refuse } from './refuse.ts'
 import { relay } from './relay.ts'
 import { makeId } from './request-id.ts'
-import { awaitTaken } from './taken.ts'
 import { Visit } from './visit.ts'
 import type { ClientRequest, ClientResponse, Wire } from './wire.ts'
 
@@ -171,7 +170,10 @@ const cutFlood = ({ running }: Connection, socket: Socket): void => {
 const passOn = (running: Visit[], visit: Visit): void => {
   running.splice(running.indexOf(visit), 1)
   const [next] = running
-  if (next?.response.writableEnded === true) awaitTaken(next)
+  const onTurn = next?.onTurn
+  if (next === undefined || onTurn == null) return
+  next.onTurn = null
+  onTurn()
 }
 
 /** Ends what was under way for a client whose connection closed before its answer was complete. */

@@ -28,8 +28,12 @@ export const http1: Wire = {
     if (unread) lingerOnClose(request as IncomingMessage)
   },
 
+  hasTurn(response) {
+    return ownResponse(response).socket !== null
+  },
+
   isTaken(response) {
-    // Nearly always the system has taken all of it at once; and before its turn an answer has no socket.
+    // Nearly always the system has taken all of it at once.
     const { socket } = ownResponse(response)
     return socket === null || socket.writableLength === 0
   },

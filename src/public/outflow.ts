@@ -32,7 +32,7 @@ export const waitFor = (pace: Pace, visit: Visit): void => {
   const moved = isAlone(request)
     ? () => socket.bytesWritten - socket.writableLength
     : () => visit.sentBytes - response.writableLength
-  pace.wait(moved, writeBytes, () => visit.cut(takesTooSlowly()))
+  pace.wait(visit, moved, writeBytes, () => visit.cut(takesTooSlowly()))
 }
 
 const isAlone = ({ httpVersion }: Visit['request']): boolean => httpVersion.startsWith('1')

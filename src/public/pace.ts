@@ -18,6 +18,8 @@ export class Pace {
   #since = 0
   /** What had moved when the window began; null: nobody was ever waited for. */
   #from: number | null = null
+  /** For whose sake the other side is waited for; null: it is not. */
+  #who: object | null = null
   #moved: (() => number) | null = null
   #tooSlow: (() => void) | null = null
 
@@ -27,9 +29,14 @@ export class Pace {
     this.#unseenBytes = unseenBytes
   }
 
-  /** Waits for the other side from now on. `moved` counts the bytes that it has moved in all, here exactly or to within `unsure`. */
-  wait(moved: () => number, unsure: number, tooSlow: () => void): void {
-    if (this.#moved !== null) return
+  /**
+   * Waits for the other side from now on, for the sake of `who`: of several at once, the last. `moved` counts the bytes that it has moved in
+   * all, here exactly or to within `unsure`.
+   */
+  wait(who: object, moved: () => number, unsure: number, tooSlow: () => void): void {
+    if (this.#who === who) return
+    this.#rest()
+    this.#who = who
     this.#from ??= moved()
     this.#moved = moved
     this.#tooSlow = tooSlow
@@ -43,10 +50,15 @@ export class Pace {
     this.#judge(0)
   }
 
-  /** Waits no longer: it is the other side's turn to wait. */
-  go(): void {
-    if (this.#moved === null) return
+  /** Waits no longer for the sake of `who`: it is the other side's turn to wait. */
+  go(who: object): void {
+    if (this.#who === who) this.#rest()
+  }
+
+  #rest(): void {
+    if (this.#who === null) return
     this.#waitedMs += now() - this.#since
+    this.#who = null
     this.#moved = null
     this.#tooSlow = null
     this.#alarm.clear()
@@ -64,7 +76,7 @@ export class Pace {
       this.#since = now()
     } else if (moved - this.#from + unsure < due) {
       const tell = this.#tooSlow
-      this.go()
+      this.#rest()
       tell?.()
     }
   }

@@ -42,6 +42,8 @@ export class Visit {
   exchange: Exchange | null = null
   /** Bytes of the answer's body. */
   sentBytes = 0
+  /** Is called when it is the turn of its answer, some of which was written before. */
+  onTurn: (() => void) | null = null
   /** Why it failed, for the access log. */
   failure: GatewayError | null = null
 

@@ -50,7 +50,9 @@ export interface Wire {
   writeInterim(response: ClientResponse, status: number, fields: Fields): void
   /** Adds to an answer that nothing follows it: the gateway drains, or the rest of the request is left `unread`. */
   last(visit: Visit, fields: string[], unread: boolean): void
-  /** Tells whether all of an ended answer has been taken already, or cannot be yet. */
+  /** Tells whether what is written of an answer goes out by now, and does not wait behind the answers before it. */
+  hasTurn(response: ClientResponse): boolean
+  /** Tells whether all of an ended answer whose turn it is has been taken already. */
   isTaken(response: ClientResponse): boolean
   /** Cuts the answer off, so that it cannot be taken for a whole one. */
   cut(visit: Visit): void

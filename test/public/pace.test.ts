@@ -10,6 +10,7 @@ const begin = (unseenBytes = 0, unsure = 0) => {
   const other = { moved: 0, cut: 0 }
   const wait = (): void =>
     pace.wait(
+      other,
       () => other.moved,
       unsure,
       () => other.cut++,
@@ -19,7 +20,7 @@ const begin = (unseenBytes = 0, unsure = 0) => {
     wait()
     vi.advanceTimersByTime(ms)
     other.moved += bytes
-    pace.go()
+    pace.go(other)
   }
   return { pace, other, wait, move }
 }
@@ -96,4 +97,24 @@ test('a count that is unsure is granted what it may be wrong by', () => {
   for (let i = 0; i < 3; i++) move(1000, 75)
 
   expect([before, other.cut]).toEqual([0, 1])
+})
+
+test('an answer that follows at once is waited for where the one before left off', () => {
+  const { pace } = begin()
+  const [first, second] = [{ cut: 0 }, { cut: 0 }]
+  const waitFor = (who: { cut: number }): void =>
+    pace.wait(
+      who,
+      () => 0,
+      0,
+      () => who.cut++,
+    )
+
+  waitFor(first)
+  vi.advanceTimersByTime(6000)
+  waitFor(second)
+  pace.go(first)
+  vi.advanceTimersByTime(10_000)
+
+  expect([first.cut, second.cut]).toEqual([0, 1])
 })

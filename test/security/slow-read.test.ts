@@ -75,3 +75,42 @@ test('a client that takes less than the rate is cut long before a gap would say 
   expect(lines[0]).toMatchObject({ failure: 'client-gone', status: 499, cause: 'takes less than listen.minRate' })
   expect(passed).toBeLessThan(3_600_000)
 })
+
+test('a client is not taken for one that does not read while its answer waits behind another', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  const size = 4 * 1024 * 1024
+  let answerFirst = (): void => {}
+  let sent = false
+  const upstream = await rawUpstream((socket) =>
+    onRequest(socket, (head) => {
+      if (head.includes('?first')) {
+        answerFirst = () => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+        return
+      }
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`)
+      sent = !socket.write(Buffer.alloc(size))
+    }),
+  )
+  const { port, lines } = await bootGateway({
+    upstream: upstream.url,
+    listen: { minRate: '1MiB/s' },
+    defaults: { deadline: 'none', timeouts: { headers: 'none', body: 'none' } },
+  })
+  const client = await dial(port)
+  let received = 0
+  client.on('data', ({ length }) => {
+    received += length
+  })
+
+  client.write(get('first') + get('second'))
+  await eventually(() => sent)
+  for (let turns = 0; turns < 300; turns++) {
+    await new Promise(setImmediate)
+    vi.advanceTimersByTime(1000)
+  }
+  answerFirst()
+  await eventually(() => received > size || client.destroyed)
+
+  expect(received).toBeGreaterThan(size)
+  expect(lines.filter(({ cause }) => cause !== undefined)).toEqual([])
+})

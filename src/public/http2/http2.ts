@@ -31,6 +31,10 @@ export const http2: Wire = {
     if (draining()) asked(request).stream.session?.close()
   },
 
+  hasTurn() {
+    return true
+  },
+
   isTaken(response) {
     return answering(response).stream.writableFinished
   },
