@@ -167,11 +167,12 @@ export class WorkerProcess {
 
   #gone(): void {
     this.#questions.end()
-    this.#hearing.gone()
-    // Node sends one connection at a time, and tells nothing of those that wait behind it when the channel closes.
+    // Node sends one connection at a time, and tells nothing of those that wait behind it when the channel closes. They go back before
+    // the worker has gone: with it goes the count of all that are its own.
     const waiting = [...this.#handing]
     this.#handing.clear()
     for (const [socket, counted] of waiting) this.#hearing.returned(socket, counted)
+    this.#hearing.gone()
   }
 
   #end(end: End): void {

@@ -108,3 +108,17 @@ test('a listener that is full turns clients away, says so, and leaves operators 
   expect(next.received).toBe('')
   expect(status.status).toBe(200)
 })
+
+test('several workers hold as many connections as the file says, and not as many each', async () => {
+  const upstream = await httpUpstream()
+  const crew = await startCrew({ workers: 2, upstream: upstream.url, listen: { maxConnections: 4 } })
+  onTestFinished(() => crew.stop())
+  const served: (Socket | null)[] = []
+
+  for (let n = 0; n < 8; n++) served.push(await ask(crew.port))
+  served[0]?.destroy()
+  await vi.waitUntil(() => ask(crew.port), { timeout: 10_000 })
+
+  expect(served.map((each) => each !== null)).toEqual([true, true, true, true, false, false, false, false])
+  expect(await Promise.all([1, 2, 3, 4].map(() => ask(crew.port)))).toEqual([null, null, null, null])
+})

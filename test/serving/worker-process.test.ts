@@ -24,8 +24,8 @@ const accept = async (count: number): Promise<void> => {
   await expect.poll(() => accepted.length).toBe(count)
 }
 
-test('connections that it was about to be sent come back when it ends', async () => {
-  const returned: Socket[] = []
+test('connections that it was about to be sent come back when it ends, before it counts as gone', async () => {
+  const returned: (Socket | 'gone')[] = []
   const ended = Promise.withResolvers<void>()
   const hearing = {
     serving: () => {},
@@ -34,7 +34,7 @@ test('connections that it was about to be sent come back when it ends', async ()
     taken: () => {},
     takeAll: () => null,
     returned: (socket: Socket) => void returned.push(socket),
-    gone: () => {},
+    gone: () => void returned.push('gone'),
     ended: () => ended.resolve(),
     output: (stdout: NodeJS.ReadableStream) => void stdout.resume(),
   }
@@ -47,5 +47,5 @@ test('connections that it was about to be sent come back when it ends', async ()
   await ended.promise
 
   expect(accepted.map(({ destroyed }) => destroyed)).toEqual([true, false, false])
-  expect(returned).toEqual(accepted.slice(1))
+  expect(returned.slice(0, 3)).toEqual([...accepted.slice(1), 'gone'])
 })
