@@ -50,9 +50,9 @@ export interface ListenConfig {
   /** Longest gap between two pieces of a body, in either direction. */
   readonly bodyTimeoutMs: number | null
   readonly keepAliveTimeoutMs: number
-  /** Null: plain HTTP. */
   /** Whether clients may choose HTTP/2, by ALPN. */
   readonly http2: boolean
+  /** Null: plain HTTP. */
   readonly tls: ListenTlsConfig | null
 }
 

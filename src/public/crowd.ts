@@ -1,7 +1,6 @@
-import { isIPv4 } from 'node:net'
 import type { ListenConfig } from '../config/config.ts'
 import { networkOf } from '../shared/limiter/address.ts'
-import { type IsTrusted, trust } from './peer.ts'
+import { type IsTrusted, plain, trust } from './peer.ts'
 
 // What one customer has of IPv6.
 const ipv6Prefix = 64
@@ -25,7 +24,7 @@ export class Crowd {
   /** Counts a connection, and tells what it is counted by, for {@link leave}; null: by nothing. False: there are as many as may be. */
   enter(from: string | undefined): string | null | false {
     if (this.#most === null || from === undefined) return null
-    const address = from.startsWith('::ffff:') && isIPv4(from.slice(7)) ? from.slice(7) : from
+    const address = plain(from)
     if (this.#isTrusted(address)) return null
     const network = networkOf(address, ipv6Prefix)
     const present = this.#present.get(network) ?? 0
