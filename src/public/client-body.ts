@@ -2,8 +2,9 @@ import { Alarm } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { RequestBody, Upload } from '../exchange.ts'
 import { Arrival } from './arrival.ts'
-import { giveBack, joined } from './give-back.ts'
+import { giveBack } from './give-back.ts'
 import { Pace } from './pace.ts'
+import { Pieces } from './pieces.ts'
 import { Uploading } from './uploading.ts'
 import type { ClientRequest, ClientResponse } from './wire.ts'
 
@@ -58,17 +59,17 @@ export class ClientBody implements RequestBody {
 
   read(): Promise<Buffer> {
     this.#whole ??= new Promise((resolve, reject) => {
-      const chunks: Buffer[] = []
+      const pieces = new Pieces()
       this.#waiting = reject
       this.#listen(
         (chunk) => {
-          chunks.push(chunk)
+          pieces.push(chunk)
           if (this.receivedBytes === this.length) return
           this.#gap.set(this.#gapMs)
           this.#pace?.look()
         },
         () => {
-          this.#read = joined(chunks)
+          this.#read = pieces.take()
           resolve(this.#read)
         },
       )

@@ -1,5 +1,5 @@
 import type { Upload } from '../exchange.ts'
-import { joined } from './give-back.ts'
+import { Pieces } from './pieces.ts'
 import type { ClientRequest } from './wire.ts'
 
 // Each piece is a write of its own, which costs much more than a byte, and a client may send a byte a chunk.
@@ -19,8 +19,7 @@ export class Uploading implements Upload, AsyncIterator<Buffer> {
   readonly #request: ClientRequest
   readonly #onFlow: (waitingForClient: boolean) => void
   #start: (() => void) | null
-  #chunks: Buffer[] = []
-  #queuedBytes = 0
+  readonly #pieces = new Pieces()
   #flushing: NodeJS.Immediate | null = null
   #ended = false
   #failure: Error | null = null
@@ -38,8 +37,9 @@ export class Uploading implements Upload, AsyncIterator<Buffer> {
 
   next(): Promise<IteratorResult<Buffer>> {
     if (this.#failure !== null) return Promise.reject(this.#failure)
-    const isEnough = this.#ended || this.#flushing === null || this.#queuedBytes >= worthAWriteBytes
-    if (this.#chunks.length > 0 && isEnough) return Promise.resolve({ done: false, value: this.#take() })
+    const isEnough = this.#ended || this.#flushing === null || this.#pieces.bytes >= worthAWriteBytes
+    if (this.#pieces.bytes > 0 && isEnough)
+      return Promise.resolve({ done: false, value: this.#pieces.take(pieceBytes) })
     if (this.#ended) return Promise.resolve({ done: true, value: undefined })
     this.#onFlow(true)
     this.#start?.()
@@ -52,49 +52,36 @@ export class Uploading implements Upload, AsyncIterator<Buffer> {
 
   push(chunk: Buffer): void {
     if (this.#failure !== null) return // discarded
-    this.#chunks.push(chunk)
-    this.#queuedBytes += chunk.length
-    if (this.#queuedBytes >= (this.#pull === null ? pieceBytes : worthAWriteBytes)) return this.#flush()
+    this.#pieces.push(chunk)
+    if (this.#pieces.bytes >= (this.#pull === null ? pieceBytes : worthAWriteBytes)) return this.#flush()
     // Node runs whatever waits between two chunks of one packet, so more of them may be about to come.
     this.#flushing ??= setImmediate(() => this.#flush())
   }
 
   end(): void {
     this.#ended = true
-    if (this.#chunks.length > 0) this.#flush()
+    if (this.#pieces.bytes > 0) this.#flush()
     else this.#answer()?.resolve({ done: true, value: undefined })
   }
 
   fail(error: Error): void {
     this.#failure ??= error
-    this.#chunks = []
+    this.#pieces.clear()
     this.#answer()?.reject(this.#failure)
   }
 
   stop(): void {
-    if (!this.#ended || this.#chunks.length > 0) this.fail(new Error('the upload was stopped'))
-  }
-
-  /** Takes what has come meanwhile, in one piece unless that is more than a piece: a client may send a byte a chunk. */
-  #take(): Buffer {
-    let [count, bytes] = [0, 0]
-    for (const { length } of this.#chunks) {
-      if (count > 0 && bytes + length > pieceBytes) break
-      count++
-      bytes += length
-    }
-    this.#queuedBytes -= bytes
-    return joined(this.#chunks.splice(0, count))
+    if (!this.#ended || this.#pieces.bytes > 0) this.fail(new Error('the upload was stopped'))
   }
 
   /** Hands on what is there, or holds the client back when nobody asks for so much. */
   #flush(): void {
     if (this.#flushing !== null) clearImmediate(this.#flushing)
     this.#flushing = null
-    if (this.#chunks.length === 0) return
+    if (this.#pieces.bytes === 0) return
     const pull = this.#answer()
-    if (pull !== null) pull.resolve({ done: false, value: this.#take() })
-    else if (this.#queuedBytes >= pieceBytes) this.#request.pause()
+    if (pull !== null) pull.resolve({ done: false, value: this.#pieces.take(pieceBytes) })
+    else if (this.#pieces.bytes >= pieceBytes) this.#request.pause()
   }
 
   #answer(): Pull | null {

@@ -1,7 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import { Pieces } from '../pieces.ts'
 import type { ClientRequest } from '../wire.ts'
+
+// As much as Node holds before it lets the client wait.
+const heldBytes = 64 * 1024
 
 /** Is what the pseudo-fields of a request say. */
 interface Said {
@@ -21,6 +25,9 @@ export class StreamRequest implements ClientRequest {
   readonly rawHeaders: string[]
   readonly socket: Socket
   readonly stream: ServerHttp2Stream
+  readonly #held = new Pieces()
+  #release: () => void = nothing
+  #isRead = false
   #ended: boolean
 
   constructor(stream: ServerHttp2Stream, raw: readonly string[], socket: Socket) {
@@ -33,6 +40,7 @@ export class StreamRequest implements ClientRequest {
     this.socket = socket
     this.stream = stream
     this.#ended = stream.endAfterHeaders
+    if (!this.#ended) this.#gather()
   }
 
   get complete(): boolean {
@@ -44,6 +52,7 @@ export class StreamRequest implements ClientRequest {
   on(event: 'data' | 'end', listener: (chunk: Buffer) => void): this {
     if (event === 'data') {
       this.stream.on('data', listener)
+      this.resume()
       return this
     }
     this.stream.on('end', () => {
@@ -56,17 +65,39 @@ export class StreamRequest implements ClientRequest {
   }
 
   pause(): void {
+    this.#isRead = false
     this.stream.pause()
   }
 
   resume(): void {
+    this.#isRead = true
+    this.#release()
     this.stream.resume()
   }
 
   destroy(): void {
     this.stream.destroy(new Error('unserved'))
   }
+
+  /** Holds what comes while nobody reads. Node would keep each piece as it came: of a byte, a hundred times what it is. */
+  #gather(): void {
+    const { stream } = this
+    const { push } = stream
+    this.#release = () => {
+      if (this.#held.bytes > 0) push.call(stream, this.#held.take())
+    }
+    stream.push = (piece: Buffer | null): boolean => {
+      if (piece !== null && !this.#isRead) {
+        this.#held.push(piece)
+        return this.#held.bytes < heldBytes
+      }
+      this.#release()
+      return push.call(stream, piece)
+    }
+  }
 }
+
+const nothing = (): void => {}
 
 /**
  * Lists the fields as HTTP/1 would have them: `:authority` is Host, and so is `host` where it says the same (RFC 9113 §8.3.1: else there

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { ServerHttp2Stream } from 'node:http2'
+import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { StreamRequest } from '../../../src/public/http2/request.ts'
 
@@ -32,4 +33,50 @@ test('a body without a length is chunked, and where there is none nothing is sai
 
   expect(requestOn(open).rawHeaders).toEqual(['transfer-encoding', 'chunked'])
   expect(requestOn({ ...open, endAfterHeaders: true }).rawHeaders).toEqual([])
+})
+
+/** Makes a stream that the test feeds, and the request on it. */
+const feed = () => {
+  const stream = Object.assign(new Readable({ read() {} }), { endAfterHeaders: false })
+  const request = new StreamRequest(stream as unknown as ServerHttp2Stream, [':method', 'POST'], null as never)
+  const got: string[] = []
+  const listen = () =>
+    new Promise<void>((resolve) => request.on('data', (chunk) => got.push(String(chunk))).on('end', () => resolve()))
+  const push = (text: string): boolean[] => [...text].map((letter) => stream.push(Buffer.from(letter)))
+  return { stream, request, got, listen, push }
+}
+
+test('a body of small pieces that nobody reads yet is one piece by then', async () => {
+  const { stream, got, listen, push } = feed()
+
+  push('abc')
+  stream.push(null)
+  await listen()
+
+  expect(got).toEqual(['abc'])
+})
+
+test('so is what comes during a pause', async () => {
+  const { stream, request, got, listen, push } = feed()
+  const ended = listen()
+  push('ab')
+  await new Promise(setImmediate)
+
+  request.pause()
+  push('cde')
+  request.resume()
+  push('f')
+  stream.push(null)
+  await ended
+
+  expect(got.slice(0, 2).join('')).toBe('ab')
+  expect(got.slice(2).join('')).toBe('cdef')
+  expect(got.length).toBeLessThan(6)
+})
+
+test('a client waits when as much is held as Node would hold', () => {
+  const { stream } = feed()
+  const half = Buffer.alloc(32 * 1024)
+
+  expect([stream.push(half), stream.push(half)]).toEqual([true, false])
 })
