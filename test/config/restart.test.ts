@@ -64,6 +64,19 @@ test('a key that was not there is to be removed, and one that was is to be put b
   ])
 })
 
+test('HTTP/2 switched on or off needs a restart', () => {
+  const over = (http2: boolean): Config => ({ ...running, listen: { ...running.listen, http2 } })
+  const told = (before: boolean, after: boolean) => needsRestart(over(before), over(after), new Map(), 'gateway.yaml')
+
+  expect(told(false, true)).toMatchObject([
+    { path: 'listen.http2', found: 'true', hint: 'restart the gateway, or put false back' },
+  ])
+  expect(told(true, false)).toMatchObject([
+    { path: 'listen.http2', found: 'false', hint: 'restart the gateway, or put true back' },
+  ])
+  expect(told(true, true)).toEqual([])
+})
+
 test('a pseudonym of none is a name, not the lack of one', () => {
   expect(asked(running, `listen: { via: none }\n${sandbox}`)).toMatchObject([{ path: 'listen.via', found: 'none' }])
 })

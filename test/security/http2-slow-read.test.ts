@@ -1,7 +1,10 @@
-import { expect, test } from 'vitest'
+import { constants } from 'node:http2'
+import type { Socket } from 'node:net'
+import { afterEach, expect, test, vi } from 'vitest'
 import { besiege, flood, mostBytes } from '../helpers/besieged.ts'
-import { frame, get, head, missing } from '../helpers/http2.ts'
+import { bootHttp2, codeOf, frame, frameClient, get, head, missing } from '../helpers/http2.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { eventually } from '../helpers/wire.ts'
 
 const bytes = 4 * 1024 * 1024
 const streams = Array.from({ length: 100 }, (_, n) => 2 * n + 1)
@@ -35,4 +38,68 @@ test.skipIf(missing !== null).each<[string, number, Buffer]>([
   expect(attacker.socket.destroyed).toBe(false)
   expect(new Set(statuses)).toEqual(new Set([200]))
   expect(grownBytes).toBeLessThan(mostBytes)
+})
+
+afterEach(() => void vi.useRealTimers())
+
+const endless = (socket: Socket): void => {
+  socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n')
+  const more = (): void => void socket.write(Buffer.alloc(64 * 1024), (error) => void (error ?? more()))
+  more()
+}
+
+/** Opens a gateway that asks for so much, and a client that has asked for an endless answer and taken the first window of it. */
+const reader = async (minRate: string) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  const upstream = await rawUpstream((socket) => onRequest(socket, () => endless(socket)))
+  const booted = await bootHttp2({
+    upstream: upstream.url,
+    listen: { minRate, timeouts: { body: '1h' } },
+    defaults: { timeouts: { body: 'none' } },
+  })
+  const client = await frameClient(booted.port)
+  const taken = (): number =>
+    client.frames.reduce((sum, { type, payload }) => sum + (type === 0 ? payload.length : 0), 0)
+  await client.send(head(1))
+  await eventually(() => taken() === window)
+  return { ...booted, client, taken }
+}
+
+const window = 65_535
+const open = Buffer.alloc(4)
+open.writeUInt32BE(window)
+
+test.skipIf(missing !== null)('a client that takes less than the rate has its stream cut, and no other', async () => {
+  const { client, lines } = await reader('10MiB/s')
+
+  let passed = 0
+  await eventually(() => {
+    if (lines.some(({ msg }) => msg === 'exchange')) return true
+    vi.advanceTimersByTime(10)
+    passed += 10
+    return false
+  })
+  const reset = await client.frame(({ type }) => type === 3)
+  await client.send(head(3, get('/nothing')))
+
+  expect(lines.find(({ msg }) => msg === 'exchange')).toMatchObject({
+    ...{ failure: 'client-gone', status: 499, cause: 'takes less than listen.minRate' },
+  })
+  expect(passed).toBeLessThan(60_000)
+  expect(reset).toMatchObject({ stream: 1 })
+  expect(reset && codeOf(reset)).toBe(constants.NGHTTP2_INTERNAL_ERROR)
+  expect(await client.frame(({ type, stream }) => type === 1 && stream === 3)).toBeDefined()
+})
+
+test.skipIf(missing !== null)('one that takes as much as the rate asks for is not', async () => {
+  const { client, lines, taken } = await reader('6KiB/s')
+
+  for (let round = 2; round <= 12; round++) {
+    vi.advanceTimersByTime(10_000)
+    await client.send(frame(8, 0, 0, open), frame(8, 0, 1, open))
+    await eventually(() => taken() === round * window || client.socket.destroyed)
+  }
+
+  expect(lines.filter(({ msg }) => msg === 'exchange')).toEqual([])
+  client.socket.destroy()
 })

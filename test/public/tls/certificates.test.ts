@@ -163,6 +163,19 @@ describe.skipIf(openssl.missing)('TLS on the public listener', () => {
     expect(outcome).toMatchObject({ result: 'refused', problems: [{ path: 'listen.tls' }] })
   })
 
+  test('HTTP/2 cannot be switched on while the gateway runs, and nothing of such an edit is taken', async () => {
+    const { port, edit, reload } = await bootTls(made.right)
+    edit({ listen: { http2: true, tls: { certificates: [entry(made.renewed)] } } })
+
+    const outcome = await reload()
+    const { socket } = await shake(port, { ALPNProtocols: ['h2', 'http/1.1'] })
+    const shown = [socket.alpnProtocol, socket.getPeerCertificate().subject.CN]
+    socket.destroy()
+
+    expect(outcome).toMatchObject({ result: 'refused', problems: [{ path: 'listen.http2', found: 'true' }] })
+    expect(shown).toEqual(['http/1.1', 'right'])
+  })
+
   test('a session is resumed', async () => {
     const { port } = await bootTls(made.right)
     const first = await askOverTls(port)
