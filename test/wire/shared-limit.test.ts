@@ -130,6 +130,21 @@ describe.skipIf(program.missing)('with Redis', () => {
     expect(await ask(live)).toBe(200)
   })
 
+  test('a server that repeats what it was asked does not bring the password into the log', async () => {
+    const own = await startRedis(
+      program.path ?? '',
+      ['--rename-command', 'AUTH', ''],
+      (port) => `redis://:${encodeURIComponent(password)}@127.0.0.1:${port}`,
+    )
+    onTestFinished(() => own.kill())
+    const live = await bootLive({ upstream: upstream.url, limits: limits(own) })
+
+    const line = await live.line(isLocal)
+
+    expect(line).toMatchObject({ reason: expect.stringContaining('unknown command') })
+    expect(JSON.stringify(line)).not.toContain(password)
+  })
+
   test('turned off, the connection is closed', async () => {
     nth++
     const live = await bootLive({ upstream: upstream.url, limits: limits() })

@@ -1,6 +1,7 @@
 import { wallClock } from '../../clock.ts'
 import { connectTo } from '../redis/client.ts'
 import { RedisLink } from '../redis/link.ts'
+import { withoutSecrets } from '../redis/reason.ts'
 import { askingLimiter, sharedAmong } from './asking.ts'
 import type { AskAll } from './batch.ts'
 import type { Limit, Outcome } from './bucket.ts'
@@ -127,4 +128,9 @@ class Kept<T> {
 const nameOf = ({ policy, perMs, burst }: Limit): string => `${policy} ${perMs} ${burst}`
 
 const openLink = ({ url, timeoutMs, prefix }: RedisSettings, onChange: OnChange): RedisLink =>
-  new RedisLink({ connect: connectTo(url), timeoutMs, probeKey: `${prefix}:probe`, onChange })
+  new RedisLink({
+    connect: connectTo(url),
+    timeoutMs,
+    probeKey: `${prefix}:probe`,
+    onChange: (isShared, reason) => onChange(isShared, reason && withoutSecrets(reason, url)),
+  })

@@ -1,5 +1,6 @@
 import { Alarm, wallClock } from '../../clock.ts'
 import type { Connect, Connection } from './connection.ts'
+import { reasonOf } from './reason.ts'
 
 // So many in a row that are late or fail: fewer is a hiccup, and each has been counted here meanwhile.
 const tolerated = 5
@@ -17,7 +18,7 @@ export interface LinkOptions {
   readonly timeoutMs: number
   /** The key that is taken of to find out whether Redis does its work. */
   readonly probeKey: string
-  /** Is told of each change, and why. */
+  /** Is told of each change, and why: in words of the system, the library or the server. */
   readonly onChange: (isShared: boolean, reason: string | null) => void
 }
 
@@ -157,10 +158,3 @@ const inTime = (outcome: Promise<number>, ms: number): Promise<number | null> =>
       },
     )
   })
-
-/** Says what went wrong, in words of the system, the library or the server: none of them holds the URL, and so no password. */
-const reasonOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return String(error)
-  const { code } = error as NodeJS.ErrnoException
-  return error.message === '' && code !== undefined ? code : error.message
-}
