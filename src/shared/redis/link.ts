@@ -5,6 +5,10 @@ import { reasonOf } from './reason.ts'
 // So many in a row that are late or fail: fewer is a hiccup, and each has been counted here meanwhile.
 const tolerated = 5
 
+// A connection that was too slow has to be in time so often in a row before requests wait for it again: one that is in time now and then would
+// be taken and given up several times a second.
+const trials = 3
+
 // How often it is tried again, at most and at least: within a second of its return it is used again, and gateways do not come all at once.
 const pauseMs = { least: 100, most: 300 } as const
 
@@ -96,15 +100,20 @@ export class RedisLink {
     })
     this.#connection = connection
     const isLost = (): boolean => this.#isClosed || lost !== null
+    let left = 1
     while (!isLost()) {
       const { timeoutMs, probeKey } = this.#options
       const answer = connection.take(probeKey, 1, 1000)
       const isPrompt = (await inTime(answer, timeoutMs)) !== null
       if (!isPrompt && (await inTime(answer, silentMs)) === null) throw new Error(`no answer within ${silentMs}ms`)
       if (isLost()) break
-      if (isPrompt) await this.#share(isLost)
-      else this.#tell(false, `no answer within ${timeoutMs}ms`)
-      if (!isLost()) await this.#pause()
+      if (!isPrompt) this.#tell(false, `no answer within ${timeoutMs}ms`)
+      left = isPrompt ? left - 1 : trials
+      if (left === 0) {
+        await this.#share(isLost)
+        left = trials
+      }
+      if (!isLost()) await this.#pause(left < trials)
     }
     this.#tell(false, lost ?? 'closed')
   }
@@ -129,11 +138,12 @@ export class RedisLink {
     this.#options.onChange(isShared, reason)
   }
 
-  #pause(): Promise<void> {
+  #pause(briefly = false): Promise<void> {
     if (this.#isClosed) return Promise.resolve()
     return new Promise((resolve) => {
       const alarm = new Alarm(() => resolve())
-      alarm.set(Math.round(pauseMs.least + Math.random() * (pauseMs.most - pauseMs.least)))
+      const most = briefly ? pauseMs.least : pauseMs.most
+      alarm.set(Math.round(pauseMs.least + Math.random() * (most - pauseMs.least)))
       this.#wake = () => {
         alarm.clear()
         resolve()

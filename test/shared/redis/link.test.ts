@@ -10,9 +10,9 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-type Does = 'answer' | 'stall' | 'fail' | 'refuse'
+type Does = 'answer' | 'late' | 'stall' | 'fail' | 'refuse'
 
-/** Is a Redis that does as it is told: it answers, is silent, or refuses connections. */
+/** Is a Redis that does as it is told: it answers, in time or late, is silent, or refuses connections. */
 const scripted = (does: Does = 'answer') => {
   const redis = {
     does,
@@ -28,6 +28,7 @@ const scripted = (does: Does = 'answer') => {
       take: () => {
         redis.takes++
         if (redis.does === 'fail') return Promise.reject(new Error('READONLY'))
+        if (redis.does === 'late') return new Promise((resolve) => setTimeout(resolve, 30, 1))
         return redis.does === 'answer' ? Promise.resolve(1) : new Promise(() => {})
       },
       destroy: () => {},
@@ -96,6 +97,26 @@ test('one that is late now and then is a hiccup', async () => {
   }
 
   expect(link.isShared).toBe(true)
+  link.close()
+})
+
+test('one that was too slow is waited for again once it has been in time three times in a row', async () => {
+  const { redis, link } = scripted()
+  await pass(0)
+  redis.does = 'late'
+  const late = Promise.all(Array.from({ length: 5 }, () => take(link)))
+  await pass(31)
+  await late
+
+  const shared: boolean[] = []
+  for (const does of ['answer', 'answer', 'late', 'answer', 'answer', 'answer'] as const) {
+    redis.does = does
+    for (const { takes } = redis; redis.takes === takes; ) await pass(1)
+    await pass(31)
+    shared.push(link.isShared)
+  }
+
+  expect(shared).toEqual([false, false, false, false, false, true])
   link.close()
 })
 
