@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto'
 import type { Operation } from './catalog.ts'
 import type { GatewayError } from './errors.ts'
 import type { Fields } from './fields.ts'
@@ -71,6 +72,26 @@ export interface Upload extends AsyncIterable<Buffer> {
   stop(): void
 }
 
+/** Is the other end of the connection that a request came on. */
+export interface Sender {
+  /** Whether it is a proxy that is believed what it says of its client. */
+  readonly trusted: boolean
+  /** The certificate that it has shown, if it was asked for one and it was found good; null: none. */
+  certificate(): X509Certificate | null
+}
+
+/** Is whose request it is, and how that was proved. */
+export interface Identity {
+  /** As `clients` names it. */
+  readonly client: string
+  readonly method: AuthMethod
+  /** Whom a token is about, where it says so. */
+  readonly subject: string | null
+}
+
+/** Names a way to prove who calls. */
+export type AuthMethod = 'apiKey' | 'jwt' | 'introspection' | 'mtls'
+
 /** Is told that the exchange is over before its answer was complete. */
 type OnAbort = (reason: GatewayError) => void
 
@@ -78,6 +99,7 @@ type OnAbort = (reason: GatewayError) => void
 export interface Opened {
   readonly operation: Operation
   readonly client: string
+  readonly sender: Sender
   readonly query: string
   readonly fields: Fields
   readonly authority: string
@@ -90,15 +112,18 @@ export class Exchange {
   readonly operation: Operation
   /** The client's address: its own, or what a trusted proxy says of it. */
   readonly client: string
+  readonly sender: Sender
   /** The raw query with its `?`, or empty. */
   readonly query: string
-  /** The request's end-to-end fields, with the gateway's own among them; Host, Content-Length and Connection are not. */
-  readonly fields: Fields
+  /** The request's end-to-end fields, with the gateway's own among them; Host, Content-Length and Connection are not. Layers replace the list. */
+  fields: Fields
   /** The Host that the client asked for. */
   readonly authority: string
   readonly body: RequestBody
   /** Relays an interim answer (102, 103); null when the client cannot take one. */
   readonly onInterim: ((status: number, fields: Fields) => void) | null
+  /** Whose request it is; null: nobody has asked, or nobody knows yet. */
+  identity: Identity | null = null
   /** Where the last attempt went and how long it took, for the access log. */
   attempt: Attempt | null = null
   /** How many attempts there were. */
@@ -122,6 +147,7 @@ export class Exchange {
   constructor(opened: Opened) {
     this.operation = opened.operation
     this.client = opened.client
+    this.sender = opened.sender
     this.query = opened.query
     this.fields = opened.fields
     this.authority = opened.authority

@@ -1,6 +1,7 @@
 import type { ListenConfig } from '../config/config.ts'
 import { networkOf } from '../shared/limiter/address.ts'
-import { type IsTrusted, plain, trust } from './peer.ts'
+import { networks } from '../shared/networks.ts'
+import { type IsTrusted, plain } from './peer.ts'
 
 // What one customer has of IPv6.
 const ipv6Prefix = 64
@@ -14,7 +15,7 @@ export class Crowd {
   /** Takes over a bound. Connections that came while there was none are not counted. */
   bound({ maxConnectionsPerAddress, trustedProxies }: ListenConfig): void {
     this.#most = maxConnectionsPerAddress
-    this.#isTrusted = trust(trustedProxies)
+    this.#isTrusted = networks(trustedProxies)
   }
 
   get isBounded(): boolean {

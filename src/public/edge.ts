@@ -1,7 +1,8 @@
 import type { Config } from '../config/config.ts'
+import { networks } from '../shared/networks.ts'
 import type { Live } from '../snapshot/live.ts'
 import { hosts, type IsOurs } from './hosts.ts'
-import { type IsTrusted, trust } from './peer.ts'
+import type { IsTrusted } from './peer.ts'
 import { type Routes, routes } from './routes.ts'
 
 /** Is what the public listener reads of a configuration, compiled once for each. */
@@ -22,7 +23,7 @@ export interface Edge {
 const edgeOf = (config: Config): Edge => ({
   config,
   routes: routes(config.listen.basePath),
-  isTrusted: trust(config.listen.trustedProxies),
+  isTrusted: networks(config.listen.trustedProxies),
   isOurs: hosts(config.listen),
   maxRequests: config.listen.maxRequestsPerConnection ?? Number.POSITIVE_INFINITY,
   // What Node allows for the wait and for the head, and how late it looks at most.

@@ -24,6 +24,7 @@ export const open = (visit: Visit, { operation, query, authority }: Admitted, vi
   const exchange = new Exchange({
     operation,
     client: visit.client,
+    sender: peer,
     query,
     fields,
     authority,

@@ -1,32 +1,26 @@
-import { BlockList, isIPv4, isIPv6, type Socket, SocketAddress } from 'node:net'
+import type { X509Certificate } from 'node:crypto'
+import { isIPv4, isIPv6, type Socket, SocketAddress } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 
 /** Tells whether an address is that of a proxy whose forwarded fields are believed. */
 export type IsTrusted = (address: string) => boolean
-
-/** Compiles a list of addresses and CIDRs. */
-export const trust = (cidrs: readonly string[]): IsTrusted => {
-  if (cidrs.length === 0) return () => false
-  const list = new BlockList()
-  for (const cidr of cidrs) {
-    const [address = '', bits] = cidr.split('/')
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
-    if (bits === undefined) list.addAddress(address, family)
-    else list.addSubnet(address, Number(bits), family)
-  }
-  return (address) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
-}
 
 /** Is the other end of a connection. */
 export interface Peer {
   readonly address: string
   readonly trusted: boolean
   readonly secure: boolean
+  /** The certificate that it has shown, if it was asked for one and it was found good; null: none. */
+  certificate(): X509Certificate | null
 }
 
 /** Describes the other end of a connection. */
-export const peerOf = (socket: Socket & { readonly encrypted?: boolean }, isTrusted: IsTrusted): Peer => {
+export const peerOf = (socket: Socket | TLSSocket, isTrusted: IsTrusted): Peer => {
   const address = plain(socket.remoteAddress ?? '')
-  return { address, trusted: isTrusted(address), secure: socket.encrypted === true }
+  const secure = 'encrypted' in socket && socket.encrypted
+  const certificate = (): X509Certificate | null =>
+    (secure && socket.authorized && socket.getPeerX509Certificate()) || null
+  return { address, trusted: isTrusted(address), secure, certificate }
 }
 
 /**

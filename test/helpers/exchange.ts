@@ -44,6 +44,7 @@ export const fakeExchange = ({ operation = 'market.insights', ...opened }: Wante
   if (found === undefined) throw new Error(`no operation ${operation}`)
   return new Exchange({
     client: '127.0.0.1',
+    sender: { trusted: false, certificate: () => null },
     query: '',
     fields: [],
     authority: 'gateway',

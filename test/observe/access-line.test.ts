@@ -2,11 +2,12 @@ import fc from 'fast-check'
 import pino from 'pino'
 import { expect, test } from 'vitest'
 import { logAccess } from '../../src/observe/access-log.ts'
-import { clientAddress, trust } from '../../src/public/peer.ts'
+import { clientAddress } from '../../src/public/peer.ts'
 import { isSaneId } from '../../src/public/request-id.ts'
+import { networks } from '../../src/shared/networks.ts'
 
-const peer = { address: '10.0.0.1', trusted: true, secure: false }
-const isTrusted = trust(['10.0.0.0/8'])
+const peer = { address: '10.0.0.1', trusted: true, secure: false, certificate: () => null }
+const isTrusted = networks(['10.0.0.0/8'])
 
 // What a client can put there: an id that is kept, and an address behind a trusted proxy. Quotes and backslashes above all.
 const hostile = fc.string({

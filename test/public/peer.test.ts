@@ -1,11 +1,13 @@
 import type { Socket } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { clientAddress, type Peer, peerOf, trust } from '../../src/public/peer.ts'
+import { clientAddress, type Peer, peerOf } from '../../src/public/peer.ts'
+import { networks } from '../../src/shared/networks.ts'
 
-const isTrusted = trust(['10.0.0.0/8', '192.0.2.7', 'fd00::/8'])
-const proxy: Peer = { address: '10.0.0.1', trusted: true, secure: false }
-const stranger: Peer = { address: '203.0.113.9', trusted: false, secure: false }
+const isTrusted = networks(['10.0.0.0/8', '192.0.2.7', 'fd00::/8'])
+const certificate = () => null
+const proxy: Peer = { address: '10.0.0.1', trusted: true, secure: false, certificate }
+const stranger: Peer = { address: '203.0.113.9', trusted: false, secure: false, certificate }
 
 describe('a trusted proxy', () => {
   test.each(['10.0.0.0', '10.255.255.255', '192.0.2.7', 'fd00::1', 'fdff::1'])('is %s', (address) => {
@@ -20,7 +22,7 @@ describe('a trusted proxy', () => {
   )
 
   test('is nobody when none is configured', () => {
-    const nobody = trust([])
+    const nobody = networks([])
 
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (address) => {
@@ -30,7 +32,7 @@ describe('a trusted proxy', () => {
   })
 
   test('is everybody when everything is', () => {
-    const everybody = trust(['0.0.0.0/0', '::/0'])
+    const everybody = networks(['0.0.0.0/0', '::/0'])
 
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (address) => {
@@ -45,11 +47,15 @@ describe('the other end of a connection', () => {
     ({ remoteAddress, encrypted }) as Socket & { encrypted: boolean }
 
   test('over an IPv6 socket with an IPv4 address is written and judged as IPv4', () => {
-    expect(peerOf(socket('::ffff:10.1.2.3'), isTrusted)).toEqual({ address: '10.1.2.3', trusted: true, secure: false })
+    expect(peerOf(socket('::ffff:10.1.2.3'), isTrusted)).toMatchObject({
+      address: '10.1.2.3',
+      trusted: true,
+      secure: false,
+    })
   })
 
   test('that has gone already is nobody', () => {
-    expect(peerOf(socket(), isTrusted)).toEqual({ address: '', trusted: false, secure: false })
+    expect(peerOf(socket(), isTrusted)).toMatchObject({ address: '', trusted: false, secure: false })
   })
 
   test('on a link-local address with a zone is nobody special', () => {
