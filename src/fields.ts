@@ -65,3 +65,9 @@ export const without = (fields: Fields, names: ReadonlySet<string>): string[] =>
 }
 
 const trim = (token: string): string => token.trim()
+
+/**
+ * Folds the name of a request's field. A CGI-like back end reads X_Api_Key and X-Api-Key as one: a client could add to what is set, or send
+ * what is removed.
+ */
+export const withTwins = (name: string): string => name.toLowerCase().replaceAll('_', '-')

@@ -38,7 +38,7 @@ const rooms: readonly (readonly string[])[] = [
 // What the table of DESIGN §3 lets stand beside each other: configuration is read as a type by those that it shapes, the one schema is made of the fragments of
 // layers and upstream, and the small files at the right know each other.
 const beside = (from: string, to: string): boolean =>
-  to === 'config/config.ts' ||
+  /^config\/(.*-)?config\.ts$/.test(to) ||
   (from.startsWith('config/schema') && /^(layers|upstream)\/(.*\/)?config\.ts$/.test(to)) ||
   columnOf(from) === rooms.length - 2
 

@@ -147,6 +147,8 @@ describe('docs/configuration.md', () => {
     ],
     ['listen: ', keysOf(top.listen)],
     ['limits: ', keysOf(top.limits)],
+    ['auth: ', keysOf(top.auth)],
+    ['clients: ', keysOf(top.clients?.items)],
     ['admin: ', keysOf(top.admin)],
     ['log, reload, shutdown', [...keysOf(at('log')), ...keysOf(at('reload')), ...keysOf(at('shutdown'))]],
     ['defaults: ', keysOf(top.defaults)],

@@ -4,6 +4,7 @@ import { checkCommand } from './check.ts'
 import { diffCommand } from './diff.ts'
 import { endpointCommand } from './endpoint.ts'
 import { explainCommand } from './explain.ts'
+import { hashKeyCommand } from './hash-key.ts'
 import { operationCommand } from './operation.ts'
 import { reloadCommand } from './reload.ts'
 import { rollbackCommand } from './rollback.ts'
@@ -32,6 +33,7 @@ export function program(): Command {
     checkCommand(),
     explainCommand(),
     schemaCommand(),
+    hashKeyCommand(),
   ]
   for (const command of commands) {
     top.addCommand(command.copyInheritedSettings(top))

@@ -1,5 +1,6 @@
 import type { Group, OperationId } from '../catalog.ts'
 import type { Kind } from '../errors.ts'
+import type { AuthConfig, ClientConfig, OperationAuthConfig } from './auth-config.ts'
 import type { LimitsConfig } from './limits-config.ts'
 
 /**
@@ -16,6 +17,9 @@ export interface Config {
   readonly requestIdHeader: string | null
   readonly listen: ListenConfig
   readonly limits: LimitsConfig
+  /** Null: credentials are passed on, and nobody looks at them. */
+  readonly auth: AuthConfig | null
+  readonly clients: readonly ClientConfig[]
   readonly admin: AdminConfig
   readonly log: LogConfig
   readonly reload: ReloadConfig
@@ -216,6 +220,8 @@ export interface OperationConfig {
   readonly maxBodyBytes: number | null
   /** Most exchanges in flight. */
   readonly concurrency: number | null
+  /** Who may call it; null: anybody. */
+  readonly auth: OperationAuthConfig | null
   readonly idempotent: boolean
   /** Whether a later release may cache this operation. */
   readonly cache: boolean

@@ -1,5 +1,6 @@
 import type * as z from 'zod'
 import { groups } from '../catalog.ts'
+import { authFindings } from './auth-checks.ts'
 import { certificateFindings } from './certificate.ts'
 import { http2Findings } from './http2-checks.ts'
 import { listenTlsFindings } from './listen-tls-checks.ts'
@@ -45,6 +46,7 @@ export function crossFindings(tree: unknown): readonly Finding[] {
     ...(pair === undefined ? [] : certificateFindings(['admin', 'tls'], pair)),
     ...listenTlsFindings(tree),
     ...http2Findings(tree),
+    ...authFindings(tree),
     ...endpoints.flatMap((endpoint) => [open, own].flatMap((listener) => ownListener(endpoint, listener))),
     ...(read(allowSandbox, 'allowSandbox') === false ? openSandbox(open, endpoints) : []),
     ...upstreamFindings(tree),

@@ -1,6 +1,7 @@
 import { catalog, groups, type OperationId } from '../catalog.ts'
 import { formatByteRate, formatDuration, formatSize } from '../units.ts'
 import type { Config, EndpointConfig, FieldEdits, ListenTlsConfig, UpstreamConfig } from './config.ts'
+import { identities, operationAuth } from './effective-identities.ts'
 import { policies, rateLimits } from './effective-policies.ts'
 import { type Effective, literal, Secret } from './shown.ts'
 
@@ -41,6 +42,7 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
       concurrency: limits.concurrency ?? 'none',
       eventLoopDelay: duration(limits.eventLoopDelayMs),
     },
+    ...identities(config),
     admin: {
       host: admin.host,
       port: admin.port,
@@ -101,9 +103,9 @@ const edits = ({ set, remove }: FieldEdits): Effective => ({
 })
 
 const operation = ({ operations }: Config, id: OperationId, method: 'GET' | 'POST'): Effective => {
-  const { state, deadlineMs, maxBodyBytes, concurrency, idempotent, cache } = operations[id]
+  const { state, deadlineMs, maxBodyBytes, concurrency, auth, idempotent, cache } = operations[id]
   const bounds = { deadline: duration(deadlineMs), maxBody: size(maxBodyBytes), concurrency: concurrency ?? 'none' }
-  const common = { state, ...bounds, idempotent }
+  const common = { state, ...bounds, auth: operationAuth(auth), idempotent }
   return method === 'GET' ? { ...common, cache } : common
 }
 

@@ -25,8 +25,9 @@ export function originsOf(find: (path: Path) => Position | undefined): Origins {
     origins.set(formatPath(path), stated[0] ?? { source: 'built-in', line: 0, column: 0 })
   }
 
-  const { allowSandbox, workers, requestId, listen, limits, admin, log, reload, shutdown } = configSchema.shape
-  const global = { allowSandbox, workers, requestId, listen, limits, admin, log, reload, shutdown }
+  const { allowSandbox, workers, requestId, listen, limits, auth, clients, admin, log, reload, shutdown } =
+    configSchema.shape
+  const global = { allowSandbox, workers, requestId, listen, limits, auth, clients, admin, log, reload, shutdown }
   for (const path of leaves(z.strictObject(global))) note(path, ['file', path])
   for (const group of groups) {
     const own: Path = ['upstreams', group]
@@ -39,6 +40,7 @@ export function originsOf(find: (path: Path) => Position | undefined): Origins {
   for (const { id, group } of catalog) {
     const own: Path = ['operations', id]
     for (const key of ['state', 'concurrency', 'idempotent', 'cache']) note([...own, key], ['operation', [...own, key]])
+    note([...own, 'auth'], ['operation', [...own, 'auth']], ['file', ['auth']])
     for (const key of ['deadline', 'maxBody']) {
       const upstream: Level = ['upstream', ['upstreams', group, key]]
       note([...own, key], ['operation', [...own, key]], upstream, ['defaults', ['defaults', key]])

@@ -41,6 +41,8 @@ export function resolve(parsed: ParsedConfig): Config {
       concurrency: limits.concurrency,
       eventLoopDelayMs: limits.eventLoopDelay,
     },
+    auth: parsed.auth,
+    clients: parsed.clients,
     admin: {
       host: admin.host,
       port: admin.port,
@@ -53,9 +55,7 @@ export function resolve(parsed: ParsedConfig): Config {
     reload: { watch: reload.watch, pollMs: reload.poll, preflight: reload.preflight },
     shutdown: { waitMs: shutdown.wait, deadlineMs: shutdown.deadline },
     upstreams: byGroup((group) => upstream(parsed.upstreams[group], parsed.defaults)),
-    operations: byOperation(({ id, group }) =>
-      operation(parsed.operations[id], parsed.upstreams[group], parsed.defaults),
-    ),
+    operations: byOperation(({ id, group }) => operation(parsed.operations[id], parsed.upstreams[group], parsed)),
   }
   return deepFreeze({ hash: hashOf(settings), ...settings })
 }
@@ -110,13 +110,14 @@ function upstream(given: ParsedUpstream, defaults: ParsedConfig['defaults']): Up
 function operation(
   given: ParsedOperation | undefined,
   behind: ParsedUpstream,
-  defaults: ParsedConfig['defaults'],
+  { defaults, auth }: ParsedConfig,
 ): OperationConfig {
   return {
     state: given?.state ?? 'serve',
     deadlineMs: first(given?.deadline, behind.deadline, defaults.deadline),
     maxBodyBytes: first(given?.maxBody, behind.maxBody, defaults.maxBody),
     concurrency: given?.concurrency ?? null,
+    auth: given?.auth === null || auth === null ? null : { methods: given?.auth?.methods ?? auth.methods },
     idempotent: given?.idempotent ?? false,
     cache: given?.cache ?? false,
   }

@@ -1,6 +1,8 @@
 import * as z from 'zod'
 import { adminSchema, reloadSchema } from './schema/admin.ts'
-import { requestIdHeader } from './schema/fields.ts'
+import { authSchema } from './schema/auth.ts'
+import { clientsSchema } from './schema/clients.ts'
+import { optionalFieldName } from './schema/fields.ts'
 import { limitsSchema } from './schema/limits.ts'
 import { listenSchema } from './schema/listen.ts'
 import { operationsSchema } from './schema/operations.ts'
@@ -23,7 +25,11 @@ const version = scalar<1>(
 )
 
 const requestIdSchema = z
-  .strictObject({ header: requestIdHeader.prefault('X-Request-Id') })
+  .strictObject({
+    header: optionalFieldName('The field that carries the request id, or none', 'X-Request-Id').prefault(
+      'X-Request-Id',
+    ),
+  })
   .meta({ description: 'The id that every answer and every log line carries' })
 
 const logSchema = z
@@ -54,6 +60,8 @@ export const configSchema = z
     requestId: requestIdSchema.prefault({}),
     listen: listenSchema.prefault({}),
     limits: limitsSchema.prefault({}),
+    auth: authSchema.prefault('none'),
+    clients: clientsSchema.prefault([]),
     admin: adminSchema.prefault({}),
     log: logSchema.prefault({}),
     defaults: defaultsSchema.prefault({}),

@@ -31,7 +31,10 @@ function translate(issue: Issue, base: Path, tree: unknown): readonly Finding[] 
       .map((finding) => ({ ...finding, atKey: true, found: formatKey(String(path.at(-1)), path.slice(0, -1)) }))
   }
   if (issue.code === 'invalid_union' && (value === undefined || viable(issue.errors, value).length === 0)) {
-    return [wrongType(path, `${expectedOf(issue.errors[0]?.[0])}, or a map`, value)]
+    const isList = issue.errors.some((branch) =>
+      branch.some((inner) => 'expected' in inner && inner.expected === 'array'),
+    )
+    return [wrongType(path, `${expectedOf(issue.errors[0]?.[0])}, or a ${isList ? 'list' : 'map'}`, value)]
   }
   if (issue.code === 'invalid_union') {
     return viable(issue.errors, value).flatMap((inner) => translate(inner, path, tree))

@@ -1,11 +1,15 @@
 import { wallClock } from '../clock.ts'
 import { failures, type GatewayError } from '../errors.ts'
+import type { Identity } from '../exchange.ts'
 import { destinationOf, type Log } from './log.ts'
 
 /** Is what is known of an exchange when its body has ended. Durations are milliseconds. */
 export interface Exchanged {
   readonly requestId: string
+  /** Its address. */
   readonly client: string
+  /** Who it has proved to be; null: nobody asked, or nobody knows. */
+  readonly identity: Identity | null
   readonly operation: string | null
   readonly status: number
   readonly endpoint: string | null
@@ -30,6 +34,8 @@ export const logAccess = (log: Log, exchanged: Exchanged): void => {
   const why = {
     requestId: exchanged.requestId,
     client: exchanged.client,
+    clientId: exchanged.identity?.client,
+    auth: exchanged.identity?.method,
     operation: exchanged.operation,
     status: exchanged.status,
     endpoint: exchanged.endpoint,
@@ -55,12 +61,15 @@ const logSuccess = (log: Log, exchanged: Exchanged): void => {
   const { operation, endpoint, totalMs, upstreamMs } = exchanged
   destinationOf(log).write(
     `{"level":30,"time":${wallClock()},"requestId":"${exchanged.requestId}","client":"${exchanged.client}"` +
-      `,"operation":${quoted(operation)},"status":${exchanged.status},"endpoint":${quoted(endpoint)}` +
+      `${identified(exchanged.identity)},"operation":${quoted(operation)},"status":${exchanged.status},"endpoint":${quoted(endpoint)}` +
       `,"attempts":${exchanged.attempts}` +
       `,"gatewayMs":${decimal(totalMs - (upstreamMs ?? 0))},"upstreamMs":${upstreamMs === null ? null : decimal(upstreamMs)}` +
       `,"bytesIn":${exchanged.bytesIn},"bytesOut":${exchanged.bytesOut},"config":"${exchanged.configHash}","msg":"exchange"}\n`,
   )
 }
+
+const identified = (identity: Identity | null): string =>
+  identity === null ? '' : `,"clientId":"${identity.client}","auth":"${identity.method}"`
 
 const quoted = (name: string | null): string => (name === null ? 'null' : `"${name}"`)
 

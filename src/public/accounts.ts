@@ -24,7 +24,8 @@ export const accounts = (log: Log, current: () => Config): Accounts => ({
     logAccess(log, {
       requestId: visit.requestId,
       client: visit.client,
-      operation: visit.exchange?.operation.id ?? null,
+      identity: exchange?.identity ?? null,
+      operation: exchange?.operation.id ?? null,
       status: failure?.kind === 'client-gone' || !response.headersSent ? (failure?.status ?? 499) : response.statusCode,
       endpoint: attempt?.endpoint ?? null,
       attempts: exchange?.attempts ?? 0,
@@ -43,6 +44,7 @@ export const accounts = (log: Log, current: () => Config): Accounts => ({
     logAccess(log, {
       requestId,
       client,
+      identity: null,
       operation: null,
       status: failure.status,
       endpoint: null,

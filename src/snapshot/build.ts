@@ -9,6 +9,7 @@ import type { Endpoints } from '../upstream/endpoints.ts'
 import type { Tell } from '../upstream/notices.ts'
 import { openUpstream, type Upstream } from '../upstream/upstream.ts'
 import { takesWork } from './brought.ts'
+import { guardOf } from './guard.ts'
 import { isDrained, keyOf, type Said } from './overrides.ts'
 import { noPressure, type Pressure } from './pressure.ts'
 import { holdAddressLimit } from './rate-limits.ts'
@@ -31,6 +32,7 @@ export const build = (
 ): Snapshot => {
   const { breakers, budgets, pressure } = carriedOver(config, previous, tell)
   const taken: Endpoint[] = []
+  const guard = guardOf(config.auth, config.clients)
   const addressLimit = holdAddressLimit(config.limits, limiters)
   const release = async (): Promise<void> => {
     addressLimit?.release()
@@ -57,7 +59,7 @@ export const build = (
         const upstream = config.upstreams[group]
         const own = { operation, config: config.operations[id], upstream, budget: budgets[group] }
         const addressLimiter = addressLimit?.limiter ?? null
-        const stacked = { ...own, limits: config.limits, addressLimiter, pressure }
+        const stacked = { ...own, limits: config.limits, auth: config.auth, addressLimiter, guard, pressure }
         return [id, stack(stacked, upstreams[group].send, said.operations.of(id))]
       }),
     ) as Record<OperationId, Handle>

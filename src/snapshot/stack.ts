@@ -1,11 +1,15 @@
 import type { Operation } from '../catalog.ts'
+import type { AuthConfig, OperationAuthConfig } from '../config/auth-config.ts'
 import type { OperationConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
 import type { AddressLimitConfig, LimitsConfig } from '../config/limits-config.ts'
 import { compose, type Handle, type Layer } from '../exchange.ts'
+import { withTwins } from '../fields.ts'
 import { addressLimit } from '../layers/address-limit.ts'
+import { auth } from '../layers/auth/auth.ts'
 import { bodyLimit } from '../layers/body-limit.ts'
 import { concurrency } from '../layers/concurrency.ts'
 import { deadline } from '../layers/deadline.ts'
+import { identityField } from '../layers/identity-field.ts'
 import { loadShedding } from '../layers/load-shedding/load-shedding.ts'
 import { refuse } from '../layers/refuse.ts'
 import { RetryBudget } from '../layers/retry/budget.ts'
@@ -13,7 +17,7 @@ import { retry } from '../layers/retry/retry.ts'
 import type { Limiter } from '../shared/limiter/limiter.ts'
 import { MemoryLimiter } from '../shared/limiter/memory.ts'
 import { formatDuration, formatRate, formatSize } from '../units.ts'
-import { withTwins } from '../upstream/edits.ts'
+import type { Guard } from './guard.ts'
 import type { Override } from './overrides.ts'
 import type { Pressure } from './pressure.ts'
 import { limitOf } from './rate-limits.ts'
@@ -34,6 +38,7 @@ export interface Stacked {
   readonly operation: Operation
   /** What holds for all nine. */
   readonly limits: LimitsConfig
+  readonly auth: AuthConfig | null
   readonly config: OperationConfig
   /** The configuration of what it is sent to. */
   readonly upstream: Pick<UpstreamConfig, 'request' | 'retry' | 'concurrency'>
@@ -41,6 +46,8 @@ export interface Stacked {
   readonly budget: RetryBudget | null
   /** What counts by address; null: that is off, or nothing will be counted. */
   readonly addressLimiter: Limiter | null
+  /** Makes the ways to prove who calls. */
+  readonly guard: Guard
   /** What the process has to do. */
   readonly pressure: Pressure
 }
@@ -49,10 +56,12 @@ export interface Stacked {
 export const stackRows = ({
   operation,
   limits,
+  auth: allAuth,
   config,
   upstream,
   budget,
   addressLimiter,
+  guard,
   pressure: { loop, counts },
 }: Stacked): readonly StackRow[] => [
   row('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelayMs, formatDuration, () => loadShedding(loop)),
@@ -66,6 +75,8 @@ export const stackRows = ({
   row('address-limit', 'limits.address', limits.address, formatAddressLimit, (each) =>
     addressLimit(addressLimiter ?? new MemoryLimiter(limitOf(each)), each.ipv6Prefix),
   ),
+  row('identity-field', 'auth.identityField', allAuth?.identityField ?? null, String, identityField),
+  row('auth', 'auth', config.auth, formatAuth, ({ methods }) => auth(guard.terms(methods))),
   row('body-limit', 'maxBody', config.maxBodyBytes, formatSize, bodyLimit),
   row('deadline', 'deadline', config.deadlineMs, formatDuration, deadline),
   row('retry', `upstreams.${operation.group}.retry`, upstream.retry, formatRetry, (each) =>
@@ -97,6 +108,8 @@ const row = <T>(
     : { name, key, setting: format(value), layer: make(value) }
 
 const formatAddressLimit = ({ rate, burst }: AddressLimitConfig): string => `rate: ${formatRate(rate)}, burst: ${burst}`
+
+const formatAuth = ({ methods }: OperationAuthConfig): string => methods.join(', ')
 
 const formatRetry = ({ attempts }: RetryConfig): string => `attempts: ${attempts}`
 

@@ -24,9 +24,3 @@ export const edit = ({ set, remove }: FieldEdits, fold = toLowerCase): Edit | nu
 }
 
 const toLowerCase = (name: string): string => name.toLowerCase()
-
-/**
- * Folds the names of a request's fields for {@link edit}. A CGI-like back end reads X_Api_Key and X-Api-Key as one: a client could add to
- * what is set, or send what is removed.
- */
-export const withTwins = (name: string): string => name.toLowerCase().replaceAll('_', '-')

@@ -1,7 +1,8 @@
 import type { UpstreamConfig } from '../config/config.ts'
 import { overloaded } from '../errors.ts'
 import type { Answer, Exchange, Handle, Upload } from '../exchange.ts'
-import { edit, withTwins } from './edits.ts'
+import { withTwins } from '../fields.ts'
+import { edit } from './edits.ts'
 import type { Endpoint, EndpointRequest } from './endpoint.ts'
 import { type Manner, Sending } from './sending.ts'
 

@@ -3,6 +3,7 @@
  * That a layer is off, or on, is not believed but read: from the list that the gateway composes, as `explain` shows it.
  */
 import { loadConfig } from '../../src/config/load.ts'
+import { guardOf } from '../../src/snapshot/guard.ts'
 import { noPressure } from '../../src/snapshot/pressure.ts'
 import { stackRows } from '../../src/snapshot/stack.ts'
 import { addresses } from './addresses.ts'
@@ -128,15 +129,17 @@ ${behindEach(addresses(1), upstreamPort)}`
 const listed = (file: string): readonly string[] => {
   const loaded = loadConfig(file, {})
   if (!loaded.ok) throw new Error(`${file}: ${JSON.stringify(loaded.problems)}`)
-  const { operations, upstreams, limits } = loaded.config
+  const { operations, upstreams, limits, auth, clients } = loaded.config
   const { operation } = get
   const rows = stackRows({
     operation,
     limits,
+    auth,
     config: operations[operation.id],
     upstream: upstreams[operation.group],
     budget: null,
     addressLimiter: null,
+    guard: guardOf(auth, clients),
     pressure: noPressure(),
   })
   return rows.filter(({ layer }) => layer !== null).map(({ name }) => name)

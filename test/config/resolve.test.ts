@@ -9,6 +9,8 @@ test('every key but upstreams has a default', () => {
 
   expect(rest).toEqual({
     allowSandbox: false,
+    auth: null,
+    clients: [],
     workers: 1,
     requestIdHeader: 'X-Request-Id',
     listen: {
@@ -63,6 +65,7 @@ test('every key but upstreams has a default', () => {
   expect(Object.keys(operations)).toEqual(catalog.map(({ id }) => id))
   expect(operations['risk.asset-valuation']).toEqual({
     state: 'serve',
+    auth: null,
     deadlineMs: 30_000,
     maxBodyBytes: 64 * 1024 ** 2,
     concurrency: null,
@@ -233,8 +236,8 @@ describe('precedence', () => {
   test('every value of the configuration has an origin', () => {
     const result = parse(sandbox)
 
-    // 3 at the top, then listen, limits, admin, log, reload, shutdown; for each group 14, then tls, healthCheck, outlier, circuitBreaker,
-    // retry, each policy itself among them; 6 for each operation.
+    // 3 at the top, then listen, limits, auth and clients, admin, log, reload, shutdown; for each group 14, then tls, healthCheck, outlier, circuitBreaker,
+    // retry, each policy itself among them; 7 for each operation.
     const global = [
       'allowSandbox',
       'workers',
@@ -246,7 +249,7 @@ describe('precedence', () => {
     ]
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
     expect(result.ok && result.origins.size).toBe(
-      3 + 22 + 10 + 7 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 6 * catalog.length,
+      3 + 22 + 10 + 6 + 7 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 7 * catalog.length,
     )
   })
 })

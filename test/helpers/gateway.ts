@@ -21,6 +21,8 @@ export interface Settings {
   readonly upstreams?: Tree
   readonly listen?: Tree
   readonly limits?: Tree
+  readonly auth?: Tree
+  readonly clients?: readonly Tree[]
   readonly admin?: Tree
   readonly reload?: Tree
   readonly defaults?: Tree

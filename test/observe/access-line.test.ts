@@ -35,6 +35,7 @@ test('the line of an exchange is JSON, whatever a client sends', () => {
         endpoint: 'http://market.internal:8080',
         attempts: 1,
         totalMs,
+        identity: null,
         upstreamMs: totalMs / 2,
         bytesIn: 0,
         bytesOut: 1,

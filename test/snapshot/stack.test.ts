@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { catalog, type OperationId } from '../../src/catalog.ts'
+import type { AuthConfig } from '../../src/config/auth-config.ts'
 import type { FieldEdits, OperationConfig, RetryConfig } from '../../src/config/config.ts'
 import type { LimitsConfig } from '../../src/config/limits-config.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { RetryBudget } from '../../src/layers/retry/budget.ts'
+import { noGuard } from '../../src/snapshot/guard.ts'
 import { noPressure, type Pressure } from '../../src/snapshot/pressure.ts'
 import { type Stacked, stack, stackRows } from '../../src/snapshot/stack.ts'
 import { fakeAnswer, fakeBody, fakeExchange, fakeNext, untilAborted } from '../helpers/exchange.ts'
@@ -19,6 +21,7 @@ const address = { rate: { count: 100, perMs: 1000 }, burst: 200, ipv6Prefix: 64 
 
 interface On extends Partial<OperationConfig> {
   readonly limits?: Partial<LimitsConfig>
+  readonly allAuth?: AuthConfig | null
   readonly upstreamConcurrency?: number
   readonly pressure?: Pressure
   readonly id?: OperationId
@@ -27,10 +30,18 @@ interface On extends Partial<OperationConfig> {
   readonly budget?: RetryBudget | null
 }
 
+const allAuth: AuthConfig = {
+  methods: ['apiKey'],
+  apiKey: { field: 'X-Api-Key' },
+  credentials: 'strip',
+  identityField: 'X-Client-Id',
+}
+
 /** Makes what a stack is made from, with everything off but what is said. */
 const stacked = ({
   id = 'market.insights',
   limits,
+  allAuth: everywhere = null,
   upstreamConcurrency,
   pressure = noPressure(),
   retry = null,
@@ -45,6 +56,7 @@ const stacked = ({
     deadlineMs: null,
     maxBodyBytes: null,
     concurrency: null,
+    auth: null,
     idempotent: false,
     cache: false,
     ...config,
@@ -52,6 +64,8 @@ const stacked = ({
   upstream: { request: request ?? { set: [], remove: [] }, retry, concurrency: upstreamConcurrency ?? null },
   budget,
   addressLimiter: null,
+  auth: everywhere,
+  guard: noGuard,
   pressure,
 })
 
@@ -69,6 +83,8 @@ test.each<[string, On]>([
   ['a bound for all exchanges', { limits: { concurrency: 1 } }],
   ['one for those of its upstream', { upstreamConcurrency: 1 }],
   ['one for its own', { concurrency: 1 }],
+  ['auth', { auth: { methods: ['apiKey'] } }],
+  ['a field for upstreams', { allAuth }],
   ['load shedding', { limits: { eventLoopDelayMs: 100 } }],
 ])('%s stands in front of it', (_, on) => {
   const send = fakeNext()
@@ -109,7 +125,8 @@ describe('the list as it is shown', () => {
   test('names each layer, the outermost first, with its key and what that says', () => {
     const limits = { address, concurrency: 10_000, eventLoopDelayMs: 250 }
     const bounds = { upstreamConcurrency: 50, concurrency: 20, deadlineMs: 2000, maxBodyBytes: 65_536 }
-    const rows = stackRows(stacked({ id: 'risk.asset-valuation', limits, ...bounds, retry }))
+    const auth = { methods: ['apiKey'] as const }
+    const rows = stackRows(stacked({ id: 'risk.asset-valuation', limits, allAuth, auth, ...bounds, retry }))
 
     expect(rows).toEqual([
       { name: 'load-shedding', key: 'limits.eventLoopDelay', setting: '250ms', layer: expect.any(Function) },
@@ -127,6 +144,8 @@ describe('the list as it is shown', () => {
         setting: 'rate: 100/s, burst: 200',
         layer: expect.any(Function),
       },
+      { name: 'identity-field', key: 'auth.identityField', setting: 'X-Client-Id', layer: expect.any(Function) },
+      { name: 'auth', key: 'auth', setting: 'apiKey', layer: expect.any(Function) },
       { name: 'body-limit', key: 'maxBody', setting: '64KiB', layer: expect.any(Function) },
       { name: 'deadline', key: 'deadline', setting: '2s', layer: expect.any(Function) },
       { name: 'retry', key: 'upstreams.risk.retry', setting: 'attempts: 3', layer: expect.any(Function) },
@@ -140,6 +159,8 @@ describe('the list as it is shown', () => {
       { name: 'upstream-concurrency', setting: 'none', layer: null },
       { name: 'operation-concurrency', setting: 'none', layer: null },
       { name: 'address-limit', setting: 'none', layer: null },
+      { name: 'identity-field', setting: 'none', layer: null },
+      { name: 'auth', setting: 'none', layer: null },
       { name: 'body-limit', setting: 'none', layer: null },
       { name: 'deadline', setting: 'none', layer: null },
       { name: 'retry', setting: 'none', layer: null },

@@ -1,6 +1,7 @@
 import type { Operation } from '../../catalog.ts'
 import type { Config, EndpointConfig, FieldEdits, UpstreamConfig } from '../../config/config.ts'
 import type { Origin, Origins } from '../../config/origins.ts'
+import { noGuard } from '../../snapshot/guard.ts'
 import { noPressure } from '../../snapshot/pressure.ts'
 import { type StackRow, stackRows } from '../../snapshot/stack.ts'
 import { formatDuration } from '../../units.ts'
@@ -71,10 +72,12 @@ export const behind = (described: Operation, config: Config, origins: Origins): 
       stackRows({
         operation: described,
         limits: config.limits,
+        auth: config.auth,
         config: operation,
         upstream,
         budget: null,
         addressLimiter: null,
+        guard: noGuard,
         pressure: noPressure(),
       }),
       operation.state,

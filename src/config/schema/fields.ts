@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { isToken, tokenPattern } from './address.ts'
-import { External, scalar, Wrong } from './scalar.ts'
+import { External, type Kind, scalar, Wrong } from './scalar.ts'
+import { orNone } from './values.ts'
 
 /** Frames the message or belongs to one connection: set by the gateway for each hop (RFC 9110 §7.6.1, RFC 9112 §6). */
 const framing = [
@@ -34,19 +35,22 @@ function refuseField(name: string, direction: 'request' | 'response'): Wrong | u
   return undefined
 }
 
-/** Refuses for the request id header what would break framing or the hop-by-hop rules. */
-export const requestIdHeader = scalar<string | null>(
-  {
-    expected: 'a field name such as X-Request-Id, or none',
-    read: (value) => {
-      if (value === 'none' || value === false) return null
-      if (typeof value !== 'string') return new Wrong('wrong type')
-      return refuseField(value, 'request') ?? (value.length > 128 ? new Wrong('too long') : value)
-    },
-    json: { anyOf: [{ type: 'string', pattern: tokenPattern, maxLength: 128 }, { enum: [false] }] },
+/** Reads the name of a field that requests carry; not one that would break framing or the hop-by-hop rules. */
+const requestField = (example: string): Kind<string> => ({
+  expected: `a field name such as ${example}`,
+  read: (value) => {
+    if (typeof value !== 'string') return new Wrong('wrong type')
+    return refuseField(value, 'request') ?? (value.length > 128 ? new Wrong('too long') : value)
   },
-  'The field that carries the request id, or none',
-)
+  json: { type: 'string', pattern: tokenPattern, maxLength: 128 },
+})
+
+/** Reads the name of a field. */
+export const fieldName = (description: string, example: string) => scalar(requestField(example), description)
+
+/** Reads the name of a field, or `none`/`false` for null: there is no such field. */
+export const optionalFieldName = (description: string, example: string) =>
+  scalar(orNone(requestField(example)), description)
 
 /** Is a field value as configured. */
 export interface FieldValue {

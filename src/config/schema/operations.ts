@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { OperationId } from '../../catalog.ts'
+import { operationAuth } from './auth.ts'
 import { concurrency } from './limits.ts'
 import { deadline, maxBody } from './policy.ts'
 import { boolean, choice, refused } from './values.ts'
@@ -9,6 +10,7 @@ const common = {
   deadline: deadline.optional(),
   maxBody: maxBody.optional(),
   concurrency: concurrency.prefault('none'),
+  auth: operationAuth.optional(),
   idempotent: boolean('May be retried when the request carries an Idempotency-Key').prefault(false),
 }
 

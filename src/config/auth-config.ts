@@ -1,0 +1,38 @@
+import type { OperationId } from '../catalog.ts'
+import type { AuthMethod } from '../exchange.ts'
+
+/** Describes how it is found out who calls. */
+export interface AuthConfig {
+  /** Which ways there are, for operations that say nothing of their own: the first whose credential a request carries decides. */
+  readonly methods: readonly AuthMethod[]
+  readonly apiKey: { readonly field: string }
+  /** Whether upstreams get the credentials that were checked here. */
+  readonly credentials: 'forward' | 'strip'
+  /** The field in which upstreams are told whose request it is; null: none. Whatever clients send in it is removed. */
+  readonly identityField: string | null
+}
+
+/** Describes what one operation asks for. */
+export interface OperationAuthConfig {
+  readonly methods: readonly AuthMethod[]
+}
+
+/** Describes a lender's system. */
+export interface ClientConfig {
+  readonly id: string
+  /** Whether it is let in at all. */
+  readonly disabled: boolean
+  readonly apiKeys: readonly ApiKeyConfig[]
+  /** What it may call; null: all nine. */
+  readonly operations: readonly OperationId[] | null
+  /** CIDRs that it may call from; none: any. */
+  readonly addresses: readonly string[]
+}
+
+/** Describes an API key: its secret is 256 random bits, so a plain digest of it tells nothing. */
+export interface ApiKeyConfig {
+  /** The public half, by which it is found. */
+  readonly id: string
+  /** The SHA-256 of the secret half, in hex. */
+  readonly sha256: string
+}

@@ -1,0 +1,92 @@
+import * as z from 'zod'
+import { catalog, type OperationId } from '../../catalog.ts'
+import { network } from './address.ts'
+import { scalar, Wrong } from './scalar.ts'
+import { boolean, choice } from './values.ts'
+
+const most = 100_000
+
+const name = (description: string) =>
+  scalar<string>(
+    {
+      expected: '1 to 64 letters, digits and -_.',
+      read: (value) => {
+        if (typeof value !== 'string')
+          return new Wrong('wrong type', typeof value === 'number' ? 'put it in quotes' : undefined)
+        return /^[\w.-]{1,64}$/.test(value) ? value : new Wrong('not a name')
+      },
+      json: { type: 'string', pattern: '^[0-9A-Za-z_.-]{1,64}$' },
+    },
+    description,
+  )
+
+// No dot: it ends there in the key.
+const keyId = scalar<string>(
+  {
+    expected: 'what stands before the dot of a key: 1 to 64 letters, digits and -_',
+    read: (value) => {
+      if (typeof value !== 'string')
+        return new Wrong('wrong type', typeof value === 'number' ? 'put it in quotes' : undefined)
+      return /^[\w-]{1,64}$/.test(value) ? value : new Wrong('not the id of a key')
+    },
+    json: { type: 'string', pattern: '^[0-9A-Za-z_-]{1,64}$' },
+  },
+  'The public half of the key',
+)
+
+const sha256 = scalar<string>(
+  {
+    expected: '64 hex digits, as lender-gateway hash-key prints them',
+    read: (value) => {
+      if (typeof value !== 'string') return new Wrong('wrong type', 'put it in quotes')
+      return /^[0-9a-f]{64}$/i.test(value)
+        ? value.toLowerCase()
+        : new Wrong('not a SHA-256', 'make a key with: lender-gateway hash-key')
+    },
+    json: { type: 'string', pattern: '^[0-9A-Fa-f]{64}$' },
+  },
+  'The SHA-256 of the secret half of the key',
+)
+
+const operations = z
+  .union([
+    scalar<null>(
+      {
+        expected: 'all',
+        read: (value) =>
+          value === 'all' ? null : new Wrong('not a list of operations', 'write all, or [market.insights, …]'),
+        json: { enum: ['all'] },
+      },
+      'All nine',
+    ),
+    z
+      .array(
+        choice<OperationId>(
+          'An operation',
+          catalog.map(({ id }) => id),
+        ),
+      )
+      .min(1),
+  ])
+  .meta({ description: 'What it may call' })
+
+const client = z
+  .strictObject({
+    id: name('Its name, in the log and for upstreams'),
+    disabled: boolean('Whether it is kept out, whatever it shows').prefault(false),
+    apiKeys: z
+      .array(z.strictObject({ id: keyId, sha256 }).meta({ description: 'A key, as lender-gateway hash-key prints it' }))
+      .max(8)
+      .meta({ description: 'Its keys: while one is being replaced, two' })
+      .prefault([]),
+    operations,
+    addresses: z
+      .array(network('An address or a CIDR'))
+      .max(256)
+      .meta({ description: 'Where it may call from; none: anywhere' })
+      .prefault([]),
+  })
+  .meta({ id: 'Client', description: "A lender's system" })
+
+/** Describes the lenders' systems. */
+export const clientsSchema = z.array(client).max(most).meta({ description: "The lenders' systems that are known" })

@@ -1,0 +1,47 @@
+import type { OperationId } from '../../catalog.ts'
+import type { ClientConfig } from '../../config/auth-config.ts'
+import { networks } from '../../shared/networks.ts'
+
+/** Is a lender's system, as every request asks for it. */
+export interface Client {
+  readonly id: string
+  readonly disabled: boolean
+  /** Tells whether it may call an operation. */
+  mayCall(operation: OperationId): boolean
+  /** Tells whether it may call from an address. */
+  mayComeFrom(address: string): boolean
+}
+
+/** Is a key, and whose it is. */
+interface Key {
+  readonly client: Client
+  /** The SHA-256 of its secret half. */
+  readonly digest: Buffer
+}
+
+/** Finds clients by what they show. */
+export interface Clients {
+  byKey(keyId: string): Key | undefined
+}
+
+/** Makes the index of the clients, once a configuration. */
+export const clientsOf = (configs: readonly ClientConfig[]): Clients => {
+  const keys = new Map<string, Key>()
+  for (const config of configs) {
+    const client = clientOf(config)
+    for (const { id, sha256 } of config.apiKeys) keys.set(id, { client, digest: Buffer.from(sha256, 'hex') })
+  }
+  return { byKey: (keyId) => keys.get(keyId) }
+}
+
+const clientOf = ({ id, disabled, operations, addresses }: ClientConfig): Client => {
+  const allowed = operations === null ? null : new Set(operations)
+  return {
+    id,
+    disabled,
+    mayCall: (operation) => allowed === null || allowed.has(operation),
+    mayComeFrom: addresses.length === 0 ? anywhere : networks(addresses),
+  }
+}
+
+const anywhere = (): boolean => true

@@ -1,0 +1,46 @@
+import { GatewayError } from '../../errors.ts'
+import type { AuthMethod, Exchange } from '../../exchange.ts'
+import { type Fields, isNamed } from '../../fields.ts'
+import type { Client } from './clients.ts'
+
+/** Is one way to prove who calls. */
+export interface Method {
+  readonly name: AuthMethod
+  /** The names, in lower case, of the fields that its credentials stand in. */
+  readonly fields: readonly string[]
+  /** What it asks for in `WWW-Authenticate` of whoever shows nothing (RFC 9110 §11.6.1). */
+  readonly challenge: string
+  /** Tells whether the request carries its credential: then it decides, for better or worse. */
+  applies(exchange: Exchange): boolean
+  /**
+   * Finds out whose it is. Throws, or rejects with, a GatewayError: `unauthenticated` for what proves nothing, `bad-request` for what cannot
+   * be meant, `identity-unavailable` where it cannot be told just now.
+   */
+  prove(exchange: Exchange): Proved | Promise<Proved>
+}
+
+/** Is what a credential has proved. */
+export interface Proved {
+  /** Null: it is good, but nobody's that is configured. */
+  readonly client: Client | null
+  /** Whom a token is about, where it says so. */
+  readonly subject: string | null
+}
+
+/** Makes the failure of a credential that proves nothing. `why` is for the log; the client is told what `challenge` says. */
+export const unproved = (challenge: string, why: string): GatewayError =>
+  new GatewayError('unauthenticated', { cause: why, fields: ['WWW-Authenticate', challenge] })
+
+/** Makes the failure of a credential that cannot be meant, such as two of them. */
+export const unclear = (why: string): GatewayError => new GatewayError('bad-request', { cause: why })
+
+/** Finds the value of a field; null: there is none. Throws where there are several, because nobody knows which is meant. `lower` is in lower case. */
+export const onlyValue = (fields: Fields, lower: string): string | null => {
+  let found: string | null = null
+  for (let i = 0; i < fields.length; i += 2) {
+    if (!isNamed(fields[i] as string, lower)) continue
+    if (found !== null) throw unclear(`several ${lower} fields`)
+    found = fields[i + 1] as string
+  }
+  return found
+}

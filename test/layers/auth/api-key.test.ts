@@ -1,0 +1,56 @@
+import { hash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { apiKey } from '../../../src/layers/auth/api-key.ts'
+import { clientsOf } from '../../../src/layers/auth/clients.ts'
+import { fakeExchange } from '../../helpers/exchange.ts'
+
+const secret = 'a'.repeat(43)
+const other = 'b'.repeat(43)
+const bankA = {
+  id: 'bank-a',
+  disabled: false,
+  apiKeys: [
+    { id: 'old', sha256: hash('sha256', secret) },
+    { id: 'new', sha256: hash('sha256', other) },
+  ],
+  operations: null,
+  addresses: [],
+}
+const method = apiKey('X-Api-Key', clientsOf([bankA]))
+const shown = (...fields: readonly string[]) => fakeExchange({ fields })
+
+test.each([`old.${secret}`, `new.${other}`])(
+  'each key of a client proves who it is, whatever the case of the field',
+  (key) => {
+    const exchange = shown('x-api-KEY', key)
+
+    expect(method.applies(exchange)).toBe(true)
+    expect(method.prove(exchange)).toMatchObject({ client: { id: 'bank-a' }, subject: null })
+  },
+)
+
+test.each([
+  ['the secret of another key', `old.${other}`],
+  ['a key that nobody has', `none.${secret}`],
+  ['no secret', 'old.'],
+  ['no id', `.${secret}`],
+  ['more behind it', `old.${secret}x`],
+  ['nothing', ''],
+  ['the digest in place of the secret', `old.${hash('sha256', secret).slice(0, 43)}`],
+  ['the name of a property of every object', `__proto__.${secret}`],
+])('%s proves nothing', (_, key) => {
+  const exchange = shown('X-Api-Key', key)
+
+  expect(method.applies(exchange)).toBe(true)
+  expect(() => method.prove(exchange)).toThrow(expect.objectContaining({ kind: 'unauthenticated' }))
+})
+
+test('two of them are refused, though both are good', () => {
+  const exchange = shown('X-Api-Key', `old.${secret}`, 'X-API-KEY', `old.${secret}`)
+
+  expect(() => method.prove(exchange)).toThrow(expect.objectContaining({ kind: 'bad-request' }))
+})
+
+test('without the field it does not apply', () => {
+  expect(method.applies(shown('X-Api-Key-2', 'x'))).toBe(false)
+})

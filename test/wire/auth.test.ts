@@ -1,0 +1,102 @@
+import { hash } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openGateway, type TestGateway } from '../helpers/gateway.ts'
+import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
+
+const secret = (letter: string): string => letter.repeat(43)
+const keyOf = (id: string, letter: string) => ({ id, sha256: hash('sha256', secret(letter)) })
+const clients = [
+  { id: 'bank-a', apiKeys: [keyOf('a', 'a')], operations: ['market.insights', 'leads.pipeline'] },
+  { id: 'bank-b', apiKeys: [keyOf('b', 'b')], operations: 'all', disabled: true },
+  { id: 'bank-c', apiKeys: [keyOf('c', 'c')], operations: 'all', addresses: ['192.0.2.0/24'] },
+]
+
+let upstream: TestUpstream
+let gateway: TestGateway
+
+beforeAll(async () => {
+  upstream = await openHttpUpstream((request, response) => response.end(JSON.stringify(request.rawHeaders)))
+  gateway = await openGateway({
+    upstream: upstream.url,
+    auth: { methods: ['apiKey'], identityField: 'X-Client-Id' },
+    clients,
+    operations: { 'analysis.esg-grant': { auth: 'none' } },
+  })
+})
+
+afterAll(async () => {
+  await gateway.gateway.close()
+  await upstream.close()
+})
+
+const ask = (path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
+  fetch(`${gateway.url}${path}`, { headers })
+
+const received = async (answer: Response): Promise<readonly string[]> => (await answer.json()) as string[]
+
+describe('a client with a key', () => {
+  const shown = { 'X-Api-Key': `a.${secret('a')}` }
+
+  test('may call what it is entitled to, and the upstream learns who it is, and not its key', async () => {
+    const answer = await ask('/market/insights', shown)
+    const fields = await received(answer)
+
+    expect(answer.status).toBe(200)
+    expect(fields[fields.indexOf('X-Client-Id') + 1]).toBe('bank-a')
+    expect(fields.join()).not.toContain(secret('a'))
+    expect(await gateway.line(({ operation }) => operation === 'market.insights')).toMatchObject({
+      clientId: 'bank-a',
+      auth: 'apiKey',
+    })
+  })
+
+  test('is refused what it may not call, and is not told why', async () => {
+    const answer = await ask('/analysis/esg-grant', {})
+    const refused = await fetch(`${gateway.url}/inventory/sync`, { method: 'POST', headers: shown })
+
+    expect(answer.status).toBe(200)
+    expect(refused.status).toBe(403)
+    expect(await refused.json()).toMatchObject({ code: 'forbidden', title: 'Forbidden' })
+    expect(await gateway.line(({ operation }) => operation === 'inventory.sync')).toMatchObject({
+      clientId: 'bank-a',
+      failure: 'forbidden',
+      cause: 'not this operation',
+    })
+  })
+
+  test.each([
+    ['that is disabled', 'b', 'the client is disabled'],
+    ['that comes from elsewhere', 'c', 'not from this address'],
+  ])('%s is refused everything', async (_, letter, cause) => {
+    const answer = await ask('/market/insights', { 'X-Api-Key': `${letter}.${secret(letter)}` })
+
+    expect(answer.status).toBe(403)
+    expect(await gateway.line((line) => line.cause === cause)).toMatchObject({ failure: 'forbidden' })
+  })
+})
+
+test.each([
+  ['nothing', {}],
+  ['a wrong key', { 'X-Api-Key': `a.${secret('b')}` }],
+])('whoever shows %s is asked who it is', async (_, headers) => {
+  const answer = await ask('/market/insights', headers)
+
+  expect(answer.status).toBe(401)
+  expect(answer.headers.get('WWW-Authenticate')).toBe('ApiKey realm="lender-gateway", field="X-Api-Key"')
+  expect(await answer.json()).toMatchObject({ code: 'unauthenticated' })
+})
+
+test.each(['X-Client-Id', 'x_client_id', 'X-Client_Id'])(
+  '%s of a client goes no further, where nobody is asked either',
+  async (name) => {
+    const [asked, unasked] = await Promise.all([
+      ask('/market/insights', { 'X-Api-Key': `a.${secret('a')}`, [name]: 'bank-z' }).then(received),
+      ask('/analysis/esg-grant', { [name]: 'bank-z' }).then(received),
+    ])
+
+    expect(asked.filter((_, at) => at % 2 === 0).filter((each) => /^x[-_]client[-_]id$/i.test(each))).toEqual([
+      'X-Client-Id',
+    ])
+    expect([...asked, ...unasked]).not.toContain('bank-z')
+  },
+)
