@@ -106,6 +106,7 @@ describe('docs/configuration.md', () => {
   const page = read('docs/configuration.md')
 
   interface Schema {
+    readonly items?: Schema
     readonly properties?: Readonly<Record<string, Schema>>
     readonly default?: unknown
     readonly anyOf?: readonly Schema[]
