@@ -17,7 +17,7 @@ export interface Peer {
 /** Describes the other end of a connection. */
 export const peerOf = (socket: Socket | TLSSocket, isTrusted: IsTrusted): Peer => {
   const address = plain(socket.remoteAddress ?? '')
-  const secure = 'encrypted' in socket && socket.encrypted
+  const secure = 'encrypted' in socket && socket.encrypted === true
   const certificate = (): X509Certificate | null =>
     (secure && socket.authorized && socket.getPeerX509Certificate()) || null
   return { address, trusted: isTrusted(address), secure, certificate }

@@ -69,7 +69,7 @@ const limits: readonly Case[] = [
 const keys: readonly Case[] = [
   [top('▸lisen: {}'), 'lisen', 'did you mean "listen"?'],
   [top('▸Listen: {}'), 'Listen', 'did you mean "listen"?'],
-  [top('▸clients: {}'), 'clients', 'unknown key', 'listen'],
+  [top('▸tenants: {}'), 'tenants', 'unknown key', 'listen'],
   [top('▸limit: {}'), 'limit', 'did you mean "limits"?'],
   [top('▸zzz: 1'), 'zzz', 'unknown key', 'remove it'],
   [top('requestId:', '  ▸headers: none'), 'requestId.headers', 'did you mean "header"?'],
