@@ -149,7 +149,7 @@ describe('docs/configuration.md', () => {
     ['listen: ', keysOf(top.listen)],
     ['limits: ', keysOf(top.limits)],
     ['auth: ', keysOf(top.auth)],
-    ['clients: ', keysOf(top.clients?.items)],
+    ['clients: ', keysOf(top.clients?.anyOf?.[1]?.items)],
     ['admin: ', keysOf(top.admin)],
     ['log, reload, shutdown', [...keysOf(at('log')), ...keysOf(at('reload')), ...keysOf(at('shutdown'))]],
     ['defaults: ', keysOf(top.defaults)],

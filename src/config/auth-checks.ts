@@ -1,7 +1,7 @@
 import { catalog } from '../catalog.ts'
 import type { Finding, Path } from './problem.ts'
 import { authSchema, operationAuth } from './schema/auth.ts'
-import { clientsSchema } from './schema/clients.ts'
+import { External } from './schema/scalar.ts'
 import { configSchema } from './schema.ts'
 import { childAt } from './tree.ts'
 
@@ -53,39 +53,25 @@ function fieldFindings(tree: unknown, auth: unknown): readonly Finding[] {
   })
 }
 
-const { id: clientId, apiKeys } = clientsSchema.element.shape
-const { id: keyId } = apiKeys.unwrap().element.shape
-
 function twice(tree: unknown): readonly Finding[] {
   const listed = childAt(tree, ['clients'])
   const clients: readonly unknown[] = Array.isArray(listed) ? listed : []
   const ids = new Set<string>()
   const keys = new Set<string>()
-  const again = (seen: Set<string>, name: string | undefined, path: Path, message: string): readonly Finding[] => {
-    if (name === undefined) return []
-    if (seen.has(name))
-      return [{ path, message, expected: 'each once', found: name, hint: 'rename or remove one of them' }]
+  const findings: Finding[] = []
+  const note = (seen: Set<string>, entry: unknown, path: () => Path, what: string): void => {
+    const stated = childAt(entry, ['id'])
+    const name = stated instanceof External ? stated.text : stated
+    if (typeof name !== 'string') return
+    const told = { message: `a ${what} stands here already`, expected: 'each once', found: 'it twice' }
+    if (seen.has(name)) findings.push({ path: [...path(), 'id'], ...told, hint: 'rename or remove one of them' })
     seen.add(name)
-    return []
   }
-  return clients.flatMap((each, index) => {
-    const path: Path = ['clients', index]
-    const own = childAt(each, ['apiKeys'])
-    return [
-      ...again(
-        ids,
-        clientId.safeParse(childAt(each, ['id'])).data,
-        [...path, 'id'],
-        'a client of this name stands here already',
-      ),
-      ...(Array.isArray(own) ? own : []).flatMap((key: unknown, at) =>
-        again(
-          keys,
-          keyId.safeParse(childAt(key, ['id'])).data,
-          [...path, 'apiKeys', at, 'id'],
-          'a key of this id stands here already',
-        ),
-      ),
-    ]
-  })
+  for (const [index, client] of clients.entries()) {
+    note(ids, client, () => ['clients', index], 'client of this name')
+    const own = childAt(client, ['apiKeys'])
+    for (const [at, key] of (Array.isArray(own) ? own : []).entries())
+      note(keys, key, () => ['clients', index, 'apiKeys', at], 'key of this id')
+  }
+  return findings
 }

@@ -29,6 +29,14 @@ export interface ClientConfig {
   readonly addresses: readonly string[]
 }
 
+/** Describes where the clients stand. */
+export interface ClientsSource {
+  /** In order: a file, as the configuration refers to it, or (null) the configuration's own; and how many it holds. */
+  readonly parts: readonly { readonly file: string | null; readonly count: number }[]
+  /** The SHA-256 of all of them as resolved, in hex; of none, empty. */
+  readonly digest: string
+}
+
 /** Describes an API key: its secret is 256 random bits, so a plain digest of it tells nothing. */
 export interface ApiKeyConfig {
   /** The public half, by which it is found. */

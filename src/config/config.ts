@@ -1,6 +1,6 @@
 import type { Group, OperationId } from '../catalog.ts'
 import type { Kind } from '../errors.ts'
-import type { AuthConfig, ClientConfig, OperationAuthConfig } from './auth-config.ts'
+import type { AuthConfig, ClientConfig, ClientsSource, OperationAuthConfig } from './auth-config.ts'
 import type { LimitsConfig } from './limits-config.ts'
 
 /**
@@ -20,6 +20,7 @@ export interface Config {
   /** Null: credentials are passed on, and nobody looks at them. */
   readonly auth: AuthConfig | null
   readonly clients: readonly ClientConfig[]
+  readonly clientsSource: ClientsSource
   readonly admin: AdminConfig
   readonly log: LogConfig
   readonly reload: ReloadConfig

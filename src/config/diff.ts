@@ -1,6 +1,7 @@
 import { catalog, type Group, groups } from '../catalog.ts'
 import type { Config } from './config.ts'
 import { effective } from './effective.ts'
+import { showsClients } from './effective-identities.ts'
 import { formatPath, type Path } from './problem.ts'
 import { hashOf } from './resolve.ts'
 import { type Effective, Secret } from './shown.ts'
@@ -31,7 +32,9 @@ export interface Change {
 export const report = (config: Config): ConfigReport => {
   const tree = effective(config)
   const digests = secretsIn(tree).map(({ path, secret }) => [formatPath(path), hashOf(secret.reveal())] as const)
-  return { hash: config.hash, config: masked(tree), digests: Object.fromEntries(digests) }
+  // What is not shown of the clients, because it stands elsewhere or is too much, is one value like a secret: that it has changed is told.
+  const clients = showsClients(config) ? {} : { clients: config.clientsSource.digest.slice(0, 12) }
+  return { hash: config.hash, config: masked(tree), digests: { ...Object.fromEntries(digests), ...clients } }
 }
 
 /** Lists what differs, part by part in the order of the file. */

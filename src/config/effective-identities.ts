@@ -1,12 +1,33 @@
-import type { AuthConfig, ClientConfig, OperationAuthConfig } from './auth-config.ts'
+import type { AuthConfig, ClientConfig, ClientsSource, OperationAuthConfig } from './auth-config.ts'
 import type { Config } from './config.ts'
 import { type Effective, Secret } from './shown.ts'
 
 /** Writes who calls and how that is found out, in the spelling of the file. */
-export const identities = ({ auth: given, clients }: Config): { readonly [key: string]: Effective } => ({
+export const identities = ({
+  auth: given,
+  clients,
+  clientsSource: { parts },
+}: Config): Readonly<Record<string, Effective>> => ({
   auth: auth(given),
-  clients: clients.map(client),
+  clients: parts.length === 1 && parts[0]?.file ? parts[0].file : listed(clients, parts),
 })
+
+// More than anybody reads; what is compared and written with each reload has to have an end.
+const mostShown = 100
+
+/** Tells whether every client is shown: not those of other files, nor very many. */
+export const showsClients = ({ clients, clientsSource: { parts } }: Config): boolean =>
+  clients.length <= mostShown && parts.every(({ file }) => file === null)
+
+const listed = (clients: Config['clients'], parts: ClientsSource['parts']): Effective => {
+  let start = 0
+  return parts.flatMap(({ file, count }): readonly Effective[] => {
+    const own = clients.slice(start, start + count)
+    start += count
+    if (file !== null) return [file]
+    return clients.length <= mostShown ? own.map(client) : [`${count} clients`]
+  })
+}
 
 /** Writes what one operation asks for. */
 export const operationAuth = (config: OperationAuthConfig | null): Effective =>

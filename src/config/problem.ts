@@ -74,6 +74,8 @@ export const holdsSecrets = (path: Path): boolean => {
   const [section, ...below] = path
   if (section === 'admin') return below[0] === 'token' || below[0] === 'tls'
   if (section === 'listen') return inTls(below)
+  // A key in place of its digest, perhaps.
+  if (section === 'clients') return below[1] === 'apiKeys'
   if (section === 'limits') return below[0] === 'redis' && (below.length === 1 || below[1] === 'url')
   if (section === 'defaults') return inTls(below)
   if (section !== 'upstreams' || below.length < 2) return false

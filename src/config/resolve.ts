@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
+import type { ClientsSource } from './auth-config.ts'
+import type { ParsedClient } from './checked-clients.ts'
 import type { Config, FieldEdits, ListenTlsConfig, OperationConfig, UpstreamConfig } from './config.ts'
 import { circuitBreaker, healthCheck, outlier, policyOf, rateLimits, retry } from './policies.ts'
 import type { FieldValue } from './schema/fields.ts'
@@ -9,8 +11,14 @@ type ParsedUpstream = ParsedConfig['upstreams'][Group]
 type ParsedListenTls = NonNullable<ParsedConfig['listen']['tls']>
 type ParsedOperation = NonNullable<ParsedConfig['operations'][OperationId]>
 
+/** Is the clients of all the files that a configuration consists of. */
+interface ParsedClients {
+  readonly clients: readonly ParsedClient[]
+  readonly parts: ClientsSource['parts']
+}
+
 /** Merges the levels (operation > upstream > defaults > built-in) into a deep-frozen Config. */
-export function resolve(parsed: ParsedConfig): Config {
+export function resolve(parsed: ParsedConfig, { clients, parts }: ParsedClients = { clients: [], parts: [] }): Config {
   const { listen, limits, log, shutdown, admin, reload } = parsed
   const settings: Omit<Config, 'hash'> = {
     allowSandbox: parsed.allowSandbox,
@@ -42,7 +50,8 @@ export function resolve(parsed: ParsedConfig): Config {
       eventLoopDelayMs: limits.eventLoopDelay,
     },
     auth: parsed.auth,
-    clients: parsed.clients,
+    clients,
+    clientsSource: { parts, digest: digestOf(clients) },
     admin: {
       host: admin.host,
       port: admin.port,
@@ -57,7 +66,7 @@ export function resolve(parsed: ParsedConfig): Config {
     upstreams: byGroup((group) => upstream(parsed.upstreams[group], parsed.defaults)),
     operations: byOperation(({ id, group }) => operation(parsed.operations[id], parsed.upstreams[group], parsed)),
   }
-  return deepFreeze({ hash: hashOf(settings), ...settings })
+  return deepFreeze({ hash: hashOfSettings(settings), ...settings })
 }
 
 const listenTls = ({
@@ -153,6 +162,14 @@ const byGroup = <T>(make: (group: Group) => T): Record<Group, T> =>
 
 const byOperation = <T>(make: (operation: (typeof catalog)[number]) => T): Record<OperationId, T> =>
   Object.fromEntries(catalog.map((row) => [row.id, make(row)])) as Record<OperationId, T>
+
+/** Of thousands of clients only the digest is hashed again. Where they stand is not what they are. */
+const digestOf = (clients: readonly unknown[]): string =>
+  clients.length === 0 ? '' : createHash('sha256').update(JSON.stringify(clients)).digest('hex')
+
+/** Hashes all that a configuration says. */
+export const hashOfSettings = ({ clients, clientsSource: { digest }, ...rest }: Omit<Config, 'hash'>): string =>
+  hashOf({ ...rest, clients: clients.length === 0 ? clients : digest })
 
 /** Hashes the configuration in one order of keys, whatever the order in the file; contents of referenced files included. */
 export const hashOf = (settings: unknown): string =>

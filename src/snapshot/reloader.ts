@@ -4,7 +4,7 @@ import { type Change, difference, report } from '../config/diff.ts'
 import type { LoadResult } from '../config/load.ts'
 import type { Origins } from '../config/origins.ts'
 import type { Problem } from '../config/problem.ts'
-import { hashOf } from '../config/resolve.ts'
+import { hashOf, hashOfSettings } from '../config/resolve.ts'
 import { needsRestart } from '../config/restart.ts'
 import { type Held, HeldBack } from './held-back.ts'
 import { cannotApply, notAskedFor } from './reload-problems.ts'
@@ -235,9 +235,13 @@ export class Reloader {
   }
 }
 
-/** A token or a certificate that was replaced, and a client that was revoked, had a reason to go; the new one is what every tool now sends. */
-const withAccessOf = ({ admin, listen: { tls } }: Config, earlier: Config): Config => {
-  if (hashOf([admin, tls]) === hashOf([earlier.admin, earlier.listen.tls])) return earlier
-  const { hash: _, ...settings } = { ...earlier, admin, listen: { ...earlier.listen, tls } }
-  return Object.freeze({ hash: hashOf(settings), ...settings })
+/**
+ * A token or a certificate that was replaced, and a client that was revoked or has another key, had a reason to go; the new one is what every
+ * tool now sends.
+ */
+const withAccessOf = ({ admin, listen: { tls }, clients, clientsSource }: Config, earlier: Config): Config => {
+  const same = hashOf([admin, tls]) === hashOf([earlier.admin, earlier.listen.tls])
+  if (same && clientsSource.digest === earlier.clientsSource.digest) return earlier
+  const { hash: _, ...settings } = { ...earlier, admin, listen: { ...earlier.listen, tls }, clients, clientsSource }
+  return Object.freeze({ hash: hashOfSettings(settings), ...settings })
 }

@@ -11,6 +11,7 @@ test('every key but upstreams has a default', () => {
     allowSandbox: false,
     auth: null,
     clients: [],
+    clientsSource: { parts: [], digest: '' },
     workers: 1,
     requestIdHeader: 'X-Request-Id',
     listen: {

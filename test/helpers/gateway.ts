@@ -22,7 +22,7 @@ export interface Settings {
   readonly listen?: Tree
   readonly limits?: Tree
   readonly auth?: Tree
-  readonly clients?: readonly Tree[]
+  readonly clients?: readonly Tree[] | string
   readonly admin?: Tree
   readonly reload?: Tree
   readonly defaults?: Tree

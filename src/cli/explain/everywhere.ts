@@ -5,7 +5,15 @@ import { formatByteRate, formatDuration, formatSize } from '../../units.ts'
 import { flat, type Rows } from './policies.ts'
 
 /** Shows what holds for all nine, in the order in which a connection, then a request meets it. */
-export const everywhereRows = ({ listen, limits, requestIdHeader, log, shutdown }: Config): Rows => [
+export const everywhereRows = ({
+  listen,
+  limits,
+  clients,
+  clientsSource,
+  requestIdHeader,
+  log,
+  shutdown,
+}: Config): Rows => [
   ['listen.maxConnections', bound(listen.maxConnections, String)],
   ['listen.maxConnectionsPerAddress', bound(listen.maxConnectionsPerAddress, String)],
   ...tlsRows(listen),
@@ -21,6 +29,7 @@ export const everywhereRows = ({ listen, limits, requestIdHeader, log, shutdown 
   ['listen.hosts', list(listen.hosts, 'any')],
   ['listen.basePath', listen.basePath === '' ? '(empty)' : listen.basePath],
   ...countingRows(limits),
+  ...(clients.length === 0 ? [] : [['clients', clientsIn(clients, clientsSource)] as const]),
   ['requestId.header', requestIdHeader ?? 'none'],
   ['log.buffer', formatSize(log.bufferBytes)],
   ['shutdown.wait', formatDuration(shutdown.waitMs)],
@@ -51,6 +60,12 @@ const countingRows = (limits: LimitsConfig): Rows => {
     ['limits.address.ipv6Prefix', String(address.ipv6Prefix)],
     ...flat({ redis: rateLimits(limits).redis }, 'limits.'),
   ]
+}
+
+/** Shows how many clients there are, and in which files. */
+const clientsIn = (clients: Config['clients'], { parts }: Config['clientsSource']): string => {
+  const files = parts.flatMap(({ file, count }) => (file === null ? [] : [`${count} in ${file}`]))
+  return files.length === 0 ? String(clients.length) : `${clients.length}: ${files.join(', ')}`
 }
 
 const list = (values: readonly string[], none: string): string => (values.length === 0 ? none : values.join(', '))

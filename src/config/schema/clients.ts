@@ -4,7 +4,8 @@ import { network } from './address.ts'
 import { scalar, Wrong } from './scalar.ts'
 import { boolean, choice } from './values.ts'
 
-const most = 100_000
+/** Most clients, those of included files among them. */
+export const maxClients = 100_000
 
 const name = (description: string) =>
   scalar<string>(
@@ -70,7 +71,24 @@ const operations = z
   ])
   .meta({ description: 'What it may call' })
 
-const client = z
+/** Reads the name of a file that holds clients; its contents are read before the schema sees them. */
+const included = scalar<string>(
+  {
+    expected: 'file: and the path of a list of clients',
+    read: (value) => {
+      if (typeof value !== 'string') return new Wrong('wrong type')
+      return isIncluded(value) ? value : new Wrong('not a list of clients', 'write file: and the path of one')
+    },
+    json: { type: 'string', pattern: '^file:.+$' },
+  },
+  'A list of clients in a file of its own',
+)
+
+/** Tells whether a text names a file that holds clients. */
+export const isIncluded = (text: string): boolean => text.startsWith('file:') && text.length > 'file:'.length
+
+/** Describes a lender's system. */
+export const clientSchema = z
   .strictObject({
     id: name('Its name, in the log and for upstreams'),
     disabled: boolean('Whether it is kept out, whatever it shows').prefault(false),
@@ -89,4 +107,6 @@ const client = z
   .meta({ id: 'Client', description: "A lender's system" })
 
 /** Describes the lenders' systems. */
-export const clientsSchema = z.array(client).max(most).meta({ description: "The lenders' systems that are known" })
+export const clientsSchema = z
+  .union([included, z.array(z.union([included, clientSchema])).max(maxClients)])
+  .meta({ description: "The lenders' systems that are known" })

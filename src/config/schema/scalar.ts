@@ -40,9 +40,15 @@ export interface Kind<T> {
   readonly json: Readonly<Record<string, unknown>>
 }
 
+/** How the schemas that were made here read a plain scalar. */
+const readers = new WeakMap<z.core.$ZodType, Kind<unknown>['read']>()
+
+/** Tells how a schema reads a plain scalar; undefined: it is none that was made by {@link scalar}. */
+export const readerOf = (schema: z.core.$ZodType): Kind<unknown>['read'] | undefined => readers.get(schema)
+
 /** Makes the zod schema of a kind of scalar. An issue carries `expected` and `hint` in its `params`. */
-export const scalar = <T>({ expected, read, json }: Kind<T>, description: string) =>
-  z
+export const scalar = <T>({ expected, read, json }: Kind<T>, description: string) => {
+  const schema = z
     .unknown()
     .transform((input, context): T => {
       const value = input instanceof External ? input.text : input
@@ -56,8 +62,12 @@ export const scalar = <T>({ expected, read, json }: Kind<T>, description: string
       return z.NEVER
     })
     .meta({ description, ...withPlaceholder(json) })
+  readers.set(schema, read)
+  return schema
+}
 
-const isPlain = (value: unknown): value is Plain =>
+/** Tells a scalar as the file may write it from lists, maps and what came from elsewhere. */
+export const isPlain = (value: unknown): value is Plain =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 
 /** Lets an editor accept `${NAME}` wherever a scalar may stand: it cannot know what the environment will say. */
