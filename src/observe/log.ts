@@ -3,6 +3,7 @@ import pino, { type DestinationStream, type Logger } from 'pino'
 import { within } from '../clock.ts'
 import type { LogConfig } from '../config/config.ts'
 import { Output, openStdout } from './output.ts'
+import { shownError } from './shown-error.ts'
 
 /** Writes events with their fields. */
 export type Log = Logger
@@ -28,7 +29,7 @@ const closeWithinMs = 1000
  * stalled reader does not exit.
  */
 export const openLog = async (config: LogConfig): Promise<LogSink> => {
-  const options = { level: config.level, base: null }
+  const options = { level: config.level, base: null, serializers: { err: shownError } }
   if (isatty(1)) {
     const screen = await pretty()
     const passOn = (lines: Buffer): void => void screen.write(lines.toString())

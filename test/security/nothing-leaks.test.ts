@@ -1,0 +1,138 @@
+import { hash } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { freePort } from '../helpers/free-port.ts'
+import { configText } from '../helpers/gateway.ts'
+import { rawClient } from '../helpers/raw.ts'
+import { listening, serve } from '../helpers/serve.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+
+// The attack: whoever reads the log, an error, or a page of the operator hopes for a credential in it. So there is one in every place that
+// can hold any, and none may be found again, in whatever spelling.
+const planted = {
+  field: 'planted-in-a-field',
+  cookie: 'planted-in-a-cookie',
+  bearer: 'planted-in-a-token',
+  key: `planted-in-a-key-${'k'.repeat(26)}`,
+  wrongKey: `planted-in-wrong-key-${'k'.repeat(22)}`,
+  query: 'planted-in-the-query',
+  path: 'planted-in-the-path',
+  body: 'planted-in-the-body',
+  answer: 'planted-in-an-answer',
+  set: 'planted-in-request-set',
+  file: 'planted-in-a-file',
+  environment: 'planted-in-the-environment',
+  admin: 'planted-as-admin-token',
+  wrongAdmin: 'planted-as-wrong-admin-token',
+  redis: 'planted-in-a-redis-url',
+  url: 'planted-in-the-url-of-an-upstream',
+  broken: 'planted-in-a-broken-edit',
+  crash: 'planted-in-an-error',
+} as const
+
+const spellings = (secret: string): readonly string[] => [
+  secret,
+  Buffer.from(secret).toString('base64').replace(/=+$/, ''),
+  Buffer.from(secret).toString('hex'),
+  Buffer.from(secret).join(','), // as JSON has a Buffer
+]
+
+// What a bug of a library's may hand to whoever catches nothing: Node's own errors carry the bytes that they are about.
+const crash = `process.on('SIGPIPE', () => {
+  const bytes = Buffer.from('${planted.crash}')
+  throw Object.assign(new Error('crash'), { rawPacket: bytes, request: { headers: ['Authorization', '${planted.crash}'] } })
+})`
+
+test('no credential that is in anything comes out of anything', async () => {
+  const upstream = await httpUpstream(({ url }, response) => {
+    if (url.includes('cut')) return void response.socket?.destroy()
+    if (url.includes('broken')) return void response.socket?.end(`HTTP/1.1 200 OK\r\nX: ${planted.answer}\0\r\n\r\n`)
+    response.end()
+  })
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const [adminPort, nobody] = [await freePort(), await freePort()]
+  const file = join(folder, 'gateway.yaml')
+  writeFileSync(join(folder, 'secret'), planted.file)
+  writeFileSync(join(folder, 'crash.mjs'), crash)
+  const settings = {
+    upstreams: { compliance: `http://127.0.0.1:${nobody}` },
+    upstream: {
+      endpoints: [upstream.url],
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
+      request: { set: { 'X-Set-Token': planted.set, 'X-File': 'file:secret', 'X-Environment': '${PLANTED}' } },
+    },
+    log: { level: 'trace' },
+    admin: { port: adminPort, token: planted.admin },
+    limits: { address: { rate: '1000/s' }, redis: { url: `redis://user:${planted.redis}@127.0.0.1:${nobody}` } },
+    auth: { methods: ['apiKey'], identityField: 'X-Client-Id' },
+    operations: { 'leads.pipeline': { auth: 'none' } },
+    clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'a', sha256: hash('sha256', planted.key) }] }],
+  }
+  writeFileSync(file, configText(settings))
+  const gateway = serve(file, { PLANTED: planted.environment, NODE_OPTIONS: `--import=${folder}/crash.mjs` })
+  const port = await listening(gateway)
+  const told: string[] = []
+
+  const headers = {
+    Authorization: `Bearer ${planted.bearer}`,
+    Cookie: `session=${planted.cookie}`,
+    'X-Custom': planted.field,
+    'X-Api-Key': `a.${planted.key}`,
+  }
+  const ask = async (path: string, init: RequestInit = {}): Promise<number> => {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}?${planted.query}&q`, { headers, ...init }).catch(
+      () => null,
+    )
+    if (answer === null) return 0
+    told.push(JSON.stringify([...answer.headers]), await answer.text())
+    return answer.status
+  }
+  const raw = async (text: string): Promise<void> => {
+    const client = await rawClient(port)
+    client.send(text)
+    told.push((await client.ended()).received)
+  }
+  const operator = async (path: string, token: string, method = 'GET'): Promise<number> => {
+    const init = { method, headers: { Authorization: `Bearer ${token}` } }
+    const answer = await fetch(`http://127.0.0.1:${adminPort}${path}`, init)
+    told.push(await answer.text())
+    return answer.status
+  }
+
+  const body = { method: 'POST', body: planted.body }
+  expect(await ask('/market/insights')).toBe(200)
+  expect(await ask('/inventory/sync', body)).toBe(200)
+  expect(await ask('/leads/pipeline', { headers: {} })).toBe(200)
+  expect(await ask('/compliance/audit-trail')).toBe(502)
+  expect(await ask(`/${planted.path}`)).toBe(404)
+  expect(await ask('/market/insights', { ...body, headers: { ...headers, 'X-Api-Key': planted.wrongKey } })).toBe(405)
+  expect(await ask('/market/insights', { headers: { 'X-Api-Key': `a.${planted.wrongKey}` } })).toBe(401)
+  for (const how of ['cut', 'broken']) await ask(`/market/insights?${how}`)
+  await raw(`GET /market/insights?${planted.query} HTTP/1.1\r\nHost: x\r\nX-Custom : ${planted.field}\r\n\r\n`)
+  await raw(
+    `POST /risk/asset-valuation HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Api-Key: a.${planted.key}\r\nTransfer-Encoding: chunked\r\n\r\n${planted.body}`,
+  )
+  await raw(`${planted.field} ${planted.query}\r\n\r\n`)
+  expect(await operator('/status', planted.admin)).toBe(200)
+  expect(await operator('/config', planted.admin)).toBe(200)
+  expect(await operator('/status', planted.wrongAdmin)).toBe(401)
+  expect(await operator(`/${planted.path}?${planted.query}`, planted.admin)).toBe(404)
+  writeFileSync(file, configText({ ...settings, upstream: `http://user:${planted.url}@host/?${planted.query}` }))
+  expect(await operator('/reload', planted.admin, 'POST')).toBe(422)
+  writeFileSync(file, `${configText(settings)}\nadmin: ${planted.broken}: x`)
+  expect(await operator('/reload', planted.admin, 'POST')).toBe(422)
+  gateway.signal('SIGPIPE')
+  expect(await gateway.ended).toEqual({ code: 1, signal: null })
+
+  const all = [...told, JSON.stringify(gateway.lines), gateway.errors()].join('\n')
+  expect(all).toContain('uncaught error')
+  expect(all).toContain('"clientId":"bank-a"')
+  for (const [place, secret] of Object.entries(planted))
+    expect([place, spellings(secret).filter((each) => all.toLowerCase().includes(each.toLowerCase()))]).toEqual([
+      place,
+      [],
+    ])
+}, 60_000)
