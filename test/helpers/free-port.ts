@@ -1,18 +1,12 @@
 import { createServer } from 'node:net'
+import { listenQuietly } from './quiet-port.ts'
 
 /**
- * Finds a loopback TCP port that was free a moment ago. Another process may take it before it is used: whoever starts a program on
- * it tries again with another one.
+ * Finds a loopback TCP port that was free a moment ago, of those that the system gives to nobody by itself: a test beside this one does not
+ * get it by asking for any. It may choose the same one: whoever starts a program on it tries again with another.
  */
-export const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => {
-        if (address === null || typeof address === 'string') reject(new Error('no TCP address'))
-        else resolve(address.port)
-      })
-    })
-  })
+export const freePort = async (): Promise<number> => {
+  const server = createServer()
+  const port = await listenQuietly(server)
+  return new Promise((resolve) => server.close(() => resolve(port)))
+}

@@ -1,10 +1,10 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { onTestFinished } from 'vitest'
+import { listenOn, listenQuietly } from '../helpers/quiet-port.ts'
 import type { OnEnd } from '../helpers/ways.ts'
 import { answer, type Behaviour, type Turn } from './behaviours.ts'
 import { type Entry, Ledger } from './ledger.ts'
-import { listenOn, listenQuietly } from './quiet-port.ts'
 import { type Head, readRequests } from './requests.ts'
 
 /** Is how a server goes: tells what comes next that it is the last (`finish`), or cuts what is idle (`cut`). */
