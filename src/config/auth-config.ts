@@ -1,5 +1,6 @@
 import type { OperationId } from '../catalog.ts'
 import type { AuthMethod } from '../exchange.ts'
+import type { Rate } from '../units.ts'
 
 /** Describes how it is found out who calls. */
 export interface AuthConfig {
@@ -27,6 +28,17 @@ export interface ClientConfig {
   readonly operations: readonly OperationId[] | null
   /** CIDRs that it may call from; none: any. */
   readonly addresses: readonly string[]
+  /** How often it may ask, from wherever; null: as often as it likes. */
+  readonly rate: ClientRateConfig | null
+  /** Most exchanges that it has in flight. */
+  readonly concurrency: number | null
+}
+
+/** Describes how often a client may ask. */
+export interface ClientRateConfig {
+  readonly rate: Rate
+  /** How many requests at once. */
+  readonly burst: number
 }
 
 /** Describes where the clients stand. */

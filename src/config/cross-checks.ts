@@ -2,6 +2,7 @@ import type * as z from 'zod'
 import { groups } from '../catalog.ts'
 import { authFindings } from './auth-checks.ts'
 import { certificateFindings } from './certificate.ts'
+import { clientFindings } from './client-checks.ts'
 import { http2Findings } from './http2-checks.ts'
 import { listenTlsFindings } from './listen-tls-checks.ts'
 import type { Finding, Path } from './problem.ts'
@@ -47,6 +48,7 @@ export function crossFindings(tree: unknown): readonly Finding[] {
     ...listenTlsFindings(tree),
     ...http2Findings(tree),
     ...authFindings(tree),
+    ...clientFindings(tree),
     ...endpoints.flatMap((endpoint) => [open, own].flatMap((listener) => ownListener(endpoint, listener))),
     ...(read(allowSandbox, 'allowSandbox') === false ? openSandbox(open, endpoints) : []),
     ...upstreamFindings(tree),

@@ -89,14 +89,14 @@ function lostKeys({ operations, upstreams }: Config): readonly Finding[] {
 const isKey = (names: readonly string[]): boolean =>
   names.some((name) => name.toLowerCase().replaceAll('_', '-') === 'idempotency-key')
 
-function idleRedis({ limits }: Config): readonly Finding[] {
-  if (limits.redis === null || limits.address !== null) return []
+function idleRedis({ limits, clients }: Config): readonly Finding[] {
+  if (limits.redis === null || limits.address !== null || clients.some(({ rate }) => rate !== null)) return []
   return [
     {
       path: ['limits', 'redis'],
       message: 'this does nothing: nothing is counted',
-      expected: 'limits.address, or no limits.redis',
-      found: 'no limits.address',
+      expected: 'limits.address or the rate of a client, or no limits.redis',
+      found: 'neither',
       hint: 'add address: { rate: … } under limits, or remove redis',
     },
   ]

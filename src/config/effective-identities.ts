@@ -1,3 +1,4 @@
+import { formatRate } from '../units.ts'
 import type { AuthConfig, ClientConfig, ClientsSource, OperationAuthConfig } from './auth-config.ts'
 import type { Config } from './config.ts'
 import { type Effective, Secret } from './shown.ts'
@@ -43,10 +44,12 @@ const auth = (config: AuthConfig | null): Effective =>
         identityField: config.identityField ?? 'none',
       }
 
-const client = ({ id, disabled, apiKeys, operations, addresses }: ClientConfig): Effective => ({
+const client = ({ id, disabled, apiKeys, operations, addresses, rate, concurrency }: ClientConfig): Effective => ({
   id,
   disabled,
   apiKeys: apiKeys.map(({ id: key, sha256 }) => ({ id: key, sha256: new Secret(sha256) })),
   operations: operations ?? 'all',
   addresses,
+  ...(rate === null ? {} : { rate: formatRate(rate.rate), burst: rate.burst }),
+  concurrency: concurrency ?? 'none',
 })

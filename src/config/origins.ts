@@ -29,6 +29,8 @@ export function originsOf(find: (path: Path) => Position | undefined): Origins {
     configSchema.shape
   const global = { allowSandbox, workers, requestId, listen, limits, auth, clients, admin, log, reload, shutdown }
   for (const path of leaves(z.strictObject(global))) note(path, ['file', path])
+  // Of thousands of clients, each with its own: they stand where the clients do.
+  for (const key of ['rate', 'concurrency']) note(['clients', key], ['file', ['clients']])
   for (const group of groups) {
     const own: Path = ['upstreams', group]
     note([...own, 'endpoints'], ['upstream', [...own, 'endpoints']], ['upstream', own])

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
-import type { ClientsSource } from './auth-config.ts'
+import type { ClientConfig, ClientsSource } from './auth-config.ts'
 import type { ParsedClient } from './checked-clients.ts'
 import type { Config, FieldEdits, ListenTlsConfig, OperationConfig, UpstreamConfig } from './config.ts'
 import { circuitBreaker, healthCheck, outlier, policyOf, rateLimits, retry } from './policies.ts'
@@ -18,7 +18,11 @@ interface ParsedClients {
 }
 
 /** Merges the levels (operation > upstream > defaults > built-in) into a deep-frozen Config. */
-export function resolve(parsed: ParsedConfig, { clients, parts }: ParsedClients = { clients: [], parts: [] }): Config {
+export function resolve(
+  parsed: ParsedConfig,
+  { clients: listed, parts }: ParsedClients = { clients: [], parts: [] },
+): Config {
+  const clients = listed.map(client)
   const { listen, limits, log, shutdown, admin, reload } = parsed
   const settings: Omit<Config, 'hash'> = {
     allowSandbox: parsed.allowSandbox,
@@ -162,6 +166,11 @@ const byGroup = <T>(make: (group: Group) => T): Record<Group, T> =>
 
 const byOperation = <T>(make: (operation: (typeof catalog)[number]) => T): Record<OperationId, T> =>
   Object.fromEntries(catalog.map((row) => [row.id, make(row)])) as Record<OperationId, T>
+
+const client = ({ rate, burst, ...rest }: ParsedClient): ClientConfig => ({
+  ...rest,
+  rate: rate === undefined ? null : { rate, burst: burst ?? rate.count },
+})
 
 /** Of thousands of clients only the digest is hashed again. Where they stand is not what they are. */
 const digestOf = (clients: readonly unknown[]): string =>

@@ -8,13 +8,15 @@ export interface Count {
 }
 
 /**
- * Is what one process has in flight, counted where a bound stands: in all, for each upstream, for each operation. Snapshots hand it on: what
+ * Is what one process has in flight, counted where a bound stands: in all, for each upstream, for each operation, for each client. Snapshots hand it on: what
  * began under an earlier one still counts, whatever the bound was then.
  */
 export interface Counts {
   readonly all: Count
   readonly upstreams: Readonly<Record<Group, Count>>
   readonly operations: Readonly<Record<OperationId, Count>>
+  /** By the id of each that has any in flight. */
+  readonly clients: Map<string, number>
 }
 
 /** Makes the counts of a process that has nothing in flight. */
@@ -22,6 +24,7 @@ export const noCounts = (): Counts => ({
   all: { inFlight: 0 },
   upstreams: Object.fromEntries(groups.map((group) => [group, { inFlight: 0 }])) as Counts['upstreams'],
   operations: Object.fromEntries(catalog.map(({ id }) => [id, { inFlight: 0 }])) as Counts['operations'],
+  clients: new Map(),
 })
 
 /**

@@ -8,7 +8,7 @@ import type { Config, OperationConfig, UpstreamConfig } from '../config/config.t
 export const shareOf = (config: Config, workers: number): Config => {
   const part = (bound: number): number => Math.ceil(bound / workers)
   const partOf = (bound: number | null): number | null => (bound === null ? null : part(bound))
-  const { listen, limits, log, upstreams, operations } = config
+  const { listen, limits, clients, log, upstreams, operations } = config
   const ofUpstream = (upstream: UpstreamConfig): UpstreamConfig => ({
     ...upstream,
     maxConnections: part(upstream.maxConnections),
@@ -24,6 +24,9 @@ export const shareOf = (config: Config, workers: number): Config => {
     ...config,
     listen: { ...listen, maxConnections: partOf(listen.maxConnections), maxConnectionsPerAddress: null },
     limits: { ...limits, concurrency: partOf(limits.concurrency) },
+    clients: clients.some(({ concurrency }) => concurrency !== null)
+      ? clients.map((each) => ({ ...each, concurrency: partOf(each.concurrency) }))
+      : clients,
     log: { ...log, bufferBytes: part(log.bufferBytes) },
     upstreams: Object.fromEntries(
       Object.entries(upstreams).map(([group, upstream]) => [group, ofUpstream(upstream)]),

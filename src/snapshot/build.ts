@@ -9,6 +9,7 @@ import type { Endpoints } from '../upstream/endpoints.ts'
 import type { Tell } from '../upstream/notices.ts'
 import { openUpstream, type Upstream } from '../upstream/upstream.ts'
 import { takesWork } from './brought.ts'
+import { holdClientLimits } from './client-limits.ts'
 import { guardOf } from './guard.ts'
 import { isDrained, keyOf, type Said } from './overrides.ts'
 import { noPressure, type Pressure } from './pressure.ts'
@@ -34,7 +35,9 @@ export const build = (
   const taken: Endpoint[] = []
   const guard = guardOf(config.auth, config.clients)
   const addressLimit = holdAddressLimit(config.limits, limiters)
+  const clientLimits = holdClientLimits(config.clients, config.limits, limiters)
   const release = async (): Promise<void> => {
+    clientLimits.release()
     addressLimit?.release()
     await Promise.all(taken.map((endpoint) => endpoints.release(endpoint)))
   }
@@ -59,11 +62,27 @@ export const build = (
         const upstream = config.upstreams[group]
         const own = { operation, config: config.operations[id], upstream, budget: budgets[group] }
         const addressLimiter = addressLimit?.limiter ?? null
-        const stacked = { ...own, limits: config.limits, auth: config.auth, addressLimiter, guard, pressure }
+        const stacked = {
+          ...own,
+          limits: config.limits,
+          auth: config.auth,
+          addressLimiter,
+          guard,
+          clientLimits,
+          pressure,
+        }
         return [id, stack(stacked, upstreams[group].send, said.operations.of(id))]
       }),
     ) as Record<OperationId, Handle>
-    return new Snapshot(config, handles, upstreams, budgets, pressure, addressLimit, release)
+    return new Snapshot(
+      config,
+      handles,
+      upstreams,
+      budgets,
+      pressure,
+      { address: addressLimit, clients: clientLimits },
+      release,
+    )
   } catch (error) {
     void release()
     throw error

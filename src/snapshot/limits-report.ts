@@ -31,14 +31,14 @@ interface EventLoopReport {
 }
 
 /** Reports on what a snapshot takes on at most. */
-export const reportOnLimits = ({ config, addressLimit, pressure: { counts, loop } }: Snapshot): LimitsReport => {
+export const reportOnLimits = ({ config, rates, pressure: { counts, loop } }: Snapshot): LimitsReport => {
   const { limits, upstreams, operations } = config
   const bound = (key: string, limit: number | null, { inFlight }: Count): readonly ConcurrencyReport[] =>
     limit === null ? [] : [{ key, inFlight, limit }]
   const limitMs = limits.eventLoopDelayMs
   const { delayMs, sheds, since } = loop
   return {
-    rate: reportOnRate(config.limits, addressLimit),
+    rate: reportOnRate(config.limits, rates),
     concurrency: [
       ...bound('limits.concurrency', limits.concurrency, counts.all),
       ...groups.flatMap((group) =>

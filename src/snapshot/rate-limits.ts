@@ -1,6 +1,7 @@
 import type { AddressLimitConfig, LimitsConfig } from '../config/limits-config.ts'
 import type { Limit } from '../shared/limiter/bucket.ts'
 import type { Held, Limiters } from '../shared/limiter/limiters.ts'
+import { type ClientLimits, stateOf } from './client-limits.ts'
 
 /** Is who counts how often clients ask, as plain data. */
 export interface RateReport {
@@ -15,6 +16,13 @@ export interface RateReport {
   readonly evictions: number
 }
 
+/** Is what counts by rate, as long as a snapshot needs it. */
+export interface Rates {
+  /** Null: it is off. */
+  readonly address: Held | null
+  readonly clients: ClientLimits
+}
+
 /** Makes the limit of an address. */
 export const limitOf = ({ rate, burst }: AddressLimitConfig): Limit => ({
   policy: 'address',
@@ -27,9 +35,10 @@ export const holdAddressLimit = ({ address, redis }: LimitsConfig, limiters: Lim
   address && limiters.hold(limitOf(address), redis)
 
 /** Reports on who counts. */
-export const reportOnRate = ({ redis }: LimitsConfig, held: Held | null): RateReport | null => {
-  if (held === null) return null
-  const { isShared, since, evictions } = held.state()
+export const reportOnRate = ({ redis }: LimitsConfig, { address, clients }: Rates): RateReport | null => {
+  const state = stateOf([address?.state() ?? [], clients.state() ?? []].flat())
+  if (state === null) return null
+  const { isShared, since, evictions } = state
   return {
     store: redis === null ? 'memory' : 'redis',
     state: isShared ? 'shared' : 'local',

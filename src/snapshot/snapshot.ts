@@ -2,9 +2,9 @@ import type { Group, OperationId } from '../catalog.ts'
 import type { Config } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
 import type { RetryBudget } from '../layers/retry/budget.ts'
-import type { Held } from '../shared/limiter/limiters.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Pressure } from './pressure.ts'
+import type { Rates } from './rate-limits.ts'
 
 /** Is one configuration as running objects: nine handles and the upstreams they use. Never changed, only replaced. */
 export class Snapshot {
@@ -15,8 +15,8 @@ export class Snapshot {
   readonly budgets: Readonly<Record<Group, RetryBudget | null>>
   /** How much the process has to do, all its snapshots together. */
   readonly pressure: Pressure
-  /** Counts by address; null: that is off. */
-  readonly addressLimit: Held | null
+  /** What counts by rate. */
+  readonly rates: Rates
   readonly #release: () => Promise<void>
   #inFlight = 0
   #whenIdle: (() => void) | null = null
@@ -28,7 +28,7 @@ export class Snapshot {
     upstreams: Snapshot['upstreams'],
     budgets: Snapshot['budgets'],
     pressure: Pressure,
-    addressLimit: Held | null,
+    rates: Rates,
     release: () => Promise<void>,
   ) {
     this.config = config
@@ -36,7 +36,7 @@ export class Snapshot {
     this.upstreams = upstreams
     this.budgets = budgets
     this.pressure = pressure
-    this.addressLimit = addressLimit
+    this.rates = rates
     this.#release = release
   }
 

@@ -7,6 +7,8 @@ import { withTwins } from '../fields.ts'
 import { addressLimit } from '../layers/address-limit.ts'
 import { auth } from '../layers/auth/auth.ts'
 import { bodyLimit } from '../layers/body-limit.ts'
+import { clientConcurrency } from '../layers/client-concurrency.ts'
+import { clientLimit } from '../layers/client-limit.ts'
 import { concurrency } from '../layers/concurrency.ts'
 import { deadline } from '../layers/deadline.ts'
 import { identityField } from '../layers/identity-field.ts'
@@ -17,6 +19,7 @@ import { retry } from '../layers/retry/retry.ts'
 import type { Limiter } from '../shared/limiter/limiter.ts'
 import { MemoryLimiter } from '../shared/limiter/memory.ts'
 import { formatDuration, formatRate, formatSize } from '../units.ts'
+import type { ClientLimits } from './client-limits.ts'
 import type { Guard } from './guard.ts'
 import type { Override } from './overrides.ts'
 import type { Pressure } from './pressure.ts'
@@ -48,6 +51,8 @@ export interface Stacked {
   readonly addressLimiter: Limiter | null
   /** Makes the ways to prove who calls. */
   readonly guard: Guard
+  /** What bounds each client. */
+  readonly clientLimits: ClientLimits
   /** What the process has to do. */
   readonly pressure: Pressure
 }
@@ -62,6 +67,7 @@ export const stackRows = ({
   budget,
   addressLimiter,
   guard,
+  clientLimits,
   pressure: { loop, counts },
 }: Stacked): readonly StackRow[] => [
   row('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelayMs, formatDuration, () => loadShedding(loop)),
@@ -77,6 +83,12 @@ export const stackRows = ({
   ),
   row('identity-field', 'auth.identityField', allAuth?.identityField ?? null, String, identityField),
   row('auth', 'auth', config.auth, formatAuth, ({ methods }) => auth(guard.terms(methods))),
+  row('client-concurrency', 'clients.concurrency', someOf(config.auth, clientLimits.bounded), formatSome, () =>
+    clientConcurrency(clientLimits.boundOf, counts.clients),
+  ),
+  row('client-limit', 'clients.rate', someOf(config.auth, clientLimits.rated), formatSome, () =>
+    clientLimit(clientLimits.limiterOf),
+  ),
   row('body-limit', 'maxBody', config.maxBodyBytes, formatSize, bodyLimit),
   row('deadline', 'deadline', config.deadlineMs, formatDuration, deadline),
   row('retry', `upstreams.${operation.group}.retry`, upstream.retry, formatRetry, (each) =>
@@ -110,6 +122,12 @@ const row = <T>(
 const formatAddressLimit = ({ rate, burst }: AddressLimitConfig): string => `rate: ${formatRate(rate)}, burst: ${burst}`
 
 const formatAuth = ({ methods }: OperationAuthConfig): string => methods.join(', ')
+
+/** Nobody is bounded where nobody is asked who it is, or none of them has a bound. */
+const someOf = (auth: OperationAuthConfig | null, clients: number): number | null =>
+  auth === null || clients === 0 ? null : clients
+
+const formatSome = (clients: number): string => (clients === 1 ? 'of 1 client' : `of ${clients} clients`)
 
 const formatRetry = ({ attempts }: RetryConfig): string => `attempts: ${attempts}`
 

@@ -3,6 +3,8 @@
  * That a layer is off, or on, is not believed but read: from the list that the gateway composes, as `explain` shows it.
  */
 import { loadConfig } from '../../src/config/load.ts'
+import { Limiters } from '../../src/shared/limiter/limiters.ts'
+import { holdClientLimits } from '../../src/snapshot/client-limits.ts'
 import { guardOf } from '../../src/snapshot/guard.ts'
 import { noPressure } from '../../src/snapshot/pressure.ts'
 import { stackRows } from '../../src/snapshot/stack.ts'
@@ -140,6 +142,7 @@ const listed = (file: string): readonly string[] => {
     budget: null,
     addressLimiter: null,
     guard: guardOf(auth, clients),
+    clientLimits: holdClientLimits(clients, limits, new Limiters({ is: 'primary' }, () => {})),
     pressure: noPressure(),
   })
   return rows.filter(({ layer }) => layer !== null).map(({ name }) => name)

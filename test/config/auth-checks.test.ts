@@ -48,6 +48,18 @@ test.each([
     'unknown value',
   ],
   ['no word of what a client may call', 'clients: [{ id: a }]', 'clients[0].operations', 'missing'],
+  [
+    'clients that nobody is asked to be',
+    `clients: [${keyed('a', 'k')}]`,
+    'clients',
+    'this cannot be enforced: nobody is asked who it is',
+  ],
+  [
+    'a burst of nothing',
+    'auth: { methods: [apiKey] }\nclients: [{ id: a, operations: all, burst: 3 }]',
+    'clients[0].burst',
+    'a burst of no rate',
+  ],
   ['no method', 'auth: { methods: [] }', 'auth.methods', 'the list is empty'],
 ])('%s is refused where it stands', (_, text, path, message) => {
   expect(problemsOf(`${sandbox}\n${text}`)).toContainEqual(expect.objectContaining({ path, message }))

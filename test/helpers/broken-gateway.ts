@@ -2,6 +2,7 @@ import { catalog } from '../../src/catalog.ts'
 import type { Handle } from '../../src/exchange.ts'
 import type { GatewayOptions } from '../../src/gateway.ts'
 import { openPublicServer } from '../../src/public/server.ts'
+import { noClientLimits } from '../../src/snapshot/client-limits.ts'
 import { Live } from '../../src/snapshot/live.ts'
 import { noPressure } from '../../src/snapshot/pressure.ts'
 import { Snapshot } from '../../src/snapshot/snapshot.ts'
@@ -24,7 +25,7 @@ export const openBrokenGateway = async ({ loaded, log }: Pick<GatewayOptions, 'l
     {} as Snapshot['upstreams'], // nothing is ever sent
     {} as Snapshot['budgets'],
     noPressure(),
-    null,
+    { address: null, clients: noClientLimits },
     nothing,
   )
   const live = new Live(snapshot)

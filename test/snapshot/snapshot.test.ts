@@ -5,6 +5,7 @@ import { catalog, groups } from '../../src/catalog.ts'
 import type { Config, RetryConfig } from '../../src/config/config.ts'
 import { RetryBudget } from '../../src/layers/retry/budget.ts'
 import { build } from '../../src/snapshot/build.ts'
+import { noClientLimits } from '../../src/snapshot/client-limits.ts'
 import { Live } from '../../src/snapshot/live.ts'
 import { Overrides } from '../../src/snapshot/overrides.ts'
 import { noPressure } from '../../src/snapshot/pressure.ts'
@@ -23,7 +24,7 @@ const snapshotOf = () => {
     {} as Snapshot['upstreams'],
     {} as Snapshot['budgets'],
     noPressure(),
-    null,
+    { address: null, clients: noClientLimits },
     release,
   )
   return { seen, snapshot }

@@ -5,6 +5,7 @@ import type { FieldEdits, OperationConfig, RetryConfig } from '../../src/config/
 import type { LimitsConfig } from '../../src/config/limits-config.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { RetryBudget } from '../../src/layers/retry/budget.ts'
+import { noClientLimits } from '../../src/snapshot/client-limits.ts'
 import { noGuard } from '../../src/snapshot/guard.ts'
 import { noPressure, type Pressure } from '../../src/snapshot/pressure.ts'
 import { type Stacked, stack, stackRows } from '../../src/snapshot/stack.ts'
@@ -66,6 +67,7 @@ const stacked = ({
   addressLimiter: null,
   auth: everywhere,
   guard: noGuard,
+  clientLimits: noClientLimits,
   pressure,
 })
 
@@ -126,7 +128,8 @@ describe('the list as it is shown', () => {
     const limits = { address, concurrency: 10_000, eventLoopDelayMs: 250 }
     const bounds = { upstreamConcurrency: 50, concurrency: 20, deadlineMs: 2000, maxBodyBytes: 65_536 }
     const auth = { methods: ['apiKey'] as const }
-    const rows = stackRows(stacked({ id: 'risk.asset-valuation', limits, allAuth, auth, ...bounds, retry }))
+    const bounded = stacked({ id: 'risk.asset-valuation', limits, allAuth, auth, ...bounds, retry })
+    const rows = stackRows({ ...bounded, clientLimits: { ...noClientLimits, bounded: 1, rated: 2 } })
 
     expect(rows).toEqual([
       { name: 'load-shedding', key: 'limits.eventLoopDelay', setting: '250ms', layer: expect.any(Function) },
@@ -146,10 +149,18 @@ describe('the list as it is shown', () => {
       },
       { name: 'identity-field', key: 'auth.identityField', setting: 'X-Client-Id', layer: expect.any(Function) },
       { name: 'auth', key: 'auth', setting: 'apiKey', layer: expect.any(Function) },
+      { name: 'client-concurrency', key: 'clients.concurrency', setting: 'of 1 client', layer: expect.any(Function) },
+      { name: 'client-limit', key: 'clients.rate', setting: 'of 2 clients', layer: expect.any(Function) },
       { name: 'body-limit', key: 'maxBody', setting: '64KiB', layer: expect.any(Function) },
       { name: 'deadline', key: 'deadline', setting: '2s', layer: expect.any(Function) },
       { name: 'retry', key: 'upstreams.risk.retry', setting: 'attempts: 3', layer: expect.any(Function) },
     ])
+  })
+
+  test('bounds no client where nobody is asked who it is', () => {
+    const rows = stackRows({ ...stacked(), clientLimits: { ...noClientLimits, bounded: 1, rated: 2 } })
+
+    expect(rows.filter(({ layer }) => layer !== null)).toEqual([])
   })
 
   test('keeps what is off, without a layer', () => {
@@ -161,6 +172,8 @@ describe('the list as it is shown', () => {
       { name: 'address-limit', setting: 'none', layer: null },
       { name: 'identity-field', setting: 'none', layer: null },
       { name: 'auth', setting: 'none', layer: null },
+      { name: 'client-concurrency', setting: 'none', layer: null },
+      { name: 'client-limit', setting: 'none', layer: null },
       { name: 'body-limit', setting: 'none', layer: null },
       { name: 'deadline', setting: 'none', layer: null },
       { name: 'retry', setting: 'none', layer: null },

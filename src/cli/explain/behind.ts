@@ -1,6 +1,8 @@
 import type { Operation } from '../../catalog.ts'
 import type { Config, EndpointConfig, FieldEdits, UpstreamConfig } from '../../config/config.ts'
 import type { Origin, Origins } from '../../config/origins.ts'
+import { Limiters } from '../../shared/limiter/limiters.ts'
+import { holdClientLimits } from '../../snapshot/client-limits.ts'
 import { noGuard } from '../../snapshot/guard.ts'
 import { noPressure } from '../../snapshot/pressure.ts'
 import { type StackRow, stackRows } from '../../snapshot/stack.ts'
@@ -78,6 +80,7 @@ export const behind = (described: Operation, config: Config, origins: Origins): 
         budget: null,
         addressLimiter: null,
         guard: noGuard,
+        clientLimits: holdClientLimits(config.clients, config.limits, new Limiters({ is: 'primary' }, () => {})),
         pressure: noPressure(),
       }),
       operation.state,

@@ -20,7 +20,7 @@ const rateRow = ({ store, state, since, where, evictions }: NonNullable<LimitsSt
       ? 'by redis, with other gateways'
       : `REDIS IS OF NO USE${here} since ${ago(since, at)}: counted here`
   const forgotten = evictions === 0 ? '' : `; ${evictions} keys forgotten for want of room`
-  return ['limits.address', `${store === 'redis' ? alone : 'counted in memory'}${forgotten}`]
+  return ['rates', `${store === 'redis' ? alone : 'counted in memory'}${forgotten}`]
 }
 
 const eventLoopRow = (

@@ -1,8 +1,9 @@
 import * as z from 'zod'
 import { catalog, type OperationId } from '../../catalog.ts'
 import { network } from './address.ts'
+import { rate } from './rate.ts'
 import { scalar, Wrong } from './scalar.ts'
-import { boolean, choice } from './values.ts'
+import { boolean, choice, integer, optionalInteger } from './values.ts'
 
 /** Most clients, those of included files among them. */
 export const maxClients = 100_000
@@ -103,6 +104,12 @@ export const clientSchema = z
       .max(256)
       .meta({ description: 'Where it may call from; none: anywhere' })
       .prefault([]),
+    rate: rate('How many requests a second (100/s) or a minute (30/min), in all; without it: any number').optional(),
+    burst: integer('How many at once; default: the number in rate', { min: 1, max: 1_000_000 }).optional(),
+    concurrency: optionalInteger('Most exchanges that it has in flight; what is beyond is answered 429', {
+      min: 1,
+      max: 1_000_000,
+    }).prefault('none'),
   })
   .meta({ id: 'Client', description: "A lender's system" })
 

@@ -24,8 +24,11 @@ export interface Clients {
   byKey(keyId: string): Key | undefined
 }
 
+/** Is what tells a client from others, and what it may do; how much of it is another matter. */
+type KnownClient = Omit<ClientConfig, 'rate' | 'concurrency'>
+
 /** Makes the index of the clients, once a configuration. */
-export const clientsOf = (configs: readonly ClientConfig[]): Clients => {
+export const clientsOf = (configs: readonly KnownClient[]): Clients => {
   const keys = new Map<string, Key>()
   for (const config of configs) {
     const client = clientOf(config)
@@ -34,7 +37,7 @@ export const clientsOf = (configs: readonly ClientConfig[]): Clients => {
   return { byKey: (keyId) => keys.get(keyId) }
 }
 
-const clientOf = ({ id, disabled, operations, addresses }: ClientConfig): Client => {
+const clientOf = ({ id, disabled, operations, addresses }: KnownClient): Client => {
   const allowed = operations === null ? null : new Set(operations)
   return {
     id,
