@@ -85,18 +85,3 @@ test.each([
   expect(answer.headers.get('WWW-Authenticate')).toBe('ApiKey realm="lender-gateway", field="X-Api-Key"')
   expect(await answer.json()).toMatchObject({ code: 'unauthenticated' })
 })
-
-test.each(['X-Client-Id', 'x_client_id', 'X-Client_Id'])(
-  '%s of a client goes no further, where nobody is asked either',
-  async (name) => {
-    const [asked, unasked] = await Promise.all([
-      ask('/market/insights', { 'X-Api-Key': `a.${secret('a')}`, [name]: 'bank-z' }).then(received),
-      ask('/analysis/esg-grant', { [name]: 'bank-z' }).then(received),
-    ])
-
-    expect(asked.filter((_, at) => at % 2 === 0).filter((each) => /^x[-_]client[-_]id$/i.test(each))).toEqual([
-      'X-Client-Id',
-    ])
-    expect([...asked, ...unasked]).not.toContain('bank-z')
-  },
-)
