@@ -22,6 +22,13 @@ export const within = async (ms: number, promise: Promise<unknown>): Promise<boo
 /** Waits. */
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
+/** Calls back once, unless it is stopped first. It alone keeps no process alive: for work behind everybody's back. */
+export const later = (ms: number, call: () => void): (() => void) => {
+  const timer = setTimeout(call, ms)
+  timer.unref()
+  return () => clearTimeout(timer)
+}
+
 /** Is the alarms of one duration that are set, soonest first: what is set later is due later, so the list sorts itself. */
 interface Queue {
   readonly ms: number

@@ -1,4 +1,5 @@
 import { wallClock } from '../../clock.ts'
+import { Kept } from '../kept.ts'
 import { connectTo } from '../redis/client.ts'
 import { RedisLink } from '../redis/link.ts'
 import { withoutSecrets } from '../redis/reason.ts'
@@ -98,30 +99,6 @@ export class Limiters {
       }
     const memory = new MemoryLimiter(limit)
     return { limiter: memory, memory }
-  }
-}
-
-/** Is things that several need at once, by name. */
-class Kept<T> {
-  readonly #all = new Map<string, { readonly thing: T; users: number }>()
-
-  hold(name: string, make: () => T): T {
-    const kept = this.#all.get(name) ?? { thing: make(), users: 0 }
-    kept.users++
-    this.#all.set(name, kept)
-    return kept.thing
-  }
-
-  /** Gives back the thing when nobody needs it any more. */
-  release(name: string): T | null {
-    const kept = this.#all.get(name)
-    if (kept === undefined || --kept.users > 0) return null
-    this.#all.delete(name)
-    return kept.thing
-  }
-
-  find(name: string): T | undefined {
-    return this.#all.get(name)?.thing
   }
 }
 

@@ -1,0 +1,44 @@
+import type { Fields } from '../../fields.ts'
+import { onlyValue, unclear } from './method.ts'
+
+/** Is a credential as a request shows it: RFC 9110 §11.4. */
+export interface Shown {
+  /** In lower case: `bearer`, `dpop`. */
+  readonly scheme: string
+  readonly token: string
+}
+
+/**
+ * Reads the `Authorization` of a request, whatever its scheme; null: there is none, or it is of a scheme that carries no token. Two of them,
+ * or a token that is none, are `bad-request`: which one an upstream would take, nobody knows. RFC 6750 §2.1, §3.1.
+ */
+export const shownIn = (fields: Fields): Shown | null => {
+  const value = onlyValue(fields, 'authorization')
+  if (value === null) return null
+  const end = value.indexOf(' ')
+  const scheme = (end < 0 ? value : value.slice(0, end)).toLowerCase()
+  if (scheme !== 'bearer' && scheme !== 'dpop') return null
+  const token = end < 0 ? '' : value.slice(end).trim()
+  if (!token68.test(token)) throw unclear('what follows the scheme is no token')
+  return { scheme, token }
+}
+
+const token68 = /^[A-Za-z0-9\-._~+/]+=*$/
+
+/**
+ * Refuses a token in the query, where logs and histories keep it: RFC 6750 §2.3, RFC 9700 §4.3.2. The query of the interface is not ours to
+ * read; but this name has one meaning, however it is spelled.
+ */
+export const refuseTokenInQuery = (query: string): void => {
+  if (query === '' || !(query.includes('access_token') || query.includes('%'))) return
+  if (query.slice(1).split(/[&;]/).some(isToken)) throw unclear('there is a token in the query')
+}
+
+const isToken = (pair: string): boolean => {
+  const name = pair.split('=', 1)[0] as string
+  try {
+    return decodeURIComponent(name.replaceAll('+', ' ')).trim() === 'access_token'
+  } catch {
+    return false
+  }
+}

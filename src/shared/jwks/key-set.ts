@@ -1,0 +1,96 @@
+import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { type Algorithm, fitsAlgorithm } from './algorithms.ts'
+
+/** Is a public key that tokens are verified with. The same one in a later set is the same object. */
+export interface Key {
+  /** What its issuer calls it: opaque, compared and nothing else. Null: nothing. */
+  readonly kid: string | null
+  /** The only algorithm that it is for; null: it does not say. */
+  readonly algorithm: string | null
+  readonly key: KeyObject
+}
+
+/** Is the keys of an issuer at one time. */
+export interface KeySet {
+  readonly size: number
+  /** How many of the set are of no use here: of a kind that nobody verifies with, not for signatures, or malformed (RFC 7517 §5). */
+  readonly unusable: number
+  holds(key: Key): boolean
+  /** Finds those that a token can be signed with. */
+  find(algorithm: Algorithm, kid: string | null): readonly Key[]
+}
+
+// No issuer has so many, and each costs something to read.
+const maxKeys = 100
+
+/** Reads a JWK Set (RFC 7517 §5). Throws an Error that quotes nothing. `before` is the set that it takes the place of. */
+export const readKeySet = (text: string, before: KeySet | null): KeySet => {
+  const listed = listOf(text)
+  if (listed.length > maxKeys) throw new Error(`it holds more than ${maxKeys} keys`)
+  const kept: ReadonlyMap<string, Key> = before === null ? new Map() : (memory.get(before) ?? new Map())
+  const all = new Map<string, Key>()
+  for (const each of listed) {
+    const print = printOf(each)
+    const key = print === null ? null : (kept.get(print) ?? read(each as JsonWebKey))
+    if (print !== null && key !== null) all.set(print, key)
+  }
+  const keys = [...all.values()]
+  const known = new Set(keys)
+  const set: KeySet = {
+    size: keys.length,
+    unusable: listed.length - keys.length,
+    holds: (key) => known.has(key),
+    find: (algorithm, kid) =>
+      keys.filter(
+        (each) =>
+          (kid === null || each.kid === kid) &&
+          (each.algorithm === null || each.algorithm === algorithm) &&
+          fitsAlgorithm(algorithm, each.key),
+      ),
+  }
+  memory.set(set, all)
+  return set
+}
+
+const memory = new WeakMap<KeySet, ReadonlyMap<string, Key>>()
+
+const listOf = (text: string): readonly unknown[] => {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch {
+    throw new Error('it is not JSON') // the parser's own message quotes the text
+  }
+  const keys = isObject(parsed) ? parsed.keys : undefined
+  if (!Array.isArray(keys)) throw new Error('it is not a JWK Set: an object with a list of keys')
+  return keys
+}
+
+// What is of a public key, and what says what it is for. A private part among them (`d`, `k`) makes a key of no use: whoever has read the
+// set can sign with it.
+const parts = ['kty', 'kid', 'alg', 'use', 'key_ops', 'crv', 'x', 'y', 'n', 'e'] as const
+const secrets = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+
+/** Makes what tells a key from others; null: it is of no use. */
+const printOf = (each: unknown): string | null => {
+  if (!isObject(each) || secrets.some((part) => part in each)) return null
+  const { kid, alg, use, key_ops: operations } = each
+  if ([kid, alg, use].some((value) => value !== undefined && typeof value !== 'string')) return null
+  if (use !== undefined && use !== 'sig') return null
+  if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return null
+  return JSON.stringify(parts.map((part) => each[part] ?? null))
+}
+
+const read = (jwk: JsonWebKey): Key | null => {
+  try {
+    const key = createPublicKey({ key: jwk, format: 'jwk' })
+    return { kid: textOf(jwk.kid), algorithm: textOf(jwk.alg), key }
+  } catch {
+    return null
+  }
+}
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,176 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { KeyKeeper } from '../../../../src/layers/auth/jwt/keys.ts'
+import { jwtVerifier } from '../../../../src/layers/auth/jwt/verifier.ts'
+import { Refused, Unavailable } from '../../../../src/layers/auth/refused.ts'
+import { audience, claims, issuer, jwks, signingKey, token } from '../../../helpers/tokens.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] })
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const first = signingKey('ES256', 'first')
+const second = signingKey('ES256', 'second')
+const minute = 60_000
+
+/** Makes a keeper, and the server that it asks: `text` is what that answers; null: it is gone. */
+const keep = (text: string | null = jwks(first)) => {
+  const server = { text, asked: 0, answer: async (): Promise<void> => {} }
+  const changes: (string | null)[] = []
+  const keys = new KeyKeeper({
+    fetch: async () => {
+      server.asked++
+      const answer = server.text
+      await server.answer()
+      if (answer === null) throw new Error('connect ECONNREFUSED')
+      return answer
+    },
+    onChange: (error) => changes.push(error),
+    random: () => 0.5,
+  })
+  const claimsOf = jwtVerifier(keys, {
+    issuer,
+    audience: [audience],
+    algorithms: ['ES256'],
+    types: ['at+jwt'],
+    toleranceMs: 0,
+  })
+  return { server, changes, keys, claimsOf }
+}
+
+const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
+
+/** Makes a token that is good for so long. */
+const goodFor = (key: typeof first, ms: number): string => token(key, claims({ exp: (Date.now() + ms) / 1000 }))
+
+test('keys are there at once, and renewed behind the requests', async () => {
+  const { server, keys, claimsOf } = keep()
+
+  expect(await claimsOf(goodFor(first, minute))).toMatchObject({ client_id: 'bank-a' })
+  server.text = jwks(first, second)
+  await pass(5 * minute)
+
+  expect(server.asked).toBe(2)
+  expect(keys.state()).toMatchObject({ source: 'url', keys: 2, error: null, lastSuccess: Date.now() })
+  keys.close()
+})
+
+test('known keys go on while the issuer is gone for ten minutes', async () => {
+  const { server, changes, keys, claimsOf } = keep()
+  await keys.first()
+  server.text = null
+
+  for (let minutes = 0; minutes < 15; minutes++) {
+    await pass(minute)
+    expect(await claimsOf(goodFor(first, minute))).toMatchObject({ client_id: 'bank-a' })
+  }
+  expect(keys.state()).toMatchObject({ keys: 1, error: 'connect ECONNREFUSED' })
+  await expect(claimsOf(goodFor(second, minute))).rejects.toThrow(Unavailable)
+  server.text = jwks(first, second)
+  await pass(15_000 * 1.1)
+
+  expect(await claimsOf(goodFor(second, minute))).toMatchObject({ client_id: 'bank-a' })
+  expect(changes).toEqual(['connect ECONNREFUSED', null])
+  keys.close()
+})
+
+test('nobody is let in before there are keys, and nobody waits for what has just failed', async () => {
+  const { server, keys, claimsOf } = keep(null)
+  await expect(claimsOf(goodFor(first, minute))).rejects.toThrow(Unavailable)
+  const { asked } = server
+
+  await expect(claimsOf(goodFor(first, minute))).rejects.toThrow(Unavailable)
+  expect(server.asked).toBe(asked)
+  server.text = jwks(first)
+  await pass(1000)
+
+  expect(await claimsOf(goodFor(first, minute))).toMatchObject({ client_id: 'bank-a' })
+  keys.close()
+})
+
+test('a new key is fetched as soon as a token names it, once for all who wait', async () => {
+  const { server, keys, claimsOf } = keep()
+  await keys.first()
+  server.text = jwks(first, second)
+
+  const got = await Promise.all(Array.from({ length: 50 }, (_, at) => claimsOf(goodFor(second, minute + at))))
+
+  expect(got).toHaveLength(50)
+  expect(server.asked).toBe(2)
+  keys.close()
+})
+
+test('a key that was published while keys were being fetched is fetched again', async () => {
+  const { server, keys, claimsOf } = keep()
+  await keys.first()
+  let goOn = (): void => {}
+  server.answer = () => new Promise((resolve) => (goOn = resolve))
+  const unknown = expect(claimsOf(goodFor(signingKey('ES256', 'unknown'), minute))).rejects.toThrow(Refused)
+  server.text = jwks(first, second) // too late for the answer that is on its way
+  const known = claimsOf(goodFor(second, minute))
+
+  server.answer = async () => {}
+  goOn()
+
+  await unknown
+  expect(await known).toMatchObject({ client_id: 'bank-a' })
+  expect(server.asked).toBe(3)
+  keys.close()
+})
+
+test('a flood of unknown keys is no flood at the issuer', async () => {
+  const { server, keys, claimsOf } = keep()
+  await keys.first()
+  const flood = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i++)
+      await expect(claimsOf(token(first, claims(), { kid: `unknown ${i}` }))).rejects.toThrow(Refused)
+  }
+
+  await flood(20)
+  expect(server.asked).toBe(1 + 3)
+  await pass(1000)
+  await flood(20)
+
+  expect(server.asked).toBe(1 + 4)
+  keys.close()
+})
+
+test('a key that leaves the set ends what it has verified', async () => {
+  const { server, keys, claimsOf } = keep(jwks(first, second))
+  const shown = goodFor(first, 60 * minute)
+  await claimsOf(shown)
+  expect(claimsOf(shown)).not.toBeInstanceOf(Promise)
+
+  server.text = jwks(second)
+  await pass(5 * minute)
+
+  await expect(claimsOf(shown)).rejects.toThrow(Refused)
+  keys.close()
+})
+
+test('what is no key set is an outage like another', async () => {
+  const { server, changes, keys, claimsOf } = keep()
+  await keys.first()
+
+  server.text = '<html>'
+  await pass(5 * minute)
+
+  expect(changes).toEqual(['it is not JSON'])
+  expect(await claimsOf(goodFor(first, minute))).toMatchObject({ client_id: 'bank-a' })
+  keys.close()
+})
+
+test('one that is closed fetches no more, and leaves no timer', async () => {
+  const { server, keys } = keep()
+  await keys.first()
+  await pass(0)
+
+  keys.close()
+  await pass(60 * minute)
+
+  expect(server.asked).toBe(1)
+  expect(vi.getTimerCount()).toBe(0)
+})

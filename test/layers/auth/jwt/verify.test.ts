@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import { fixedKeys } from '../../../../src/layers/auth/jwt/keys.ts'
+import { isJwt, type VerifySettings, verifyToken } from '../../../../src/layers/auth/jwt/verify.ts'
+import { audience, claims, issuer, jwks, part, signingKey, token } from '../../../helpers/tokens.ts'
+
+const elliptic = signingKey('ES256', 'elliptic')
+const rsa = signingKey('PS256', 'rsa')
+const edwards = signingKey('EdDSA', 'edwards')
+const old = signingKey('RS256', 'old')
+const keys = fixedKeys(jwks(elliptic, rsa, edwards, old))
+
+const settings: VerifySettings = {
+  issuer,
+  audience: ['https://elsewhere.example', audience],
+  algorithms: ['PS256', 'ES256', 'EdDSA'],
+  types: ['at+jwt'],
+  toleranceMs: 5000,
+}
+
+const verify = (shown: string, other: Partial<VerifySettings> = {}) =>
+  verifyToken(shown, { ...settings, ...other }, keys)
+const seconds = (): number => Math.floor(Date.now() / 1000)
+const without = (name: string) => claims({ [name]: undefined })
+
+test.each([elliptic, rsa, edwards])('a token signed with $alg is taken, and says what it says', async (key) => {
+  const said = claims({ cnf: { jkt: 'print' } })
+
+  const got = await verify(token(key, said))
+
+  expect(got.claims).toEqual(said)
+  expect(got.expiresAt).toBe((said.exp as number) * 1000)
+})
+
+test('RS256 is for those who ask for it', async () => {
+  await expect(verify(token(old))).rejects.toThrow('its algorithm is not allowed')
+  expect(await verify(token(old), { algorithms: ['RS256'] })).toMatchObject({ claims: { sub: 'robot' } })
+})
+
+test('a type may be spelled as a media type, in any case', async () => {
+  expect(await verify(token(elliptic, claims(), { typ: 'application/AT+JWT' }))).toBeTruthy()
+  expect(await verify(token(elliptic, claims(), { typ: 'JWT' }), { types: ['jwt'] })).toBeTruthy()
+})
+
+test('a token that names no key is of the only one that fits, if there is only one', async () => {
+  expect(await verify(token(elliptic, claims(), { kid: undefined }))).toBeTruthy()
+  const two = fixedKeys(jwks(elliptic, signingKey('ES256', 'other')))
+  await expect(verifyToken(token(elliptic, claims(), { kid: undefined }), settings, two)).rejects.toThrow('no key')
+})
+
+test('a list of audiences is enough when one of them is the gateway', async () => {
+  expect(await verify(token(elliptic, claims({ aud: ['x', audience] })))).toBeTruthy()
+})
+
+test('clocks may differ by the tolerance and no more', async () => {
+  expect(await verify(token(elliptic, claims({ exp: seconds() - 3 })))).toBeTruthy()
+  await expect(verify(token(elliptic, claims({ exp: seconds() - 6 })))).rejects.toThrow('it has expired')
+  expect(await verify(token(elliptic, claims({ nbf: seconds() + 3 })))).toBeTruthy()
+  await expect(verify(token(elliptic, claims({ nbf: seconds() + 10 })))).rejects.toThrow('not valid yet')
+  await expect(verify(token(elliptic, claims({ iat: seconds() + 10 })))).rejects.toThrow('in the future')
+})
+
+describe('what is wrong is refused, and the reason holds nothing of it', () => {
+  const [head = '', body = '', signature = ''] = token(elliptic).split('.')
+  const flipped = signature.startsWith('A') ? `B${signature.slice(1)}` : `A${signature.slice(1)}`
+  test.each<readonly [string, string]>([
+    ['another issuer', token(elliptic, claims({ iss: 'https://evil.example' }))],
+    ['an issuer with a slash more', token(elliptic, claims({ iss: `${issuer}/` }))],
+    ['no issuer', token(elliptic, without('iss'))],
+    ['another audience', token(elliptic, claims({ aud: 'https://evil.example' }))],
+    ['no audience', token(elliptic, without('aud'))],
+    ['an audience that is an object', token(elliptic, claims({ aud: { 0: audience } }))],
+    ['no expiry', token(elliptic, without('exp'))],
+    ['an expiry that is text', token(elliptic, claims({ exp: String(seconds() + 60) }))],
+    [
+      'an expiry beyond all numbers',
+      token(elliptic, JSON.stringify(claims({ exp: 1 })).replace('"exp":1', '"exp":1e999')),
+    ],
+    ['a time of issue that is null', token(elliptic, claims({ iat: null }))],
+    ['no type', token(elliptic, claims(), { typ: undefined })],
+    ['the type of an ID token', token(elliptic, claims(), { typ: 'JWT' })],
+    ['a key of another kind', token(elliptic, claims(), { kid: rsa.kid })],
+    ['an algorithm of another kind of key', token(elliptic, claims(), { alg: 'PS256' })],
+    ['an algorithm in another case', token(elliptic, claims(), { alg: 'es256' })],
+    ['a list of algorithms', token(elliptic, claims(), { alg: ['ES256'] })],
+    ['crit', token(elliptic, claims(), { crit: ['exp'] })],
+    ['crit of a known extension', token(elliptic, claims(), { crit: ['b64'], b64: true })],
+    ['an unencoded payload', token(elliptic, claims(), { b64: false })],
+    ['x5c', token(elliptic, claims(), { x5c: ['MII'] })],
+    ['x5u', token(elliptic, claims(), { x5u: 'https://evil.example' })],
+    ['a changed payload', `${head}.${part(claims({ client_id: 'bank-b' }))}.${signature}`],
+    ['a changed signature', `${head}.${body}.${flipped}`],
+    ['no signature', `${head}.${body}.`],
+    ['a signature of another form', `${head}.${body}.${Buffer.from('short').toString('base64url')}`],
+    ['a payload that is a list', token(elliptic, [claims()])],
+    ['a payload that is null', token(elliptic, null)],
+    ['a header that is no JSON', `eyJ.${body}.${signature}`],
+    ['a header that is a list', `${part(['ES256'])}.${body}.${signature}`],
+    ['padding', `${head}=.${body}.${signature}`],
+    ['five parts, as encrypted ones have', `${head}.${body}.${signature}.${body}.${signature}`],
+    ['a token that is too long', token(elliptic, claims({ much: 'x'.repeat(8192) }))],
+    ['an opaque token', 'c2VjcmV0'],
+    ['nothing', ''],
+  ])('%s', async (_, shown) => {
+    const error: unknown = await verify(shown).catch((thrown) => thrown)
+
+    expect(error).toMatchObject({ name: 'Refused', message: expect.stringMatching(/^[a-z A-Z0-9,]+$/) })
+    expect((error as Error).cause).toBeUndefined()
+  })
+})
+
+test('what a token looks like tells who is asked about it', () => {
+  expect(isJwt(token(elliptic))).toBe(true)
+  for (const opaque of ['abc', 'a.b', 'a.b.c.d', 'a.b.', `a.b.${'c'.repeat(8192)}`, 'a.b.c~'])
+    expect(isJwt(opaque)).toBe(false)
+})

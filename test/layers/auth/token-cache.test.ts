@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { digestOf, type Known, TokenCache } from '../../../src/layers/auth/token-cache.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const known = (ms: number, name = 'a'): Known<{ name: string }> => ({
+  value: { name },
+  until: Date.now() + ms,
+  size: 1,
+})
+
+test('what was found out is known until it ends, to the millisecond', async () => {
+  const cache = new TokenCache<{ name: string }>(() => true)
+  await cache.learn('digest', async () => known(1000))
+
+  vi.advanceTimersByTime(999)
+  expect(cache.find('digest')).toEqual({ name: 'a' })
+  vi.advanceTimersByTime(1)
+
+  expect(cache.find('digest')).toBeNull()
+  expect(cache.size).toBe(0)
+})
+
+test('those who ask at the same time have it found out once, and a failure is not remembered', async () => {
+  const cache = new TokenCache<{ name: string }>(() => true)
+  let asked = 0
+  const fail = async (): Promise<Known<{ name: string }>> => {
+    asked++
+    throw new Error('no')
+  }
+
+  const both = await Promise.allSettled([cache.learn('digest', fail), cache.learn('digest', fail)])
+  const next = await cache.learn('digest', async () => known(1000))
+
+  expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  expect(asked).toBe(1)
+  expect(next).toEqual({ name: 'a' })
+})
+
+test('what it was found out with ends it', async () => {
+  let good = true
+  const cache = new TokenCache<{ name: string }>(() => good)
+  await cache.learn('digest', async () => known(1000))
+
+  good = false
+
+  expect(cache.find('digest')).toBeNull()
+})
+
+test('it is bounded by how many there are, and by what they take', async () => {
+  const few = new TokenCache<{ name: string }>(() => true, 3)
+  for (let i = 0; i < 10; i++) await few.learn(String(i), async () => known(1000, String(i)))
+  const large = new TokenCache<{ name: string }>(() => true)
+  for (let i = 0; i < 10; i++) await large.learn(String(i), async () => ({ ...known(1000), size: 2 ** 24 }))
+
+  expect(few.size).toBe(3)
+  expect(few.find('9')).toEqual({ name: '9' })
+  expect(large.size).toBe(2)
+})
+
+test('a token is known by a digest', () => {
+  expect(digestOf('token')).toBe('PEaenWxYddN6Q_NT1PiOYfz4EsZu7jRXRlpAsNpBU-A') // SHA-256, base64url
+})
