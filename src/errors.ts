@@ -37,6 +37,7 @@ export const failures = {
   'rate-limited': client(429),
   overloaded: gateway(503),
   'refused-by-operator': gateway(503),
+  'identity-unavailable': gateway(503),
   loop: gateway(508),
   'no-healthy-endpoint': upstream(503, 'never'),
   'circuit-open': upstream(503, 'never'),

@@ -11,7 +11,10 @@ const requestId = configSchema.shape.requestId.unwrap().shape.header
 export function authFindings(tree: unknown): readonly Finding[] {
   const auth = childAt(tree, ['auth'])
   const isOn = auth !== undefined && authSchema.safeParse(auth).data !== null
-  return [...(isOn ? fieldFindings(tree, auth) : catalog.flatMap(({ id }) => unguarded(tree, id))), ...twice(tree)]
+  const asked = isOn
+    ? [...fieldFindings(tree, auth), ...methodFindings(tree), ...bareFindings(tree)]
+    : catalog.flatMap(({ id }) => unguarded(tree, id))
+  return [...asked, ...twice(tree)]
 }
 
 /** An operation cannot ask for what nobody says how to prove. */
@@ -30,6 +33,7 @@ function fieldFindings(tree: unknown, auth: unknown): readonly Finding[] {
   if (data === undefined || data === null) return []
   const own = requestId.safeParse(childAt(tree, ['requestId', 'header']) ?? 'X-Request-Id').data ?? null
   const fields: readonly (readonly [Path, string | null])[] = [
+    [['auth', 'methods'], takesTokens(data.methods) ? 'Authorization' : null],
     [['requestId', 'header'], own],
     [['auth', 'apiKey', 'field'], data.apiKey.field],
     [['auth', 'identityField'], data.identityField],
@@ -53,25 +57,102 @@ function fieldFindings(tree: unknown, auth: unknown): readonly Finding[] {
   })
 }
 
+const takesTokens = (methods: readonly string[]): boolean => methods.some((name) => name !== 'apiKey')
+
+/** A method must know what it takes, and no other may take it all before. */
+function methodFindings(tree: unknown): readonly Finding[] {
+  const lists: readonly Path[] = [
+    ['auth', 'methods'],
+    ...catalog.map(({ id }) => ['operations', id, 'auth', 'methods']),
+  ]
+  return lists.flatMap((path): readonly Finding[] => {
+    const stated = childAt(tree, path)
+    const methods: readonly unknown[] = Array.isArray(stated) ? stated : []
+    return methods.flatMap((name, index) => {
+      if (name !== 'jwt' && name !== 'introspection') return []
+      return [
+        ...(childAt(tree, ['auth', name]) === undefined ? [unsettled([...path, index], name)] : []),
+        ...(name === 'jwt' && methods.slice(0, index).includes('introspection') ? [neverAsked([...path, index])] : []),
+      ]
+    })
+  })
+}
+
+/** A key says nothing of scopes: who shows one could never call what asks for them. */
+function bareFindings(tree: unknown): readonly Finding[] {
+  return catalog.flatMap(({ id }): readonly Finding[] => {
+    const { data } = operationAuth.safeParse(childAt(tree, ['operations', id, 'auth']))
+    if (data === undefined || data === null) return []
+    const methods: unknown = data.methods ?? childAt(tree, ['auth', 'methods'])
+    if (!Array.isArray(methods) || !methods.includes('apiKey')) return []
+    return (['scopes', 'claims'] as const).flatMap((key): readonly Finding[] =>
+      Object.keys(data[key]).length === 0
+        ? []
+        : [
+            {
+              path: ['operations', id, 'auth', key],
+              message: 'an API key says nothing of these, so nobody could call this with one',
+              expected: 'methods that take tokens alone',
+              found: methods.join(', '),
+              hint: 'add methods: [jwt] beside it, or leave it out',
+            },
+          ],
+    )
+  })
+}
+
+const unsettled = (path: Path, name: 'jwt' | 'introspection'): Finding => ({
+  path,
+  message: 'nothing says which tokens are good',
+  expected: `auth.${name} at the top level`,
+  found: 'none',
+  hint:
+    name === 'jwt'
+      ? 'add jwt: { issuer: …, audience: […], jwks: https://… } under auth'
+      : 'add introspection: { url: https://…, clientId: …, clientSecret: file:… } under auth',
+})
+
+const neverAsked = (path: Path): Finding => ({
+  path,
+  message: 'no token gets as far as this: introspection takes them all',
+  expected: 'jwt before introspection',
+  found: 'jwt behind it',
+  hint: 'write jwt first: it leaves to introspection what is no JWT',
+})
+
 function twice(tree: unknown): readonly Finding[] {
   const listed = childAt(tree, ['clients'])
   const clients: readonly unknown[] = Array.isArray(listed) ? listed : []
   const ids = new Set<string>()
   const keys = new Set<string>()
+  const said = new Set<string>()
   const findings: Finding[] = []
-  const note = (seen: Set<string>, entry: unknown, path: () => Path, what: string): void => {
-    const stated = childAt(entry, ['id'])
-    const name = stated instanceof External ? stated.text : stated
-    if (typeof name !== 'string') return
+  const note = (seen: Set<string>, name: string | null, path: () => Path, what: string): void => {
+    if (name === null) return
     const told = { message: `a ${what} stands here already`, expected: 'each once', found: 'it twice' }
-    if (seen.has(name)) findings.push({ path: [...path(), 'id'], ...told, hint: 'rename or remove one of them' })
+    if (seen.has(name)) findings.push({ path: path(), ...told, hint: 'rename or remove one of them' })
     seen.add(name)
   }
   for (const [index, client] of clients.entries()) {
-    note(ids, client, () => ['clients', index], 'client of this name')
+    note(ids, textAt(client, 'id'), () => ['clients', index, 'id'], 'client of this name')
+    note(said, saidBy(childAt(client, ['claims'])), () => ['clients', index, 'claims'], 'client of these claims')
     const own = childAt(client, ['apiKeys'])
     for (const [at, key] of (Array.isArray(own) ? own : []).entries())
-      note(keys, key, () => ['clients', index, 'apiKeys', at], 'key of this id')
+      note(keys, textAt(key, 'id'), () => ['clients', index, 'apiKeys', at, 'id'], 'key of this id')
   }
   return findings
+}
+
+/** Reads a text that nobody has checked; null: it is none. */
+function textAt(tree: unknown, key: string): string | null {
+  const stated = childAt(tree, [key])
+  const text = stated instanceof External ? stated.text : stated
+  return typeof text === 'string' ? text : null
+}
+
+/** Writes claims so that the same ones are the same text; null: there are none, or what stands there is none. */
+function saidBy(claims: unknown): string | null {
+  if (typeof claims !== 'object' || claims === null || claims instanceof External) return null
+  const names = Object.keys(claims).sort()
+  return names.length === 0 ? null : JSON.stringify(names.map((name) => [name, textAt(claims, name)]))
 }

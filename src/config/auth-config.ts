@@ -1,5 +1,6 @@
 import type { OperationId } from '../catalog.ts'
 import type { AuthMethod } from '../exchange.ts'
+import type { Algorithm } from '../shared/jwks/algorithms.ts'
 import type { Rate } from '../units.ts'
 
 /** Describes how it is found out who calls. */
@@ -7,15 +8,50 @@ export interface AuthConfig {
   /** Which ways there are, for operations that say nothing of their own: the first whose credential a request carries decides. */
   readonly methods: readonly AuthMethod[]
   readonly apiKey: { readonly field: string }
+  /** Null: no method of these takes tokens that are verified here. */
+  readonly jwt: JwtConfig | null
+  /** Null: nobody is asked about tokens. */
+  readonly introspection: IntrospectionConfig | null
   /** Whether upstreams get the credentials that were checked here. */
   readonly credentials: 'forward' | 'strip'
   /** The field in which upstreams are told whose request it is; null: none. Whatever clients send in it is removed. */
   readonly identityField: string | null
 }
 
+/** Describes the tokens of an issuer that are verified here. */
+export interface JwtConfig {
+  readonly issuer: string
+  /** One of these must stand in `aud`. */
+  readonly audience: readonly string[]
+  /** Where its keys are: a URL, or the text of a JWK Set. */
+  readonly jwks: { readonly url: string } | { readonly text: string }
+  readonly algorithms: readonly Algorithm[]
+  /** What `typ` may be, in lower case and without `application/`. */
+  readonly types: readonly string[]
+  readonly toleranceMs: number
+}
+
+/** Describes the server that is asked about tokens. */
+export interface IntrospectionConfig {
+  readonly url: string
+  readonly clientId: string
+  readonly clientSecret: string
+  /** Null: any. */
+  readonly issuer: string | null
+  readonly audience: readonly string[] | null
+  readonly timeoutMs: number
+  /** How long an answer is believed; 0: not at all. */
+  readonly cacheMs: number
+  readonly toleranceMs: number
+}
+
 /** Describes what one operation asks for. */
 export interface OperationAuthConfig {
   readonly methods: readonly AuthMethod[]
+  /** What a token must be good for. */
+  readonly scopes: readonly string[]
+  /** What a token must say. */
+  readonly claims: Readonly<Record<string, string>>
 }
 
 /** Describes a lender's system. */
@@ -24,6 +60,8 @@ export interface ClientConfig {
   /** Whether it is let in at all. */
   readonly disabled: boolean
   readonly apiKeys: readonly ApiKeyConfig[]
+  /** What a token must say to be its own, by claim; none: no token is. */
+  readonly claims: Readonly<Record<string, string>>
   /** What it may call; null: all nine. */
   readonly operations: readonly OperationId[] | null
   /** CIDRs that it may call from; none: any. */

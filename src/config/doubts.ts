@@ -22,6 +22,7 @@ export const doubtsAbout = (
   ...lostKeys(config),
   ...idlePreflight(config),
   ...idleRedis(config),
+  ...idleTokens(config),
   ...workerDoubts(parsed, config, cores),
 ]
 
@@ -100,6 +101,24 @@ function idleRedis({ limits, clients }: Config): readonly Finding[] {
       hint: 'add address: { rate: … } under limits, or remove redis',
     },
   ]
+}
+
+function idleTokens({ auth, operations }: Config): readonly Finding[] {
+  const used = new Set(
+    [auth, ...Object.values(operations).map((operation) => operation.auth)].flatMap((each) => each?.methods ?? []),
+  )
+  return (['jwt', 'introspection'] as const).flatMap((name): readonly Finding[] => {
+    if (auth === null || auth[name] === null || used.has(name)) return []
+    return [
+      {
+        path: ['auth', name],
+        message: 'this does nothing: no operation takes these tokens',
+        expected: `${name} among methods, or no auth.${name}`,
+        found: auth.methods.join(', '),
+        hint: `add ${name} to methods, or remove it`,
+      },
+    ]
+  })
 }
 
 function idlePreflight({ reload, upstreams }: Config): readonly Finding[] {

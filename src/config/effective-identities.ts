@@ -1,7 +1,14 @@
-import { formatRate } from '../units.ts'
-import type { AuthConfig, ClientConfig, ClientsSource, OperationAuthConfig } from './auth-config.ts'
+import { formatDuration, formatRate } from '../units.ts'
+import type {
+  AuthConfig,
+  ClientConfig,
+  ClientsSource,
+  IntrospectionConfig,
+  JwtConfig,
+  OperationAuthConfig,
+} from './auth-config.ts'
 import type { Config } from './config.ts'
-import { type Effective, Secret } from './shown.ts'
+import { type Effective, literal, Secret } from './shown.ts'
 
 /** Writes who calls and how that is found out, in the spelling of the file. */
 export const identities = ({
@@ -32,7 +39,7 @@ const listed = (clients: Config['clients'], parts: ClientsSource['parts']): Effe
 
 /** Writes what one operation asks for. */
 export const operationAuth = (config: OperationAuthConfig | null): Effective =>
-  config === null ? 'none' : { methods: config.methods }
+  config === null ? 'none' : { methods: config.methods, scopes: config.scopes, claims: written(config.claims) }
 
 const auth = (config: AuthConfig | null): Effective =>
   config === null
@@ -40,16 +47,52 @@ const auth = (config: AuthConfig | null): Effective =>
     : {
         methods: config.methods,
         apiKey: config.apiKey,
+        ...(config.jwt === null ? {} : { jwt: jwt(config.jwt) }),
+        ...(config.introspection === null ? {} : { introspection: introspection(config.introspection) }),
         credentials: config.credentials,
         identityField: config.identityField ?? 'none',
       }
 
-const client = ({ id, disabled, apiKeys, operations, addresses, rate, concurrency }: ClientConfig): Effective => ({
+const jwt = ({ issuer, audience, jwks, algorithms, types, toleranceMs }: JwtConfig): Effective => ({
+  issuer: literal(issuer),
+  audience: audience.map(literal),
+  // Public, but nothing that anybody reads: that it changed is what shows.
+  jwks: 'url' in jwks ? literal(jwks.url) : new Secret(jwks.text),
+  algorithms,
+  types,
+  clockTolerance: formatDuration(toleranceMs),
+})
+
+const introspection = (config: IntrospectionConfig): Effective => ({
+  url: literal(config.url),
+  clientId: literal(config.clientId),
+  clientSecret: new Secret(config.clientSecret),
+  ...(config.issuer === null ? {} : { issuer: literal(config.issuer) }),
+  ...(config.audience === null ? {} : { audience: config.audience.map(literal) }),
+  timeout: formatDuration(config.timeoutMs),
+  cache: config.cacheMs === 0 ? 'none' : formatDuration(config.cacheMs),
+  clockTolerance: formatDuration(config.toleranceMs),
+})
+
+const client = ({
+  id,
+  disabled,
+  apiKeys,
+  claims,
+  operations,
+  addresses,
+  rate,
+  concurrency,
+}: ClientConfig): Effective => ({
   id,
   disabled,
   apiKeys: apiKeys.map(({ id: key, sha256 }) => ({ id: key, sha256: new Secret(sha256) })),
+  claims: written(claims),
   operations: operations ?? 'all',
   addresses,
   ...(rate === null ? {} : { rate: formatRate(rate.rate), burst: rate.burst }),
   concurrency: concurrency ?? 'none',
 })
+
+const written = (claims: Readonly<Record<string, string>>): Effective =>
+  Object.fromEntries(Object.entries(claims).map(([name, value]) => [name, literal(value)]))

@@ -77,6 +77,7 @@ export const holdsSecrets = (path: Path): boolean => {
   // A key in place of its digest, perhaps.
   if (section === 'clients') return below[1] === 'apiKeys'
   if (section === 'limits') return below[0] === 'redis' && (below.length === 1 || below[1] === 'url')
+  if (section === 'auth') return below[0] === 'introspection' && (below.length === 1 || below[1] === 'clientSecret')
   if (section === 'defaults') return inTls(below)
   if (section !== 'upstreams' || below.length < 2) return false
   return below[1] === 'request' || below[1] === 'response' || inTls(below.slice(1))

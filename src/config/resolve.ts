@@ -4,6 +4,7 @@ import type { ClientConfig, ClientsSource } from './auth-config.ts'
 import type { ParsedClient } from './checked-clients.ts'
 import type { Config, FieldEdits, ListenTlsConfig, OperationConfig, UpstreamConfig } from './config.ts'
 import { circuitBreaker, healthCheck, outlier, policyOf, rateLimits, retry } from './policies.ts'
+import { authOf, operationAuthOf } from './resolve-auth.ts'
 import type { FieldValue } from './schema/fields.ts'
 import type { ParsedConfig } from './schema.ts'
 
@@ -53,7 +54,7 @@ export function resolve(
       concurrency: limits.concurrency,
       eventLoopDelayMs: limits.eventLoopDelay,
     },
-    auth: parsed.auth,
+    auth: authOf(parsed.auth),
     clients,
     clientsSource: { parts, digest: digestOf(clients) },
     admin: {
@@ -130,7 +131,7 @@ function operation(
     deadlineMs: first(given?.deadline, behind.deadline, defaults.deadline),
     maxBodyBytes: first(given?.maxBody, behind.maxBody, defaults.maxBody),
     concurrency: given?.concurrency ?? null,
-    auth: given?.auth === null || auth === null ? null : { methods: given?.auth?.methods ?? auth.methods },
+    auth: operationAuthOf(given?.auth, auth),
     idempotent: given?.idempotent ?? false,
     cache: given?.cache ?? false,
   }

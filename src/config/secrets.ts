@@ -23,6 +23,8 @@ const places: readonly Place[] = [
   { path: ['listen', 'tls', 'clientCa'], lines: true },
   { path: ['listen', 'tls', 'clientCrl', '#'], lines: true },
   { path: ['limits', 'redis', 'url'], lines: false },
+  { path: ['auth', 'jwt', 'jwks'], lines: true },
+  { path: ['auth', 'introspection', 'clientSecret'], lines: false },
   { path: ['admin', 'token'], lines: false },
   { path: ['admin', 'tls', 'certificate'], lines: true },
   { path: ['admin', 'tls', 'key'], lines: true },

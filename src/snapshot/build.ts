@@ -16,6 +16,7 @@ import { noPressure, type Pressure } from './pressure.ts'
 import { holdAddressLimit } from './rate-limits.ts'
 import { Snapshot } from './snapshot.ts'
 import { stack } from './stack.ts'
+import { TokenSources } from './token-sources.ts'
 
 /**
  * Builds a whole snapshot on the endpoints that are open already, and on new ones. When it throws, it has given back whatever it took.
@@ -30,15 +31,17 @@ export const build = (
   previous: Snapshot | null,
   tell?: Tell,
   limiters: Limiters = new Limiters({ is: 'alone' }, () => {}),
+  sources: TokenSources = new TokenSources(() => {}),
 ): Snapshot => {
   const { breakers, budgets, pressure } = carriedOver(config, previous, tell)
   const taken: Endpoint[] = []
-  const guard = guardOf(config.auth, config.clients)
+  const guard = guardOf(config.auth, config.clients, sources)
   const addressLimit = holdAddressLimit(config.limits, limiters)
   const clientLimits = holdClientLimits(config.clients, config.limits, limiters)
   const release = async (): Promise<void> => {
     clientLimits.release()
     addressLimit?.release()
+    guard.release()
     await Promise.all(taken.map((endpoint) => endpoints.release(endpoint)))
   }
   try {
@@ -81,6 +84,7 @@ export const build = (
       budgets,
       pressure,
       { address: addressLimit, clients: clientLimits },
+      guard,
       release,
     )
   } catch (error) {

@@ -1,31 +1,81 @@
-import type { AuthConfig, ClientConfig } from '../config/auth-config.ts'
+import type { AuthConfig, ClientConfig, OperationAuthConfig } from '../config/auth-config.ts'
 import type { AuthMethod } from '../exchange.ts'
 import { apiKey } from '../layers/auth/api-key.ts'
 import type { AuthTerms } from '../layers/auth/auth.ts'
-import { clientsOf } from '../layers/auth/clients.ts'
+import type { ClaimsOf } from '../layers/auth/claims.ts'
+import { type Clients, clientsOf } from '../layers/auth/clients.ts'
+import type { KeysState } from '../layers/auth/jwt/keys.ts'
+import { isJwt } from '../layers/auth/jwt/verify.ts'
 import type { Method } from '../layers/auth/method.ts'
+import type { StandingState } from '../layers/auth/standing.ts'
+import { tokenMethod } from '../layers/auth/token-method.ts'
+import type { TokenSources } from './token-sources.ts'
 
 /** Makes what guards operations. */
 export interface Guard {
-  /** Makes what holds for an operation that takes these methods. */
-  terms(methods: readonly AuthMethod[]): AuthTerms
+  /** Makes what holds for an operation that asks for this. */
+  terms(config: OperationAuthConfig): AuthTerms
+  /** Tells how it stands with the servers that tokens are checked by. */
+  state(): GuardState
+  /** Gives back what it stands on. */
+  release(): void
+}
+
+/** Is how it stands with the servers that tokens are checked by; null: none is needed. */
+export interface GuardState {
+  readonly jwt: KeysState | null
+  readonly introspection: StandingState | null
 }
 
 /** Makes the guard of a configuration, once: its methods and clients are the same for all operations. */
-export const guardOf = (config: AuthConfig | null, clientConfigs: readonly ClientConfig[]): Guard => {
+export const guardOf = (
+  config: AuthConfig | null,
+  clientConfigs: readonly ClientConfig[],
+  sources: TokenSources,
+): Guard => {
   if (config === null) return noGuard
   const clients = clientsOf(clientConfigs)
-  const made: Readonly<Record<AuthMethod, Method>> = {
-    apiKey: apiKey(config.apiKey.field, clients),
-  }
+  const jwt = config.jwt && sources.holdJwt(config.jwt)
+  const introspection = config.introspection && sources.holdIntrospection(config.introspection)
+  const claimsOf = { jwt: jwt?.claimsOf ?? nothing, introspection: introspection?.claimsOf ?? nothing }
   return {
-    terms: (methods) => ({
-      methods: methods.map((name) => made[name]),
+    terms: ({ methods, ...required }) => ({
+      methods: methods.map((name) => methodOf(name, methods, config, clients, claimsOf)),
       forwards: config.credentials === 'forward',
       identityField: config.identityField,
+      required,
     }),
+    state: () => ({ jwt: jwt?.state() ?? null, introspection: introspection?.state() ?? null }),
+    release: () => {
+      jwt?.release()
+      introspection?.release()
+    },
   }
 }
 
+const methodOf = (
+  name: AuthMethod,
+  among: readonly AuthMethod[],
+  config: AuthConfig,
+  clients: Clients,
+  claimsOf: Readonly<Record<'jwt' | 'introspection', ClaimsOf>>,
+): Method => {
+  if (name === 'apiKey') return apiKey(config.apiKey.field, clients)
+  // Where both are taken, what has the form of a JWT is verified here, and only what has another is asked about.
+  const takes = name === 'jwt' && among.includes('introspection') ? isJwt : anything
+  return tokenMethod({ name, claimsOf: claimsOf[name], takes, clients })
+}
+
+const anything = (): boolean => true
+
+/** Says of every token that it is none: the configuration is refused that would need it. */
+const nothing: ClaimsOf = () => {
+  throw new Error('not configured')
+}
+
 /** Guards nothing, where nothing will be served. */
-export const noGuard: Guard = { terms: () => ({ methods: [], forwards: true, identityField: null }) }
+export const noGuard: Guard = {
+  terms: () => ({ methods: [], forwards: true, identityField: null, required: { scopes: [], claims: {} } }),
+  state: () => ({ jwt: null, introspection: null }),
+  release: () => {},
+}

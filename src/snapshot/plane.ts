@@ -8,6 +8,7 @@ import { build } from './build.ts'
 import { Live } from './live.ts'
 import type { Said } from './overrides.ts'
 import type { Snapshot } from './snapshot.ts'
+import { TokenSources } from './token-sources.ts'
 
 /** Is all that a snapshot is built from. */
 export interface State {
@@ -23,6 +24,7 @@ export class Plane {
   readonly #endpoints: Endpoints
   readonly #tell: Tell
   readonly #limiters: Limiters
+  readonly #sources: TokenSources
   readonly live: Live
 
   /**
@@ -32,6 +34,7 @@ export class Plane {
   constructor(first: State, tell: Tell, prober?: Prober, known: readonly Verdict[] = [], part: Part = { is: 'alone' }) {
     this.#endpoints = new Endpoints(tell, prober)
     this.#tell = tell
+    this.#sources = new TokenSources(tell)
     this.#limiters = new Limiters(part, (isShared, reason) => {
       if (isShared) tell('info', 'limits are shared', {})
       else tell('warn', 'limits are not shared', { reason })
@@ -67,6 +70,6 @@ export class Plane {
   }
 
   #build({ config, said, sandboxOrigin }: State, previous: Snapshot | null): Snapshot {
-    return build(config, said, this.#endpoints, sandboxOrigin, previous, this.#tell, this.#limiters)
+    return build(config, said, this.#endpoints, sandboxOrigin, previous, this.#tell, this.#limiters, this.#sources)
   }
 }

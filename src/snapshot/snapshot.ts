@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
 import type { RetryBudget } from '../layers/retry/budget.ts'
 import type { Upstream } from '../upstream/upstream.ts'
+import type { Guard } from './guard.ts'
 import type { Pressure } from './pressure.ts'
 import type { Rates } from './rate-limits.ts'
 
@@ -17,6 +18,8 @@ export class Snapshot {
   readonly pressure: Pressure
   /** What counts by rate. */
   readonly rates: Rates
+  /** Knows who calls. */
+  readonly guard: Guard
   readonly #release: () => Promise<void>
   #inFlight = 0
   #whenIdle: (() => void) | null = null
@@ -29,6 +32,7 @@ export class Snapshot {
     budgets: Snapshot['budgets'],
     pressure: Pressure,
     rates: Rates,
+    guard: Guard,
     release: () => Promise<void>,
   ) {
     this.config = config
@@ -37,6 +41,7 @@ export class Snapshot {
     this.budgets = budgets
     this.pressure = pressure
     this.rates = rates
+    this.guard = guard
     this.#release = release
   }
 

@@ -82,7 +82,7 @@ export const stackRows = ({
     addressLimit(addressLimiter ?? new MemoryLimiter(limitOf(each)), each.ipv6Prefix),
   ),
   row('identity-field', 'auth.identityField', allAuth?.identityField ?? null, String, identityField),
-  row('auth', 'auth', config.auth, formatAuth, ({ methods }) => auth(guard.terms(methods))),
+  row('auth', 'auth', config.auth, formatAuth, (asked) => auth(guard.terms(asked))),
   row('client-concurrency', 'clients.concurrency', someOf(config.auth, clientLimits.bounded), formatSome, () =>
     clientConcurrency(clientLimits.boundOf, counts.clients),
   ),
@@ -121,7 +121,11 @@ const row = <T>(
 
 const formatAddressLimit = ({ rate, burst }: AddressLimitConfig): string => `rate: ${formatRate(rate)}, burst: ${burst}`
 
-const formatAuth = ({ methods }: OperationAuthConfig): string => methods.join(', ')
+const formatAuth = ({ methods, scopes, claims }: OperationAuthConfig): string => {
+  const said = Object.entries(claims).map(([name, value]) => `${name}: ${value}`)
+  const required = [...scopes.map((scope) => `scope ${scope}`), ...said]
+  return methods.join(', ') + (required.length === 0 ? '' : ` with ${required.join(', ')}`)
+}
 
 /** Nobody is bounded where nobody is asked who it is, or none of them has a bound. */
 const someOf = (auth: OperationAuthConfig | null, clients: number): number | null =>

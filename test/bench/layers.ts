@@ -8,6 +8,7 @@ import { holdClientLimits } from '../../src/snapshot/client-limits.ts'
 import { guardOf } from '../../src/snapshot/guard.ts'
 import { noPressure } from '../../src/snapshot/pressure.ts'
 import { stackRows } from '../../src/snapshot/stack.ts'
+import { TokenSources } from '../../src/snapshot/token-sources.ts'
 import { addresses } from './addresses.ts'
 import { type Contender, noteOf } from './contender.ts'
 import { behindEach, gatewayFile } from './peers/gateway.ts'
@@ -141,7 +142,7 @@ const listed = (file: string): readonly string[] => {
     upstream: upstreams[operation.group],
     budget: null,
     addressLimiter: null,
-    guard: guardOf(auth, clients),
+    guard: guardOf(auth, clients, new TokenSources(() => {})),
     clientLimits: holdClientLimits(clients, limits, new Limiters({ is: 'primary' }, () => {})),
     pressure: noPressure(),
   })

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest'
-import { problemsOf, sandbox } from './helper.ts'
+import { effective } from '../../src/config/effective.ts'
+import { configOf, parse, problemsOf, sandbox } from './helper.ts'
 
 const sha = 'ab'.repeat(32)
 const keyed = (id: string, key: string) => `{ id: ${id}, operations: all, apiKeys: [{ id: ${key}, sha256: ${sha} }] }`
+const jwt = (jwks = 'https://login.example/keys') => `jwt: { issuer: a, audience: [b], jwks: '${jwks}' }`
+const asked = "{ url: 'https://login.example/', clientId: a, clientSecret: planted-secret }"
 
 test.each([
   [
@@ -61,10 +64,80 @@ test.each([
     'a burst of no rate',
   ],
   ['no method', 'auth: { methods: [] }', 'auth.methods', 'the list is empty'],
+  ['a method that knows no token', 'auth: { methods: [jwt] }', 'auth.methods[0]', 'nothing says which tokens are good'],
+  [
+    'one of an operation',
+    'auth: { methods: [apiKey] }\noperations: { market.insights: { auth: { methods: [introspection] } } }',
+    'operations.market.insights.auth.methods[0]',
+    'nothing says which tokens are good',
+  ],
+  [
+    'a method that comes too late',
+    `auth: { methods: [introspection, jwt], ${jwt()}, introspection: ${asked} }`,
+    'auth.methods[1]',
+    'no token gets as far as this: introspection takes them all',
+  ],
+  [
+    'keys over the network in the clear',
+    `auth: { methods: [jwt], ${jwt('http://login.example/keys')} }`,
+    'auth.jwt.jwks',
+    'not encrypted',
+  ],
+  [
+    'a password in the URL of keys',
+    `auth: { methods: [jwt], ${jwt('https://a:b@login.example/')} }`,
+    'auth.jwt.jwks',
+    'a URL with a user name or a password',
+  ],
+  ['keys that are none', `auth: { methods: [jwt], ${jwt('{"keys":{}}')} }`, 'auth.jwt.jwks', 'not a key set'],
+  [
+    'a secret as the key of tokens',
+    `auth: { methods: [jwt], ${jwt('{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}')} }`,
+    'auth.jwt.jwks',
+    'a key set without a public key that can be used',
+  ],
+  [
+    'tokens and identity in one field',
+    `auth: { methods: [jwt], ${jwt()}, identityField: authorization }`,
+    'auth.identityField',
+    'this field is used for something else',
+  ],
+  [
+    'claims that another client has',
+    'clients: [{ id: a, operations: all, claims: { iss: i, sub: s } }, { id: b, operations: all, claims: { sub: s, iss: i } }]',
+    'clients[1].claims',
+    'a client of these claims stands here already',
+  ],
+  [
+    'a scope asked of a key',
+    'auth: { methods: [apiKey] }\noperations: { market.insights: { auth: { scopes: [read] } } }',
+    'operations.market.insights.auth.scopes',
+    'an API key says nothing of these, so nobody could call this with one',
+  ],
 ])('%s is refused where it stands', (_, text, path, message) => {
   expect(problemsOf(`${sandbox}\n${text}`)).toContainEqual(expect.objectContaining({ path, message }))
 })
 
 test('auth: none for one operation needs no auth for the others', () => {
   expect(problemsOf(`${sandbox}\noperations: { market.insights: { auth: none } }`)).toEqual([])
+})
+
+test('tokens that no operation takes are doubted', () => {
+  const result = parse(`${sandbox}\nauth: { methods: [apiKey], ${jwt()} }`)
+
+  expect(result.ok && result.warnings).toMatchObject([
+    { path: 'auth.jwt', message: 'this does nothing: no operation takes these tokens' },
+  ])
+})
+
+test('the secret for asking about tokens is not shown, in problems neither', () => {
+  const config = configOf(`${sandbox}\nauth: { methods: [introspection], introspection: ${asked} }`)
+  const problems = problemsOf(
+    `${sandbox}\nauth: { methods: [introspection], introspection: { clientSecret: [planted-secret] } }`,
+  )
+
+  expect(config.auth?.introspection?.clientSecret).toBe('planted-secret')
+  expect(JSON.stringify(effective(config))).not.toContain('planted')
+  expect(problems.map(({ path }) => path)).toContain('auth.introspection.clientSecret')
+  expect(JSON.stringify(problems)).not.toContain('planted')
 })

@@ -157,6 +157,12 @@ test('the quick way to read a client says what zod says, or leaves it to zod', (
       apiKeys: some(
         fc.array(fc.record({ id: some(fc.constant('k')), sha256: some(fc.constant(sha)) }), { maxLength: 9 }),
       ),
+      claims: some(
+        fc.dictionary(fc.constantFrom('iss', 'client_id', '__proto__', 'a b'), some(fc.constantFrom('x', '', ' y')), {
+          noNullPrototype: true,
+          maxKeys: 2,
+        }),
+      ),
       operations: some(
         fc.oneof(fc.constant('all'), fc.array(fc.constantFrom(...catalog.map(({ id }) => id)), { maxLength: 3 })),
       ),

@@ -3,6 +3,7 @@ import type { Handle } from '../../src/exchange.ts'
 import type { GatewayOptions } from '../../src/gateway.ts'
 import { openPublicServer } from '../../src/public/server.ts'
 import { noClientLimits } from '../../src/snapshot/client-limits.ts'
+import { noGuard } from '../../src/snapshot/guard.ts'
 import { Live } from '../../src/snapshot/live.ts'
 import { noPressure } from '../../src/snapshot/pressure.ts'
 import { Snapshot } from '../../src/snapshot/snapshot.ts'
@@ -26,6 +27,7 @@ export const openBrokenGateway = async ({ loaded, log }: Pick<GatewayOptions, 'l
     {} as Snapshot['budgets'],
     noPressure(),
     { address: null, clients: noClientLimits },
+    noGuard,
     nothing,
   )
   const live = new Live(snapshot)

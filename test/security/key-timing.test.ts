@@ -16,6 +16,7 @@ const method = apiKey(
       id: 'bank-a',
       disabled: false,
       apiKeys: [{ id: 'known', sha256: hash('sha256', secret) }],
+      claims: {},
       operations: null,
       addresses: [],
     },

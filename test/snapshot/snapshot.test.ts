@@ -6,6 +6,7 @@ import type { Config, RetryConfig } from '../../src/config/config.ts'
 import { RetryBudget } from '../../src/layers/retry/budget.ts'
 import { build } from '../../src/snapshot/build.ts'
 import { noClientLimits } from '../../src/snapshot/client-limits.ts'
+import { noGuard } from '../../src/snapshot/guard.ts'
 import { Live } from '../../src/snapshot/live.ts'
 import { Overrides } from '../../src/snapshot/overrides.ts'
 import { noPressure } from '../../src/snapshot/pressure.ts'
@@ -25,6 +26,7 @@ const snapshotOf = () => {
     {} as Snapshot['budgets'],
     noPressure(),
     { address: null, clients: noClientLimits },
+    noGuard,
     release,
   )
   return { seen, snapshot }

@@ -34,6 +34,8 @@ interface On extends Partial<OperationConfig> {
 const allAuth: AuthConfig = {
   methods: ['apiKey'],
   apiKey: { field: 'X-Api-Key' },
+  jwt: null,
+  introspection: null,
   credentials: 'strip',
   identityField: 'X-Client-Id',
 }
@@ -85,7 +87,7 @@ test.each<[string, On]>([
   ['a bound for all exchanges', { limits: { concurrency: 1 } }],
   ['one for those of its upstream', { upstreamConcurrency: 1 }],
   ['one for its own', { concurrency: 1 }],
-  ['auth', { auth: { methods: ['apiKey'] } }],
+  ['auth', { auth: { methods: ['apiKey'], scopes: [], claims: {} } }],
   ['a field for upstreams', { allAuth }],
   ['load shedding', { limits: { eventLoopDelayMs: 100 } }],
 ])('%s stands in front of it', (_, on) => {
@@ -127,7 +129,7 @@ describe('the list as it is shown', () => {
   test('names each layer, the outermost first, with its key and what that says', () => {
     const limits = { address, concurrency: 10_000, eventLoopDelayMs: 250 }
     const bounds = { upstreamConcurrency: 50, concurrency: 20, deadlineMs: 2000, maxBodyBytes: 65_536 }
-    const auth = { methods: ['apiKey'] as const }
+    const auth = { methods: ['apiKey'] as const, scopes: [], claims: {} }
     const bounded = stacked({ id: 'risk.asset-valuation', limits, allAuth, auth, ...bounds, retry })
     const rows = stackRows({ ...bounded, clientLimits: { ...noClientLimits, bounded: 1, rated: 2 } })
 

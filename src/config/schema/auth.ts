@@ -1,9 +1,10 @@
 import * as z from 'zod'
 import { fieldName, optionalFieldName } from './fields.ts'
 import { orOff } from './levels.ts'
+import { claims, introspection, jwt, scope } from './tokens.ts'
 import { choice } from './values.ts'
 
-const methodNames = ['apiKey'] as const
+const methodNames = ['apiKey', 'jwt', 'introspection'] as const
 
 const methods = z
   .array(choice('A way to prove who calls', methodNames))
@@ -22,6 +23,8 @@ export const authSchema = orOff(
     .strictObject({
       methods,
       apiKey: apiKey.prefault({}),
+      jwt: jwt.optional(),
+      introspection: introspection.optional(),
       credentials: choice('Whether upstreams get the credentials that were checked here', [
         'forward',
         'strip',
@@ -39,6 +42,12 @@ export const authSchema = orOff(
 
 /** Describes what one operation asks for, where it differs. */
 export const operationAuth = orOff(
-  z.strictObject({ methods: methods.optional() }).meta({ description: 'Who may call this operation' }),
+  z
+    .strictObject({
+      methods: methods.optional(),
+      scopes: z.array(scope).max(32).meta({ description: 'What a token must be good for: all of these' }).prefault([]),
+      claims: claims.prefault({}).meta({ description: 'What a token must say: all of this' }),
+    })
+    .meta({ description: 'Who may call this operation' }),
   '{ methods: [apiKey] }',
 )

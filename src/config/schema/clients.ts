@@ -3,6 +3,7 @@ import { catalog, type OperationId } from '../../catalog.ts'
 import { network } from './address.ts'
 import { rate } from './rate.ts'
 import { scalar, Wrong } from './scalar.ts'
+import { claims } from './tokens.ts'
 import { boolean, choice, integer, optionalInteger } from './values.ts'
 
 /** Most clients, those of included files among them. */
@@ -98,6 +99,7 @@ export const clientSchema = z
       .max(8)
       .meta({ description: 'Its keys: while one is being replaced, two' })
       .prefault([]),
+    claims: claims.prefault({}),
     operations,
     addresses: z
       .array(network('An address or a CIDR'))

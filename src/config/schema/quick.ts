@@ -34,6 +34,7 @@ const compile = (schema: z.core.$ZodType): Quick => {
     return (value) => (value === undefined ? undefined : inner(value))
   }
   if (schema instanceof z.ZodUnion) return firstOf(schema.options.map(compile))
+  if (schema instanceof z.ZodRecord && (schema.def.checks ?? []).length === 0) return record(schema)
   if (schema instanceof z.ZodArray) return list(schema) ?? byZod(schema)
   return schema instanceof z.ZodObject && isStrict(schema) ? map(schema) : byZod(schema)
 }
@@ -76,6 +77,30 @@ const list = (schema: z.ZodArray<z.core.$ZodType>): Quick | null => {
     return made
   }
 }
+
+/** Names are few, and checked once each. */
+const record = ({ keyType, valueType }: z.ZodRecord): Quick => {
+  const names = new Set<string>()
+  const isName = (key: string): boolean => {
+    if (names.has(key)) return true
+    const isGood = z.safeParse(keyType, key).data === key
+    if (isGood && names.size < maxNames) names.add(key)
+    return isGood
+  }
+  const entry = compile(valueType)
+  return (value) => {
+    if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return unsure
+    const made: Record<string, unknown> = {}
+    for (const [key, each] of Object.entries(value)) {
+      const got = isName(key) && key !== '__proto__' ? entry(each) : unsure
+      if (got === unsure) return unsure
+      made[key] = got
+    }
+    return made
+  }
+}
+
+const maxNames = 100
 
 const isStrict = ({ def }: z.ZodObject): boolean =>
   def.catchall instanceof z.ZodNever && (def.checks ?? []).length === 0

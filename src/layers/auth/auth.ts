@@ -1,6 +1,8 @@
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Exchange, Handle, Layer } from '../../exchange.ts'
 import { without } from '../../fields.ts'
+import { refuseTokenInQuery, shownIn } from './authorization.ts'
+import { entitlement, type Required } from './entitlement.ts'
 import type { Method, Proved } from './method.ts'
 
 /** Is what holds for whoever comes to an operation. */
@@ -11,28 +13,42 @@ export interface AuthTerms {
   readonly forwards: boolean
   /** The field that tells the upstream who it is; null: nothing does. */
   readonly identityField: string | null
+  readonly required: Required
 }
 
 /**
  * Lets in whoever proves who it is and may call the operation. Nobody else gets further, and nothing of theirs costs more than the proof. The
  * client learns whether it is known (401) and whether it may (403), and never why not: that is in the log.
  */
-export const auth = ({ methods, forwards, identityField }: AuthTerms): Layer => {
-  const challenges = methods.flatMap(({ challenge }) => ['WWW-Authenticate', challenge])
+export const auth = ({ methods, forwards, identityField, required }: AuthTerms): Layer => {
+  const asked = new Set(methods.map(({ challenge }) => challenge))
+  const challenges = [...asked].flatMap((challenge) => ['WWW-Authenticate', challenge])
+  const takesTokens = methods.some(({ fields }) => fields.includes('authorization'))
   const credentials = forwards ? null : new Set(methods.flatMap(({ fields }) => fields))
 
-  const enter = (exchange: Exchange, method: Method, { client, subject }: Proved, next: Handle): Promise<Answer> => {
+  const checkToken = entitlement(required)
+
+  const enter = (
+    exchange: Exchange,
+    method: Method,
+    { client, subject, claims }: Proved,
+    next: Handle,
+  ): Promise<Answer> => {
     if (client === null) throw forbidden('the credential is good, and belongs to no client')
     exchange.identity = { client: client.id, method: method.name, subject }
     if (client.disabled) throw forbidden('the client is disabled')
     if (!client.mayComeFrom(exchange.client)) throw forbidden('not from this address')
     if (!client.mayCall(exchange.operation.id)) throw forbidden('not this operation')
+    checkToken?.(claims)
     if (credentials !== null) exchange.fields = without(exchange.fields, credentials)
     if (identityField !== null) exchange.fields = [...exchange.fields, identityField, client.id]
     return next(exchange)
   }
 
   return (next) => async (exchange) => {
+    refuseTokenInQuery(exchange.query)
+    // Two of them are refused also where another credential would decide: an upstream may get them, and take the other one.
+    if (takesTokens) shownIn(exchange.fields)
     const method = methods.find((each) => each.applies(exchange))
     if (method === undefined) throw new GatewayError('unauthenticated', { cause: 'no credential', fields: challenges })
     return enter(exchange, method, await method.prove(exchange), next)

@@ -1,6 +1,8 @@
 import type { OperationId } from '../../catalog.ts'
 import type { ClientConfig } from '../../config/auth-config.ts'
 import { networks } from '../../shared/networks.ts'
+import { ClaimIndex } from './claim-index.ts'
+import type { Claims } from './claims.ts'
 
 /** Is a lender's system, as every request asks for it. */
 export interface Client {
@@ -22,6 +24,8 @@ interface Key {
 /** Finds clients by what they show. */
 export interface Clients {
   byKey(keyId: string): Key | undefined
+  /** Finds whose a token is by what it says. */
+  byClaims(claims: Claims): Client | null
 }
 
 /** Is what tells a client from others, and what it may do; how much of it is another matter. */
@@ -30,11 +34,13 @@ type KnownClient = Omit<ClientConfig, 'rate' | 'concurrency'>
 /** Makes the index of the clients, once a configuration. */
 export const clientsOf = (configs: readonly KnownClient[]): Clients => {
   const keys = new Map<string, Key>()
+  const owners = new ClaimIndex<Client>()
   for (const config of configs) {
     const client = clientOf(config)
     for (const { id, sha256 } of config.apiKeys) keys.set(id, { client, digest: Buffer.from(sha256, 'hex') })
+    owners.add(config.claims, client)
   }
-  return { byKey: (keyId) => keys.get(keyId) }
+  return { byKey: (keyId) => keys.get(keyId), byClaims: (claims) => owners.find(claims) }
 }
 
 const clientOf = ({ id, disabled, operations, addresses }: KnownClient): Client => {

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import type { AuthMethod, Exchange } from '../../exchange.ts'
 import { type Fields, isNamed } from '../../fields.ts'
+import type { Claims } from './claims.ts'
 import type { Client } from './clients.ts'
 
 /** Is one way to prove who calls. */
@@ -25,6 +26,8 @@ export interface Proved {
   readonly client: Client | null
   /** Whom a token is about, where it says so. */
   readonly subject: string | null
+  /** What its token says; null: it is none, and has no scopes either. */
+  readonly claims: Claims | null
 }
 
 /** Makes the failure of a credential that proves nothing. `why` is for the log; the client is told what `challenge` says. */

@@ -13,6 +13,7 @@ const bankA = {
     { id: 'old', sha256: hash('sha256', secret) },
     { id: 'new', sha256: hash('sha256', other) },
   ],
+  claims: {},
   operations: null,
   addresses: [],
 }

@@ -1,0 +1,156 @@
+import * as z from 'zod'
+import { type Algorithm, algorithms } from '../../shared/jwks/algorithms.ts'
+import { readKeySet } from '../../shared/jwks/key-set.ts'
+import { isLoopback } from './address.ts'
+import { type Kind, scalar, Wrong } from './scalar.ts'
+import { choice, duration, optionalDuration } from './values.ts'
+
+/** Is where an issuer's keys come from: a server, or the file that was read. */
+export type JwksSource = { readonly url: string } | { readonly text: string }
+
+const urlExample = 'a URL such as https://login.example/…'
+
+/** Reads the URL of a server that decides who is let in: whoever could speak in its place could let in anybody. */
+const readUrl = (value: string): string | Wrong => {
+  const parsed = URL.parse(value)
+  if (parsed === null || !/^https?:\/\/[^/]/i.test(value)) return new Wrong('not a URL', `write ${urlExample}`)
+  if (parsed.username !== '' || parsed.password !== '') return new Wrong('a URL with a user name or a password')
+  if (parsed.hash !== '') return new Wrong('a URL with a fragment', 'remove it')
+  if (parsed.protocol !== 'https:' && !isLoopback(parsed.hostname))
+    return new Wrong('not encrypted', 'write https://; http:// is for this machine alone')
+  return parsed.href
+}
+
+const serverUrl = (description: string) =>
+  scalar<string>(
+    {
+      expected: urlExample,
+      read: (value) => (typeof value === 'string' ? readUrl(value) : new Wrong('wrong type')),
+      json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://.+$' },
+    },
+    description,
+  )
+
+const jwksSource = scalar<JwksSource>(
+  {
+    expected: `${urlExample}, or file: and a path`,
+    read: (value) => {
+      if (typeof value !== 'string') return new Wrong('wrong type')
+      if (!/^\s*[{[]/.test(value)) {
+        const url = readUrl(value)
+        return url instanceof Wrong ? url : { url }
+      }
+      return readText(value)
+    },
+    json: { type: 'string', pattern: '^(file:.+|[Hh][Tt][Tt][Pp][Ss]?://.+)$' },
+  },
+  'Where its keys are, as a JWK Set: a URL, or file:PATH',
+)
+
+const readText = (text: string): JwksSource | Wrong => {
+  try {
+    const { size } = readKeySet(text, null)
+    if (size > 0) return { text }
+    return new Wrong('a key set without a public key that can be used', 'only public keys of RSA, EC and Ed25519 can')
+  } catch (error) {
+    return new Wrong('not a key set', error instanceof Error ? error.message : undefined)
+  }
+}
+
+const line = (what: string): Kind<string> => ({
+  expected: `${what}: 1 to 1024 visible characters`,
+  read: (value) => {
+    if (typeof value !== 'string') return new Wrong('not text', 'put it in quotes')
+    return /^[\x20-\x7e]{1,1024}$/.test(value) && value.trim() === value ? value : new Wrong(`not ${what}`)
+  },
+  json: { type: 'string', minLength: 1, maxLength: 1024 },
+})
+
+const issuer = scalar(line('an issuer'), 'Who made it, as it says in iss: compared to the letter')
+const audience = z
+  .array(scalar(line('an audience'), 'An audience'))
+  .min(1)
+  .max(32)
+  .meta({ description: 'Whom it must be for: one of these stands in its aud' })
+
+const algorithmList = z
+  .array(choice<Algorithm>('An algorithm', algorithms))
+  .min(1)
+  .meta({ description: 'What it may be signed with. RS256 is for issuers that can do no better' })
+
+const type = scalar<string>(
+  {
+    expected: 'a media type, without application/, such as at+jwt',
+    read: (value) => {
+      if (typeof value !== 'string') return new Wrong('wrong type')
+      const bare = value.toLowerCase().replace(/^application\//, '')
+      return /^[a-z0-9!#$&^_.+-]{1,64}$/.test(bare) ? bare : new Wrong('not a type')
+    },
+    json: { type: 'string', pattern: '^[0-9A-Za-z!#$&^_.+/-]+$' },
+  },
+  'A type',
+)
+
+const clockTolerance = duration('How far the clocks of issuer and gateway may be apart', {
+  min: 0,
+  max: 300_000,
+}).prefault('5s')
+
+/** Describes the tokens of an issuer that are verified here. */
+export const jwt = z
+  .strictObject({
+    issuer,
+    audience,
+    jwks: jwksSource,
+    algorithms: algorithmList.prefault(['PS256', 'ES256', 'EdDSA']),
+    types: z.array(type).min(1).max(8).meta({ description: 'What its typ may be' }).prefault(['at+jwt']),
+    clockTolerance,
+  })
+  .meta({ description: 'Access tokens that are signed JWTs' })
+
+/** Describes the server that is asked about tokens. */
+export const introspection = z
+  .strictObject({
+    url: serverUrl('Where it is asked: RFC 7662'),
+    clientId: scalar(line('a client id'), 'Who the gateway is there'),
+    clientSecret: scalar(line('a secret'), 'Its secret there; file:PATH to read it from a file'),
+    issuer: issuer.optional(),
+    audience: audience.optional(),
+    timeout: duration('Longest wait for its answer', { min: 10, max: 30_000 }).prefault('2s'),
+    cache: optionalDuration('How long it is believed: a token that is revoked is let in for so long', {
+      min: 1000,
+      max: 600_000,
+    }).prefault('30s'),
+    clockTolerance,
+  })
+  .meta({ description: 'Access tokens that an authorization server is asked about' })
+
+// What a list of clients is searched by, so no prototype's names.
+const claimName = z
+  .string()
+  .check((context) => {
+    if (/^[\w.:/-]{1,128}$/.test(context.value) && context.value !== '__proto__') return
+    const params = { expected: '1 to 128 letters, digits and -_.:/' }
+    context.issues.push({ code: 'custom', message: 'not the name of a claim', params, input: context.value })
+  })
+  .meta({ pattern: '^[0-9A-Za-z_.:/-]{1,128}$' })
+
+// RFC 6749 §3.3.
+export const scope = scalar<string>(
+  {
+    expected: 'a scope: visible characters but blanks, " and \\',
+    read: (value) => {
+      if (typeof value !== 'string') return new Wrong('wrong type')
+      return /^[\x21\x23-\x5b\x5d-\x7e]{1,128}$/.test(value)
+        ? value
+        : new Wrong('not a scope', 'one a line, or in a list')
+    },
+    json: { type: 'string', pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,128}$' },
+  },
+  'A scope',
+)
+
+/** Describes what tokens say of their owner. */
+export const claims = z
+  .record(claimName, scalar(line('the value of a claim'), 'What it says'))
+  .meta({ description: 'What a token must say to be of this client: all of it. More than another says wins' })

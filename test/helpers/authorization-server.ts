@@ -1,0 +1,134 @@
+import { generateKeyPairSync, type JsonWebKey } from 'node:crypto'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import Provider from 'oidc-provider'
+
+/** Is a real authorization server on the loopback, with one client that may get tokens for itself. */
+export interface AuthorizationServer {
+  readonly url: string
+  /** Gets a token: a JWT for a resource, or an opaque one without. */
+  token(resource: string | null): Promise<string>
+  /** Ends a token. */
+  revoke(token: string): Promise<void>
+  /** Makes a new key, signs with it from now on, and publishes it beside the old ones. */
+  rotate(): Promise<void>
+  /** How often a path was asked for. */
+  asked(path: string): number
+  close(): Promise<void>
+}
+
+export const gatewayClient = { id: 'lender-gateway', secret: 'the secret of the gateway' }
+const robot = { id: 'bank-a-robot', secret: 'the secret of the robot' }
+
+/** Opens one, which the caller closes. */
+export const openAuthorizationServer = async (): Promise<AuthorizationServer> => {
+  const asked = new Map<string, number>()
+  const http = createServer((request, response) => {
+    const path = (request.url ?? '').split('?', 1)[0] ?? ''
+    asked.set(path, (asked.get(path) ?? 0) + 1)
+    return serve(request, response)
+  })
+  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+  const keys: JsonWebKey[] = [newKey()]
+  let serve = providerOf(url, keys)
+
+  const post = async (path: string, client: typeof robot, form: Readonly<Record<string, string>>): Promise<Response> =>
+    fetch(url + path, {
+      method: 'POST',
+      headers: {
+        authorization: `Basic ${btoa(`${encodeURIComponent(client.id)}:${encodeURIComponent(client.secret)}`)}`,
+      },
+      body: new URLSearchParams(form),
+    })
+
+  return {
+    url,
+    async token(resource) {
+      const answer = await post('/token', robot, {
+        grant_type: 'client_credentials',
+        scope: 'leads.read',
+        ...(resource === null ? {} : { resource }),
+      })
+      if (answer.status !== 200) throw new Error(await answer.text())
+      return ((await answer.json()) as { access_token: string }).access_token
+    },
+    revoke: async (token) => void (await post('/token/revocation', robot, { token })),
+    async rotate() {
+      keys.unshift(newKey())
+      serve = providerOf(url, keys)
+    },
+    asked: (path) => asked.get(path) ?? 0,
+    close: () =>
+      new Promise((resolve) => {
+        http.closeAllConnections()
+        http.close(() => resolve())
+      }),
+  }
+}
+
+const newKey = (): JsonWebKey => ({
+  ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }),
+  kid: crypto.randomUUID(),
+  alg: 'ES256',
+  use: 'sig',
+})
+
+/** Makes a provider with these keys. Those of other keys know its tokens as well. */
+const providerOf = (issuer: string, keys: readonly JsonWebKey[]): RequestListener =>
+  new Provider(issuer, {
+    adapter: Memory,
+    clients: [robot, gatewayClient].map(({ id, secret }) => ({
+      client_id: id,
+      client_secret: secret,
+      grant_types: ['client_credentials'],
+      response_types: [],
+      redirect_uris: [],
+      token_endpoint_auth_method: 'client_secret_basic',
+      id_token_signed_response_alg: 'ES256',
+    })),
+    jwks: { keys: [...keys] },
+    scopes: ['leads.read'],
+    ttl: { ClientCredentials: 300 },
+    features: {
+      devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
+      introspection: { enabled: true, allowedPolicy: () => true },
+      revocation: { enabled: true, allowedPolicy: () => true },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: (_: unknown, resource: string) => ({
+          scope: 'leads.read',
+          audience: resource,
+          accessTokenFormat: 'jwt',
+          accessTokenTTL: 300,
+          jwt: { sign: { alg: 'ES256' } },
+        }),
+      },
+    },
+  }).callback()
+
+const stored = new Map<string, object>()
+
+/** Keeps what a provider has to remember, for all of this process. */
+class Memory {
+  readonly #kind: string
+
+  constructor(kind: string) {
+    this.#kind = kind
+  }
+
+  async upsert(id: string, what: object): Promise<void> {
+    stored.set(`${this.#kind} ${id}`, what)
+  }
+
+  async find(id: string): Promise<object | undefined> {
+    return stored.get(`${this.#kind} ${id}`)
+  }
+
+  async destroy(id: string): Promise<void> {
+    stored.delete(`${this.#kind} ${id}`)
+  }
+
+  async revokeByGrantId(): Promise<void> {}
+}

@@ -1,0 +1,61 @@
+import { expect, onTestFinished } from 'vitest'
+import { bootGateway, type TestGateway } from './gateway.ts'
+import { audience, claims, issuer, jwks, type SigningKey, signingKey, token } from './tokens.ts'
+import { openHttpUpstream } from './upstream.ts'
+
+/** Is a gateway that takes tokens of `key` from bank-a, and all that came through to its upstream. */
+export interface Guarded {
+  readonly gateway: TestGateway
+  /** What the issuer signs with: it is in the set that the gateway was given. */
+  readonly key: SigningKey
+  readonly rsa: SigningKey
+  /** The paths that upstreams were asked for. */
+  readonly reached: readonly string[]
+  ask(shown: string, path?: string): Promise<Response>
+  /** Checks that a token is refused like any other, that the log says why, and that nobody learns what was shown. */
+  refuses(shown: string, cause: string): Promise<void>
+}
+
+/** Boots one. `jwt` differs from what it usually has, and `methods` from jwt alone. */
+export const bootGuarded = async (jwt: object = {}, auth: object = {}): Promise<Guarded> => {
+  const reached: string[] = []
+  const upstream = await openHttpUpstream((request, response) => {
+    reached.push(request.url ?? '')
+    response.end(JSON.stringify(request.rawHeaders))
+  })
+  onTestFinished(() => upstream.close())
+  const key = signingKey('ES256', 'elliptic')
+  const rsa = signingKey('PS256', 'rsa')
+  const gateway = await bootGateway({
+    upstream: upstream.url,
+    auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: jwks(key, rsa), ...jwt }, ...auth },
+    clients: [{ id: 'bank-a', claims: { client_id: 'bank-a' }, operations: ['market.insights'] }],
+  })
+  const ask = (shown: string, path = '/market/insights'): Promise<Response> =>
+    fetch(gateway.url + path, { headers: { authorization: `Bearer ${shown}` } })
+  return {
+    gateway,
+    key,
+    rsa,
+    reached,
+    ask,
+    async refuses(shown, cause) {
+      const before = gateway.lines.length
+      const answer = await ask(shown)
+      const body = await answer.text()
+
+      expect(answer.status).toBe(401)
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="lender-gateway", error="invalid_token"')
+      expect(JSON.parse(body)).toMatchObject({ code: 'unauthenticated' })
+      expect(
+        await gateway.line((line) => gateway.lines.indexOf(line) >= before && line.failure !== undefined),
+      ).toMatchObject({ failure: 'unauthenticated', cause })
+      expect(reached).toEqual([])
+      for (const part of shown.split('.').filter((each) => each.length > 8))
+        expect(body + JSON.stringify(gateway.lines)).not.toContain(part)
+      // It was that, and nothing else, that was wrong.
+      expect((await ask(token(key, claims()))).status).toBe(200)
+      reached.length = 0
+    },
+  }
+}
