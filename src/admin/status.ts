@@ -8,6 +8,7 @@ import { version } from '../version.ts'
 import { certificateStatus } from './certificate-status.ts'
 import { limitsStatus } from './limits-status.ts'
 import { time } from './time.ts'
+import { tokensStatus } from './tokens-status.ts'
 import { upstreamStatus } from './upstream-status.ts'
 import { workerStatus } from './worker-status.ts'
 
@@ -33,7 +34,7 @@ export interface Desk {
 export const status = async (desk: Desk) => {
   const { reloader, overrides, droppedLines } = desk
   // First, so that all that follows is of one moment.
-  const [isUnread, { upstreams, limits, retiring }] = await Promise.all([unread(reloader), desk.report()])
+  const [isUnread, { upstreams, limits, tokens, retiring }] = await Promise.all([unread(reloader), desk.report()])
   const { loadedAt, loadedBy, fileDiffers, refusal, nextTryAt } = reloader.state
   return {
     version: version(),
@@ -59,6 +60,7 @@ export const status = async (desk: Desk) => {
       groups.map((group) => [group, upstreamStatus(upstreams[group], overrides.endpoints, group)]),
     ),
     limits: limitsStatus(limits),
+    tokens: tokensStatus(tokens),
     operations: Object.fromEntries(catalog.flatMap(({ id }) => operation(reloader, overrides, id))),
     retiring,
     log: { dropped: droppedLines() },

@@ -3,6 +3,7 @@ import type { BreakerState } from '../upstream/breaker.ts'
 import type { MemberState } from '../upstream/member.ts'
 import { mergeLimits } from './limits-report.ts'
 import type { EndpointReport, Report, UpstreamReport } from './report.ts'
+import { mergeTokens } from './tokens-report.ts'
 
 /**
  * Makes one report of several processes that run the same configuration: the traffic is the workers', who alone have any, and what probes
@@ -20,6 +21,10 @@ export const mergeReports = (primary: Report, workers: readonly Report[]): Repor
     limits: mergeLimits(
       primary.limits,
       workers.map(({ limits }) => limits),
+    ),
+    tokens: mergeTokens(
+      primary.tokens,
+      workers.map(({ tokens }) => tokens),
     ),
     retiring: sum(workers.map(({ retiring }) => retiring)),
   }

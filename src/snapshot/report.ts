@@ -7,11 +7,13 @@ import type { Probe } from '../upstream/standing.ts'
 import { type LimitsReport, reportOnLimits } from './limits-report.ts'
 import type { Live } from './live.ts'
 import type { Snapshot } from './snapshot.ts'
+import { reportOnTokens, type TokensReport } from './tokens-report.ts'
 
 /** Is what a process knows of its traffic and of what stands behind it, as plain data. Times are milliseconds since the epoch. */
 export interface Report {
   readonly upstreams: Readonly<Record<Group, UpstreamReport>>
   readonly limits: LimitsReport
+  readonly tokens: TokensReport
   /** How many earlier snapshots still finish requests. */
   readonly retiring: number
 }
@@ -67,6 +69,7 @@ export interface EndpointReport {
 export const reportOn = ({ current, retiring }: Live): Report => ({
   upstreams: Object.fromEntries(groups.map((group) => [group, upstream(current, group)])) as Report['upstreams'],
   limits: reportOnLimits(current),
+  tokens: reportOnTokens(current),
   retiring,
 })
 

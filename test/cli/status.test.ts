@@ -37,6 +37,17 @@ const upset = {
       where: 'in 1 of 2 workers',
     },
   },
+  tokens: {
+    jwt: {
+      source: 'url',
+      keys: 2,
+      error: 'it answered 503',
+      since: '2026-11-21T02:04:57.000Z',
+      lastSuccess: '2026-11-21T02:00:07.000Z',
+      where: null,
+    },
+    introspection: { error: null, since: '2026-11-21T02:00:07.000Z', lastSuccess: null, where: null },
+  },
   operations: {
     'inventory.sync': { state: 'refuse', until: '2026-11-21T02:15:00.000Z' },
     'leads.pipeline': { state: 'refuse', until: null },
@@ -93,6 +104,10 @@ limit                         now
 limits.concurrency            12 of 10000 in flight
 upstreams.market.concurrency  60 of 60 in flight: FULL, what comes is refused
 limits.eventLoopDelay         312.5 of 200 ms late: SHEDS LOAD in 1 of 2 workers since 2026-11-21T02:04:57Z, 3s ago
+
+tokens         now
+jwt            2 keys, had 2026-11-21T02:00:07Z, 4m 53s ago; CANNOT BE ASKED since 2026-11-21T02:04:57Z, 3s ago: it answered 503
+introspection  can be asked
 
 operation        state
 inventory.sync   REFUSED by an operator until 2026-11-21T02:15:00Z, 10m left

@@ -2,6 +2,7 @@ import type { Problem } from '../../config/problem.ts'
 import { type LimitsStatus, limits } from './limits-answer.ts'
 import { anything, flag, list, Misread, map, nullable, number, type Read, shape, text } from './shape.ts'
 import { type Target, urlOf } from './target.ts'
+import { type TokensStatus, tokens } from './tokens-answer.ts'
 import { unasked } from './unasked.ts'
 
 /** Is what `GET /status` tells, as far as it is shown. */
@@ -30,6 +31,8 @@ export interface Status {
   readonly upstreams: Readonly<Record<string, UpstreamStatus>>
   /** Null: the gateway is older than they are. */
   readonly limits: LimitsStatus | null
+  /** Null: the gateway is older than they are. */
+  readonly tokens: TokensStatus | null
   readonly operations: Readonly<Record<string, { readonly state: string; readonly until: string | null }>>
   readonly retiring: number
   readonly log: { readonly dropped: number }
@@ -181,6 +184,7 @@ export const status = shape<Status>({
     }),
   ),
   limits: nullable(limits),
+  tokens: nullable(tokens),
   operations: map(shape<{ state: string; until: string | null }>({ state: text, until: nullable(text) })),
   retiring: number,
   log: shape<{ dropped: number }>({ dropped: number }),

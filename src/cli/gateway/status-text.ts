@@ -4,6 +4,7 @@ import { certificateRows } from './certificates-text.ts'
 import { limitRows } from './limits-text.ts'
 import { ago, span, until } from './span.ts'
 import { type Row, table } from './table.ts'
+import { tokenRows } from './tokens-text.ts'
 import { upstreamRows } from './upstreams-text.ts'
 import { workerRows } from './workers-text.ts'
 
@@ -15,12 +16,14 @@ const maxProblems = 10
  * file was refused.
  */
 export const statusText = (url: string, status: Status, at: number): string => {
-  const { certificates, workers, upstreams, limits, operations, config, warnings } = status
+  const { certificates, workers, upstreams, limits, tokens, operations, config, warnings } = status
   const sections = [facts(url, status, at)]
   if (workers !== null && workers.length > 0) sections.push(table(workerRows(workers, config.hash, at)))
   sections.push(table(upstreamRows(upstreams, at)))
   const bounds = limits === null ? [] : limitRows(limits, at)
   if (bounds.length > 1) sections.push(table(bounds))
+  const servers = tokens === null ? [] : tokenRows(tokens, at)
+  if (servers.length > 1) sections.push(table(servers))
   if (certificates !== null && certificates.length > 0) sections.push(table(certificateRows(certificates)))
   if (Object.keys(operations).length > 0) sections.push(table(operationRows(operations, at)))
   if (warnings.length > 0) sections.push(doubtful(config, warnings))

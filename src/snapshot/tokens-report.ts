@@ -1,0 +1,44 @@
+import type { KeysState } from '../layers/auth/jwt/keys.ts'
+import type { StandingState } from '../layers/auth/standing.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/** Is how it stands with the servers that tokens are checked by, as plain data; null: none is needed. */
+export interface TokensReport {
+  readonly jwt: Reported<KeysState> | null
+  readonly introspection: Reported<StandingState> | null
+}
+
+/** Is a server as one process knows it, or several. */
+type Reported<State extends StandingState> = State & {
+  /** In which of several workers it is so: `in 1 of 2 workers`; null: in all. */
+  readonly where: string | null
+}
+
+/** Reports on the servers that the tokens of a snapshot are checked by. */
+export const reportOnTokens = ({ guard }: Snapshot): TokensReport => {
+  const { jwt, introspection } = guard.state()
+  return {
+    jwt: jwt && { ...jwt, where: null },
+    introspection: introspection && { ...introspection, where: null },
+  }
+}
+
+/** Makes one report of several workers, each of which asks for itself: the worst that is known. */
+export const mergeTokens = (primary: TokensReport, workers: readonly TokensReport[]): TokensReport => ({
+  jwt: worstOf(
+    primary.jwt,
+    workers.flatMap(({ jwt }) => jwt ?? []),
+  ),
+  introspection: worstOf(
+    primary.introspection,
+    workers.flatMap(({ introspection }) => introspection ?? []),
+  ),
+})
+
+const worstOf = <T extends Reported<StandingState>>(primary: T | null, workers: readonly T[]): T | null => {
+  const failing = workers.filter(({ error }) => error !== null)
+  const told = failing.length > 0 ? failing : workers
+  const [first] = [...told].sort((a, b) => a.since - b.since)
+  if (first === undefined) return primary
+  return { ...first, where: told.length === workers.length ? null : `in ${told.length} of ${workers.length} workers` }
+}
