@@ -1,9 +1,10 @@
 import { Worker } from 'node:worker_threads'
+import { clientsOf } from './client-pieces.ts'
 import type { Environment } from './environment.ts'
+import { deepFreeze } from './freeze.ts'
 import type { LoadResult } from './load.ts'
 import type { Asked, Told } from './load-worker.ts'
 import type { Problem } from './problem.ts'
-import { deepFreeze } from './resolve.ts'
 import { maxFileBytes, type SourceFile, sourceNow } from './sources.ts'
 
 const script = new URL('./load-worker.ts', import.meta.url)
@@ -29,7 +30,7 @@ export const loadAside = (file: string, environment: Environment, limitMs = with
     } catch (error) {
       return resolve(failed(file, unread(source), message(error)))
     }
-    const end = (result: LoadResult, usable = false): void => {
+    const end = (result: LoadResult | Promise<LoadResult>, usable = false): void => {
       clearTimeout(timer)
       worker.off('message', told).off('error', broken).off('exit', gone)
       if (usable) keepThread(worker)
@@ -40,14 +41,20 @@ export const loadAside = (file: string, environment: Environment, limitMs = with
       () => end(failed(file, source, `it takes longer than ${limitMs / 1000}s to read`)),
       limitMs,
     )
-    const told = ({ result, spent }: Told): void =>
-      end(result.ok ? { ...result, config: deepFreeze(result.config) } : result, !spent)
+    const told = ({ result, clients, spent }: Told): void =>
+      end(result.ok ? completed(result, clients) : result, !spent)
     const broken = (error: NodeJS.ErrnoException): void =>
       end(failed(file, error.code === 'ERR_WORKER_INIT_FAILED' ? unread(source) : source, message(error)))
     const gone = (): void => end(failed(file, source, 'it cannot be read'))
     worker.on('message', told).on('error', broken).on('exit', gone)
     worker.postMessage({ file, environment: { ...environment } } satisfies Asked)
   })
+
+/** Puts the clients in their place again, as the thread that serves has time. */
+const completed = async (result: Extract<LoadResult, { ok: true }>, pieces: readonly string[]): Promise<LoadResult> => {
+  const clients = await clientsOf(pieces)
+  return { ...result, config: Object.freeze({ ...deepFreeze(result.config), clients }) }
+}
 
 const takeThread = (): Worker => {
   const kept = idle

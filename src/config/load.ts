@@ -8,6 +8,7 @@ import { crossFindings } from './cross-checks.ts'
 import { parseSource, type Source } from './document.ts'
 import { doubtsAbout } from './doubts.ts'
 import type { Environment } from './environment.ts'
+import { deepFreeze } from './freeze.ts'
 import { type Origins, originsOf } from './origins.ts'
 import { notUtf8, placed, whole } from './placed.ts'
 import { type Finding, formatPath, type Placed, type Problem } from './problem.ts'
@@ -42,8 +43,13 @@ export type LoadResult =
 
 /** Loads a configuration file: reads, parses, fills in the environment and secrets, validates, resolves. Never throws. */
 export function loadConfig(file: string, environment: Environment = process.env): LoadResult {
+  return frozen(readConfig(file, environment))
+}
+
+/** Does what {@link loadConfig} does for another thread: what is made here is copied, and frozen there. */
+export function readConfig(file: string, environment: Environment): LoadResult {
   const bytes = readBounded(file, maxFileBytes)
-  if (!isUnread(bytes)) return parseConfig(bytes, file, environment)
+  if (!isUnread(bytes)) return parse(bytes, file, environment)
   const message = `the file cannot be read: ${bytes.reason}`
   const problem = whole(file, message, 'a YAML file of at most 1MiB', bytes.reason)
   const sources = [sourceOf(file, null, maxFileBytes)]
@@ -52,6 +58,13 @@ export function loadConfig(file: string, environment: Environment = process.env)
 
 /** Does what {@link loadConfig} does, with the bytes of the file in hand; `file` names it and anchors relative names. */
 export function parseConfig(bytes: Uint8Array, file: string, environment: Environment): LoadResult {
+  return frozen(parse(bytes, file, environment))
+}
+
+const frozen = (result: LoadResult): LoadResult =>
+  result.ok ? { ...result, config: deepFreeze(result.config) } : result
+
+function parse(bytes: Uint8Array, file: string, environment: Environment): LoadResult {
   const own = sourceOf(file, bytes, maxFileBytes)
   if (!isUtf8(bytes)) return refuse([notUtf8(bytes, file)], [own])
   const source = parseSource(new TextDecoder().decode(bytes))

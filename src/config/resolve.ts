@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
 import type { ClientConfig, ClientsSource } from './auth-config.ts'
 import type { ParsedClient } from './checked-clients.ts'
+import { digestOf } from './client-pieces.ts'
 import type { Config, FieldEdits, ListenTlsConfig, OperationConfig, UpstreamConfig } from './config.ts'
 import { circuitBreaker, healthCheck, outlier, policyOf, rateLimits, retry } from './policies.ts'
 import { authOf, operationAuthOf } from './resolve-auth.ts'
@@ -18,7 +19,7 @@ interface ParsedClients {
   readonly parts: ClientsSource['parts']
 }
 
-/** Merges the levels (operation > upstream > defaults > built-in) into a deep-frozen Config. */
+/** Merges the levels (operation > upstream > defaults > built-in) into a Config, which is not frozen yet. */
 export function resolve(
   parsed: ParsedConfig,
   { clients: listed, parts }: ParsedClients = { clients: [], parts: [] },
@@ -71,7 +72,7 @@ export function resolve(
     upstreams: byGroup((group) => upstream(parsed.upstreams[group], parsed.defaults)),
     operations: byOperation(({ id, group }) => operation(parsed.operations[id], parsed.upstreams[group], parsed)),
   }
-  return deepFreeze({ hash: hashOfSettings(settings), ...settings })
+  return { hash: hashOfSettings(settings), ...settings }
 }
 
 const listenTls = ({
@@ -173,11 +174,7 @@ const client = ({ rate, burst, ...rest }: ParsedClient): ClientConfig => ({
   rate: rate === undefined ? null : { rate, burst: burst ?? rate.count },
 })
 
-/** Of thousands of clients only the digest is hashed again. Where they stand is not what they are. */
-const digestOf = (clients: readonly unknown[]): string =>
-  clients.length === 0 ? '' : createHash('sha256').update(JSON.stringify(clients)).digest('hex')
-
-/** Hashes all that a configuration says. */
+/** Hashes all that a configuration says; of clients only the digest is hashed again, and where they stand is not what they are. */
 export const hashOfSettings = ({ clients, clientsSource: { digest }, ...rest }: Omit<Config, 'hash'>): string =>
   hashOf({ ...rest, clients: clients.length === 0 ? clients : digest })
 
@@ -189,9 +186,3 @@ const sorted = (_key: string, value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
     : value
-
-/** Freezes a value and all that it holds. */
-export function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) deepFreeze(part)
-  return Object.freeze(value)
-}

@@ -1,4 +1,4 @@
-import type { ClientConfig } from '../config/auth-config.ts'
+import type { ClientConfig, ClientRateConfig } from '../config/auth-config.ts'
 import type { LimitsConfig } from '../config/limits-config.ts'
 import type { Limit } from '../shared/limiter/bucket.ts'
 import type { Limiter } from '../shared/limiter/limiter.ts'
@@ -31,9 +31,8 @@ export const holdClientLimits = (
   for (const { id, rate, concurrency } of clients) {
     if (concurrency !== null) bounds.set(id, concurrency)
     if (rate === null) continue
-    const limit: Limit = { policy: 'client', perMs: rate.rate.count / rate.rate.perMs, burst: rate.burst }
-    const name = `${limit.perMs} ${limit.burst}`
-    const one = held.get(name) ?? limiters.hold(limit, redis)
+    const name = `${rate.rate.count} ${rate.rate.perMs} ${rate.burst}`
+    const one = held.get(name) ?? limiters.hold(limitOf(rate), redis)
     held.set(name, one)
     counting.set(id, one.limiter)
   }
@@ -48,6 +47,12 @@ export const holdClientLimits = (
     },
   }
 }
+
+const limitOf = ({ rate, burst }: ClientRateConfig): Limit => ({
+  policy: 'client',
+  perMs: rate.count / rate.perMs,
+  burst,
+})
 
 /** Makes one state of several limiters, which share one Redis or none. */
 export const stateOf = (states: readonly HeldState[]): HeldState | null => {
