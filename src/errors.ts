@@ -38,6 +38,7 @@ export const failures = {
   overloaded: gateway(503),
   'refused-by-operator': gateway(503),
   'identity-unavailable': gateway(503),
+  'audit-unavailable': gateway(503),
   loop: gateway(508),
   'no-healthy-endpoint': upstream(503, 'never'),
   'circuit-open': upstream(503, 'never'),
@@ -91,6 +92,10 @@ export class GatewayError extends Error {
     return thrown instanceof GatewayError ? thrown : new GatewayError('internal', { cause: thrown })
   }
 }
+
+/** Makes the failure of what would leave no record. */
+export const auditUnavailable = (): GatewayError =>
+  new GatewayError('audit-unavailable', { fields: ['Retry-After', '1'] })
 
 /** Makes the failure of what finds no room. RFC 9110 §10.2.3: whole seconds, and 1 is the least that says anything. */
 export const overloaded = (): GatewayError => new GatewayError('overloaded', { fields: ['Retry-After', '1'] })

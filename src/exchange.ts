@@ -56,6 +56,8 @@ export interface RequestBody {
   readonly begun: boolean
   /** Most bytes, counted while they stream; exceeding it ends the exchange with `content-too-large`. */
   maxBytes: number
+  /** Hears the bytes as they come from the client, before whoever reads them; null: that was all. */
+  onData: ((chunk: Buffer | null) => void) | null
   /** Is called once when somebody begins to read it: a body that streams is not read before there is a connection to send it on. */
   onBegun: (() => void) | null
   /** Is called once when the whole of it has arrived. */
@@ -136,6 +138,8 @@ export class Exchange {
   bodySent = false
   /** Fields that layers add to whatever is answered, the gateway's own errors included; flat. Null: none. */
   answerFields: string[] | null = null
+  /** The SHA-256 of the bodies, in hex, as far as somebody asks for them; null: nobody does. */
+  digests: { request: string | null; answer: string | null } | null = null
   /** Whether the client has been sent something already, if only an interim answer: what goes wrong then is not tried again. */
   begun = false
 

@@ -4,12 +4,11 @@ import { now, pause } from './clock.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
 import { loadAside } from './config/load-aside.ts'
-import type { Origins } from './config/origins.ts'
-import type { Problem } from './config/problem.ts'
 import { haveChanged } from './config/sources.ts'
 import { Watch } from './config/watch.ts'
 import { workerCount } from './config/worker-count.ts'
-import type { Log } from './observe/log.ts'
+import { type Predecessor, Trail } from './observe/audit/trail.ts'
+import { destinationOf, type Log } from './observe/log.ts'
 import { makePseudonym } from './public/server.ts'
 import { openSandbox, type Sandbox } from './sandbox/sandbox.ts'
 import { openCrew } from './serving/crew.ts'
@@ -18,14 +17,13 @@ import { type Handing, handed, type Inherited, isKept, nothingInherited, placeOf
 import type { Patience } from './serving/patience.ts'
 import type { Serving } from './serving/serving.ts'
 import { onItsWayMs, type Place } from './shared/place.ts'
-import { brought } from './snapshot/brought.ts'
 import { type KeptOrders, keepOrders } from './snapshot/orders.ts'
 import type { Listed } from './snapshot/overrides.ts'
 import { Plane, type State } from './snapshot/plane.ts'
 import { logReload, logWarnings } from './snapshot/reload-log.ts'
-import { notReached } from './snapshot/reload-problems.ts'
 import { type Loaded, type Outcome, Reloader, type Trigger } from './snapshot/reloader.ts'
-import { preflight, triedIn } from './upstream/preflight.ts'
+import { tryBrought } from './snapshot/try-brought.ts'
+import type { Tell } from './upstream/notices.ts'
 
 /** Is what a gateway is started with. */
 export interface GatewayOptions {
@@ -43,6 +41,8 @@ export interface GatewayOptions {
   readonly patience?: Patience
   /** The listening sockets that the process was started with; none unless said. */
   readonly inherited?: Inherited
+  /** The process that still writes an audit log; none unless said. */
+  readonly auditBefore?: Predecessor | null
 }
 
 /** Is a running gateway. */
@@ -53,6 +53,8 @@ export interface Gateway {
   readonly adminAddress: AddressInfo
   /** The configuration that runs. */
   readonly config: Config
+  /** The record of exchanges and orders. */
+  readonly audit: Trail
   /** Reads the configuration file again. */
   reload(trigger: Trigger): Promise<Outcome>
   /** Tells what a successor takes over; null: it cannot. */
@@ -82,6 +84,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
 /** Is what a gateway consists of, from the first part that was started to the last. */
 class Parts {
   readonly #options: GatewayOptions
+  readonly #trail: Trail
   readonly #orders: KeptOrders
   readonly #reloader: Reloader
   readonly #watch: Watch
@@ -93,17 +96,20 @@ class Parts {
   #left = false
 
   constructor(options: GatewayOptions) {
-    const { file, loaded, environment, log } = options
+    const { file, loaded, environment, log, droppedLines: dropped, auditBefore: before = null } = options
     this.#options = options
-    this.#orders = keepOrders({ log, reapply: () => this.#reloader.reapply(), isOver: () => this.#draining })
+    this.#trail = new Trail({ log, before, stdout: { write: (line) => destinationOf(log).write(line), dropped } })
+    const { tell } = this.#trail
+    this.#orders = keepOrders({ log, tell, reapply: () => this.#reloader.reapply(), isOver: () => this.#draining })
     this.#reloader = new Reloader({
       file,
       first: loaded,
       load: () => loadAside(file, environment),
-      preflight: (next, origins) => this.#preflight(next, origins),
+      preflight: (next, origins) => tryBrought(this.#reloader.config, next, origins, file),
       apply: (config) => this.#apply(config),
       onOutcome: (trigger, outcome) => {
-        logReload(log, trigger, outcome)
+        logReload(log, tell, trigger, outcome)
+        this.#trail.reopen()
         this.#watch.caughtUp()
       },
     })
@@ -120,12 +126,14 @@ class Parts {
     if (inherited.said !== undefined) this.#orders.overrides.take(inherited.said)
     const reloader = this.#reloader
     const { listen, admin: operators } = reloader.config
+    const audited = await this.#trail.prepare(reloader.config.audit)
     const [place, adminPlace] = [placeOf(inherited.public, listen), placeOf(inherited.admin, operators)]
     // Clients come last: a successor that cannot start must not have accepted any of them.
     const admin = await openAdminServer(
       {
         reloader,
         overrides: this.#orders.overrides,
+        audit: this.#trail,
         draining: () => this.#draining && !this.#left,
         serving: () => this.#serving?.serves() ?? 'fd' in place, // whoever comes by it waits, or is served by the one before
         droppedLines: () => droppedLines() + (this.#serving?.droppedLines() ?? 0),
@@ -139,6 +147,7 @@ class Parts {
     this.#admin = admin
     const serving = await this.#serve(place)
     this.#serving = serving
+    audited.commit()
     this.#opened.resolve(serving)
     this.#observe(reloader.config)
     logWarnings(log, loaded.warnings)
@@ -148,8 +157,10 @@ class Parts {
       get config() {
         return reloader.config
       },
+      audit: this.#trail,
       reload: (trigger) => reloader.reload(trigger),
-      handed: () => handed(this.#serving, this.#admin, reloader.config, this.#orders.overrides.listed),
+      handed: () =>
+        handed(this.#serving, this.#admin, reloader.config, this.#orders.overrides.listed, this.#trail.file),
       heed: (said) => this.#orders.follow(inherited.said ?? { operations: [], endpoints: [] }, said),
       leave: () => this.#leave(),
       close: (waitMs = 0) => this.close(waitMs),
@@ -172,6 +183,7 @@ class Parts {
     await this.#serving?.close(left())
     await this.#admin?.close()
     await this.#sandbox?.close()
+    await this.#trail.close()
   }
 
   /** Has clients served: by this process, or by as many as the file says. */
@@ -180,8 +192,10 @@ class Parts {
     const { config } = this.#reloader
     const first = await this.#state(config)
     const size = workerCount(config)
-    if (size > 1) return openCrew({ size, first, place, pseudonym: makePseudonym(), log, passOn, patience })
-    return serveHere(new Plane(first, (level, event, fields) => log[level](fields, event)), log, place)
+    const trail = this.#trail
+    if (size > 1) return openCrew({ size, first, place, pseudonym: makePseudonym(), log, trail, passOn, patience })
+    const tell: Tell = (level, event, fields) => log[level](fields, event)
+    return serveHere(new Plane(first, tell, undefined, [], { is: 'alone' }, trail), log, place)
   }
 
   #leave(): void {
@@ -198,25 +212,23 @@ class Parts {
   async #apply(config: Config): Promise<void> {
     if (this.#draining) throw new Error('the gateway is stopping')
     const serving = await this.#opened.promise // operators come in before clients
-    const next = await serving.prepare(await this.#state(config))
+    const audited = await this.#trail.prepare(config.audit)
+    const next = await this.#state(config)
+      .then((state) => serving.prepare(state))
+      .catch(async (error) => {
+        await audited.discard()
+        throw error
+      })
     try {
       if (this.#draining) throw new Error('the gateway is stopping') // since it began to prepare
       this.#admin?.renew(config.admin)
     } catch (error) {
-      await next.discard()
+      await Promise.all([next.discard(), audited.discard()])
       throw error
     }
+    audited.commit()
     await next.commit()
     this.#observe(config)
-  }
-
-  /** Tries the endpoints that an edit brings, and tells of the groups of which none is there. */
-  async #preflight(next: Config, origins: Origins): Promise<readonly Problem[]> {
-    const { file, config } = this.#reloader
-    const mode = next.reload.preflight
-    if (mode === 'none') return []
-    const tried = brought(config, next).map(({ group, ...one }) => triedIn(group, one, mode))
-    return notReached(await preflight(tried), origins, file)
   }
 
   async #state(config: Config): Promise<State> {

@@ -38,6 +38,8 @@ export const openAdminServer = async (desk: Desk, log: Log, place?: Place): Prom
       raw.once('close', () => {
         const status = raw.writableFinished ? raw.statusCode : clientGone
         log.info({ method, url: logged(url), client: ip, status }, 'admin request')
+        const { hash: config } = desk.reloader.config
+        desk.audit.tell('admin request', { order: `${method} ${logged(url)}`, address: ip, status, config })
       })
     return guard({ path, headers }, desk.reloader.config.admin)
   }
@@ -110,6 +112,7 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log): void => {
       const done = await override(desk, state, typeof body === 'string' ? body : '')
       if ('detail' in done) return sendProblem(reply, done)
       log.info(done, 'operation override')
+      desk.audit.tell('operation override', { ...done })
       return done
     })
   }
@@ -119,6 +122,7 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log): void => {
       if ('detail' in done) return sendProblem(reply, done)
       const { url: endpoint, ...told } = done
       log.info({ endpoint, ...told }, 'endpoint order')
+      desk.audit.tell('endpoint order', { endpoint, ...told })
       return done
     })
   }

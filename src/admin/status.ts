@@ -1,10 +1,12 @@
 import { catalog, type Group, groups } from '../catalog.ts'
 import { shownCertificates } from '../config/shown-certificates.ts'
+import type { Trail } from '../observe/audit/trail.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
 import type { Reloader } from '../snapshot/reloader.ts'
 import type { Report, WorkerState } from '../snapshot/report.ts'
 import { unread } from '../snapshot/unread.ts'
 import { version } from '../version.ts'
+import { auditStatus } from './audit-status.ts'
 import { certificateStatus } from './certificate-status.ts'
 import { limitsStatus } from './limits-status.ts'
 import { time } from './time.ts'
@@ -16,6 +18,8 @@ import { workerStatus } from './worker-status.ts'
 export interface Desk {
   readonly reloader: Reloader
   readonly overrides: Overrides
+  /** Takes what operators do. */
+  readonly audit: Pick<Trail, 'tell' | 'state'>
   /** Tells whether the gateway is on its way down. */
   draining(): boolean
   /** Tells whether anybody serves clients: of several workers, at least one. */
@@ -63,6 +67,7 @@ export const status = async (desk: Desk) => {
     tokens: tokensStatus(tokens),
     operations: Object.fromEntries(catalog.flatMap(({ id }) => operation(reloader, overrides, id))),
     retiring,
+    audit: auditStatus(desk.audit.state),
     log: { dropped: droppedLines() },
   }
 }

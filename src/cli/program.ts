@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { version } from '../version.ts'
+import { auditCommand } from './audit.ts'
 import { checkCommand } from './check.ts'
 import { diffCommand } from './diff.ts'
 import { endpointCommand } from './endpoint.ts'
@@ -30,6 +31,7 @@ export function program(): Command {
     operationCommand(),
     endpointCommand(),
     diffCommand(),
+    auditCommand(),
     checkCommand(),
     explainCommand(),
     schemaCommand(),

@@ -36,14 +36,14 @@ const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<vo
       import('./takeover.ts'),
       import('./started-with.ts'),
     ])
-  const { inherited, before } = await startedWith()
+  const { inherited, before, auditBefore } = await startedWith()
   const { config } = loaded
   const { log, dropped, passOn, share, close: closeLog } = await openLog(config.log)
   share(before !== null)
   const exit = (code: number): void => void closeLog().finally(() => process.exit(code))
   exitWhenUncaught(log, closeLog)
 
-  const options = { file, loaded, environment: process.env, log, droppedLines: dropped, passOn, inherited }
+  const options = { file, loaded, environment: process.env, log, droppedLines: dropped, passOn, inherited, auditBefore }
   const gateway = await startGateway(options).catch((error) => {
     throw cannotListen(error, config) ?? error
   })
@@ -88,10 +88,11 @@ const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<vo
   const scheme = config.listen.tls === null ? 'http' : 'https'
   log.info({ address, port, scheme, http2: config.listen.http2, config: config.hash, file }, 'listening')
   log.info({ address: gateway.adminAddress.address, port: gateway.adminAddress.port }, 'admin listening')
-  before?.serves(
-    (said) => gateway.heed(said),
-    () => share(false),
-  )
+  before?.serves({
+    said: (said) => gateway.heed(said),
+    lines: (lines, lost) => gateway.audit.take(lines, lost),
+    gone: () => share(false),
+  })
   if (isatty(1)) return
   for (const row of bannerRows(config)) log.info(row, 'serving')
   log.info(howToReroute(file))

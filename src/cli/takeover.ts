@@ -37,7 +37,7 @@ export const handover = ({ gateway, log, share, leave }: HandoverOptions): Hando
     } catch (error) {
       return refuse(message(error))
     }
-    const { pid, tell } = successor
+    const { pid, tell, send, release } = successor
     share(true)
     log.info({ successor: pid }, 'takeover begun')
     successor.serves.then(
@@ -47,6 +47,7 @@ export const handover = ({ gateway, log, share, leave }: HandoverOptions): Hando
         const { said } = gateway.handed() ?? handed
         tell(said)
         log.info({ successor: pid }, 'taken over: finishing what runs')
+        void gateway.audit.handOver(send).then(release)
         leave()
       },
       (error) => {

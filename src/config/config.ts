@@ -22,6 +22,8 @@ export interface Config {
   readonly clients: readonly ClientConfig[]
   readonly clientsSource: ClientsSource
   readonly admin: AdminConfig
+  /** Null: nothing is recorded. */
+  readonly audit: AuditConfig | null
   readonly log: LogConfig
   readonly reload: ReloadConfig
   readonly shutdown: { readonly waitMs: number; readonly deadlineMs: number }
@@ -82,6 +84,20 @@ export interface AdminConfig {
   readonly tls: { readonly certificate: string; readonly key: string } | null
   /** Whether an address that other machines reach may do without TLS. */
   readonly insecure: boolean
+}
+
+/** Describes the record of every exchange and every order. */
+export interface AuditConfig {
+  /** An absolute path, or `stdout`. */
+  readonly file: string
+  /** What lines are sealed with: text of at least 32 bytes. */
+  readonly key: string
+  /** Whose SHA-256 is recorded. */
+  readonly digests: 'none' | 'request' | 'answer' | 'both'
+  /** What becomes of requests while lines cannot be written. */
+  readonly onFailure: 'refuse' | 'continue'
+  /** At which size the file is renamed; null: never. */
+  readonly rotateBytes: number | null
 }
 
 /** Describes how an edit of the file is noticed. */

@@ -52,6 +52,7 @@ export function crossFindings(tree: unknown): readonly Finding[] {
     ...endpoints.flatMap((endpoint) => [open, own].flatMap((listener) => ownListener(endpoint, listener))),
     ...(read(allowSandbox, 'allowSandbox') === false ? openSandbox(open, endpoints) : []),
     ...upstreamFindings(tree),
+    ...rotatedStdout(tree),
     ...requestIdEdits(tree, read(requestId.unwrap().shape.header, 'requestId', 'header')),
     ...shutdownOrder(
       read(shutdownShape.wait, 'shutdown', 'wait'),
@@ -149,6 +150,21 @@ function requestIdEdits(tree: unknown, header: string | null | undefined): reado
       ]
     }),
   )
+}
+
+function rotatedStdout(tree: unknown): readonly Finding[] {
+  const rotate = childAt(tree, ['audit', 'rotate'])
+  if (childAt(tree, ['audit', 'file']) !== 'stdout' || rotate === undefined || rotate === 'none' || rotate === false)
+    return []
+  return [
+    {
+      path: ['audit', 'rotate'],
+      message: 'standard output cannot be rotated by whoever writes to it',
+      expected: 'none where audit.file is stdout',
+      found: 'a size',
+      hint: 'remove this line, or write the path of a file as audit.file',
+    },
+  ]
 }
 
 function shutdownOrder(wait: number | undefined, deadline: number | undefined): readonly Finding[] {

@@ -23,6 +23,7 @@ export const doubtsAbout = (
   ...idlePreflight(config),
   ...idleRedis(config),
   ...idleTokens(config),
+  ...untoldCheckpoints(config),
   ...workerDoubts(parsed, config, cores),
 ]
 
@@ -119,6 +120,20 @@ function idleTokens({ auth, operations }: Config): readonly Finding[] {
       },
     ]
   })
+}
+
+/** Looks for a log that says nothing of where the audit log ends: nobody could tell that its end was cut off. */
+function untoldCheckpoints({ audit, log }: Config): readonly Finding[] {
+  if (audit === null || ['info', 'debug', 'trace'].includes(log.level)) return []
+  return [
+    {
+      path: ['log', 'level'],
+      message: 'the log does not tell the checkpoints of the audit log: nobody can tell whether its end was cut off',
+      expected: 'info',
+      found: log.level,
+      hint: 'write log: { level: info }, with access: false if that is what was meant',
+    },
+  ]
 }
 
 function idlePreflight({ reload, upstreams }: Config): readonly Finding[] {

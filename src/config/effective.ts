@@ -1,6 +1,6 @@
 import { catalog, groups, type OperationId } from '../catalog.ts'
 import { formatByteRate, formatDuration, formatSize } from '../units.ts'
-import type { Config, EndpointConfig, FieldEdits, ListenTlsConfig, UpstreamConfig } from './config.ts'
+import type { AuditConfig, Config, EndpointConfig, FieldEdits, ListenTlsConfig, UpstreamConfig } from './config.ts'
 import { identities, operationAuth } from './effective-identities.ts'
 import { policies, rateLimits } from './effective-policies.ts'
 import { type Effective, literal, Secret } from './shown.ts'
@@ -10,7 +10,7 @@ import { type Effective, literal, Secret } from './shown.ts'
  * `defaults` has been merged into them. What is set to nothing is left out.
  */
 export const effective = (config: Config): { readonly [key: string]: Effective } => {
-  const { listen, limits, admin, log, reload, shutdown } = config
+  const { listen, limits, admin, audit, log, reload, shutdown } = config
   return {
     version: 1,
     allowSandbox: config.allowSandbox,
@@ -53,6 +53,7 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
         : { tls: { certificate: new Secret(admin.tls.certificate), key: new Secret(admin.tls.key) } }),
       insecure: admin.insecure,
     },
+    audit: audit === null ? 'none' : audited(audit),
     log: { level: log.level, access: log.access, buffer: formatSize(log.bufferBytes) },
     upstreams: Object.fromEntries(groups.map((group) => [group, upstream(config.upstreams[group])])),
     operations: Object.fromEntries(catalog.map(({ id, method }) => [id, operation(config, id, method)])),
@@ -60,6 +61,14 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
     shutdown: { wait: formatDuration(shutdown.waitMs), deadline: formatDuration(shutdown.deadlineMs) },
   }
 }
+
+const audited = ({ file, key, digests, onFailure, rotateBytes }: AuditConfig): Effective => ({
+  file: literal(file),
+  key: new Secret(key),
+  digests,
+  onFailure,
+  rotate: size(rotateBytes),
+})
 
 const listenTls = ({ certificates, minVersion, client }: ListenTlsConfig): Effective => ({
   certificates: certificates.map(({ certificate, key }) => ({

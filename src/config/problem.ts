@@ -74,6 +74,7 @@ export const holdsSecrets = (path: Path): boolean => {
   const [section, ...below] = path
   if (section === 'admin') return below[0] === 'token' || below[0] === 'tls'
   if (section === 'listen') return inTls(below)
+  if (section === 'audit') return below.length === 0 || below[0] === 'key'
   // A key in place of its digest, perhaps.
   if (section === 'clients') return below[1] === 'apiKeys'
   if (section === 'limits') return below[0] === 'redis' && (below.length === 1 || below[1] === 'url')

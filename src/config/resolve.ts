@@ -25,7 +25,7 @@ export function resolve(
   { clients: listed, parts }: ParsedClients = { clients: [], parts: [] },
 ): Config {
   const clients = listed.map(client)
-  const { listen, limits, log, shutdown, admin, reload } = parsed
+  const { listen, limits, log, shutdown, admin, audit, reload } = parsed
   const settings: Omit<Config, 'hash'> = {
     allowSandbox: parsed.allowSandbox,
     workers: parsed.workers,
@@ -65,6 +65,13 @@ export function resolve(
       token: admin.token ?? null,
       tls: admin.tls ?? null,
       insecure: admin.insecure,
+    },
+    audit: audit && {
+      file: audit.file,
+      key: audit.key,
+      digests: audit.digests,
+      onFailure: audit.onFailure,
+      rotateBytes: audit.rotate,
     },
     log: { level: log.level, access: log.access, bufferBytes: log.buffer },
     reload: { watch: reload.watch, pollMs: reload.poll, preflight: reload.preflight },

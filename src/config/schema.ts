@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { adminSchema, reloadSchema } from './schema/admin.ts'
+import { auditSchema } from './schema/audit.ts'
 import { authSchema } from './schema/auth.ts'
 import { clientsSchema } from './schema/clients.ts'
 import { optionalFieldName } from './schema/fields.ts'
@@ -63,6 +64,7 @@ export const configSchema = z
     auth: authSchema.prefault('none'),
     clients: clientsSchema.prefault([]),
     admin: adminSchema.prefault({}),
+    audit: auditSchema.prefault('none'),
     log: logSchema.prefault({}),
     defaults: defaultsSchema.prefault({}),
     upstreams: upstreamsSchema,

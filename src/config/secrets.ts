@@ -26,6 +26,7 @@ const places: readonly Place[] = [
   { path: ['auth', 'jwt', 'jwks'], lines: true },
   { path: ['auth', 'introspection', 'clientSecret'], lines: false },
   { path: ['admin', 'token'], lines: false },
+  { path: ['audit', 'key'], lines: false },
   { path: ['admin', 'tls', 'certificate'], lines: true },
   { path: ['admin', 'tls', 'key'], lines: true },
   ...['ca', 'certificate', 'key'].flatMap((key) => [

@@ -1,8 +1,9 @@
-import { now } from '../clock.ts'
-import type { Config } from '../config/config.ts'
+import { now, wallClock } from '../clock.ts'
 import type { GatewayError } from '../errors.ts'
 import { logAccess } from '../observe/access-log.ts'
+import { exchangeLine } from '../observe/audit/line.ts'
 import type { Log } from '../observe/log.ts'
+import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Visit } from './visit.ts'
 
 /** Accounts for every request on the public listener, once its body has ended. */
@@ -13,12 +14,13 @@ export interface Accounts {
   stray(requestId: string, client: string, failure: GatewayError, sentBytes: number): void
 }
 
-/** Keeps the access log; `current` is the configuration of those that belong to no snapshot. */
-export const accounts = (log: Log, current: () => Config): Accounts => ({
+/** Keeps the access log and the audit log; `current` is the snapshot of those that belong to none. */
+export const accounts = (log: Log, current: () => Snapshot): Accounts => ({
   closed(visit) {
-    const { config } = visit.snapshot
+    const { config, auditor } = visit.snapshot
+    if (config.audit !== null) auditor.record(lineOf(visit))
     if (!config.log.access) return
-    const { response, failure, exchange, startedAt } = visit
+    const { exchange, startedAt } = visit
     const endedAt = now()
     const attempt = exchange?.attempt ?? null
     logAccess(log, {
@@ -26,7 +28,7 @@ export const accounts = (log: Log, current: () => Config): Accounts => ({
       client: visit.client,
       identity: exchange?.identity ?? null,
       operation: exchange?.operation.id ?? null,
-      status: failure?.kind === 'client-gone' || !response.headersSent ? (failure?.status ?? 499) : response.statusCode,
+      status: statusOf(visit),
       endpoint: attempt?.endpoint ?? null,
       attempts: exchange?.attempts ?? 0,
       totalMs: endedAt - startedAt,
@@ -34,27 +36,39 @@ export const accounts = (log: Log, current: () => Config): Accounts => ({
       bytesIn: visit.body?.receivedBytes ?? 0,
       bytesOut: visit.sentBytes,
       configHash: config.hash,
-      failure,
+      failure: visit.failure,
     })
   },
 
   stray(requestId, client, failure, sentBytes) {
-    const config = current()
+    const { config, auditor } = current()
+    const { hash: configHash } = config
+    const { status } = failure
+    const nothing = { operation: null, endpoint: null }
+    if (config.audit !== null) {
+      const known = { requestId, address: client, status, failure, configHash, ...nothing }
+      auditor.record(exchangeLine(wallClock(), { ...known, identity: null, digests: null }))
+    }
     if (!config.log.access) return
-    logAccess(log, {
-      requestId,
-      client,
-      identity: null,
-      operation: null,
-      status: failure.status,
-      endpoint: null,
-      attempts: 0,
-      totalMs: 0,
-      upstreamMs: null,
-      bytesIn: 0,
-      bytesOut: sentBytes,
-      configHash: config.hash,
-      failure,
-    })
+    const times = { identity: null, attempts: 0, totalMs: 0, upstreamMs: null, bytesIn: 0, bytesOut: sentBytes }
+    logAccess(log, { requestId, client, status, failure, configHash, ...nothing, ...times })
   },
 })
+
+const statusOf = ({ failure, response }: Visit): number =>
+  failure?.kind === 'client-gone' || !response.headersSent ? (failure?.status ?? 499) : response.statusCode
+
+const lineOf = (visit: Visit): string => {
+  const { requestId, client: address, exchange, failure, snapshot } = visit
+  return exchangeLine(wallClock(), {
+    requestId,
+    address,
+    identity: exchange?.identity ?? null,
+    operation: exchange?.operation.id ?? null,
+    status: statusOf(visit),
+    failure,
+    endpoint: exchange?.attempt?.endpoint ?? null,
+    configHash: snapshot.config.hash,
+    digests: exchange?.digests ?? null,
+  })
+}

@@ -30,6 +30,7 @@ export class ClientBody implements RequestBody {
   received: boolean
   receivedBytes = 0
   maxBytes = Number.POSITIVE_INFINITY
+  onData: ((chunk: Buffer | null) => void) | null = null
   onBegun: (() => void) | null = null
   onReceived: (() => void) | null = null
   /** Is told why the body will never be complete: `request-timeout`, `content-too-large`. */
@@ -119,6 +120,7 @@ export class ClientBody implements RequestBody {
     }
     const data = (chunk: Buffer): void => {
       this.receivedBytes += chunk.length
+      this.onData?.(chunk)
       onChunk(chunk)
     }
     // Trailers end here: only the data is read.
@@ -126,6 +128,7 @@ export class ClientBody implements RequestBody {
       this.received = true
       this.#wait(false)
       this.#waiting = null
+      this.onData?.(null)
       onEnd()
       this.onReceived?.()
     }

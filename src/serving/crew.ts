@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { Group } from '../catalog.ts'
 import { now } from '../clock.ts'
+import type { Trail } from '../observe/audit/trail.ts'
 import type { Log } from '../observe/log.ts'
 import { makeTicketSecret } from '../public/tls/tickets.ts'
 import { type TurnedAway, turnedAway } from '../public/turned-away.ts'
@@ -31,6 +32,8 @@ export interface CrewOptions {
   /** The gateway's name in `Via`: one for all of them, or a loop through two would go round once more. */
   readonly pseudonym: string
   readonly log: Log
+  /** Writes the audit log, for all of them. */
+  readonly trail: Pick<Trail, 'failing' | 'onChange' | 'take'>
   /** Takes whole lines that workers wrote. */
   passOn(lines: Buffer): void
   readonly patience: Patience | undefined
@@ -63,7 +66,7 @@ class Crew implements Serving {
   #address: AddressInfo | null = null
   #draining = false
 
-  constructor({ size, first, pseudonym, log, passOn, patience = usualPatience }: CrewOptions) {
+  constructor({ size, first, pseudonym, log, trail, passOn, patience = usualPatience }: CrewOptions) {
     const ticketSecret = makeTicketSecret()
     this.#size = size
     this.#patience = patience
@@ -97,10 +100,13 @@ class Crew implements Serving {
         pseudonym,
         ticketSecret,
         draining: this.#draining,
+        auditFailing: trail.failing,
       }),
       takeAll: (limit, keys) => this.#plane.takeAll(limit, keys),
+      audited: (lines, lost) => trail.take(lines, lost),
       ended: (worker) => this.#survey.ended(worker),
     })
+    trail.onChange = (failing) => this.#tell({ type: 'audit', failing })
     this.#survey = new Survey(this.#muster.posts, patience.reportMs)
   }
 

@@ -34,6 +34,8 @@ export interface Handed {
 /** Is all that a process hands to its successor. */
 export interface Handing extends Readonly<Record<ListenerName, Handed>> {
   readonly said: Listed
+  /** The audit log that this process writes, and the successor shall go on with; null: there is none. */
+  readonly audit: string | null
 }
 
 /** Is what listens, or does no more. */
@@ -48,6 +50,7 @@ export const handed = (
   operators: Listening | null,
   { listen, admin }: { readonly listen: Address; readonly admin: Address },
   said: Listed,
+  audit: string | null = null,
 ): Handing | null => {
   const [first, second] = [open?.descriptor() ?? null, operators?.descriptor() ?? null]
   if (open === null || operators === null || first === null || second === null) return null
@@ -55,6 +58,7 @@ export const handed = (
     public: { fd: first, meant: listen, port: open.address.port },
     admin: { fd: second, meant: admin, port: operators.address.port },
     said,
+    audit,
   }
 }
 

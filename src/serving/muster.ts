@@ -18,6 +18,7 @@ interface MusterOptions {
   passOn(lines: Buffer): void
   start(): Omit<Start, 'worker'>
   takeAll(limit: string, keys: readonly string[]): readonly Outcome[] | null
+  audited(lines: readonly string[], lost: number): void
   ended(worker: WorkerProcess): void
 }
 
@@ -31,11 +32,24 @@ export class Muster {
   #failure: Error | null = null
   #phase: 'beginning' | 'serving' | 'ending' = 'beginning'
 
-  constructor({ size, startMs, hangMs, dispatcher, guests, log, passOn, start, takeAll, ended }: MusterOptions) {
+  constructor({
+    size,
+    startMs,
+    hangMs,
+    dispatcher,
+    guests,
+    log,
+    passOn,
+    start,
+    takeAll,
+    audited,
+    ended,
+  }: MusterOptions) {
     this.#log = log
     const ground: Ground = {
       start,
       takeAll,
+      audited,
       startMs,
       hangMs,
       output: (stdout) => passWholeLines(stdout, passOn),

@@ -24,6 +24,8 @@ export interface Ground {
   handed(worker: WorkerProcess, socket: Socket): string | null
   /** Takes one of a limit for each key; null: that limit is not known here. */
   takeAll(limit: string, keys: readonly string[]): readonly Outcome[] | null
+  /** Takes lines of the audit log. */
+  audited(lines: readonly string[], lost: number): void
   /** Could not be handed to it. */
   returned(worker: WorkerProcess, socket: Socket, counted: string | null): void
   /** Connections of its own have ended. */
@@ -70,6 +72,7 @@ export class Post {
       returned: (socket, counted) => ground.returned(worker, socket, counted),
       left: (counted) => ground.left(worker, counted),
       takeAll: (limit, keys) => ground.takeAll(limit, keys),
+      audited: (lines, lost) => ground.audited(lines, lost),
       gone: () => {
         this.isServing = false
         ground.gone(worker)

@@ -31,6 +31,8 @@ export interface Start {
   readonly ticketSecret: string
   /** Whether the gateway is on its way down. */
   readonly draining: boolean
+  /** Whether the audit log cannot be written just now. */
+  readonly auditFailing: boolean
 }
 
 /**
@@ -67,6 +69,8 @@ export type Notice =
   | { readonly type: 'verdict'; readonly verdict: Verdict }
   | { readonly type: 'lift'; readonly group: Group; readonly url: string }
   | { readonly type: 'drain' }
+  /** The audit log cannot be written, or can be again. */
+  | { readonly type: 'audit'; readonly failing: boolean }
   /** What came of a batch that it had counted. */
   | { readonly type: 'outcomes'; readonly batch: number; readonly outcomes: readonly Outcome[] | null }
   /** A client's connection comes with it; what it is `counted` by, the worker says when it has ended. Null: by nothing. */
@@ -85,6 +89,8 @@ export type ToPrimary =
   | { readonly type: 'taken' }
   /** Connections that were counted by these have ended. */
   | { readonly type: 'left'; readonly counted: readonly string[] }
+  /** Write these lines of the audit log; so many were lost. */
+  | { readonly type: 'audited'; readonly lines: readonly string[]; readonly lost: number }
   /** Take one of a limit for each key: `outcomes` tells what came of it. */
   | { readonly type: 'takes'; readonly batch: number; readonly limit: string; readonly keys: readonly string[] }
   | { readonly type: 'done'; readonly id: number; readonly error: string | null; readonly answer: unknown }

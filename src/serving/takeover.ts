@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { within } from '../clock.ts'
+import type { SendLines } from '../observe/audit/outbox.ts'
 import type { Listed } from '../snapshot/overrides.ts'
 import { type Handing, tell, variable } from './listeners.ts'
 
@@ -17,6 +18,10 @@ export interface Successor {
   readonly serves: Promise<void>
   /** Tells one that serves what operators have said up to now: some of it perhaps since it was started. */
   tell(said: Listed): void
+  /** Has it write lines of the audit log. */
+  readonly send: SendLines
+  /** Tells it that this process writes to the audit log no more. */
+  release(): void
   /** Ends it, unless it serves. */
   abandon(): void
 }
@@ -37,7 +42,7 @@ export const startSuccessor = (
     env: { ...process.env, [variable]: tell(handed) },
   })
   child.on('error', () => {}) // also after what is told below
-  child.send(handed.said, () => {})
+  child.send({ ...handed.said, audit: handed.audit } satisfies Told, () => {})
   let abandon = (): void => void child.kill('SIGKILL')
   const onExit = (): void => abandon()
   process.once('exit', onExit)
@@ -50,7 +55,15 @@ export const startSuccessor = (
       abandon = () => {}
       process.off('exit', onExit)
     })
-  return { pid: child.pid, serves, tell: (said) => void child.send(said, () => {}), abandon: () => abandon() }
+  const say = (message: Further, done = () => {}): void => void child.send(message, () => done())
+  return {
+    pid: child.pid,
+    serves,
+    tell: say,
+    send: (lines, lost, done) => say({ lines, lost }, done),
+    release: () => say({ released: true }),
+    abandon: () => abandon(),
+  }
 }
 
 const untilReady = async (child: ChildProcess, withinMs: number): Promise<void> => {
@@ -70,12 +83,30 @@ const untilReady = async (child: ChildProcess, withinMs: number): Promise<void> 
   }
 }
 
+/** Is what a process is told first: what operators have said, and the audit log that is still written. */
+export type Told = Listed & { readonly audit?: string | null }
+
+/** Is what it is told when it serves: what operators have said by then, and of the audit log. */
+type Further = Listed | { readonly lines: readonly string[]; readonly lost: number } | { readonly released: true }
+
 /** Is the process that this one is to take the place of. */
 export interface Predecessor {
   /** Resolves with what operators have said to it. */
-  readonly said: Promise<Listed>
-  /** Tells it that this process serves; `onSaid` hears what operators have said to it by then, and `onGone` is called when it has ended. */
-  serves(onSaid: (said: Listed) => void, onGone: () => void): void
+  readonly said: Promise<Told>
+  /** Resolves when it writes to its audit log no more, or has ended. */
+  readonly released: Promise<void>
+  /** Tells it that this process serves; `hear` is told of what comes from it then. */
+  serves(hear: Heard): void
+}
+
+/** Hears of the process before this one. */
+export interface Heard {
+  /** What operators have said to it by now. */
+  said(said: Listed): void
+  /** It has left the writing of these lines to this process, and lost so many. */
+  lines(lines: readonly string[], lost: number): void
+  /** It has ended. */
+  gone(): void
 }
 
 /** Finds the process that started this one to take its place, and ends with it until it serves; null: there is none. */
@@ -88,14 +119,23 @@ export const predecessor = (): Predecessor | null => {
   process.once('disconnect', gone)
   const said = once(process, 'message').then(([message]) => {
     process.channel?.unref() // or whoever fails to start would wait for it
-    return message as Listed
+    return message as Told
   })
+  const released = Promise.withResolvers<void>()
   return {
     said,
-    serves(onSaid, onGone) {
+    released: released.promise,
+    serves(hear) {
       process.off('disconnect', gone)
-      process.once('message', (message) => onSaid(message as Listed))
-      process.once('disconnect', onGone)
+      process.on('message', (message: Further) => {
+        if ('lines' in message) hear.lines(message.lines, message.lost)
+        else if ('released' in message) released.resolve()
+        else hear.said(message)
+      })
+      process.once('disconnect', () => {
+        released.resolve()
+        hear.gone()
+      })
       process.send?.(ready)
     },
   }

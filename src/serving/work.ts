@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { openLog } from '../observe/log.ts'
 import { exitWhenUncaught } from '../observe/uncaught.ts'
 import { Plane } from '../snapshot/plane.ts'
+import { Auditing } from './auditing.ts'
 import { Counting } from './counting.ts'
 import { serveHanded } from './here.ts'
 import type { Ask, Notice, Start, ToPrimary } from './protocol.ts'
@@ -15,18 +16,20 @@ export interface Work {
 }
 
 /** Begins to serve what the primary hands over. Rejects when it cannot. */
-export const work = async (start: Start, tell: (message: ToPrimary) => void): Promise<Work> => {
+export const work = async (start: Start, tell: (message: ToPrimary, done?: () => void) => void): Promise<Work> => {
   const { worker, verdicts, pseudonym, ticketSecret } = start
   const state = stateOf(start.state)
   const { log, dropped, close: closeLog } = await openLog(state.config.log)
   exitWhenUncaught(log, closeLog, { worker })
   const counting = new Counting(tell)
+  const auditing = new Auditing(tell, start.auditFailing)
   const plane = new Plane(
     state,
     (level, event, fields) => log[level]({ worker, ...fields }, event),
     'elsewhere',
     verdicts,
     { is: 'worker', of: start.workers, withinMs: start.countMs, ask: (limit, keys) => counting.ask(limit, keys) },
+    auditing,
   )
   const serving = await serveHanded(plane, log, { pseudonym, ticketSecret, worker })
   if (start.draining) serving.drain()
@@ -93,11 +96,15 @@ export const work = async (start: Start, tell: (message: ToPrimary) => void): Pr
         return serving.lift(notice.group, notice.url)
       case 'drain':
         return serving.drain()
+      case 'audit':
+        auditing.primaryFails = notice.failing
+        return
       case 'outcomes':
         return counting.answered(notice.batch, notice.outcomes)
       case 'close':
         return void serving
           .close(notice.deadlineMs)
+          .finally(() => auditing.sent())
           .finally(closeLog)
           .finally(() => process.exit(0))
     }

@@ -23,6 +23,8 @@ export interface Hearing {
   handed(socket: Socket): string | null
   /** It takes one of a limit for each key. */
   takeAll(limit: string, keys: readonly string[]): readonly Outcome[] | null
+  /** It has lines of the audit log written, and has lost so many. */
+  audited(lines: readonly string[], lost: number): void
   /** It could not be handed that connection. */
   returned(socket: Socket, counted: string | null): void
   /** Connections that were counted by these have ended. */
@@ -158,6 +160,7 @@ export class WorkerProcess {
     if (message.type === 'serving') this.#hearing.serving()
     else if (message.type === 'taken') this.#hearing.taken()
     else if (message.type === 'left') this.#hearing.left(message.counted)
+    else if (message.type === 'audited') this.#hearing.audited(message.lines, message.lost)
     else if (message.type === 'takes') {
       const { batch, limit, keys } = message
       this.#send({ type: 'outcomes', batch, outcomes: this.#hearing.takeAll(limit, keys) })

@@ -2,6 +2,7 @@ import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
 import type { Config, EndpointConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
 import { RetryBudget } from '../layers/retry/budget.ts'
+import { type Auditor, noAuditor } from '../observe/audit/auditor.ts'
 import { Limiters } from '../shared/limiter/limiters.ts'
 import type { CircuitBreaker } from '../upstream/breaker.ts'
 import type { Endpoint } from '../upstream/endpoint.ts'
@@ -32,6 +33,7 @@ export const build = (
   tell?: Tell,
   limiters: Limiters = new Limiters({ is: 'alone' }, () => {}),
   sources: TokenSources = new TokenSources(() => {}),
+  auditor: Auditor = noAuditor,
 ): Snapshot => {
   const { breakers, budgets, pressure } = carriedOver(config, previous, tell)
   const taken: Endpoint[] = []
@@ -69,6 +71,8 @@ export const build = (
           ...own,
           limits: config.limits,
           auth: config.auth,
+          audit: config.audit,
+          auditor,
           addressLimiter,
           guard,
           clientLimits,
@@ -86,6 +90,7 @@ export const build = (
       { address: addressLimit, clients: clientLimits },
       guard,
       release,
+      auditor,
     )
   } catch (error) {
     void release()

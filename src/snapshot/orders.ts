@@ -1,3 +1,4 @@
+import type { TellOrder } from '../observe/audit/line.ts'
 import type { Log } from '../observe/log.ts'
 import { type Listed, Overrides } from './overrides.ts'
 
@@ -6,6 +7,7 @@ const againMs = 1000
 
 interface OrdersOptions {
   readonly log: Log
+  readonly tell: TellOrder
   /** Puts into effect what holds by now. */
   reapply(): Promise<void>
   /** Tells whether nothing is put into effect any more. */
@@ -20,7 +22,7 @@ export interface KeptOrders {
 }
 
 /** Keeps the orders of a gateway: one that ends of itself, or that another process was given, is put into effect by nobody else. */
-export const keepOrders = ({ log, reapply, isOver }: OrdersOptions): KeptOrders => {
+export const keepOrders = ({ log, tell, reapply, isOver }: OrdersOptions): KeptOrders => {
   const put = (done: () => void, failed: (error: unknown) => void): void => {
     reapply().then(done, (error) => {
       if (isOver()) return
@@ -32,12 +34,18 @@ export const keepOrders = ({ log, reapply, isOver }: OrdersOptions): KeptOrders 
   const overrides = new Overrides(
     (operation) =>
       put(
-        () => log.info({ operation }, 'override ended'),
+        () => {
+          log.info({ operation }, 'override ended')
+          tell('override ended', { operation })
+        },
         (err) => log.error({ operation, err }, 'an override could not be ended'),
       ),
     (order) =>
       put(
-        () => log.info(order, 'endpoint order ended'),
+        () => {
+          log.info(order, 'endpoint order ended')
+          tell('endpoint order ended', order)
+        },
         (err) => log.error({ ...order, err }, 'an endpoint order could not be ended'),
       ),
   )
@@ -46,7 +54,11 @@ export const keepOrders = ({ log, reapply, isOver }: OrdersOptions): KeptOrders 
     follow(before, since) {
       if (!overrides.follow(before, since)) return
       put(
-        () => log.info({ orders: since.operations.length + since.endpoints.length }, 'orders taken over'),
+        () => {
+          const orders = since.operations.length + since.endpoints.length
+          log.info({ orders }, 'orders taken over')
+          tell('orders taken over', { orders })
+        },
         (err) => log.error({ err }, 'orders could not be taken over'),
       )
     },

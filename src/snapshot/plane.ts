@@ -1,5 +1,6 @@
 import { within } from '../clock.ts'
 import type { Config } from '../config/config.ts'
+import { type Auditor, noAuditor } from '../observe/audit/auditor.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
 import { Limiters, type Part } from '../shared/limiter/limiters.ts'
 import { Endpoints, type Prober, type Verdict } from '../upstream/endpoints.ts'
@@ -25,13 +26,22 @@ export class Plane {
   readonly #tell: Tell
   readonly #limiters: Limiters
   readonly #sources: TokenSources
+  readonly #auditor: Auditor
   readonly live: Live
 
   /**
    * Builds the first snapshot. Throws as `build` does; `known` is what probes of another process have found, and `part` what this one does
-   * where several count together.
+   * where several count together. `auditor` takes what is recorded.
    */
-  constructor(first: State, tell: Tell, prober?: Prober, known: readonly Verdict[] = [], part: Part = { is: 'alone' }) {
+  constructor(
+    first: State,
+    tell: Tell,
+    prober?: Prober,
+    known: readonly Verdict[] = [],
+    part: Part = { is: 'alone' },
+    auditor: Auditor = noAuditor,
+  ) {
+    this.#auditor = auditor
     this.#endpoints = new Endpoints(tell, prober)
     this.#tell = tell
     this.#sources = new TokenSources(tell)
@@ -70,6 +80,7 @@ export class Plane {
   }
 
   #build({ config, said, sandboxOrigin }: State, previous: Snapshot | null): Snapshot {
-    return build(config, said, this.#endpoints, sandboxOrigin, previous, this.#tell, this.#limiters, this.#sources)
+    const [tell, limiters, sources, auditor] = [this.#tell, this.#limiters, this.#sources, this.#auditor]
+    return build(config, said, this.#endpoints, sandboxOrigin, previous, tell, limiters, sources, auditor)
   }
 }

@@ -1,5 +1,6 @@
 import { changedGroups } from '../config/diff.ts'
 import type { Problem } from '../config/problem.ts'
+import type { TellOrder } from '../observe/audit/line.ts'
 import type { Log } from '../observe/log.ts'
 import type { Held } from './held-back.ts'
 import type { Outcome, Trigger } from './reloader.ts'
@@ -7,8 +8,11 @@ import type { Outcome, Trigger } from './reloader.ts'
 // The first ones tell what is wrong; a file of another format would have hundreds.
 const maxShown = 20
 
-/** Writes what came of a reload: what changed, or each problem with its place in the file. */
-export const logReload = (log: Log, trigger: Trigger, outcome: Outcome): void => {
+/** Writes what came of a reload: what changed, or each problem with its place in the file. For the audit log its hashes say enough. */
+export const logReload = (log: Log, tell: TellOrder, trigger: Trigger, outcome: Outcome): void => {
+  const { result } = outcome
+  if (result === 'refused') tell('reload', { trigger, result, config: outcome.hash })
+  else tell('reload', { trigger, result, from: outcome.from, config: outcome.to, forced: outcome.forced })
   if (outcome.result === 'unchanged') return log.info({ trigger, config: outcome.to }, 'configuration unchanged')
   if (outcome.result === 'refused') return logRefusal(log, trigger, outcome)
   const { from, to, changes, warnings, forced } = outcome

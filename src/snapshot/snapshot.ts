@@ -2,6 +2,7 @@ import type { Group, OperationId } from '../catalog.ts'
 import type { Config } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
 import type { RetryBudget } from '../layers/retry/budget.ts'
+import { type Auditor, noAuditor } from '../observe/audit/auditor.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Guard } from './guard.ts'
 import type { Pressure } from './pressure.ts'
@@ -20,6 +21,8 @@ export class Snapshot {
   readonly rates: Rates
   /** Knows who calls. */
   readonly guard: Guard
+  /** Takes the lines of the process. */
+  readonly auditor: Auditor
   readonly #release: () => Promise<void>
   #inFlight = 0
   #whenIdle: (() => void) | null = null
@@ -34,6 +37,7 @@ export class Snapshot {
     rates: Rates,
     guard: Guard,
     release: () => Promise<void>,
+    auditor: Auditor = noAuditor,
   ) {
     this.config = config
     this.handles = handles
@@ -42,6 +46,7 @@ export class Snapshot {
     this.pressure = pressure
     this.rates = rates
     this.guard = guard
+    this.auditor = auditor
     this.#release = release
   }
 

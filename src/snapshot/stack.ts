@@ -1,10 +1,11 @@
 import type { Operation } from '../catalog.ts'
 import type { AuthConfig, OperationAuthConfig } from '../config/auth-config.ts'
-import type { OperationConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
+import type { AuditConfig, OperationConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
 import type { AddressLimitConfig, LimitsConfig } from '../config/limits-config.ts'
 import { compose, type Handle, type Layer } from '../exchange.ts'
 import { withTwins } from '../fields.ts'
 import { addressLimit } from '../layers/address-limit.ts'
+import { audit as auditLayer } from '../layers/audit/audit.ts'
 import { auth } from '../layers/auth/auth.ts'
 import { bodyLimit } from '../layers/body-limit.ts'
 import { clientConcurrency } from '../layers/client-concurrency.ts'
@@ -16,6 +17,7 @@ import { loadShedding } from '../layers/load-shedding/load-shedding.ts'
 import { refuse } from '../layers/refuse.ts'
 import { RetryBudget } from '../layers/retry/budget.ts'
 import { retry } from '../layers/retry/retry.ts'
+import type { Auditor } from '../observe/audit/auditor.ts'
 import type { Limiter } from '../shared/limiter/limiter.ts'
 import { MemoryLimiter } from '../shared/limiter/memory.ts'
 import { formatDuration, formatRate, formatSize } from '../units.ts'
@@ -55,6 +57,9 @@ export interface Stacked {
   readonly clientLimits: ClientLimits
   /** What the process has to do. */
   readonly pressure: Pressure
+  /** Null: nothing is recorded. */
+  readonly audit: AuditConfig | null
+  readonly auditor: Auditor
 }
 
 /** Lists the layers around an upstream, the outermost first. The order of this list is the behaviour. */
@@ -69,7 +74,10 @@ export const stackRows = ({
   guard,
   clientLimits,
   pressure: { loop, counts },
+  audit,
+  auditor,
 }: Stacked): readonly StackRow[] => [
+  row('audit', 'audit.onFailure', audit, formatAudit, (each) => auditLayer(each, auditor)),
   row('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelayMs, formatDuration, () => loadShedding(loop)),
   row('concurrency', 'limits.concurrency', limits.concurrency, String, (max) => concurrency(max, counts.all)),
   row('upstream-concurrency', `upstreams.${operation.group}.concurrency`, upstream.concurrency, String, (max) =>
@@ -113,11 +121,13 @@ const row = <T>(
   key: string,
   value: T | null,
   format: (value: T) => string,
-  make: (value: T) => Layer,
+  make: (value: T) => Layer | null,
 ): StackRow =>
   value === null
     ? { name, key, setting: 'none', layer: null }
     : { name, key, setting: format(value), layer: make(value) }
+
+const formatAudit = ({ onFailure, digests }: AuditConfig): string => `onFailure: ${onFailure}, digests: ${digests}`
 
 const formatAddressLimit = ({ rate, burst }: AddressLimitConfig): string => `rate: ${formatRate(rate)}, burst: ${burst}`
 

@@ -99,6 +99,7 @@ describe('/status', () => {
       operations: {},
       tokens: { jwt: null, introspection: null },
       retiring: 0,
+      audit: null,
       log: { dropped: 0 },
     })
   })

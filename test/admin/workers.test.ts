@@ -53,6 +53,7 @@ const open = async (more: Partial<Desk> = {}, reports?: (quiet: Report) => Repor
   const desk: Desk = {
     reloader,
     overrides,
+    audit: { tell: () => {}, state: null },
     draining: () => false,
     serving: () => true,
     droppedLines: () => 0,

@@ -2,7 +2,9 @@
  * Tells what each layer costs a request: a gateway with it against one that has nothing but an access log, in processes of their own that take turns.
  * That a layer is off, or on, is not believed but read: from the list that the gateway composes, as `explain` shows it.
  */
+import { writeFileSync } from 'node:fs'
 import { loadConfig } from '../../src/config/load.ts'
+import { noAuditor } from '../../src/observe/audit/auditor.ts'
 import { Limiters } from '../../src/shared/limiter/limiters.ts'
 import { holdClientLimits } from '../../src/snapshot/client-limits.ts'
 import { guardOf } from '../../src/snapshot/guard.ts'
@@ -38,6 +40,8 @@ interface Switches {
   readonly deadline: string
   readonly retry: string
   readonly access: string
+  /** DIRECTORY stands for one of the gateway's own. */
+  readonly audit: string
   readonly requestId: string
 }
 
@@ -50,8 +54,11 @@ const off: Switches = {
   deadline: 'none',
   retry: 'none',
   access: 'true',
+  audit: 'none',
   requestId: 'none',
 }
+
+const audited = '{ file: DIRECTORY/audit.log, key: file:DIRECTORY/audit-key }'
 
 const levels: readonly Level[] = [
   { name: 'nothing', on: {} },
@@ -63,6 +70,8 @@ const levels: readonly Level[] = [
   { name: 'body-limit', on: { maxBody: '64MiB' } },
   { name: 'deadline', on: { deadline: '30s' } },
   { name: 'retry', on: { retry: '{ }' } },
+  { name: 'audit', on: { audit: audited } },
+  { name: 'audit with digests', on: { audit: `${audited.slice(0, -1)}, digests: both }` } },
   { name: 'no access log', on: { access: 'false' } },
   { name: 'request id', on: { requestId: 'X-Request-Id' } },
   {
@@ -109,7 +118,9 @@ const peerOf = ({ name, on }: Level, lists: Map<string, readonly string[]>): Pee
   onRequest: false,
   quiet: on.access === 'false',
   start: async (site) => {
-    const text = (port: number): string => fileOf({ ...off, ...on }, port, site.upstreamPort)
+    const audit = (on.audit ?? off.audit).replaceAll('DIRECTORY', site.directory)
+    writeFileSync(`${site.directory}/audit-key`, 'k'.repeat(32))
+    const text = (port: number): string => fileOf({ ...off, ...on, audit }, port, site.upstreamPort)
     const running = await serveTree(here, site, text)
     lists.set(name.replaceAll(' ', '-'), listed(`${site.directory}/gateway.yaml`))
     return running
@@ -117,11 +128,23 @@ const peerOf = ({ name, on }: Level, lists: Map<string, readonly string[]>): Pee
 })
 
 const fileOf = (
-  { eventLoopDelay, concurrency, upstreamConcurrency, address, maxBody, deadline, retry, access, requestId }: Switches,
+  {
+    eventLoopDelay,
+    concurrency,
+    upstreamConcurrency,
+    address,
+    maxBody,
+    deadline,
+    retry,
+    access,
+    audit,
+    requestId,
+  }: Switches,
   port: number,
   upstreamPort: number,
 ): string => `${gatewayFile(port)}requestId: { header: ${requestId} }
 log: { access: ${access} }
+audit: ${audit}
 limits: { concurrency: ${concurrency}, address: ${address}, eventLoopDelay: ${eventLoopDelay} }
 defaults: { concurrency: ${upstreamConcurrency}, maxBody: ${maxBody}, deadline: ${deadline}, retry: ${retry} }
 operations:
@@ -145,6 +168,8 @@ const listed = (file: string): readonly string[] => {
     guard: guardOf(auth, clients, new TokenSources(() => {})),
     clientLimits: holdClientLimits(clients, limits, new Limiters({ is: 'primary' }, () => {})),
     pressure: noPressure(),
+    audit: loaded.config.audit,
+    auditor: noAuditor,
   })
   return rows.filter(({ layer }) => layer !== null).map(({ name }) => name)
 }

@@ -36,6 +36,7 @@ test('every key but upstreams has a default', () => {
     },
     admin: { host: '127.0.0.1', port: 9901, hosts: [], token: null, tls: null, insecure: false },
     limits: { address: null, redis: null, concurrency: 10_000, eventLoopDelayMs: null },
+    audit: null,
     log: { level: 'info', access: true, bufferBytes: 16 * 1024 ** 2 },
     reload: { watch: true, pollMs: 5000, preflight: 'connect' },
     shutdown: { waitMs: 5000, deadlineMs: 25_000 },
@@ -237,7 +238,7 @@ describe('precedence', () => {
   test('every value of the configuration has an origin', () => {
     const result = parse(sandbox)
 
-    // 3 at the top, then listen, limits, auth and clients, admin, log, reload, shutdown; for each group 14, then tls, healthCheck, outlier, circuitBreaker,
+    // 3 at the top, then listen, limits, auth and clients, admin, audit, log, reload, shutdown; for each group 14, then tls, healthCheck, outlier, circuitBreaker,
     // retry, each policy itself among them; 7 for each operation.
     const global = [
       'allowSandbox',
@@ -250,7 +251,7 @@ describe('precedence', () => {
     ]
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
     expect(result.ok && result.origins.size).toBe(
-      2 + 3 + 22 + 10 + 20 + 7 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 7 * catalog.length,
+      2 + 3 + 22 + 10 + 20 + 7 + 6 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 7 * catalog.length,
     )
   })
 })

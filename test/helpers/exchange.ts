@@ -18,6 +18,7 @@ export const fakeBody = (length: number | null = 0): FakeBody => ({
   replayable: length !== null && length > 0,
   begun: false,
   maxBytes: Number.POSITIVE_INFINITY,
+  onData: null,
   onBegun: null,
   onReceived: null,
   read: () => Promise.resolve(Buffer.alloc(length ?? 0)),

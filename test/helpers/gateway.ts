@@ -28,6 +28,7 @@ export interface Settings {
   readonly defaults?: Tree
   readonly operations?: Tree
   readonly requestId?: Tree
+  readonly audit?: Tree
   readonly log?: Tree
   readonly shutdown?: Tree
   readonly allowSandbox?: boolean

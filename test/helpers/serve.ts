@@ -28,9 +28,15 @@ export interface Served {
   readonly ended: Promise<Ended>
 }
 
-/** Starts the command and kills it, and whoever took over from it, when the test has finished. It is not listening yet: see {@link listening}. `env` is added to its environment. */
-export const serve = (file: string, env: Readonly<Record<string, string>> = {}): Served => {
-  const child = spawn(process.execPath, ['--disable-sigusr1', 'src/main.ts', 'serve', '--config', file], {
+/** Starts the command and kills it, and whoever took over from it, when the test has finished. It is not listening yet: see {@link listening}. `env` is added to its environment, and `through` becomes it. */
+export const serve = (
+  file: string,
+  env: Readonly<Record<string, string>> = {},
+  through: readonly string[] = [],
+): Served => {
+  const whole = [...through, process.execPath, '--disable-sigusr1', 'src/main.ts', 'serve', '--config', file]
+  const [command = '', ...args] = whole
+  const child = spawn(command, args, {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },

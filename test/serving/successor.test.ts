@@ -14,7 +14,7 @@ const start = async (script: string, withinMs = 20_000, program = process.execPa
   const { port } = server.address() as { readonly port: number }
   const one = { fd: descriptorOf(server) ?? -1, meant: { host: '127.0.0.1', port }, port }
   return startSuccessor(
-    { public: one, admin: one, said: { operations: [], endpoints: [] } },
+    { public: one, admin: one, said: { operations: [], endpoints: [] }, audit: null },
     [program, '-e', script],
     withinMs,
   )

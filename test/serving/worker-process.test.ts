@@ -33,6 +33,7 @@ test('connections that it was about to be sent come back when it ends, before it
     left: () => {},
     taken: () => {},
     takeAll: () => null,
+    audited: () => {},
     returned: (socket: Socket) => void returned.push(socket),
     gone: () => void returned.push('gone'),
     ended: () => ended.resolve(),

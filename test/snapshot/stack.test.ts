@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { catalog, type OperationId } from '../../src/catalog.ts'
 import type { AuthConfig } from '../../src/config/auth-config.ts'
-import type { FieldEdits, OperationConfig, RetryConfig } from '../../src/config/config.ts'
+import type { AuditConfig, FieldEdits, OperationConfig, RetryConfig } from '../../src/config/config.ts'
 import type { LimitsConfig } from '../../src/config/limits-config.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { RetryBudget } from '../../src/layers/retry/budget.ts'
+import { noAuditor } from '../../src/observe/audit/auditor.ts'
 import { noClientLimits } from '../../src/snapshot/client-limits.ts'
 import { noGuard } from '../../src/snapshot/guard.ts'
 import { noPressure, type Pressure } from '../../src/snapshot/pressure.ts'
@@ -18,6 +19,14 @@ const retry: RetryConfig = {
   budget: { share: 0.1, floorPerSecond: 3 },
 }
 
+const recorded: AuditConfig = {
+  file: '/var/log/audit.log',
+  key: 'k'.repeat(32),
+  digests: 'both',
+  onFailure: 'refuse',
+  rotateBytes: null,
+}
+
 const address = { rate: { count: 100, perMs: 1000 }, burst: 200, ipv6Prefix: 64 }
 
 interface On extends Partial<OperationConfig> {
@@ -29,6 +38,7 @@ interface On extends Partial<OperationConfig> {
   readonly retry?: RetryConfig | null
   readonly request?: FieldEdits
   readonly budget?: RetryBudget | null
+  readonly audit?: AuditConfig | null
 }
 
 const allAuth: AuthConfig = {
@@ -50,6 +60,7 @@ const stacked = ({
   retry = null,
   request,
   budget = null,
+  audit = null,
   ...config
 }: On = {}): Stacked => ({
   operation: catalog.find((each) => each.id === id) ?? catalog[0],
@@ -71,6 +82,8 @@ const stacked = ({
   guard: noGuard,
   clientLimits: noClientLimits,
   pressure,
+  audit,
+  auditor: noAuditor,
 })
 
 test('with everything off the handle is the send of the upstream itself', () => {
@@ -130,10 +143,16 @@ describe('the list as it is shown', () => {
     const limits = { address, concurrency: 10_000, eventLoopDelayMs: 250 }
     const bounds = { upstreamConcurrency: 50, concurrency: 20, deadlineMs: 2000, maxBodyBytes: 65_536 }
     const auth = { methods: ['apiKey'] as const, scopes: [], claims: {} }
-    const bounded = stacked({ id: 'risk.asset-valuation', limits, allAuth, auth, ...bounds, retry })
+    const bounded = stacked({ id: 'risk.asset-valuation', limits, allAuth, auth, ...bounds, retry, audit: recorded })
     const rows = stackRows({ ...bounded, clientLimits: { ...noClientLimits, bounded: 1, rated: 2 } })
 
     expect(rows).toEqual([
+      {
+        name: 'audit',
+        key: 'audit.onFailure',
+        setting: 'onFailure: refuse, digests: both',
+        layer: expect.any(Function),
+      },
       { name: 'load-shedding', key: 'limits.eventLoopDelay', setting: '250ms', layer: expect.any(Function) },
       { name: 'concurrency', key: 'limits.concurrency', setting: '10000', layer: expect.any(Function) },
       {
@@ -167,6 +186,7 @@ describe('the list as it is shown', () => {
 
   test('keeps what is off, without a layer', () => {
     expect(stackRows(stacked())).toMatchObject([
+      { name: 'audit', setting: 'none', layer: null },
       { name: 'load-shedding', setting: 'none', layer: null },
       { name: 'concurrency', setting: 'none', layer: null },
       { name: 'upstream-concurrency', setting: 'none', layer: null },

@@ -40,6 +40,7 @@ export const notBuiltYet: readonly Kind[] = ['unauthenticated', 'forbidden']
 export const provokedElsewhere: readonly Kind[] = [
   'rate-limited',
   'identity-unavailable',
+  'audit-unavailable',
   'overloaded',
   'no-healthy-endpoint',
   'circuit-open',

@@ -1,6 +1,8 @@
+import { appendFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Kind } from '../../src/errors.ts'
+import { auditLog } from '../helpers/audit-log.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { askAdmin, bootLive, type LiveGateway } from '../helpers/live-gateway.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
@@ -25,6 +27,18 @@ const isRefused = async (live: LiveGateway, path: string, code: Kind, fault: str
   expect(text).not.toContain(hidden)
   expect(await live.line(({ requestId }) => requestId === id)).toMatchObject({ status: 503, failure: code, fault })
 }
+
+test('what would leave no record is audit-unavailable', async () => {
+  const log = auditLog(onTestFinished)
+  const live = await bootLive({ audit: log.settings })
+  await eventually(() => log.text() !== '')
+
+  appendFileSync(log.file, 'an intruder\n')
+  await fetch(`${live.url}/market/insights`)
+  await live.line(({ msg }) => msg === 'audit cannot be written')
+
+  await isRefused(live, '/market/insights', 'audit-unavailable', 'gateway', log.file)
+})
 
 test('a group with all places taken is overloaded', async () => {
   const sockets: Socket[] = []

@@ -1,6 +1,7 @@
 import type { Operation } from '../../catalog.ts'
 import type { Config, EndpointConfig, FieldEdits, UpstreamConfig } from '../../config/config.ts'
 import type { Origin, Origins } from '../../config/origins.ts'
+import { noAuditor } from '../../observe/audit/auditor.ts'
 import { Limiters } from '../../shared/limiter/limiters.ts'
 import { holdClientLimits } from '../../snapshot/client-limits.ts'
 import { noGuard } from '../../snapshot/guard.ts'
@@ -82,6 +83,8 @@ export const behind = (described: Operation, config: Config, origins: Origins): 
         guard: noGuard,
         clientLimits: holdClientLimits(config.clients, config.limits, new Limiters({ is: 'primary' }, () => {})),
         pressure: noPressure(),
+        audit: config.audit,
+        auditor: noAuditor,
       }),
       operation.state,
       (key, value) => setting(key.includes('.') ? key : `operations.${id}.${key}`, value),

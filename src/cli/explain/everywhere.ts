@@ -11,6 +11,7 @@ export const everywhereRows = ({
   clients,
   clientsSource,
   requestIdHeader,
+  audit,
   log,
   shutdown,
 }: Config): Rows => [
@@ -31,10 +32,19 @@ export const everywhereRows = ({
   ...countingRows(limits),
   ...(clients.length === 0 ? [] : [['clients', clientsIn(clients, clientsSource)] as const]),
   ['requestId.header', requestIdHeader ?? 'none'],
+  ...auditRows(audit),
   ['log.buffer', formatSize(log.bufferBytes)],
   ['shutdown.wait', formatDuration(shutdown.waitMs)],
   ['shutdown.deadline', formatDuration(shutdown.deadlineMs)],
 ]
+
+const auditRows = (audit: Config['audit']): Rows =>
+  audit === null
+    ? [['audit', 'none']]
+    : [
+        ['audit.file', audit.file],
+        ['audit.rotate', bound(audit.rotateBytes, formatSize)],
+      ]
 
 /** Shows a bound, or that there is none. */
 export const bound = (value: number | null, format: (value: number) => string): string =>

@@ -35,6 +35,8 @@ export interface Status {
   readonly tokens: TokensStatus | null
   readonly operations: Readonly<Record<string, { readonly state: string; readonly until: string | null }>>
   readonly retiring: number
+  /** Where the audit log stands; null: there is none, or the gateway is older than it is. */
+  readonly audit: AuditStatus | null
   readonly log: { readonly dropped: number }
   readonly warnings: readonly Problem[]
 }
@@ -46,6 +48,16 @@ export interface CertificateStatus {
   readonly notAfter: string
   /** Below 0: it has expired. */
   readonly daysLeft: number
+}
+
+/** Is an audit log. */
+export interface AuditStatus {
+  readonly file: string
+  readonly count: number
+  readonly since: string
+  /** Why nothing can be written; null: it can. */
+  readonly reason: string | null
+  readonly lost: number
 }
 
 /** Is one of several processes that serve. What is not known of it is null. */
@@ -187,6 +199,7 @@ export const status = shape<Status>({
   tokens: nullable(tokens),
   operations: map(shape<{ state: string; until: string | null }>({ state: text, until: nullable(text) })),
   retiring: number,
+  audit: nullable(shape<AuditStatus>({ file: text, count: number, since: text, reason: nullable(text), lost: number })),
   log: shape<{ dropped: number }>({ dropped: number }),
   warnings: list(problem),
 })

@@ -1,5 +1,5 @@
 import { formatProblem } from '../../config/problem.ts'
-import type { Status } from './answers.ts'
+import type { AuditStatus, Status } from './answers.ts'
 import { certificateRows } from './certificates-text.ts'
 import { limitRows } from './limits-text.ts'
 import { ago, span, until } from './span.ts'
@@ -33,7 +33,7 @@ export const statusText = (url: string, status: Status, at: number): string => {
 
 const facts = (
   url: string,
-  { state, ready, version, node, pid, uptimeSeconds, config, retiring, log }: Status,
+  { state, ready, version, node, pid, uptimeSeconds, config, retiring, audit, log }: Status,
   at: number,
 ): string => {
   const rows: (readonly [string, string])[] = [
@@ -49,8 +49,15 @@ const facts = (
     ['file', `${config.file}: ${fileState(config, at)}`],
     ['log', log.dropped === 0 ? 'no lines dropped' : `${log.dropped} LINES DROPPED: its reader is too slow`],
   ]
+  if (audit !== null) rows.push(['audit', auditState(audit, at)])
   if (retiring > 0) rows.push(['retiring', `${retiring} earlier: requests that began under it still run`])
   return table(rows)
+}
+
+const auditState = ({ file, count, since, reason, lost }: AuditStatus, at: number): string => {
+  const missing = lost === 0 ? '' : `, ${lost} LINES LOST`
+  if (reason !== null) return `NOT WRITTEN since ${ago(since, at)}: ${reason}${missing}`
+  return `${count} lines in ${file}${missing}`
 }
 
 const causes: Readonly<Record<string, string>> = {

@@ -1,0 +1,105 @@
+import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+
+/** Is where a chain stands: what the next line follows. */
+export interface Link {
+  /** Names the chain, so that two in one stream are told apart. */
+  readonly chain: string
+  /** How many lines it has; the next one has one more as its number. */
+  readonly count: number
+  /** The HMAC of the last line. */
+  readonly mac: string
+}
+
+/** Is a key that lines are sealed with. */
+export interface Key {
+  /** Tells keys apart, and tells nothing of the key. */
+  readonly id: string
+  readonly secret: KeyObject
+}
+
+/** Is a line as read, before anything of it is believed. */
+export interface Read {
+  readonly chain: string
+  readonly number: number
+  readonly mac: string
+  /** What was sealed: all of the line but its HMAC. */
+  readonly sealed: Buffer
+}
+
+const macLength = 64
+const beforeMac = ',"mac":"'
+const afterMac = '"}'
+const tailLength = beforeMac.length + macLength + afterMac.length
+
+/** Begins a chain. */
+export const beginning = (): Link => ({ chain: randomBytes(8).toString('hex'), count: 0, mac: '0'.repeat(macLength) })
+
+/** Makes a key of the text that a file holds. */
+export const keyOf = (text: string): Key => {
+  const secret = createSecretKey(Buffer.from(text, 'utf8'))
+  return { id: createHmac('sha256', secret).update('lender-gateway audit key').digest('hex').slice(0, 16), secret }
+}
+
+/** Seals what a line says as the next one of a chain. The HMAC is over the one before, then the bytes of the line up to its own. */
+export const seal = (key: Key, before: Link, says: string): { readonly line: string; readonly link: Link } => {
+  const count = before.count + 1
+  const sealed = `${opening}${before.chain}","seq":${count},${says}`
+  const mac = macOf(key, before.mac, sealed)
+  return { line: `${sealed}${beforeMac}${mac}${afterMac}\n`, link: { chain: before.chain, count, mac } }
+}
+
+/** What every line begins with, and none of the main log. */
+export const opening = '{"audit":"'
+
+/** Reads a line without its end; null: it has not the form of one. */
+export const readLine = (line: Buffer): Read | null => {
+  const at = line.length - tailLength
+  if (at <= 0) return null
+  const [, mac] = tail.exec(line.toString('latin1', at)) ?? []
+  const [, chain, number] = head.exec(line.toString('latin1', 0, Math.min(at, 64))) ?? []
+  if (mac === undefined || chain === undefined || number === undefined) return null
+  return { chain, number: Number(number), mac, sealed: line.subarray(0, at) }
+}
+
+const tail = /^,"mac":"([0-9a-f]{64})"\}$/
+const head = /^\{"audit":"([0-9a-f]{16})","seq":([1-9]\d{0,14}),/
+
+/** Computes the HMAC that a line must have after another. */
+export const macOf = ({ secret }: Key, before: string, sealed: string | Buffer): string =>
+  createHmac('sha256', secret).update(before).update(sealed).digest('hex')
+
+/** Is what a line says of the chain itself. */
+export interface Said {
+  readonly event: string
+  /** The HMAC before a line that begins a file. */
+  readonly previous: string | null
+  /** The key that it is sealed with. */
+  readonly key: string | null
+  /** The key of the lines behind it. */
+  readonly next: string | null
+  readonly torn: Torn | null
+}
+
+/** Is what stands in a file and is no line: a crash or a full disk cut it off. Its bytes are told without a line end. */
+export interface Torn {
+  readonly bytes: number
+  readonly sha256: string
+}
+
+/** Reads what a line says of the chain; null: it is no JSON, so nobody sealed it. */
+export const saidBy = ({ sealed }: Read): Said | null => {
+  try {
+    const said: unknown = JSON.parse(`${sealed.toString('utf8')}}`)
+    const { event, previous, key, next, torn } = Object(said)
+    const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+    return {
+      event: text(event) ?? '',
+      previous: text(previous),
+      key: text(key),
+      next: text(next),
+      torn: typeof torn === 'object' && torn !== null ? (torn as Torn) : null,
+    }
+  } catch {
+    return null
+  }
+}

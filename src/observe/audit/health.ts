@@ -1,0 +1,69 @@
+import { Alarm, now, wallClock } from '../../clock.ts'
+import type { Log } from '../log.ts'
+
+/** How long a line of the log is the last one of its kind. */
+const quietMs = 10_000
+
+/** Knows whether lines can be written, and tells the log, though not each time: a full disk may be full again in a moment. */
+export class Health {
+  readonly #log: Log
+  readonly #onChange: (failing: boolean) => void
+  readonly #later = new Alarm(() => this.#tell())
+  #reason: string | null = null
+  #since = wallClock()
+  #lost = 0
+  #told = false
+  #toldLost = 0
+  #toldAt = Number.NEGATIVE_INFINITY
+
+  constructor(log: Log, onChange: (failing: boolean) => void) {
+    this.#log = log
+    this.#onChange = onChange
+  }
+
+  /** Why lines cannot be written; null: they can. */
+  get reason(): string | null {
+    return this.#reason
+  }
+
+  /** Since when that is so, in ms since the epoch. */
+  get since(): number {
+    return this.#since
+  }
+
+  /** How many lines were lost in all. */
+  get lost(): number {
+    return this.#lost
+  }
+
+  lose(lines: number): void {
+    this.#lost += lines
+  }
+
+  /** Takes what came of trying; null: it went well. */
+  is(reason: string | null): void {
+    const changed = (reason === null) !== (this.#reason === null)
+    this.#reason = reason
+    if (!changed) return
+    this.#since = wallClock()
+    this.#onChange(reason !== null)
+    this.#tell()
+  }
+
+  close(): void {
+    this.#later.clear()
+  }
+
+  #tell(): void {
+    const failing = this.#reason !== null
+    if (this.#told === failing) return
+    const quiet = this.#toldAt + quietMs - now()
+    // What turned back in the meantime is not told; in the end the log says what is.
+    if (quiet > 0) return this.#later.set(quiet)
+    this.#told = failing
+    this.#toldAt = now()
+    if (failing) return this.#log.error({ reason: this.#reason }, 'audit cannot be written')
+    this.#log.info({ lost: this.#lost - this.#toldLost }, 'audit is written again')
+    this.#toldLost = this.#lost
+  }
+}

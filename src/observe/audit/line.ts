@@ -1,0 +1,86 @@
+import type { GatewayError } from '../../errors.ts'
+import type { Identity } from '../../exchange.ts'
+import type { Key, Link, Torn } from './chain.ts'
+
+/** Is what is written of an exchange. */
+export interface Exchanged {
+  readonly requestId: string
+  /** The client's address. */
+  readonly address: string
+  readonly identity: Identity | null
+  readonly operation: string | null
+  readonly status: number
+  readonly failure: GatewayError | null
+  readonly endpoint: string | null
+  readonly configHash: string
+  readonly digests: Digests | null
+}
+
+/** Is the SHA-256 of what went through whole, in hex; null: it was not asked for, there was none, or it did not. */
+export interface Digests {
+  request: string | null
+  answer: string | null
+}
+
+/**
+ * Writes what a line says of an exchange: a list of what may be there, with never a query, a field value or a body. An id is a sane token,
+ * the rest are addresses, names of ours and numbers; who the client is comes from elsewhere, and is escaped.
+ */
+export const exchangeLine = (time: number, said: Exchanged): string =>
+  `${stamp(time, 'exchange')},"requestId":"${said.requestId}","address":"${said.address}"` +
+  `,"client":${quoted(said.identity?.client)},"method":${quoted(said.identity?.method)}` +
+  `,"operation":${plain(said.operation)},"status":${said.status},"failure":${plain(said.failure?.kind ?? null)}` +
+  `,"endpoint":${plain(said.endpoint)},"config":"${said.configHash}"` +
+  `,"requestDigest":${plain(said.digests?.request ?? null)},"answerDigest":${plain(said.digests?.answer ?? null)}`
+
+/** Names what an operator did, or had done: the orders of the admin listener, and what came of them. */
+export type AdminEvent =
+  | 'admin request'
+  | 'reload'
+  | 'operation override'
+  | 'endpoint order'
+  | 'override ended'
+  | 'endpoint order ended'
+  | 'orders taken over'
+
+/** Takes what operators did, or had done. */
+export type TellOrder = (event: AdminEvent, fields: OrderFields) => void
+
+type OrderFields = Readonly<Record<string, string | number | boolean | null>>
+
+/** Writes what a line says of an operator. */
+export const adminLine = (time: number, event: AdminEvent, fields: OrderFields): string =>
+  `${stamp(time, event)}${more(fields)}`
+
+/** Writes the first line of a process, or of a file: what it follows, and the key that it is sealed with. */
+export const headLine = (
+  time: number,
+  event: 'start' | 'file',
+  before: Link,
+  key: Key,
+  torn: Torn | null,
+  fields: Readonly<Record<string, string | number>> = {},
+): string =>
+  `${stamp(time, event)}${more(fields)},"previous":"${before.mac}","key":"${key.id}"${torn === null ? '' : more({ torn })}`
+
+/** Writes the last line with a key: those behind it are sealed with another. */
+export const keyLine = (time: number, next: Key): string => `${stamp(time, 'key')},"next":"${next.id}"`
+
+/** Writes the last line of a process, or of a file that lines no longer go to. */
+export const endLine = (time: number, reason: EndReason): string => `${stamp(time, 'end')}${more({ reason })}`
+
+/** Says why nothing follows: the process stops, another one goes on, or a reload says otherwise. */
+export type EndReason = 'stopped' | 'taken over' | 'reconfigured'
+
+/** Writes that so many lines were lost here, while none could be written. */
+export const lostLine = (time: number, lines: number): string => `${stamp(time, 'lost')}${more({ lines })}`
+
+const stamp = (time: number, event: string): string => `"time":"${new Date(time).toISOString()}","event":"${event}"`
+
+const more = (fields: Readonly<Record<string, unknown>>): string => {
+  const text = JSON.stringify(fields)
+  return text === '{}' ? '' : `,${text.slice(1, -1)}`
+}
+
+const plain = (name: string | null): string => (name === null ? 'null' : `"${name}"`)
+const quoted = (name: string | undefined): string => (name === undefined ? 'null' : JSON.stringify(name))

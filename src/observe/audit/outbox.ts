@@ -1,0 +1,66 @@
+/** Sends lines to the process that writes them, with the number of those that were lost; `done` is called when they are on their way. */
+export type SendLines = (lines: readonly string[], lost: number, done: () => void) => void
+
+// More than that is not in this process for want of a reader, but because that reader hangs.
+const maxUnsentBytes = 4 * 1024 * 1024
+
+/**
+ * Gathers the lines of one turn of the event loop for another process. What has been sent is no longer lost with this one: it is in the
+ * pipe, and read to its end.
+ */
+export class Outbox {
+  readonly #send: SendLines
+  #lines: string[] = []
+  #bytes = 0
+  #unsentBytes = 0
+  #lost = 0
+  #isDue = false
+  #whenSent: (() => void)[] = []
+
+  constructor(send: SendLines) {
+    this.#send = send
+  }
+
+  /** Whether lines are lost, because nobody takes them. */
+  get isFull(): boolean {
+    return this.#unsentBytes + this.#bytes >= maxUnsentBytes
+  }
+
+  add(line: string): void {
+    if (this.isFull) return void this.#lost++
+    this.#lines.push(line)
+    this.#bytes += line.length
+    if (this.#isDue) return
+    this.#isDue = true
+    setImmediate(() => this.#flush())
+  }
+
+  /** Resolves when all are on their way. */
+  sent(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#whenSent.push(resolve)
+      this.#flush()
+      this.#settle()
+    })
+  }
+
+  #flush(): void {
+    this.#isDue = false
+    if (this.#lines.length === 0) return
+    const bytes = this.#bytes
+    this.#unsentBytes += bytes
+    const [lines, lost] = [this.#lines, this.#lost]
+    this.#lines = []
+    this.#bytes = 0
+    this.#lost = 0
+    this.#send(lines, lost, () => {
+      this.#unsentBytes -= bytes
+      this.#settle()
+    })
+  }
+
+  #settle(): void {
+    if (this.#unsentBytes > 0) return
+    for (const tell of this.#whenSent.splice(0)) tell()
+  }
+}

@@ -1,0 +1,26 @@
+import type { Link, Torn } from './chain.ts'
+
+/** Is what lines are written to, one batch after another. */
+export interface Target {
+  /** Where lines go, as the configuration says it. */
+  readonly name: string
+  /** At how many bytes it is full; null: never. */
+  rotateBytes: number | null
+  /** Whether it holds as much as it shall, so that {@link next} is due. */
+  readonly isFull: boolean
+  /** Appends bytes, perhaps not all; tells how many. Rejects when it took none. */
+  append(bytes: Buffer): Promise<number>
+  /** Has what was appended survive a crash of the machine. */
+  sync(): Promise<void>
+  /** Opens what lines go to from now on; null: this one still. Whoever asks closes this one then. */
+  next(lastNumber: number): Promise<Target | null>
+  close(): Promise<void>
+}
+
+/** Is a target that is open, and where the chain in it stands. */
+export interface Opened {
+  readonly target: Target
+  readonly link: Link
+  /** What stands behind its last line and is none. */
+  readonly torn: Torn | null
+}

@@ -1,0 +1,249 @@
+import { Alarm, wallClock } from '../../clock.ts'
+import type { Log } from '../log.ts'
+import { Batch, type Waiting } from './batch.ts'
+import type { Key, Link, Torn } from './chain.ts'
+import { Health } from './health.ts'
+import { type EndReason, endLine, headLine, keyLine, lostLine } from './line.ts'
+import type { Opened, Target } from './target.ts'
+import { usualBounds, type WriterBounds, type WriterState } from './writer-state.ts'
+
+const mostBatchBytes = 256 * 1024
+
+/** Writes lines to one chain: gathers, seals and appends them, and tries again what could not be written. All that it does is done in turn. */
+export class Writer {
+  readonly #log: Log
+  readonly #bounds: WriterBounds
+  readonly #health: Health
+  #target: Target
+  /** What is written: the batch under way begins behind it. */
+  #link: Link
+  #key: Key
+  #waiting: Waiting[] = []
+  #waitingBytes = 0
+  #batch: Batch | null = null
+  /** How many lines were lost that no line tells of yet. */
+  #untold = 0
+  #checkpointed = ''
+  #isUnsynced = false
+  #turns: Promise<unknown> = Promise.resolve()
+  #isOver = false
+  /** Set while lines wait for others, or for the next try. */
+  readonly #next = new Alarm(() => this.#soon())
+  #isDue = false
+  readonly #minute = new Alarm(
+    () => void this.checkpoint().then(() => this.#minute.set(this.#isOver ? null : this.#bounds.checkpointMs)),
+  )
+  /** Where it failed it is tried again by the next checkpoint, not after each batch. */
+  #mayMove = true
+
+  /** Begins with a line that says what it goes on with. */
+  constructor(
+    { target, link, torn }: Opened,
+    key: Key,
+    log: Log,
+    onHealth: (failing: boolean) => void,
+    bounds = usualBounds,
+  ) {
+    this.#target = target
+    this.#link = link
+    this.#key = key
+    this.#log = log
+    this.#bounds = bounds
+    this.#health = new Health(log, onHealth)
+    this.#say((before, with_) => headLine(wallClock(), 'start', before, with_, torn, { pid: process.pid }))
+    if (torn !== null) log.warn({ file: target.name, bytes: torn.bytes }, 'audit file ended in a torn line')
+    this.#minute.set(bounds.checkpointMs)
+  }
+
+  get failing(): boolean {
+    return this.#health.reason !== null
+  }
+
+  get state(): WriterState {
+    const { chain, count, mac: hash } = this.#link
+    const { reason, since, lost } = this.#health
+    return { file: this.#target.name, chain, count, hash, reason, since, waitingBytes: this.#waitingBytes, lost }
+  }
+
+  /** Takes what a line says. */
+  record(says: string): void {
+    if (this.#waitingBytes + says.length > this.#bounds.maxWaitingBytes) return this.lose(1)
+    this.#tellLost()
+    this.#add({ says, bytes: says.length })
+  }
+
+  /** Counts lines that were lost: a line tells of them in their place. */
+  lose(lines: number): void {
+    this.#untold += lines
+    this.#health.lose(lines)
+    this.#health.is(this.#health.reason ?? 'lines come faster than they are written')
+    this.#wake(this.#bounds.retryMs)
+  }
+
+  /** Has lines sealed with another key from now on, as a last line with this one says. */
+  rekey(key: Key): void {
+    this.#add({ says: () => keyLine(wallClock(), key), bytes: 0, after: key })
+  }
+
+  /** Has files rotated at another size. */
+  rotateAt(bytes: number | null): void {
+    this.#target.rotateBytes = bytes
+  }
+
+  /** Goes on in another file, if this one has been moved away or is full. */
+  reopen(): Promise<void> {
+    return this.#inTurn(() => this.#move())
+  }
+
+  /** Has what is written survive, and tells the log where the chain stands, if that is somewhere else than before. */
+  checkpoint(): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#move()
+      await this.#checkpoint()
+    })
+  }
+
+  /** Writes what waits and a last line, and closes the file. Resolves with what could not be written. */
+  async close(reason: EndReason): Promise<readonly string[]> {
+    this.#say(() => endLine(wallClock(), reason))
+    return this.#inTurn(async () => {
+      await this.#write()
+      await this.#checkpoint()
+      this.#isOver = true
+      for (const alarm of [this.#next, this.#minute]) alarm.clear()
+      this.#health.close()
+      const left = [...(this.#batch?.undone().waiting ?? []), ...this.#waiting]
+      await this.#target.close().catch(() => {})
+      return left.flatMap(({ says }) => (typeof says === 'string' ? [says] : []))
+    })
+  }
+
+  #say(says: (before: Link, key: Key) => string): void {
+    this.#add({ says, bytes: 0 })
+  }
+
+  #add(waiting: Waiting): void {
+    this.#waitingBytes += waiting.bytes
+    this.#waiting.push(waiting)
+    this.#wake(this.#bounds.gatherMs)
+  }
+
+  /** Sees that it is written after that time; when that is seen to already, it stays so. */
+  #wake(ms: number): void {
+    if (this.#isDue || this.#isOver) return
+    this.#isDue = true
+    this.#next.set(ms)
+  }
+
+  #tellLost(): void {
+    const lines = this.#untold
+    if (lines === 0) return
+    this.#untold = 0
+    this.#say(() => lostLine(wallClock(), lines))
+  }
+
+  /** Tries again, though not for each line that comes meanwhile. */
+  #later(): void {
+    this.#next.clear()
+    this.#isDue = false
+    this.#wake(this.#bounds.retryMs)
+  }
+
+  #soon(): void {
+    void this.#inTurn(() => this.#write())
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turns.then(work)
+    this.#turns = done.catch(() => {})
+    return done
+  }
+
+  /** Writes what waits, until nothing does or it fails. */
+  async #write(): Promise<void> {
+    if (this.#isOver) return
+    this.#isDue = false
+    this.#next.clear()
+    for (;;) {
+      if (this.#batch === null && this.#waiting.length === 0) {
+        if (this.#isUnsynced) await this.#checkpoint()
+        if (this.#isUnsynced) return
+        if (this.#untold === 0) return this.#health.is(null)
+        this.#tellLost()
+      }
+      this.#batch ??= new Batch(this.#link, this.#key, this.#waiting, mostBatchBytes)
+      if (!(await this.#put(this.#batch))) return this.#later()
+      this.#waitingBytes -= this.#batch.waitingBytes
+      this.#link = this.#batch.link
+      this.#key = this.#batch.key
+      this.#batch = null
+      if (this.#target.isFull && this.#mayMove) await this.#move()
+    }
+  }
+
+  async #put(batch: Batch): Promise<boolean> {
+    const slow = new Alarm(() => this.#health.is('a write takes too long'))
+    slow.set(this.#bounds.slowMs)
+    try {
+      while (!batch.isWritten) batch.taken += await this.#target.append(batch.bytes.subarray(batch.taken))
+      return true
+    } catch (error) {
+      this.#health.is(message(error))
+      return false
+    } finally {
+      slow.clear()
+    }
+  }
+
+  async #move(): Promise<void> {
+    if (this.#isOver) return
+    try {
+      const { count } = this.#batch?.undone().link ?? this.#link
+      const next = await this.#target.next(count)
+      this.#mayMove = true
+      if (next !== null) await this.#goOnIn(next)
+    } catch (error) {
+      this.#mayMove = false
+      this.#log.error({ file: this.#target.name, reason: message(error) }, 'audit file cannot be changed')
+    }
+  }
+
+  async #goOnIn(next: Target): Promise<void> {
+    const old = this.#target
+    this.#target = next
+    let torn: Torn | null = null
+    if (this.#batch !== null) {
+      const undone = this.#batch.undone()
+      this.#link = undone.link
+      this.#key = undone.key
+      this.#waiting.unshift(...undone.waiting)
+      this.#waitingBytes -= this.#batch.waitingBytes - sumOf(undone.waiting)
+      this.#batch = null
+      torn = undone.torn
+    }
+    // A head line that did not get to the old file would be followed by this one: both say what they follow.
+    this.#waiting.unshift({ says: (before, key) => headLine(wallClock(), 'file', before, key, torn), bytes: 0 })
+    await old.sync().catch(() => {})
+    await old.close().catch(() => {})
+    this.#soon()
+  }
+
+  async #checkpoint(): Promise<void> {
+    const { chain, count, mac: hash } = this.#link
+    if (this.#checkpointed === hash || count === 0) return
+    try {
+      await this.#target.sync()
+      this.#isUnsynced = false
+    } catch (error) {
+      this.#isUnsynced = true
+      this.#health.is(message(error))
+      return this.#later()
+    }
+    this.#checkpointed = hash
+    this.#log.info({ chain, count, hash }, 'audit checkpoint')
+  }
+}
+
+const sumOf = (waiting: readonly Waiting[]): number => waiting.reduce((sum, { bytes }) => sum + bytes, 0)
+
+const message = (error: unknown): string => (error instanceof Error ? error.message : String(error))

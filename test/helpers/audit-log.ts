@@ -1,0 +1,66 @@
+/** A place for an audit log, and what is read of it. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { verify } from '../../src/cli/audit/verify.ts'
+import type { OnEnd } from './ways.ts'
+
+/** Is a line, parsed. */
+export interface AuditLine {
+  readonly [field: string]: unknown
+  readonly event: string
+  readonly requestId?: string
+}
+
+export interface AuditLog {
+  readonly file: string
+  readonly key: string
+  /** What the configuration says of it. */
+  readonly settings: { readonly file: string; readonly key: string }
+  /** All that was written, the rotated files first. */
+  text(): string
+  lines(): readonly AuditLine[]
+  /** Names all its files in their order. */
+  files(): readonly string[]
+  /** Verifies them as the command does, and tells its exit code and all that it says of what is wrong. */
+  verify(checkpoints?: readonly string[]): Promise<{ readonly code: number; readonly errors: string }>
+}
+
+/** Makes a folder for an audit log with a key. */
+export const auditLog = (onEnd: OnEnd): AuditLog => {
+  const folder = mkdtempSync(join(tmpdir(), 'audit-'))
+  onEnd(() => rmSync(folder, { recursive: true }))
+  const [file, key] = [join(folder, 'audit.log'), `file:${join(folder, 'key')}`]
+  writeFileSync(join(folder, 'key'), `${'k'.repeat(32)}\n`)
+  const files = (): readonly string[] =>
+    readdirSync(folder)
+      .filter((name) => name.startsWith('audit.log'))
+      .map((name) => join(folder, name))
+      .sort((one, other) => order(one) - order(other))
+  // Whoever renames a file calls it what he likes.
+  const order = (name: string): number => Number(/"seq":(\d+)/.exec(readFileSync(name, 'utf8'))?.[1])
+  const text = (): string =>
+    files()
+      .map((name) => readFileSync(name, 'utf8'))
+      .join('')
+  return {
+    file,
+    key,
+    settings: { file, key },
+    text,
+    lines: () =>
+      text()
+        .split('\n')
+        .slice(0, -1)
+        .map((line): AuditLine => JSON.parse(line)),
+    files,
+    async verify(checkpoints = []) {
+      let errors = ''
+      const error = (said: string): void => {
+        errors += said
+      }
+      const code = await verify(files(), { keys: [key], checkpoints, mixed: false }, { out: () => {}, error })
+      return { code, errors }
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import { beginning } from '../../../src/observe/audit/chain.ts'
+import type { Opened, Target } from '../../../src/observe/audit/target.ts'
+
+/** Is a target in memory that a test has fail, take little, or wait. */
+export class FakeTarget implements Target {
+  readonly name: string = 'audit.log'
+  rotateBytes: number | null = null
+  isFull = false
+  /** What it holds. */
+  text = ''
+  /** How many bytes it still takes: then it is a full disk. */
+  room = Number.POSITIVE_INFINITY
+  /** What every sync fails with. */
+  unsynced: string | null = null
+  /** Where lines go from now on, once somebody asks. */
+  successor: FakeTarget | null = null
+  /** Holds back what is written until it resolves. */
+  wait: Promise<void> = Promise.resolve()
+  writes = 0
+
+  async append(bytes: Buffer): Promise<number> {
+    this.writes++
+    await this.wait
+    const taken = Math.min(bytes.length, this.room)
+    if (taken === 0) throw new Error('ENOSPC: no space left on device, write')
+    this.room -= taken
+    this.text += bytes.toString('utf8', 0, taken)
+    return taken
+  }
+
+  async sync(): Promise<void> {
+    if (this.unsynced !== null) throw new Error(this.unsynced)
+  }
+
+  async next(): Promise<Target | null> {
+    const next = this.successor
+    this.successor = null
+    return next
+  }
+
+  async close(): Promise<void> {}
+
+  opened(): Opened {
+    return { target: this, link: beginning(), torn: null }
+  }
+}

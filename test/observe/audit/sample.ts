@@ -1,0 +1,69 @@
+import { beginning, type Key, keyOf, type Link, seal } from '../../../src/observe/audit/chain.ts'
+import { exchangeLine, headLine } from '../../../src/observe/audit/line.ts'
+import { type Checkpoint, type Finding, Verification } from '../../../src/observe/audit/verification.ts'
+
+export const key: Key = keyOf('k'.repeat(32))
+
+/** Is an audit log as text, and where its chain stands at the end. */
+export interface Sample {
+  readonly text: string
+  readonly link: Link
+}
+
+/** Writes a file of so many exchanges, behind the line that begins it. */
+export const sample = (exchanges: number, before: Link = beginning(), sealed: Key = key): Sample => {
+  const says = [
+    headLine(0, before.count === 0 ? 'start' : 'file', before, sealed, null),
+    ...Array.from({ length: exchanges }, (_, n) => exchangeLine(n, exchangeOf(n))),
+  ]
+  let link = before
+  let text = ''
+  for (const each of says) {
+    const next = seal(sealed, link, each)
+    text += next.line
+    link = next.link
+  }
+  return { text, link }
+}
+
+export const exchangeOf = (n: number) => ({
+  requestId: `id-${n}`,
+  address: '192.0.2.7',
+  identity: null,
+  operation: 'market.insights',
+  status: 200,
+  failure: null,
+  endpoint: 'http://127.0.0.1:9',
+  configHash: '0123456789ab',
+  digests: null,
+})
+
+interface Options {
+  readonly checkpoints?: readonly Checkpoint[]
+  readonly keys?: readonly Key[]
+  readonly mixed?: boolean
+}
+
+/** Verifies files, given as their contents; names them a, b, … */
+export const verified = (
+  files: readonly (string | Buffer)[],
+  { checkpoints = [], keys = [key], mixed = false }: Options = {},
+): Verification => {
+  const verification = new Verification(keys, checkpoints, mixed)
+  for (const [nth, file] of files.entries()) {
+    const bytes = Buffer.from(file)
+    let line = 0
+    for (let at = 0; at < bytes.length; ) {
+      const end = bytes.indexOf(10, at)
+      const place = { file: 'abc'[nth] ?? '', line: ++line }
+      verification.take(bytes.subarray(at, end === -1 ? bytes.length : end), place, end !== -1)
+      at = end === -1 ? bytes.length : end + 1
+    }
+  }
+  verification.end()
+  return verification
+}
+
+/** Tells the places of findings: `a:3`. */
+export const places = (findings: readonly Finding[]): readonly string[] =>
+  findings.map(({ file, line }) => `${file}:${line}`)

@@ -1,0 +1,176 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { keyOf } from '../../../src/observe/audit/chain.ts'
+import { Writer } from '../../../src/observe/audit/writer.ts'
+import { usualBounds } from '../../../src/observe/audit/writer-state.ts'
+import { logInMemory } from '../../helpers/gateway.ts'
+import { FakeTarget } from './fake-target.ts'
+import { key, verified } from './sample.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] }))
+let open: Writer[] = []
+afterEach(async () => {
+  const closed = Promise.all(open.map((writer) => writer.close('stopped')))
+  open = []
+  await closed // or their alarms would be those of the next test
+  vi.useRealTimers()
+})
+
+const begin = (more: Partial<typeof usualBounds> = {}) => {
+  const target = new FakeTarget()
+  const { log, lines } = logInMemory()
+  const told: boolean[] = []
+  const writer = new Writer(target.opened(), key, log, (failing) => told.push(failing), { ...usualBounds, ...more })
+  open.push(writer)
+  return { target, writer, told, lines }
+}
+
+/** Lets so much time pass, with all that is done in it. */
+const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
+
+const says = (n: number): string => `"event":"exchange","n":${n}`
+const numbers = (text: string): readonly number[] => [...text.matchAll(/"n":(\d+)/g)].map(([, n]) => Number(n))
+
+test('lines that come together are written together, behind one that says what they follow', async () => {
+  const { target, writer } = begin()
+
+  for (let n = 0; n < 100; n++) writer.record(says(n))
+  await pass(5)
+
+  expect(target.writes).toBe(1)
+  expect(numbers(target.text)).toEqual(Array.from({ length: 100 }, (_, n) => n))
+  expect(verified([target.text])).toMatchObject({ findings: [], chains: [{ first: 1, lines: 101 }] })
+})
+
+test('a full disk is told once, and when there is room again all that waited is written', async () => {
+  const { target, writer, told, lines } = begin()
+  await pass(5)
+
+  target.room = 100 // less than a line
+  writer.record(says(1))
+  await pass(5)
+  writer.record(says(2))
+  await pass(3000)
+  const failing = writer.state
+  target.room = Number.POSITIVE_INFINITY
+  await pass(12_000)
+
+  expect(failing).toMatchObject({ reason: 'ENOSPC: no space left on device, write', count: 1, lost: 0 })
+  expect(writer.state).toMatchObject({ reason: null, count: 3, waitingBytes: 0 })
+  expect(told).toEqual([true, false])
+  expect(verified([target.text])).toMatchObject({ findings: [], chains: [{ lines: 3 }] })
+  expect(lines.map(({ msg }) => msg)).toEqual(['audit cannot be written', 'audit is written again'])
+})
+
+test('what waits is bounded: what comes beyond is lost, and a line in its place says how much', async () => {
+  const { target, writer, lines } = begin({ maxWaitingBytes: 200 })
+  await pass(5)
+
+  target.room = 0
+  for (let n = 0; n < 20; n++) writer.record(says(n))
+  await pass(1000)
+  const { waitingBytes, lost } = writer.state
+  target.room = Number.POSITIVE_INFINITY
+  await pass(12_000)
+  writer.record(says(20))
+  await pass(5)
+
+  const kept = 20 - lost
+  expect(waitingBytes).toBeLessThanOrEqual(200)
+  expect(lost).toBeGreaterThan(5)
+  expect(numbers(target.text)).toEqual([...Array.from({ length: kept }, (_, n) => n), 20])
+  expect(target.text).toContain(`"event":"lost","lines":${lost},`)
+  expect(verified([target.text]).findings).toEqual([])
+  expect(lines.at(-1)).toMatchObject({ msg: 'audit is written again', lost })
+})
+
+test('a disk that hangs counts as one that fails, until it has taken what it was given', async () => {
+  const { target, writer, told } = begin()
+  await pass(5)
+  const held = Promise.withResolvers<void>()
+
+  target.wait = held.promise
+  writer.record(says(1))
+  await pass(5100)
+  const { reason } = writer.state
+  held.resolve()
+  await pass(1)
+
+  expect(reason).toBe('a write takes too long')
+  expect(told).toEqual([true, false])
+  expect(numbers(target.text)).toEqual([1])
+})
+
+test('a file that is moved away while a line is half written goes on in the next, which says so', async () => {
+  const { target, writer } = begin()
+  await pass(5)
+  const next = new FakeTarget()
+
+  target.room = 50
+  for (let n = 0; n < 3; n++) writer.record(says(n))
+  await pass(5)
+  target.successor = next
+  await writer.reopen()
+  await pass(300)
+
+  expect(target.text).not.toMatch(/\n$/)
+  expect(numbers(next.text)).toEqual([0, 1, 2])
+  expect(verified([target.text, next.text])).toMatchObject({ findings: [], chains: [{ first: 1, lines: 5 }] })
+  expect(verified([next.text]).findings).toEqual([])
+})
+
+test('a key is changed by a line that the old one seals', async () => {
+  const { target, writer } = begin()
+  const other = keyOf('o'.repeat(32))
+
+  writer.record(says(1))
+  writer.rekey(other)
+  writer.record(says(2))
+  await pass(5)
+
+  expect(verified([target.text], { keys: [key, other] }).findings).toEqual([])
+  expect(verified([target.text]).findings).not.toEqual([])
+})
+
+test('each minute in which something was written the log tells where the chain stands, and at the end', async () => {
+  const { target, writer, lines } = begin()
+
+  await pass(60_000)
+  await pass(60_000)
+  writer.record(says(1))
+  await pass(60_000)
+  writer.record(says(2))
+  open = []
+  const left = await writer.close('stopped')
+
+  const checkpoints = lines.filter(({ msg }) => msg === 'audit checkpoint')
+  expect(checkpoints.map(({ count }) => count)).toEqual([1, 2, 4])
+  expect(left).toEqual([])
+  const told = checkpoints.map(({ chain, count, hash }) => ({ chain, count, hash }) as never)
+  expect(verified([target.text], { checkpoints: told }).findings).toEqual([])
+})
+
+test('what could not be made to survive counts as not written, until it is', async () => {
+  const { target, writer, told } = begin()
+  await pass(5)
+
+  target.unsynced = 'EIO: i/o error, fdatasync'
+  await pass(61_000)
+  const { reason } = writer.state
+  target.unsynced = null
+  await pass(1000)
+
+  expect(reason).toBe('EIO: i/o error, fdatasync')
+  expect(told).toEqual([true, false])
+})
+
+test('what cannot be written is given back at the end', async () => {
+  const { target, writer } = begin()
+  await pass(5)
+
+  target.room = 0
+  writer.record(says(1))
+  open = []
+  const left = await writer.close('stopped')
+
+  expect(left).toEqual([says(1)])
+})

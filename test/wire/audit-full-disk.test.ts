@@ -1,0 +1,86 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { configText } from '../helpers/gateway.ts'
+import { askAdmin } from '../helpers/live-gateway.ts'
+import { listening, serve } from '../helpers/serve.ts'
+import { inPlace } from '../helpers/ways.ts'
+import { key, verified } from '../observe/audit/sample.ts'
+
+/** Runs a command with a small file system of its own at a folder, of which a filler takes the most. */
+const onSmallDisk = (folder: string): readonly string[] => [
+  'unshare',
+  '--map-root-user',
+  '--mount',
+  'sh',
+  '-ec',
+  'mount -t tmpfs -o size=96k none "$0"; head -c 65536 /dev/zero > "$0/filler"; exec "$@"',
+  folder,
+]
+
+const permitted = ((): boolean => {
+  const folder = mkdtempSync(join(tmpdir(), 'disk-'))
+  const { status } = spawnSync('unshare', [...onSmallDisk(folder).slice(1), 'true'])
+  rmSync(folder, { recursive: true })
+  if (status !== 0) console.warn('skipped: no mount namespace is permitted here')
+  return status === 0
+})()
+
+describe.skipIf(!permitted)('on a disk that is full', () => {
+  test.each([
+    ['refuse', 2],
+    ['continue', 1],
+  ])(
+    'requests go as configured, and all goes on by itself when there is room: %s, workers: %i',
+    async (onFailure, workers) => {
+      const disk = mkdtempSync(join(tmpdir(), 'disk-'))
+      const way = inPlace(onTestFinished)
+      writeFileSync(`${way.file}.key`, 'k'.repeat(32))
+      way.write(
+        configText({
+          workers,
+          shutdown: { wait: '0ms' },
+          audit: { file: join(disk, 'audit.log'), key: `file:${way.file}.key`, onFailure },
+        }),
+      )
+      const served = serve(way.file, {}, onSmallDisk(disk))
+      onTestFinished(() => rmSync(disk, { recursive: true }))
+      const port = await listening(served)
+      const { port: admin } = await served.line(({ msg }) => msg === 'admin listening')
+      const inside = `/proc/${served.pid}/root${disk}`
+      const ask = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/market/insights`)).status
+      const audit = async () =>
+        (await askAdmin(`http://127.0.0.1:${admin}/status`)).body as {
+          readonly audit?: { readonly state: string; readonly reason: string; readonly count: number }
+        }
+
+      const [before, meanwhile, afterwards] = [new Set<number>(), new Set<number>(), new Set<number>()]
+      let asked = 0
+      while (!served.lines.some(({ msg }) => msg === 'audit cannot be written') && asked++ < 2000)
+        before.add(await ask())
+      const failing = await audit()
+      for (let n = 0; n < 20; n++) meanwhile.add(await ask())
+      rmSync(`${inside}/filler`)
+      await expect.poll(async () => (await audit()).audit?.state, { timeout: 20_000 }).toBe('written')
+      await expect.poll(ask, { timeout: 10_000 }).toBe(200) // workers are told a moment later
+      for (let n = 0; n < 5; n++) afterwards.add(await ask())
+      await expect
+        .poll(async () => (await audit()).audit?.count, { timeout: 20_000 })
+        .toBeGreaterThanOrEqual(asked + 25)
+      const text = readFileSync(`${inside}/audit.log`)
+      served.signal('SIGTERM')
+      await served.ended
+
+      expect(failing.audit).toMatchObject({ state: 'failing', reason: expect.stringContaining('ENOSPC') })
+      expect([...before].filter((status) => status !== 503)).toEqual([200])
+      expect([...meanwhile]).toEqual([onFailure === 'refuse' ? 503 : 200])
+      expect([...afterwards]).toEqual([200])
+      expect(verified([text], { keys: [key] }).findings).toEqual([])
+      // Those that were refused meanwhile stand there as well.
+      expect(String(text).split('"event":"exchange"').length - 1).toBeGreaterThanOrEqual(asked + 25)
+      expect(existsSync(join(disk, 'audit.log'))).toBe(false)
+    },
+  )
+})
