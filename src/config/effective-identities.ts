@@ -41,7 +41,8 @@ const listed = (clients: Config['clients'], parts: ClientsSource['parts']): Effe
 export const operationAuth = (config: OperationAuthConfig | null): Effective =>
   config === null ? 'none' : { methods: config.methods, scopes: config.scopes, claims: written(config.claims) }
 
-const auth = (config: AuthConfig | null): Effective =>
+/** Writes how it is found out who calls. */
+export const auth = (config: AuthConfig | null): Effective =>
   config === null
     ? 'none'
     : {

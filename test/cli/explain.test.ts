@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { arrive } from '../../src/cli/explain/arrive.ts'
 import { failures } from '../../src/errors.ts'
 import { folderWith } from '../config/helper.ts'
-import { bootGateway, testConfig } from '../helpers/gateway.ts'
+import { bootGateway, configText, testConfig } from '../helpers/gateway.ts'
 import { rawClient, statusOf } from '../helpers/raw.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -122,4 +122,22 @@ test('--help shows examples and the exit codes', () => {
   expect(code).toBe(0)
   expect(out).toContain("Examples:\n  lender-gateway explain GET '/market/insights?region=eu'")
   expect(out).toContain('Exit code: 0 it would be forwarded, 1 it would be refused')
+})
+
+test('how tokens are checked is shown with its lines, and no secret', () => {
+  const text = configText({
+    auth: {
+      methods: ['introspection'],
+      introspection: { url: 'https://login.example/', clientId: 'gateway', clientSecret: 'planted-secret' },
+    },
+    operations: { 'market.insights': { auth: { scopes: ['insights.read'], claims: { acr: 'high' } } } },
+  })
+  const folder = folderWith({ 'gateway.yaml': text })
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+
+  const { out } = explain('GET', '/market/insights', '--config', join(folder, 'gateway.yaml'))
+
+  expect(out).toMatch(/ auth {2,}auth: introspection with scope insights.read, acr: high .*gateway.yaml:1\n/)
+  expect(out).toMatch(/auth\.introspection\.clientSecret +\*\*\* +file/)
+  expect(out).not.toContain('planted')
 })

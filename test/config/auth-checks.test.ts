@@ -1,6 +1,10 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { effective } from '../../src/config/effective.ts'
-import { configOf, parse, problemsOf, sandbox } from './helper.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { jwks, signingKey } from '../helpers/tokens.ts'
+import { configOf, folderWith, parse, problemsOf, sandbox } from './helper.ts'
 
 const sha = 'ab'.repeat(32)
 const keyed = (id: string, key: string) => `{ id: ${id}, operations: all, apiKeys: [{ id: ${key}, sha256: ${sha} }] }`
@@ -128,6 +132,19 @@ test('tokens that no operation takes are doubted', () => {
   expect(result.ok && result.warnings).toMatchObject([
     { path: 'auth.jwt', message: 'this does nothing: no operation takes these tokens' },
   ])
+})
+
+test('keys may stand in a file, which is read again when it changes', () => {
+  const text = `${sandbox}\nauth: { methods: [jwt], ${jwt('file:keys.json')} }`
+  const folder = folderWith({ 'gateway.yaml': text, 'keys.json': `${jwks(signingKey('ES256', 'a'))}\n` })
+  const file = join(folder, 'gateway.yaml')
+  const before = loadConfig(file)
+  writeFileSync(join(folder, 'keys.json'), jwks(signingKey('ES256', 'b')))
+  const after = loadConfig(file)
+
+  expect(before.sources.map((source) => source.file)).toEqual([file, join(folder, 'keys.json')])
+  expect(before.ok && after.ok && before.config.hash !== after.config.hash).toBe(true)
+  expect(after.ok && after.config.auth?.jwt?.jwks).toMatchObject({ text: expect.stringContaining('"kid":"b"') })
 })
 
 test('the secret for asking about tokens is not shown, in problems neither', () => {

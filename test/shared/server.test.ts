@@ -2,6 +2,11 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { openServer, type Server } from '../../src/shared/server.ts'
+import { makeCertificates } from '../helpers/certificates.ts'
+import { httpsUpstream } from '../helpers/https-upstream.ts'
+import { needProgram } from '../helpers/program.ts'
+
+const openssl = await needProgram('openssl')
 
 const closing: (() => void)[] = []
 
@@ -77,6 +82,16 @@ test('a connection that was closed meanwhile is no failure', async () => {
   })
 
   for (let i = 0; i < 5; i++) expect((await server.ask(get)).text).toBe('ok')
+})
+
+test.skipIf(openssl.missing)('one whose certificate does not verify is told nothing', async () => {
+  const upstream = await httpsUpstream(makeCertificates(openssl.path ?? '').right)
+  const bounds = { timeoutMs: 60_000, maxBytes: 1000, connections: 1 }
+  const server = openServer(new URL(`https://127.0.0.1:${upstream.port}/`), bounds)
+  closing.push(() => server.close())
+
+  await expect(server.ask(get)).rejects.toThrow('certificate')
+  expect(upstream.requests()).toBe(0)
 })
 
 test('one that nobody listens for says so', async () => {

@@ -1,4 +1,5 @@
 import type { Config, ListenConfig } from '../../config/config.ts'
+import { auth as shownAuth } from '../../config/effective-identities.ts'
 import { rateLimits } from '../../config/effective-policies.ts'
 import type { LimitsConfig } from '../../config/limits-config.ts'
 import { formatByteRate, formatDuration, formatSize } from '../../units.ts'
@@ -8,6 +9,7 @@ import { flat, type Rows } from './policies.ts'
 export const everywhereRows = ({
   listen,
   limits,
+  auth,
   clients,
   clientsSource,
   requestIdHeader,
@@ -30,6 +32,7 @@ export const everywhereRows = ({
   ['listen.hosts', list(listen.hosts, 'any')],
   ['listen.basePath', listen.basePath === '' ? '(empty)' : listen.basePath],
   ...countingRows(limits),
+  ...(auth === null ? [] : flat({ auth: shownAuth(auth) })),
   ...(clients.length === 0 ? [] : [['clients', clientsIn(clients, clientsSource)] as const]),
   ['requestId.header', requestIdHeader ?? 'none'],
   ...auditRows(audit),
