@@ -21,7 +21,7 @@ beforeAll(async () => {
         url: `${server.url}/token/introspection`,
         clientId: gatewayClient.id,
         clientSecret: gatewayClient.secret,
-        cache: '1s',
+        cache: '10m',
       },
       identityField: 'X-Client-Id',
     },
