@@ -1,5 +1,8 @@
 import { wallClock } from '../../clock.ts'
 import { Kept } from '../kept.ts'
+import { askingOnce, needMs, redisOnce } from '../once/asking.ts'
+import type { Once } from '../once/once.ts'
+import { Seen } from '../once/seen.ts'
 import { connectTo } from '../redis/client.ts'
 import { RedisLink } from '../redis/link.ts'
 import { withoutSecrets } from '../redis/reason.ts'
@@ -36,6 +39,21 @@ export interface Held {
   release(): void
 }
 
+/** Is what tells whether something comes for the first time, as long as that is needed. */
+export interface HeldOnce {
+  readonly once: Once
+  release(): void
+}
+
+/** Is what has to be said of something that may come only once. */
+export interface OnceTerms {
+  /** What it is, in the key of Redis and for other processes. */
+  readonly name: string
+  readonly windowMs: number
+  /** What is done while Redis, where there is one, cannot be asked. */
+  readonly otherwise: 'refuse' | 'serve'
+}
+
 /** Is how a limiter does. */
 export interface HeldState {
   /** Whether other gateways count with this one. */
@@ -55,6 +73,7 @@ export class Limiters {
   readonly #onChange: OnChange
   readonly #bases = new Kept<{ readonly limiter: Limiter; readonly memory: MemoryLimiter | null }>()
   readonly #links = new Kept<RedisLink>()
+  readonly #onces = new Kept<{ readonly once: Once; readonly seen: Seen | null }>()
 
   constructor(part: Part, onChange: OnChange) {
     this.#part = part
@@ -72,22 +91,54 @@ export class Limiters {
         state: () => ({ isShared: false, since: this.#since, evictions: evictions() }),
         release: () => void this.#bases.release(name),
       }
-    const place = JSON.stringify(redis)
-    const link = this.#links.hold(place, () => openLink(redis, this.#onChange))
+    const { link, closeLink } = this.#holdLink(redis)
     return {
       limiter: redisLimiter(limit, link, `${redis.prefix}:${limit.policy}:`, limiter),
       state: () => ({ isShared: link.isShared, since: link.since, evictions: evictions() }),
       release: () => {
         this.#bases.release(name)
-        this.#links.release(place)?.close()
+        closeLink()
+      },
+    }
+  }
+
+  /**
+   * Makes what tells whether something comes for the first time, or takes the one that there is. A reload that changes the window goes on with
+   * it: what was seen before must not come again after an edit.
+   */
+  holdOnce({ name, windowMs, otherwise }: OnceTerms, redis: RedisSettings | null): HeldOnce {
+    const { once, seen } = this.#onces.hold(name, () => this.#onceBase(name, windowMs))
+    seen?.widen(windowMs)
+    if (redis === null || this.#part.is === 'primary') return { once, release: () => void this.#onces.release(name) }
+    const { link, closeLink } = this.#holdLink(redis)
+    return {
+      once: redisOnce({ link, prefix: `${redis.prefix}:${name}:`, windowMs, otherwise }, once),
+      release: () => {
+        this.#onces.release(name)
+        closeLink()
       },
     }
   }
 
   /** Counts for another process; null: that limit is not known here, or not any more. */
   takeAll(name: string, keys: readonly string[]): readonly Outcome[] | null {
+    const seen = this.#onces.find(name)?.seen ?? null
+    if (seen !== null) return keys.map((key) => seen.note(key))
     const memory = this.#bases.find(name)?.memory ?? null
     return memory && keys.map((key) => memory.take(key))
+  }
+
+  #holdLink(redis: RedisSettings): { readonly link: RedisLink; readonly closeLink: () => void } {
+    const place = JSON.stringify(redis)
+    const link = this.#links.hold(place, () => openLink(redis, this.#onChange))
+    return { link, closeLink: () => this.#links.release(place)?.close() }
+  }
+
+  #onceBase(name: string, windowMs: number): { readonly once: Once; readonly seen: Seen | null } {
+    const part = this.#part
+    if (part.is === 'worker') return { once: askingOnce((keys) => part.ask(name, keys), needMs), seen: null }
+    const seen = new Seen(windowMs)
+    return { once: seen, seen }
   }
 
   #base(name: string, limit: Limit): { readonly limiter: Limiter; readonly memory: MemoryLimiter | null } {

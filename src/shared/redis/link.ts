@@ -48,13 +48,13 @@ export class RedisLink {
     void this.#run()
   }
 
-  /** Takes one of a bucket. Resolves with null when there was no answer, or none in time. */
-  take(key: string, perMs: number, burst: number): Promise<number | null> {
+  /** Takes one of a bucket. Resolves with null when there was no answer, or none in time: as usual, or `waitMs`. */
+  take(key: string, perMs: number, burst: number, waitMs = this.#options.timeoutMs): Promise<number | null> {
     const connection = this.#connection
     if (!this.isShared || connection === null) return Promise.resolve(null)
-    return inTime(connection.take(key, perMs, burst), this.#options.timeoutMs).then(
+    return inTime(connection.take(key, perMs, burst), waitMs).then(
       (outcome) => {
-        if (outcome === null) this.#failed(`no answer within ${this.#options.timeoutMs}ms`)
+        if (outcome === null) this.#failed(`no answer within ${waitMs}ms`)
         else this.#failures = 0
         return outcome
       },

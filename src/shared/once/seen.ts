@@ -1,0 +1,45 @@
+import { now } from '../../clock.ts'
+import { type Once, type Told, unknown } from './once.ts'
+
+/** Most keys that come within one window. Beyond them it refuses: nothing is forgotten before its time. */
+export const maxSeen = 1_000_000
+
+/**
+ * Remembers keys in memory, for one window at least and two at most: those of this window and those of the one before. What has come is never
+ * forgotten for want of room, as a count may be: whoever brings so many that there is none has nobody else's proof accepted twice.
+ */
+export class Seen implements Once {
+  #windowMs: number
+  readonly #max: number
+  #young = new Set<string>()
+  #old = new Set<string>()
+  #turnedAt = now()
+
+  constructor(windowMs: number, max: number = maxSeen) {
+    this.#windowMs = windowMs
+    this.#max = max
+  }
+
+  /** Remembers for longer from now on, if that is longer. */
+  widen(windowMs: number): void {
+    this.#windowMs = Math.max(this.#windowMs, windowMs)
+  }
+
+  note(key: string): Told {
+    this.#turn()
+    if (this.#young.has(key) || this.#old.has(key)) return -1
+    if (this.#young.size >= this.#max) return unknown
+    this.#young.add(key)
+    return 1
+  }
+
+  #turn(): void {
+    const at = now()
+    const age = at - this.#turnedAt
+    if (age < this.#windowMs) return
+    // After two windows in which nothing came, the young have had their time as well.
+    this.#old = age < 2 * this.#windowMs ? this.#young : new Set()
+    this.#young = new Set()
+    this.#turnedAt = at
+  }
+}

@@ -1,0 +1,58 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { askingOnce, needMs, redisOnce } from '../../../src/shared/once/asking.ts'
+import { Seen } from '../../../src/shared/once/seen.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] }))
+afterEach(() => void vi.useRealTimers())
+
+const together = { prefix: 'test:dpop:', windowMs: 1000 }
+
+/** Is a link whose answer is always the same. */
+const link = (isShared: boolean, outcome: number | null) => ({ isShared, take: vi.fn(async () => outcome) })
+
+test('what the primary has seen, it has seen for all', async () => {
+  const seen = new Seen(1000)
+  const workers = [1, 2].map(() => askingOnce(async (keys) => keys.map((key) => seen.note(key)), 20))
+
+  const told = Promise.all(workers.map((worker) => worker.note('a')))
+  await vi.runAllTimersAsync()
+
+  expect((await told).toSorted()).toEqual([-1, 1])
+})
+
+test.each([
+  ['does not know', async () => null],
+  ['is gone', () => Promise.reject(new Error('gone'))],
+  ['says nothing', () => new Promise<never>(() => {})],
+])('a primary that %s leaves nobody who can tell', async (_, ask) => {
+  const told = askingOnce(ask, 20).note('a')
+  await vi.runAllTimersAsync()
+
+  expect(await told).toBe(0)
+})
+
+test('what is new here is asked for in Redis, as a bucket of one for a window', async () => {
+  const redis = link(true, 1)
+  const once = redisOnce({ ...together, link: redis, otherwise: 'refuse' }, new Seen(1000))
+
+  expect([await once.note('a'), await once.note('a')]).toEqual([1, -1])
+  expect(redis.take.mock.calls).toEqual([['test:dpop:a', 0.001, 1, needMs]])
+})
+
+test('what another gateway has seen has been seen', async () => {
+  const once = redisOnce({ ...together, link: link(true, -0.5), otherwise: 'serve' }, new Seen(1000))
+
+  expect(await once.note('a')).toBe(-0.5)
+})
+
+// Told twice: what this gateway has seen itself is not forgotten with Redis.
+test.each([
+  ['refuse', 'is down', link(false, null), [0, -1]],
+  ['refuse', 'is late', link(true, null), [0, -1]],
+  ['serve', 'is down', link(false, null), [1, -1]],
+  ['serve', 'is late', link(true, null), [1, -1]],
+] as const)('%s, when Redis %s', async (otherwise, _, redis, wanted) => {
+  const once = redisOnce({ ...together, link: redis, otherwise }, new Seen(1000))
+
+  expect([await once.note('a'), await once.note('a')]).toEqual(wanted)
+})
