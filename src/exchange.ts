@@ -92,7 +92,7 @@ export interface Identity {
 }
 
 /** Names a way to prove who calls. */
-export type AuthMethod = 'apiKey' | 'jwt' | 'introspection'
+export type AuthMethod = 'apiKey' | 'jwt' | 'introspection' | 'mtls'
 
 /** Is told that the exchange is over before its answer was complete. */
 type OnAbort = (reason: GatewayError) => void

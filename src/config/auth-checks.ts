@@ -57,7 +57,8 @@ function fieldFindings(tree: unknown, auth: unknown): readonly Finding[] {
   })
 }
 
-const takesTokens = (methods: readonly string[]): boolean => methods.some((name) => name !== 'apiKey')
+const takesTokens = (methods: readonly string[]): boolean =>
+  methods.some((name) => name === 'jwt' || name === 'introspection')
 
 /** A method must know what it takes, and no other may take it all before. */
 function methodFindings(tree: unknown): readonly Finding[] {
@@ -78,20 +79,20 @@ function methodFindings(tree: unknown): readonly Finding[] {
   })
 }
 
-/** A key says nothing of scopes: who shows one could never call what asks for them. */
+/** A key says nothing of scopes, nor does a certificate: who shows one could never call what asks for them. */
 function bareFindings(tree: unknown): readonly Finding[] {
   return catalog.flatMap(({ id }): readonly Finding[] => {
     const { data } = operationAuth.safeParse(childAt(tree, ['operations', id, 'auth']))
     if (data === undefined || data === null) return []
     const methods: unknown = data.methods ?? childAt(tree, ['auth', 'methods'])
-    if (!Array.isArray(methods) || !methods.includes('apiKey')) return []
+    if (!Array.isArray(methods) || !methods.some((name) => name === 'apiKey' || name === 'mtls')) return []
     return (['scopes', 'claims'] as const).flatMap((key): readonly Finding[] =>
       Object.keys(data[key]).length === 0
         ? []
         : [
             {
               path: ['operations', id, 'auth', key],
-              message: 'an API key says nothing of these, so nobody could call this with one',
+              message: 'only a token says something of these, so nobody could call this with anything else',
               expected: 'methods that take tokens alone',
               found: methods.join(', '),
               hint: 'add methods: [jwt] beside it, or leave it out',

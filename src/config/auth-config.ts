@@ -12,6 +12,11 @@ export interface AuthConfig {
   readonly jwt: JwtConfig | null
   /** Null: nobody is asked about tokens. */
   readonly introspection: IntrospectionConfig | null
+  readonly mtls: MtlsConfig
+  /** Whether tokens that are bound to nothing are refused; what one is bound to is asked for in any case. */
+  readonly bound: 'none' | 'required'
+  /** Null: proofs of possession are not taken. */
+  readonly dpop: DpopConfig | null
   /** Whether upstreams get the credentials that were checked here. */
   readonly credentials: 'forward' | 'strip'
   /** The field in which upstreams are told whose request it is; null: none. Whatever clients send in it is removed. */
@@ -45,6 +50,23 @@ export interface IntrospectionConfig {
   readonly toleranceMs: number
 }
 
+/** Describes where certificates of clients come from. */
+export interface MtlsConfig {
+  /** Their own connections, or the field of RFC 9440 from proxies that are believed. */
+  readonly from: 'connection' | 'client-cert'
+  /** Who has to have issued what comes in the field (PEM); null: anybody. */
+  readonly ca: string | null
+}
+
+/** Describes the proofs that whoever sends a token holds its key (RFC 9449). */
+export interface DpopConfig {
+  readonly algorithms: readonly Algorithm[]
+  readonly maxAgeMs: number
+  readonly toleranceMs: number
+  /** What is done where Redis cannot be asked whether a proof came to another gateway before. */
+  readonly withoutRedis: 'refuse' | 'serve'
+}
+
 /** Describes what one operation asks for. */
 export interface OperationAuthConfig {
   readonly methods: readonly AuthMethod[]
@@ -62,6 +84,8 @@ export interface ClientConfig {
   readonly apiKeys: readonly ApiKeyConfig[]
   /** What a token must say to be its own, by claim; none: no token is. */
   readonly claims: Readonly<Record<string, string>>
+  /** What its certificates are known by: `dns:`, `uri:` or `email:` and a name, or `sha256:` and a digest in base64url. */
+  readonly certificates: readonly string[]
   /** What it may call; null: all nine. */
   readonly operations: readonly OperationId[] | null
   /** CIDRs that it may call from; none: any. */

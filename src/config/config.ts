@@ -41,6 +41,8 @@ export interface ListenConfig {
   readonly trustedProxies: readonly string[]
   /** Names in lower case, perhaps with a port, that clients may ask for as Host; none: any. */
   readonly hosts: readonly string[]
+  /** `{base_url}` as clients write it, without a slash at its end; null: nobody has said. */
+  readonly publicUrl: string | null
   /** The pseudonym in `Via`; null: one is made at random for the process. */
   readonly via: string | null
   readonly maxTargetBytes: number

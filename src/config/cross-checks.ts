@@ -1,10 +1,12 @@
 import type * as z from 'zod'
 import { groups } from '../catalog.ts'
 import { authFindings } from './auth-checks.ts'
+import { boundFindings } from './bound-checks.ts'
 import { certificateFindings } from './certificate.ts'
 import { clientFindings } from './client-checks.ts'
 import { http2Findings } from './http2-checks.ts'
 import { listenTlsFindings } from './listen-tls-checks.ts'
+import { mtlsFindings } from './mtls-checks.ts'
 import type { Finding, Path } from './problem.ts'
 import { isLoopback, reaches } from './schema/address.ts'
 import { endpointSchema } from './schema/upstream.ts'
@@ -49,6 +51,8 @@ export function crossFindings(tree: unknown): readonly Finding[] {
     ...http2Findings(tree),
     ...authFindings(tree),
     ...clientFindings(tree),
+    ...mtlsFindings(tree),
+    ...boundFindings(tree),
     ...endpoints.flatMap((endpoint) => [open, own].flatMap((listener) => ownListener(endpoint, listener))),
     ...(read(allowSandbox, 'allowSandbox') === false ? openSandbox(open, endpoints) : []),
     ...upstreamFindings(tree),

@@ -22,6 +22,7 @@ export const doubtsAbout = (
   ...lostKeys(config),
   ...idlePreflight(config),
   ...idleRedis(config),
+  ...idleUrl(config),
   ...idleTokens(config),
   ...untoldCheckpoints(config),
   ...workerDoubts(parsed, config, cores),
@@ -91,14 +92,15 @@ function lostKeys({ operations, upstreams }: Config): readonly Finding[] {
 const isKey = (names: readonly string[]): boolean =>
   names.some((name) => name.toLowerCase().replaceAll('_', '-') === 'idempotency-key')
 
-function idleRedis({ limits, clients }: Config): readonly Finding[] {
-  if (limits.redis === null || limits.address !== null || clients.some(({ rate }) => rate !== null)) return []
+function idleRedis({ limits, clients, auth }: Config): readonly Finding[] {
+  const counts = limits.address !== null || clients.some(({ rate }) => rate !== null)
+  if (limits.redis === null || counts || (auth !== null && auth.dpop !== null)) return []
   return [
     {
       path: ['limits', 'redis'],
       message: 'this does nothing: nothing is counted',
-      expected: 'limits.address or the rate of a client, or no limits.redis',
-      found: 'neither',
+      expected: 'limits.address, the rate of a client or auth.dpop, or no limits.redis',
+      found: 'none of them',
       hint: 'add address: { rate: … } under limits, or remove redis',
     },
   ]
@@ -132,6 +134,19 @@ function untoldCheckpoints({ audit, log }: Config): readonly Finding[] {
       expected: 'info',
       found: log.level,
       hint: 'write log: { level: info }, with access: false if that is what was meant',
+    },
+  ]
+}
+
+function idleUrl({ listen, auth }: Config): readonly Finding[] {
+  if (listen.publicUrl === null || (auth !== null && auth.dpop !== null)) return []
+  return [
+    {
+      path: ['listen', 'publicUrl'],
+      message: 'this does nothing: nobody is asked for proofs',
+      expected: 'auth.dpop, or no listen.publicUrl',
+      found: 'no auth.dpop',
+      hint: 'add dpop: { maxAge: 60s } under auth, or remove publicUrl',
     },
   ]
 }

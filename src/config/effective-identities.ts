@@ -3,6 +3,7 @@ import type {
   AuthConfig,
   ClientConfig,
   ClientsSource,
+  DpopConfig,
   IntrospectionConfig,
   JwtConfig,
   OperationAuthConfig,
@@ -50,6 +51,9 @@ export const auth = (config: AuthConfig | null): Effective =>
         apiKey: config.apiKey,
         ...(config.jwt === null ? {} : { jwt: jwt(config.jwt) }),
         ...(config.introspection === null ? {} : { introspection: introspection(config.introspection) }),
+        mtls: { from: config.mtls.from, ca: config.mtls.ca ?? 'none' },
+        bound: config.bound,
+        dpop: config.dpop === null ? 'none' : dpop(config.dpop),
         credentials: config.credentials,
         identityField: config.identityField ?? 'none',
       }
@@ -62,6 +66,13 @@ const jwt = ({ issuer, audience, jwks, algorithms, types, toleranceMs }: JwtConf
   algorithms,
   types,
   clockTolerance: formatDuration(toleranceMs),
+})
+
+const dpop = ({ algorithms, maxAgeMs, toleranceMs, withoutRedis }: DpopConfig): Effective => ({
+  algorithms,
+  maxAge: formatDuration(maxAgeMs),
+  clockTolerance: formatDuration(toleranceMs),
+  withoutRedis,
 })
 
 const introspection = (config: IntrospectionConfig): Effective => ({
@@ -80,6 +91,7 @@ const client = ({
   disabled,
   apiKeys,
   claims,
+  certificates,
   operations,
   addresses,
   rate,
@@ -89,6 +101,7 @@ const client = ({
   disabled,
   apiKeys: apiKeys.map(({ id: key, sha256 }) => ({ id: key, sha256: new Secret(sha256) })),
   claims: written(claims),
+  certificates,
   operations: operations ?? 'all',
   addresses,
   ...(rate === null ? {} : { rate: formatRate(rate.rate), burst: rate.burst }),

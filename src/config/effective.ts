@@ -22,6 +22,7 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
       basePath: listen.basePath,
       trustedProxies: listen.trustedProxies,
       hosts: listen.hosts,
+      ...(listen.publicUrl === null ? {} : { publicUrl: literal(listen.publicUrl) }),
       ...(listen.via === null ? {} : { via: listen.via }),
       maxTarget: formatSize(listen.maxTargetBytes),
       maxHeaders: formatSize(listen.maxHeaderBytes),

@@ -1,5 +1,5 @@
 import type { OperationId } from '../catalog.ts'
-import type { AuthConfig, IntrospectionConfig, JwtConfig, OperationAuthConfig } from './auth-config.ts'
+import type { AuthConfig, DpopConfig, IntrospectionConfig, JwtConfig, OperationAuthConfig } from './auth-config.ts'
 import type { ParsedConfig } from './schema.ts'
 
 type ParsedAuth = NonNullable<ParsedConfig['auth']>
@@ -11,6 +11,9 @@ export const authOf = (parsed: ParsedConfig['auth']): AuthConfig | null =>
     apiKey: parsed.apiKey,
     jwt: parsed.jwt === undefined ? null : jwtOf(parsed.jwt),
     introspection: parsed.introspection === undefined ? null : introspectionOf(parsed.introspection),
+    mtls: parsed.mtls,
+    bound: parsed.bound,
+    dpop: parsed.dpop && dpopOf(parsed.dpop),
     credentials: parsed.credentials,
     identityField: parsed.identityField,
   }
@@ -27,6 +30,13 @@ export const operationAuthOf = (
 const jwtOf = ({ clockTolerance, ...rest }: NonNullable<ParsedAuth['jwt']>): JwtConfig => ({
   ...rest,
   toleranceMs: clockTolerance,
+})
+
+const dpopOf = ({ algorithms, maxAge, clockTolerance, withoutRedis }: NonNullable<ParsedAuth['dpop']>): DpopConfig => ({
+  algorithms,
+  maxAgeMs: maxAge,
+  toleranceMs: clockTolerance,
+  withoutRedis: withoutRedis ?? 'refuse',
 })
 
 const introspectionOf = ({

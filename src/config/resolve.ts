@@ -36,6 +36,7 @@ export function resolve(
       basePath: listen.basePath,
       trustedProxies: listen.trustedProxies,
       hosts: listen.hosts,
+      publicUrl: listen.publicUrl ?? null,
       via: listen.via ?? null,
       maxTargetBytes: listen.maxTarget,
       maxHeaderBytes: listen.maxHeaders,

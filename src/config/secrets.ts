@@ -25,6 +25,7 @@ const places: readonly Place[] = [
   { path: ['limits', 'redis', 'url'], lines: false },
   { path: ['auth', 'jwt', 'jwks'], lines: true },
   { path: ['auth', 'introspection', 'clientSecret'], lines: false },
+  { path: ['auth', 'mtls', 'ca'], lines: true },
   { path: ['admin', 'token'], lines: false },
   { path: ['audit', 'key'], lines: false },
   { path: ['admin', 'tls', 'certificate'], lines: true },

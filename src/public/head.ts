@@ -1,4 +1,4 @@
-import { isHopByHop, isNamed, withoutNominated } from '../fields.ts'
+import { isHopByHop, isNamed, withoutNominated, withTwins } from '../fields.ts'
 import { isSaneId } from './request-id.ts'
 
 /** Is a request's header section, read in one pass. Strings are latin1. */
@@ -66,6 +66,9 @@ export const readHead = (raw: readonly string[], requestIdField: string | null, 
       case 10:
         if (isNamed(name, 'connection')) connection = join(connection, value)
         break
+      case 11:
+        if (!isBelieved(name, 'client-cert', trusted)) continue
+        break
       case 14:
         if (isNamed(name, 'content-length')) {
           contentLength = value
@@ -74,6 +77,7 @@ export const readHead = (raw: readonly string[], requestIdField: string | null, 
         break
       case 17:
         if (isNamed(name, 'transfer-encoding')) transferEncoding = join(transferEncoding, value)
+        else if (!isBelieved(name, 'client-cert-chain', trusted)) continue
         break
       case 21:
         if (isNamed(name, 'x-fapi-interaction-id')) interactionId = value
@@ -113,6 +117,10 @@ const isForwarded = (name: string): boolean => {
   const first = name.charCodeAt(0) | 0x20
   return (first === 0x78 || first === 0x66) && forwardedName.test(name)
 }
+
+/** Tells whether a field that only a trusted proxy may write is one of its own; any other field is. `lower` is of the same length as the name. */
+const isBelieved = (name: string, lower: string, trusted: boolean): boolean =>
+  trusted && !name.includes('_') ? true : withTwins(name) !== lower
 
 /** Keeps a trusted proxy's field, but for the three that the gateway sets anew from it. */
 const believe = (forwarded: Forwarded, name: string, value: string, fields: string[]): Forwarded => {

@@ -18,8 +18,12 @@ export interface Peer {
 export const peerOf = (socket: Socket | TLSSocket, isTrusted: IsTrusted): Peer => {
   const address = plain(socket.remoteAddress ?? '')
   const secure = 'encrypted' in socket && socket.encrypted === true
-  const certificate = (): X509Certificate | null =>
-    (secure && socket.authorized && socket.getPeerX509Certificate()) || null
+  // Of one connection always the same object: what was found out about it may be kept by it.
+  let shown: X509Certificate | null | undefined
+  const certificate = (): X509Certificate | null => {
+    shown ??= (secure && socket.authorized && socket.getPeerX509Certificate()) || null
+    return shown
+  }
   return { address, trusted: isTrusted(address), secure, certificate }
 }
 

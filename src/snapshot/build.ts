@@ -37,7 +37,7 @@ export const build = (
 ): Snapshot => {
   const { breakers, budgets, pressure } = carriedOver(config, previous, tell)
   const taken: Endpoint[] = []
-  const guard = guardOf(config.auth, config.clients, sources)
+  const guard = guardOf(config, sources, limiters)
   const addressLimit = holdAddressLimit(config.limits, limiters)
   const clientLimits = holdClientLimits(config.clients, config.limits, limiters)
   const release = async (): Promise<void> => {

@@ -1,4 +1,5 @@
-import type { AuthConfig, ClientConfig, OperationAuthConfig } from '../config/auth-config.ts'
+import type { AuthConfig, OperationAuthConfig } from '../config/auth-config.ts'
+import type { Config } from '../config/config.ts'
 import type { AuthMethod } from '../exchange.ts'
 import { apiKey } from '../layers/auth/api-key.ts'
 import type { AuthTerms } from '../layers/auth/auth.ts'
@@ -7,8 +8,11 @@ import { type Clients, clientsOf } from '../layers/auth/clients.ts'
 import type { KeysState } from '../layers/auth/jwt/keys.ts'
 import { isJwt } from '../layers/auth/jwt/verify.ts'
 import type { Method } from '../layers/auth/method.ts'
+import { mtls } from '../layers/auth/mtls.ts'
 import type { StandingState } from '../layers/auth/standing.ts'
 import { tokenMethod } from '../layers/auth/token-method.ts'
+import type { Limiters } from '../shared/limiter/limiters.ts'
+import { type Bindings, bindingsOf } from './bindings.ts'
 import type { TokenSources } from './token-sources.ts'
 
 /** Makes what guards operations. */
@@ -29,18 +33,19 @@ export interface GuardState {
 
 /** Makes the guard of a configuration, once: its methods and clients are the same for all operations. */
 export const guardOf = (
-  config: AuthConfig | null,
-  clientConfigs: readonly ClientConfig[],
+  { auth: config, clients: clientConfigs, listen, limits }: Pick<Config, 'auth' | 'clients' | 'listen' | 'limits'>,
   sources: TokenSources,
+  limiters: Limiters,
 ): Guard => {
   if (config === null) return noGuard
   const clients = clientsOf(clientConfigs)
   const jwt = config.jwt && sources.holdJwt(config.jwt)
   const introspection = config.introspection && sources.holdIntrospection(config.introspection)
   const claimsOf = { jwt: jwt?.claimsOf ?? nothing, introspection: introspection?.claimsOf ?? nothing }
+  const bindings = bindingsOf(config, { listen, limits }, limiters)
   return {
     terms: ({ methods, ...required }) => ({
-      methods: methods.map((name) => methodOf(name, methods, config, clients, claimsOf)),
+      methods: methods.map((name) => methodOf(name, methods, config, clients, claimsOf, bindings)),
       forwards: config.credentials === 'forward',
       identityField: config.identityField,
       required,
@@ -49,6 +54,7 @@ export const guardOf = (
     release: () => {
       jwt?.release()
       introspection?.release()
+      bindings.release()
     },
   }
 }
@@ -59,11 +65,13 @@ const methodOf = (
   config: AuthConfig,
   clients: Clients,
   claimsOf: Readonly<Record<'jwt' | 'introspection', ClaimsOf>>,
+  { certificateOf, certificateFields, confirm, algorithms }: Bindings,
 ): Method => {
   if (name === 'apiKey') return apiKey(config.apiKey.field, clients)
+  if (name === 'mtls') return mtls(certificateOf, clients, certificateFields)
   // Where both are taken, what has the form of a JWT is verified here, and only what has another is asked about.
   const takes = name === 'jwt' && among.includes('introspection') ? isJwt : anything
-  return tokenMethod({ name, claimsOf: claimsOf[name], takes, clients })
+  return tokenMethod({ name, claimsOf: claimsOf[name], takes, clients, confirm, algorithms })
 }
 
 const anything = (): boolean => true

@@ -165,7 +165,7 @@ const listed = (file: string): readonly string[] => {
     upstream: upstreams[operation.group],
     budget: null,
     addressLimiter: null,
-    guard: guardOf(auth, clients, new TokenSources(() => {})),
+    guard: guardOf(loaded.config, new TokenSources(() => {}), new Limiters({ is: 'alone' }, () => {})),
     clientLimits: holdClientLimits(clients, limits, new Limiters({ is: 'primary' }, () => {})),
     pressure: noPressure(),
     audit: loaded.config.audit,

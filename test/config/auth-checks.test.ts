@@ -116,7 +116,7 @@ test.each([
     'a scope asked of a key',
     'auth: { methods: [apiKey] }\noperations: { market.insights: { auth: { scopes: [read] } } }',
     'operations.market.insights.auth.scopes',
-    'an API key says nothing of these, so nobody could call this with one',
+    'only a token says something of these, so nobody could call this with anything else',
   ],
 ])('%s is refused where it stands', (_, text, path, message) => {
   expect(problemsOf(`${sandbox}\n${text}`)).toContainEqual(expect.objectContaining({ path, message }))

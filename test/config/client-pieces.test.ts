@@ -11,6 +11,7 @@ const client = (nth: number): ClientConfig => ({
   disabled: false,
   apiKeys: [{ id: `key-${nth}`, sha256: 'ab'.repeat(32) }],
   claims: { client_id: `client-${nth}` },
+  certificates: [],
   operations: null,
   addresses: [],
   rate: null,

@@ -21,6 +21,7 @@ test('every key but upstreams has a default', () => {
       trustedProxies: [],
       hosts: [],
       http2: false,
+      publicUrl: null,
       via: null,
       maxTargetBytes: 8 * 1024,
       maxHeaderBytes: 32 * 1024,
@@ -251,7 +252,7 @@ describe('precedence', () => {
     ]
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
     expect(result.ok && result.origins.size).toBe(
-      2 + 3 + 22 + 10 + 20 + 7 + 6 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 7 * catalog.length,
+      2 + 3 + 23 + 10 + 28 + 7 + 6 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 7 * catalog.length,
     )
   })
 })

@@ -8,6 +8,11 @@ export interface AuthorizationServer {
   readonly url: string
   /** Gets a token: a JWT for a resource, or an opaque one without. */
   token(resource: string | null): Promise<string>
+  /** Gets one that is bound: to the key of a proof for its `/token`, or to a certificate (PEM). */
+  boundToken(
+    resource: string | null,
+    to: { readonly proof: string } | { readonly certificate: string },
+  ): Promise<string>
   /** Ends a token. */
   revoke(token: string): Promise<void>
   /** Makes a new key, signs with it from now on, and publishes it beside the old ones. */
@@ -19,6 +24,8 @@ export interface AuthorizationServer {
 
 export const gatewayClient = { id: 'lender-gateway', secret: 'the secret of the gateway' }
 const robot = { id: 'bank-a-robot', secret: 'the secret of the robot' }
+// Its tokens are bound to the certificate that it shows.
+const bound = { id: 'bank-b-robot', secret: 'another secret' }
 
 /** Opens one, which the caller closes. */
 export const openAuthorizationServer = async (): Promise<AuthorizationServer> => {
@@ -33,26 +40,39 @@ export const openAuthorizationServer = async (): Promise<AuthorizationServer> =>
   const keys: JsonWebKey[] = [newKey()]
   let serve = providerOf(url, keys)
 
-  const post = async (path: string, client: typeof robot, form: Readonly<Record<string, string>>): Promise<Response> =>
+  const post = async (
+    path: string,
+    client: typeof robot,
+    form: Readonly<Record<string, string>>,
+    fields: Readonly<Record<string, string>> = {},
+  ): Promise<Response> =>
     fetch(url + path, {
       method: 'POST',
       headers: {
+        ...fields,
         authorization: `Basic ${btoa(`${encodeURIComponent(client.id)}:${encodeURIComponent(client.secret)}`)}`,
       },
       body: new URLSearchParams(form),
     })
 
+  const issue = async (
+    resource: string | null,
+    client: typeof robot,
+    fields: Readonly<Record<string, string>>,
+  ): Promise<string> => {
+    const form = { grant_type: 'client_credentials', scope: 'leads.read', ...(resource === null ? {} : { resource }) }
+    const answer = await post('/token', client, form, fields)
+    if (answer.status !== 200) throw new Error(await answer.text())
+    return ((await answer.json()) as { access_token: string }).access_token
+  }
+
   return {
     url,
-    async token(resource) {
-      const answer = await post('/token', robot, {
-        grant_type: 'client_credentials',
-        scope: 'leads.read',
-        ...(resource === null ? {} : { resource }),
-      })
-      if (answer.status !== 200) throw new Error(await answer.text())
-      return ((await answer.json()) as { access_token: string }).access_token
-    },
+    token: (resource) => issue(resource, robot, {}),
+    boundToken: (resource, to) =>
+      'proof' in to
+        ? issue(resource, robot, { DPoP: to.proof })
+        : issue(resource, bound, { 'X-Certificate': encodeURIComponent(to.certificate) }),
     revoke: async (token) => void (await post('/token/revocation', robot, { token })),
     async rotate() {
       keys.unshift(newKey())
@@ -78,7 +98,7 @@ const newKey = (): JsonWebKey => ({
 const providerOf = (issuer: string, keys: readonly JsonWebKey[]): RequestListener =>
   new Provider(issuer, {
     adapter: Memory,
-    clients: [robot, gatewayClient].map(({ id, secret }) => ({
+    clients: [robot, bound, gatewayClient].map(({ id, secret }) => ({
       client_id: id,
       client_secret: secret,
       grant_types: ['client_credentials'],
@@ -86,6 +106,7 @@ const providerOf = (issuer: string, keys: readonly JsonWebKey[]): RequestListene
       redirect_uris: [],
       token_endpoint_auth_method: 'client_secret_basic',
       id_token_signed_response_alg: 'ES256',
+      tls_client_certificate_bound_access_tokens: id === bound.id,
     })),
     jwks: { keys: [...keys] },
     scopes: ['leads.read'],
@@ -93,6 +114,14 @@ const providerOf = (issuer: string, keys: readonly JsonWebKey[]): RequestListene
     features: {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
+      dPoP: { enabled: true },
+      mTLS: {
+        enabled: true,
+        certificateBoundAccessTokens: true,
+        // As a proxy in front of it would tell of the handshake.
+        getCertificate: (context: { get(name: string): string }) =>
+          decodeURIComponent(context.get('X-Certificate')) || undefined,
+      },
       introspection: { enabled: true, allowedPolicy: () => true },
       revocation: { enabled: true, allowedPolicy: () => true },
       resourceIndicators: {

@@ -28,6 +28,10 @@ export interface Certificates {
   readonly client: Pair
   /** Is another client's, and good for an hour. */
   readonly brief: Pair
+  /** Is of a client that is known by `dns:bank-a.example`, and what it is as a URI. */
+  readonly bankA: Pair
+  /** Names what `bankA` does, and nobody has signed it. */
+  readonly forgedA: Pair
   /** The authority's list of revoked certificates: with nobody on it, and with `client`. */
   readonly noneRevoked: string
   readonly clientRevoked: string
@@ -46,6 +50,8 @@ export const makeCertificates = (openssl: string): Certificates => {
   })
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
   const ours = 'subjectAltName=DNS:localhost,IP:127.0.0.1'
+  const forClients = 'extendedKeyUsage=clientAuth'
+  const namesOfA = 'subjectAltName=DNS:Bank-A.example,URI:urn:bank:a'
 
   const selfSign = (name: string, ...extensions: readonly string[]): Pair => {
     const added = extensions.flatMap((extension) => ['-addext', extension])
@@ -81,6 +87,8 @@ export const makeCertificates = (openssl: string): Certificates => {
       expired: sign('expired', ours, '20200101000000Z', '20210101000000Z'),
       selfSigned: selfSign('self', ours),
       client: sign('client', 'extendedKeyUsage=clientAuth', '20200101000000Z', '21200101000000Z'),
+      bankA: sign('bank-a', `${forClients}\n${namesOfA}`, '20200101000000Z', '21200101000000Z'),
+      forgedA: selfSign('bank-a', forClients, namesOfA),
       brief: sign('brief', 'extendedKeyUsage=clientAuth', '20200101000000Z', asn1(Date.now() + 3_600_000)),
       noneRevoked: list('none.crl'),
     }

@@ -1,7 +1,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from 'node:http2'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { onTestFinished } from 'vitest'
-import { makeCertificates } from './certificates.ts'
+import { makeCertificates, type Pair } from './certificates.ts'
 import { openGateway, type Settings, type TestGateway } from './gateway.ts'
 import { needProgram } from './program.ts'
 import { sha256 } from './wire.ts'
@@ -27,9 +27,9 @@ export const bootHttp2 = async (settings: Settings = {}): Promise<TestGateway> =
   return booted
 }
 
-/** Connects Node's client; it is cut when the test has finished. */
-export const dialHttp2 = (port: number): ClientHttp2Session => {
-  const session = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false })
+/** Connects Node's client, which shows a certificate if it has one; it is cut when the test has finished. */
+export const dialHttp2 = (port: number, pair: Partial<Pair> = {}): ClientHttp2Session => {
+  const session = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, ...pair })
   session.on('error', () => {})
   onTestFinished(() => void session.destroy())
   return session

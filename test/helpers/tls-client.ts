@@ -30,10 +30,15 @@ export interface AskedOverTls {
   readonly session: Buffer | undefined
 }
 
-const request = 'GET /market/insights HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
+const request = (fields: readonly string[]): string =>
+  ['GET /market/insights HTTP/1.1', 'Host: localhost', 'Connection: close', ...fields, '\r\n'].join('\r\n')
 
-/** Asks over TLS for one of the nine, on a connection of its own. */
-export const askOverTls = async (port: number, options: ConnectionOptions = {}): Promise<AskedOverTls> => {
+/** Asks over TLS for one of the nine, on a connection of its own; `fields` are further lines of the request. */
+export const askOverTls = async (
+  port: number,
+  options: ConnectionOptions = {},
+  fields: readonly string[] = [],
+): Promise<AskedOverTls> => {
   const { socket, failure } = await shake(port, options)
   const { serialNumber: serial = '' } = failure === null ? socket.getPeerCertificate() : {}
   const resumed = failure === null && socket.isSessionReused()
@@ -48,7 +53,7 @@ export const askOverTls = async (port: number, options: ConnectionOptions = {}):
   await new Promise<void>((resolve) => {
     socket.once('close', () => resolve())
     if (socket.destroyed) resolve()
-    else socket.write(request)
+    else socket.write(request(fields))
   })
   return { status: Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0), text, serial, resumed, session }
 }

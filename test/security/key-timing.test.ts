@@ -17,6 +17,7 @@ const method = apiKey(
       disabled: false,
       apiKeys: [{ id: 'known', sha256: hash('sha256', secret) }],
       claims: {},
+      certificates: [],
       operations: null,
       addresses: [],
     },

@@ -46,6 +46,9 @@ const allAuth: AuthConfig = {
   apiKey: { field: 'X-Api-Key' },
   jwt: null,
   introspection: null,
+  mtls: { from: 'connection', ca: null },
+  bound: 'none',
+  dpop: null,
   credentials: 'strip',
   identityField: 'X-Client-Id',
 }

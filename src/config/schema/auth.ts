@@ -1,10 +1,12 @@
 import * as z from 'zod'
+import { mtls } from './auth-mtls.ts'
+import { bound, dpop } from './dpop.ts'
 import { fieldName, optionalFieldName } from './fields.ts'
 import { orOff } from './levels.ts'
 import { claims, introspection, jwt, scope } from './tokens.ts'
 import { choice } from './values.ts'
 
-const methodNames = ['apiKey', 'jwt', 'introspection'] as const
+const methodNames = ['apiKey', 'jwt', 'introspection', 'mtls'] as const
 
 const methods = z
   .array(choice('A way to prove who calls', methodNames))
@@ -25,6 +27,9 @@ export const authSchema = orOff(
       apiKey: apiKey.prefault({}),
       jwt: jwt.optional(),
       introspection: introspection.optional(),
+      mtls: mtls.prefault({}),
+      bound: bound.prefault('none'),
+      dpop: dpop.prefault('none'),
       credentials: choice('Whether upstreams get the credentials that were checked here', [
         'forward',
         'strip',

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { catalog, type OperationId } from '../../catalog.ts'
 import { network } from './address.ts'
+import { certificateName } from './certificates.ts'
 import { rate } from './rate.ts'
 import { scalar, Wrong } from './scalar.ts'
 import { claims } from './tokens.ts'
@@ -100,6 +101,11 @@ export const clientSchema = z
       .meta({ description: 'Its keys: while one is being replaced, two' })
       .prefault([]),
     claims: claims.prefault({}),
+    certificates: z
+      .array(certificateName('A name that stands in its certificate, or the fingerprint of that'))
+      .max(32)
+      .meta({ description: 'What its certificates are known by' })
+      .prefault([]),
     operations,
     addresses: z
       .array(network('An address or a CIDR'))

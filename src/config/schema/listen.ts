@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { askedHost, basePath, host, isToken, network, portRange, tokenPattern } from './address.ts'
 import { listenTlsSchema } from './listen-tls.ts'
+import { publicUrl } from './public-url.ts'
 import { scalar, Wrong } from './scalar.ts'
 import { boolean, duration, integer, optionalByteRate, optionalDuration, optionalInteger, size } from './values.ts'
 
@@ -40,6 +41,7 @@ export const listenSchema = z
       .max(1000)
       .meta({ description: 'Names that clients may ask for as Host; none stated: any' })
       .prefault([]),
+    publicUrl: publicUrl('{base_url} as clients write it, by whatever name they know the gateway').optional(),
     via: via.optional(),
     maxTarget: size('Longest request target', { min: 64, max: 64 * 1024 }).prefault('8KiB'),
     maxHeaders: size('Most bytes of request header fields', { min: 1024, max: 1024 ** 2 }).prefault('32KiB'),

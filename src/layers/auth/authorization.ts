@@ -1,10 +1,10 @@
 import type { Fields } from '../../fields.ts'
+import type { Scheme } from './challenge.ts'
 import { onlyValue, unclear } from './method.ts'
 
 /** Is a credential as a request shows it: RFC 9110 §11.4. */
 export interface Shown {
-  /** In lower case: `bearer`, `dpop`. */
-  readonly scheme: string
+  readonly scheme: Scheme
   readonly token: string
 }
 

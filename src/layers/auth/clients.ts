@@ -26,6 +26,8 @@ export interface Clients {
   byKey(keyId: string): Key | undefined
   /** Finds whose a token is by what it says. */
   byClaims(claims: Claims): Client | null
+  /** Finds whose a certificate is, by a name in it or its digest, as `clients` spells them. */
+  byCertificate(name: string): Client | undefined
 }
 
 /** Is what tells a client from others, and what it may do; how much of it is another matter. */
@@ -35,12 +37,18 @@ type KnownClient = Omit<ClientConfig, 'rate' | 'concurrency'>
 export const clientsOf = (configs: readonly KnownClient[]): Clients => {
   const keys = new Map<string, Key>()
   const owners = new ClaimIndex<Client>()
+  const certificates = new Map<string, Client>()
   for (const config of configs) {
     const client = clientOf(config)
     for (const { id, sha256 } of config.apiKeys) keys.set(id, { client, digest: Buffer.from(sha256, 'hex') })
     owners.add(config.claims, client)
+    for (const name of config.certificates) certificates.set(name, client)
   }
-  return { byKey: (keyId) => keys.get(keyId), byClaims: (claims) => owners.find(claims) }
+  return {
+    byKey: (keyId) => keys.get(keyId),
+    byClaims: (claims) => owners.find(claims),
+    byCertificate: (name) => certificates.get(name),
+  }
 }
 
 const clientOf = ({ id, disabled, operations, addresses }: KnownClient): Client => {

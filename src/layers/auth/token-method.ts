@@ -1,6 +1,7 @@
 import { GatewayError } from '../../errors.ts'
-import type { Exchange } from '../../exchange.ts'
 import { shownIn } from './authorization.ts'
+import type { Confirm } from './bound.ts'
+import { challengeOf, type Scheme } from './challenge.ts'
 import type { Claims, ClaimsOf } from './claims.ts'
 import type { Clients } from './clients.ts'
 import { type Method, type Proved, unproved } from './method.ts'
@@ -13,42 +14,48 @@ export interface TokenTerms {
   /** Tells whether a token is one of its kind, where another method takes others. */
   readonly takes: (token: string) => boolean
   readonly clients: Clients
+  /** Finds out, of each request, whether it comes from whom the token is bound to. */
+  readonly confirm: Confirm
+  /** What proofs of possession may be signed with; null: they are not taken. */
+  readonly algorithms: readonly string[] | null
 }
 
-/** RFC 6750 §3: whoever shows nothing is told what to show, and nothing else. */
-const challenge = 'Bearer realm="lender-gateway"'
-const invalid = `${challenge}, error="invalid_token"`
-
-/** Proves who calls by an access token (RFC 6750). */
-export const tokenMethod = ({ name, claimsOf, takes, clients }: TokenTerms): Method => {
-  const shown = ({ fields }: Exchange): string | null => {
-    const { scheme, token } = shownIn(fields) ?? {}
-    return token !== undefined && scheme === 'bearer' && takes(token) ? token : null
-  }
+/** Proves who calls by an access token (RFC 6750), and by what it is bound to (RFC 8705 §3, RFC 9449 §7). */
+export const tokenMethod = ({ name, claimsOf, takes, clients, confirm, algorithms }: TokenTerms): Method => {
   const proved = (claims: Claims): Proved => {
-    // RFC 7800 §3: it is for whoever can prove that it is theirs, and nobody has been asked.
-    if (Object.hasOwn(claims, 'cnf')) throw unproved(invalid, 'the token is bound, and nothing here checks to whom')
     const { sub } = claims
     return { client: clients.byClaims(claims), subject: typeof sub === 'string' ? sub : null, claims }
   }
+  const schemes: readonly Scheme[] = algorithms === null ? ['bearer'] : ['bearer', 'dpop']
   return {
     name,
-    fields: ['authorization'],
-    challenge,
-    applies: (exchange) => shown(exchange) !== null,
+    fields: ['authorization', 'dpop'],
+    challenge: schemes.map((scheme) => challengeOf(scheme, algorithms)).join(', '),
+    applies({ fields }) {
+      const shown = shownIn(fields)
+      return shown !== null && takes(shown.token)
+    },
     prove(exchange) {
+      const { scheme, token } = shownIn(exchange.fields) ?? nothing
+      const confirmed = (claims: Claims): Proved | Promise<Proved> => {
+        const asked = confirm(exchange, claims, scheme, token)
+        return asked instanceof Promise ? asked.then(() => proved(claims)) : proved(claims)
+      }
+      const invalid = (error: unknown): never => fail(error, challengeOf(scheme, algorithms, 'invalid_token'))
       try {
-        const claims = claimsOf(shown(exchange) ?? '')
-        return claims instanceof Promise ? claims.then(proved).catch(fail) : proved(claims)
+        const claims = claimsOf(token)
+        return claims instanceof Promise ? claims.then(confirmed).catch(invalid) : confirmed(claims)
       } catch (error) {
-        return fail(error)
+        return invalid(error)
       }
     },
   }
 }
 
-const fail = (error: unknown): never => {
-  if (error instanceof Refused) throw unproved(invalid, error.message)
+const nothing = { scheme: 'bearer', token: '' } as const
+
+const fail = (error: unknown, challenge: string): never => {
+  if (error instanceof Refused) throw unproved(challenge, error.message)
   if (error instanceof Unavailable)
     throw new GatewayError('identity-unavailable', { cause: error.message, fields: ['Retry-After', '1'] })
   throw error

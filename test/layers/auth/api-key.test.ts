@@ -14,6 +14,7 @@ const bankA = {
     { id: 'new', sha256: hash('sha256', other) },
   ],
   claims: {},
+  certificates: [],
   operations: null,
   addresses: [],
 }

@@ -1,0 +1,86 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { GatewayError } from '../../errors.ts'
+import type { Exchange } from '../../exchange.ts'
+import { type CertificateOf, thumbprintOf } from './certificate.ts'
+import { challengeOf, type Scheme } from './challenge.ts'
+import { unproved } from './method.ts'
+import { Refused } from './refused.ts'
+
+/** Is what a token says that it is bound to (RFC 7800 §3.1); both: both are asked for. */
+export interface Confirmation {
+  /** The SHA-256 of a certificate, in base64url (RFC 8705 §3.1). */
+  readonly certificate: string | null
+  /** The SHA-256 thumbprint of a public key, in base64url (RFC 9449 §6). */
+  readonly key: string | null
+}
+
+/**
+ * Finds out whether whoever sends a token is the one that it was made for. Throws, or rejects with, a GatewayError. Asked for each request:
+ * that a token is good may be remembered, but not who sent it.
+ */
+export type Confirm = (
+  exchange: Exchange,
+  claims: Readonly<Record<string, unknown>>,
+  scheme: Scheme,
+  token: string,
+) => void | Promise<void>
+
+/** Checks the proof that somebody holds a key: `key` is its thumbprint. */
+export type CheckProof = (exchange: Exchange, token: string, key: string) => Promise<void>
+
+export interface BoundTerms {
+  /** Whether tokens that are bound to nothing are refused. */
+  readonly required: boolean
+  readonly certificateOf: CertificateOf
+  /** Null: proofs are not taken, so nobody can use a token that is bound to a key. */
+  readonly checkProof: CheckProof | null
+  /** What proofs may be signed with; null: they are not taken. */
+  readonly algorithms: readonly string[] | null
+}
+
+/** Enforces whatever a token is bound to. What is not known here is refused: a binding that nobody checks is none. */
+export const bound = ({ required, certificateOf, checkProof, algorithms }: BoundTerms): Confirm => {
+  const refused = (scheme: Scheme, why: string): GatewayError =>
+    unproved(challengeOf(scheme, algorithms, 'invalid_token'), why)
+
+  return (exchange, claims, scheme, token) => {
+    const confirmation = confirmationOf(claims)
+    if (confirmation === 'unknown') throw refused(scheme, 'the token is bound to what is not known here')
+    const { certificate, key } = confirmation ?? unbound
+    // RFC 9449 §7.1, §7.2: or whoever has stolen the token would leave the proof out by naming the other scheme.
+    if (key !== null && scheme !== 'dpop') throw refused('dpop', 'the token is bound to a key, and came as Bearer')
+    if (key === null && scheme === 'dpop') throw refused(scheme, 'the token came as DPoP, and is bound to no key')
+    if (certificate === null && key === null && required) throw refused(scheme, 'the token is bound to nothing')
+    if (certificate !== null && !isShown(certificateOf(exchange), certificate))
+      throw refused(scheme, 'the token is bound to another certificate')
+    if (key === null) return
+    if (checkProof === null) throw refused(scheme, 'the token is bound to a key, and proofs are not taken')
+    return checkProof(exchange, token, key)
+  }
+}
+
+const unbound: Confirmation = { certificate: null, key: null }
+
+// 256 bits in base64url.
+const digest = /^[\w-]{43}$/
+
+/** Reads what a token is bound to; null: nothing. What is there and cannot be read is unknown, an empty one too. */
+export const confirmationOf = ({ cnf }: Readonly<Record<string, unknown>>): Confirmation | 'unknown' | null => {
+  if (cnf === undefined) return null
+  if (typeof cnf !== 'object' || cnf === null || Array.isArray(cnf)) return 'unknown'
+  const entries = Object.entries(cnf)
+  const isKnown = ([name, value]: readonly [string, unknown]): boolean =>
+    (name === 'x5t#S256' || name === 'jkt') && typeof value === 'string' && digest.test(value)
+  if (entries.length === 0 || !entries.every(isKnown)) return 'unknown'
+  const { 'x5t#S256': certificate = null, jkt: key = null } = cnf as { 'x5t#S256'?: string; jkt?: string }
+  return { certificate, key }
+}
+
+const isShown = (shown: ReturnType<CertificateOf>, wanted: string): boolean =>
+  shown !== null && !(shown instanceof Refused) && isSame(thumbprintOf(shown), wanted)
+
+/** Compares two digests in base64url, in a time that tells nothing of either. */
+export const isSame = (one: string, other: string): boolean => {
+  const [a, b] = [Buffer.from(one, 'latin1'), Buffer.from(other, 'latin1')]
+  return a.length === b.length && timingSafeEqual(a, b)
+}

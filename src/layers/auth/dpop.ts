@@ -1,0 +1,120 @@
+import { hash } from 'node:crypto'
+import { calculateJwkThumbprint, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose'
+import { wallClock } from '../../clock.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Exchange } from '../../exchange.ts'
+import { isNamed } from '../../fields.ts'
+import { isFirst, type Once, unknown } from '../../shared/once/once.ts'
+import { type CheckProof, isSame } from './bound.ts'
+import { challengeOf } from './challenge.ts'
+import { unproved } from './method.ts'
+import { keysOf, publicJwk } from './proof-key.ts'
+import { Refused } from './refused.ts'
+
+/** Is what a proof has to be like. */
+export interface DpopTerms {
+  /** What it may be signed with: asymmetric algorithms only. */
+  readonly algorithms: readonly string[]
+  /** How old it may be. */
+  readonly maxAgeMs: number
+  /** How far the clock of a client may be from the gateway's, either way. */
+  readonly toleranceMs: number
+  /** `{base_url}` as clients write it, without a slash at its end. */
+  readonly publicUrl: string
+}
+
+// One is a few hundred characters; with RSA, not much over a thousand.
+const maxProof = 4096
+const maxId = 256
+
+/** Tells for how long a proof could come again: all the time that it is not refused for its age, which is told in whole seconds. */
+export const replayWindowMs = ({ maxAgeMs, toleranceMs }: Pick<DpopTerms, 'maxAgeMs' | 'toleranceMs'>): number =>
+  maxAgeMs + 2 * toleranceMs + 1000
+
+/**
+ * Checks that whoever sends a token holds the key that it is bound to, and sends no copy of what the holder sent (RFC 9449 §4.3). A nonce of the
+ * server (§9) is not asked for: it would cost each client a request more, and `jti` is remembered anyway. What is cheap comes first; only who
+ * shows the right key has a signature checked; and only what is right in all else is remembered.
+ */
+export const dpop = (terms: DpopTerms, once: Once): CheckProof => {
+  const challenge = challengeOf('dpop', terms.algorithms, 'invalid_dpop_proof')
+  const refused = (why: string): GatewayError => unproved(challenge, why)
+  const keys = keysOf()
+  const isOurs = target(terms.publicUrl)
+
+  /** Verifies the signature, by the key that the proof itself brings, and the times. */
+  const verified = async (proof: string, jkt: string): Promise<JWTPayload> => {
+    try {
+      const { jwk, alg = '' } = decodeProtectedHeader(proof)
+      const shown = publicJwk(jwk)
+      if (shown === null) throw new Refused('there is no public key in the proof, or a private one')
+      if (!terms.algorithms.includes(alg)) throw new Refused('the algorithm of the proof is not allowed')
+      if (!isSame(await calculateJwkThumbprint(shown), jkt)) throw new Refused('the proof is of another key')
+      const { payload } = await jwtVerify(proof, await keys.find(jkt, shown, alg), {
+        typ: 'dpop+jwt',
+        algorithms: [alg],
+        maxTokenAge: terms.maxAgeMs / 1000,
+        clockTolerance: terms.toleranceMs / 1000,
+        currentDate: new Date(wallClock()),
+      })
+      return payload
+    } catch (error) {
+      throw refused(reasonOf(error))
+    }
+  }
+
+  return async (exchange, token, jkt) => {
+    const proof = onlyProof(exchange)
+    if (proof === null || proof.length > maxProof) throw refused('there is not exactly one proof')
+    const { htm, htu, ath, jti } = await verified(proof, jkt)
+    if (htm !== exchange.operation.method) throw refused('the proof is for another method')
+    if (!isOurs(htu, exchange.operation.path)) throw refused('the proof is for another target')
+    if (typeof ath !== 'string' || !isSame(ath, hash('sha256', token, 'base64url')))
+      throw refused('the proof is for another token')
+    if (typeof jti !== 'string' || jti === '' || jti.length > maxId) throw refused('the proof has no usable jti')
+    const told = await once.note(keyOf(jkt, jti))
+    if (told === unknown)
+      throw new GatewayError('identity-unavailable', {
+        cause: 'nobody can tell whether the proof has come before',
+        fields: ['Retry-After', '1'],
+      })
+    if (!isFirst(told)) throw refused('the proof has come before')
+  }
+}
+
+/** Names a proof for whoever remembers it: 128 bits, whatever a client has written. A jti is a key's own: nobody uses up another's. */
+const keyOf = (jkt: string, jti: string): string =>
+  hash('sha256', `${jkt}.${jti}`, 'buffer').subarray(0, 16).toString('base64url')
+
+/** Says what is wrong with a proof, by the library's code: the rest of its errors holds what a client wrote. */
+const reasonOf = (error: unknown): string => {
+  if (error instanceof Refused) return error.message
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'malformed'
+  return `the proof is not good: ${code}`
+}
+
+/** Finds the proof; null: there is none, or there are several. */
+const onlyProof = ({ fields }: Exchange): string | null => {
+  let found: string | null = null
+  for (let i = 0; i < fields.length; i += 2) {
+    if (!isNamed(fields[i] as string, 'dpop')) continue
+    if (found !== null) return null
+    found = fields[i + 1] as string
+  }
+  return found
+}
+
+/**
+ * Compares what a proof is for with where its request came to: by the name that clients know, because Host is what they write, and behind a proxy
+ * not even that. Query and fragment do not count (RFC 9449 §4.3); scheme, host and port are compared as URLs are (RFC 3986 §6.2.2, §6.2.3).
+ */
+const target =
+  (publicUrl: string) =>
+  (htu: unknown, path: string): boolean => {
+    const wanted = publicUrl + path
+    if (htu === wanted) return true
+    const said = typeof htu === 'string' ? URL.parse(htu) : null
+    const ours = URL.parse(wanted)
+    if (said === null || ours === null || said.username !== '' || said.password !== '') return false
+    return said.origin === ours.origin && said.pathname === ours.pathname
+  }

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto'
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+import type { GatewayError } from '../../../src/errors.ts'
+import { dpop } from '../../../src/layers/auth/dpop.ts'
+import type { Once } from '../../../src/shared/once/once.ts'
+import { Seen } from '../../../src/shared/once/seen.ts'
+import { type Holder, makeHolder, type Wanted } from '../../helpers/dpop.ts'
+import { fakeExchange } from '../../helpers/exchange.ts'
+
+const terms = {
+  algorithms: ['ES256', 'PS256', 'EdDSA', 'Ed25519'],
+  maxAgeMs: 60_000,
+  toleranceMs: 5000,
+  publicUrl: 'https://gateway.example/base',
+}
+const token = 'a-token'
+const here = 'https://gateway.example/base/market/insights'
+const invalid = `DPoP realm="lender-gateway", error="invalid_dpop_proof", algs="${terms.algorithms.join(' ')}"`
+
+let holder: Holder
+beforeAll(async () => {
+  holder = await makeHolder()
+})
+afterEach(() => void vi.useRealTimers())
+
+/** Sends proofs, one request each, and tells how each fared: `good`, or what the client is told. */
+const send = async (
+  proofs: readonly (string | readonly string[])[],
+  { jkt = holder.jkt, once = new Seen(100_000) as Once } = {},
+) => {
+  const check = dpop(terms, once)
+  const told: unknown[] = []
+  for (const proof of proofs) {
+    const fields = [proof].flat().flatMap((each) => ['DPoP', each])
+    await check(fakeExchange({ fields }), token, jkt).then(
+      () => told.push('good'),
+      (error: GatewayError) => told.push(`${error.kind}: ${error.fields[1]}`),
+    )
+  }
+  return told
+}
+
+const refusal = `unauthenticated: ${invalid}`
+const right: Wanted = { token, htu: here }
+const seconds = (more: number): number => Math.floor(Date.now() / 1000) + more
+
+test.each(['ES256', 'PS256', 'EdDSA', 'Ed25519'])('a proof that is signed with %s is good', async (alg) => {
+  const other = await makeHolder(alg)
+
+  expect(await send([await other.prove(right), await other.prove(right)], other)).toEqual(['good', 'good'])
+})
+
+test.each([
+  [`${here}?a=b#c`],
+  ['HTTPS://Gateway.Example:443/base/market/insights'],
+  ['https://gateway.example/base/x/../market/insights'],
+])('where it is for is compared as URLs are: %s', async (htu) => {
+  expect(await send([await holder.prove({ ...right, htu })])).toEqual(['good'])
+})
+
+test.each<readonly [what: string, wanted: Partial<Wanted>]>([
+  ['another path', { htu: 'https://gateway.example/base/leads/pipeline' }],
+  ['another host', { htu: 'https://other.example/base/market/insights' }],
+  ['another port', { htu: 'https://gateway.example:8443/base/market/insights' }],
+  ['another scheme', { htu: 'http://gateway.example/base/market/insights' }],
+  ['no base path', { htu: 'https://gateway.example/market/insights' }],
+  ['an encoded alias', { htu: 'https://gateway.example/base/%6darket/insights' }],
+  ['somebody in the URL', { htu: 'https://a@gateway.example/base/market/insights' }],
+  ['no URL', { htu: '/base/market/insights' }],
+  ['a list', { htu: [here] }],
+  ['another method', { htm: 'POST' }],
+  ['a method in lower case', { htm: 'get' }],
+  ['another token', { token: 'another' }],
+  ['no token', { claims: { ath: undefined } }],
+  ['no time', { claims: { iat: undefined } }],
+  ['a time that is text', { claims: { iat: String(seconds(0)) } }],
+  ['a time too long ago', { claims: { iat: seconds(-70) } }],
+  ['a time to come', { claims: { iat: seconds(10) } }],
+  ['an end that is over', { claims: { exp: seconds(-10) } }],
+  ['no jti', { claims: { jti: undefined } }],
+  ['an empty jti', { claims: { jti: '' } }],
+  ['a jti without end', { claims: { jti: 'x'.repeat(257) } }],
+  ['a jti that is a number', { claims: { jti: 1 } }],
+  ['another type', { header: { typ: 'JWT' } }],
+  ['no type', { header: { typ: undefined } }],
+  ['no key', { header: { jwk: undefined } }],
+  ['a key that is text', { header: { jwk: 'key' } }],
+  ['what is critical and unknown', { header: { crit: ['x'], x: 1 } }],
+])('a proof for, or with, %s is refused', async (_, wanted) => {
+  expect(await send([await holder.prove({ ...right, ...wanted }).catch(() => 'unsigned')])).toEqual([refusal])
+})
+
+test('a proof that brings a private key is refused', async () => {
+  const proofs = ['d', 'k', 'p'].map((name) =>
+    holder.prove({ ...right, header: { jwk: { ...holder.jwk, [name]: 'AA' } } }),
+  )
+
+  expect(await send(await Promise.all(proofs))).toEqual([refusal, refusal, refusal])
+})
+
+test('a proof of another key is refused, whichever it brings', async () => {
+  const other = await makeHolder()
+
+  const proofs = [other.prove(right), other.prove({ ...right, header: { jwk: holder.jwk } })]
+
+  expect(await send(await Promise.all(proofs))).toEqual([refusal, refusal])
+})
+
+test.each(['none', 'HS256', 'RS256', 'ES384'])('a proof with the algorithm %s is refused', async (alg) => {
+  const [, payload, signature] = (await holder.prove(right)).split('.')
+  const header = { typ: 'dpop+jwt', alg, jwk: holder.jwk }
+  const forged = `${Buffer.from(JSON.stringify(header)).toString('base64url')}.${payload}.${signature}`
+
+  expect(await send([forged])).toEqual([refusal])
+})
+
+test('exactly one proof is taken', async () => {
+  const [one, other] = [await holder.prove(right), await holder.prove(right)]
+
+  const none: readonly string[] = []
+  expect(await send([none, [one, other], `${one}, ${other}`, '', '..', `${one}${'A'.repeat(5000)}`])).toEqual(
+    new Array(6).fill(refusal),
+  )
+})
+
+test('a proof that has come before is refused; the jti is the key’s own', async () => {
+  const other = await makeHolder()
+  const jti = randomUUID()
+  const once = new Seen(100_000)
+  const mine = await holder.prove({ ...right, claims: { jti } })
+
+  const told = [
+    ...(await send([mine, mine], { once })),
+    ...(await send([await other.prove({ ...right, claims: { jti } })], { once, jkt: other.jkt })),
+  ]
+
+  expect(told).toEqual(['good', refusal, 'good'])
+})
+
+test('a proof that is refused for something else is not used up', async () => {
+  const once = new Seen(100_000)
+  const proof = await holder.prove(right)
+
+  await expect(dpop(terms, once)(fakeExchange({ fields: ['DPoP', proof] }), 'another', holder.jkt)).rejects.toThrow()
+
+  expect(await send([proof], { once })).toEqual(['good'])
+})
+
+test('where nobody can tell whether it has come before, nobody is let in', async () => {
+  const once: Once = { note: async () => 0 }
+
+  expect(await send([await holder.prove(right)], { once })).toEqual(['identity-unavailable: 1'])
+})

@@ -1,0 +1,71 @@
+import { X509Certificate } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { thumbprintOf } from '../../src/layers/auth/certificate.ts'
+import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
+import { clientCertField } from '../helpers/client-cert.ts'
+import { bootGateway } from '../helpers/gateway.ts'
+import { askWith, boundToken, possession } from '../helpers/possession.ts'
+import { needProgram } from '../helpers/program.ts'
+import { askOverTls } from '../helpers/tls-client.ts'
+import { bootTls } from '../helpers/tls-gateway.ts'
+import { signingKey } from '../helpers/tokens.ts'
+
+const openssl = await needProgram('openssl')
+const key = signingKey('ES256', 'issuer')
+
+// The attack: a client of the same gateway, with a good certificate of its own, has got hold of a token that was issued to another (RFC 8705 §3).
+describe.skipIf(openssl.missing)('a token that is bound to a certificate', () => {
+  let made: Certificates
+  let token: string
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+    token = boundToken(key, { 'x5t#S256': thumbprintOf(new X509Certificate(made.client.cert)) })
+  })
+  const { auth = {}, clients = [] } = possession(key, { dpop: 'none', bound: 'required' })
+
+  test('is worth nothing on a connection of anybody else', async () => {
+    const tls = { clientCertificates: 'optional', clientCa: made.authority.cert }
+    const { port, line } = await bootTls(made.right, tls, { auth, clients })
+    const shown = [`Authorization: Bearer ${token}`]
+
+    const own = await askOverTls(port, made.client, shown)
+    const resumed = await askOverTls(port, { session: own.session }, shown)
+    const others = await askOverTls(port, made.bankA, shown)
+    const none = await askOverTls(port, {}, shown)
+
+    expect([own.status, resumed.status, resumed.resumed, others.status, none.status]).toEqual([
+      200,
+      200,
+      true,
+      401,
+      401,
+    ])
+    expect(others.text).toContain('WWW-Authenticate: Bearer realm="lender-gateway", error="invalid_token"\r\n')
+    await line(({ cause }) => cause === 'the token is bound to another certificate')
+  })
+
+  test('nor behind a proxy that says that it was shown another one', async () => {
+    const { port } = await bootGateway({
+      listen: { trustedProxies: ['127.0.0.1'] },
+      auth: { ...auth, mtls: { from: 'client-cert' } },
+      clients,
+    })
+    const lines = (pem: string) => [`Authorization: Bearer ${token}`, `Client-Cert: ${clientCertField(pem)}`]
+
+    expect(await askWith(port, lines(made.client.cert))).toBe(200)
+    expect(await askWith(port, lines(made.bankA.cert))).toBe(401)
+    expect(await askWith(port, [`Authorization: Bearer ${token}`])).toBe(401)
+  })
+
+  test('nor with what it is bound to in words that are not known here', async () => {
+    const { port } = await bootTls(
+      made.right,
+      { clientCertificates: 'required', clientCa: made.authority.cert },
+      { auth, clients },
+    )
+    const thumbprint = thumbprintOf(new X509Certificate(made.client.cert))
+
+    for (const cnf of [{ 'x5t#S512': thumbprint }, { 'x5t#S256': thumbprint, kid: 'another' }, {}])
+      expect((await askOverTls(port, made.client, [`Authorization: Bearer ${boundToken(key, cnf)}`])).status).toBe(401)
+  })
+})

@@ -1,0 +1,88 @@
+/** Tokens that a real authorization server has bound, to a certificate (RFC 8705) and to a key (RFC 9449). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type AuthorizationServer, gatewayClient, openAuthorizationServer } from '../helpers/authorization-server.ts'
+import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
+import { type Holder, makeHolder } from '../helpers/dpop.ts'
+import { needProgram } from '../helpers/program.ts'
+import { askOverTls } from '../helpers/tls-client.ts'
+import { bootTls } from '../helpers/tls-gateway.ts'
+
+const openssl = await needProgram('openssl')
+const resource = 'https://gateway.example'
+const kinds = [
+  ['a JWT', resource],
+  ['an opaque token', null],
+] as const
+
+describe.skipIf(openssl.missing)('of a real authorization server', () => {
+  let made: Certificates
+  let server: AuthorizationServer
+  let holder: Holder
+  beforeAll(async () => {
+    made = makeCertificates(openssl.path ?? '')
+    server = await openAuthorizationServer()
+    holder = await makeHolder()
+  })
+  afterAll(() => server.close())
+
+  const boot = () =>
+    bootTls(
+      made.right,
+      { clientCertificates: 'optional', clientCa: made.authority.cert },
+      {
+        listen: { publicUrl: resource },
+        auth: {
+          methods: ['jwt', 'introspection'],
+          jwt: { issuer: server.url, audience: [resource], jwks: `${server.url}/jwks` },
+          introspection: {
+            url: `${server.url}/token/introspection`,
+            clientId: gatewayClient.id,
+            clientSecret: gatewayClient.secret,
+          },
+          bound: 'required',
+          dpop: {},
+        },
+        clients: ['bank-a-robot', 'bank-b-robot'].map((id) => ({
+          ...{ id, claims: { client_id: id } },
+          operations: ['market.insights'],
+        })),
+      },
+    )
+
+  test.each(kinds)('%s that is bound to a certificate is good with that one alone', async (_, wanted) => {
+    const { port } = await boot()
+    const token = await server.boundToken(wanted, { certificate: made.client.cert })
+    const shown = [`Authorization: Bearer ${token}`]
+
+    const [own, others, none] = [
+      await askOverTls(port, made.client, shown),
+      await askOverTls(port, made.bankA, shown),
+      await askOverTls(port, {}, shown),
+    ]
+
+    expect([own.status, others.status, none.status]).toEqual([200, 401, 401])
+  })
+
+  test.each(kinds)('%s that is bound to a key is good with a proof, once each', async (_, wanted) => {
+    const { port } = await boot()
+    const asked = { token: '', htm: 'POST', htu: `${server.url}/token`, claims: { ath: undefined } }
+    const token = await server.boundToken(wanted, { proof: await holder.prove(asked) })
+    const ask = async (proof: string, scheme = 'DPoP') =>
+      (await askOverTls(port, {}, [`Authorization: ${scheme} ${token}`, `DPoP: ${proof}`])).status
+    const prove = (): Promise<string> => holder.prove({ token, htu: `${resource}/market/insights` })
+    const [one, other] = [await prove(), await prove()]
+
+    expect([await ask(one), await ask(one), await ask(other), await ask(await prove(), 'Bearer')]).toEqual([
+      200, 401, 200, 401,
+    ])
+  })
+
+  test('a token that is bound to nothing is not taken', async () => {
+    const { port } = await boot()
+
+    const { status, text } = await askOverTls(port, {}, [`Authorization: Bearer ${await server.token(resource)}`])
+
+    expect(status).toBe(401)
+    expect(text).toContain('WWW-Authenticate: Bearer realm="lender-gateway", error="invalid_token"\r\n')
+  })
+})

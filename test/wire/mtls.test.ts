@@ -1,0 +1,83 @@
+/** Clients that prove who they are by a certificate, on connections of every kind. */
+import { X509Certificate } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { arrivedValues } from '../helpers/ask.ts'
+import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
+import { dialHttp2, hear } from '../helpers/http2.ts'
+import { needProgram } from '../helpers/program.ts'
+import { askOverTls } from '../helpers/tls-client.ts'
+import { bootTls } from '../helpers/tls-gateway.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+
+const openssl = await needProgram('openssl')
+
+describe.skipIf(openssl.missing)('with a certificate', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
+  const boot = async (clientCertificates: 'optional' | 'required' = 'optional') => {
+    const upstream = await httpUpstream((request, response) =>
+      response.end(`for ${arrivedValues(request, 'x-client-id')}`),
+    )
+    const { fingerprint256 } = new X509Certificate(made.client.cert)
+    return bootTls(
+      made.right,
+      { clientCertificates, clientCa: made.authority.cert },
+      {
+        upstream: upstream.url,
+        listen: { http2: true },
+        auth: { methods: ['mtls'], identityField: 'X-Client-Id' },
+        clients: [
+          { id: 'bank-a', operations: 'all', certificates: ['dns:bank-a.example'] },
+          { id: 'bank-b', operations: 'all', certificates: [`sha256:${fingerprint256}`] },
+        ],
+      },
+    )
+  }
+
+  test('a client is known by a name in it, or by its fingerprint', async () => {
+    const { port, line } = await boot()
+
+    const [a, b] = [await askOverTls(port, made.bankA), await askOverTls(port, made.client)]
+
+    expect(a.text).toMatch(/for bank-a$/)
+    expect(b.text).toMatch(/for bank-b$/)
+    expect(await line(({ clientId }) => clientId === 'bank-a')).toMatchObject({ auth: 'mtls', status: 200 })
+  })
+
+  test('a client of HTTP/2 is known, for each of its requests', async () => {
+    const { port } = await boot('required')
+    const session = dialHttp2(port, made.bankA)
+
+    const answers = await Promise.all([1, 2].map(() => hear(session.request({ ':path': '/market/insights' }))))
+
+    expect(answers.map(({ status, body }) => `${status} ${body}`)).toEqual(new Array(2).fill('200 for bank-a'))
+  })
+
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'a client that resumes a session of %s is who began it',
+    async (version) => {
+      const { port } = await boot('required')
+      const only = { minVersion: version, maxVersion: version }
+      const first = await askOverTls(port, { ...only, ...made.bankA })
+
+      // The client shows nothing any more: who it is stands in the ticket.
+      const again = await askOverTls(port, { ...only, session: first.session })
+
+      expect(again.resumed).toBe(true)
+      expect([first.text, again.text]).toEqual(new Array(2).fill(expect.stringMatching(/for bank-a$/)))
+    },
+  )
+
+  test('nobody else gets in: 403 for a good one of nobody, 401 for none', async () => {
+    const { port, line } = await boot()
+
+    const [nobodys, none] = [await askOverTls(port, made.brief), await askOverTls(port)]
+
+    expect([nobodys.status, none.status]).toEqual([403, 401])
+    expect(none.text).toContain('WWW-Authenticate: ClientCertificate realm="lender-gateway"\r\n')
+    await line(({ cause }) => cause === 'the credential is good, and belongs to no client')
+  })
+})
