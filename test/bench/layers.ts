@@ -12,6 +12,7 @@ import { noPressure } from '../../src/snapshot/pressure.ts'
 import { stackRows } from '../../src/snapshot/stack.ts'
 import { TokenSources } from '../../src/snapshot/token-sources.ts'
 import { addresses } from './addresses.ts'
+import { clientsText, keyField, keyOf } from './clients.ts'
 import { type Contender, noteOf } from './contender.ts'
 import { behindEach, gatewayFile } from './peers/gateway.ts'
 import { here, serveTree } from './peers/gateway-tree.ts'
@@ -36,6 +37,8 @@ interface Switches {
   readonly concurrency: string
   readonly upstreamConcurrency: string
   readonly address: string
+  readonly auth: string
+  readonly clientRate: string
   readonly maxBody: string
   readonly deadline: string
   readonly retry: string
@@ -50,6 +53,8 @@ const off: Switches = {
   concurrency: 'none',
   upstreamConcurrency: 'none',
   address: 'none',
+  auth: 'none',
+  clientRate: '',
   maxBody: 'none',
   deadline: 'none',
   retry: 'none',
@@ -59,6 +64,7 @@ const off: Switches = {
 }
 
 const audited = '{ file: DIRECTORY/audit.log, key: file:DIRECTORY/audit-key }'
+const keyed = '{ methods: [apiKey] }'
 
 const levels: readonly Level[] = [
   { name: 'nothing', on: {} },
@@ -67,6 +73,8 @@ const levels: readonly Level[] = [
   { name: 'all three bounds of concurrency', on: { concurrency: '10000', upstreamConcurrency: '10000' } },
   // So much that nobody is refused: what is measured is the counting.
   { name: 'address-limit', on: { address: '{ rate: 1000000/s, burst: 1000000 }' } },
+  { name: 'auth by apiKey', on: { auth: keyed } },
+  { name: 'auth by apiKey and client-limit', on: { auth: keyed, clientRate: ', rate: 1000000/s, burst: 1000000' } },
   { name: 'body-limit', on: { maxBody: '64MiB' } },
   { name: 'deadline', on: { deadline: '30s' } },
   { name: 'retry', on: { retry: '{ }' } },
@@ -100,7 +108,10 @@ interface Row {
 
 /** Measures each level in each round, with a GET and with a small POST. */
 export const layers = async (stage: Stage): Promise<LayersReport> => {
-  const asked = workloads.filter(({ name }) => name === 'get' || name === 'post')
+  // Everybody gets the key, those that do not look at it as well: what is sent is the same.
+  const asked = workloads
+    .filter(({ name }) => name === 'get' || name === 'post')
+    .map((each) => ({ ...each, fields: { ...each.fields, [keyField]: keyOf(0) } }))
   const lists = new Map<string, readonly string[]>()
   const { contenders } = await stage.invite(
     levels.map((level) => peerOf(level, lists)),
@@ -127,12 +138,17 @@ const peerOf = ({ name, on }: Level, lists: Map<string, readonly string[]>): Pee
   },
 })
 
+const { apiKeys } = JSON.parse(clientsText(1))[0]
+const shownKey: string = JSON.stringify(apiKeys[0])
+
 const fileOf = (
   {
     eventLoopDelay,
     concurrency,
     upstreamConcurrency,
     address,
+    auth,
+    clientRate,
     maxBody,
     deadline,
     retry,
@@ -146,8 +162,10 @@ const fileOf = (
 log: { access: ${access} }
 audit: ${audit}
 limits: { concurrency: ${concurrency}, address: ${address}, eventLoopDelay: ${eventLoopDelay} }
-defaults: { concurrency: ${upstreamConcurrency}, maxBody: ${maxBody}, deadline: ${deadline}, retry: ${retry} }
+auth: ${auth}
+${auth === 'none' ? '' : `clients: [{ id: a, operations: all, apiKeys: [${shownKey}]${clientRate} }]\n`}defaults: { concurrency: ${upstreamConcurrency}, maxBody: ${maxBody}, deadline: ${deadline}, retry: ${retry} }
 operations:
+  analysis.esg-grant: { auth: none }
   ${get.operation.id}: { concurrency: ${upstreamConcurrency} }
 ${behindEach(addresses(1), upstreamPort)}`
 

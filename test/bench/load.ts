@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { program } from '../helpers/program.ts'
+import { keyField } from './clients.ts'
 import type { Options } from './options.ts'
 import type { Running } from './process.ts'
 import { requestText } from './request.ts'
@@ -64,17 +65,34 @@ const wrkLoad = (path: string, directory: string): Load => ({
   },
 })
 
-const wrkScript = ({ operation, fields, body }: Workload): string => `
+const wrkScript = ({ operation, fields, keys = [], body }: Workload): string => `
 wrk.method = ${lua(operation.method)}
 ${body === '' ? '' : `wrk.body = ${lua(body)}`}
 ${Object.entries(fields)
   .map(([name, value]) => `wrk.headers[${lua(name)}] = ${lua(value)}`)
   .join('\n')}
+${keys.length === 0 ? '' : byTurns(keys)}
 function done(summary, latency)
   local e = summary.errors
   io.write(string.format('{"served":%d,"failed":%d,"seconds":%.6f,"p50Ms":%.3f,"p99Ms":%.3f}\\n',
     summary.requests - e.status, e.status + e.connect + e.read + e.write + e.timeout, summary.duration / 1e6,
     latency:percentile(50) / 1000, latency:percentile(99) / 1000))
+end
+`
+
+/** Makes a request of each key before the first is sent, and sends them in turn. */
+const byTurns = (keys: readonly string[]): string => `
+local keys = { ${keys.map(lua).join(', ')} }
+local requests, nth = {}, 0
+function init()
+  for at, key in ipairs(keys) do
+    wrk.headers[${lua(keyField)}] = key
+    requests[at] = wrk.format()
+  end
+end
+function request()
+  nth = nth % #requests + 1
+  return requests[nth]
 end
 `
 

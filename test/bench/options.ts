@@ -26,7 +26,7 @@ export interface Options {
   readonly perf: boolean
   readonly load: 'auto' | 'wrk' | 'own'
   /** Runs one of the tables of the gateway alone instead of the comparison. */
-  readonly scale: 'connections' | 'endpoints' | null
+  readonly scale: 'connections' | 'endpoints' | 'clients' | null
   /** Measures how long reloads take, instead of the comparison. */
   readonly reload: boolean
   /** Overloads an upstream of a fixed capacity, instead of the comparison. */
@@ -53,7 +53,7 @@ export const usage = `npm run bench -- [flags]
   --profile            leave a CPU profile of each gateway in .bench/
   --perf               leave what perf saw of each gateway in .bench/ instead: where CPU time goes
   --load auto|wrk|own  load generator (auto: wrk where present)
-npm run bench -- --scale connections|endpoints   the gateway alone, from few to many
+npm run bench -- --scale connections|endpoints|clients   the gateway alone, from few to many
 npm run bench -- --reload                        how long a reload to 50 endpoints a group takes
 npm run bench -- --capacity                      three times as much as an upstream can take
 npm run bench -- --layers                        what each layer costs a request
@@ -105,7 +105,11 @@ export const readOptions = (args: readonly string[]): Options => {
     scale:
       values.scale === undefined
         ? null
-        : oneOf<'connections' | 'endpoints'>('scale', values.scale, ['connections', 'endpoints']),
+        : oneOf<'connections' | 'endpoints' | 'clients'>('scale', values.scale, [
+            'connections',
+            'endpoints',
+            'clients',
+          ]),
     reload: values.reload,
     capacity: values.capacity,
     layers: values.layers,

@@ -1,10 +1,12 @@
 /** Tells what a request costs the gateway as connections or endpoints grow. */
 import { program } from '../helpers/program.ts'
+import { keyField, keyOf } from './clients.ts'
 import { again, type Contender, noteOf, type PeerNote } from './contender.ts'
 import { rateLoad } from './h2load.ts'
+import type { Load } from './load.ts'
 import type { Options } from './options.ts'
 import type { Pair } from './pairs.ts'
-import { gateway, withEndpoints } from './peers/gateway.ts'
+import { gateway, withClients, withEndpoints } from './peers/gateway.ts'
 import { compare, machine, type Report, type Series, seriesOf } from './report.ts'
 import { takeRounds } from './rounds.ts'
 import type { Stage } from './stage.ts'
@@ -13,18 +15,33 @@ import { get } from './workload.ts'
 
 const connectionCounts = [1, 16, 64, 256, 1_000]
 const endpointCounts = [1, 3, 10, 50]
+const clientCounts = [10, 10_000]
 
 /** What the project holds itself to, from the cheapest to the dearest of a table. */
 const atMost = 1.15
 
 /** Runs one of the tables; every level takes its turn in each round. */
 export const scale = async (stage: Stage, what: NonNullable<Options['scale']>): Promise<Report> =>
-  what === 'endpoints' ? endpoints(stage) : connections(stage)
+  what === 'endpoints' ? endpoints(stage) : what === 'clients' ? clients(stage) : connections(stage)
 
 const endpoints = async (stage: Stage): Promise<Report> => {
   const { contenders, absent } = await stage.invite(endpointCounts.map(withEndpoints), [get])
   await takeRounds(contenders, [get], stage.load, stage.options)
   return conclude(stage, [contenders], absent)
+}
+
+/** Every client has its turn, with a key, an address and a rate of its own to be looked at. */
+const clients = async (stage: Stage): Promise<Report> => {
+  const [key, keyed] = [keyOf(0), (count: number) => Array.from({ length: count }, (_, nth) => keyOf(nth))]
+  const asked = { ...get, fields: { ...get.fields, [keyField]: key } }
+  const { contenders, absent } = await stage.invite(clientCounts.map(withClients), [asked])
+  const by = (load: Load, keys: readonly string[]): Load => ({
+    name: load.name,
+    run: (to, workload, ...more) => load.run(to, { ...workload, keys }, ...more),
+  })
+  const levels = contenders.map((each, nth) => again(each, { load: by(stage.load, keyed(clientCounts[nth] ?? 1)) }))
+  await takeRounds(levels, [asked], stage.load, stage.options)
+  return conclude(stage, [levels], absent)
 }
 
 /**

@@ -27,7 +27,10 @@ export const verify = async (
     })),
     ...workloads.filter(({ body }) => body !== '').map(({ operation, body }) => ({ ...operation, body })),
   ]
-  const passedOn = await Promise.all(echoes.map(({ method, path, body }) => checkEcho(peer, method, path, body)))
+  const fields = workloads[0]?.fields ?? {}
+  const passedOn = await Promise.all(
+    echoes.map(({ method, path, body }) => checkEcho(peer, method, path, body, fields)),
+  )
   const others = await Promise.all([
     checkRefused(peer, 'GET', '/', 404),
     checkRefused(peer, 'GET', '/market/insights/', 404),
@@ -44,9 +47,15 @@ export const verify = async (
 export const logLines = async (file: string): Promise<readonly string[]> =>
   (await readFile(file, 'latin1')).split('\n').slice(0, -1)
 
-const checkEcho = async (peer: Running, method: string, path: string, body: string): Promise<string | null> => {
+const checkEcho = async (
+  peer: Running,
+  method: string,
+  path: string,
+  body: string,
+  fields: Workload['fields'],
+): Promise<string | null> => {
   const target = `${path}?${echoMark}&q=a%20b%2Fc&q=`
-  const answer = await ask(peer, method, target, body)
+  const answer = await ask(peer, method, target, body, fields)
   const echo = parseEcho(answer.body)
   const sha256 = hash(body)
   const right = answer.status === 200 && echo?.method === method && echo.target === target && echo.sha256 === sha256

@@ -9,6 +9,8 @@ export interface Workload {
   readonly target: string
   /** Header fields of the request; Host and Content-Length come from the load generator. */
   readonly fields: Readonly<Record<string, string>>
+  /** API keys that requests carry by turns, where wrk sends them; none: the fields are all. */
+  readonly keys?: readonly string[]
   /** Empty for no body. */
   readonly body: string
   /** What each answer must hold, byte for byte. */

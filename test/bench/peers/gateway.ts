@@ -1,6 +1,8 @@
+import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { groups } from '../../../src/catalog.ts'
 import { addresses } from '../addresses.ts'
+import { clientsFile, clientsText } from '../clients.ts'
 import { writeCertificate } from './certificate.ts'
 import { here, serveTree } from './gateway-tree.ts'
 import type { Peer, Site } from './peer.ts'
@@ -97,3 +99,20 @@ export const withEndpoints = (count: number): Peer =>
   variant(`gateway-${count}-endpoints`, `endpoints behind each group: ${count}, defaults`, true, (port) =>
     behindEach(addresses(count), port),
   )
+
+/** Runs it with so many clients that have keys, addresses and rates; nobody reaches the bound. */
+export const withClients = (count: number): Peer => ({
+  name: `gateway-${count}-clients`,
+  description: `clients: ${count}, each with a key, an address and a rate`,
+  onRequest: true,
+  start: async (site) => {
+    await writeFile(
+      clientsFile(site.directory),
+      clientsText(count, { addresses: ['127.0.0.0/8'], rate: '1000000/s', burst: 1_000_000 }),
+    )
+    // What asks whether it serves yet has no key.
+    const more =
+      'auth: { methods: [apiKey] }\nclients: file:clients.json\noperations: { analysis.esg-grant: { auth: none } }\n'
+    return serveTree(here, site, (port) => gatewayFile(port, roomFor(site)) + more + oneEach(site.upstreamPort))
+  },
+})
