@@ -51,7 +51,7 @@ export const auth = (config: AuthConfig | null): Effective =>
         apiKey: config.apiKey,
         ...(config.jwt === null ? {} : { jwt: jwt(config.jwt) }),
         ...(config.introspection === null ? {} : { introspection: introspection(config.introspection) }),
-        mtls: { from: config.mtls.from, ca: config.mtls.ca ?? 'none' },
+        mtls: { from: config.mtls.from, ca: config.mtls.ca === null ? 'none' : new Secret(config.mtls.ca) },
         bound: config.bound,
         dpop: config.dpop === null ? 'none' : dpop(config.dpop),
         credentials: config.credentials,

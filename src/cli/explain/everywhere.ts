@@ -30,6 +30,7 @@ export const everywhereRows = ({
   ['listen.maxHeaders', formatSize(listen.maxHeaderBytes)],
   ['listen.maxHeaderFields', String(listen.maxHeaderFields)],
   ['listen.hosts', list(listen.hosts, 'any')],
+  ...(listen.publicUrl === null ? [] : [['listen.publicUrl', listen.publicUrl] as const]),
   ['listen.basePath', listen.basePath === '' ? '(empty)' : listen.basePath],
   ...countingRows(limits),
   ...(auth === null ? [] : flat({ auth: shownAuth(auth) })),

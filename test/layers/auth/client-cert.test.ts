@@ -1,0 +1,35 @@
+import { X509Certificate } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { clientCert } from '../../../src/layers/auth/client-cert.ts'
+import { type Certificates, makeCertificates } from '../../helpers/certificates.ts'
+import { clientCertField } from '../../helpers/client-cert.ts'
+import { fakeExchange } from '../../helpers/exchange.ts'
+import { needProgram } from '../../helpers/program.ts'
+
+const openssl = await needProgram('openssl')
+
+describe.skipIf(openssl.missing)('a certificate in Client-Cert', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
+  const read = (pem: string, authority: string | null, trusted = true): unknown => {
+    const find = clientCert(authority === null ? null : [new X509Certificate(authority)])
+    const sender = { trusted, certificate: () => null }
+    const shown = find(fakeExchange({ sender, fields: ['Client-Cert', clientCertField(pem)] }))
+    return shown instanceof X509Certificate ? shown.fingerprint256 : (shown?.message ?? null)
+  }
+  const printOf = (pem: string): string => new X509Certificate(pem).fingerprint256
+
+  test('is read when a trusted proxy tells of it', () => {
+    expect(read(made.bankA.cert, made.authority.cert)).toBe(printOf(made.bankA.cert))
+    expect(read(made.bankA.cert, made.authority.cert, false)).toBe(null)
+  })
+
+  test('has to be issued by one of the authorities, itself an authority', () => {
+    expect(read(made.forgedA.cert, made.authority.cert)).toBe('its certificate is of an unknown authority')
+    expect(read(made.bankA.cert, made.client.cert)).toBe('its certificate is of an unknown authority')
+    expect(read(made.forgedA.cert, null)).toBe(printOf(made.forgedA.cert))
+  })
+})
