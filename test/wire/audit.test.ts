@@ -7,6 +7,7 @@ import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
 import { exchangeRaw } from '../helpers/raw.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
+import { verified } from '../observe/audit/sample.ts'
 
 const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex')
 
@@ -183,4 +184,38 @@ test('it is switched on, moved and off by reloads', async () => {
   expect(second.text()).toContain('"requestId":"second"')
   expect(first.text() + second.text()).not.toContain('unrecorded')
   expect([await first.verify(), await second.verify()]).toEqual([whole, whole])
+})
+
+test('who called, and how that was proved, stands in the line', async () => {
+  const log = auditLog(onTestFinished)
+  const secret = 's'.repeat(43)
+  const live = await bootLive({
+    audit: log.settings,
+    auth: { methods: ['apiKey'] },
+    clients: [{ id: 'bank-a', apiKeys: [{ id: 'k1', sha256: sha256(secret) }], operations: ['market.insights'] }],
+  })
+  const ask = (id: string, key: string) =>
+    fetch(`${live.url}/market/insights`, { headers: { 'X-Request-Id': id, 'X-Api-Key': key } })
+
+  await ask('known', `k1.${secret}`)
+  await ask('unknown', 'k1.planted-guess')
+  await eventually(() => log.lines().length >= 3)
+
+  expect(log.lines().slice(1)).toMatchObject([
+    { requestId: 'known', client: 'bank-a', method: 'apiKey', status: 200 },
+    { requestId: 'unknown', client: null, method: null, status: 401, failure: 'unauthenticated' },
+  ])
+  expect(log.text()).not.toContain('planted')
+})
+
+test('on standard output it stands between the lines of the log, and can be verified there', async () => {
+  const log = auditLog(onTestFinished)
+  const live = await bootLive({ audit: { ...log.settings, file: 'stdout' } })
+
+  for (let n = 0; n < 5; n++) await fetch(`${live.url}/market/insights`)
+  await eventually(() => live.lines.filter((line) => 'audit' in line).length >= 6)
+
+  const text = live.lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+  expect(live.lines.filter(({ msg }) => msg === 'exchange')).toHaveLength(5)
+  expect(verified([text], { mixed: true })).toMatchObject({ findings: [], chains: [{ first: 1 }] })
 })
