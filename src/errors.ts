@@ -65,19 +65,28 @@ export const phraseOf = (status: number): string => phrases[status] ?? STATUS_CO
 const phrases: Readonly<Record<number, string>> = { 413: 'Content Too Large', 422: 'Unprocessable Content' }
 
 /**
+ * Is an error that anybody can cause: it says in itself why it was made, so that nobody reads where. Under overload a stack costs as much as
+ * the rest of a refusal does.
+ */
+export class StacklessError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    const limit = Error.stackTraceLimit
+    Error.stackTraceLimit = 0
+    super(message, options)
+    Error.stackTraceLimit = limit
+  }
+}
+
+/**
  * Ends an exchange with one of the kinds of {@link failures}. `cause` is for the log and never reaches a client; `fields` is a flat
  * list of header fields (name, value, …) that the answer carries: `Allow`, `Retry-After`. It has no stack; its cause has one.
  */
-export class GatewayError extends Error {
+export class GatewayError extends StacklessError {
   readonly kind: Kind
   readonly fields: readonly string[]
 
   constructor(kind: Kind, options: { readonly cause?: unknown; readonly fields?: readonly string[] } = {}) {
-    // Nobody reads where it was made: its kind says that. Under overload a stack costs as much as the rest of the refusal does.
-    const limit = Error.stackTraceLimit
-    Error.stackTraceLimit = 0
     super(kind, options.cause === undefined ? undefined : { cause: options.cause })
-    Error.stackTraceLimit = limit
     this.name = 'GatewayError'
     this.kind = kind
     this.fields = options.fields ?? []
