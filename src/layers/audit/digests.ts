@@ -1,10 +1,6 @@
 import { createHash, type Hash, hash } from 'node:crypto'
 import type { AnswerBody, BodySink, RequestBody } from '../../exchange.ts'
-
-interface Digests {
-  request: string | null
-  answer: string | null
-}
+import type { Digests } from '../../observe/audit/line.ts'
 
 /** Notes the digest of a request's body when the whole of it has come. One that nobody reads has none. */
 export const digestRequest = (body: RequestBody, digests: Digests): void => {
