@@ -1,4 +1,5 @@
 import { catalog } from '../catalog.ts'
+import { methodLists } from './auth-places.ts'
 import type { Finding, Path } from './problem.ts'
 import { authSchema, operationAuth } from './schema/auth.ts'
 import { External } from './schema/scalar.ts'
@@ -62,21 +63,15 @@ const takesTokens = (methods: readonly string[]): boolean =>
 
 /** A method must know what it takes, and no other may take it all before. */
 function methodFindings(tree: unknown): readonly Finding[] {
-  const lists: readonly Path[] = [
-    ['auth', 'methods'],
-    ...catalog.map(({ id }) => ['operations', id, 'auth', 'methods']),
-  ]
-  return lists.flatMap((path): readonly Finding[] => {
-    const stated = childAt(tree, path)
-    const methods: readonly unknown[] = Array.isArray(stated) ? stated : []
-    return methods.flatMap((name, index) => {
+  return methodLists(tree).flatMap(({ path, names }) =>
+    names.flatMap((name, index): readonly Finding[] => {
       if (name !== 'jwt' && name !== 'introspection') return []
       return [
         ...(childAt(tree, ['auth', name]) === undefined ? [unsettled([...path, index], name)] : []),
-        ...(name === 'jwt' && methods.slice(0, index).includes('introspection') ? [neverAsked([...path, index])] : []),
+        ...(name === 'jwt' && names.slice(0, index).includes('introspection') ? [neverAsked([...path, index])] : []),
       ]
-    })
-  })
+    }),
+  )
 }
 
 /** A key says nothing of scopes, nor does a certificate: who shows one could never call what asks for them. */

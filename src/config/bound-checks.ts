@@ -1,14 +1,13 @@
-import { catalog } from '../catalog.ts'
-import type { Finding, Path } from './problem.ts'
+import { asksForCertificates, methodLists } from './auth-places.ts'
+import type { Finding } from './problem.ts'
 import { authSchema } from './schema/auth.ts'
-import { listenTlsSchema } from './schema/listen-tls.ts'
 import { childAt } from './tree.ts'
 
 /** Checks that what tokens have to be bound to can be shown, and that what is said of proofs is needed for some. */
 export function boundFindings(tree: unknown): readonly Finding[] {
   const { data } = authSchema.safeParse(childAt(tree, ['auth']) ?? 'none')
   if (data === undefined || data === null) return []
-  const takesTokens = methodsIn(tree).some((name) => name === 'jwt' || name === 'introspection')
+  const takesTokens = methodLists(tree).some(({ names }) => names.includes('jwt') || names.includes('introspection'))
   const isRequired = data.bound === 'required'
   const hasCertificates = data.mtls.from === 'client-cert' || asksForCertificates(tree)
   return [
@@ -18,18 +17,6 @@ export function boundFindings(tree: unknown): readonly Finding[] {
     ...(data.dpop !== null && childAt(tree, ['listen', 'publicUrl']) === undefined ? [nameless] : []),
     ...(data.dpop?.withoutRedis !== undefined && !hasRedis(tree) ? [redisless(data.dpop.withoutRedis)] : []),
   ]
-}
-
-const methodsIn = (tree: unknown): readonly unknown[] =>
-  [['auth', 'methods'], ...catalog.map(({ id }) => ['operations', id, 'auth', 'methods'])].flatMap((path: Path) => {
-    const methods = childAt(tree, path)
-    return Array.isArray(methods) ? methods : []
-  })
-
-const asksForCertificates = (tree: unknown): boolean => {
-  if (childAt(tree, ['listen', 'tls']) === undefined) return false
-  const stated = childAt(tree, ['listen', 'tls', 'clientCertificates'])
-  return listenTlsSchema.shape.clientCertificates.safeParse(stated).data !== 'none'
 }
 
 const hasRedis = (tree: unknown): boolean => {

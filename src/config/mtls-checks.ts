@@ -1,14 +1,12 @@
-import { catalog } from '../catalog.ts'
+import { asksForCertificates, methodLists } from './auth-places.ts'
 import { authorityFindings } from './certificate.ts'
 import type { Finding, Path } from './problem.ts'
 import { mtls } from './schema/auth-mtls.ts'
 import { readCertificateName } from './schema/certificates.ts'
-import { listenTlsSchema } from './schema/listen-tls.ts'
 import { External } from './schema/scalar.ts'
 import { childAt } from './tree.ts'
 
 const base: Path = ['auth', 'mtls']
-const { clientCertificates } = listenTlsSchema.shape
 
 /** Checks that certificates of clients can come, from where they shall, and that whoever issues them is known where a name in one counts. */
 export function mtlsFindings(tree: unknown): readonly Finding[] {
@@ -35,16 +33,9 @@ const idleAuthority: Finding = {
 
 /** A method that nobody can use is told of where it is asked for. */
 function unasked(tree: unknown): readonly Finding[] {
-  const stated = childAt(tree, ['listen', 'tls', 'clientCertificates'])
-  const asked = childAt(tree, ['listen', 'tls']) === undefined ? 'none' : clientCertificates.safeParse(stated).data
-  if (asked !== 'none') return []
-  const places: readonly Path[] = [
-    ['auth', 'methods'],
-    ...catalog.map(({ id }) => ['operations', id, 'auth', 'methods']),
-  ]
-  return places.flatMap((path) => {
-    const methods = childAt(tree, path)
-    const index = Array.isArray(methods) ? methods.indexOf('mtls') : -1
+  if (asksForCertificates(tree)) return []
+  return methodLists(tree).flatMap(({ path, names }) => {
+    const index = names.indexOf('mtls')
     if (index === -1) return []
     return [
       {
