@@ -49,6 +49,7 @@ export const guardOf = (
       forwards: config.credentials === 'forward',
       identityField: config.identityField,
       required,
+      algorithms: bindings.algorithms,
     }),
     state: () => ({ jwt: jwt?.state() ?? null, introspection: introspection?.state() ?? null }),
     release: () => {
@@ -83,7 +84,13 @@ const nothing: ClaimsOf = () => {
 
 /** Guards nothing, where nothing will be served. */
 export const noGuard: Guard = {
-  terms: () => ({ methods: [], forwards: true, identityField: null, required: { scopes: [], claims: {} } }),
+  terms: () => ({
+    methods: [],
+    forwards: true,
+    identityField: null,
+    required: { scopes: [], claims: {} },
+    algorithms: null,
+  }),
   state: () => ({ jwt: null, introspection: null }),
   release: () => {},
 }

@@ -3,9 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type AuthorizationServer, gatewayClient, openAuthorizationServer } from '../helpers/authorization-server.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { type Holder, makeHolder } from '../helpers/dpop.ts'
+import { bootGateway } from '../helpers/gateway.ts'
+import { boundToken, here, possession } from '../helpers/possession.ts'
 import { needProgram } from '../helpers/program.ts'
+import { exchangeRaw, statusOf } from '../helpers/raw.ts'
 import { askOverTls } from '../helpers/tls-client.ts'
 import { bootTls } from '../helpers/tls-gateway.ts'
+import { signingKey } from '../helpers/tokens.ts'
 
 const openssl = await needProgram('openssl')
 const resource = 'https://gateway.example'
@@ -85,4 +89,22 @@ describe.skipIf(openssl.missing)('of a real authorization server', () => {
     expect(status).toBe(401)
     expect(text).toContain('WWW-Authenticate: Bearer realm="lender-gateway", error="invalid_token"\r\n')
   })
+})
+
+test('a bound token that lacks a scope is told so in the scheme that it came with', async () => {
+  const [key, holder] = [signingKey('ES256', 'issuer'), await makeHolder()]
+  const operations = { 'market.insights': { auth: { scopes: ['insights.read'] } } }
+  const { port } = await bootGateway({ ...possession(key), operations })
+  const token = boundToken(key, { jkt: holder.jkt })
+  const fields = [`Authorization: DPoP ${token}`, `DPoP: ${await holder.prove({ token, htu: here })}`]
+
+  const answer = await exchangeRaw(
+    port,
+    `GET /market/insights HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${fields.join('\r\n')}\r\n\r\n`,
+  )
+
+  expect(statusOf(answer)).toBe(403)
+  expect(answer).toContain(
+    'WWW-Authenticate: DPoP realm="lender-gateway", error="insufficient_scope", scope="insights.read", algs="ES256 ',
+  )
 })

@@ -14,24 +14,26 @@ export interface AuthTerms {
   /** The field that tells the upstream who it is; null: nothing does. */
   readonly identityField: string | null
   readonly required: Required
+  /** What proofs of possession may be signed with; null: they are not taken. */
+  readonly algorithms: readonly string[] | null
 }
 
 /**
  * Lets in whoever proves who it is and may call the operation. Nobody else gets further, and nothing of theirs costs more than the proof. The
  * client learns whether it is known (401) and whether it may (403), and never why not: that is in the log.
  */
-export const auth = ({ methods, forwards, identityField, required }: AuthTerms): Layer => {
+export const auth = ({ methods, forwards, identityField, required, algorithms }: AuthTerms): Layer => {
   const asked = new Set(methods.map(({ challenge }) => challenge))
   const challenges = [...asked].flatMap((challenge) => ['WWW-Authenticate', challenge])
   const takesTokens = methods.some(({ fields }) => fields.includes('authorization'))
   const credentials = forwards ? null : new Set(methods.flatMap(({ fields }) => fields))
 
-  const checkToken = entitlement(required)
+  const checkToken = entitlement(required, algorithms)
 
   const enter = (
     exchange: Exchange,
     method: Method,
-    { client, subject, claims }: Proved,
+    { client, subject, token }: Proved,
     next: Handle,
   ): Promise<Answer> => {
     if (client === null) throw forbidden('the credential is good, and belongs to no client')
@@ -39,7 +41,7 @@ export const auth = ({ methods, forwards, identityField, required }: AuthTerms):
     if (client.disabled) throw forbidden('the client is disabled')
     if (!client.mayComeFrom(exchange.client)) throw forbidden('not from this address')
     if (!client.mayCall(exchange.operation.id)) throw forbidden('not this operation')
-    checkToken?.(claims)
+    checkToken?.(token)
     if (credentials !== null) exchange.fields = without(exchange.fields, credentials)
     if (identityField !== null) exchange.fields = [...exchange.fields, identityField, client.id]
     return next(exchange)

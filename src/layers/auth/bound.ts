@@ -41,7 +41,7 @@ export interface BoundTerms {
 /** Enforces whatever a token is bound to. What is not known here is refused: a binding that nobody checks is none. */
 export const bound = ({ required, certificateOf, checkProof, algorithms }: BoundTerms): Confirm => {
   const refused = (scheme: Scheme, why: string): GatewayError =>
-    unproved(challengeOf(scheme, algorithms, 'invalid_token'), why)
+    unproved(challengeOf(scheme, algorithms, { error: 'invalid_token' }), why)
 
   return (exchange, claims, scheme, token) => {
     const confirmation = confirmationOf(claims)

@@ -37,7 +37,7 @@ export const replayWindowMs = ({ maxAgeMs, toleranceMs }: Pick<DpopTerms, 'maxAg
  * shows the right key has a signature checked; and only what is right in all else is remembered.
  */
 export const dpop = (terms: DpopTerms, once: Once): CheckProof => {
-  const challenge = challengeOf('dpop', terms.algorithms, 'invalid_dpop_proof')
+  const challenge = challengeOf('dpop', terms.algorithms, { error: 'invalid_dpop_proof' })
   const refused = (why: string): GatewayError => unproved(challenge, why)
   const keys = keysOf()
   const isOurs = target(terms.publicUrl)

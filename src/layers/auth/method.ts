@@ -1,6 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import type { AuthMethod, Exchange } from '../../exchange.ts'
 import { type Fields, isNamed } from '../../fields.ts'
+import type { Scheme } from './challenge.ts'
 import type { Claims } from './claims.ts'
 import type { Client } from './clients.ts'
 
@@ -26,8 +27,15 @@ export interface Proved {
   readonly client: Client | null
   /** Whom a token is about, where it says so. */
   readonly subject: string | null
-  /** What its token says; null: it is none, and has no scopes either. */
-  readonly claims: Claims | null
+  /** Null: it is no token, and has no scopes either. */
+  readonly token: ProvedToken | null
+}
+
+/** Is a token that is good. */
+export interface ProvedToken {
+  /** What it came with: whoever has to be told of what it lacks is told in the same scheme. */
+  readonly scheme: Scheme
+  readonly claims: Claims
 }
 
 /** Makes the failure of a credential that proves nothing. `why` is for the log; the client is told what `challenge` says. */

@@ -34,5 +34,5 @@ const find = (certificate: X509Certificate, clients: Clients): Proved => {
   const [subject = null] = known
   const [client = null, ...others] = new Set(known.map((name) => clients.byCertificate(name)))
   if (others.length > 0) throw unproved(challenge, 'its certificate is of several clients')
-  return { client, subject, claims: null }
+  return { client, subject, token: null }
 }

@@ -22,9 +22,13 @@ export interface TokenTerms {
 
 /** Proves who calls by an access token (RFC 6750), and by what it is bound to (RFC 8705 §3, RFC 9449 §7). */
 export const tokenMethod = ({ name, claimsOf, takes, clients, confirm, algorithms }: TokenTerms): Method => {
-  const proved = (claims: Claims): Proved => {
+  const proved = (claims: Claims, scheme: Scheme): Proved => {
     const { sub } = claims
-    return { client: clients.byClaims(claims), subject: typeof sub === 'string' ? sub : null, claims }
+    return {
+      client: clients.byClaims(claims),
+      subject: typeof sub === 'string' ? sub : null,
+      token: { scheme, claims },
+    }
   }
   const schemes: readonly Scheme[] = algorithms === null ? ['bearer'] : ['bearer', 'dpop']
   return {
@@ -39,9 +43,10 @@ export const tokenMethod = ({ name, claimsOf, takes, clients, confirm, algorithm
       const { scheme, token } = shownIn(exchange.fields) ?? nothing
       const confirmed = (claims: Claims): Proved | Promise<Proved> => {
         const asked = confirm(exchange, claims, scheme, token)
-        return asked instanceof Promise ? asked.then(() => proved(claims)) : proved(claims)
+        return asked instanceof Promise ? asked.then(() => proved(claims, scheme)) : proved(claims, scheme)
       }
-      const invalid = (error: unknown): never => fail(error, challengeOf(scheme, algorithms, 'invalid_token'))
+      const invalid = (error: unknown): never =>
+        fail(error, challengeOf(scheme, algorithms, { error: 'invalid_token' }))
       try {
         const claims = claimsOf(token)
         return claims instanceof Promise ? claims.then(confirmed).catch(invalid) : confirmed(claims)

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import type { GatewayError } from '../../../src/errors.ts'
+import { entitlement } from '../../../src/layers/auth/entitlement.ts'
+import type { ProvedToken } from '../../../src/layers/auth/method.ts'
+
+/** Tells how a token fares: `good`, or what its client is told; null: nothing. */
+const told = (claims: ProvedToken['claims'] | null, required: object, scheme: ProvedToken['scheme'] = 'bearer') => {
+  const check = entitlement({ scopes: [], claims: {}, ...required }, ['ES256', 'PS256'])
+  try {
+    check?.(claims && { scheme, claims })
+    return 'good'
+  } catch (error) {
+    return (error as GatewayError).fields[1] ?? null
+  }
+}
+
+const scopes = ['leads.read', 'leads.list']
+
+test('what lacks a scope is told which ones are needed, in the scheme that it came with', () => {
+  const lacking = 'realm="lender-gateway", error="insufficient_scope", scope="leads.read leads.list"'
+
+  expect(told({ scope: 'leads.read' }, { scopes })).toBe(`Bearer ${lacking}`)
+  expect(told({ scope: 'leads.read' }, { scopes }, 'dpop')).toBe(`DPoP ${lacking}, algs="ES256 PS256"`)
+  expect(told(null, { scopes })).toBe(`Bearer ${lacking}`)
+})
+
+test.each(['leads.list other leads.read', ' leads.read  leads.list ', ['leads.read', 'leads.list']])(
+  'a scope may say so as %j',
+  (scope) => {
+    expect(told({ scope }, { scopes })).toBe('good')
+  },
+)
+
+test.each([
+  undefined,
+  '',
+  'leads.read',
+  'leads.read\tleads.list',
+  'leads.read,leads.list',
+  'LEADS.READ LEADS.LIST',
+  'leads.readleads.list',
+  ['leads.read leads.list'],
+  [['leads.read', 'leads.list']],
+  { 'leads.read': true, 'leads.list': true },
+  1,
+  null,
+])('a scope of %j is not enough', (scope) => {
+  expect(told({ scope }, { scopes })).toMatch('insufficient_scope')
+})
+
+test('what it must say it must say to the letter, and of itself', () => {
+  const required = { claims: { acr: 'high', constructor: 'x' } }
+
+  expect(told({ acr: 'high', constructor: 'x' }, required)).toBe('good')
+  for (const claims of [{ acr: 'high' }, { acr: ['high'], constructor: 'x' }, { acr: 'High', constructor: 'x' }, null])
+    expect(told(claims, required)).toBeNull()
+})
+
+test('where nothing is asked for nothing is checked', () => {
+  expect(entitlement({ scopes: [], claims: {} }, null)).toBeNull()
+})
