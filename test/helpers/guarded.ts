@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from 'vitest'
 import { bootGateway, type TestGateway } from './gateway.ts'
-import { audience, claims, issuer, jwks, type SigningKey, signingKey, token } from './tokens.ts'
+import { audience, claims, issuer, type SigningKey, signingKey, token } from './tokens.ts'
 import { openHttpUpstream } from './upstream.ts'
 
 /** Is a gateway that takes tokens of `key` from bank-a, and all that came through to its upstream. */
@@ -16,8 +16,12 @@ export interface Guarded {
   refuses(shown: string, cause: string): Promise<void>
 }
 
-/** Boots one. `jwt` differs from what it usually has, and `methods` from jwt alone. */
-export const bootGuarded = async (jwt: object = {}, auth: object = {}): Promise<Guarded> => {
+/** Boots one. `jwt` and `auth` differ from what they usually have; `others` are further keys of the set. */
+export const bootGuarded = async (
+  jwt: object = {},
+  auth: object = {},
+  others: readonly object[] = [],
+): Promise<Guarded> => {
   const reached: string[] = []
   const upstream = await openHttpUpstream((request, response) => {
     reached.push(request.url ?? '')
@@ -26,9 +30,10 @@ export const bootGuarded = async (jwt: object = {}, auth: object = {}): Promise<
   onTestFinished(() => upstream.close())
   const key = signingKey('ES256', 'elliptic')
   const rsa = signingKey('PS256', 'rsa')
+  const set = JSON.stringify({ keys: [key.jwk, rsa.jwk, ...others] })
   const gateway = await bootGateway({
     upstream: upstream.url,
-    auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: jwks(key, rsa), ...jwt }, ...auth },
+    auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: set, ...jwt }, ...auth },
     clients: [{ id: 'bank-a', claims: { client_id: 'bank-a' }, operations: ['market.insights'] }],
   })
   const ask = (shown: string, path = '/market/insights'): Promise<Response> =>

@@ -24,9 +24,13 @@ export const algorithms = Object.keys(fits) as readonly Algorithm[]
 /** Tells whether a key is of the kind that an algorithm signs with: RFC 8725 §3.1. */
 export const fitsAlgorithm = (algorithm: Algorithm, key: KeyObject): boolean => fits[algorithm](key)
 
-// RFC 7518 §3.3, §3.5: shorter ones must not be used.
-const isRsa = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean =>
-  asymmetricKeyType === 'rsa' && (asymmetricKeyDetails?.modulusLength ?? 0) >= 2048
+// RFC 7518 §3.3, §3.5: shorter ones must not be used. With an exponent of 1 a signature is what it signs, so anybody can write one, and an even
+// one fits no key (RFC 8017 §3.1); one as long as the modulus makes each check cost what signing does. Those in use are 3 and 65537.
+const isRsa = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean => {
+  if (asymmetricKeyType !== 'rsa' || asymmetricKeyDetails === undefined) return false
+  const { modulusLength = 0, publicExponent = 1n } = asymmetricKeyDetails
+  return modulusLength >= 2048 && publicExponent >= 3n && publicExponent < 2n ** 32n && publicExponent % 2n === 1n
+}
 
 const isCurve = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject, name: string): boolean =>
   asymmetricKeyType === 'ec' && asymmetricKeyDetails?.namedCurve === name

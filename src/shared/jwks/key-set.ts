@@ -1,5 +1,5 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
-import { type Algorithm, fitsAlgorithm } from './algorithms.ts'
+import { type Algorithm, algorithms, fitsAlgorithm } from './algorithms.ts'
 
 /** Is a public key that tokens are verified with. The same one in a later set is the same object. */
 export interface Key {
@@ -13,7 +13,7 @@ export interface Key {
 /** Is the keys of an issuer at one time. */
 export interface KeySet {
   readonly size: number
-  /** How many of the set are of no use here: of a kind that nobody verifies with, not for signatures, or malformed (RFC 7517 §5). */
+  /** How many of the set are of no use here: of a kind that no algorithm signs with, not for signatures, or malformed (RFC 7517 §5). */
   readonly unusable: number
   holds(key: Key): boolean
   /** Finds those that a token can be signed with. */
@@ -40,13 +40,7 @@ export const readKeySet = (text: string, before: KeySet | null): KeySet => {
     size: keys.length,
     unusable: listed.length - keys.length,
     holds: (key) => known.has(key),
-    find: (algorithm, kid) =>
-      keys.filter(
-        (each) =>
-          (kid === null || each.kid === kid) &&
-          (each.algorithm === null || each.algorithm === algorithm) &&
-          fitsAlgorithm(algorithm, each.key),
-      ),
+    find: (algorithm, kid) => keys.filter((each) => (kid === null || each.kid === kid) && isFor(each, algorithm)),
   }
   memory.set(set, all)
   return set
@@ -83,12 +77,16 @@ const printOf = (each: unknown): string | null => {
 
 const read = (jwk: JsonWebKey): Key | null => {
   try {
-    const key = createPublicKey({ key: jwk, format: 'jwk' })
-    return { kid: textOf(jwk.kid), algorithm: textOf(jwk.alg), key }
+    const read = { kid: textOf(jwk.kid), algorithm: textOf(jwk.alg), key: createPublicKey({ key: jwk, format: 'jwk' }) }
+    return algorithms.some((algorithm) => isFor(read, algorithm)) ? read : null
   } catch {
     return null
   }
 }
+
+/** Tells whether tokens of an algorithm may be signed with a key: it fits, and says nothing else of itself. */
+const isFor = ({ algorithm, key }: Key, wanted: Algorithm): boolean =>
+  (algorithm === null || algorithm === wanted) && fitsAlgorithm(wanted, key)
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
