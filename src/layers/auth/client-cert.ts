@@ -1,11 +1,12 @@
 import { X509Certificate } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { parseItem } from 'structured-headers'
 import type { CertificateOf } from './certificate.ts'
 import { onlyValue, unclear } from './method.ts'
 import { Refused } from './refused.ts'
 
 // The same clients come again and again.
-const most = 1000
+const max = 1000
 
 // RFC 5280 §4.2.1.12: for TLS clients, and for anything.
 const purposes = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0']
@@ -16,7 +17,7 @@ const purposes = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0']
  * itself. Null: any will do, because clients are known by the whole certificate and not by a name in it. Revocation is the proxy's.
  */
 export const clientCert = (authorities: readonly X509Certificate[] | null): CertificateOf => {
-  const known = new Map<string, X509Certificate | Refused>()
+  const known = new LRUCache<string, X509Certificate | Refused>({ max })
 
   const judge = (value: string): X509Certificate | Refused => {
     const certificate = read(value)
@@ -32,32 +33,27 @@ export const clientCert = (authorities: readonly X509Certificate[] | null): Cert
     if (!exchange.sender.trusted) return null
     const value = onlyValue(exchange.fields, 'client-cert') // of two, one may be the client's own
     if (value === null) return null
-    let judged = known.get(value)
-    if (judged === undefined) {
-      judged = judge(value)
-      const [first] = known.keys()
-      if (known.size >= most && first !== undefined) known.delete(first)
-      known.set(value, judged)
-    }
+    const judged = known.get(value) ?? judge(value)
+    known.set(value, judged)
     return judged
   }
 }
 
-/** Reads a byte sequence of RFC 9651 that holds a certificate in DER (RFC 9440 §2.1). */
+/**
+ * Reads a byte sequence of RFC 9651 that holds a certificate in DER (RFC 9440 §2.1), and nothing else: Node would read PEM as well, whatever stands
+ * before it, and look away from what follows.
+ */
 const read = (value: string): X509Certificate => {
-  let bytes: unknown
   try {
-    ;[bytes] = parseItem(value)
-    if (bytes instanceof ArrayBuffer && bytes.byteLength > 0 && isDer(new Uint8Array(bytes)))
-      return new X509Certificate(new Uint8Array(bytes))
+    const [bytes] = parseItem(value)
+    const der = bytes instanceof ArrayBuffer ? Buffer.from(bytes) : Buffer.alloc(0)
+    const certificate = new X509Certificate(der)
+    if (certificate.raw.equals(der)) return certificate
   } catch {
     // What it says is told by nobody: it quotes the field.
   }
   throw unclear('there is no certificate in Client-Cert')
 }
-
-/** Tells whether it begins as a SEQUENCE does: Node would read PEM as well. */
-const isDer = ([first]: Uint8Array): boolean => first === 0x30
 
 const hasIssued = (authority: X509Certificate, certificate: X509Certificate): boolean =>
   authority.ca && certificate.checkIssued(authority) && certificate.verify(authority.publicKey)

@@ -1,4 +1,5 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose'
+import { LRUCache } from 'lru-cache'
 
 // One of 4096 bits in base64url; a larger one takes more of our time than the client's.
 const maxMember = 690
@@ -29,9 +30,9 @@ export interface ProofKeys {
   find(jkt: string, jwk: JWK, algorithm: string): Promise<CryptoKey>
 }
 
-/** Makes a store of a bounded number of keys; the one that came first goes first. */
+/** Makes a store of a bounded number of keys; the one that was not needed for the longest time goes first. */
 export const keysOf = (max: number = maxKeys): ProofKeys => {
-  const kept = new Map<string, CryptoKey>()
+  const kept = new LRUCache<string, CryptoKey>({ max })
   return {
     async find(jkt, jwk, algorithm) {
       const name = `${algorithm} ${jkt}` // a key of RSA is ready for one algorithm only
@@ -39,8 +40,6 @@ export const keysOf = (max: number = maxKeys): ProofKeys => {
       if (found !== undefined) return found
       const key = await importJWK(jwk, algorithm)
       if (key instanceof Uint8Array) throw new Error('not a public key')
-      const [first] = kept.keys()
-      if (kept.size >= max && first !== undefined) kept.delete(first)
       kept.set(name, key)
       return key
     },
