@@ -1,9 +1,9 @@
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Exchange, Handle, Layer } from '../../exchange.ts'
-import { without } from '../../fields.ts'
 import { refuseTokenInQuery, shownIn } from './authorization.ts'
 import { entitlement, type Required } from './entitlement.ts'
 import type { Method, Proved } from './method.ts'
+import { onward } from './onward.ts'
 
 /** Is what holds for whoever comes to an operation. */
 export interface AuthTerms {
@@ -26,9 +26,12 @@ export const auth = ({ methods, forwards, identityField, required, algorithms }:
   const asked = new Set(methods.map(({ challenge }) => challenge))
   const challenges = [...asked].flatMap((challenge) => ['WWW-Authenticate', challenge])
   const takesTokens = methods.some(({ fields }) => fields.includes('authorization'))
-  const credentials = forwards ? null : new Set(methods.flatMap(({ fields }) => fields))
-
   const checkToken = entitlement(required, algorithms)
+  const fieldsOnward = onward(
+    methods.flatMap(({ fields }) => fields),
+    forwards,
+    identityField,
+  )
 
   const enter = (
     exchange: Exchange,
@@ -42,8 +45,7 @@ export const auth = ({ methods, forwards, identityField, required, algorithms }:
     if (!client.mayComeFrom(exchange.client)) throw forbidden('not from this address')
     if (!client.mayCall(exchange.operation.id)) throw forbidden('not this operation')
     checkToken?.(token)
-    if (credentials !== null) exchange.fields = without(exchange.fields, credentials)
-    if (identityField !== null) exchange.fields = [...exchange.fields, identityField, client.id]
+    exchange.fields = fieldsOnward(exchange.fields, client.id)
     return next(exchange)
   }
 
