@@ -1,4 +1,5 @@
 import { catalog } from '../catalog.ts'
+import { readKeySet } from '../shared/jwks/key-set.ts'
 import { methodLists } from './auth-places.ts'
 import type { Finding, Path } from './problem.ts'
 import { authSchema, operationAuth } from './schema/auth.ts'
@@ -6,14 +7,18 @@ import { External } from './schema/scalar.ts'
 import { configSchema } from './schema.ts'
 import { childAt } from './tree.ts'
 
+/** Is what is said of all operations; nothing where that is broken, which is told of by itself. */
+type Parsed = ReturnType<typeof authSchema.safeParse>['data']
+
 const requestId = configSchema.shape.requestId.unwrap().shape.header
 
 /** Checks that what is asked of clients can be asked, and that each of them, and each key, is one client's. */
 export function authFindings(tree: unknown): readonly Finding[] {
   const auth = childAt(tree, ['auth'])
-  const isOn = auth !== undefined && authSchema.safeParse(auth).data !== null
+  const { data } = authSchema.safeParse(auth)
+  const isOn = auth !== undefined && data !== null
   const asked = isOn
-    ? [...fieldFindings(tree, auth), ...methodFindings(tree), ...bareFindings(tree)]
+    ? [...fieldFindings(tree, data), ...methodFindings(tree), ...keyFindings(data), ...bareFindings(tree)]
     : catalog.flatMap(({ id }) => unguarded(tree, id))
   return [...asked, ...twice(tree)]
 }
@@ -29,15 +34,16 @@ function unguarded(tree: unknown, id: string): readonly Finding[] {
 }
 
 /** A field is for one thing: who wrote the request id, or a key, would be whom it names. */
-function fieldFindings(tree: unknown, auth: unknown): readonly Finding[] {
-  const { data } = authSchema.safeParse(auth)
-  if (data === undefined || data === null) return []
+function fieldFindings(tree: unknown, auth: Parsed): readonly Finding[] {
+  if (!auth) return []
   const own = requestId.safeParse(childAt(tree, ['requestId', 'header']) ?? 'X-Request-Id').data ?? null
   const fields: readonly (readonly [Path, string | null])[] = [
-    [['auth', 'methods'], takesTokens(data.methods) ? 'Authorization' : null],
+    [['auth', 'methods'], methodLists(tree).some(({ names }) => takesTokens(names)) ? 'Authorization' : null],
+    [['auth', 'dpop'], auth.dpop === null ? null : 'DPoP'],
+    [['auth', 'mtls', 'from'], auth.mtls.from === 'client-cert' ? 'Client-Cert' : null],
     [['requestId', 'header'], own],
-    [['auth', 'apiKey', 'field'], data.apiKey.field],
-    [['auth', 'identityField'], data.identityField],
+    [['auth', 'apiKey', 'field'], auth.apiKey.field],
+    [['auth', 'identityField'], auth.identityField],
   ]
   return fields.flatMap(([path, name], index): readonly Finding[] => {
     const before = fields
@@ -58,7 +64,7 @@ function fieldFindings(tree: unknown, auth: unknown): readonly Finding[] {
   })
 }
 
-const takesTokens = (methods: readonly string[]): boolean =>
+const takesTokens = (methods: readonly unknown[]): boolean =>
   methods.some((name) => name === 'jwt' || name === 'introspection')
 
 /** A method must know what it takes, and no other may take it all before. */
@@ -72,6 +78,14 @@ function methodFindings(tree: unknown): readonly Finding[] {
       ]
     }),
   )
+}
+
+/** Keys that stand in a file must be for what tokens may be signed with: nobody could call anything else. */
+function keyFindings(auth: Parsed): readonly Finding[] {
+  if (!auth?.jwt || !('text' in auth.jwt.jwks)) return []
+  const { jwks, algorithms } = auth.jwt
+  const keys = readKeySet(jwks.text, null)
+  return algorithms.some((algorithm) => keys.find(algorithm, null).length > 0) ? [] : [keyless(algorithms)]
 }
 
 /** A key says nothing of scopes, nor does a certificate: who shows one could never call what asks for them. */
@@ -106,6 +120,14 @@ const unsettled = (path: Path, name: 'jwt' | 'introspection'): Finding => ({
     name === 'jwt'
       ? 'add jwt: { issuer: …, audience: […], jwks: https://… } under auth'
       : 'add introspection: { url: https://…, clientId: …, clientSecret: file:… } under auth',
+})
+
+const keyless = (algorithms: readonly string[]): Finding => ({
+  path: ['auth', 'jwt', 'algorithms'],
+  message: 'no key of auth.jwt.jwks is for any of these, so no token is good',
+  expected: 'an algorithm that the issuer signs with',
+  found: algorithms.join(', '),
+  hint: 'see alg and kty of its keys',
 })
 
 const neverAsked = (path: Path): Finding => ({

@@ -107,6 +107,30 @@ test.each([
     'this field is used for something else',
   ],
   [
+    'tokens of one operation and identity in one field',
+    `auth: { methods: [apiKey], ${jwt()}, identityField: Authorization }\noperations: { market.insights: { auth: { methods: [jwt] } } }`,
+    'auth.identityField',
+    'this field is used for something else',
+  ],
+  [
+    'proofs and a request id in one field',
+    `listen: { publicUrl: 'https://a.example' }\nrequestId: { header: dpop }\nauth: { methods: [jwt], ${jwt()}, dpop: {} }`,
+    'requestId.header',
+    'this field is used for something else',
+  ],
+  [
+    'a key in the field of certificates',
+    'listen: { trustedProxies: [127.0.0.1] }\nauth: { methods: [mtls, apiKey], mtls: { from: client-cert }, apiKey: { field: client-cert } }',
+    'auth.apiKey.field',
+    'this field is used for something else',
+  ],
+  [
+    'a file whose keys are for another algorithm',
+    `auth: { methods: [jwt], ${jwt(jwks(signingKey('RS256', 'a')))} }`,
+    'auth.jwt.algorithms',
+    'no key of auth.jwt.jwks is for any of these, so no token is good',
+  ],
+  [
     'claims that another client has',
     'clients: [{ id: a, operations: all, claims: { iss: i, sub: s } }, { id: b, operations: all, claims: { sub: s, iss: i } }]',
     'clients[1].claims',
