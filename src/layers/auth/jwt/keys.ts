@@ -109,11 +109,11 @@ export class KeyKeeper implements Keys {
     this.#stop = later(this.#pauseMs(), () => void this.#fetch())
   }
 
-  /** Takes a set that was fetched; null, or why it is none. */
+  /** Takes a set that was fetched; null, or why it is of no use. An empty one is taken at its word: the keys before it are good no more. */
   #take(text: string): string | null {
     try {
       this.current = readKeySet(text, this.current)
-      return null
+      return this.current.size === 0 ? 'it holds no key that can be used' : null
     } catch (thrown) {
       return messageOf(thrown)
     }

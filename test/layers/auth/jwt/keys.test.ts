@@ -163,6 +163,43 @@ test('what is no key set is an outage like another', async () => {
   keys.close()
 })
 
+test('a set without keys ends those before it, is told of, and soon asked for again', async () => {
+  const { server, changes, keys, claimsOf } = keep()
+  const shown = goodFor(first, 60 * minute)
+  await claimsOf(shown)
+
+  server.text = '{"keys":[]}'
+  await pass(5 * minute)
+  await expect(claimsOf(shown)).rejects.toThrow(Unavailable)
+  server.text = jwks(first)
+  await pass(1000)
+
+  expect(await claimsOf(shown)).toMatchObject({ client_id: 'bank-a' })
+  expect(changes).toEqual(['it holds no key that can be used', null])
+  keys.close()
+})
+
+test('while unknown keys flood in, a new one of the issuer is known within a second', async () => {
+  const { server, keys, claimsOf } = keep()
+  await keys.first()
+  const flood = (): Promise<unknown> =>
+    Promise.allSettled(
+      Array.from({ length: 20 }, (_, at) => claimsOf(token(first, claims(), { kid: `unknown ${at}` }))),
+    )
+  await flood()
+  server.text = jwks(second)
+
+  let waitedMs = 0
+  for (; keys.current?.find('ES256', 'second').length === 0; waitedMs += 50) {
+    await flood()
+    await pass(50)
+  }
+
+  expect(waitedMs).toBeLessThanOrEqual(1000)
+  expect(await claimsOf(goodFor(second, minute))).toMatchObject({ client_id: 'bank-a' })
+  keys.close()
+})
+
 test('one that is closed fetches no more, and leaves no timer', async () => {
   const { server, keys } = keep()
   await keys.first()
