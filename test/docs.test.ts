@@ -151,6 +151,7 @@ describe('docs/configuration.md', () => {
     ['clients: ', keysOf(top.clients?.anyOf?.[1]?.items)],
     ['admin: ', keysOf(top.admin)],
     ['audit: ', keysOf(top.audit)],
+    ['cache: ', keysOf(top.cache)],
     ['log, reload, shutdown', [...keysOf(at('log')), ...keysOf(at('reload')), ...keysOf(at('shutdown'))]],
     ['defaults: ', keysOf(top.defaults)],
   ])('lists the keys of "%s", no other, and the default of each', (heading, keys) => {

@@ -1,6 +1,7 @@
 import type { Group, OperationId } from '../catalog.ts'
 import type { Kind } from '../errors.ts'
 import type { AuthConfig, ClientConfig, ClientsSource, OperationAuthConfig } from './auth-config.ts'
+import type { CacheConfig, OperationCacheConfig } from './cache-config.ts'
 import type { LimitsConfig } from './limits-config.ts'
 
 /**
@@ -24,6 +25,7 @@ export interface Config {
   readonly admin: AdminConfig
   /** Null: nothing is recorded. */
   readonly audit: AuditConfig | null
+  readonly cache: CacheConfig
   readonly log: LogConfig
   readonly reload: ReloadConfig
   readonly shutdown: { readonly waitMs: number; readonly deadlineMs: number }
@@ -242,6 +244,6 @@ export interface OperationConfig {
   /** Who may call it; null: anybody. */
   readonly auth: OperationAuthConfig | null
   readonly idempotent: boolean
-  /** Whether a later release may cache this operation. */
-  readonly cache: boolean
+  /** How its answers are cached; null: not at all. */
+  readonly cache: OperationCacheConfig | null
 }

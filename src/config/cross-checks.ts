@@ -2,6 +2,7 @@ import type * as z from 'zod'
 import { groups } from '../catalog.ts'
 import { authFindings } from './auth-checks.ts'
 import { boundFindings } from './bound-checks.ts'
+import { cacheFindings } from './cache-checks.ts'
 import { certificateFindings } from './certificate.ts'
 import { clientFindings } from './client-checks.ts'
 import { http2Findings } from './http2-checks.ts'
@@ -53,6 +54,7 @@ export function crossFindings(tree: unknown): readonly Finding[] {
     ...clientFindings(tree),
     ...mtlsFindings(tree),
     ...boundFindings(tree),
+    ...cacheFindings(tree),
     ...endpoints.flatMap((endpoint) => [open, own].flatMap((listener) => ownListener(endpoint, listener))),
     ...(read(allowSandbox, 'allowSandbox') === false ? openSandbox(open, endpoints) : []),
     ...upstreamFindings(tree),

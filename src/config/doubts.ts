@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { catalog, groups } from '../catalog.ts'
+import { cacheDoubts } from './cache-checks.ts'
 import type { Config } from './config.ts'
 import { expiryDoubts } from './expiry-doubts.ts'
 import type { Finding } from './problem.ts'
@@ -25,6 +26,7 @@ export const doubtsAbout = (
   ...idleUrl(config),
   ...idleTokens(config),
   ...untoldCheckpoints(config),
+  ...cacheDoubts(config),
   ...workerDoubts(parsed, config, cores),
 ]
 

@@ -1,6 +1,6 @@
 import { formatDuration, formatPercent, formatRate } from '../units.ts'
 import type { UpstreamConfig } from './config.ts'
-import type { LimitsConfig } from './limits-config.ts'
+import type { LimitsConfig, RedisConfig } from './limits-config.ts'
 import { formatStatuses, type Statuses } from './schema/statuses.ts'
 import { type Effective, literal, Secret } from './shown.ts'
 
@@ -71,11 +71,14 @@ const retry = (config: UpstreamConfig['retry']): Effective =>
         budget: { share: formatPercent(config.budget.share), floor: config.budget.floorPerSecond },
       }
 
-/** Writes how often clients may ask, and who counts. The URL may hold a password. */
+/** Writes how often clients may ask, and who counts. */
 export const rateLimits = ({ address, redis }: LimitsConfig) => ({
   address: address === null ? 'none' : { ...address, rate: formatRate(address.rate) },
-  redis:
-    redis === null
-      ? 'none'
-      : { url: new Secret(redis.url), timeout: formatDuration(redis.timeoutMs), prefix: redis.prefix },
+  redis: redisAt(redis),
 })
+
+/** Writes where a Redis is. The URL may hold a password. */
+export const redisAt = (redis: RedisConfig | null): Effective =>
+  redis === null
+    ? 'none'
+    : { url: new Secret(redis.url), timeout: formatDuration(redis.timeoutMs), prefix: redis.prefix }

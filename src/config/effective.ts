@@ -1,6 +1,7 @@
 import { catalog, groups, type OperationId } from '../catalog.ts'
 import { formatByteRate, formatDuration, formatSize } from '../units.ts'
 import type { AuditConfig, Config, EndpointConfig, FieldEdits, ListenTlsConfig, UpstreamConfig } from './config.ts'
+import { operationCache, stored } from './effective-cache.ts'
 import { identities, operationAuth } from './effective-identities.ts'
 import { policies, rateLimits } from './effective-policies.ts'
 import { type Effective, literal, Secret } from './shown.ts'
@@ -10,7 +11,7 @@ import { type Effective, literal, Secret } from './shown.ts'
  * `defaults` has been merged into them. What is set to nothing is left out.
  */
 export const effective = (config: Config): { readonly [key: string]: Effective } => {
-  const { listen, limits, admin, audit, log, reload, shutdown } = config
+  const { listen, limits, admin, audit, cache, log, reload, shutdown } = config
   return {
     version: 1,
     allowSandbox: config.allowSandbox,
@@ -55,6 +56,7 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
       insecure: admin.insecure,
     },
     audit: audit === null ? 'none' : audited(audit),
+    cache: stored(cache),
     log: { level: log.level, access: log.access, buffer: formatSize(log.bufferBytes) },
     upstreams: Object.fromEntries(groups.map((group) => [group, upstream(config.upstreams[group])])),
     operations: Object.fromEntries(catalog.map(({ id, method }) => [id, operation(config, id, method)])),
@@ -116,7 +118,7 @@ const operation = ({ operations }: Config, id: OperationId, method: 'GET' | 'POS
   const { state, deadlineMs, maxBodyBytes, concurrency, auth, idempotent, cache } = operations[id]
   const bounds = { deadline: duration(deadlineMs), maxBody: size(maxBodyBytes), concurrency: concurrency ?? 'none' }
   const common = { state, ...bounds, auth: operationAuth(auth), idempotent }
-  return method === 'GET' ? { ...common, cache } : common
+  return method === 'GET' ? { ...common, cache: operationCache(cache) } : common
 }
 
 const duration = (ms: number | null): string => (ms === null ? 'none' : formatDuration(ms))

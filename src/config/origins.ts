@@ -25,8 +25,21 @@ export function originsOf(find: (path: Path) => Position | undefined): Origins {
     origins.set(formatPath(path), stated[0] ?? { source: 'built-in', line: 0, column: 0 })
   }
 
-  const { allowSandbox, workers, requestId, listen, limits, auth, clients, admin, audit, log, reload, shutdown } =
-    configSchema.shape
+  const {
+    allowSandbox,
+    workers,
+    requestId,
+    listen,
+    limits,
+    auth,
+    clients,
+    admin,
+    audit,
+    cache,
+    log,
+    reload,
+    shutdown,
+  } = configSchema.shape
   const global = {
     allowSandbox,
     workers,
@@ -37,6 +50,7 @@ export function originsOf(find: (path: Path) => Position | undefined): Origins {
     clients,
     admin,
     audit,
+    cache,
     log,
     reload,
     shutdown,

@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import type { CircuitBreakerConfig, HealthCheckConfig, OutlierConfig, RetryConfig } from './config.ts'
-import type { LimitsConfig } from './limits-config.ts'
+import type { LimitsConfig, RedisConfig } from './limits-config.ts'
 import { circuitBreakerSchema } from './schema/circuit-breaker.ts'
 import { healthCheckSchema } from './schema/health-check.ts'
 import { merge, type Stated } from './schema/levels.ts'
@@ -46,8 +46,12 @@ export const rateLimits = ({ address, redis }: ParsedConfig['limits']): Pick<Lim
     burst: address.burst ?? address.rate.count,
     ipv6Prefix: address.ipv6Prefix,
   },
-  redis: redis && { url: redis.url, timeoutMs: redis.timeout, prefix: redis.prefix },
+  redis: redisOf(redis),
 })
+
+/** Writes it as the gateway takes it; null: there is none. */
+export const redisOf = (given: ParsedConfig['limits']['redis']): RedisConfig | null =>
+  given && { url: given.url, timeoutMs: given.timeout, prefix: given.prefix }
 
 /** Writes it as the gateway takes it. */
 export const outlier = (given: z.output<typeof outlierSchema>): OutlierConfig => ({

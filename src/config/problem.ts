@@ -77,7 +77,8 @@ export const holdsSecrets = (path: Path): boolean => {
   if (section === 'audit') return below.length === 0 || below[0] === 'key'
   // A key in place of its digest, perhaps.
   if (section === 'clients') return below[1] === 'apiKeys'
-  if (section === 'limits') return below[0] === 'redis' && (below.length === 1 || below[1] === 'url')
+  if (section === 'limits' || section === 'cache')
+    return below[0] === 'redis' && (below.length === 1 || below[1] === 'url')
   if (section === 'auth') return below[0] === 'introspection' && (below.length === 1 || below[1] === 'clientSecret')
   if (section === 'defaults') return inTls(below)
   if (section !== 'upstreams' || below.length < 2) return false

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
 import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
 import type { ClientConfig, ClientsSource } from './auth-config.ts'
+import type { OperationCacheConfig } from './cache-config.ts'
 import type { ParsedClient } from './checked-clients.ts'
 import { digestOf } from './client-pieces.ts'
 import type { Config, FieldEdits, ListenTlsConfig, OperationConfig, UpstreamConfig } from './config.ts'
-import { circuitBreaker, healthCheck, outlier, policyOf, rateLimits, retry } from './policies.ts'
+import { circuitBreaker, healthCheck, outlier, policyOf, rateLimits, redisOf, retry } from './policies.ts'
 import { authOf, operationAuthOf } from './resolve-auth.ts'
+import type { ParsedOperationCache } from './schema/cache.ts'
 import type { FieldValue } from './schema/fields.ts'
 import type { ParsedConfig } from './schema.ts'
 
@@ -25,7 +27,7 @@ export function resolve(
   { clients: listed, parts }: ParsedClients = { clients: [], parts: [] },
 ): Config {
   const clients = listed.map(client)
-  const { listen, limits, log, shutdown, admin, audit, reload } = parsed
+  const { listen, limits, log, shutdown, admin, audit, cache, reload } = parsed
   const settings: Omit<Config, 'hash'> = {
     allowSandbox: parsed.allowSandbox,
     workers: parsed.workers,
@@ -74,6 +76,7 @@ export function resolve(
       onFailure: audit.onFailure,
       rotateBytes: audit.rotate,
     },
+    cache: { maxBytes: cache.maxBytes, credentials: lower(cache.credentials), redis: redisOf(cache.redis) },
     log: { level: log.level, access: log.access, bufferBytes: log.buffer },
     reload: { watch: reload.watch, pollMs: reload.poll, preflight: reload.preflight },
     shutdown: { waitMs: shutdown.wait, deadlineMs: shutdown.deadline },
@@ -142,9 +145,20 @@ function operation(
     concurrency: given?.concurrency ?? null,
     auth: operationAuthOf(given?.auth, auth),
     idempotent: given?.idempotent ?? false,
-    cache: given?.cache ?? false,
+    cache: given?.cache ? operationCache(given.cache) : null,
   }
 }
+
+const operationCache = (given: ParsedOperationCache): OperationCacheConfig => ({
+  maxEntryBytes: given.maxEntry,
+  shared: given.shared,
+  heuristic: given.heuristic,
+  staleIfErrorMs: given.staleIfError,
+  staleWhileRevalidateMs: given.staleWhileRevalidate,
+  staleWhenDisconnectedMs: given.staleWhenDisconnected ?? 0,
+})
+
+const lower = (names: readonly string[]): readonly string[] => names.map((name) => name.toLowerCase())
 
 /** Takes the first level that says anything; `null` says "no bound", and wins like any other value. */
 function first<T>(...levels: readonly (T | undefined)[]): T {

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { adminSchema, reloadSchema } from './schema/admin.ts'
 import { auditSchema } from './schema/audit.ts'
 import { authSchema } from './schema/auth.ts'
+import { cacheSchema } from './schema/cache.ts'
 import { clientsSchema } from './schema/clients.ts'
 import { optionalFieldName } from './schema/fields.ts'
 import { limitsSchema } from './schema/limits.ts'
@@ -65,6 +66,7 @@ export const configSchema = z
     clients: clientsSchema.prefault([]),
     admin: adminSchema.prefault({}),
     audit: auditSchema.prefault('none'),
+    cache: cacheSchema.prefault({}),
     log: logSchema.prefault({}),
     defaults: defaultsSchema.prefault({}),
     upstreams: upstreamsSchema,

@@ -23,6 +23,7 @@ const places: readonly Place[] = [
   { path: ['listen', 'tls', 'clientCa'], lines: true },
   { path: ['listen', 'tls', 'clientCrl', '#'], lines: true },
   { path: ['limits', 'redis', 'url'], lines: false },
+  { path: ['cache', 'redis', 'url'], lines: false },
   { path: ['auth', 'jwt', 'jwks'], lines: true },
   { path: ['auth', 'introspection', 'clientSecret'], lines: false },
   { path: ['auth', 'mtls', 'ca'], lines: true },

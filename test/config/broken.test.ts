@@ -293,7 +293,7 @@ const scalars: readonly Case[] = [
     'remove',
   ],
   [operation('  valuation.score:', '    cache: ▸false'), 'operations.valuation.score.cache', 'only GET operations'],
-  [operation('  market.insights:', '    cache: ▸60s'), 'operations.market.insights.cache', 'not a boolean'],
+  [operation('  market.insights:', '    cache: ▸60s'), 'operations.market.insights.cache', 'neither true nor false'],
   [
     operation('  market.insights:', '    deadline: ▸10'),
     'operations.market.insights.deadline',

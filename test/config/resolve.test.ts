@@ -10,6 +10,7 @@ test('every key but upstreams has a default', () => {
   expect(rest).toEqual({
     allowSandbox: false,
     auth: null,
+    cache: { maxBytes: 64 * 1024 ** 2, credentials: ['x-api-key'], redis: null },
     clients: [],
     clientsSource: { parts: [], digest: '' },
     workers: 1,
@@ -73,7 +74,7 @@ test('every key but upstreams has a default', () => {
     maxBodyBytes: 64 * 1024 ** 2,
     concurrency: null,
     idempotent: false,
-    cache: false,
+    cache: null,
   })
 })
 
@@ -136,7 +137,7 @@ operations:
   })
   expect(upstreams.compliance.host).toBe('client')
   expect(upstreams.market.host).toEqual({ name: 'market.example:8443' })
-  expect(operations['market.insights']).toMatchObject({ deadlineMs: 10_000, cache: true })
+  expect(operations['market.insights']).toMatchObject({ deadlineMs: 10_000, cache: { maxEntryBytes: 1024 ** 2 } })
   expect(operations['inventory.sync']).toMatchObject({ state: 'refuse', idempotent: true })
 })
 
@@ -239,7 +240,7 @@ describe('precedence', () => {
   test('every value of the configuration has an origin', () => {
     const result = parse(sandbox)
 
-    // 3 at the top, then listen, limits, auth and clients, admin, audit, log, reload, shutdown; for each group 14, then tls, healthCheck, outlier, circuitBreaker,
+    // 3 at the top, then listen, limits, auth and clients, admin, audit, cache, log, reload, shutdown; for each group 14, then tls, healthCheck, outlier, circuitBreaker,
     // retry, each policy itself among them; 7 for each operation.
     const global = [
       'allowSandbox',
@@ -252,7 +253,7 @@ describe('precedence', () => {
     ]
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
     expect(result.ok && result.origins.size).toBe(
-      2 + 3 + 23 + 10 + 28 + 7 + 6 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 7 * catalog.length,
+      2 + 3 + 23 + 10 + 28 + 7 + 6 + 6 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 7 * catalog.length,
     )
   })
 })

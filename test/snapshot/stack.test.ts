@@ -75,7 +75,7 @@ const stacked = ({
     concurrency: null,
     auth: null,
     idempotent: false,
-    cache: false,
+    cache: null,
     ...config,
   },
   upstream: { request: request ?? { set: [], remove: [] }, retry, concurrency: upstreamConcurrency ?? null },

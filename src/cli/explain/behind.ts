@@ -69,7 +69,7 @@ export const behind = (described: Operation, config: Config, origins: Origins): 
     operation: [
       setting(`operations.${id}.state`, operation.state),
       setting(`operations.${id}.idempotent`, String(operation.idempotent)),
-      ...(method === 'GET' ? [setting(`operations.${id}.cache`, String(operation.cache))] : []),
+      ...(method === 'GET' ? [setting(`operations.${id}.cache`, String(operation.cache !== null))] : []),
     ],
     layers: layersOf(
       stackRows({

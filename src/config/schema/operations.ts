@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { OperationId } from '../../catalog.ts'
 import { operationAuth } from './auth.ts'
+import { operationCache } from './cache.ts'
 import { concurrency } from './limits.ts'
 import { deadline, maxBody } from './policy.ts'
 import { boolean, choice, refused } from './values.ts'
@@ -14,9 +15,7 @@ const common = {
   idempotent: boolean('May be retried when the request carries an Idempotency-Key').prefault(false),
 }
 
-const get = z
-  .strictObject({ ...common, cache: boolean('Whether answers may be cached').prefault(false) })
-  .meta({ id: 'GetOperation' })
+const get = z.strictObject({ ...common, cache: operationCache.prefault(false) }).meta({ id: 'GetOperation' })
 
 const post = z
   .strictObject({

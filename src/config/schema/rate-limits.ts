@@ -44,7 +44,7 @@ const prefix = scalar<string>(
     },
     json: { type: 'string', pattern: '^[0-9A-Za-z_.:-]{1,64}$' },
   },
-  'What every key begins with: gateways that shall count together have the same',
+  'What every key begins with: gateways that shall count or store together have the same',
 )
 
 /** Bounds how often one address asks. */
@@ -59,17 +59,21 @@ export const addressLimit = orOff(
   '{ rate: 100/s }',
 )
 
+/** Describes a Redis: what for, and what is done when it does not answer in time. */
+export const redisAt = (description: string, otherwise: string) =>
+  orOff(
+    z
+      .strictObject({
+        url,
+        timeout: duration(`Longest wait for its answer; then ${otherwise}`, { min: 1, max: 1000 }).prefault('20ms'),
+        prefix: prefix.prefault('lender-gateway'),
+      })
+      .meta({ description }),
+    '{ url: file:/run/secrets/redis }',
+  )
+
 /** Describes where several gateways count together. */
-export const redis = orOff(
-  z
-    .strictObject({
-      url,
-      timeout: duration('Longest wait for its answer; then this gateway counts by itself', {
-        min: 1,
-        max: 1000,
-      }).prefault('20ms'),
-      prefix: prefix.prefault('lender-gateway'),
-    })
-    .meta({ description: 'Redis or Valkey, by which several gateways count together' }),
-  '{ url: file:/run/secrets/redis }',
+export const redis = redisAt(
+  'Redis or Valkey, by which several gateways count together',
+  'this gateway counts by itself',
 )
