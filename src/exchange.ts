@@ -26,6 +26,8 @@ export interface Answer {
 
 /** Delivers the body of an answer, once. */
 export interface AnswerBody {
+  /** Whether its chunks are read by others too, or again: whoever has sent one then leaves its memory alone. */
+  readonly lasting: boolean
   /** Takes the whole body if it has already ended: the one-write path. Null: it is still arriving, or has failed. */
   whole(): Buffer | null
   /** Starts delivery, beginning with what has already arrived. */

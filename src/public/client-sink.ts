@@ -1,7 +1,7 @@
 import { Alarm } from '../clock.ts'
 import type { GatewayError } from '../errors.ts'
 import type { AnswerBody, BodySink } from '../exchange.ts'
-import { giveBack } from './give-back.ts'
+import { giveBack } from '../shared/give-back.ts'
 import { outflow, waitFor } from './outflow.ts'
 import type { Pace } from './pace.ts'
 import { awaitTaken, takesNothing } from './taken.ts'
@@ -47,13 +47,19 @@ export class ClientSink implements BodySink {
     // whether it has taken the one before.
     const keepsUp = response.writableLength === 0
     this.#visit.sentBytes += chunk.length
-    this.#written.push(chunk)
-    if (response.write(chunk, this.#taken) || keepsUp) return true
+    if (this.#write(chunk) || keepsUp) return true
     this.#waiting = true
     // Before its turn it waits for whoever is to answer the request before, and the client can take none of it.
     if (this.#visit.wire.hasTurn(response)) this.#wait()
     else this.#visit.onTurn = () => this.#wait()
     return false
+  }
+
+  #write(chunk: Buffer): boolean {
+    const { response } = this.#visit
+    if (this.#body.lasting) return response.write(chunk)
+    this.#written.push(chunk)
+    return response.write(chunk, this.#taken)
   }
 
   #wait(): void {

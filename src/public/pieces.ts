@@ -1,4 +1,4 @@
-import { joined } from './give-back.ts'
+import { joined } from '../shared/give-back.ts'
 
 // Below this, what a piece costs by itself is more than what it holds.
 const smallBytes = 1024

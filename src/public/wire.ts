@@ -32,7 +32,7 @@ export interface ClientResponse {
   /** Whether the client got, or will get, all of it; judged when it has closed. */
   readonly writableFinished: boolean
   readonly writableLength: number
-  write(chunk: Buffer, taken: (error?: Error | null) => void): boolean
+  write(chunk: Buffer, taken?: (error?: Error | null) => void): boolean
   end(body?: Buffer): unknown
   end(body: string, encoding: 'latin1'): unknown
   writeContinue(): unknown

@@ -15,6 +15,7 @@ const empty = Buffer.alloc(0)
 
 /** Carries an answer's body from the dispatch handler, which feeds it, to the relay, which takes it when it is ready. */
 export class AnswerQueue implements AnswerBody {
+  readonly lasting = false
   readonly #source: Source
   #chunks: Buffer[] = []
   #waitingBytes = 0

@@ -61,7 +61,13 @@ export const fakeAnswer = (status = 200): Answer => ({
   status,
   reason: '',
   fields: [],
-  body: { whole: () => Buffer.alloc(0), consume: (sink) => sink.end(), resume: () => {}, discard: () => {} },
+  body: {
+    lasting: false,
+    whole: () => Buffer.alloc(0),
+    consume: (sink) => sink.end(),
+    resume: () => {},
+    discard: () => {},
+  },
 })
 
 /** Makes the innermost handle of a test: it answers 200, and counts. */

@@ -7,11 +7,11 @@ import { http1 } from '../../src/public/http1.ts'
 import type { Visit } from '../../src/public/visit.ts'
 
 /** Sends chunks to a client through a sink, and gives what the client received. */
-const sendAll = async (chunks: readonly Buffer[]): Promise<Buffer> => {
+const sendAll = async (chunks: readonly Buffer[], lasting = false): Promise<Buffer> => {
   const server = createServer((request, response) => {
     const snapshot = { config: { listen: { bodyTimeoutMs: 5000, minBytesPerSecond: null } } }
     const visit = { request, response, wire: http1, snapshot, sentBytes: 0 } as unknown as Visit
-    const sink = new ClientSink(visit, { resume: () => {} } as never)
+    const sink = new ClientSink(visit, { lasting, resume: () => {} } as never)
     for (const chunk of chunks) sink.data(chunk)
     sink.end()
   })
@@ -32,6 +32,15 @@ test('the memory of a large chunk is freed once it has been sent, and the client
   expect(chunk.byteLength).toBe(0)
 })
 
+test('a chunk that others read too keeps its memory', async () => {
+  const chunk = Buffer.from(new ArrayBuffer(64 * 1024)).fill('a')
+
+  const received = await sendAll([chunk], true)
+
+  expect(chunk.byteLength).toBe(64 * 1024)
+  expect(received.equals(chunk)).toBe(true)
+})
+
 test('a chunk that shares its memory keeps it', async () => {
   const memory = Buffer.from(new ArrayBuffer(64 * 1024)).fill('a')
   const chunk = memory.subarray(100)
@@ -48,7 +57,10 @@ test('the memory of a chunk that may still be on its way is not freed', () => {
   const written: ((error?: Error) => void)[] = []
   const response = { on: () => {}, writableLength: 0, write: (_: Buffer, taken: () => void) => written.push(taken) > 0 }
   const snapshot = { config: { listen: { bodyTimeoutMs: 5000, minBytesPerSecond: null } } }
-  const sink = new ClientSink({ request: {}, response, snapshot, sentBytes: 0 } as unknown as Visit, null as never)
+  const sink = new ClientSink(
+    { request: {}, response, snapshot, sentBytes: 0 } as unknown as Visit,
+    { lasting: false } as never,
+  )
   sink.data(chunk)
 
   written[0]?.(new Error('cut'))

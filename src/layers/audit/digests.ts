@@ -15,6 +15,7 @@ export const digestRequest = (body: RequestBody, digests: Digests): void => {
 
 /** Notes the digest of an answer's body when the whole of it has been handed to whoever writes it. */
 export const digestedAnswer = (body: AnswerBody, digests: Digests): AnswerBody => ({
+  lasting: body.lasting,
   whole() {
     const whole = body.whole()
     if (whole !== null) digests.answer = hash('sha256', whole)

@@ -88,7 +88,7 @@ export class StreamResponse implements ClientResponse {
     if (!this.destroyed && !this.headersSent) this.stream.additionalHeaders({ ':status': 100 })
   }
 
-  write(chunk: Buffer, taken: (error?: Error | null) => void): boolean {
+  write(chunk: Buffer, taken?: (error?: Error | null) => void): boolean {
     return this.#bodiless || this.destroyed ? true : this.stream.write(chunk, taken)
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { giveBack } from '../../src/public/give-back.ts'
+import { giveBack } from '../../src/shared/give-back.ts'
 
 const large = 64 * 1024
 
