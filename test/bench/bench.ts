@@ -12,6 +12,7 @@ import { gateway } from './peers/gateway.ts'
 import { drawPicture } from './picture.ts'
 import { killAll } from './process.ts'
 import { reload, renderReload } from './reload.ts'
+import { manyClients, moved } from './reload-cases.ts'
 import { render } from './render.ts'
 import { scale } from './scale.ts'
 import { onStage } from './stage.ts'
@@ -32,7 +33,7 @@ const main = async (): Promise<void> => {
   if (picture !== null) return drawPicture(picture)
   if (options.reload) {
     const workers = options.only?.includes('gateway-workers') ? 2 : 1
-    const found = await onStage(options, (stage) => reload(stage, workers))
+    const found = await onStage(options, (stage) => reload(stage, workers, table === 'clients' ? manyClients : [moved]))
     return finish(found, renderReload(found), options)
   }
   if (options.capacity) {

@@ -136,7 +136,7 @@ const counting = async (before: number, seconds: number, watch?: Watch): Promise
 export const readLog = (text: string, part: Part): Turn => turnOf(logged(text), part)
 
 /** Sums up a run: all requests of it were served or failed; latencies are those of requests that began in the part that counts. */
-const turnOf = (requests: readonly Logged[], { fromUs, toUs }: Part): Turn => {
+export const turnOf = (requests: readonly Logged[], { fromUs, toUs }: Part): Turn => {
   const within = (us: number): boolean => us >= fromUs && us < toUs
   const served = requests.filter(({ status }) => status >= 200 && status < 400)
   const begun = served.filter(({ startUs }) => within(startUs))

@@ -55,6 +55,7 @@ export const usage = `npm run bench -- [flags]
   --load auto|wrk|own  load generator (auto: wrk where present)
 npm run bench -- --scale connections|endpoints|clients   the gateway alone, from few to many
 npm run bench -- --reload                        how long a reload to 50 endpoints a group takes
+npm run bench -- --reload --scale clients        the same with 10,000 clients, in JSON and in YAML
 npm run bench -- --capacity                      three times as much as an upstream can take
 npm run bench -- --layers                        what each layer costs a request
 npm run bench -- --picture PROFILE FILE.svg      draw a .cpuprofile or a .perf.txt`

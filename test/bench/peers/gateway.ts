@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { groups } from '../../../src/catalog.ts'
 import { addresses } from '../addresses.ts'
-import { clientsFile, clientsText } from '../clients.ts'
+import { askedForKeys, clientsFile, clientsText, looked } from '../clients.ts'
 import { writeCertificate } from './certificate.ts'
 import { here, serveTree } from './gateway-tree.ts'
 import type { Peer, Site } from './peer.ts'
@@ -106,13 +106,8 @@ export const withClients = (count: number): Peer => ({
   description: `clients: ${count}, each with a key, an address and a rate`,
   onRequest: true,
   start: async (site) => {
-    await writeFile(
-      clientsFile(site.directory),
-      clientsText(count, { addresses: ['127.0.0.0/8'], rate: '1000000/s', burst: 1_000_000 }),
-    )
-    // What asks whether it serves yet has no key.
-    const more =
-      'auth: { methods: [apiKey] }\nclients: file:clients.json\noperations: { analysis.esg-grant: { auth: none } }\n'
+    await writeFile(clientsFile(site.directory), clientsText(count, looked))
+    const more = `${askedForKeys}clients: file:clients.json\n`
     return serveTree(here, site, (port) => gatewayFile(port, roomFor(site)) + more + oneEach(site.upstreamPort))
   },
 })
