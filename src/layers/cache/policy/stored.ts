@@ -1,0 +1,53 @@
+import type { Fields } from '../../../fields.ts'
+
+/**
+ * Is the head of a stored answer. Whatever a hit has to know of it is computed when it is stored. Plain data: it can be written as JSON. Times are
+ * milliseconds of the wall clock.
+ */
+export interface StoredHead {
+  readonly status: number
+  readonly reason: string
+  /** What is sent with it but for `Age`: all that it came with, less what may not be stored (RFC 9111 §3.1). There is always a `Date`. */
+  readonly fields: Fields
+  /** When it was made, by its `Date`: of two that match, the later one is chosen (§4.1). */
+  readonly date: number
+  /** When it arrived. */
+  readonly receivedAt: number
+  /** When its age was 0: what has passed since then is its current age (§4.2.3). */
+  readonly bornAt: number
+  /** When its freshness lifetime is over (§4.2.1). */
+  readonly freshUntil: number
+  /** Whether how long it is fresh is a guess (§4.2.2). */
+  readonly isHeuristic: boolean
+  /** Whether it has to be validated each time (§5.2.2.4). */
+  readonly noCache: boolean
+  /** Whether it may ever be served stale: `must-revalidate`, `proxy-revalidate`, `s-maxage` and `no-cache` forbid it (§4.2.4). */
+  readonly mayBeStale: boolean
+  /** Until when it may be served stale while it is validated (RFC 5861 §3). Never, where it may not be stale: this and the next two are `freshUntil`. */
+  readonly staleWhileRevalidateUntil: number
+  /** Until when it may be served in place of an error (RFC 5861 §4). */
+  readonly staleIfErrorUntil: number
+  /** Until when it may be served because the upstream cannot be reached (RFC 9111 §4.2.4). */
+  readonly staleWhenDisconnectedUntil: number
+  /** Which request fields it was selected by: lower case, sorted, each once (§4.1). */
+  readonly varies: readonly string[]
+  /** What these fields said, as `selectingKey` writes it. */
+  readonly selecting: string
+  readonly etag: string | null
+  /** As it came; null: there is none, or it is no date. */
+  readonly lastModified: string | null
+  /** The same in milliseconds. */
+  readonly lastModifiedAt: number | null
+  /** Whether `Last-Modified` is a strong validator (RFC 9110 §8.8.2.2). */
+  readonly isLastModifiedStrong: boolean
+  /** What it counts against the bound of the cache, its body not among it. */
+  readonly bytes: number
+}
+
+/** Tells how old it is in milliseconds (RFC 9111 §4.2.3). */
+export const ageOf = ({ bornAt }: StoredHead, now: number): number => Math.max(0, now - bornAt)
+
+/** Completes a head whose body has ended: with `Content-Length`, where it came without. Null: the body is not as long as it says. */
+export const withLength = (_head: StoredHead, _bodyBytes: number): StoredHead | null => {
+  throw new Error('not written yet')
+}
