@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
 import { bootGuarded } from '../helpers/guarded.ts'
+import { bootHttp2, frameClient, get, head, missing } from '../helpers/http2.ts'
+import { possession } from '../helpers/possession.ts'
 import { exchangeRaw } from '../helpers/raw.ts'
-import { token } from '../helpers/tokens.ts'
+import { signingKey, token } from '../helpers/tokens.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
 
 // Which of two the upstream takes is not known here: one good credential would let the other one in.
 test('of two Authorization fields none is taken', async () => {
@@ -21,4 +24,23 @@ test('of two Authorization fields none is taken', async () => {
       ).toMatch(/^HTTP\/1\.1 400 /)
   }
   expect(reached).toEqual([])
+})
+
+test.skipIf(missing !== null)('nor over HTTP/2, where what Node calls the headers has the first alone', async () => {
+  const key = signingKey('ES256', 'issuer')
+  const upstream = await httpUpstream()
+  const { port } = await bootHttp2({ ...possession(key), upstream: upstream.url })
+  const good = `Bearer ${token(key)}`
+  const status = async (...shown: readonly string[]): Promise<number | undefined> => {
+    const client = await frameClient(port)
+    await client.send(head(1, [...get(), ...shown.flatMap((each) => ['authorization', each])]))
+    const answer = await client.frame(({ type, stream }) => type === 1 && stream === 1)
+    return answer?.payload[0]
+  }
+  const [ok, badRequest] = [0x88, 0x8c] // RFC 7541, appendix A
+
+  expect(await status(good)).toBe(ok)
+  for (const other of [good, 'Bearer x', 'Basic YTpi', ''])
+    expect([await status(good, other), await status(other, good)]).toEqual([badRequest, badRequest])
+  expect(upstream.requests).toHaveLength(1)
 })

@@ -10,19 +10,21 @@ export interface Shown {
 
 /**
  * Reads the `Authorization` of a request, whatever its scheme; null: there is none, or it is of a scheme that carries no token. Two of them,
- * or a token that is none, are `bad-request`: which one an upstream would take, nobody knows. RFC 6750 §2.1, §3.1.
+ * what has no scheme, or a token that is none, are `bad-request`: what an upstream would take, nobody knows. RFC 6750 §2.1, §3.1.
  */
 export const shownIn = (fields: Fields): Shown | null => {
   const value = onlyValue(fields, 'authorization')
-  if (value === null) return null
-  const end = value.indexOf(' ')
-  const scheme = (end < 0 ? value : value.slice(0, end)).toLowerCase()
+  if (value === null || value === '') return null
+  const [, name, rest = ''] = schemed.exec(value) ?? []
+  if (name === undefined) throw unclear('there is no scheme in Authorization')
+  const scheme = name.toLowerCase()
   if (scheme !== 'bearer' && scheme !== 'dpop') return null
-  const token = end < 0 ? '' : value.slice(end).trim()
-  if (!token68.test(token)) throw unclear('what follows the scheme is no token')
-  return { scheme, token }
+  if (!token68.test(rest)) throw unclear('what follows the scheme is no token')
+  return { scheme, token: rest }
 }
 
+// RFC 9110 §11.4: a token of §5.6.2, and what follows it after blanks alone: not tabs, nor what only Unicode calls a blank.
+const schemed = /^([!#$%&'*+.^_`|~\w-]+)(?: +([^ ].*))?$/
 const token68 = /^[A-Za-z0-9\-._~+/]+=*$/
 
 /**

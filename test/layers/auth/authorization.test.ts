@@ -25,10 +25,22 @@ test.each([
   'Bearer a=b',
   'Bearer "a"',
   'Bearer \xe9',
+  'Bearer \ta',
+  'Bearer a\t',
+  'Bearer \xa0a',
+  'Bearer a\xa0',
+  'Bearer a ',
   'DPoP a,b',
 ])('what is no token is refused: %s', (value) => {
   expect(() => shownIn(['Authorization', value])).toThrow(expect.objectContaining({ status: 400 }))
 })
+
+test.each(['Bearer\ta', 'Bearer, a', '"Bearer" a', '\xa0Bearer a', 'Basic\ta'])(
+  'what has no scheme is refused: %s',
+  (value) => {
+    expect(() => shownIn(['Authorization', value])).toThrow(expect.objectContaining({ status: 400 }))
+  },
+)
 
 test('two fields are refused, whatever they say', () => {
   for (const [one, other] of [
