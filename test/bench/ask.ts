@@ -1,6 +1,7 @@
 import { request as http } from 'node:http'
 import { connect } from 'node:http2'
 import { request as https } from 'node:https'
+import type { Pair } from '../helpers/certificates.ts'
 import type { Running } from './process.ts'
 
 interface Answer {
@@ -11,7 +12,7 @@ interface Answer {
 
 /** Asks a peer on a connection of its own, and believes whatever certificate it shows. */
 export const ask = (
-  { port, speaks }: Pick<Running, 'port' | 'speaks'>,
+  { port, speaks, shows = null }: Pick<Running, 'port' | 'speaks' | 'shows'>,
   method: string,
   path: string,
   body: string,
@@ -19,7 +20,7 @@ export const ask = (
 ): Promise<Answer> => {
   const length = body === '' ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
   const asked = { port, method, path, body, headers: { ...length, ...fields } }
-  return speaks === 'h2' ? askByStream(asked) : askByMessage(asked, speaks === 'https')
+  return speaks === 'h2' ? askByStream(asked) : askByMessage(asked, speaks === 'https', shows)
 }
 
 interface Asked {
@@ -32,10 +33,10 @@ interface Asked {
 
 const waitMs = 5_000
 
-const askByMessage = ({ body, ...asked }: Asked, tls: boolean): Promise<Answer> =>
+const askByMessage = ({ body, ...asked }: Asked, tls: boolean, shows: Pair | null): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const sent = (tls ? https : http)(
-      { host: '127.0.0.1', ...asked, agent: false, timeout: waitMs, rejectUnauthorized: false },
+      { host: '127.0.0.1', ...asked, agent: false, timeout: waitMs, rejectUnauthorized: false, ...shows },
       (answer) => {
         let text = ''
         answer.setEncoding('utf8')

@@ -1,39 +1,45 @@
 /**
- * Generates load where wrk is missing: connections with one request in flight on each, one line of JSON at the end. A process of its
- * own, so that its time is not the bench's. Its task comes on stdin: a body may be too long for the command line.
+ * Generates load where wrk is missing, or has no certificate to show: connections with one request in flight on each, one line of JSON at the
+ * end. A process of its own, so that its time is not the bench's. Its task comes on stdin: a body may be too long for the command line.
  */
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { connect as connectTls } from 'node:tls'
 import { answerReader } from './answer-reader.ts'
 import type { Turn } from './load.ts'
 import { quantile } from './stats.ts'
 
-interface Task {
+export interface Task {
   readonly port: number
-  readonly request: string
+  /** How TLS is spoken, and with which certificate; null: not at all. */
+  readonly tls: { readonly rejectUnauthorized: boolean; readonly cert?: string; readonly key?: string } | null
+  /** What is sent, by turns. */
+  readonly requests: readonly string[]
   readonly seconds: number
   readonly connections: number
 }
 
 const task: Task = JSON.parse(await text(process.stdin))
-const request = Buffer.from(task.request, 'latin1')
+const requests = task.requests.map((each) => Buffer.from(each, 'latin1'))
+let nth = 0
 const latencies: number[] = []
 const sockets = new Set<Socket>()
 let failed = 0
 let over = false
 
 const open = (): void => {
-  const socket = connect({ port: task.port, host: '127.0.0.1', noDelay: true })
+  const to = { port: task.port, host: '127.0.0.1', noDelay: true }
+  const socket = task.tls === null ? connect(to) : connectTls({ ...to, ...task.tls })
   const read = answerReader()
   let sentAt = 0
   let expected = false
   const send = (): void => {
     sentAt = performance.now()
-    socket.write(request)
+    socket.write(requests[nth++ % requests.length] ?? '')
   }
   sockets.add(socket)
   socket.setEncoding('latin1')
-  socket.once('connect', send)
+  socket.once(task.tls === null ? 'connect' : 'secureConnect', send)
   socket.on('data', (piece: string) => {
     const answer = read(piece)
     if (answer === null || over) return

@@ -3,11 +3,11 @@ import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { program } from '../helpers/program.ts'
-import { keyField } from './clients.ts'
+import type { Task } from './load-worker.ts'
 import type { Options } from './options.ts'
 import type { Running } from './process.ts'
-import { requestText } from './request.ts'
-import type { Workload } from './workload.ts'
+import { requestTexts } from './request.ts'
+import type { Fields, Workload } from './workload.ts'
 
 export interface Turn {
   /** Answers that came back complete with a status below 400. */
@@ -37,7 +37,7 @@ export interface Watch {
 export interface Load {
   readonly name: string
   readonly run: (
-    to: Pick<Running, 'port' | 'speaks'>,
+    to: Pick<Running, 'port' | 'speaks' | 'shows'>,
     workload: Workload,
     seconds: number,
     connections: number,
@@ -56,22 +56,31 @@ export const chooseLoad = async (choice: Options['load'], directory: string): Pr
 
 const wrkLoad = (path: string, directory: string): Load => ({
   name: 'wrk, 1 thread',
-  run: async ({ port, speaks }, workload, seconds, connections) => {
+  run: async ({ port, speaks, shows = null }, workload, seconds, connections) => {
+    if (shows !== null) throw new Error('wrk shows no certificate')
     const script = join(directory, `${workload.name}.lua`)
-    await writeFile(script, wrkScript(workload))
+    const turns = join(directory, `${workload.name}.fields`)
+    await writeFile(turns, (workload.byTurns ?? []).map(lineOf).join(''))
+    await writeFile(script, wrkScript(workload, turns))
     const target = `${speaks}://127.0.0.1:${port}${workload.target}`
     const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script, target]
     return lastJsonLine(await output(path, args, seconds))
   },
 })
 
-const wrkScript = ({ operation, fields, keys = [], body }: Workload): string => `
+/** Writes the fields of one request as a line. */
+const lineOf = (fields: Fields): string =>
+  `${Object.entries(fields)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join('\t')}\n`
+
+const wrkScript = ({ operation, fields, byTurns, body }: Workload, turns: string): string => `
 wrk.method = ${lua(operation.method)}
 ${body === '' ? '' : `wrk.body = ${lua(body)}`}
 ${Object.entries(fields)
   .map(([name, value]) => `wrk.headers[${lua(name)}] = ${lua(value)}`)
   .join('\n')}
-${keys.length === 0 ? '' : byTurns(keys)}
+${byTurns === undefined ? '' : inTurn(turns)}
 function done(summary, latency)
   local e = summary.errors
   io.write(string.format('{"served":%d,"failed":%d,"seconds":%.6f,"p50Ms":%.3f,"p99Ms":%.3f}\\n',
@@ -80,14 +89,13 @@ function done(summary, latency)
 end
 `
 
-/** Makes a request of each key before the first is sent, and sends them in turn. */
-const byTurns = (keys: readonly string[]): string => `
-local keys = { ${keys.map(lua).join(', ')} }
+/** Makes a request of each line of a file before the first is sent, and sends them in turn. */
+const inTurn = (file: string): string => `
 local requests, nth = {}, 0
 function init()
-  for at, key in ipairs(keys) do
-    wrk.headers[${lua(keyField)}] = key
-    requests[at] = wrk.format()
+  for line in io.lines(${lua(file)}) do
+    for name, value in string.gmatch(line, "([^\\t:]+): ([^\\t]*)") do wrk.headers[name] = value end
+    requests[#requests + 1] = wrk.format()
   end
 end
 function request()
@@ -99,11 +107,19 @@ end
 /** Writes a Lua string. JSON's escapes are Lua's for the ASCII text used here. */
 const lua = (text: string): string => JSON.stringify(text)
 
-const own: Load = {
+/** Is the generator of this folder, the only one that shows certificates. */
+export const own: Load = {
   name: 'own generator, node:net',
-  run: async ({ port, speaks }, workload, seconds, connections) => {
-    if (speaks !== 'http') throw new Error('this generator speaks no TLS: install wrk')
-    const task = JSON.stringify({ port, request: requestText(port, workload), seconds, connections })
+  run: async ({ port, speaks, shows = null }, workload, seconds, connections) => {
+    if (speaks === 'h2') throw new Error('this generator speaks no HTTP/2')
+    const made: Task = {
+      port,
+      tls: speaks === 'https' ? { rejectUnauthorized: false, ...shows } : null,
+      requests: requestTexts(port, workload),
+      seconds,
+      connections,
+    }
+    const task = JSON.stringify(made)
     return lastJsonLine(await output(process.execPath, [join(import.meta.dirname, 'load-worker.ts')], seconds, task))
   },
 }

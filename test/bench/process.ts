@@ -3,6 +3,7 @@ import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pair } from '../helpers/certificates.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { ask } from './ask.ts'
 
@@ -13,6 +14,8 @@ export interface Running {
   readonly pid: number
   readonly port: number
   readonly speaks: Speech
+  /** What clients show of themselves, where they are asked for a certificate; null: they are not. */
+  readonly shows?: Pair | null
   /** Holds the access log: the process's stdout, or a file that it opened itself. */
   readonly logFile: string
   readonly stop: () => Promise<void>

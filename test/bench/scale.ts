@@ -11,7 +11,7 @@ import { compare, machine, type Report, type Series, seriesOf } from './report.t
 import { takeRounds } from './rounds.ts'
 import type { Stage } from './stage.ts'
 import { median } from './stats.ts'
-import { get } from './workload.ts'
+import { type Fields, get } from './workload.ts'
 
 const connectionCounts = [1, 16, 64, 256, 1_000]
 const endpointCounts = [1, 3, 10, 50]
@@ -32,12 +32,13 @@ const endpoints = async (stage: Stage): Promise<Report> => {
 
 /** Every client has its turn, with a key, an address and a rate of its own to be looked at. */
 const clients = async (stage: Stage): Promise<Report> => {
-  const [key, keyed] = [keyOf(0), (count: number) => Array.from({ length: count }, (_, nth) => keyOf(nth))]
-  const asked = { ...get, fields: { ...get.fields, [keyField]: key } }
+  const keyed = (count: number): readonly Fields[] =>
+    Array.from({ length: count }, (_, nth) => ({ [keyField]: keyOf(nth) }))
+  const asked = { ...get, fields: { ...get.fields, [keyField]: keyOf(0) } }
   const { contenders, absent } = await stage.invite(clientCounts.map(withClients), [asked])
-  const by = (load: Load, keys: readonly string[]): Load => ({
+  const by = (load: Load, byTurns: readonly Fields[]): Load => ({
     name: load.name,
-    run: (to, workload, ...more) => load.run(to, { ...workload, keys }, ...more),
+    run: (to, workload, ...more) => load.run(to, { ...workload, byTurns }, ...more),
   })
   const levels = contenders.map((each, nth) => again(each, { load: by(stage.load, keyed(clientCounts[nth] ?? 1)) }))
   await takeRounds(levels, [asked], stage.load, stage.options)

@@ -2,15 +2,18 @@
 import { catalog, type Operation } from '../../src/catalog.ts'
 import { largeAnswer, largeMark, mediumBody, smallAnswer, smallBody } from './payloads.ts'
 
+/** Is header fields by name. */
+export type Fields = Readonly<Record<string, string>>
+
 export interface Workload {
   readonly name: string
   readonly operation: Operation
   /** The raw target of each request. */
   readonly target: string
   /** Header fields of the request; Host and Content-Length come from the load generator. */
-  readonly fields: Readonly<Record<string, string>>
-  /** API keys that requests carry by turns, where wrk sends them; none: the fields are all. */
-  readonly keys?: readonly string[]
+  readonly fields: Fields
+  /** Fields that requests carry by turns beside those, each list in one request and the first again after the last; none: all are alike. */
+  readonly byTurns?: readonly Fields[]
   /** Empty for no body. */
   readonly body: string
   /** What each answer must hold, byte for byte. */
