@@ -6,7 +6,9 @@ import { writeFile } from 'node:fs/promises'
 import { capacity, renderCapacity } from './capacity.ts'
 import { choosePeers, chooseWorkloads } from './choose.ts'
 import { comparison } from './comparison.ts'
-import { layers, renderLayers } from './layers.ts'
+import { layers } from './layers/layers.ts'
+import { chooseLevels } from './layers/levels.ts'
+import { renderLayers } from './layers/render.ts'
 import { type Options, readOptions, usage } from './options.ts'
 import { gateway } from './peers/gateway.ts'
 import { drawPicture } from './picture.ts'
@@ -20,7 +22,12 @@ import { onStage } from './stage.ts'
 const parse = () => {
   try {
     const options = readOptions(process.argv.slice(2))
-    return { options, chosen: choosePeers(options), asked: chooseWorkloads(options) }
+    return {
+      options,
+      chosen: options.layers ? [] : choosePeers(options),
+      levels: options.layers ? chooseLevels(options.only) : [],
+      asked: chooseWorkloads(options),
+    }
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : error}\n\n${usage}`)
     process.exit(2)
@@ -28,7 +35,7 @@ const parse = () => {
 }
 
 const main = async (): Promise<void> => {
-  const { options, chosen, asked } = parse()
+  const { options, chosen, levels, asked } = parse()
   const { scale: table, picture } = options
   if (picture !== null) return drawPicture(picture)
   if (options.reload) {
@@ -41,7 +48,7 @@ const main = async (): Promise<void> => {
     return finish(found, renderCapacity(found), options)
   }
   if (options.layers) {
-    const found = await onStage(options, layers)
+    const found = await onStage(options, (stage) => layers(stage, levels, asked))
     return finish(found, renderLayers(found), options)
   }
   const report = await onStage(options, (stage) =>

@@ -40,7 +40,9 @@ export const enter = async (peer: Peer, site: Site, asked: readonly Workload[]):
     const running = await peer.start(site)
     if ('missing' in running) return note(running.missing)
     const load = running.speaks === 'h2' ? await streamsLoad(site.directory) : null
-    const problems = await verify(running, asked, quiet).catch((error: unknown) => [String(error)])
+    const problems = await verify(running, asked, quiet, peer.brings?.(running)).catch((error: unknown) => [
+      String(error),
+    ])
     return {
       name,
       description,

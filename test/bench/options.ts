@@ -6,7 +6,7 @@ export interface Options {
   /** Length of one peer's turn with one workload in a round. */
   readonly seconds: number
   readonly connections: number
-  /** Names of the peers to run; null is all that do not run on request only. */
+  /** Names of the peers, or levels of `--layers`, to run; null is all that do not run on request only. */
   readonly only: readonly string[] | null
   /** Names of the workloads to run; null is all that do not run on request only. */
   readonly workloads: readonly string[] | null
@@ -57,7 +57,7 @@ npm run bench -- --scale connections|endpoints|clients   the gateway alone, from
 npm run bench -- --reload                        how long a reload to 50 endpoints a group takes
 npm run bench -- --reload --scale clients        the same with 10,000 clients, in JSON and in YAML
 npm run bench -- --capacity                      three times as much as an upstream can take
-npm run bench -- --layers                        what each layer costs a request
+npm run bench -- --layers [--only A,B]           what each layer costs a request; a level's name with - for blanks
 npm run bench -- --picture PROFILE FILE.svg      draw a .cpuprofile or a .perf.txt`
 
 /** Reads the command line; throws with one line for a flag that it does not know or a value that makes no sense. */

@@ -72,6 +72,7 @@ export const startServer = async (
   path: string,
   command: (port: number) => Promise<Command>,
   speaks: Speech = 'http',
+  shows: Pair | null = null,
 ): Promise<Running> => {
   let said = ''
   for (let attempt = 0; attempt < 3; attempt++) {
@@ -81,8 +82,8 @@ export const startServer = async (
     const child = await withFiles([logFile, errorFile], async (out, err) =>
       start(await command(port), ['ignore', out, err]),
     )
-    if (child.pid !== undefined && (await answers(child, { port, speaks }, path))) {
-      return { pid: child.pid, port, speaks, logFile, stop: () => stop(child) }
+    if (child.pid !== undefined && (await answers(child, { port, speaks, shows }, path))) {
+      return { pid: child.pid, port, speaks, shows, logFile, stop: () => stop(child) }
     }
     await stop(child)
     said = tail(errorFile) + tail(logFile)
@@ -105,7 +106,11 @@ const withFiles = async (
   }
 }
 
-const answers = async (child: ChildProcess, peer: Pick<Running, 'port' | 'speaks'>, path: string): Promise<boolean> => {
+const answers = async (
+  child: ChildProcess,
+  peer: Pick<Running, 'port' | 'speaks' | 'shows'>,
+  path: string,
+): Promise<boolean> => {
   const end = Date.now() + startTimeoutMs
   while (Date.now() < end && !hasEnded(child)) {
     const status = await ask(peer, 'GET', path, '').then(

@@ -2,11 +2,11 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { catalog } from '../../src/catalog.ts'
+import { catalog, type Operation } from '../../src/catalog.ts'
 import { ask } from './ask.ts'
 import { type Echo, echoMark } from './payloads.ts'
 import type { Running } from './process.ts'
-import type { Workload } from './workload.ts'
+import type { Fields, Workload } from './workload.ts'
 
 /**
  * Lists what is wrong with a peer; empty when it serves the nine byte for byte, refuses what is not one of them, gives the measured
@@ -16,20 +16,20 @@ export const verify = async (
   peer: Running,
   workloads: readonly Workload[],
   quiet = false,
+  brings: (operation: Operation) => Fields = () => ({}),
 ): Promise<readonly string[]> => {
   const linesBefore = (await logLines(peer.logFile)).length
   // Bytes that are not JSON: a peer that parses the body and writes it anew is found out.
   const echoes = [
-    ...catalog.map(({ method, path }) => ({
-      method,
-      path,
-      body: method === 'POST' ? `{ "path" : "${path}", "n": 1.0 }\n` : '',
+    ...catalog.map((operation) => ({
+      operation,
+      body: operation.method === 'POST' ? `{ "path" : "${operation.path}", "n": 1.0 }\n` : '',
     })),
-    ...workloads.filter(({ body }) => body !== '').map(({ operation, body }) => ({ ...operation, body })),
+    ...workloads.filter(({ body }) => body !== ''),
   ]
   const fields = workloads[0]?.fields ?? {}
   const passedOn = await Promise.all(
-    echoes.map(({ method, path, body }) => checkEcho(peer, method, path, body, fields)),
+    echoes.map(({ operation, body }) => checkEcho(peer, operation, body, { ...fields, ...brings(operation) })),
   )
   const others = await Promise.all([
     checkRefused(peer, 'GET', '/', 404),
@@ -37,7 +37,9 @@ export const verify = async (
     checkRefused(peer, 'POST', '/market/insights', 404, 405),
     checkRefused(peer, 'GET', '/valuation/score', 404, 405),
   ])
-  const measured = await Promise.all(workloads.map((workload) => checkAnswer(peer, workload)))
+  const measured = await Promise.all(
+    workloads.map((each) => checkAnswer(peer, { ...each, fields: { ...each.fields, ...brings(each.operation) } })),
+  )
   const due = echoes.length + measured.length
   const log = quiet ? await checkQuiet(peer.logFile) : await checkLog(peer.logFile, linesBefore, due)
   return [...passedOn, ...others, ...measured, log].filter((problem) => problem !== null)
@@ -49,10 +51,9 @@ export const logLines = async (file: string): Promise<readonly string[]> =>
 
 const checkEcho = async (
   peer: Running,
-  method: string,
-  path: string,
+  { method, path }: Operation,
   body: string,
-  fields: Workload['fields'],
+  fields: Fields,
 ): Promise<string | null> => {
   const target = `${path}?${echoMark}&q=a%20b%2Fc&q=`
   const answer = await ask(peer, method, target, body, fields)

@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import type { Pair } from '../../helpers/certificates.ts'
 import { type PerfRecord, recordPerf } from '../perf.ts'
 import { type Running, type Speech, startServer } from '../process.ts'
 import { probePath, type Site } from './peer.ts'
@@ -14,12 +15,13 @@ const profiles = join(here, '.bench')
 /** Node writes a profile when the process exits by itself, and a graceful shutdown would put its waits into it. */
 const endOnTerm = "data:text/javascript,process.once('SIGTERM',()=>process.exit(0))"
 
-/** Starts `tree`'s gateway with the file that `text` makes for a port to listen on. */
+/** Starts `tree`'s gateway with the file that `text` makes for a port to listen on; `shows` is the certificate that it asks clients for. */
 export const serveTree = async (
   tree: string,
   { directory, options }: Site,
   text: (port: number) => string,
   speaks: Speech = 'http',
+  shows: Pair | null = null,
 ): Promise<Running> => {
   // The site's directory is named after the peer.
   const name = basename(directory)
@@ -40,6 +42,7 @@ export const serveTree = async (
       return { path: process.execPath, args: [...flags, join(tree, 'src/main.ts'), 'serve', '--config', file] }
     },
     speaks,
+    shows,
   )
   return options.perf ? watched(running, join(directory, 'perf.data'), join(profiles, `${name}.perf.txt`)) : running
 }

@@ -1,6 +1,7 @@
-import { catalog } from '../../../src/catalog.ts'
+import { catalog, type Operation } from '../../../src/catalog.ts'
 import type { Options } from '../options.ts'
 import type { Running } from '../process.ts'
+import type { Fields } from '../workload.ts'
 
 /** Tells a peer where it runs. */
 export interface Site {
@@ -19,6 +20,8 @@ export interface Peer {
   readonly onRequest: boolean
   /** True for one that writes no access log, to tell what the log costs; it has no other than the statuses to show that it served. */
   readonly quiet?: boolean
+  /** Makes what a request brings to one that asks who sends it, beside the fields of the workload. */
+  readonly brings?: (running: Running) => (operation: Operation) => Fields
   /** Starts it; gives the reason when it is not on this machine. Throws when it is and does not start. */
   readonly start: (site: Site) => Promise<Running | { readonly missing: string }>
 }

@@ -1,0 +1,98 @@
+/** Lists what is measured: each a gateway with one thing on, and the one that it is compared with. */
+import { type Bring, keyAlone, newProofs, newSecrets, newTokens, oneBoundToken, oneToken } from './brought.ts'
+import type { Switches } from './file.ts'
+
+/** Is a gateway with one thing on, in the words of the file. */
+export interface Level {
+  readonly name: string
+  /** The name of the level that it is compared with, which is sent the same; null: others are compared with it. */
+  readonly over: string | null
+  /** What stands in the file instead of what turns it off. */
+  readonly on: Partial<Switches>
+  /** What its requests bring. */
+  readonly bring: Bring
+  /** Whether clients speak TLS, and show a certificate. */
+  readonly tls: boolean
+}
+
+/** Compares levels with one that has nothing on, which stands before them. */
+const over = (
+  nothing: string,
+  bring: Bring,
+  tls: boolean,
+  levels: readonly (Pick<Level, 'name' | 'on'> & Partial<Level>)[],
+): readonly Level[] => [
+  { name: nothing, over: null, on: {}, bring, tls },
+  ...levels.map((level) => ({ over: nothing, bring, tls, ...level })),
+]
+
+const audited = '{ file: DIRECTORY/audit.log, key: file:DIRECTORY/audit-key }'
+const keyed = '{ methods: [apiKey] }'
+const jwt = 'jwt: { issuer: ISSUER, audience: [AUDIENCE], jwks: file:DIRECTORY/jwks.json }'
+const introspection = (cache: string): string =>
+  `{ methods: [introspection], introspection: { url: "INTROSPECTION", clientId: bench, clientSecret: bench, cache: ${cache} } }`
+
+const byKey = 'apiKeys: [KEY]'
+const byClaims = 'claims: { client_id: bank-a }'
+const byCertificate = 'certificates: [dns:bank-a.example]'
+
+export const levels: readonly Level[] = [
+  ...over('nothing', keyAlone, false, [
+    { name: 'load-shedding', on: { eventLoopDelay: '1m' } },
+    { name: 'concurrency', on: { concurrency: '10000' } },
+    { name: 'all three bounds of concurrency', on: { concurrency: '10000', upstreamConcurrency: '10000' } },
+    // So much that nobody is refused: what is measured is the counting.
+    { name: 'address-limit', on: { address: '{ rate: 1000000/s, burst: 1000000 }' } },
+    { name: 'auth by apiKey', on: { auth: keyed, client: byKey } },
+    {
+      name: 'auth by apiKey and client-limit',
+      on: { auth: keyed, client: `${byKey}, rate: 1000000/s, burst: 1000000` },
+    },
+    { name: 'auth by introspection in cache', on: { auth: introspection('10m'), client: byClaims } },
+    {
+      name: 'auth by introspection fresh',
+      on: { auth: introspection('10m'), client: byClaims },
+      bring: newSecrets,
+    },
+    { name: 'body-limit', on: { maxBody: '64MiB' } },
+    { name: 'deadline', on: { deadline: '30s' } },
+    { name: 'retry', on: { retry: '{ }' } },
+    { name: 'audit', on: { audit: audited } },
+    { name: 'audit with digests', on: { audit: `${audited.slice(0, -1)}, digests: both }` } },
+    { name: 'no access log', on: { access: 'false' } },
+    { name: 'request id', on: { requestId: 'X-Request-Id' } },
+    {
+      name: 'the defaults',
+      on: { concurrency: '10000', maxBody: '64MiB', deadline: '30s', requestId: 'X-Request-Id' },
+    },
+  ]),
+  ...over('nothing beside a JWT', oneToken, false, [
+    { name: 'auth by jwt in cache', on: { auth: `{ methods: [jwt], ${jwt} }`, client: byClaims } },
+    { name: 'auth by jwt fresh', on: { auth: `{ methods: [jwt], ${jwt} }`, client: byClaims }, bring: newTokens },
+  ]),
+  ...over('nothing beside a proof', newProofs, false, [
+    { name: 'auth by DPoP', on: { auth: `{ methods: [jwt], ${jwt}, bound: required, dpop: { } }`, client: byClaims } },
+  ]),
+  ...over('nothing over TLS', keyAlone, true, [
+    { name: 'auth by mtls', on: { auth: '{ methods: [mtls] }', client: byCertificate } },
+  ]),
+  ...over('nothing over TLS beside a JWT', oneBoundToken, true, [
+    {
+      name: 'auth by jwt bound to a certificate',
+      on: { auth: `{ methods: [jwt], ${jwt}, bound: required }`, client: byClaims },
+    },
+  ]),
+]
+
+/** Spells a name as `--only` and a directory have it. */
+export const idOf = ({ name }: Pick<Level, 'name'>): string => name.replaceAll(' ', '-')
+
+/** Finds the levels that are named, and what they are compared with; null: all. Throws for a name that there is not. */
+export const chooseLevels = (ids: readonly string[] | null): readonly Level[] => {
+  if (ids === null) return levels
+  const unknown = ids.filter((id) => !levels.some((level) => idOf(level) === id))
+  if (unknown.length > 0)
+    throw new Error(`unknown levels: ${unknown.join(', ')}\nthere are ${levels.map(idOf).join(', ')}`)
+  const named = levels.filter((level) => ids.includes(idOf(level)))
+  return levels.filter((level) => named.includes(level) || named.some(({ over: name }) => name === level.name))
+}

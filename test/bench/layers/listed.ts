@@ -1,0 +1,34 @@
+import { loadConfig } from '../../../src/config/load.ts'
+import { noAuditor } from '../../../src/observe/audit/auditor.ts'
+import { Limiters } from '../../../src/shared/limiter/limiters.ts'
+import { holdClientLimits } from '../../../src/snapshot/client-limits.ts'
+import { guardOf } from '../../../src/snapshot/guard.ts'
+import { noPressure } from '../../../src/snapshot/pressure.ts'
+import { stackRows } from '../../../src/snapshot/stack.ts'
+import { TokenSources } from '../../../src/snapshot/token-sources.ts'
+import { get } from '../workload.ts'
+
+/** Reads from the file that a gateway runs which layers stand in the list that it composes, the outermost first. */
+export const listed = (file: string): readonly string[] => {
+  const loaded = loadConfig(file, {})
+  if (!loaded.ok) throw new Error(`${file}: ${JSON.stringify(loaded.problems)}`)
+  const { operations, upstreams, limits, auth, clients } = loaded.config
+  const { operation } = get
+  const guard = guardOf(loaded.config, new TokenSources(() => {}), new Limiters({ is: 'alone' }, () => {}))
+  const rows = stackRows({
+    operation,
+    limits,
+    auth,
+    config: operations[operation.id],
+    upstream: upstreams[operation.group],
+    budget: null,
+    addressLimiter: null,
+    guard,
+    clientLimits: holdClientLimits(clients, limits, new Limiters({ is: 'primary' }, () => {})),
+    pressure: noPressure(),
+    audit: loaded.config.audit,
+    auditor: noAuditor,
+  })
+  guard.release()
+  return rows.filter(({ layer }) => layer !== null).map(({ name }) => name)
+}
