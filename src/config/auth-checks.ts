@@ -1,4 +1,5 @@
 import { catalog } from '../catalog.ts'
+import { withTwins } from '../fields.ts'
 import { readKeySet } from '../shared/jwks/key-set.ts'
 import { methodLists } from './auth-places.ts'
 import type { Finding, Path } from './problem.ts'
@@ -33,7 +34,7 @@ function unguarded(tree: unknown, id: string): readonly Finding[] {
   return [{ path, message, expected: 'auth at the top level', found: 'none', hint }]
 }
 
-/** A field is for one thing: who wrote the request id, or a key, would be whom it names. */
+/** A field is for one thing: who wrote the request id, or a key, would be whom it names. Twins with an underscore are removed as one. */
 function fieldFindings(tree: unknown, auth: Parsed): readonly Finding[] {
   if (!auth) return []
   const own = requestId.safeParse(childAt(tree, ['requestId', 'header']) ?? 'X-Request-Id').data ?? null
@@ -41,6 +42,7 @@ function fieldFindings(tree: unknown, auth: Parsed): readonly Finding[] {
     [['auth', 'methods'], methodLists(tree).some(({ names }) => takesTokens(names)) ? 'Authorization' : null],
     [['auth', 'dpop'], auth.dpop === null ? null : 'DPoP'],
     [['auth', 'mtls', 'from'], auth.mtls.from === 'client-cert' ? 'Client-Cert' : null],
+    [['auth', 'mtls', 'from'], auth.mtls.from === 'client-cert' ? 'Client-Cert-Chain' : null],
     [['requestId', 'header'], own],
     [['auth', 'apiKey', 'field'], auth.apiKey.field],
     [['auth', 'identityField'], auth.identityField],
@@ -48,7 +50,7 @@ function fieldFindings(tree: unknown, auth: Parsed): readonly Finding[] {
   return fields.flatMap(([path, name], index): readonly Finding[] => {
     const before = fields
       .slice(0, index)
-      .find(([, other]) => name !== null && other?.toLowerCase() === name.toLowerCase())
+      .find(([, other]) => name !== null && other !== null && withTwins(other) === withTwins(name))
     if (before === undefined) return []
     const [, used] = before
     const hint = 'choose another name'

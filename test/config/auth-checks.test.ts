@@ -107,6 +107,12 @@ test.each([
     'this field is used for something else',
   ],
   [
+    'one field for identity and key, by another spelling',
+    'auth: { methods: [apiKey], identityField: X_Api_Key }',
+    'auth.identityField',
+    'this field is used for something else',
+  ],
+  [
     'tokens of one operation and identity in one field',
     `auth: { methods: [apiKey], ${jwt()}, identityField: Authorization }\noperations: { market.insights: { auth: { methods: [jwt] } } }`,
     'auth.identityField',
