@@ -66,7 +66,7 @@ export const dpop = (terms: DpopTerms, once: Once): CheckProof => {
   return async (exchange, token, jkt) => {
     const proof = onlyProof(exchange)
     if (proof === null || proof.length > maxProof) throw refused('there is not exactly one proof')
-    const { htm, htu, ath, jti } = await verified(proof, jkt)
+    const { htm, htu, ath, jti, iat = 0 } = await verified(proof, jkt)
     if (htm !== exchange.operation.method) throw refused('the proof is for another method')
     if (!isOurs(htu, exchange.operation.path)) throw refused('the proof is for another target')
     if (typeof ath !== 'string' || !isSame(ath, hash('sha256', token, 'base64url')))
@@ -79,6 +79,9 @@ export const dpop = (terms: DpopTerms, once: Once): CheckProof => {
         fields: ['Retry-After', '1'],
       })
     if (!isFirst(told)) throw refused('the proof has come before')
+    // Who remembers may have been asked late: of a proof whose time is over, it may have forgotten that it came before.
+    if (wallClock() >= iat * 1000 + terms.maxAgeMs + terms.toleranceMs + 1000)
+      throw refused('the proof is too old by now')
   }
 }
 

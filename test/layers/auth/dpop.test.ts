@@ -151,3 +151,20 @@ test('where nobody can tell whether it has come before, nobody is let in', async
 
   expect(await send([await holder.prove(right)], { once })).toEqual(['identity-unavailable: 1'])
 })
+
+// By then, whoever remembers may have forgotten it: a copy that is sent in its last moment would be good.
+test.each([
+  ['just in time', 5999, 'good'],
+  ['too late', 6000, refusal],
+])('a proof that is told to be the first %s', async (_, tookMs, wanted) => {
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 })
+  const proof = await holder.prove({ ...right, claims: { iat: seconds(-60) } })
+  const once: Once = {
+    note: async () => {
+      vi.setSystemTime(Date.now() + tookMs)
+      return 1
+    },
+  }
+
+  expect(await send([proof], { once })).toEqual([wanted])
+})
