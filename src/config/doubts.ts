@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { catalog, groups } from '../catalog.ts'
+import { authDoubts } from './auth-doubts.ts'
 import { cacheDoubts } from './cache-checks.ts'
 import type { Config } from './config.ts'
 import { expiryDoubts } from './expiry-doubts.ts'
@@ -23,8 +24,7 @@ export const doubtsAbout = (
   ...lostKeys(config),
   ...idlePreflight(config),
   ...idleRedis(config),
-  ...idleUrl(config),
-  ...idleTokens(config),
+  ...authDoubts(config),
   ...untoldCheckpoints(config),
   ...cacheDoubts(config),
   ...workerDoubts(parsed, config, cores),
@@ -108,24 +108,6 @@ function idleRedis({ limits, clients, auth }: Config): readonly Finding[] {
   ]
 }
 
-function idleTokens({ auth, operations }: Config): readonly Finding[] {
-  const used = new Set(
-    [auth, ...Object.values(operations).map((operation) => operation.auth)].flatMap((each) => each?.methods ?? []),
-  )
-  return (['jwt', 'introspection'] as const).flatMap((name): readonly Finding[] => {
-    if (auth === null || auth[name] === null || used.has(name)) return []
-    return [
-      {
-        path: ['auth', name],
-        message: 'this does nothing: no operation takes these tokens',
-        expected: `${name} among methods, or no auth.${name}`,
-        found: auth.methods.join(', '),
-        hint: `add ${name} to methods, or remove it`,
-      },
-    ]
-  })
-}
-
 /** Looks for a log that says nothing of where the audit log ends: nobody could tell that its end was cut off. */
 function untoldCheckpoints({ audit, log }: Config): readonly Finding[] {
   if (audit === null || ['info', 'debug', 'trace'].includes(log.level)) return []
@@ -136,19 +118,6 @@ function untoldCheckpoints({ audit, log }: Config): readonly Finding[] {
       expected: 'info',
       found: log.level,
       hint: 'write log: { level: info }, with access: false if that is what was meant',
-    },
-  ]
-}
-
-function idleUrl({ listen, auth }: Config): readonly Finding[] {
-  if (listen.publicUrl === null || (auth !== null && auth.dpop !== null)) return []
-  return [
-    {
-      path: ['listen', 'publicUrl'],
-      message: 'this does nothing: nobody is asked for proofs',
-      expected: 'auth.dpop, or no listen.publicUrl',
-      found: 'no auth.dpop',
-      hint: 'add dpop: { maxAge: 60s } under auth, or remove publicUrl',
     },
   ]
 }

@@ -88,7 +88,7 @@ function parse(bytes: Uint8Array, file: string, environment: Environment): LoadR
   const problems = inPlace(found, source, file, included)
   if (!result.success || problems.length > 0) return refuse(problems, sources)
   const config = resolve(result.data, { clients: clients?.clients ?? [], parts: included?.parts ?? [] })
-  const warnings = placed(doubtsAbout(result.data, config), source, file)
+  const warnings = inPlace(doubtsAbout(result.data, config), source, file, included)
   return { ok: true, config, origins: originsOf(source.find), warnings, sources }
 }
 
