@@ -50,27 +50,36 @@ export const verify = async (
 /** Puts files in the order of what they begin with, which is not that of their names: audit.log is the last. */
 const inOrder = async (files: readonly string[]): Promise<readonly string[]> => {
   const begun = await Promise.all(files.map(async (file) => ({ file, first: await firstOf(file) })))
-  const chains = new Set(begun.map(({ first }) => first?.chain ?? null))
-  if (chains.size > 1 || chains.has(null)) return files // what is wrong is told as they were given
-  return begun.sort((a, b) => (a.first?.number ?? 0) - (b.first?.number ?? 0)).map(({ file }) => file)
+  const chains = new Set(begun.flatMap(({ first }) => first?.chain ?? []))
+  if (chains.size > 1) return files // what is wrong is told as they were given
+  const numberOf = ({ first }: { readonly first: Read | null }): number => first?.number ?? Number.MAX_SAFE_INTEGER
+  return begun.sort((one, other) => numberOf(one) - numberOf(other)).map(({ file }) => file)
 }
 
+/** Reads the first line that is one: a crash may have left a piece of another before it, or nothing at all behind it. */
 const firstOf = async (file: string): Promise<Read | null> => {
-  for await (const { bytes } of linesOf(createReadStream(file))) return readLine(bytes)
+  for await (const { bytes } of linesOf(createReadStream(file))) {
+    const read = readLine(bytes)
+    if (read !== null) return read
+  }
   return null
 }
 
-const tell = ({ findings, notes, chains }: Verification, checkpoints: number, screen: Screen): number => {
+const tell = ({ findings, unkept, notes, chains }: Verification, checkpoints: number, screen: Screen): number => {
   for (const note of notes.slice(0, maxFindings)) screen.error(`note: ${shown(note)}\n`)
   for (const finding of findings.slice(0, maxFindings)) screen.error(`${shown(finding)}\n`)
-  if (findings.length > maxFindings) screen.error(`and ${findings.length - maxFindings} more\n`)
+  const more = findings.length + unkept - maxFindings
+  if (more > 0) screen.error(`and ${more} more\n`)
   for (const { first, lines, last } of chains) {
     const which = `chain ${last.chain}: ${lines} lines, number ${first} to ${last.count}`
     screen.out(`${which}, checkpoint ${last.count}:${last.mac}\n`)
   }
   if (findings.length > 0) return 1
+  // Whoever drops the oldest lines up to a start or a file leaves what is whole from there.
+  const later = chains.filter(({ first }) => first > 1).map(({ first }) => `number ${first}`)
+  const begin = later.length === 0 ? '' : `, from ${later.join(' and ')} on`
   const end = checkpoints === 0 ? '; whether its end was cut off only a --checkpoint tells' : ''
-  screen.out(`all is as it was written${end}\n`)
+  screen.out(`all is as it was written${begin}${end}\n`)
   return 0
 }
 
@@ -102,7 +111,8 @@ const readCheckpoints = async (given: string): Promise<readonly Checkpoint[]> =>
 const checkpointIn = (line: string): Checkpoint | null => {
   try {
     const { msg, chain, count, hash } = JSON.parse(line)
-    return msg === 'audit checkpoint' ? { chain, count, hash } : null
+    const isOne = msg === 'audit checkpoint' && typeof chain === 'string' && typeof hash === 'string'
+    return isOne && Number.isSafeInteger(count) ? { chain, count, hash } : null
   } catch {
     return null
   }

@@ -43,13 +43,20 @@ export const keyOf = (text: string): Key => {
 /** Seals what a line says as the next one of a chain. The HMAC is over the one before, then the bytes of the line up to its own. */
 export const seal = (key: Key, before: Link, says: string): { readonly line: string; readonly link: Link } => {
   const count = before.count + 1
-  const sealed = `${opening}${before.chain}","seq":${count},${says}`
+  const sealed = openingOf(before) + says
   const mac = macOf(key, before.mac, sealed)
   return { line: `${sealed}${beforeMac}${mac}${afterMac}\n`, link: { chain: before.chain, count, mac } }
 }
 
 /** What every line begins with, and none of the main log. */
 export const opening = '{"audit":"'
+
+/** What the next line of a chain begins with. */
+export const openingOf = ({ chain, count }: Link): string => `${opening}${chain}","seq":${count + 1},`
+
+/** Tells whether a piece can be the beginning of what begins so, however short it is. */
+export const beginsLike = (piece: Buffer, beginning: string): boolean =>
+  beginning.startsWith(piece.toString('latin1', 0, beginning.length))
 
 /** Reads a line without its end; null: it has not the form of one. */
 export const readLine = (line: Buffer): Read | null => {

@@ -1,5 +1,17 @@
-import { tornOf } from './batch.ts'
-import { type Key, type Link, macOf, opening, type Read, readLine, type Said, saidBy, type Torn } from './chain.ts'
+import { createHash, type Hash } from 'node:crypto'
+import {
+  beginsLike,
+  type Key,
+  type Link,
+  macOf,
+  opening,
+  openingOf,
+  type Read,
+  readLine,
+  type Said,
+  saidBy,
+  type Torn,
+} from './chain.ts'
 
 /** Is a place in the files that are verified. */
 export interface Place {
@@ -26,6 +38,18 @@ export interface Checkpoint {
   readonly hash: string
 }
 
+/** Is what stands behind a line and is none: the first piece of it, and of all how many there are and what they come to. */
+interface Pieces extends Place {
+  readonly first: Buffer
+  readonly hash: Hash
+  bytes: number
+  count: number
+  isEnded: boolean
+}
+
+// With a wrong key there are as many as lines.
+const mostKept = 1000
+
 interface Following {
   link: Link
   readonly first: number
@@ -42,6 +66,8 @@ export class Verification {
   readonly findings: Finding[] = []
   /** What is worth a word and no fault. */
   readonly notes: Finding[] = []
+  /** How many findings there are beyond those that are kept. */
+  unkept = 0
   readonly #keys: readonly Key[]
   readonly #checkpoints: readonly Checkpoint[]
   readonly #isMixed: boolean
@@ -49,7 +75,7 @@ export class Verification {
   readonly #met = new Set<Checkpoint>()
   #last: Following | null = null
   /** What stands behind the last line and is none. */
-  #torn: (Place & { readonly lines: Buffer[]; isEnded: boolean }) | null = null
+  #torn: Pieces | null = null
 
   /** `isMixed`: the lines stand among others, perhaps of several chains. */
   constructor(keys: readonly Key[], checkpoints: readonly Checkpoint[], isMixed: boolean) {
@@ -73,11 +99,7 @@ export class Verification {
     const chain = this.#follow(read, said, place)
     if (chain === null) return
     this.#judge(chain, read, place)
-    if (!isEnded)
-      this.notes.push({
-        ...place,
-        message: 'the last line has no end: a crash cut it off, or it is just being written',
-      })
+    if (!isEnded) this.#note(place, 'the last line has no end: a crash cut it off, or it is just being written')
     if (said?.event === 'key') chain.key = this.#keyOf(said.next)
   }
 
@@ -86,8 +108,8 @@ export class Verification {
     const torn = this.#torn
     if (torn !== null) {
       const message = 'the end is a torn line: a crash cut it off, or it is just being written'
-      if (torn.isEnded || torn.lines.length > 1 || holdsWhole(torn.lines[0])) this.#judgeTorn(null, torn)
-      else this.notes.push({ ...torn, message })
+      if (this.#mayBeUnderWay(torn)) this.#note(torn, message)
+      else this.#judgeTorn(null, torn)
     }
     if (this.#chains.size === 0 && this.findings.length === 0)
       this.#find({ file: '', line: 0 }, 'there is no line of an audit log; expected at least the first')
@@ -95,15 +117,30 @@ export class Verification {
   }
 
   #find({ file, line }: Place, message: string): void {
-    this.findings.push({ file, line, message })
+    if (this.findings.length < mostKept) this.findings.push({ file, line, message })
+    else this.unkept++
+  }
+
+  #note({ file, line }: Place, message: string): void {
+    if (this.notes.length < mostKept) this.notes.push({ file, line, message })
   }
 
   #noLine(bytes: Buffer, place: Place, isEnded: boolean): void {
     // Of one that was cut off in a stream nobody can say more; the number of the next one of its chain tells whether it is missing.
-    if (this.#isMixed) return void this.notes.push({ ...place, message: 'this is no whole line of an audit log' })
-    this.#torn ??= { ...place, lines: [], isEnded }
-    this.#torn.lines.push(bytes)
-    this.#torn.isEnded = isEnded
+    if (this.#isMixed) return this.#note(place, 'this is no whole line of an audit log')
+    const torn = this.#torn ?? { ...place, first: bytes, hash: createHash('sha256'), bytes: -1, count: 0, isEnded }
+    this.#torn = torn
+    if (torn.count > 0) torn.hash.update('\n')
+    torn.hash.update(bytes)
+    torn.bytes += bytes.length + 1
+    torn.count++
+    torn.isEnded = isEnded
+  }
+
+  /** Tells whether a piece at the very end can be the beginning of the line that is due. One that holds a whole line had its end edited. */
+  #mayBeUnderWay({ first, count, isEnded }: Pieces): boolean {
+    if (isEnded || count > 1 || /,"mac":"[0-9a-f]{64}"/.test(first.toString('latin1'))) return false
+    return beginsLike(first, this.#last === null ? opening : openingOf(this.#last.link))
   }
 
   /** A piece of a line is in order where the next line, written after the crash, tells of exactly that. */
@@ -115,9 +152,9 @@ export class Verification {
         this.#find({ file, line }, `the torn line of ${told.bytes} bytes is missing that stood before this one`)
       return
     }
-    const found = tornOf(joined(torn.lines))
+    const found = { bytes: torn.bytes, sha256: torn.hash.digest('hex') }
     if (told !== null && told.bytes === found.bytes && told.sha256 === found.sha256)
-      return void this.notes.push({ ...torn, message: `a torn line of ${found.bytes} bytes, as line ${line} says` })
+      return this.#note(torn, `a torn line of ${found.bytes} bytes, as line ${line} says`)
     const next = this.#last === null ? 'the first' : `number ${this.#last.link.count + 1}`
     this.#find(torn, `this is no line of an audit log; expected line ${next}`)
   }
@@ -171,21 +208,25 @@ export class Verification {
   #compare({ chain, count, mac }: Link, place: Place): void {
     for (const checkpoint of this.#checkpoints) {
       if (checkpoint.count !== count || (checkpoint.chain ?? chain) !== chain) continue
+      // Which of several chains it is of is told by its hash alone.
+      if (checkpoint.hash !== mac && checkpoint.chain === null && this.#isMixed) continue
       this.#met.add(checkpoint)
       if (checkpoint.hash === mac) continue
       this.#find(place, `line number ${count} has the HMAC ${mac}; the checkpoint expects ${checkpoint.hash}`)
     }
   }
 
-  #missed({ chain, count }: Checkpoint): void {
+  #missed({ chain, count, hash }: Checkpoint): void {
     const all = [...this.#chains.values()]
     const seen = chain === null ? all.at(-1) : this.#chains.get(chain)
     if (seen === undefined) {
-      const message = `the checkpoint of ${count} lines is of chain ${chain}, which is not here`
-      return void this.notes.push({ file: '', line: 0, message })
+      if (chain === null) return // that there is no line at all is told
+      const message = `no line is of chain ${chain}, of which the checkpoint expects ${count}: where that is another log, leave its checkpoints out`
+      return this.#find({ file: '', line: 0 }, message)
     }
     const { link, first, place } = seen
-    if (count < first) this.notes.push({ ...place, message: `the checkpoint of ${count} lines is of an earlier file` })
+    if (count < first) this.#note(place, `the checkpoint of ${count} lines is of an earlier file`)
+    else if (count <= link.count) this.#find(place, `no line number ${count} has the HMAC ${hash} of the checkpoint`)
     else
       this.#find(
         place,
@@ -193,9 +234,3 @@ export class Verification {
       )
   }
 }
-
-/** Tells whether a torn line holds a whole one: then its end was edited. */
-const holdsWhole = (line: Buffer | undefined): boolean => /,"mac":"[0-9a-f]{64}"/.test(line?.toString('latin1') ?? '')
-
-const joined = (lines: readonly Buffer[]): Buffer =>
-  Buffer.concat(lines.flatMap((line, at) => (at === 0 ? [line] : [Buffer.from('\n'), line])))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { keyOf, seal } from '../../../src/observe/audit/chain.ts'
+import { keyOf, openingOf, seal } from '../../../src/observe/audit/chain.ts'
 import { headLine, keyLine } from '../../../src/observe/audit/line.ts'
 import { key, places, sample, verified } from './sample.ts'
 
@@ -89,6 +89,25 @@ describe('an end that was cut off', () => {
   test('with everything else is found by any checkpoint', () => {
     expect(verified([''], { checkpoints: [at] }).findings).toHaveLength(1)
   })
+
+  test('with everything else, and another log begun in its place, is found by a checkpoint that names its chain', () => {
+    const other = sample(4)
+    const checkpoints = [whole.link, other.link].map(({ chain, count, mac: hash }) => ({ chain, count, hash }))
+
+    for (const mixed of [false, true])
+      expect(verified([other.text], { checkpoints, mixed }).findings).toMatchObject([
+        { message: expect.stringContaining(`no line is of chain ${whole.link.chain}`) },
+      ])
+  })
+
+  test('is found among several chains by a checkpoint without a name, which is met by any of them', () => {
+    const other = sample(4)
+    const both = [whole.text, other.text]
+
+    expect(verified(both, { mixed: true, checkpoints: [at] }).findings).toEqual([])
+    expect(verified(both, { mixed: true, checkpoints: [{ ...at, hash: '0'.repeat(64) }] }).findings).toHaveLength(1)
+    expect(verified([cut, other.text], { mixed: true, checkpoints: [at] }).findings).toHaveLength(1)
+  })
 })
 
 describe('several files', () => {
@@ -114,13 +133,22 @@ describe('several files', () => {
 })
 
 describe('a torn line', () => {
-  const piece = '{"audit":"0123456789abcdef","seq":6,"time":'
+  const piece = `${openingOf(whole.link)}"time":`
   const torn = { bytes: piece.length, sha256: '' }
 
   test('at the end is told, and is no fault', () => {
     const { findings, notes } = verified([whole.text + piece])
 
     expect([findings, places(notes)]).toEqual([[], ['a:6']])
+  })
+
+  test.each([
+    'an intruder',
+    '{"level":30',
+    piece.replace('"seq":6', '"seq":7'),
+    piece.replace('"audit":"', '"audit":"x'),
+  ])('that cannot be the next line is a fault: %s', (junk) => {
+    expect(places(verified([whole.text + junk]).findings)).toEqual(['a:6'])
   })
 
   test('is in order where the next line tells of it, and a fault where it does not', async () => {
@@ -134,6 +162,13 @@ describe('a torn line', () => {
     expect(places(verified([`${whole.text}${piece.slice(1)}\n${behind(told)}`]).findings)).toEqual(['a:6'])
     expect(places(verified([`${whole.text}${behind(told)}`]).findings)).toEqual(['a:6'])
   })
+})
+
+test('of what is wrong line after line the first is kept, and of the rest how much it is', () => {
+  const long = sample(3000, undefined, keyOf('x'.repeat(32)))
+  const { findings, unkept } = verified([long.text])
+
+  expect([findings.length, findings[0]?.line, unkept]).toEqual([1000, 1, 2001])
 })
 
 test('a key is followed by the next one that the line before names', () => {
