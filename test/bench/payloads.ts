@@ -37,6 +37,9 @@ export const largeAnswer = filled(1024 * 1024)
 /** Marks a target that is answered with 1 MiB. */
 export const largeMark = 'bench-large=1'
 
+/** Marks a target whose answer may be stored for an hour. */
+export const storableMark = 'bench-storable=1'
+
 /** Marks a target whose answer tells what arrived, for checking a peer before it is measured. */
 export const echoMark = 'bench-echo=1'
 

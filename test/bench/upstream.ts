@@ -5,17 +5,19 @@
  */
 import { createHash } from 'node:crypto'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { type Echo, echoMark, largeAnswer, largeMark, smallAnswer } from './payloads.ts'
+import { type Echo, echoMark, largeAnswer, largeMark, smallAnswer, storableMark } from './payloads.ts'
 
-const answer = (body: string): Buffer =>
+const answer = (body: string, cacheControl = 'no-store'): Buffer =>
   Buffer.from(
     `HTTP/1.1 200 OK\r\nDate: ${new Date().toUTCString()}\r\nContent-Type: application/json\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nCache-Control: no-store\r\n\r\n${body}`,
+      `Content-Length: ${Buffer.byteLength(body)}\r\nCache-Control: ${cacheControl}\r\n\r\n${body}`,
     'latin1',
   )
 
 const small = answer(smallAnswer)
 const large = answer(largeAnswer)
+/** The same for an hour: dated when it is asked for, or a cache would take it for old. */
+const storable = (body: string): Buffer => answer(body, 'max-age=3600')
 const empty = Buffer.alloc(0)
 
 const serve = (socket: Socket): void => {
@@ -65,7 +67,7 @@ const parse = (bytes: Buffer): Parsed | null => {
   const line = head.slice(0, head.indexOf('\r\n'))
   const bodyStart = headEnd + 4
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
-  const fixed = line.includes(largeMark) ? large : small
+  const fixed = fixedFor(line)
   if (length !== undefined && !line.includes(echoMark)) return { end: bodyStart + Number(length), answer: fixed }
   const framed =
     length !== undefined
@@ -75,6 +77,12 @@ const parse = (bytes: Buffer): Parsed | null => {
         : { end: bodyStart, body: empty }
   if (framed === null) return null
   return { end: framed.end, answer: line.includes(echoMark) ? answer(JSON.stringify(echo(line, framed.body))) : fixed }
+}
+
+const fixedFor = (line: string): Buffer => {
+  const isLarge = line.includes(largeMark)
+  if (line.includes(storableMark)) return storable(isLarge ? largeAnswer : smallAnswer)
+  return isLarge ? large : small
 }
 
 interface Framed {

@@ -1,6 +1,6 @@
 /** Says what is asked for in each turn. */
 import { catalog, type Operation } from '../../src/catalog.ts'
-import { largeAnswer, largeMark, mediumBody, smallAnswer, smallBody } from './payloads.ts'
+import { largeAnswer, largeMark, mediumBody, smallAnswer, smallBody, storableMark } from './payloads.ts'
 
 /** Is header fields by name. */
 export type Fields = Readonly<Record<string, string>>
@@ -57,6 +57,12 @@ const posting = (body: string) => ({
   body,
 })
 
+/** Asks without a credential, so that any cache may answer, for what may be stored. */
+const storable = (mark = '') => {
+  const { Authorization, ...open } = fields
+  return { ...asking('market.insights', `?${storableMark}${mark}`), fields: open }
+}
+
 /** Asks for about 200 bytes with a GET: what runs at a fixed rate too. */
 export const get: Workload = { ...asking('market.insights'), name: 'get', onRequest: false }
 
@@ -66,6 +72,8 @@ export const workloads: readonly Workload[] = [
   { ...posting(smallBody), name: 'post', onRequest: false },
   { ...posting(mediumBody), name: 'post-64k' },
   { ...asking('market.insights', `?${largeMark}`), name: 'answer-1m', answer: largeAnswer },
+  { ...storable(), name: 'cached' },
+  { ...storable(`&${largeMark}`), name: 'cached-1m', answer: largeAnswer },
   { ...asking('market.insights'), name: 'idle', connections: 16, idle: 1_000 },
   { ...asking('market.insights'), name: 'churn', fields: { ...fields, Connection: 'close' } },
 ]

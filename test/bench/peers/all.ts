@@ -1,9 +1,9 @@
-import { bare, bareDirect } from './bare.ts'
+import { bare, bareDirect, nodeCacheServer } from './bare.ts'
 import { caddy } from './caddy.ts'
-import { before, gateway, gatewayH2, gatewayTls, policies, workers } from './gateway.ts'
+import { before, cache, gateway, gatewayH2, gatewayTls, policies, workers } from './gateway.ts'
 import { haproxy, haproxyH2, haproxyTls } from './haproxy.ts'
 import { httpxy } from './httpxy.ts'
-import { nginx, nginxH2, nginxMemory, nginxTls } from './nginx.ts'
+import { nginx, nginxCache, nginxH2, nginxMemory, nginxTls } from './nginx.ts'
 import type { Peer } from './peer.ts'
 
 /** Lists the peers, in the order of the tables. */
@@ -12,13 +12,16 @@ export const peers: readonly Peer[] = [
   before,
   policies,
   workers,
+  cache,
   gatewayTls,
   gatewayH2,
   bare,
   bareDirect,
+  nodeCacheServer,
   httpxy,
   nginx,
   nginxMemory,
+  nginxCache,
   nginxTls,
   nginxH2,
   haproxy,

@@ -5,14 +5,17 @@ import { type Peer, probePath } from './peer.ts'
 /** Says where pino's lines wait: in memory, written in blocks off the main thread, or nowhere (each is written as it comes). */
 export type LogMode = 'buffered' | 'direct'
 
-const variant = (name: string, log: LogMode, onRequest: boolean): Peer => ({
+const fastifyServer = { file: 'bare-server.ts', description: '@fastify/http-proxy as it comes' }
+const nodeCache = { file: 'node-cache-server.ts', description: "Node's own server and a Map, no policy" }
+
+const variant = (name: string, log: LogMode, onRequest: boolean, server = fastifyServer): Peer => ({
   name,
   onRequest,
-  description: `@fastify/http-proxy as it comes, pino's destination ${log}`,
+  description: `${server.description}, pino's destination ${log}`,
   start: ({ upstreamPort, directory }) =>
     startServer(directory, probePath, async (port) => ({
       path: process.execPath,
-      args: [join(import.meta.dirname, 'bare-server.ts'), String(port), String(upstreamPort), log],
+      args: [join(import.meta.dirname, server.file), String(port), String(upstreamPort), log],
     })),
 })
 
@@ -21,3 +24,6 @@ export const bare = variant('bare', 'buffered', false)
 
 /** Runs it with pino's default destination, to show which of the two is the cheaper. */
 export const bareDirect = variant('bare-direct', 'direct', true)
+
+/** Runs the least that a cache on this server can be. */
+export const nodeCacheServer = variant('node-cache', 'buffered', true, nodeCache)

@@ -62,6 +62,16 @@ export const workers = variant(
   (port) => `workers: 2\n${oneEach(port)}`,
 )
 
+/** Runs it with the cache of the operation that is measured. */
+export const cache = variant(
+  'gateway-cache',
+  'defaults, cache on, answers of 2 MiB at most',
+  true,
+  (port) => `operations:
+  market.insights: { cache: { maxEntry: 2MiB } }
+${oneEach(port)}`,
+)
+
 const overTls = (name: string, description: string, speaks: 'https' | 'h2'): Peer => ({
   name,
   description,

@@ -11,7 +11,7 @@ const variant = (
   name: string,
   description: string,
   onRequest: boolean,
-  more: string,
+  more: string | ((directory: string) => string),
   speaks: Speech = 'http',
 ): Peer => ({
   name,
@@ -26,7 +26,8 @@ const variant = (
     const serve = async (port: number) => {
       const file = join(directory, 'nginx.conf')
       const connections = Math.max(4_096, options.idle + 1_000)
-      await writeFile(file, config(directory, port, upstreamPort, connections, more + shown, listens[speaks]))
+      const own = typeof more === 'string' ? more : more(directory)
+      await writeFile(file, config(directory, port, upstreamPort, connections, own + shown, listens[speaks]))
       return { path, args: ['-p', directory, '-e', 'stderr', '-c', file] }
     }
     return startServer(directory, probePath, serve, speaks)
@@ -48,6 +49,15 @@ export const nginxMemory = variant(
   'the same, and request bodies up to 128 KiB stay in memory',
   true,
   'client_body_buffer_size 128k;',
+)
+
+/** Runs it with its cache, as it is usually set for small answers: files that stay open, sent by the kernel. */
+export const nginxCache = variant(
+  'nginx-cache',
+  'as nginx, proxy_cache, sendfile, open_file_cache',
+  true,
+  (directory) => `proxy_cache_path ${directory}/cache keys_zone=answers:16m max_size=64m inactive=1h use_temp_path=off;
+  proxy_cache answers; proxy_cache_lock on; sendfile on; tcp_nopush on; open_file_cache max=1000;`,
 )
 
 const listens = { http: '', https: ' ssl', h2: ' ssl http2' } as const
