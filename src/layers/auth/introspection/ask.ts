@@ -8,22 +8,33 @@ export interface Credentials {
   readonly clientSecret: string
 }
 
+/** Is what the server says of a token that is good. */
+export interface Introspected {
+  readonly claims: Claims
+  /** How many characters that was. */
+  readonly size: number
+}
+
 /**
  * Asks an authorization server about a token (RFC 7662). Resolves with what it says of one that is good, or null: it is not. Rejects with
  * {@link Unavailable}, and a reason that holds neither token nor secret.
  */
-export const introspect = async (server: Server, credentials: Credentials, token: string): Promise<Claims | null> => {
+export const introspect = async (
+  server: Server,
+  credentials: Credentials,
+  token: string,
+): Promise<Introspected | null> => {
   const { status, text } = await server.ask(questionOf(credentials, token)).catch((error: unknown) => {
     throw new Unavailable(error instanceof Error ? error.message : String(error))
   })
   if (status !== 200)
     throw new Unavailable(`it answered ${status}${status === 401 ? ': wrong client credentials' : ''}`)
-  const answer = objectOf(text)
-  if (answer === null) throw new Unavailable('its answer is not a JSON object')
+  const claims = objectOf(text)
+  if (claims === null) throw new Unavailable('its answer is not a JSON object')
   // RFC 7662 §2.2: a boolean. "true", or 1, is no word to let anybody in on.
-  const { active } = answer
+  const { active } = claims
   if (typeof active !== 'boolean') throw new Unavailable('its answer has no boolean active')
-  return active ? answer : null
+  return active ? { claims, size: text.length } : null
 }
 
 const questionOf = ({ clientId, clientSecret }: Credentials, token: string): Question => ({

@@ -3,7 +3,8 @@ import { wallClock } from '../../../clock.ts'
 import { type Claims, checkClaims, type Expected } from '../claims.ts'
 import { Refused, Unavailable } from '../refused.ts'
 import { Standing, type StandingState } from '../standing.ts'
-import { digestOf, TokenCache } from '../token-cache.ts'
+import { digestOf, type Known, TokenCache } from '../token-cache.ts'
+import type { Introspected } from './ask.ts'
 
 // A wrong token that comes again and again is asked about once in so long: one that has only just been made known may be tried again soon.
 const wrongMs = 1000
@@ -15,7 +16,7 @@ const calmMs = 1000
 /** Is what an introspector needs. */
 export interface IntrospectorOptions extends Expected {
   /** Asks about a token; null: it is not good. Rejects with {@link Unavailable}. */
-  readonly ask: (token: string) => Promise<Claims | null>
+  readonly ask: (token: string) => Promise<Introspected | null>
   /** How long an answer is believed; 0: not at all. A token that is revoked is let in for so long. */
   readonly cacheMs: number
   /** Is told when the server cannot be asked any more, and why, and when it can be again (null). */
@@ -49,26 +50,27 @@ export class Introspector {
     return this.#standing.state()
   }
 
-  async #ask(digest: string, token: string): Promise<{ value: Claims; until: number; size: number }> {
-    const claims = await this.#answerOn(token)
+  async #ask(digest: string, token: string): Promise<Known<Claims>> {
+    const answer = await this.#answerOn(token)
     try {
-      if (claims === null) throw new Refused(notActive)
+      if (answer === null) throw new Refused(notActive)
+      const { claims, size } = answer
       const expiresAt = checkClaims(claims, this.#options) ?? Number.POSITIVE_INFINITY
       const until = Math.min(expiresAt, wallClock() + this.#options.cacheMs)
-      return { value: claims, until, size: JSON.stringify(claims).length }
+      return { value: claims, until, size }
     } catch (error) {
       this.#wrong.set(digest, wallClock() + wrongMs)
       throw error
     }
   }
 
-  async #answerOn(token: string): Promise<Claims | null> {
+  async #answerOn(token: string): Promise<Introspected | null> {
     if (this.#asked >= maxAsked) throw new Unavailable('too many tokens are being asked about')
     this.#asked++
     try {
-      const claims = await this.#options.ask(token)
+      const answer = await this.#options.ask(token)
       this.#standing.answered()
-      return claims
+      return answer
     } catch (error) {
       this.#standing.failed(error instanceof Error ? error.message : String(error))
       throw error

@@ -21,7 +21,7 @@ const credentials = { clientId: 'gate:way', clientSecret: 'p%ss wörd' }
 test('it asks with a form, and says who asks', async () => {
   const { ask, questions } = answering(200, '{"active":true,"scope":"read"}')
 
-  expect(await ask()).toEqual({ active: true, scope: 'read' })
+  expect(await ask()).toEqual({ claims: { active: true, scope: 'read' }, size: 30 })
 
   expect(questions).toEqual([
     {
