@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { GatewayError } from '../../errors.ts'
 import type { Exchange } from '../../exchange.ts'
+import type { Shown } from './authorization.ts'
 import { type CertificateOf, thumbprintOf } from './certificate.ts'
 import { challengeOf, type Scheme } from './challenge.ts'
 import { unproved } from './method.ts'
@@ -21,12 +22,12 @@ export interface Confirmation {
 export type Confirm = (
   exchange: Exchange,
   claims: Readonly<Record<string, unknown>>,
-  scheme: Scheme,
-  token: string,
+  shown: Shown,
+  client: string,
 ) => void | Promise<void>
 
-/** Checks the proof that somebody holds a key: `key` is its thumbprint. */
-export type CheckProof = (exchange: Exchange, token: string, key: string) => Promise<void>
+/** Checks the proof that somebody holds a key: `key` is its thumbprint, and `client` who takes room for it to be remembered. */
+export type CheckProof = (exchange: Exchange, token: string, key: string, client: string) => Promise<void>
 
 export interface BoundTerms {
   /** Whether tokens that are bound to nothing are refused. */
@@ -43,7 +44,7 @@ export const bound = ({ required, certificateOf, checkProof, algorithms }: Bound
   const refused = (scheme: Scheme, why: string): GatewayError =>
     unproved(challengeOf(scheme, algorithms, { error: 'invalid_token' }), why)
 
-  return (exchange, claims, scheme, token) => {
+  return (exchange, claims, { scheme, token }, client) => {
     const confirmation = confirmationOf(claims)
     if (confirmation === 'unknown') throw refused(scheme, 'the token is bound to what is not known here')
     const { certificate, key } = confirmation ?? unbound
@@ -55,7 +56,7 @@ export const bound = ({ required, certificateOf, checkProof, algorithms }: Bound
       throw refused(scheme, 'the token is bound to another certificate')
     if (key === null) return
     if (checkProof === null) throw refused(scheme, 'the token is bound to a key, and proofs are not taken')
-    return checkProof(exchange, token, key)
+    return checkProof(exchange, token, key, client)
   }
 }
 

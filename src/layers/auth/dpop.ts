@@ -63,7 +63,7 @@ export const dpop = (terms: DpopTerms, once: Once): CheckProof => {
     }
   }
 
-  return async (exchange, token, jkt) => {
+  return async (exchange, token, jkt, client) => {
     const proof = onlyProof(exchange)
     if (proof === null || proof.length > maxProof) throw refused('there is not exactly one proof')
     const { htm, htu, ath, jti, iat = 0 } = await verified(proof, jkt)
@@ -72,7 +72,7 @@ export const dpop = (terms: DpopTerms, once: Once): CheckProof => {
     if (typeof ath !== 'string' || !isSame(ath, hash('sha256', token, 'base64url')))
       throw refused('the proof is for another token')
     if (typeof jti !== 'string' || jti === '' || jti.length > maxId) throw refused('the proof has no usable jti')
-    const told = await once.note(keyOf(jkt, jti))
+    const told = await once.note(keyOf(jkt, jti), client)
     if (told === unknown)
       throw new GatewayError('identity-unavailable', {
         cause: 'nobody can tell whether the proof has come before',

@@ -40,10 +40,12 @@ export const tokenMethod = ({ name, claimsOf, takes, clients, confirm, algorithm
       return shown !== null && takes(shown.token)
     },
     prove(exchange) {
-      const { scheme, token } = shownIn(exchange.fields) ?? nothing
+      const shown = shownIn(exchange.fields) ?? nothing
+      const { scheme, token } = shown
       const confirmed = (claims: Claims): Proved | Promise<Proved> => {
-        const asked = confirm(exchange, claims, scheme, token)
-        return asked instanceof Promise ? asked.then(() => proved(claims, scheme)) : proved(claims, scheme)
+        const known = proved(claims, scheme)
+        const asked = confirm(exchange, claims, shown, known.client?.id ?? '')
+        return asked instanceof Promise ? asked.then(() => known) : known
       }
       const invalid = (error: unknown): never =>
         fail(error, challengeOf(scheme, algorithms, { error: 'invalid_token' }))

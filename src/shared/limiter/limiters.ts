@@ -1,7 +1,7 @@
 import { wallClock } from '../../clock.ts'
 import { Kept } from '../kept.ts'
 import { askingOnce, needMs, redisOnce } from '../once/asking.ts'
-import type { Once } from '../once/once.ts'
+import { type Once, readQuestion } from '../once/once.ts'
 import { Seen } from '../once/seen.ts'
 import { connectTo } from '../redis/client.ts'
 import { RedisLink } from '../redis/link.ts'
@@ -123,7 +123,7 @@ export class Limiters {
   /** Counts for another process; null: that limit is not known here, or not any more. */
   takeAll(name: string, keys: readonly string[]): readonly Outcome[] | null {
     const seen = this.#onces.find(name)?.seen ?? null
-    if (seen !== null) return keys.map((key) => seen.note(key))
+    if (seen !== null) return keys.map((question) => seen.note(...readQuestion(question)))
     const memory = this.#bases.find(name)?.memory ?? null
     return memory && keys.map((key) => memory.take(key))
   }

@@ -1,6 +1,6 @@
 import { type AskAll, batched } from '../limiter/batch.ts'
 import type { RedisLink } from '../redis/link.ts'
-import { isFirst, type Once, type Told, unknown } from './once.ts'
+import { isFirst, type Once, questionOf, type Told, unknown } from './once.ts'
 
 /** How long an answer is waited for that nothing can stand in for, in milliseconds. */
 export const needMs = 1000
@@ -8,7 +8,7 @@ export const needMs = 1000
 /** Has another process remember for several that serve. Where it does not answer in time, nobody can tell. */
 export const askingOnce = (askAll: AskAll<string, Told>, withinMs: number): Once => {
   const ask = batched(askAll, withinMs)
-  return { note: (key) => ask(key).then((told) => told ?? unknown) }
+  return { note: (key, owner) => ask(questionOf(key, owner)).then((told) => told ?? unknown) }
 }
 
 /** Is how several gateways remember together. */
@@ -33,8 +33,8 @@ export const redisOnce = ({ link, prefix, windowMs, otherwise }: Together, here:
     return (await link.take(prefix + key, 1 / windowMs, 1, waitMs)) ?? alone
   }
   return {
-    async note(key) {
-      const told = await here.note(key)
+    async note(key, owner) {
+      const told = await here.note(key, owner)
       return isFirst(told) ? noteThere(key) : told
     },
   }

@@ -25,7 +25,7 @@ const confirm = async (
     algorithms: proofs ? ['ES256'] : null,
   })
   try {
-    await confirmed(fakeExchange(), cnf === undefined ? {} : { cnf }, scheme, 'token')
+    await confirmed(fakeExchange(), cnf === undefined ? {} : { cnf }, { scheme, token: 'token' }, 'bank-a')
     return checked.length === 0 ? 'good' : checked
   } catch (error) {
     return (error as GatewayError).fields[1]

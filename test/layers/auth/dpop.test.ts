@@ -32,7 +32,7 @@ const send = async (
   const told: unknown[] = []
   for (const proof of proofs) {
     const fields = [proof].flat().flatMap((each) => ['DPoP', each])
-    await check(fakeExchange({ fields }), token, jkt).then(
+    await check(fakeExchange({ fields }), token, jkt, 'bank-a').then(
       () => told.push('good'),
       (error: GatewayError) => told.push(`${error.kind}: ${error.fields[1]}`),
     )
@@ -141,7 +141,9 @@ test('a proof that is refused for something else is not used up', async () => {
   const once = new Seen(100_000)
   const proof = await holder.prove(right)
 
-  await expect(dpop(terms, once)(fakeExchange({ fields: ['DPoP', proof] }), 'another', holder.jkt)).rejects.toThrow()
+  await expect(
+    dpop(terms, once)(fakeExchange({ fields: ['DPoP', proof] }), 'another', holder.jkt, 'bank-a'),
+  ).rejects.toThrow()
 
   expect(await send([proof], { once })).toEqual(['good'])
 })

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { askingOnce, needMs, redisOnce } from '../../../src/shared/once/asking.ts'
+import { readQuestion } from '../../../src/shared/once/once.ts'
 import { Seen } from '../../../src/shared/once/seen.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] }))
@@ -12,9 +13,9 @@ const link = (isShared: boolean, outcome: number | null) => ({ isShared, take: v
 
 test('what the primary has seen, it has seen for all', async () => {
   const seen = new Seen(1000)
-  const workers = [1, 2].map(() => askingOnce(async (keys) => keys.map((key) => seen.note(key)), 20))
+  const workers = [1, 2].map(() => askingOnce(async (keys) => keys.map((key) => seen.note(...readQuestion(key))), 20))
 
-  const told = Promise.all(workers.map((worker) => worker.note('a')))
+  const told = Promise.all(workers.map((worker) => worker.note('a', 'bank-a')))
   await vi.runAllTimersAsync()
 
   expect((await told).toSorted()).toEqual([-1, 1])
@@ -25,7 +26,7 @@ test.each([
   ['is gone', () => Promise.reject(new Error('gone'))],
   ['says nothing', () => new Promise<never>(() => {})],
 ])('a primary that %s leaves nobody who can tell', async (_, ask) => {
-  const told = askingOnce(ask, 20).note('a')
+  const told = askingOnce(ask, 20).note('a', 'bank-a')
   await vi.runAllTimersAsync()
 
   expect(await told).toBe(0)
@@ -35,14 +36,14 @@ test('what is new here is asked for in Redis, as a bucket of one for a window', 
   const redis = link(true, 1)
   const once = redisOnce({ ...together, link: redis, otherwise: 'refuse' }, new Seen(1000))
 
-  expect([await once.note('a'), await once.note('a')]).toEqual([1, -1])
+  expect([await once.note('a', 'bank-a'), await once.note('a', 'bank-a')]).toEqual([1, -1])
   expect(redis.take.mock.calls).toEqual([['test:dpop:a', 0.001, 1, needMs]])
 })
 
 test('what another gateway has seen has been seen', async () => {
   const once = redisOnce({ ...together, link: link(true, -0.5), otherwise: 'serve' }, new Seen(1000))
 
-  expect(await once.note('a')).toBe(-0.5)
+  expect(await once.note('a', 'bank-a')).toBe(-0.5)
 })
 
 // Told twice: what this gateway has seen itself is not forgotten with Redis.
@@ -54,5 +55,18 @@ test.each([
 ] as const)('%s, when Redis %s', async (otherwise, _, redis, wanted) => {
   const once = redisOnce({ ...together, link: redis, otherwise }, new Seen(1000))
 
-  expect([await once.note('a'), await once.note('a')]).toEqual(wanted)
+  expect([await once.note('a', 'bank-a'), await once.note('a', 'bank-a')]).toEqual(wanted)
+})
+
+test('whose a key is, the primary is told beside it, and it is the same key whosever it is', async () => {
+  const seen = new Seen(1000, 4)
+  const worker = askingOnce(async (keys) => keys.map((key) => seen.note(...readQuestion(key))), 20)
+
+  const told = Promise.all([
+    ...['a', 'b', 'c'].map((key) => worker.note(key, 'bank-a')),
+    ...['d', 'a'].map((key) => worker.note(key, 'bank-b')),
+  ])
+  await vi.runAllTimersAsync()
+
+  expect(await told).toEqual([1, 1, 0, 1, -1])
 })

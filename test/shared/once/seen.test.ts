@@ -7,20 +7,25 @@ afterEach(() => void vi.useRealTimers())
 test('a key comes for the first time once', () => {
   const seen = new Seen(1000)
 
-  expect([seen.note('a'), seen.note('a'), seen.note('b'), seen.note('a')]).toEqual([1, -1, 1, -1])
+  expect([
+    seen.note('a', 'bank-a'),
+    seen.note('a', 'bank-a'),
+    seen.note('b', 'bank-a'),
+    seen.note('a', 'bank-a'),
+  ]).toEqual([1, -1, 1, -1])
 })
 
 // Whatever else comes in between decides when the generations turn.
 test.each([0, 1, 250, 500, 999])('a key is remembered for all of a window, begun %d ms before', (before) => {
   const seen = new Seen(1000)
-  seen.note('first')
+  seen.note('first', 'bank-a')
   vi.advanceTimersByTime(before)
 
-  const told = [seen.note('key')]
+  const told = [seen.note('key', 'bank-a')]
   for (let ms = 0; ms < 990; ms += 90) {
     vi.advanceTimersByTime(90)
-    seen.note(`other ${ms}`)
-    told.push(seen.note('key'))
+    seen.note(`other ${ms}`, 'bank-a')
+    told.push(seen.note('key', 'bank-a'))
   }
 
   expect(told).toEqual([1, ...new Array(11).fill(-1)])
@@ -28,28 +33,59 @@ test.each([0, 1, 250, 500, 999])('a key is remembered for all of a window, begun
 
 test('after two windows a key is forgotten, and takes no room', () => {
   const seen = new Seen(1000, 1)
-  expect(seen.note('a')).toBe(1)
+  expect(seen.note('a', 'bank-a')).toBe(1)
 
   vi.advanceTimersByTime(2000)
 
-  expect([seen.note('a'), seen.note('a')]).toEqual([1, -1])
+  expect([seen.note('a', 'bank-a'), seen.note('a', 'bank-a')]).toEqual([1, -1])
 })
 
 test('where there is no room nobody can tell, and nothing is forgotten', () => {
   const seen = new Seen(1000, 2)
-  seen.note('a')
-  seen.note('b')
+  seen.note('a', 'bank-a')
+  seen.note('b', 'bank-b')
 
-  expect([seen.note('c'), seen.note('c'), seen.note('a'), seen.note('b')]).toEqual([0, 0, -1, -1])
+  expect(['c', 'c', 'a', 'b'].map((key) => seen.note(key, 'bank-c'))).toEqual([0, 0, -1, -1])
+})
+
+test.each([
+  [['bank-a'], [6]],
+  [
+    ['bank-a', 'bank-b'],
+    [6, 3],
+  ],
+  [
+    ['bank-a', 'bank-b', 'bank-a'],
+    [6, 3, 0],
+  ],
+])('%j, who bring all that they can, leave room for somebody else', (greedy, wanted) => {
+  const seen = new Seen(1000, 12)
+
+  const taken = greedy.map(
+    (owner, nth) =>
+      Array.from({ length: 20 }, (_, n) => seen.note(`${nth} ${n}`, owner)).filter((told) => told > 0).length,
+  )
+
+  expect(taken).toEqual(wanted)
+  expect(seen.note('one', 'bank-z')).toBe(1)
+})
+
+test('who has taken his room has it again in the next window', () => {
+  const seen = new Seen(1000, 4)
+  const bring = (window: number) => ['a', 'b', 'c'].map((key) => seen.note(`${window} ${key}`, 'bank-a'))
+
+  expect(bring(1)).toEqual([1, 1, 0])
+  vi.advanceTimersByTime(1000)
+  expect(bring(2)).toEqual([1, 1, 0])
 })
 
 test('a longer window holds for what has come before', () => {
   const seen = new Seen(1000)
-  seen.note('a')
+  seen.note('a', 'bank-a')
   seen.widen(5000)
   seen.widen(10)
 
   vi.advanceTimersByTime(4999)
 
-  expect(seen.note('a')).toBe(-1)
+  expect(seen.note('a', 'bank-a')).toBe(-1)
 })
