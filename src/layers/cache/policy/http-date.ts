@@ -1,0 +1,48 @@
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+// RFC 9110 §5.6.7. Names are case-sensitive, and nothing is left out: what is a date to Date.parse is none here.
+const time = '(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)'
+const month = `(?<month>${months.join('|')})`
+const forms: readonly RegExp[] = [
+  // IMF-fixdate, the one that is written today.
+  new RegExp(`^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?<day>\\d\\d) ${month} (?<year>\\d{4}) ${time} GMT$`),
+  // rfc850-date
+  new RegExp(`^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (?<day>\\d\\d)-${month}-(?<shortYear>\\d\\d) ${time} GMT$`),
+  // asctime-date
+  new RegExp(`^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ${month} (?<day>\\d\\d| \\d) ${time} (?<year>\\d{4})$`),
+]
+
+/**
+ * Reads an HTTP-date in any of its three forms as milliseconds since the epoch; null for anything else. `now` places the years of two digits. The
+ * name of the day is not compared with the date: it says nothing that the rest does not.
+ */
+export const parseDate = (text: string, now: number): number | null => {
+  for (const form of forms) {
+    const groups = form.exec(text.trim())?.groups
+    if (groups !== undefined) return timeOf(groups, now)
+  }
+  return null
+}
+
+/** Writes an HTTP-date: an IMF-fixdate, in whole seconds. */
+export const writeDate = (ms: number): string => new Date(ms).toUTCString()
+
+type Parts = Readonly<Record<string, string | undefined>>
+
+const timeOf = (parts: Parts, now: number): number | null => {
+  const { day, hour, minute, second, shortYear } = parts
+  const year = shortYear === undefined ? Number(parts.year) : longYear(Number(shortYear), now)
+  // 60: a leap second, which the day's last minute may have.
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return null
+  const midnight = new Date(0).setUTCFullYear(year, months.indexOf(parts.month ?? ''), Number(day))
+  // The 31st of February is another day to JavaScript, and none to the calendar.
+  if (new Date(midnight).getUTCDate() !== Number(day)) return null
+  return midnight + ((Number(hour) * 60 + Number(minute)) * 60 + Number(second)) * 1000
+}
+
+/** Tells the year that two digits mean: one that would be more than 50 years ahead is the last one past that ends so. */
+const longYear = (digits: number, now: number): number => {
+  const thisYear = new Date(now).getUTCFullYear()
+  const year = thisYear - (thisYear % 100) + digits
+  return year > thisYear + 50 ? year - 100 : year
+}
