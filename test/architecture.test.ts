@@ -96,7 +96,7 @@ describe('libraries stay at the rim', () => {
     yaml: /^config\//,
     zod: /^(config\/|(layers|upstream)\/(.*\/)?config\.ts$)/,
     'fastest-levenshtein': /^config\//,
-    'structured-headers': /^(shared\/limiter|layers\/auth)\//,
+    'structured-headers': /^(shared\/limiter|layers\/auth|layers\/cache)\//,
     '@redis/client': /^shared\/redis\/client\.ts$/,
     commander: /^(cli\/|main\.ts$)/,
   }

@@ -1,3 +1,4 @@
+import { serializeItem, serializeParameters, Token } from 'structured-headers'
 import type { FwdReason } from './reuse.ts'
 
 /** Is what became of a request that went forward. */
@@ -11,12 +12,33 @@ export interface Forwarded {
   readonly ttlMs: number | null
 }
 
-/** Writes the member of `Cache-Status` for an answer from memory (RFC 9211 §2). As a line of its own, it is appended to the upstream's. */
-export const hitStatus = (_ttlMs: number): string => {
-  throw new Error('not written yet')
+// What is the same in each is serialised once: the rest are whole numbers, whose serialisation is themselves (RFC 9651 §4.1.4).
+const cache = serializeItem(new Token('lender-gateway'))
+const hit = `${cache}${serializeParameters(new Map([['hit', true]]))}`
+const forward = (why: FwdReason): string => `${cache}${serializeParameters(new Map([['fwd', new Token(why)]]))}`
+const forwardedFor: Readonly<Record<FwdReason, string>> = {
+  bypass: forward('bypass'),
+  'uri-miss': forward('uri-miss'),
+  'vary-miss': forward('vary-miss'),
+  miss: forward('miss'),
+  request: forward('request'),
+  stale: forward('stale'),
+  partial: forward('partial'),
 }
 
+/** Writes the member of `Cache-Status` for an answer from memory (RFC 9211 §2). As a line of its own, it is appended to the upstream's. */
+export const hitStatus = (ttlMs: number): string => `${hit};ttl=${seconds(ttlMs)}`
+
 /** Writes the member for an answer that was forwarded for. */
-export const forwardedStatus = (_forwarded: Forwarded): string => {
-  throw new Error('not written yet')
-}
+export const forwardedStatus = ({ why, status, stored, collapsed, ttlMs }: Forwarded): string =>
+  forwardedFor[why] +
+  (status === null ? '' : `;fwd-status=${status}`) +
+  (stored ? ';stored' : '') +
+  (collapsed ? ';collapsed' : '') +
+  (ttlMs === null ? '' : `;ttl=${seconds(ttlMs)}`)
+
+/** Is the member for a request that was neither: it wanted what is stored, and nothing was (RFC 9111 §5.2.1.7). */
+export const refusedStatus = cache
+
+/** Rounds towards what is staler, and into the range of an integer (RFC 9651 §3.3.1). */
+const seconds = (ms: number): number => Math.max(-1e15 + 1, Math.min(1e15 - 1, Math.floor(ms / 1000)))

@@ -1,5 +1,6 @@
-import type { OperationId } from '../../../catalog.ts'
+import { catalog, type OperationId } from '../../../catalog.ts'
 import type { Fields } from '../../../fields.ts'
+import { linesOf } from './list.ts'
 
 /** Names one resource of the interface: an operation, and the raw query with its `?`, or empty. */
 export interface Target {
@@ -18,10 +19,37 @@ export interface TargetUri {
   readonly query: string
 }
 
-/** Lists what a successful unsafe request makes invalid: the GET operations that its answer's Location and Content-Location name (RFC 9111 §4.4). */
+/**
+ * Lists what a successful unsafe request makes invalid: the GET operations that its answer's Location and Content-Location name (RFC 9111 §4.4).
+ * Nothing of another origin: an upstream could empty the cache of others. The target of the request itself is no GET operation, so nothing is
+ * stored for it.
+ */
 export const invalidated = (
-  _answer: { readonly status: number; readonly fields: Fields },
-  _uri: TargetUri,
+  { status, fields }: { readonly status: number; readonly fields: Fields },
+  uri: TargetUri,
 ): readonly Target[] => {
-  throw new Error('not written yet')
+  if (status < 200 || status > 399) return []
+  const targets: Target[] = []
+  for (const reference of [...linesOf(fields, 'location'), ...linesOf(fields, 'content-location')]) {
+    const target = targetOf(reference, uri)
+    if (target !== null && !targets.some((other) => isSame(other, target))) targets.push(target)
+  }
+  return targets
 }
+
+/** Resolves a reference (RFC 3986 §5); null: it names nothing that can be stored. */
+const targetOf = (reference: string, { origin, basePath, path, query }: TargetUri): Target | null => {
+  const resolved = URL.parse(reference, `${origin}${basePath}${path}${query}`)
+  if (resolved === null || resolved.origin !== URL.parse(origin)?.origin) return null
+  const operation = catalog.find((one) => one.method === 'GET' && resolved.pathname === basePath + one.path)
+  return operation === undefined ? null : { operation: operation.id, query: rawQuery(reference) }
+}
+
+/** Cuts out the query as it is written: what is stored is named by the raw query, which the resolved one is not. */
+const rawQuery = (reference: string): string => {
+  const [whole = ''] = reference.split('#', 1)
+  const at = whole.indexOf('?')
+  return at < 0 ? '' : whole.slice(at)
+}
+
+const isSame = (one: Target, other: Target): boolean => one.operation === other.operation && one.query === other.query

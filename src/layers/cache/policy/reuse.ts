@@ -1,5 +1,5 @@
 import type { CacheRequest } from './request.ts'
-import type { StoredHead } from './stored.ts'
+import { ageOf, type StoredHead } from './stored.ts'
 
 /** Says why a request went forward: the tokens of RFC 9211 §2.2. */
 export type FwdReason = 'bypass' | 'uri-miss' | 'vary-miss' | 'miss' | 'request' | 'stale' | 'partial'
@@ -14,12 +14,54 @@ export type Reuse =
 /** Says what is wrong with the upstream: it could not be reached, or dropped the connection before the head; or it answered 500, 502, 503 or 504. */
 export type Trouble = 'disconnected' | 'error'
 
-/** Decides what becomes of a request for which this is stored (RFC 9111 §4). One whose `isPlain` is true is served whenever `now < freshUntil`. */
-export const reuse = (_head: StoredHead, _request: CacheRequest, _now: number): Reuse => {
-  throw new Error('not written yet')
+const fresh: Reuse = { kind: 'fresh' }
+const stale: Reuse = { kind: 'stale', revalidate: false }
+const staleWhileRevalidated: Reuse = { kind: 'stale', revalidate: true }
+const fetchStale: Reuse = { kind: 'fetch', why: 'stale' }
+const fetchAsked: Reuse = { kind: 'fetch', why: 'request' }
+const refuse: Reuse = { kind: 'refuse' }
+
+/** Tells at the least cost that what is stored is fresh, and that the request asks for nothing else. Where it says no, {@link reuse} decides. */
+export const isHit = ({ freshUntil, noCache }: StoredHead, { isPlain }: CacheRequest, now: number): boolean =>
+  isPlain && now < freshUntil && !noCache
+
+/** Decides what becomes of a request for which this is stored (RFC 9111 §4). */
+export const reuse = (head: StoredHead, request: CacheRequest, now: number): Reuse => {
+  const isFresh = now < head.freshUntil && !head.noCache
+  if (!head.noCache && isGoodFor(head, request, now)) {
+    if (isFresh) return fresh
+    // RFC 5861 §3: what is served stale is validated behind the client's back, whoever allowed it.
+    const revalidate = now < head.staleWhileRevalidateUntil
+    if (head.mayBeStale && acceptsStale(head, request, now, revalidate))
+      return revalidate ? staleWhileRevalidated : stale
+  }
+  if (request.onlyIfCached) return refuse // §5.2.1.7
+  return isFresh ? fetchAsked : fetchStale
 }
 
 /** Tells whether what is stored may be served because the upstream is in trouble (RFC 9111 §4.2.4, RFC 5861 §4). */
-export const mayServeStale = (_head: StoredHead, _request: CacheRequest, _trouble: Trouble, _now: number): boolean => {
-  throw new Error('not written yet')
+export const mayServeStale = (head: StoredHead, request: CacheRequest, trouble: Trouble, now: number): boolean => {
+  if (!head.mayBeStale) return false
+  // The client itself may say so, and it knows what else it has asked for.
+  if (request.staleIfErrorMs !== null && now - head.freshUntil <= request.staleIfErrorMs) return true
+  const allowed = now < head.staleIfErrorUntil || (trouble === 'disconnected' && now < head.staleWhenDisconnectedUntil)
+  return isGoodFor(head, request, now) && acceptsStale(head, request, now, allowed)
+}
+
+/** Tells whether a request asks for nothing better, how stale it is aside (RFC 9111 §5.2.1). */
+const isGoodFor = (head: StoredHead, request: CacheRequest, now: number): boolean => {
+  if (request.noCache) return false
+  if (request.maxAgeMs !== null && ageOf(head, now) > request.maxAgeMs) return false
+  if (request.minFreshMs !== null && now + request.minFreshMs > head.freshUntil) return false
+  // Whoever sends credentials is not answered by a guess.
+  return !(head.isHeuristic && request.hasOtherCredentials)
+}
+
+/**
+ * Tells whether a client takes what is stale: where it says how stale, that counts (§5.2.1.2); where it says how old, nothing that is stale
+ * (§5.2.1.1); else, where somebody else allows it.
+ */
+const acceptsStale = (head: StoredHead, request: CacheRequest, now: number, allowed: boolean): boolean => {
+  if (request.maxStaleMs !== null) return now - head.freshUntil <= request.maxStaleMs
+  return request.maxAgeMs === null && allowed
 }

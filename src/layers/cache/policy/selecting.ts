@@ -1,21 +1,54 @@
 import type { Fields } from '../../../fields.ts'
+import { joined, membersOf } from './list.ts'
+import { normalise } from './normalise.ts'
 import type { CacheRequest } from './request.ts'
 import type { StoredHead } from './stored.ts'
 
 /** Lists the fields that an answer varies by: lower case, sorted, each once; `*`: no other request will ever match (RFC 9111 §4.1). */
-export const varyNames = (_fields: Fields): readonly string[] | '*' => {
-  throw new Error('not written yet')
+export const varyNames = (fields: Fields): readonly string[] | '*' => {
+  const vary = joined(fields, 'vary')
+  if (vary === null) return none
+  const names = membersOf(vary.toLowerCase()).members
+  // What is no name of a field stands for something that nobody can compare.
+  if (!names.every((name) => name !== '*' && fieldName.test(name))) return '*'
+  return [...new Set(names)].sort()
 }
 
-/** Writes what a request says in the fields that answers vary by, normalised: two that match write the same. Empty for no names. */
-export const selectingKey = (_names: readonly string[], _request: CacheRequest): string => {
-  throw new Error('not written yet')
+const none: readonly string[] = []
+
+// RFC 9110 §5.1
+const fieldName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
+
+/**
+ * Writes what a request says in the fields that answers vary by, normalised: two that match write the same. A line for each name; no name and no
+ * value holds the end of a line, or is absent as another is. Empty for no names.
+ */
+export const selectingKey = (names: readonly string[], request: CacheRequest): string => {
+  let key = ''
+  for (const name of names) {
+    const value = askedBy(name, request)
+    key += value === null ? `${name}\n` : `${name}:${normalise(name, value)}\n`
+  }
+  return key
 }
 
-/** Chooses the latest of the variants that match a request; null: none does. */
+// Host is no longer among the fields when a request gets here.
+const askedBy = (name: string, { fields, authority }: CacheRequest): string | null =>
+  name === 'host' ? authority : joined(fields, name)
+
+/** Chooses the latest of the variants that match a request (RFC 9111 §4, §4.1); null: none does. */
 export const select = <T extends { readonly head: StoredHead }>(
-  _variants: Iterable<T>,
-  _request: CacheRequest,
+  variants: Iterable<T>,
+  request: CacheRequest,
 ): T | null => {
-  throw new Error('not written yet')
+  let chosen: T | null = null
+  for (const variant of variants) {
+    const { head } = variant
+    if (selectingKey(head.varies, request) !== head.selecting) continue
+    if (chosen === null || isLater(head, chosen.head)) chosen = variant
+  }
+  return chosen
 }
+
+const isLater = (one: StoredHead, other: StoredHead): boolean =>
+  one.date > other.date || (one.date === other.date && one.receivedAt >= other.receivedAt)

@@ -1,24 +1,81 @@
-import type { Fields } from '../../../fields.ts'
+import { type Fields, without } from '../../../fields.ts'
+import { isNotModified } from './conditions.ts'
+import { type ByteRange, byteRange, rangeApplies } from './range.ts'
 import type { CacheRequest } from './request.ts'
-import type { StoredHead } from './stored.ts'
+import { ageOf, type StoredHead } from './stored.ts'
 
-/** Is what a client is answered: the whole body, or none of it, or its bytes from `start` until before `end`. */
+/** Is what a client is answered: the whole body, or none of it, or a part. */
 export interface Served {
   readonly status: number
   /** With `Content-Length` as it is for this body. */
   readonly fields: Fields
-  readonly body: 'whole' | 'none' | { readonly start: number; readonly end: number }
+  readonly body: 'whole' | 'none' | ByteRange
 }
 
+// RFC 9111 §1.2.2
+const maxSeconds = 2 ** 31
+
 /** Lists the fields of a stored answer that is used without asking the upstream: those that are stored, and its `Age` (RFC 9111 §4, §5.1). */
-export const storedFields = (_head: StoredHead, _now: number): string[] => {
-  throw new Error('not written yet')
+export const storedFields = (head: StoredHead, now: number): string[] => {
+  const fields = head.fields.slice()
+  fields.push('Age', `${Math.min(maxSeconds, Math.floor(ageOf(head, now) / 1000))}`)
+  return fields
 }
 
 /**
  * Answers a request from what is stored, or has just come: its conditions first, then its Range (RFC 9110 §13.2.2). `fields` are what a plain 200
- * would have: {@link storedFields}, or those that the upstream has just sent. One whose `isPlain` is true gets the whole.
+ * would have: {@link storedFields}, or those that the upstream has just sent. Only a 200 is subject to either (§13.2.1, §14.2). `bodyBytes`: null
+ * while it is not known; there are no parts of it then.
  */
-export const serve = (_head: StoredHead, _bodyBytes: number, _request: CacheRequest, _fields: Fields): Served => {
-  throw new Error('not written yet')
+export const serve = (head: StoredHead, bodyBytes: number | null, request: CacheRequest, fields: Fields): Served => {
+  if (request.isPlain || head.status !== 200) return { status: head.status, fields, body: 'whole' }
+  if (isNotModified(head, request)) return { status: 304, fields: spared(fields), body: 'none' }
+  const range = partOf(head, bodyBytes, request)
+  if (range === null) return { status: 200, fields, body: 'whole' }
+  if (range === 'unsatisfiable')
+    return { status: 416, fields: ['Content-Range', `bytes */${bodyBytes}`, 'Content-Length', '0'], body: 'none' }
+  return { status: 206, fields: partFields(range, bodyBytes, request, fields), body: range }
 }
+
+const partOf = (
+  head: StoredHead,
+  bodyBytes: number | null,
+  request: CacheRequest,
+): ByteRange | 'unsatisfiable' | null =>
+  request.range !== null && bodyBytes !== null && rangeApplies(head, request)
+    ? byteRange(request.range, bodyBytes)
+    : null
+
+/** RFC 9110 §15.3.7: whoever asks by If-Range has the rest of the fields already. */
+const partFields = (
+  { start, end }: ByteRange,
+  bodyBytes: number | null,
+  { ifRange }: CacheRequest,
+  fields: Fields,
+): Fields => {
+  const kept = ifRange === null ? without(fields, ofTheWhole) : spared(fields)
+  kept.push('Content-Range', `bytes ${start}-${end - 1}/${bodyBytes}`, 'Content-Length', `${end - start}`)
+  return kept
+}
+
+// What is said of the content of a message, and not of the representation (RFC 9110 §8.6, RFC 9530 §2).
+const ofTheWhole = new Set(['content-length', 'content-range', 'content-digest', 'content-md5'])
+
+// RFC 9110 §15.4.5: what describes the representation is spared, but for what guides caches.
+const descriptive = new Set([
+  ...ofTheWhole,
+  'content-type',
+  'content-encoding',
+  'content-language',
+  'last-modified',
+  'repr-digest',
+  'digest',
+])
+const descriptiveWithoutTag = new Set([...descriptive].filter((name) => name !== 'last-modified'))
+
+/** Leaves out what the client has already. Last-Modified stays where there is no ETag: it is then all that tells one answer from another. */
+const spared = (fields: Fields): string[] =>
+  without(
+    fields,
+    fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'etag') ? descriptive : descriptiveWithoutTag,
+  )

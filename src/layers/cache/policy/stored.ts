@@ -1,10 +1,12 @@
 import type { Fields } from '../../../fields.ts'
+import { linesOf } from './list.ts'
+import type { Validators } from './validators.ts'
 
 /**
  * Is the head of a stored answer. Whatever a hit has to know of it is computed when it is stored. Plain data: it can be written as JSON. Times are
  * milliseconds of the wall clock.
  */
-export interface StoredHead {
+export interface StoredHead extends Validators {
   readonly status: number
   readonly reason: string
   /** What is sent with it but for `Age`: all that it came with, less what may not be stored (RFC 9111 §3.1). There is always a `Date`. */
@@ -33,13 +35,6 @@ export interface StoredHead {
   readonly varies: readonly string[]
   /** What these fields said, as `selectingKey` writes it. */
   readonly selecting: string
-  readonly etag: string | null
-  /** As it came; null: there is none, or it is no date. */
-  readonly lastModified: string | null
-  /** The same in milliseconds. */
-  readonly lastModifiedAt: number | null
-  /** Whether `Last-Modified` is a strong validator (RFC 9110 §8.8.2.2). */
-  readonly isLastModifiedStrong: boolean
   /** What it counts against the bound of the cache, its body not among it. */
   readonly bytes: number
 }
@@ -48,6 +43,22 @@ export interface StoredHead {
 export const ageOf = ({ bornAt }: StoredHead, now: number): number => Math.max(0, now - bornAt)
 
 /** Completes a head whose body has ended: with `Content-Length`, where it came without. Null: the body is not as long as it says. */
-export const withLength = (_head: StoredHead, _bodyBytes: number): StoredHead | null => {
-  throw new Error('not written yet')
+export const withLength = (head: StoredHead, bodyBytes: number): StoredHead | null => {
+  const lengths = linesOf(head.fields, 'content-length')
+  if (lengths.length > 0) return lengths.every((length) => length === `${bodyBytes}`) ? head : null
+  if (head.status === 204) return head // RFC 9110 §8.6: it has none
+  const complete = { ...head, fields: [...head.fields, 'Content-Length', `${bodyBytes}`] }
+  return { ...complete, bytes: bytesOf(complete) }
+}
+
+// What an object of this shape takes up, and a string beside its characters.
+const headBytes = 400
+const stringBytes = 32
+
+/** Counts what a head takes up in memory, roughly: strings are latin1, a byte a character. */
+export const bytesOf = ({ fields, varies, selecting }: StoredHead): number => {
+  let bytes = headBytes + selecting.length
+  for (const text of fields) bytes += text.length + stringBytes
+  for (const name of varies) bytes += name.length + stringBytes
+  return bytes
 }
