@@ -66,9 +66,7 @@ describe.skipIf(!permitted)('on a disk that is full', () => {
       await expect.poll(async () => (await audit()).audit?.state, { timeout: 20_000 }).toBe('written')
       await expect.poll(ask, { timeout: 10_000 }).toBe(200) // workers are told a moment later
       for (let n = 0; n < 5; n++) afterwards.add(await ask())
-      await expect
-        .poll(async () => (await audit()).audit?.count, { timeout: 20_000 })
-        .toBeGreaterThanOrEqual(asked + 25)
+      await expect.poll(async () => (await audit()).audit?.count, { timeout: 20_000 }).toBeGreaterThan(asked + 25) // with the line that begins it
       const text = readFileSync(`${inside}/audit.log`)
       served.signal('SIGTERM')
       await served.ended

@@ -18,6 +18,8 @@ interface Piece {
   readonly end: number
 }
 
+const mostBytes = 256 * 1024
+
 /** Is lines that are sealed and on their way to the target, in one write unless that takes fewer bytes. */
 export class Batch {
   readonly bytes: Buffer
@@ -29,7 +31,7 @@ export class Batch {
   readonly #pieces: readonly Piece[]
 
   /** Seals as many lines off the front of those that wait as a write takes, at least one. */
-  constructor(link: Link, key: Key, waiting: Waiting[], mostBytes: number) {
+  constructor(link: Link, key: Key, waiting: Waiting[]) {
     const [pieces, lines]: [Piece[], Buffer[]] = [[], []]
     let end = 0
     let [before, current] = [link, key]
@@ -50,6 +52,10 @@ export class Batch {
     this.link = before
     this.key = current
     this.#pieces = pieces
+  }
+
+  get lines(): number {
+    return this.#pieces.length
   }
 
   get isWritten(): boolean {

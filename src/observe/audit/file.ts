@@ -46,6 +46,7 @@ class AuditFile implements Target {
   readonly #handle: FileHandle
   rotateBytes: number | null
   #size: number
+  isGone = false
   /** Whether the next line begins a line. */
   #isEnded: boolean
 
@@ -62,7 +63,9 @@ class AuditFile implements Target {
   }
 
   async append(bytes: Buffer): Promise<number> {
-    const { size } = await this.#handle.stat()
+    const { size, nlink } = await this.#handle.stat()
+    this.isGone = nlink === 0
+    if (this.isGone) throw new Error('it was removed')
     // Whoever else writes there breaks the chain, and whoever truncates it has broken it.
     if (size !== this.#size)
       throw new Error(`it has ${size} bytes where this process left ${this.#size}: who else writes to it?`)

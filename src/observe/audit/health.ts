@@ -50,6 +50,17 @@ export class Health {
     this.#tell()
   }
 
+  /** Has a write that takes longer than this count as one that failed, until it is done. */
+  async timed(ms: number, write: Promise<number>): Promise<number> {
+    const slow = new Alarm(() => this.is('a write takes too long'))
+    slow.set(ms)
+    try {
+      return await write
+    } finally {
+      slow.clear()
+    }
+  }
+
   close(): void {
     this.#later.clear()
   }

@@ -12,6 +12,7 @@ export const stdoutTarget = ({ write, dropped }: Stdout): Target => ({
   name: 'stdout',
   rotateBytes: null,
   isFull: false,
+  isGone: false,
   async append(bytes) {
     let at = 0
     while (at < bytes.length) {

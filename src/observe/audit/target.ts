@@ -8,6 +8,8 @@ export interface Target {
   rotateBytes: number | null
   /** Whether it holds as much as it shall, so that {@link next} is due. */
   readonly isFull: boolean
+  /** Whether nobody could read what is appended, so that nothing is: {@link next} is due. */
+  readonly isGone: boolean
   /** Appends bytes, perhaps not all; tells how many. Rejects when it took none. */
   append(bytes: Buffer): Promise<number>
   /** Has what was appended survive a crash of the machine. */

@@ -1,13 +1,12 @@
 import { Alarm, wallClock } from '../../clock.ts'
 import type { Log } from '../log.ts'
+import { Backlog } from './backlog.ts'
 import { Batch, type Waiting } from './batch.ts'
 import type { Key, Link, Torn } from './chain.ts'
 import { Health } from './health.ts'
-import { type EndReason, endLine, headLine, keyLine, lostLine } from './line.ts'
+import { type EndReason, endLine, headLine, keyLine } from './line.ts'
 import type { Opened, Target } from './target.ts'
 import { usualBounds, type WriterBounds, type WriterState } from './writer-state.ts'
-
-const mostBatchBytes = 256 * 1024
 
 /** Writes lines to one chain: gathers, seals and appends them, and tries again what could not be written. All that it does is done in turn. */
 export class Writer {
@@ -18,11 +17,8 @@ export class Writer {
   /** What is written: the batch under way begins behind it. */
   #link: Link
   #key: Key
-  #waiting: Waiting[] = []
-  #waitingBytes = 0
+  readonly #backlog: Backlog
   #batch: Batch | null = null
-  /** How many lines were lost that no line tells of yet. */
-  #untold = 0
   #checkpointed = ''
   #isUnsynced = false
   #turns: Promise<unknown> = Promise.resolve()
@@ -49,8 +45,12 @@ export class Writer {
     this.#key = key
     this.#log = log
     this.#bounds = bounds
+    this.#backlog = new Backlog(bounds.maxWaitingBytes)
     this.#health = new Health(log, onHealth)
-    this.#say((before, with_) => headLine(wallClock(), 'start', before, with_, torn, { pid: process.pid }))
+    this.#add({
+      says: (at, sealing) => headLine(wallClock(), 'start', at, sealing, torn, { pid: process.pid }),
+      bytes: 0,
+    })
     if (torn !== null) log.warn({ file: target.name, bytes: torn.bytes }, 'audit file ended in a torn line')
     this.#minute.set(bounds.checkpointMs)
   }
@@ -62,19 +62,19 @@ export class Writer {
   get state(): WriterState {
     const { chain, count, mac: hash } = this.#link
     const { reason, since, lost } = this.#health
-    return { file: this.#target.name, chain, count, hash, reason, since, waitingBytes: this.#waitingBytes, lost }
+    return { file: this.#target.name, chain, count, hash, reason, since, waitingBytes: this.#backlog.bytes, lost }
   }
 
   /** Takes what a line says. */
   record(says: string): void {
-    if (this.#waitingBytes + says.length > this.#bounds.maxWaitingBytes) return this.lose(1)
-    this.#tellLost()
+    if (!this.#backlog.hasRoomFor(says)) return this.lose(1)
+    this.#backlog.tellLost()
     this.#add({ says, bytes: says.length })
   }
 
   /** Counts lines that were lost: a line tells of them in their place. */
   lose(lines: number): void {
-    this.#untold += lines
+    this.#backlog.lose(lines)
     this.#health.lose(lines)
     this.#health.is(this.#health.reason ?? 'lines come faster than they are written')
     this.#wake(this.#bounds.retryMs)
@@ -92,7 +92,7 @@ export class Writer {
 
   /** Goes on in another file, if this one has been moved away or is full. */
   reopen(): Promise<void> {
-    return this.#inTurn(() => this.#move())
+    return this.#inTurn(async () => void (await this.#move()))
   }
 
   /** Has what is written survive, and tells the log where the chain stands, if that is somewhere else than before. */
@@ -105,26 +105,22 @@ export class Writer {
 
   /** Writes what waits and a last line, and closes the file. Resolves with what could not be written. */
   async close(reason: EndReason): Promise<readonly string[]> {
-    this.#say(() => endLine(wallClock(), reason))
+    this.#backlog.tellLost()
+    this.#add({ says: () => endLine(wallClock(), reason), bytes: 0 })
     return this.#inTurn(async () => {
       await this.#write()
       await this.#checkpoint()
       this.#isOver = true
       for (const alarm of [this.#next, this.#minute]) alarm.clear()
       this.#health.close()
-      const left = [...(this.#batch?.undone().waiting ?? []), ...this.#waiting]
+      const left = [...(this.#batch?.undone().waiting ?? []), ...this.#backlog.lines]
       await this.#target.close().catch(() => {})
       return left.flatMap(({ says }) => (typeof says === 'string' ? [says] : []))
     })
   }
 
-  #say(says: (before: Link, key: Key) => string): void {
-    this.#add({ says, bytes: 0 })
-  }
-
   #add(waiting: Waiting): void {
-    this.#waitingBytes += waiting.bytes
-    this.#waiting.push(waiting)
+    this.#backlog.add(waiting)
     this.#wake(this.#bounds.gatherMs)
   }
 
@@ -133,13 +129,6 @@ export class Writer {
     if (this.#isDue || this.#isOver) return
     this.#isDue = true
     this.#next.set(ms)
-  }
-
-  #tellLost(): void {
-    const lines = this.#untold
-    if (lines === 0) return
-    this.#untold = 0
-    this.#say(() => lostLine(wallClock(), lines))
   }
 
   /** Tries again, though not for each line that comes meanwhile. */
@@ -159,52 +148,65 @@ export class Writer {
     return done
   }
 
-  /** Writes what waits, until nothing does or it fails. */
+  /**
+   * Writes what waits, unless that fails. What comes meanwhile has a turn of its own: under load there is always something, and a checkpoint,
+   * or the news that lines can be written again, would wait for ever.
+   */
   async #write(): Promise<void> {
     if (this.#isOver) return
     this.#isDue = false
     this.#next.clear()
-    for (;;) {
-      if (this.#batch === null && this.#waiting.length === 0) {
-        if (this.#isUnsynced) await this.#checkpoint()
-        if (this.#isUnsynced) return
-        if (this.#untold === 0) return this.#health.is(null)
-        this.#tellLost()
+    for (let due = this.#backlog.lines.length; due > 0 || this.#batch !== null; ) {
+      if (this.#batch === null) {
+        this.#batch = new Batch(this.#link, this.#key, this.#backlog.lines)
+        due -= this.#batch.lines
       }
-      this.#batch ??= new Batch(this.#link, this.#key, this.#waiting, mostBatchBytes)
-      if (!(await this.#put(this.#batch))) return this.#later()
-      this.#waitingBytes -= this.#batch.waitingBytes
-      this.#link = this.#batch.link
-      this.#key = this.#batch.key
-      this.#batch = null
-      if (this.#target.isFull && this.#mayMove) await this.#move()
+      if (await this.#put(this.#batch)) {
+        this.#written(this.#batch)
+        if (!this.#target.isFull || !this.#mayMove) continue
+      } else if (!this.#target.isGone) return this.#later()
+      if (await this.#move()) due = this.#backlog.lines.length
+      else if (this.#target.isGone) return this.#later()
     }
+    if (this.#isUnsynced && !(await this.#checkpoint())) return
+    if (this.#backlog.tellLost()) this.#soon()
+    else this.#health.is(null)
+  }
+
+  #written(batch: Batch): void {
+    this.#backlog.forget(batch.waitingBytes)
+    this.#link = batch.link
+    this.#key = batch.key
+    this.#batch = null
   }
 
   async #put(batch: Batch): Promise<boolean> {
-    const slow = new Alarm(() => this.#health.is('a write takes too long'))
-    slow.set(this.#bounds.slowMs)
+    const { slowMs } = this.#bounds
     try {
-      while (!batch.isWritten) batch.taken += await this.#target.append(batch.bytes.subarray(batch.taken))
+      while (!batch.isWritten)
+        batch.taken += await this.#health.timed(slowMs, this.#target.append(batch.bytes.subarray(batch.taken)))
       return true
     } catch (error) {
       this.#health.is(message(error))
       return false
-    } finally {
-      slow.clear()
     }
   }
 
-  async #move(): Promise<void> {
-    if (this.#isOver) return
+  /** Goes on in another file where this one is full or not where it was; tells whether it does. */
+  async #move(): Promise<boolean> {
+    if (this.#isOver) return false
     try {
       const { count } = this.#batch?.undone().link ?? this.#link
       const next = await this.#target.next(count)
       this.#mayMove = true
       if (next !== null) await this.#goOnIn(next)
+      return next !== null
     } catch (error) {
       this.#mayMove = false
-      this.#log.error({ file: this.#target.name, reason: message(error) }, 'audit file cannot be changed')
+      // Where nothing can be written meanwhile, that is what is told.
+      if (this.#target.isGone) this.#health.is(message(error))
+      else this.#log.error({ file: this.#target.name, reason: message(error) }, 'audit file cannot be changed')
+      return false
     }
   }
 
@@ -216,34 +218,33 @@ export class Writer {
       const undone = this.#batch.undone()
       this.#link = undone.link
       this.#key = undone.key
-      this.#waiting.unshift(...undone.waiting)
-      this.#waitingBytes -= this.#batch.waitingBytes - sumOf(undone.waiting)
+      this.#backlog.putBack(undone.waiting, this.#batch.waitingBytes)
       this.#batch = null
       torn = undone.torn
     }
     // A head line that did not get to the old file would be followed by this one: both say what they follow.
-    this.#waiting.unshift({ says: (before, key) => headLine(wallClock(), 'file', before, key, torn), bytes: 0 })
+    this.#backlog.putBack([{ says: (before, key) => headLine(wallClock(), 'file', before, key, torn), bytes: 0 }])
     await old.sync().catch(() => {})
     await old.close().catch(() => {})
     this.#soon()
   }
 
-  async #checkpoint(): Promise<void> {
+  async #checkpoint(): Promise<boolean> {
     const { chain, count, mac: hash } = this.#link
-    if (this.#checkpointed === hash || count === 0) return
+    if (this.#checkpointed === hash || count === 0) return true
     try {
       await this.#target.sync()
       this.#isUnsynced = false
     } catch (error) {
       this.#isUnsynced = true
       this.#health.is(message(error))
-      return this.#later()
+      this.#later()
+      return false
     }
     this.#checkpointed = hash
     this.#log.info({ chain, count, hash }, 'audit checkpoint')
+    return true
   }
 }
-
-const sumOf = (waiting: readonly Waiting[]): number => waiting.reduce((sum, { bytes }) => sum + bytes, 0)
 
 const message = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -6,6 +6,7 @@ export class FakeTarget implements Target {
   readonly name: string = 'audit.log'
   rotateBytes: number | null = null
   isFull = false
+  isGone = false
   /** What it holds. */
   text = ''
   /** How many bytes it still takes: then it is a full disk. */
@@ -17,9 +18,12 @@ export class FakeTarget implements Target {
   /** Holds back what is written until it resolves. */
   wait: Promise<void> = Promise.resolve()
   writes = 0
+  /** Is called at each write. */
+  onWrite: () => void = () => {}
 
   async append(bytes: Buffer): Promise<number> {
     this.writes++
+    this.onWrite()
     await this.wait
     const taken = Math.min(bytes.length, this.room)
     if (taken === 0) throw new Error('ENOSPC: no space left on device, write')

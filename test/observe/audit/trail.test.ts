@@ -1,6 +1,7 @@
 import {
   appendFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -128,6 +129,42 @@ test('a file that somebody moves away is followed by a new one at the next reloa
   const files = [readFileSync(`${file}.1`, 'utf8'), read()]
   expect(files[1]).toContain('"event":"file"')
   expect(verified(files)).toMatchObject({ findings: [], chains: [{ lines: 5 }] })
+})
+
+test('where a file is removed, the next line begins a new one, and says what it follows', async () => {
+  const { config, file, read } = place()
+  const { trail, begin, lines } = open()
+  await begin(config)
+  trail.record(says(1))
+  await eventually(() => read().includes('"n":1'))
+
+  rmSync(file)
+  trail.record(says(2))
+  await eventually(() => existsSync(file) && read().includes('"n":2'))
+  await trail.close()
+
+  expect(lines[0]).toMatchObject({ msg: 'audit cannot be written', reason: 'it was removed' })
+  expect(verified([read()])).toMatchObject({ findings: [], chains: [{ first: 3, lines: 3 }] })
+})
+
+test('where nobody could read what is written it counts as not written, and goes on when there is a place again', async () => {
+  const { folder, config, read } = place()
+  const { trail, begin, lines } = open()
+  await begin(config)
+  await eventually(() => read().length > 0)
+  rmSync(folder, { recursive: true })
+
+  trail.record(says(1))
+  await eventually(() => trail.failing)
+  const { reason } = trail.state ?? {}
+  await eventually(() => trail.state?.reason?.startsWith('ENOENT') === true)
+  mkdirSync(folder)
+  await eventually(() => !trail.failing)
+
+  expect(reason).toMatch(/it was removed|ENOENT/)
+  expect(lines.map(({ msg }) => msg)).toEqual(['audit cannot be written'])
+  expect(read()).toContain('"n":1')
+  expect(verified([read()])).toMatchObject({ findings: [], chains: [{ first: 2 }] })
 })
 
 test('whoever else writes to the file is noticed before the chain is broken, and it goes on when that is undone', async () => {

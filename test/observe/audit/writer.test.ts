@@ -61,6 +61,28 @@ test('a full disk is told once, and when there is room again all that waited is 
   expect(lines.map(({ msg }) => msg)).toEqual(['audit cannot be written', 'audit is written again'])
 })
 
+test('while lines come at every moment, it is told that they can be written again, and where the chain stands', async () => {
+  const { target, writer, told } = begin()
+  await pass(5)
+  target.room = 0
+  writer.record(says(0))
+  await pass(5)
+  let came = 0
+  target.onWrite = () => {
+    if (came++ < 1000) writer.record(says(came))
+  }
+
+  target.room = Number.POSITIVE_INFINITY
+  await pass(250)
+  const cameUntilTold = told.includes(false) ? came : null
+  await writer.checkpoint()
+  const cameUntilCheckpoint = came
+
+  expect(told).toEqual([true, false])
+  expect(cameUntilTold).toBeLessThan(100)
+  expect(cameUntilCheckpoint).toBeLessThan(100)
+})
+
 test('what waits is bounded: what comes beyond is lost, and a line in its place says how much', async () => {
   const { target, writer, lines } = begin({ maxWaitingBytes: 200 })
   await pass(5)
