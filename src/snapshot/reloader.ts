@@ -4,8 +4,8 @@ import { type Change, difference, report } from '../config/diff.ts'
 import type { LoadResult } from '../config/load.ts'
 import type { Origins } from '../config/origins.ts'
 import type { Problem } from '../config/problem.ts'
-import { hashOf, hashOfSettings } from '../config/resolve.ts'
 import { needsRestart } from '../config/restart.ts'
+import { withAccessOf } from './access.ts'
 import { type Held, HeldBack } from './held-back.ts'
 import { cannotApply, notAskedFor } from './reload-problems.ts'
 
@@ -233,15 +233,4 @@ export class Reloader {
     this.#options.onOutcome(trigger, outcome)
     return outcome
   }
-}
-
-/**
- * A token or a certificate that was replaced, and a client that was revoked or has another key, had a reason to go; the new one is what every
- * tool now sends.
- */
-const withAccessOf = ({ admin, listen: { tls }, clients, clientsSource }: Config, earlier: Config): Config => {
-  const same = hashOf([admin, tls]) === hashOf([earlier.admin, earlier.listen.tls])
-  if (same && clientsSource.digest === earlier.clientsSource.digest) return earlier
-  const { hash: _, ...settings } = { ...earlier, admin, listen: { ...earlier.listen, tls }, clients, clientsSource }
-  return Object.freeze({ hash: hashOfSettings(settings), ...settings })
 }

@@ -1,0 +1,65 @@
+import { X509Certificate } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { thumbprintOf } from '../../src/layers/auth/certificate.ts'
+import { makeCertificates } from '../helpers/certificates.ts'
+import { clientCertField } from '../helpers/client-cert.ts'
+import type { Settings } from '../helpers/gateway.ts'
+import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
+import { askWith } from '../helpers/possession.ts'
+import { needProgram } from '../helpers/program.ts'
+import { audience, issuer, jwks, signingKey, token } from '../helpers/tokens.ts'
+
+const openssl = await needProgram('openssl')
+
+/** Boots a gateway, applies one edit after the other, and rolls the last one back. */
+const rolledBack = async (...edits: readonly ((folder: string) => Settings)[]) => {
+  const live = await bootLive()
+  for (const edit of edits) {
+    live.edit(edit(live.folder))
+    expect(await live.gateway.reload('request')).toMatchObject({ result: 'applied' })
+  }
+  expect((await askAdmin(`${live.admin}/rollback`, 'POST')).body).toMatchObject({ result: 'applied' })
+  return live
+}
+
+// The attack: whoever has stolen a key of the issuer waits until somebody rolls back a bad edit.
+test('a rollback does not bring back a key of the issuer that was removed from its file', async () => {
+  const [good, stolen] = [signingKey('ES256', 'good'), signingKey('ES256', 'stolen')]
+  const settings = (text: string, level: string) => (folder: string) => {
+    writeFileSync(join(folder, 'keys.json'), text)
+    return {
+      auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: 'file:keys.json' } },
+      clients: [{ id: 'bank-a', claims: { client_id: 'bank-a' }, operations: 'all' }],
+      log: { level },
+    }
+  }
+
+  const live = await rolledBack(settings(jwks(good, stolen), 'info'), settings(jwks(good), 'debug'))
+  const ask = (key: typeof good) => askWith(live.gateway.address.port, [`Authorization: Bearer ${token(key)}`])
+
+  expect(live.gateway.config.log.level).toBe('info')
+  expect([await ask(good), await ask(stolen)]).toEqual([200, 401])
+})
+
+// The attack: clients have begun to be known by names, from an authority; without it anybody writes a name into a certificate of his own.
+describe.skipIf(openssl.missing)('certificates behind a proxy', () => {
+  test('a rollback does not believe anybody who writes the name of a client', async () => {
+    const made = makeCertificates(openssl.path ?? '')
+    const settings = (mtls: object, certificate: string, level: string) => (): Settings => ({
+      listen: { trustedProxies: ['127.0.0.1'] },
+      auth: { methods: ['mtls'], mtls: { from: 'client-cert', ...mtls } },
+      clients: [{ id: 'bank-a', certificates: [certificate], operations: 'all' }],
+      log: { level },
+    })
+
+    const { gateway } = await rolledBack(
+      settings({}, `sha256:${thumbprintOf(new X509Certificate(made.client.cert))}`, 'info'),
+      settings({ ca: made.authority.cert }, 'dns:bank-a.example', 'debug'),
+    )
+
+    expect(await askWith(gateway.address.port, [`Client-Cert: ${clientCertField(made.forgedA.cert)}`])).toBe(401)
+    expect(await askWith(gateway.address.port, [`Client-Cert: ${clientCertField(made.bankA.cert)}`])).toBe(200)
+  })
+})
