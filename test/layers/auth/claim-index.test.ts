@@ -27,6 +27,18 @@ test('who is known by more is found first, in whatever order they stand', () => 
   }
 })
 
+test('whose claims are those of two who are known by as many is neither, in whatever order they stand', () => {
+  const [a, b] = [['a', { client_id: 'robot' }] as const, ['b', { sub: 'human' }] as const]
+  const more = ['more', { client_id: 'robot', sub: 'human', tenant: 't' }] as const
+
+  for (const index of [indexOf(a, b, more), indexOf(more, b, a)]) {
+    expect(index.find({ client_id: 'robot', sub: 'human' })).toBeNull()
+    expect(index.find({ client_id: 'robot', sub: 'human', tenant: 't' })).toBe('more')
+    expect(index.find({ client_id: 'robot', sub: 'other' })).toBe('a')
+    expect(index.find({ sub: 'human' })).toBe('b')
+  }
+})
+
 test('what is no text, or only inherited, says nothing', () => {
   const index = indexOf(['a', { client_id: 'robot' }], ['b', { constructor: 'x' }], ['c', { n: '1' }], ['nobody', {}])
 
