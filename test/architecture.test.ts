@@ -118,6 +118,16 @@ describe('libraries stay at the rim', () => {
     expect(client?.text).toContain("await import('@redis/client')")
   })
 
+  test('what verifies signatures is loaded when the first is to be verified, and not before', () => {
+    const at = sources.flatMap(({ path, text }) =>
+      [...text.matchAll(/^import (?!type).*'jose'|(?<!typeof )import\('jose'\)/gm)].map(
+        ([found]) => `${path}: ${found}`,
+      ),
+    )
+
+    expect(at).toEqual(["layers/auth/jose.ts: import('jose')"])
+  })
+
   test('@fastify/http-proxy stands in exactly one file', () => {
     const users = sources.filter(({ imports }) => imports.includes('@fastify/http-proxy'))
 

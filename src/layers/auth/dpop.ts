@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { calculateJwkThumbprint, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose'
+import type { JWTPayload } from 'jose'
 import { wallClock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Exchange } from '../../exchange.ts'
@@ -7,8 +7,9 @@ import { isNamed } from '../../fields.ts'
 import { isFirst, type Once, unknown } from '../../shared/once/once.ts'
 import { type CheckProof, isSame } from './bound.ts'
 import { challengeOf } from './challenge.ts'
+import { jose } from './jose.ts'
 import { unproved } from './method.ts'
-import { keysOf, publicJwk } from './proof-key.ts'
+import { keysOf, publicJwk, thumbprintOf } from './proof-key.ts'
 import { Refused } from './refused.ts'
 
 /** Is what a proof has to be like. */
@@ -44,12 +45,13 @@ export const dpop = (terms: DpopTerms, once: Once): CheckProof => {
 
   /** Verifies the signature, by the key that the proof itself brings, and the times. */
   const verified = async (proof: string, jkt: string): Promise<JWTPayload> => {
+    const { decodeProtectedHeader, jwtVerify } = await jose()
     try {
       const { jwk, alg = '' } = decodeProtectedHeader(proof)
       const shown = publicJwk(jwk)
       if (shown === null) throw new Refused('there is no public key in the proof, or a private one')
       if (!terms.algorithms.includes(alg)) throw new Refused('the algorithm of the proof is not allowed')
-      if (!isSame(await calculateJwkThumbprint(shown), jkt)) throw new Refused('the proof is of another key')
+      if (!isSame(thumbprintOf(shown), jkt)) throw new Refused('the proof is of another key')
       const { payload } = await jwtVerify(proof, await keys.find(jkt, shown, alg), {
         typ: 'dpop+jwt',
         algorithms: [alg],

@@ -1,5 +1,7 @@
-import { type CryptoKey, importJWK, type JWK } from 'jose'
+import { hash } from 'node:crypto'
+import type { CryptoKey, JWK } from 'jose'
 import { LRUCache } from 'lru-cache'
+import { jose } from './jose.ts'
 
 // One of 4096 bits in base64url; a larger one takes more of our time than the client's.
 const maxMember = 690
@@ -24,6 +26,10 @@ const secret = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= maxMember
 
+/** Makes the thumbprint of what {@link publicJwk} gave: the SHA-256 of what makes the key, in the order of the alphabet (RFC 7638 §3). */
+export const thumbprintOf = ({ crv, e, kty, n, x, y }: JWK): string =>
+  hash('sha256', JSON.stringify({ crv, e, kty, n, x, y }), 'base64url')
+
 /** Keeps the keys of proofs ready for use. */
 export interface ProofKeys {
   /** Finds the key whose thumbprint is `jkt`, or makes it ready. Rejects when it is none. */
@@ -38,6 +44,7 @@ export const keysOf = (max: number = maxKeys): ProofKeys => {
       const name = `${algorithm} ${jkt}` // a key of RSA is ready for one algorithm only
       const found = kept.get(name)
       if (found !== undefined) return found
+      const { importJWK } = await jose()
       const key = await importJWK(jwk, algorithm)
       if (key instanceof Uint8Array) throw new Error('not a public key')
       kept.set(name, key)

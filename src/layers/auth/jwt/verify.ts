@@ -1,6 +1,7 @@
 import { type Algorithm, algorithms } from '../../../shared/jwks/algorithms.ts'
 import type { Key, KeySet } from '../../../shared/jwks/key-set.ts'
 import { type Claims, checkClaims, type Expected } from '../claims.ts'
+import { jose } from '../jose.ts'
 import { Refused } from '../refused.ts'
 import type { Keys } from './keys.ts'
 
@@ -88,9 +89,8 @@ const seekKey = async (keys: Keys, algorithm: Algorithm, kid: string | null): Pr
   return key
 }
 
-// The library is only loaded here: where no tokens are verified, and for commands that only describe them, it costs nothing.
 const signedBy = async ({ key }: Key, token: string, algorithm: Algorithm): Promise<Claims> => {
-  const { compactVerify } = await import('jose')
+  const { compactVerify } = await jose()
   const verified = await compactVerify(token, key, { algorithms: [algorithm] }).catch(() => {
     throw new Refused('its signature is wrong') // the library's errors may hold what the token says
   })

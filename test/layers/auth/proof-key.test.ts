@@ -1,0 +1,20 @@
+import { calculateJwkThumbprint } from 'jose'
+import { expect, test } from 'vitest'
+import { publicJwk, thumbprintOf } from '../../../src/layers/auth/proof-key.ts'
+import { signingKey } from '../../helpers/tokens.ts'
+
+test('the key of RFC 8037 has the thumbprint that stands there', () => {
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }
+
+  expect(thumbprintOf(jwk)).toBe('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k') // appendix A.3
+})
+
+test.each(['ES256', 'PS256', 'EdDSA'] as const)(
+  'a key for %s has the thumbprint that others make of it, whatever else it says',
+  async (alg) => {
+    const { jwk } = signingKey(alg, 'kid')
+    const shown = publicJwk(jwk) ?? {}
+
+    expect(thumbprintOf(shown)).toBe(await calculateJwkThumbprint(jwk))
+  },
+)
