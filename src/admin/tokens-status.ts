@@ -3,10 +3,11 @@ import { time } from './time.ts'
 
 type Reported = NonNullable<TokensReport['introspection']>
 
-/** Tells how it stands with the servers that tokens are checked by. */
-export const tokensStatus = ({ jwt, introspection }: TokensReport) => ({
+/** Tells how it stands with what tokens are checked by. */
+export const tokensStatus = ({ jwt, introspection, proofs }: TokensReport) => ({
   jwt: jwt && { source: jwt.source, keys: jwt.keys, ...standing(jwt) },
   introspection: introspection && standing(introspection),
+  proofs,
 })
 
 const standing = ({ error, since, lastSuccess, where }: Reported) => ({

@@ -7,6 +7,7 @@ import { type CertificateOf, inTime, ofConnection } from '../layers/auth/certifi
 import { clientCert } from '../layers/auth/client-cert.ts'
 import { dpop, replayWindowMs } from '../layers/auth/dpop.ts'
 import type { HeldOnce, Limiters } from '../shared/limiter/limiters.ts'
+import type { SeenState } from '../shared/once/seen.ts'
 
 /** Is what finds out whether somebody has what a credential is bound to. */
 export interface Bindings {
@@ -16,6 +17,8 @@ export interface Bindings {
   readonly confirm: Confirm
   /** What proofs may be signed with; null: they are not taken. */
   readonly algorithms: readonly string[] | null
+  /** Tells how full the memory of proofs is; null: none are taken, or another process remembers them. */
+  state(): SeenState | null
   /** Gives back what it stands on. */
   release(): void
 }
@@ -42,6 +45,7 @@ export const bindingsOf = (
       algorithms,
     }),
     algorithms,
+    state: () => held?.state() ?? null,
     release: () => held?.release(),
   }
 }

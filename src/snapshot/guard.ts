@@ -12,6 +12,7 @@ import { mtls } from '../layers/auth/mtls.ts'
 import type { StandingState } from '../layers/auth/standing.ts'
 import { tokenMethod } from '../layers/auth/token-method.ts'
 import type { Limiters } from '../shared/limiter/limiters.ts'
+import type { SeenState } from '../shared/once/seen.ts'
 import { type Bindings, bindingsOf } from './bindings.ts'
 import type { TokenSources } from './token-sources.ts'
 
@@ -19,16 +20,18 @@ import type { TokenSources } from './token-sources.ts'
 export interface Guard {
   /** Makes what holds for an operation that asks for this. */
   terms(config: OperationAuthConfig): AuthTerms
-  /** Tells how it stands with the servers that tokens are checked by. */
+  /** Tells how it stands with what tokens are checked by. */
   state(): GuardState
   /** Gives back what it stands on. */
   release(): void
 }
 
-/** Is how it stands with the servers that tokens are checked by; null: none is needed. */
+/** Is how it stands with what tokens are checked by; null: none is needed. */
 export interface GuardState {
   readonly jwt: KeysState | null
   readonly introspection: StandingState | null
+  /** The memory of proofs; null also where another process has it. */
+  readonly proofs: SeenState | null
 }
 
 /** Makes the guard of a configuration, once: its methods and clients are the same for all operations. */
@@ -51,7 +54,11 @@ export const guardOf = (
       required,
       algorithms: bindings.algorithms,
     }),
-    state: () => ({ jwt: jwt?.state() ?? null, introspection: introspection?.state() ?? null }),
+    state: () => ({
+      jwt: jwt?.state() ?? null,
+      introspection: introspection?.state() ?? null,
+      proofs: bindings.state(),
+    }),
     release: () => {
       jwt?.release()
       introspection?.release()
@@ -91,6 +98,6 @@ export const noGuard: Guard = {
     required: { scopes: [], claims: {} },
     algorithms: null,
   }),
-  state: () => ({ jwt: null, introspection: null }),
+  state: () => ({ jwt: null, introspection: null, proofs: null }),
   release: () => {},
 }

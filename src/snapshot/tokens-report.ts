@@ -1,11 +1,14 @@
 import type { KeysState } from '../layers/auth/jwt/keys.ts'
 import type { StandingState } from '../layers/auth/standing.ts'
+import type { SeenState } from '../shared/once/seen.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** Is how it stands with the servers that tokens are checked by, as plain data; null: none is needed. */
+/** Is how it stands with what tokens are checked by, as plain data; null: none is needed. */
 export interface TokensReport {
   readonly jwt: Reported<KeysState> | null
   readonly introspection: Reported<StandingState> | null
+  /** How full the memory of proofs is; null also where another process has it. */
+  readonly proofs: SeenState | null
 }
 
 /** Is a server as one process knows it, or several. */
@@ -14,16 +17,17 @@ type Reported<State extends StandingState> = State & {
   readonly where: string | null
 }
 
-/** Reports on the servers that the tokens of a snapshot are checked by. */
+/** Reports on what the tokens of a snapshot are checked by. */
 export const reportOnTokens = ({ guard }: Snapshot): TokensReport => {
-  const { jwt, introspection } = guard.state()
+  const { jwt, introspection, proofs } = guard.state()
   return {
     jwt: jwt && { ...jwt, where: null },
     introspection: introspection && { ...introspection, where: null },
+    proofs,
   }
 }
 
-/** Makes one report of several workers, each of which asks for itself: the worst that is known. */
+/** Makes one report of several workers, each of which asks for itself: the worst that is known. Proofs the primary remembers for all. */
 export const mergeTokens = (primary: TokensReport, workers: readonly TokensReport[]): TokensReport => ({
   jwt: worstOf(
     primary.jwt,
@@ -33,6 +37,7 @@ export const mergeTokens = (primary: TokensReport, workers: readonly TokensRepor
     primary.introspection,
     workers.flatMap(({ introspection }) => introspection ?? []),
   ),
+  proofs: primary.proofs,
 })
 
 const worstOf = <T extends Reported<StandingState>>(primary: T | null, workers: readonly T[]): T | null => {

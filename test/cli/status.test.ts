@@ -47,6 +47,7 @@ const upset = {
       where: null,
     },
     introspection: { error: null, since: '2026-11-21T02:00:07.000Z', lastSuccess: null, where: null },
+    proofs: { remembered: 500_000, room: 1_000_000 },
   },
   operations: {
     'inventory.sync': { state: 'refuse', until: '2026-11-21T02:15:00.000Z' },
@@ -108,6 +109,7 @@ limits.eventLoopDelay         312.5 of 200 ms late: SHEDS LOAD in 1 of 2 workers
 tokens         now
 jwt            2 keys, had 2026-11-21T02:00:07Z, 4m 53s ago; CANNOT BE ASKED since 2026-11-21T02:04:57Z, 3s ago: it answered 503
 introspection  can be asked
+proofs         500000 remembered, ROOM for 1000000
 
 operation        state
 inventory.sync   REFUSED by an operator until 2026-11-21T02:15:00Z, 10m left

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Holder, makeHolder } from '../helpers/dpop.ts'
 import { bootGateway, type TestGateway } from '../helpers/gateway.ts'
-import { bootLive } from '../helpers/live-gateway.ts'
+import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
 import { askWith, boundToken, here, possession } from '../helpers/possession.ts'
 import { needProgram } from '../helpers/program.ts'
 import { type Redis, startRedis } from '../helpers/redis.ts'
@@ -45,6 +45,8 @@ test('and not again after an edit of how old it may be', async () => {
     expect((await live.gateway.reload('request')).result).toBe('applied')
     expect(await askWith(port, proof)).toBe(401)
   }
+  const { body } = await askAdmin(`${live.admin}/status`)
+  expect(body.tokens).toMatchObject({ proofs: { remembered: 1, room: 1_000_000 } })
 })
 
 test('by whichever of several workers it comes in', async () => {

@@ -35,7 +35,7 @@ const report = (market: UpstreamReport, retiring = 0): Report => ({
     market,
   },
   limits: { rate: null, concurrency: [], eventLoop: null },
-  tokens: { jwt: null, introspection: null },
+  tokens: { jwt: null, introspection: null, proofs: null },
   retiring,
 })
 

@@ -54,9 +54,16 @@ test('an outage of the issuer is told, and where it is', async () => {
 test('of several workers the worst is reported, and in how many it is so', () => {
   const well = { source: 'url', keys: 2, error: null, since: 5, lastSuccess: 9, where: null } as const
   const ill = { ...well, error: 'gone', since: 7 }
-  const report = (jwt: TokensReport['jwt']): TokensReport => ({ jwt, introspection: null })
+  const report = (jwt: TokensReport['jwt']): TokensReport => ({ jwt, introspection: null, proofs: null })
 
   expect(mergeTokens(report(well), [report(well), report(ill)])).toEqual(report({ ...ill, where: 'in 1 of 2 workers' }))
   expect(mergeTokens(report(ill), [report(well), report({ ...well, since: 3 })])).toEqual(report({ ...well, since: 3 }))
   expect(mergeTokens(report(well), [])).toEqual(report(well))
+})
+
+test('the memory of proofs of several workers is the one of the primary', () => {
+  const of = (proofs: TokensReport['proofs']): TokensReport => ({ jwt: null, introspection: null, proofs })
+  const full = { remembered: 3, room: 4 }
+
+  expect(mergeTokens(of(full), [of(null), of(null)])).toEqual(of(full))
 })

@@ -8,10 +8,17 @@ export interface TokenServerStatus {
   readonly where: string | null
 }
 
+/** Is how full the memory of proofs is. */
+export interface ProofsStatus {
+  readonly remembered: number
+  readonly room: number
+}
+
 /** Is how it stands with those that there are. */
 export interface TokensStatus {
   readonly jwt: (TokenServerStatus & { readonly source: string; readonly keys: number }) | null
   readonly introspection: TokenServerStatus | null
+  readonly proofs: ProofsStatus | null
 }
 
 const server = { error: nullable(text), since: text, lastSuccess: nullable(text), where: nullable(text) }
@@ -20,4 +27,5 @@ const server = { error: nullable(text), since: text, lastSuccess: nullable(text)
 export const tokens = shape<TokensStatus>({
   jwt: nullable(shape<NonNullable<TokensStatus['jwt']>>({ source: text, keys: number, ...server })),
   introspection: nullable(shape<TokenServerStatus>(server)),
+  proofs: nullable(shape<ProofsStatus>({ remembered: number, room: number })),
 })

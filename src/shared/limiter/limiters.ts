@@ -2,7 +2,7 @@ import { wallClock } from '../../clock.ts'
 import { Kept } from '../kept.ts'
 import { askingOnce, needMs, redisOnce } from '../once/asking.ts'
 import { type Once, readQuestion } from '../once/once.ts'
-import { Seen } from '../once/seen.ts'
+import { Seen, type SeenState } from '../once/seen.ts'
 import { connectTo } from '../redis/client.ts'
 import { RedisLink } from '../redis/link.ts'
 import { withoutSecrets } from '../redis/reason.ts'
@@ -42,6 +42,8 @@ export interface Held {
 /** Is what tells whether something comes for the first time, as long as that is needed. */
 export interface HeldOnce {
   readonly once: Once
+  /** Tells how full the memory is; null: another process has it. */
+  state(): SeenState | null
   release(): void
 }
 
@@ -109,10 +111,13 @@ export class Limiters {
   holdOnce({ name, windowMs, otherwise }: OnceTerms, redis: RedisSettings | null): HeldOnce {
     const { once, seen } = this.#onces.hold(name, () => this.#onceBase(name, windowMs))
     seen?.widen(windowMs)
-    if (redis === null || this.#part.is === 'primary') return { once, release: () => void this.#onces.release(name) }
+    const state = (): SeenState | null => seen?.state() ?? null
+    if (redis === null || this.#part.is === 'primary')
+      return { once, state, release: () => void this.#onces.release(name) }
     const { link, closeLink } = this.#holdLink(redis)
     return {
       once: redisOnce({ link, prefix: `${redis.prefix}:${name}:`, windowMs, otherwise }, once),
+      state,
       release: () => {
         this.#onces.release(name)
         closeLink()

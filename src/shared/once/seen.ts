@@ -4,6 +4,14 @@ import { type Once, type Told, unknown } from './once.ts'
 /** Most keys that come within one window; of one owner, half as many. Beyond them it refuses: nothing is forgotten before its time. */
 export const maxSeen = 1_000_000
 
+/** Is how full a memory is. */
+export interface SeenState {
+  /** How many keys have come in this window. */
+  readonly remembered: number
+  /** How many may. */
+  readonly room: number
+}
+
 /**
  * Remembers keys in memory, for one window at least and two at most: those of this window and those of the one before. What has come is never
  * forgotten for want of room, as a count may be: whoever brings so many that there is none has nobody else's proof accepted twice. Nor has he
@@ -21,6 +29,12 @@ export class Seen implements Once {
   constructor(windowMs: number, max: number = maxSeen) {
     this.#windowMs = windowMs
     this.#max = max
+  }
+
+  /** Tells how much of its room is taken. */
+  state(): SeenState {
+    this.#turn()
+    return { remembered: this.#young.size, room: this.#max }
   }
 
   /** Remembers for longer from now on, if that is longer. */
