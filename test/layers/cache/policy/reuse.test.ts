@@ -1,0 +1,144 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { isHit, mayServeStale, reuse } from '../../../../src/layers/cache/policy/reuse.ts'
+import { asking, at, noon, rules, storing } from './helper.ts'
+
+const cc = (value: string): string[] => ['Cache-Control', value]
+const stored = (value: string, given = {}) => storing([...cc(value), 'ETag', '"a"'], given)
+const past = (seconds: number): number => noon + seconds * 1000
+
+const fresh = { kind: 'fresh' }
+const stale = { kind: 'stale', revalidate: false }
+const revalidated = { kind: 'stale', revalidate: true }
+const asked = { kind: 'fetch', why: 'request' }
+const expired = { kind: 'fetch', why: 'stale' }
+const refused = { kind: 'refuse' }
+
+test.each([
+  // Fresh, and nothing is asked (RFC 9111 §4.2).
+  ['max-age=10', '', 0, fresh],
+  ['max-age=10', '', 9.999, fresh],
+  ['max-age=10', '', 10, expired],
+  ['max-age=10, must-revalidate', '', 9, fresh],
+  ['max-age=10, no-cache', '', 0, expired],
+  // §5.2.1.4
+  ['max-age=10', 'no-cache', 5, asked],
+  ['max-age=10', 'no-cache', 15, expired],
+  // §5.2.1.1
+  ['max-age=10', 'max-age=5', 5, fresh],
+  ['max-age=10', 'max-age=5', 5.001, asked],
+  ['max-age=10', 'max-age=0', 1, asked],
+  ['max-age=10', 'max-age=50', 15, expired],
+  ['max-age=10', 'max-age=5, max-stale=5', 7, asked],
+  // §5.2.1.3
+  ['max-age=10', 'min-fresh=5', 5, fresh],
+  ['max-age=10', 'min-fresh=5', 6, asked],
+  ['max-age=10', 'min-fresh=5, max-stale', 11, expired],
+  // §5.2.1.2
+  ['max-age=10', 'max-stale', 1e6, stale],
+  ['max-age=10', 'max-stale=5', 15, stale],
+  ['max-age=10', 'max-stale=5', 16, expired],
+  ['max-age=10', 'max-stale=5, max-age=20', 14, stale],
+  ['max-age=10, must-revalidate', 'max-stale', 11, expired],
+  ['max-age=10, proxy-revalidate', 'max-stale', 11, expired],
+  ['s-maxage=10', 'max-stale', 11, expired],
+  ['max-age=10, no-cache', 'max-stale', 5, expired],
+  // §5.2.1.7
+  ['max-age=10', 'only-if-cached', 5, fresh],
+  ['max-age=10', 'only-if-cached', 11, refused],
+  ['max-age=10', 'only-if-cached, max-stale', 11, stale],
+  ['max-age=10', 'only-if-cached, no-cache', 5, refused],
+  ['max-age=10, no-cache', 'only-if-cached', 5, refused],
+  // RFC 5861 §3
+  ['max-age=10, stale-while-revalidate=5', '', 9, fresh],
+  ['max-age=10, stale-while-revalidate=5', '', 14.999, revalidated],
+  ['max-age=10, stale-while-revalidate=5', '', 15, expired],
+  ['max-age=10, stale-while-revalidate=5', 'max-age=60', 12, expired],
+  ['max-age=10, stale-while-revalidate=5', 'max-stale', 12, revalidated],
+  ['max-age=10, stale-while-revalidate=5', 'max-stale', 16, stale],
+  ['max-age=10, stale-while-revalidate=5', 'max-stale=1', 12, expired],
+  ['max-age=10, stale-while-revalidate=5', 'min-fresh=0', 12, expired],
+  ['max-age=10, stale-while-revalidate=5, must-revalidate', '', 12, expired],
+  ['s-maxage=10, stale-while-revalidate=5', '', 10, expired],
+])('%s, asked for with %j after %d s', (value, request, seconds, expected) => {
+  const fields = request === '' ? [] : cc(request)
+
+  expect(reuse(stored(value), asking(fields), past(seconds))).toEqual(expected)
+})
+
+test('one that was old when it came is stale sooner', () => {
+  const old = storing([...cc('max-age=10'), 'Age', '8'])
+
+  expect(reuse(old, asking(), past(1))).toEqual(fresh)
+  expect(reuse(old, asking(), past(2))).toEqual(expired)
+})
+
+test('a guess is no answer to credentials', () => {
+  const guessed = storing(['Last-Modified', at(-1000)], { heuristic: true })
+
+  expect(reuse(guessed, asking(['Cookie', 'a=b']), noon)).toEqual(asked)
+  expect(reuse(guessed, asking(['Authorization', 'x']), noon)).toEqual(fresh)
+})
+
+test('a clock that is set back makes nothing younger than new', () => {
+  expect(reuse(stored('max-age=10'), asking(cc('max-age=0')), past(-100))).toEqual(fresh)
+  expect(reuse(stored('no-cache'), asking(), past(-100))).toEqual(expired)
+})
+
+test('a hit is what would be reused as fresh, and whose request asks nothing', () => {
+  const directives = fc.constantFrom('max-age=10', 'no-cache, max-age=10', 's-maxage=10', 'max-age=10, must-revalidate')
+  const request = fc.constantFrom<string[]>([], cc('max-age=3'), cc('no-cache'), ['Range', 'bytes=0-'], ['Accept', 'x'])
+  fc.assert(
+    fc.property(directives, request, fc.integer({ min: -20, max: 20 }), (value, fields, seconds) => {
+      const head = stored(value)
+      const asks = asking(fields)
+
+      const hit = isHit(head, asks, past(seconds))
+
+      expect(hit).toBe(asks.isPlain && reuse(head, asks, past(seconds)).kind === 'fresh')
+    }),
+  )
+})
+
+describe('in trouble', () => {
+  test.each([
+    // RFC 5861 §4, from the answer
+    ['max-age=10, stale-if-error=20', '', 'error', 29, true],
+    ['max-age=10, stale-if-error=20', '', 'error', 30, false],
+    ['max-age=10, stale-if-error=20', '', 'disconnected', 29, true],
+    ['max-age=10', '', 'error', 11, false],
+    // RFC 9111 §4.2.4: 60 s
+    ['max-age=10', '', 'disconnected', 69, true],
+    ['max-age=10', '', 'disconnected', 70, false],
+    ['max-age=10, stale-if-error=0', '', 'error', 11, false],
+    // never
+    ['max-age=10, stale-if-error=20, must-revalidate', '', 'error', 11, false],
+    ['max-age=10, must-revalidate', '', 'disconnected', 11, false],
+    ['max-age=10, proxy-revalidate', '', 'disconnected', 11, false],
+    ['s-maxage=10', '', 'disconnected', 11, false],
+    ['max-age=10, no-cache', '', 'disconnected', 5, false],
+    // what the client asks
+    ['max-age=10, stale-if-error=20', 'no-cache', 'error', 11, false],
+    ['max-age=10, stale-if-error=20', 'max-age=60', 'error', 11, false],
+    ['max-age=10, stale-if-error=20', 'min-fresh=1', 'error', 11, false],
+    ['max-age=10, stale-if-error=20', 'max-stale=1', 'error', 12, false],
+    ['max-age=10, stale-if-error=20', 'max-stale=1', 'error', 11, true],
+    ['max-age=10', 'stale-if-error=5', 'error', 15, true],
+    ['max-age=10', 'stale-if-error=5', 'error', 16, false],
+    ['max-age=10', 'stale-if-error=5, no-cache', 'error', 12, true],
+    ['max-age=10, must-revalidate', 'stale-if-error=5', 'error', 12, false],
+  ] as const)('%s, asked for with %j, %s after %d s: served %s', (value, request, trouble, seconds, expected) => {
+    const fields = request === '' ? [] : cc(request)
+
+    expect(mayServeStale(stored(value), asking(fields), trouble, past(seconds))).toBe(expected)
+  })
+
+  test('the configuration says it where the answer does not', () => {
+    const given = rules({ staleIfErrorMs: 5000, staleWhenDisconnectedMs: 0 })
+
+    expect(mayServeStale(stored('max-age=10', given), asking(), 'error', past(14))).toBe(true)
+    expect(mayServeStale(stored('max-age=10', given), asking(), 'error', past(15))).toBe(false)
+    expect(mayServeStale(stored('max-age=10', given), asking(), 'disconnected', past(15))).toBe(false)
+    expect(mayServeStale(stored('max-age=10, stale-if-error=1', given), asking(), 'error', past(12))).toBe(false)
+  })
+})
