@@ -5,8 +5,9 @@ import type { Log } from '../observe/log.ts'
 import { openPublicServer, type PublicServer, type PublicServerOptions } from '../public/server.ts'
 import type { Place } from '../shared/place.ts'
 import type { Live } from '../snapshot/live.ts'
-import type { Plane, State } from '../snapshot/plane.ts'
+import type { Plane } from '../snapshot/plane.ts'
 import { reportOn } from '../snapshot/report.ts'
+import type { State } from '../snapshot/state.ts'
 import type { Prepared, Serving } from './serving.ts'
 
 /** Serves clients in this process, where the file says unless told otherwise. Rejects when it cannot listen there. */

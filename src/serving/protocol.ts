@@ -2,8 +2,8 @@ import type { Group } from '../catalog.ts'
 import type { Config } from '../config/config.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
 import type { Override, Said } from '../snapshot/overrides.ts'
-import type { State } from '../snapshot/plane.ts'
 import type { Report } from '../snapshot/report.ts'
+import type { State } from '../snapshot/state.ts'
 import type { Verdict } from '../upstream/endpoints.ts'
 
 /** Is a {@link State} that can be sent to another process: plain data. */

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { Group } from '../catalog.ts'
-import type { State } from '../snapshot/plane.ts'
 import type { Report, WorkerState } from '../snapshot/report.ts'
+import type { State } from '../snapshot/state.ts'
 
 /** Is what serves clients: this process, or several. */
 export interface Serving {

@@ -2,8 +2,8 @@ import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
 import type { Config, EndpointConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
 import { RetryBudget } from '../layers/retry/budget.ts'
-import { type Auditor, noAuditor } from '../observe/audit/auditor.ts'
-import { Limiters } from '../shared/limiter/limiters.ts'
+import type { Auditor } from '../observe/audit/auditor.ts'
+import type { Limiters } from '../shared/limiter/limiters.ts'
 import type { CircuitBreaker } from '../upstream/breaker.ts'
 import type { Endpoint } from '../upstream/endpoint.ts'
 import type { Endpoints } from '../upstream/endpoints.ts'
@@ -12,28 +12,32 @@ import { openUpstream, type Upstream } from '../upstream/upstream.ts'
 import { takesWork } from './brought.ts'
 import { holdClientLimits } from './client-limits.ts'
 import { guardOf } from './guard.ts'
-import { isDrained, keyOf, type Said } from './overrides.ts'
+import { isDrained, keyOf } from './overrides.ts'
 import { noPressure, type Pressure } from './pressure.ts'
 import { holdAddressLimit } from './rate-limits.ts'
 import { Snapshot } from './snapshot.ts'
 import { stack } from './stack.ts'
-import { TokenSources } from './token-sources.ts'
+import type { State } from './state.ts'
+import type { TokenSources } from './token-sources.ts'
+
+/** Is what all snapshots of a process share, one after the other. */
+export interface Shared {
+  readonly endpoints: Endpoints
+  readonly limiters: Limiters
+  readonly sources: TokenSources
+  readonly auditor: Auditor
+  /** Hears what is not of an endpoint, from the first snapshot on. */
+  readonly tell: Tell
+}
 
 /**
- * Builds a whole snapshot on the endpoints that are open already, and on new ones. When it throws, it has given back whatever it took.
- * `sandboxOrigin` is where the embedded upstream listens, if anything uses it. What has been learnt for `previous`, the snapshot that runs,
- * goes on where the settings that shape it are the same. `tell` hears what is not of an endpoint, from the first snapshot on.
+ * Builds a whole snapshot on what is open already, and on what is new. When it throws, it has given back whatever it took. What has been learnt
+ * for `previous`, the snapshot that runs, goes on where the settings that shape it are the same.
  */
 export const build = (
-  config: Config,
-  said: Said,
-  endpoints: Endpoints,
-  sandboxOrigin: string | null,
+  { config, said, sandboxOrigin }: State,
   previous: Snapshot | null,
-  tell?: Tell,
-  limiters: Limiters = new Limiters({ is: 'alone' }, () => {}),
-  sources: TokenSources = new TokenSources(() => {}),
-  auditor: Auditor = noAuditor,
+  { endpoints, limiters, sources, auditor, tell }: Shared,
 ): Snapshot => {
   const { breakers, budgets, pressure } = carriedOver(config, previous, tell)
   const taken: Endpoint[] = []
@@ -81,17 +85,8 @@ export const build = (
         return [id, stack(stacked, upstreams[group].send, said.operations.of(id))]
       }),
     ) as Record<OperationId, Handle>
-    return new Snapshot(
-      config,
-      handles,
-      upstreams,
-      budgets,
-      pressure,
-      { address: addressLimit, clients: clientLimits },
-      guard,
-      release,
-      auditor,
-    )
+    const rates = { address: addressLimit, clients: clientLimits }
+    return new Snapshot({ config, handles, upstreams, budgets, pressure, rates, guard, auditor }, release)
   } catch (error) {
     void release()
     throw error
@@ -108,7 +103,7 @@ interface CarriedOver {
  * Finds what goes on from the snapshot before. Not within `build`, because what it makes lives as long as its snapshot: a closure there that
  * sees the previous one would keep it, which keeps the one before, and so every one that there ever was.
  */
-const carriedOver = (config: Config, previous: Snapshot | null, tell?: Tell): CarriedOver => ({
+const carriedOver = (config: Config, previous: Snapshot | null, tell: Tell): CarriedOver => ({
   breakers: byGroup((group) => breakerOf(group, config.upstreams[group], previous)),
   budgets: byGroup((group) => budgetOf(group, config.upstreams[group].retry, previous)),
   pressure: previous?.pressure ?? noPressure(tell),

@@ -2,14 +2,14 @@ import type { Group, OperationId } from '../catalog.ts'
 import type { Config } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
 import type { RetryBudget } from '../layers/retry/budget.ts'
-import { type Auditor, noAuditor } from '../observe/audit/auditor.ts'
+import type { Auditor } from '../observe/audit/auditor.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Guard } from './guard.ts'
 import type { Pressure } from './pressure.ts'
 import type { Rates } from './rate-limits.ts'
 
-/** Is one configuration as running objects: nine handles and the upstreams they use. Never changed, only replaced. */
-export class Snapshot {
+/** Is what a snapshot consists of. */
+export interface Parts {
   readonly config: Config
   readonly handles: Readonly<Record<OperationId, Handle>>
   readonly upstreams: Readonly<Record<Group, Upstream>>
@@ -23,30 +23,32 @@ export class Snapshot {
   readonly guard: Guard
   /** Takes the lines of the process. */
   readonly auditor: Auditor
+}
+
+/** Is one configuration as running objects: nine handles and the upstreams they use. Never changed, only replaced. */
+export class Snapshot implements Parts {
+  readonly config: Config
+  readonly handles: Parts['handles']
+  readonly upstreams: Parts['upstreams']
+  readonly budgets: Parts['budgets']
+  readonly pressure: Pressure
+  readonly rates: Rates
+  readonly guard: Guard
+  readonly auditor: Auditor
   readonly #release: () => Promise<void>
   #inFlight = 0
   #whenIdle: (() => void) | null = null
 
   /** `release` gives back what it stands on. */
-  constructor(
-    config: Config,
-    handles: Snapshot['handles'],
-    upstreams: Snapshot['upstreams'],
-    budgets: Snapshot['budgets'],
-    pressure: Pressure,
-    rates: Rates,
-    guard: Guard,
-    release: () => Promise<void>,
-    auditor: Auditor = noAuditor,
-  ) {
-    this.config = config
-    this.handles = handles
-    this.upstreams = upstreams
-    this.budgets = budgets
-    this.pressure = pressure
-    this.rates = rates
-    this.guard = guard
-    this.auditor = auditor
+  constructor(parts: Parts, release: () => Promise<void>) {
+    this.config = parts.config
+    this.handles = parts.handles
+    this.upstreams = parts.upstreams
+    this.budgets = parts.budgets
+    this.pressure = parts.pressure
+    this.rates = parts.rates
+    this.guard = parts.guard
+    this.auditor = parts.auditor
     this.#release = release
   }
 

@@ -1,6 +1,7 @@
 import { catalog } from '../../src/catalog.ts'
 import type { Handle } from '../../src/exchange.ts'
 import type { GatewayOptions } from '../../src/gateway.ts'
+import { noAuditor } from '../../src/observe/audit/auditor.ts'
 import { openPublicServer } from '../../src/public/server.ts'
 import { noClientLimits } from '../../src/snapshot/client-limits.ts'
 import { noGuard } from '../../src/snapshot/guard.ts'
@@ -20,16 +21,17 @@ export const openBrokenGateway = async ({ loaded, log }: Pick<GatewayOptions, 'l
   const rejects: Handle = () => Promise.reject(new TypeError(plantedMessage))
   const handles = Object.fromEntries(catalog.map(({ id, method }) => [id, method === 'GET' ? throws : rejects]))
   const nothing = async (): Promise<void> => {}
-  const snapshot = new Snapshot(
-    loaded.config,
-    handles as Snapshot['handles'],
-    {} as Snapshot['upstreams'], // nothing is ever sent
-    {} as Snapshot['budgets'],
-    noPressure(),
-    { address: null, clients: noClientLimits },
-    noGuard,
-    nothing,
-  )
+  const parts = {
+    config: loaded.config,
+    handles: handles as Snapshot['handles'],
+    upstreams: {} as Snapshot['upstreams'], // nothing is ever sent
+    budgets: {} as Snapshot['budgets'],
+    pressure: noPressure(),
+    rates: { address: null, clients: noClientLimits },
+    guard: noGuard,
+    auditor: noAuditor,
+  }
+  const snapshot = new Snapshot(parts, nothing)
   const live = new Live(snapshot)
   const server = await openPublicServer(live, log)
   return {

@@ -4,13 +4,17 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { catalog, groups } from '../../src/catalog.ts'
 import type { Config, RetryConfig } from '../../src/config/config.ts'
 import { RetryBudget } from '../../src/layers/retry/budget.ts'
-import { build } from '../../src/snapshot/build.ts'
+import { noAuditor } from '../../src/observe/audit/auditor.ts'
+import { Limiters } from '../../src/shared/limiter/limiters.ts'
+import { build, type Shared } from '../../src/snapshot/build.ts'
 import { noClientLimits } from '../../src/snapshot/client-limits.ts'
 import { noGuard } from '../../src/snapshot/guard.ts'
 import { Live } from '../../src/snapshot/live.ts'
 import { Overrides } from '../../src/snapshot/overrides.ts'
 import { noPressure } from '../../src/snapshot/pressure.ts'
 import { Snapshot } from '../../src/snapshot/snapshot.ts'
+import type { State } from '../../src/snapshot/state.ts'
+import { TokenSources } from '../../src/snapshot/token-sources.ts'
 import { Endpoints } from '../../src/upstream/endpoints.ts'
 import { fakeExchange } from '../helpers/exchange.ts'
 import { testConfig } from '../helpers/gateway.ts'
@@ -19,16 +23,17 @@ import { testConfig } from '../helpers/gateway.ts'
 const snapshotOf = () => {
   const seen: string[] = []
   const release = async (): Promise<void> => void seen.push('released')
-  const snapshot = new Snapshot(
-    {} as Config,
-    {} as Snapshot['handles'],
-    {} as Snapshot['upstreams'],
-    {} as Snapshot['budgets'],
-    noPressure(),
-    { address: null, clients: noClientLimits },
-    noGuard,
-    release,
-  )
+  const parts = {
+    config: {} as Config,
+    handles: {} as Snapshot['handles'],
+    upstreams: {} as Snapshot['upstreams'],
+    budgets: {} as Snapshot['budgets'],
+    pressure: noPressure(),
+    rates: { address: null, clients: noClientLimits },
+    guard: noGuard,
+    auditor: noAuditor,
+  }
+  const snapshot = new Snapshot(parts, release)
   return { seen, snapshot }
 }
 
@@ -79,13 +84,21 @@ describe('the live one', () => {
 
 const upstream = 'http://upstream.invalid'
 
-describe('a configuration', () => {
-  const overrides = new Overrides()
+const stateOf = (config: Config): State => ({ config, said: new Overrides(), sandboxOrigin: null })
 
+const sharedAmong = (endpoints: Endpoints): Shared => ({
+  endpoints,
+  limiters: new Limiters({ is: 'alone' }, () => {}),
+  sources: new TokenSources(() => {}),
+  auditor: noAuditor,
+  tell: () => {},
+})
+
+describe('a configuration', () => {
   test('becomes nine handles and eight upstreams', async () => {
     const endpoints = new Endpoints()
 
-    const snapshot = build(testConfig({ upstream }), overrides, endpoints, null, null)
+    const snapshot = build(stateOf(testConfig({ upstream })), null, sharedAmong(endpoints))
 
     expect(Object.keys(snapshot.handles)).toEqual(catalog.map(({ id }) => id))
     expect(Object.keys(snapshot.upstreams)).toEqual(groups)
@@ -99,7 +112,11 @@ describe('a configuration', () => {
     const defaults = { deadline: 'none', maxBody: 'none', outlier: 'none' }
 
     const limits = { concurrency: 'none' }
-    const { handles, upstreams } = build(testConfig({ upstream, defaults, limits }), overrides, endpoints, null, null)
+    const { handles, upstreams } = build(
+      stateOf(testConfig({ upstream, defaults, limits })),
+      null,
+      sharedAmong(endpoints),
+    )
 
     for (const { id, group } of catalog) expect(handles[id]).toBe(upstreams[group].members[0]?.send)
     await endpoints.destroy(new Error('the test is over'))
@@ -115,12 +132,12 @@ describe('a configuration', () => {
           market: { endpoints: [{ url: upstream, weight }, 'http://b.invalid'], circuitBreaker: { openFor } },
         },
       })
-    const before = build(settings(100), overrides, endpoints, null, null)
+    const before = build(stateOf(settings(100)), null, sharedAmong(endpoints))
     const { standing } = before.upstreams.market.members[0] ?? {}
     standing?.count('failure')
 
-    const after = build(settings(7), overrides, endpoints, null, before)
-    const other = build(settings(7, '9s'), overrides, endpoints, null, after)
+    const after = build(stateOf(settings(7)), before, sharedAmong(endpoints))
+    const other = build(stateOf(settings(7, '9s')), after, sharedAmong(endpoints))
 
     expect(after.upstreams.market.members[0]?.standing).toBe(standing)
     expect(after.upstreams.market.breaker).toBe(before.upstreams.market.breaker)
@@ -136,7 +153,7 @@ describe('a configuration', () => {
     const endpoints = new Endpoints()
     const around = (market: readonly unknown[], previous: Snapshot | null) => {
       const config = testConfig({ upstream, upstreams: { market: { endpoints: market, circuitBreaker: {} } } })
-      return build(config, overrides, endpoints, null, previous)
+      return build(stateOf(config), previous, sharedAmong(endpoints))
     }
     const before = around(['http://a.invalid'], null)
 
@@ -148,13 +165,13 @@ describe('a configuration', () => {
 
   test('keeps the endpoints that it does not change, and closes the others when the one before has ended', async () => {
     const endpoints = new Endpoints()
-    const before = build(testConfig({ upstream }), overrides, endpoints, null, null)
+    const before = build(stateOf(testConfig({ upstream })), null, sharedAmong(endpoints))
     const reroute = {
       upstream,
       upstreams: { market: 'http://other.invalid', risk: { endpoints: [{ url: upstream, weight: 7 }] } },
     }
 
-    const after = build(testConfig(reroute), overrides, endpoints, null, before)
+    const after = build(stateOf(testConfig(reroute)), before, sharedAmong(endpoints))
     const both = endpoints.size
     await before.retire()
 
@@ -173,9 +190,9 @@ describe('a configuration', () => {
     ['number of connections', { maxConnections: 1 }],
   ])('opens an endpoint anew when its %s is another', async (_, defaults) => {
     const endpoints = new Endpoints()
-    const before = build(testConfig({ upstream }), overrides, endpoints, null, null)
+    const before = build(stateOf(testConfig({ upstream })), null, sharedAmong(endpoints))
 
-    const after = build(testConfig({ upstream, defaults }), overrides, endpoints, null, before)
+    const after = build(stateOf(testConfig({ upstream, defaults })), before, sharedAmong(endpoints))
 
     expect(endpoints.size).toBe(16)
     await Promise.all([before.retire(), after.retire()])
@@ -197,7 +214,7 @@ describe('a configuration', () => {
         const config = testConfig({ upstream })
         const risk = { ...config.upstreams.risk, retry: each }
         const changed = { ...config, upstreams: { ...config.upstreams, risk } }
-        previous = build(changed, overrides, endpoints, null, previous)
+        previous = build(stateOf(changed), previous, sharedAmong(endpoints))
         onTestFinished(previous.retire.bind(previous))
         return previous.budgets.risk
       })
@@ -235,7 +252,7 @@ describe('a configuration', () => {
     const endpoints = new Endpoints()
 
     expect(() =>
-      build(testConfig({ upstream, upstreams: { market: 'sandbox' } }), overrides, endpoints, null, null),
+      build(stateOf(testConfig({ upstream, upstreams: { market: 'sandbox' } })), null, sharedAmong(endpoints)),
     ).toThrow()
 
     await expect.poll(() => endpoints.size).toBe(0)
@@ -246,7 +263,7 @@ describe('a configuration', () => {
     const held = new Overrides()
     held.operations.set('market.insights', 'refuse', 60_000)
 
-    const snapshot = build(testConfig({ upstream }), held, endpoints, null, null)
+    const snapshot = build({ ...stateOf(testConfig({ upstream })), said: held }, null, sharedAmong(endpoints))
 
     await expect(snapshot.handles['market.insights'](fakeExchange())).rejects.toMatchObject({
       kind: 'refused-by-operator',
@@ -260,8 +277,9 @@ test('a snapshot keeps none of those before it in memory', async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const config = testConfig({ defaults: { retry: {}, circuitBreaker: {} } })
-  const endpoints = new Endpoints()
-  const next = (previous: Snapshot | null) => build(config, new Overrides(), endpoints, 'http://127.0.0.1:1', previous)
+  const shared = sharedAmong(new Endpoints())
+  const next = (previous: Snapshot | null) =>
+    build({ ...stateOf(config), sandboxOrigin: 'http://127.0.0.1:1' }, previous, shared)
   const first = new WeakRef(next(null))
 
   const second = next(first.deref() ?? null)
