@@ -49,6 +49,8 @@ export const failures = {
   'headers-timeout': upstream(504, 'replayable'),
   'bad-answer': upstream(502, 'replayable'),
   'deadline-exceeded': gateway(504),
+  // The client takes only what is stored, and nothing is (RFC 9111 §5.2.1.7).
+  'not-cached': client(504),
   // The head was relayed with another status: the client's connection is cut, and this one stands in the log only.
   truncated: upstream(502, 'never'),
   // In the log only: there is nobody left to answer.

@@ -46,6 +46,7 @@ export const provokedElsewhere: readonly Kind[] = [
   'overloaded',
   'no-healthy-endpoint',
   'circuit-open',
+  'not-cached',
 ]
 
 const briefMs = 250

@@ -1,0 +1,236 @@
+import { wallClock } from '../../clock.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Answer, CacheOutcome, Exchange, Handle } from '../../exchange.ts'
+import { Fetch } from './fetch.ts'
+import type { Asker } from './fetching.ts'
+import { Flights } from './flights.ts'
+import { type Landing, statusOf, troubleIn } from './landing.ts'
+import type { Notices } from './notices.ts'
+import type { Part } from './part.ts'
+import type { Forwarded } from './policy/cache-status.ts'
+import type { CacheRequest } from './policy/request.ts'
+import { type FwdReason, mayServeStale, reuse, type Trouble } from './policy/reuse.ts'
+import type { CacheRules } from './policy/rules.ts'
+import { select } from './policy/selecting.ts'
+import { storedFields } from './policy/serving.ts'
+import { answerShared, answerWhole, forwardedFor, note } from './serving.ts'
+import { noBody, type Stored } from './stored.ts'
+import { troubleOf, troubleOfStatus } from './trouble.ts'
+
+/** Is a request that nothing stored answers. */
+export interface Wanting {
+  readonly exchange: Exchange
+  readonly request: CacheRequest
+  readonly key: string
+  /** When it was looked for, on the wall clock. */
+  readonly at: number
+  /** What is stored for it, to be asked about, or to stand in for a failure; null: nothing is. */
+  readonly stored: Stored | null
+  /** What the latest answer under the key varies by; null: there is none. */
+  readonly varies: readonly string[] | null
+  readonly why: FwdReason
+  /** How often it may still wait for what another has asked for. */
+  readonly patience: number
+}
+
+// Of one operation. They are no client's requests, so no bound of what is in flight holds them back.
+const mostRefreshes = 100
+
+type LookAgain = (wanting: Wanting) => Promise<Answer>
+
+/** Asks the upstream for what is not stored, or no longer fresh: once for all who want the same at the same time. */
+export class Asking {
+  readonly #next: Handle
+  readonly #rules: CacheRules
+  readonly #part: Part
+  readonly #notices: Notices
+  readonly #lookAgain: LookAgain
+  readonly #flights = new Flights()
+  #refreshes = 0
+
+  /** `lookAgain` is for those who waited for what turns out to be another variant: what they want may be there by now. */
+  constructor(next: Handle, rules: CacheRules, part: Part, notices: Notices, lookAgain: LookAgain) {
+    this.#next = next
+    this.#rules = rules
+    this.#part = part
+    this.#notices = notices
+    this.#lookAgain = lookAgain
+  }
+
+  /** Waits for a fetch that is under way, or begins one, or forwards the request as it came. */
+  want(wanting: Wanting): Promise<Answer> {
+    const { exchange, request, key, at, stored, varies, why, patience } = wanting
+    // A Range may be a small piece of something large: nobody is to wait for the whole of it.
+    if (request.range !== null || this.#part.uncacheable.has(key)) return this.#forward(wanting)
+    const isForOne = stored !== null && isForOneAlone(stored)
+    if (patience > 0 && !isForOne && why !== 'request') {
+      const joined = this.#flights.find(key, request, varies, at)
+      if (joined !== null) return this.#join(wanting, joined)
+    }
+    if (this.#flights.isFull(key)) return this.#forward(wanting)
+    const fetch = this.#open(exchange, request, key, stored, { isHeld: false, isForOne })
+    const answer = this.#wait(wanting, fetch)
+    fetch.start()
+    return answer
+  }
+
+  /** Fetches anew what is served stale meanwhile, unless that is under way (RFC 5861 §3). */
+  refresh(exchange: Exchange, request: CacheRequest, key: string, stored: Stored, at: number): void {
+    if (this.#refreshes >= mostRefreshes || this.#part.uncacheable.has(key) || this.#flights.isFull(key)) return
+    if (this.#flights.find(key, request, stored.head.varies, at) !== null) return
+    this.#refreshes++
+    this.#open(exchange, request, key, stored, { isHeld: true, isForOne: false }).start()
+  }
+
+  /** Has an exchange wait for a fetch, or read what has begun to come of it. */
+  #join(wanting: Wanting, fetch: Fetch): Promise<Answer> {
+    return fetch.landing === null
+      ? this.#wait(wanting, fetch)
+      : Promise.resolve(this.#landed(wanting, fetch, fetch.landing))
+  }
+
+  #wait(wanting: Wanting, fetch: Fetch): Promise<Answer> {
+    const { exchange, request } = wanting
+    return new Promise((resolve, reject) => {
+      const asker: Asker = {
+        request,
+        landed: (landing) => {
+          exchange.whenAborted(null)
+          try {
+            resolve(this.#landed(wanting, fetch, landing))
+          } catch (error) {
+            if (error instanceof GatewayError) return reject(error)
+            this.#notices.broken(error)
+            resolve(landing.kind === 'alone' && isFirst(wanting, fetch) ? landing.answer : this.#next(exchange))
+          }
+        },
+      }
+      fetch.ask(asker)
+      exchange.whenAborted((reason) => {
+        fetch.leave(asker)
+        reject(reason)
+      })
+    })
+  }
+
+  /** Answers with what has come, as far as it is for this exchange. Throws the failure. */
+  #landed(wanting: Wanting, fetch: Fetch, landing: Landing): Answer | Promise<Answer> {
+    const { exchange, request } = wanting
+    if (isFirst(wanting, fetch)) {
+      exchange.attempt = fetch.exchange.attempt
+      exchange.attempts += fetch.exchange.attempts
+    }
+    const trouble = troubleIn(landing)
+    const stale = trouble === null ? null : this.#standIn(wanting, trouble, statusOf(landing))
+    if (stale !== null) {
+      if (landing.kind === 'alone' && isFirst(wanting, fetch)) landing.answer.body.discard()
+      return stale
+    }
+    if (isFirst(wanting, fetch)) return this.#own(wanting, fetch, landing)
+    if (landing.kind === 'failed') {
+      this.#note(wanting, 'miss', { collapsed: true })
+      throw landing.error
+    }
+    if (landing.kind !== 'shared') return this.#forward(wanting)
+    const at = wallClock()
+    if (select([landing], request) === null) return this.#lookAgain(wanting)
+    if (reuse(landing.head, request, at).kind !== 'fresh') return this.#forward(wanting)
+    const answer = answerShared(exchange, request, landing, storedFields(landing.head, at))
+    if (answer === null) return this.#forward(wanting)
+    this.#note(wanting, 'collapsed', { collapsed: true, ttlMs: landing.head.freshUntil - at })
+    return answer
+  }
+
+  /** Answers the exchange that the fetch was begun for: whatever has come is its own. */
+  #own(wanting: Wanting, fetch: Fetch, landing: Landing): Answer | Promise<Answer> {
+    const { exchange, request } = wanting
+    if (landing.kind === 'none') return this.#forward(wanting)
+    if (landing.kind === 'failed') {
+      this.#note(wanting, 'miss', {})
+      throw landing.error
+    }
+    if (landing.kind === 'alone') {
+      this.#note(wanting, 'miss', {})
+      exchange.whenAborted((reason) => fetch.exchange.abort(reason))
+      return landing.answer
+    }
+    const { head, fields, isValidated, isStored } = landing
+    const answer = answerShared(exchange, request, landing, fields)
+    if (answer === null) return this.#forward(wanting)
+    // Nobody may read it any more, and it is stored all the same.
+    if (answer.body === noBody) fetch.hold()
+    const came = isValidated ? 304 : head.status
+    this.#note(wanting, isValidated ? 'revalidated' : 'miss', {
+      status: came === answer.status ? null : came,
+      stored: isStored,
+      ttlMs: head.freshUntil - wallClock(),
+    })
+    return answer
+  }
+
+  /** Forwards a request as it came, for itself alone. */
+  #forward(wanting: Wanting): Promise<Answer> {
+    const { exchange, stored } = wanting
+    const sent = this.#next(exchange)
+    if (stored === null) {
+      this.#note(wanting, 'miss', {})
+      return sent
+    }
+    return sent.then(
+      (answer) => {
+        const trouble = troubleOfStatus(answer.status)
+        const stale = trouble === null ? null : this.#standIn(wanting, trouble, answer.status)
+        if (stale !== null) {
+          answer.body.discard()
+          return stale
+        }
+        this.#note(wanting, 'miss', {})
+        return answer
+      },
+      (error) => {
+        const trouble = error instanceof GatewayError ? troubleOf(error) : null
+        const stale = trouble === null ? null : this.#standIn(wanting, trouble, null)
+        if (stale !== null) return stale
+        this.#note(wanting, 'miss', {})
+        throw error
+      },
+    )
+  }
+
+  /** Answers with what is stored, though it is stale, where that is allowed; null: it is not. */
+  #standIn(wanting: Wanting, trouble: Trouble, status: number | null): Answer | null {
+    const { request, stored } = wanting
+    const at = wallClock()
+    if (stored === null || !mayServeStale(stored.head, request, trouble, at)) return null
+    const { head, body } = stored
+    const answer = answerWhole(head, body, request, storedFields(head, at))
+    this.#note(wanting, 'stale', { status, ttlMs: head.freshUntil - at })
+    return answer
+  }
+
+  #note({ exchange, why }: Wanting, outcome: CacheOutcome, forwarded: Partial<Forwarded>): void {
+    note(exchange, this.#part, outcome, forwardedFor(why, forwarded))
+  }
+
+  #open(exchange: Exchange, request: CacheRequest, key: string, stored: Stored | null, manner: Manner): Fetch {
+    const over = (): void => {
+      this.#flights.remove(key, fetch)
+      if (manner.isHeld) this.#refreshes--
+    }
+    const fetching = { next: this.#next, rules: this.#rules, part: this.#part, notices: this.#notices, key, stored }
+    const fetch: Fetch = new Fetch(exchange, request, { ...fetching, ...manner, over })
+    this.#flights.add(key, fetch)
+    return fetch
+  }
+}
+
+/** Says how a fetch is made: whether it is for what is stored and nobody waits for it, and whether nobody else may wait for it. */
+interface Manner {
+  readonly isHeld: boolean
+  readonly isForOne: boolean
+}
+
+const isFirst = ({ request }: Wanting, fetch: Fetch): boolean => request === fetch.request
+
+/** Tells whether each who asks has to ask the upstream: to wait for another's answer would be to wait in vain. */
+const isForOneAlone = ({ head }: Stored): boolean => head.noCache || head.freshUntil <= head.receivedAt

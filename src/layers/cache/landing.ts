@@ -1,0 +1,44 @@
+import type { GatewayError } from '../../errors.ts'
+import type { Answer } from '../../exchange.ts'
+import type { Fields } from '../../fields.ts'
+import type { Trouble } from './policy/reuse.ts'
+import type { StoredHead } from './policy/stored.ts'
+import type { Recording } from './recording.ts'
+import type { StoredBody } from './stored.ts'
+import { troubleOf, troubleOfStatus } from './trouble.ts'
+
+/** Is an answer that others may use too. Whoever asked for it first is answered with `fields`, as they came. */
+export interface Shared {
+  readonly kind: 'shared'
+  readonly head: StoredHead
+  readonly fields: Fields
+  readonly body: StoredBody | Recording
+  /** Bytes of the body; null: nobody knows yet. */
+  readonly bodyBytes: number | null
+  /** Whether it is what was stored, which the upstream says is still good. */
+  readonly isValidated: boolean
+  readonly isStored: boolean
+}
+
+/**
+ * Is what a fetch has brought for those who wait for it: what all may use; an answer for the one alone who asked first; nothing that anybody can
+ * use, so that each has to ask for himself; or a failure.
+ */
+export type Landing =
+  | Shared
+  | { readonly kind: 'alone'; readonly answer: Answer }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'failed'; readonly error: GatewayError }
+
+/** Tells the status that the upstream has answered; null: it has not. */
+export const statusOf = (landing: Landing): number | null => {
+  if (landing.kind === 'alone') return landing.answer.status
+  return landing.kind === 'shared' ? landing.head.status : null
+}
+
+/** Tells what trouble of the upstream's it shows; null: none. */
+export const troubleIn = (landing: Landing): Trouble | null => {
+  if (landing.kind === 'failed') return troubleOf(landing.error)
+  const status = statusOf(landing)
+  return status === null ? null : troubleOfStatus(status)
+}

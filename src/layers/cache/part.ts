@@ -1,0 +1,97 @@
+import type { OperationId } from '../../catalog.ts'
+import type { CacheOutcome } from '../../exchange.ts'
+import type { Reservation } from './reservation.ts'
+import type { CacheStore, Resource } from './store.ts'
+import type { Stored } from './stored.ts'
+import { Uncacheable } from './uncacheable.ts'
+
+/** Is what is stored of one operation, as long as its configuration and its upstream stay as they are. */
+export class Part {
+  readonly operation: OperationId
+  readonly uncacheable = new Uncacheable()
+  /** How many exchanges went which way. */
+  readonly counts: Record<CacheOutcome, number> = {
+    hit: 0,
+    stale: 0,
+    miss: 0,
+    revalidated: 0,
+    collapsed: 0,
+    bypass: 0,
+  }
+  /** Bytes of what is stored. */
+  bytes = 0
+  /** How many answers are stored. */
+  entries = 0
+  readonly #store: CacheStore
+  readonly #id: string
+  readonly #clients = new Map<string, Set<string>>()
+  #closed = false
+
+  /** `id` is no other part's. */
+  constructor(store: CacheStore, operation: OperationId, id: string) {
+    this.#store = store
+    this.operation = operation
+    this.#id = id
+  }
+
+  /** Makes the key of a resource; `client` is empty where nobody knows who asks. No query holds a line break, so no two are the same. */
+  keyOf(client: string, query: string): string {
+    return `${this.#id}\n${client}\n${query}`
+  }
+
+  find(key: string): Resource | undefined {
+    return this.#store.find(key)
+  }
+
+  /** Notes that a fetch begins: what is cleared or invalidated until it ends, it does not store. */
+  reserve(client: string, query: string): Reservation {
+    const reservation = this.#store.reserve(this, client, query)
+    reservation.isVoid = this.#closed
+    return reservation
+  }
+
+  /** Stores what has come, in place of the variants that it replaces. The room that was reserved for it becomes its own. */
+  put(reservation: Reservation, variant: Stored, replaces: (other: Stored) => boolean): void {
+    reservation.release()
+    if (reservation.isVoid) return
+    const { client, query } = reservation
+    this.#store.put(this.keyOf(client, query), { part: this, client, query }, variant, replaces)
+  }
+
+  /** Removes a variant, if it is still there. */
+  remove(key: string, variant: Stored): void {
+    this.#store.remove(key, (each) => each === variant)
+  }
+
+  /** Removes what is stored for a query, of all clients, and what is on its way for it (RFC 9111 §4.4). */
+  invalidate(query: string): void {
+    this.#store.void((reservation) => reservation.part === this && reservation.query === query)
+    for (const client of ['', ...(this.#clients.get(query) ?? [])])
+      this.#store.remove(this.keyOf(client, query), () => true)
+  }
+
+  /** Removes all that it has; what is still on its way for it is not stored. */
+  close(): void {
+    this.#closed = true
+    this.#store.void((reservation) => reservation.part === this)
+    this.#store.removeAll(this)
+  }
+
+  /** Is told by the store what has come under a key. */
+  came(client: string, query: string, bytes: number, variants: number): void {
+    this.bytes += bytes
+    this.entries += variants
+    if (client === '') return
+    const clients = this.#clients.get(query)
+    if (clients === undefined) this.#clients.set(query, new Set([client]))
+    else clients.add(client)
+  }
+
+  /** Is told by the store what has left. */
+  left(client: string, query: string, bytes: number, variants: number): void {
+    this.bytes -= bytes
+    this.entries -= variants
+    const clients = this.#clients.get(query)
+    if (clients?.delete(client) === true && clients.size === 0) this.#clients.delete(query)
+  }
+}

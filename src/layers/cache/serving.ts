@@ -1,0 +1,56 @@
+import type { Answer, CacheOutcome, Exchange } from '../../exchange.ts'
+import type { Fields } from '../../fields.ts'
+import type { Shared } from './landing.ts'
+import type { Part } from './part.ts'
+import { type Forwarded, forwardedStatus } from './policy/cache-status.ts'
+import type { CacheRequest } from './policy/request.ts'
+import type { FwdReason } from './policy/reuse.ts'
+import { serve } from './policy/serving.ts'
+import type { StoredHead } from './policy/stored.ts'
+import { noBody, StoredBody } from './stored.ts'
+
+/** Notes what the cache did, for the access log and for whoever reads `Cache-Status` (RFC 9211). */
+export const note = (exchange: Exchange, part: Part, outcome: CacheOutcome, status: string): void => {
+  exchange.cache = outcome
+  part.counts[outcome]++
+  if (exchange.answerFields === null) exchange.answerFields = ['Cache-Status', status]
+  else exchange.answerFields.push('Cache-Status', status)
+}
+
+/** Answers a request with a body that is all there. `fields` are what a plain answer would have. */
+export const answerWhole = (head: StoredHead, body: StoredBody, request: CacheRequest, fields: Fields): Answer => {
+  if (request.isPlain) return { status: head.status, reason: head.reason, fields, body }
+  const served = serve(head, body.bytes.length, request, fields)
+  return {
+    status: served.status,
+    reason: served.status === head.status ? head.reason : '',
+    fields: served.fields,
+    body:
+      served.body === 'whole' ? body : served.body === 'none' ? noBody : body.part(served.body.start, served.body.end),
+  }
+}
+
+/**
+ * Answers a request with what a fetch has brought, of which the body may still be coming. `fields` as for {@link answerWhole}. Null: its beginning is
+ * no longer there.
+ */
+export const answerShared = (
+  exchange: Exchange,
+  request: CacheRequest,
+  { head, body, bodyBytes }: Shared,
+  fields: Fields,
+): Answer | null => {
+  if (body instanceof StoredBody) return answerWhole(head, body, request, fields)
+  if (request.ifNoneMatch !== null || request.ifModifiedSince !== null) {
+    const served = serve(head, bodyBytes ?? 0, request, fields)
+    if (served.body === 'none') return { status: served.status, reason: '', fields: served.fields, body: noBody }
+  }
+  const reader = body.read()
+  if (reader === null) return null
+  exchange.whenAborted(() => reader.discard())
+  return { status: head.status, reason: head.reason, fields, body: reader }
+}
+
+/** Writes the `Cache-Status` of an answer that was forwarded for. */
+export const forwardedFor = (why: FwdReason, told: Partial<Forwarded> = {}): string =>
+  forwardedStatus({ why, status: null, stored: false, collapsed: false, ttlMs: null, ...told })

@@ -1,0 +1,163 @@
+import { LRUCache } from 'lru-cache'
+import type { OperationId } from '../../catalog.ts'
+import { Part } from './part.ts'
+import { Reservation } from './reservation.ts'
+import type { Stored } from './stored.ts'
+
+/** Is all that is stored under one key. */
+export interface Resource {
+  readonly part: Part
+  /** Whose it is, by the client's id; empty: anybody's. */
+  readonly client: string
+  /** The raw query with its `?`, or empty. */
+  readonly query: string
+  /** Answers that `Vary` tells apart, the latest first. */
+  readonly variants: readonly Stored[]
+}
+
+/** Says what to clear; null: all. */
+export interface Cleared {
+  readonly operation: OperationId | null
+  readonly client: string | null
+}
+
+// What a resource and a variant take beside their bytes: objects, map, list of use. Measured: 0.4 KiB and 0.6 KiB.
+const resourceBytes = 512
+const variantBytes = 768
+
+// Of what one key may hold: who asks for it may vary what an answer varies by as he likes.
+const maxVariants = 32
+
+/**
+ * Holds what is stored of all operations within one bound of bytes: bodies, fields and keys are counted, and so are answers that are still on
+ * their way. What was used longest ago makes room. One for each process; it outlives snapshots.
+ */
+export class CacheStore {
+  readonly #maxBytes: number
+  readonly #resources: LRUCache<string, Resource>
+  readonly #reservations = new Set<Reservation>()
+  #reservedBytes = 0
+  #parts = 0
+  /** How many resources had to make room. */
+  evictions = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+    this.#resources = new LRUCache<string, Resource>({
+      maxSize: maxBytes,
+      sizeCalculation: sizeOf,
+      dispose: ({ part, client, query, variants }, key, reason) => {
+        part.left(client, query, sizeOf({ variants }, key), variants.length)
+        if (reason === 'evict') this.evictions++
+      },
+    })
+  }
+
+  /** Opens the part of an operation. It is empty, whatever was stored for that operation before. */
+  open(operation: OperationId): Part {
+    return new Part(this, operation, String(this.#parts++))
+  }
+
+  /** Bytes of all that is stored or on its way. */
+  get bytes(): number {
+    return this.#resources.calculatedSize + this.#reservedBytes
+  }
+
+  get maxBytes(): number {
+    return this.#maxBytes
+  }
+
+  /** How many keys there are. */
+  get size(): number {
+    return this.#resources.size
+  }
+
+  /** Removes what is stored, of an operation, of a client, of one client for one operation, or all of it; tells how many answers that were. */
+  clear({ operation, client }: Cleared): number {
+    const isMeant = (each: Pick<Resource, 'part' | 'client'>): boolean =>
+      (operation === null || operation === each.part.operation) && (client === null || client === each.client)
+    this.void(isMeant)
+    let removed = 0
+    // A copy: what is deleted while it is walked through would end the walk.
+    for (const [key, resource] of [...this.#resources.entries()]) {
+      if (!isMeant(resource)) continue
+      removed += resource.variants.length
+      this.#resources.delete(key)
+    }
+    return removed
+  }
+
+  /** Removes all that a part has. */
+  removeAll(part: Part): void {
+    for (const [key, resource] of [...this.#resources.entries()])
+      if (resource.part === part) this.#resources.delete(key)
+  }
+
+  /** Finds what is stored under a key, which counts as used. */
+  find(key: string): Resource | undefined {
+    return this.#resources.get(key)
+  }
+
+  /** Puts a variant before those that are there, without those that it replaces. */
+  put(key: string, resource: Omit<Resource, 'variants'>, variant: Stored, replaces: (other: Stored) => boolean): void {
+    const before = this.#resources.peek(key)?.variants ?? []
+    const variants = [variant, ...before.filter((each) => !replaces(each))].slice(0, maxVariants)
+    while (variants.length > 1 && sizeOf({ variants }, key) > this.#maxBytes - this.#reservedBytes) variants.pop()
+    this.#resources.delete(key)
+    if (!this.#makeRoom(sizeOf({ variants }, key))) return
+    this.#resources.set(key, { ...resource, variants })
+    resource.part.came(resource.client, resource.query, sizeOf({ variants }, key), variants.length)
+  }
+
+  /** Removes those variants that are meant; the resource with the last of them. */
+  remove(key: string, meant: (variant: Stored) => boolean): void {
+    const resource = this.#resources.peek(key)
+    if (resource === undefined) return
+    const variants = resource.variants.filter((each) => !meant(each))
+    if (variants.length === resource.variants.length) return
+    this.#resources.delete(key)
+    if (variants.length === 0) return
+    const { part, client, query } = resource
+    this.#resources.set(key, { part, client, query, variants })
+    part.came(client, query, sizeOf({ variants }, key), variants.length)
+  }
+
+  /** Reserves room for an answer that is about to be fetched. It takes none until it {@link Reservation.grow}s. */
+  reserve(part: Part, client: string, query: string): Reservation {
+    const reservation = new Reservation(this, part, client, query)
+    this.#reservations.add(reservation)
+    return reservation
+  }
+
+  /** Marks the reservations that are meant: what comes for them was asked for before it became invalid. */
+  void(meant: (reservation: Reservation) => boolean): void {
+    for (const reservation of this.#reservations) if (meant(reservation)) reservation.isVoid = true
+  }
+
+  /** Takes so many bytes out of the bound, or gives them back; false: there is no room, though everything stored made room. */
+  take(bytes: number): boolean {
+    // Half of it stays for what is stored: who has many answers on their way does not push out all the others.
+    if (bytes > 0 && this.#reservedBytes + bytes > this.#maxBytes / 2) return false
+    if (!this.#makeRoom(bytes)) return false
+    this.#reservedBytes += bytes
+    return true
+  }
+
+  /** Forgets a reservation. */
+  drop(reservation: Reservation): void {
+    this.#reservations.delete(reservation)
+  }
+
+  #makeRoom(bytes: number): boolean {
+    if (bytes > this.#maxBytes - this.#reservedBytes) return false
+    while (this.bytes + bytes > this.#maxBytes) this.#resources.pop()
+    return true
+  }
+}
+
+/** Counts what a resource takes: its key, and of each variant the fields and the body. */
+const sizeOf = ({ variants }: Pick<Resource, 'variants'>, key: string): number =>
+  variants.reduce(
+    (sum, { head, body }) => sum + head.bytes + body.bytes.length + variantBytes,
+    resourceBytes + key.length,
+  )
