@@ -96,6 +96,9 @@ export interface Identity {
 /** Names a way to prove who calls. */
 export type AuthMethod = 'apiKey' | 'jwt' | 'introspection' | 'mtls'
 
+/** Says how an operation's cache came to its answer: `collapsed` is that of a fetch which another exchange had begun. */
+export type CacheOutcome = 'hit' | 'stale' | 'miss' | 'revalidated' | 'collapsed' | 'bypass'
+
 /** Is told that the exchange is over before its answer was complete. */
 type OnAbort = (reason: GatewayError) => void
 
@@ -128,6 +131,8 @@ export class Exchange {
   readonly onInterim: ((status: number, fields: Fields) => void) | null
   /** Whose request it is; null: nobody has asked, or nobody knows yet. */
   identity: Identity | null = null
+  /** What the cache did; null: there is none, or it was not asked. */
+  cache: CacheOutcome | null = null
   /** Where the last attempt went and how long it took, for the access log. */
   attempt: Attempt | null = null
   /** How many attempts there were. */

@@ -90,7 +90,7 @@ describe('libraries stay at the rim', () => {
     '@fastify/http-proxy': /^public\/mount\.ts$/,
     undici: /^(upstream\/|shared\/server\.ts$)/,
     jose: /^layers\/auth\//,
-    'lru-cache': /^layers\/auth\//,
+    'lru-cache': /^layers\/(auth|cache)\//,
     pino: /^observe\//,
     'pino-pretty': /^observe\//,
     yaml: /^config\//,

@@ -4,7 +4,7 @@ import type { Answer, Exchange, Layer } from '../../exchange.ts'
 import { Asking } from './asking.ts'
 import type { Notices } from './notices.ts'
 import type { Part } from './part.ts'
-import { hitStatus } from './policy/cache-status.ts'
+import { hitStatus, refusedStatus } from './policy/cache-status.ts'
 import { bypassReason, type CacheRequest, readRequest } from './policy/request.ts'
 import { reuse } from './policy/reuse.ts'
 import type { CacheRules } from './policy/rules.ts'
@@ -31,13 +31,13 @@ export const cache =
       const stored = variants === undefined ? null : select(variants, request)
       const verdict = stored === null ? null : reuse(stored.head, request, at)
       if (stored === null || verdict === null) {
-        if (request.onlyIfCached) return Promise.reject(new GatewayError('not-cached'))
+        if (request.onlyIfCached) return refused()
         const why = variants === undefined ? 'uri-miss' : 'vary-miss'
         const varies = variants?.[0]?.head.varies ?? null
         return asking.want({ exchange, request, key, at, stored: null, varies, why, patience })
       }
       const { head, body } = stored
-      if (verdict.kind === 'refuse') return Promise.reject(new GatewayError('not-cached'))
+      if (verdict.kind === 'refuse') return refused()
       if (verdict.kind === 'fetch')
         return asking.want({ exchange, request, key, at, stored, varies: head.varies, why: verdict.why, patience })
       const answer = answerWhole(head, body, request, storedFields(head, at))
@@ -60,3 +60,7 @@ export const cache =
       return next(exchange)
     }
   }
+
+/** RFC 9111 §5.2.1.7 */
+const refused = (): Promise<never> =>
+  Promise.reject(new GatewayError('not-cached', { fields: ['Cache-Status', refusedStatus] }))

@@ -5,16 +5,13 @@ import type { Asker, Fetching } from './fetching.ts'
 import type { Landing, Shared } from './landing.ts'
 import { ownExchange } from './own-exchange.ts'
 import { type CacheRequest, unconditional } from './policy/request.ts'
-import { mayServeStale } from './policy/reuse.ts'
-import { select } from './policy/selecting.ts'
-import { type StoredHead, withLength } from './policy/stored.ts'
-import { type AnswerTimes, storable } from './policy/storing.ts'
-import { conditionFields, hasValidator, refreshed } from './policy/validating.ts'
-import { declaredLength, Recording, type RecordingEnd } from './recording.ts'
+import type { AnswerTimes } from './policy/storing.ts'
+import { conditionFields } from './policy/validating.ts'
+import { hasValidator } from './policy/validators.ts'
+import { Recording } from './recording.ts'
 import type { Reservation } from './reservation.ts'
-import { ownCopy, type Stored, StoredBody } from './stored.ts'
-import { troubleOfStatus } from './trouble.ts'
-import { isLikelyAgain } from './uncacheable.ts'
+import type { Stored } from './stored.ts'
+import { take, takeNotModified } from './taking.ts'
 
 // So long a body may still come that nobody reads, but that is stored when it has come.
 const unreadMs = 30_000
@@ -31,8 +28,11 @@ export class Fetch {
   readonly exchange: Exchange
   /** What has come, as long as it can be read from its beginning; null: nothing yet. */
   landing: Shared | null = null
-  readonly #fetching: Fetching
-  readonly #reservation: Reservation
+  /** When it was sent, and when the head of the answer came. */
+  times: AnswerTimes = { requestedAt: 0, receivedAt: 0 }
+  readonly fetching: Fetching
+  /** Room for what comes. */
+  readonly reservation: Reservation
   readonly #askers = new Set<Asker>()
   readonly #unread = new Alarm(() => {
     if (!this.#isRead) this.#abandon()
@@ -40,23 +40,22 @@ export class Fetch {
   /** Whether it goes on though nobody waits for it. */
   #isHeld: boolean
   #isOver = false
-  #times: AnswerTimes = { requestedAt: 0, receivedAt: 0 }
   #validates: Stored | null
 
   constructor(cause: Exchange, request: CacheRequest, fetching: Fetching) {
     const { stored, part, isHeld, isForOne } = fetching
     this.request = request
     this.isForOne = isForOne
-    this.#fetching = fetching
+    this.fetching = fetching
     this.#isHeld = isHeld
     this.#validates = stored !== null && hasValidator(stored.head) ? stored : null
-    this.#reservation = part.reserve(cause.identity?.client ?? '', cause.query)
+    this.reservation = part.reserve(cause.identity?.client ?? '', cause.query)
     this.exchange = ownExchange(cause, isHeld)
   }
 
   /** Whether what it is for became invalid after it began: who asks from now on must not get it (RFC 9111 §4.4). */
   get isVoid(): boolean {
-    return this.#reservation.isVoid
+    return this.reservation.isVoid
   }
 
   /** Has somebody wait for it. */
@@ -77,7 +76,7 @@ export class Fetch {
 
   /** Sends it. */
   start(): void {
-    const { stored } = this.#fetching
+    const { stored } = this.fetching
     const plain = unconditional(this.exchange.fields)
     this.exchange.fields =
       this.#validates !== null && stored !== null ? [...plain, ...conditionFields(stored.head)] : plain
@@ -86,156 +85,57 @@ export class Fetch {
 
   #send(): void {
     const requestedAt = wallClock()
-    this.#fetching.next(this.exchange).then(
+    this.fetching.next(this.exchange).then(
       (answer) => {
-        this.#times = { requestedAt, receivedAt: wallClock() }
+        this.times = { requestedAt, receivedAt: wallClock() }
         this.#received(answer)
       },
-      (error) => this.#land({ kind: 'failed', error: GatewayError.from(error) }),
+      (error) => {
+        this.finish()
+        this.#land({ kind: 'failed', error: GatewayError.from(error) })
+      },
     )
   }
 
   #received(answer: Answer): void {
-    try {
-      if (answer.status === 304 && this.#validates !== null) this.#notModified(answer, this.#validates)
-      else this.#take(answer)
-    } catch (error) {
-      this.#fetching.notices.broken(error)
-      if (this.landing !== null) return // it has been told to all by then
-      if (answer.status !== 304 || this.#validates === null) return this.#alone(answer)
-      answer.body.discard()
-      this.#land({ kind: 'none' })
-    }
-  }
-
-  /** RFC 9111 §4.3.4 */
-  #notModified(answer: Answer, validated: Stored): void {
-    const { rules, part, key } = this.#fetching
-    const update = refreshed(validated.head, this.request, answer, this.#times, rules)
-    answer.body.discard()
-    if (update.kind === 'other') {
+    const landing = this.#landingOf(answer)
+    if (landing === null) {
       this.#validates = null
       this.exchange.fields = unconditional(this.exchange.fields)
       return this.#send()
     }
-    const { body } = validated
-    const head = update.kind === 'updated' ? update.stored.head : null
-    if (head !== null) this.#store({ head, body }, validated)
-    else if (update.kind === 'updated') part.remove(key, validated)
-    this.#land({
-      kind: 'shared',
-      head: head ?? validated.head,
-      fields: update.fields,
-      body,
-      bodyBytes: body.bytes.length,
-      isValidated: true,
-      isStored: head !== null,
-    })
+    const recording = landing.kind === 'shared' && landing.body instanceof Recording ? landing.body : null
+    if (recording === null) this.finish()
+    else if (landing.kind === 'shared') this.landing = landing
+    this.#land(landing)
+    recording?.start()
+    this.deserted()
   }
 
-  #take(answer: Answer): void {
-    const { rules, stored } = this.#fetching
-    const isTrouble = troubleOfStatus(answer.status) !== null
-    const { receivedAt } = this.#times
-    // Stored, it would take the place of what is better than it.
-    if (isTrouble && stored !== null && mayServeStale(stored.head, this.request, 'error', receivedAt))
-      return this.#alone(answer)
-    const verdict = storable(this.request, answer, this.#times, rules)
-    if (verdict.head === null) {
-      this.#notStorable(answer, isLikelyAgain(verdict.not))
-      return this.#alone(answer)
-    }
-    const { head } = verdict
-    const whole = answer.body.whole()
-    if (whole !== null) return this.#takeWhole(answer, head, whole)
-    const declared = declaredLength(answer)
-    const most = rules.maxEntryBytes - head.bytes
-    if (declared === undefined || (declared ?? 0) > most) {
-      this.#notStorable(answer, true)
-      return this.#alone(answer)
-    }
-    if (!this.#reservation.grow((declared ?? 0) + head.bytes)) return this.#alone(answer)
-    const recording = new Recording(answer.body, declared, most, this.#reservation, this.#endOf(head))
-    this.landing = {
-      kind: 'shared',
-      head,
-      fields: answer.fields,
-      body: recording,
-      bodyBytes: declared,
-      isValidated: false,
-      isStored: true,
-    }
-    this.#land(this.landing)
-    recording.start()
-    if (!recording.isRead) this.#deserted()
-  }
-
-  /** Forgets what was stored: it is not what the upstream says any more. Of trouble nothing is learnt about it. */
-  #notStorable({ status }: Pick<Answer, 'status'>, isLasting: boolean): void {
-    const { part, key, stored } = this.#fetching
-    if (troubleOfStatus(status) !== null) return
-    if (stored !== null) part.remove(key, stored)
-    if (isLasting) part.uncacheable.note(key)
-  }
-
-  #takeWhole(answer: Answer, head: StoredHead, whole: Buffer): void {
-    const { rules, stored, notices } = this.#fetching
-    const body = new StoredBody(ownCopy(whole))
-    let complete: StoredHead | null = null
+  /** Makes of an answer what those who wait may use; null: it is a 304 about something else. */
+  #landingOf(answer: Answer): Landing | null {
+    const validated = answer.status === 304 ? this.#validates : null
     try {
-      complete = withLength(head, whole.length)
-      if (complete !== null && complete.bytes + whole.length > rules.maxEntryBytes) complete = null
-      if (complete !== null) this.#store({ head: complete, body }, stored)
+      if (validated === null) return take(this, answer)
+      const landing = takeNotModified(this, answer, validated)
+      answer.body.discard()
+      return landing
     } catch (error) {
-      notices.broken(error)
-      complete = null
+      this.fetching.notices.broken(error)
+      if (validated === null) return { kind: 'alone', answer }
+      answer.body.discard()
+      return { kind: 'none' }
     }
-    if (complete === null) return this.#alone({ ...answer, body }) // the answer's own has been taken
-    const bodyBytes = whole.length
-    const { fields } = answer
-    this.#land({ kind: 'shared', head: complete, fields, body, bodyBytes, isValidated: false, isStored: true })
-  }
-
-  #endOf(head: StoredHead): RecordingEnd {
-    const { stored, notices } = this.#fetching
-    return {
-      complete: (bytes) => {
-        try {
-          const complete = withLength(head, bytes.length)
-          if (complete !== null) this.#store({ head: complete, body: new StoredBody(bytes) }, stored)
-        } catch (error) {
-          notices.broken(error)
-        }
-        this.#finish()
-      },
-      lost: () => {
-        this.#notStorable(head, true)
-        this.#finish()
-      },
-      failed: () => this.#finish(),
-      deserted: () => this.#deserted(),
-    }
-  }
-
-  #store(stored: Stored, before: Stored | null): void {
-    const { request } = this
-    this.#fetching.part.put(this.#reservation, stored, (each) => each === before || select([each], request) !== null)
-  }
-
-  #alone(answer: Answer): void {
-    this.#land({ kind: 'alone', answer })
   }
 
   /** Tells everybody what has come. */
   #land(landing: Landing): void {
-    const isRecording = this.landing !== null
-    if (!isRecording) this.#finish()
     const askers = [...this.#askers]
     this.#askers.clear()
     if (landing.kind === 'alone' && askers.every(({ request }) => request !== this.request))
       landing.answer.body.discard()
     for (const asker of askers) asker.landed(landing)
-    if (landing.kind === 'failed' && this.#isHeld) this.#fetching.notices.unrefreshed(landing.error)
+    if (landing.kind === 'failed' && this.#isHeld) this.fetching.notices.unrefreshed(landing.error)
   }
 
   get #isRead(): boolean {
@@ -243,24 +143,32 @@ export class Fetch {
     return body instanceof Recording && body.isRead
   }
 
-  #deserted(): void {
+  /** Is told that the body is longer than may be stored: now it is for those who read it, and for nobody else. */
+  lost(): void {
+    this.finish()
+    this.#isHeld = false
+    this.deserted()
+  }
+
+  /** Looks whether anybody still reads the body. */
+  deserted(): void {
     const body = this.landing?.body
-    if (!(body instanceof Recording) || body.ended) return
+    if (!(body instanceof Recording) || body.ended || body.isRead) return
     if (this.#isHeld) this.#unread.set(unreadMs)
     else this.#abandon()
   }
 
   #abandon(): void {
-    this.#finish() // before anybody can join what is about to fail
+    this.finish() // before anybody can join what is about to fail
     this.exchange.abort(new GatewayError('client-gone', { cause: new Error('nobody waits for it') }))
   }
 
   /** Ends what others could join. */
-  #finish(): void {
+  finish(): void {
     this.#unread.clear()
-    this.#reservation.release()
+    this.reservation.release()
     if (this.#isOver) return
     this.#isOver = true
-    this.#fetching.over()
+    this.fetching.over()
   }
 }

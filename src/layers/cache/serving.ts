@@ -42,7 +42,7 @@ export const answerShared = (
 ): Answer | null => {
   if (body instanceof StoredBody) return answerWhole(head, body, request, fields)
   if (request.ifNoneMatch !== null || request.ifModifiedSince !== null) {
-    const served = serve(head, bodyBytes ?? 0, request, fields)
+    const served = serve(head, bodyBytes, request, fields)
     if (served.body === 'none') return { status: served.status, reason: '', fields: served.fields, body: noBody }
   }
   const reader = body.read()

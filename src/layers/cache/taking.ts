@@ -1,0 +1,132 @@
+import type { Answer } from '../../exchange.ts'
+import { without } from '../../fields.ts'
+import type { Fetching } from './fetching.ts'
+import type { Landing } from './landing.ts'
+import type { CacheRequest } from './policy/request.ts'
+import { mayServeStale } from './policy/reuse.ts'
+import { select } from './policy/selecting.ts'
+import { type StoredHead, withLength } from './policy/stored.ts'
+import { type AnswerTimes, storable } from './policy/storing.ts'
+import { refreshed } from './policy/validating.ts'
+import { declaredLength, Recording } from './recording.ts'
+import type { Reservation } from './reservation.ts'
+import { ownCopy, type Stored, StoredBody } from './stored.ts'
+import { troubleOfStatus } from './trouble.ts'
+import { isLikelyAgain } from './uncacheable.ts'
+
+/** Is what a fetch has to know, and to be told, of what becomes of its answer. */
+export interface Taking {
+  readonly request: CacheRequest
+  readonly fetching: Fetching
+  readonly reservation: Reservation
+  readonly times: AnswerTimes
+  /** Nobody can join it from now on. */
+  finish(): void
+  /** What comes is too long to be stored. */
+  lost(): void
+  /** A reader has left, and it may have been the last. */
+  deserted(): void
+}
+
+// What an upstream repeats of the request: stored, it would tell one client of another's.
+const ofOneExchange: ReadonlySet<string> = new Set(['x-fapi-interaction-id'])
+
+/** Makes of an answer what those who asked may use, and stores it if it is all there. */
+export const take = (taking: Taking, answer: Answer): Landing => {
+  const { request, fetching, times, reservation } = taking
+  const { rules, stored } = fetching
+  const { status, fields, body } = answer
+  const isTrouble = troubleOfStatus(status) !== null
+  // Stored, it would take the place of what is better than it.
+  if (isTrouble && stored !== null && mayServeStale(stored.head, request, 'error', times.receivedAt))
+    return alone(answer)
+  const verdict = storable(request, kept(answer), times, rules)
+  if (verdict.head === null) {
+    forget(taking, status, isLikelyAgain(verdict.not))
+    return alone(answer)
+  }
+  const { head } = verdict
+  const whole = body.whole()
+  if (whole !== null) return takeWhole(taking, answer, head, whole)
+  const declared = declaredLength(answer)
+  const most = rules.maxEntryBytes - head.bytes
+  if (declared === undefined || (declared ?? 0) > most) {
+    forget(taking, status, true)
+    return alone(answer)
+  }
+  if (!reservation.grow((declared ?? 0) + head.bytes)) return alone(answer)
+  const recording = record(taking, answer, head, declared, most)
+  return { kind: 'shared', head, fields, body: recording, bodyBytes: declared, isValidated: false, isStored: true }
+}
+
+/** Updates what is stored by a 304 (RFC 9111 §4.3.4), and lets it be used; null: that was about something else. */
+export const takeNotModified = (taking: Taking, answer: Answer, validated: Stored): Landing | null => {
+  const { request, fetching, times } = taking
+  const { rules, part, key } = fetching
+  const update = refreshed(validated.head, request, kept(answer), times, rules)
+  if (update.kind === 'other') return null
+  const { body } = validated
+  const updated = update.kind === 'updated' ? update.stored.head : null
+  if (updated !== null) store(taking, { head: updated, body })
+  else if (update.kind === 'updated') part.remove(key, validated)
+  return {
+    kind: 'shared',
+    head: updated ?? validated.head,
+    fields: update.fields,
+    body,
+    bodyBytes: body.bytes.length,
+    isValidated: true,
+    isStored: updated !== null,
+  }
+}
+
+const alone = (answer: Answer): Landing => ({ kind: 'alone', answer })
+
+const kept = (answer: Answer): Answer => ({ ...answer, fields: without(answer.fields, ofOneExchange) })
+
+const takeWhole = (taking: Taking, answer: Answer, head: StoredHead, whole: Buffer): Landing => {
+  const body = new StoredBody(ownCopy(whole))
+  const complete = storeWhole(taking, head, body)
+  if (complete === null) return alone({ ...answer, body }) // its own has been taken
+  const { fields } = answer
+  return { kind: 'shared', head: complete, fields, body, bodyBytes: whole.length, isValidated: false, isStored: true }
+}
+
+const record = (taking: Taking, answer: Answer, head: StoredHead, declared: number | null, most: number): Recording =>
+  new Recording(answer.body, declared, most, taking.reservation, {
+    complete: (bytes) => {
+      storeWhole(taking, head, new StoredBody(bytes))
+      taking.finish()
+    },
+    lost: () => {
+      forget(taking, head.status, true)
+      taking.lost()
+    },
+    failed: () => taking.finish(),
+    deserted: () => taking.deserted(),
+  })
+
+/** Stores an answer that has come to its end; null: it must not be. It never throws: the body is on its way to clients by then. */
+const storeWhole = (taking: Taking, head: StoredHead, body: StoredBody): StoredHead | null => {
+  const { rules, notices } = taking.fetching
+  try {
+    const complete = withLength(head, body.bytes.length)
+    if (complete === null || complete.bytes + body.bytes.length > rules.maxEntryBytes) return null
+    store(taking, { head: complete, body })
+    return complete
+  } catch (error) {
+    notices.broken(error)
+    return null
+  }
+}
+
+/** Stores it in place of what the same request would have chosen before. */
+const store = ({ request, fetching: { part, stored }, reservation }: Taking, entry: Stored): void =>
+  part.put(reservation, entry, (other) => other === stored || select([other], request) !== null)
+
+/** Forgets what was stored: the upstream does not say it any more. Of trouble nothing is learnt about it. */
+const forget = ({ fetching: { part, key, stored } }: Taking, status: number, isLasting: boolean): void => {
+  if (troubleOfStatus(status) !== null) return
+  if (stored !== null) part.remove(key, stored)
+  if (isLasting) part.uncacheable.note(key)
+}
