@@ -1,4 +1,5 @@
 import { catalog, type Group, groups } from '../catalog.ts'
+import { clientAuthorities } from '../config/client-authorities.ts'
 import { shownCertificates } from '../config/shown-certificates.ts'
 import type { Trail } from '../observe/audit/trail.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
@@ -58,7 +59,7 @@ export const status = async (desk: Desk) => {
       previous: reloader.previous?.hash ?? null,
     },
     warnings: reloader.warnings,
-    certificates: shownCertificates(reloader.config).map(certificateStatus),
+    certificates: [...shownCertificates(reloader.config), ...clientAuthorities(reloader.config)].map(certificateStatus),
     workers: desk.workers().map(workerStatus),
     upstreams: Object.fromEntries(
       groups.map((group) => [group, upstreamStatus(upstreams[group], overrides.endpoints, group)]),
