@@ -1,15 +1,19 @@
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-// RFC 9110 §5.6.7. Names are case-sensitive, and nothing is left out: what is a date to Date.parse is none here.
+// RFC 9110 §5.6.7. Nothing is left out: what is a date to Date.parse is none here. Senders keep to the case of the names, and a cache is to read
+// them in any (RFC 9111 §4.2).
 const time = '(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)'
 const month = `(?<month>${months.join('|')})`
 const forms: readonly RegExp[] = [
   // IMF-fixdate, the one that is written today.
-  new RegExp(`^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?<day>\\d\\d) ${month} (?<year>\\d{4}) ${time} GMT$`),
+  new RegExp(`^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?<day>\\d\\d) ${month} (?<year>\\d{4}) ${time} GMT$`, 'i'),
   // rfc850-date
-  new RegExp(`^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (?<day>\\d\\d)-${month}-(?<shortYear>\\d\\d) ${time} GMT$`),
+  new RegExp(
+    `^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (?<day>\\d\\d)-${month}-(?<shortYear>\\d\\d) ${time} GMT$`,
+    'i',
+  ),
   // asctime-date
-  new RegExp(`^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ${month} (?<day>\\d\\d| \\d) ${time} (?<year>\\d{4})$`),
+  new RegExp(`^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ${month} (?<day>\\d\\d| \\d) ${time} (?<year>\\d{4})$`, 'i'),
 ]
 
 /**
@@ -34,11 +38,13 @@ const timeOf = (parts: Parts, now: number): number | null => {
   const year = shortYear === undefined ? Number(parts.year) : longYear(Number(shortYear), now)
   // 60: a leap second, which the day's last minute may have.
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return null
-  const midnight = new Date(0).setUTCFullYear(year, months.indexOf(parts.month ?? ''), Number(day))
+  const midnight = new Date(0).setUTCFullYear(year, months.indexOf(capitalised(parts.month ?? '')), Number(day))
   // The 31st of February is another day to JavaScript, and none to the calendar.
   if (new Date(midnight).getUTCDate() !== Number(day)) return null
   return midnight + ((Number(hour) * 60 + Number(minute)) * 60 + Number(second)) * 1000
 }
+
+const capitalised = (name: string): string => name.slice(0, 1).toUpperCase() + name.slice(1).toLowerCase()
 
 /** Tells the year that two digits mean: one that would be more than 50 years ahead is the last one past that ends so. */
 const longYear = (digits: number, now: number): number => {
