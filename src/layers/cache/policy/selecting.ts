@@ -36,7 +36,7 @@ export const selectingKey = (names: readonly string[], request: CacheRequest): s
 const askedBy = (name: string, { fields, authority }: CacheRequest): string | null =>
   name === 'host' ? authority : joined(fields, name)
 
-/** Chooses the latest of the variants that match a request (RFC 9111 §4, §4.1); null: none does. */
+/** Chooses the latest of the variants that match a request, one that says what it varies by before one that does not (RFC 9111 §4, §4.1); null: none does. */
 export const select = <T extends { readonly head: StoredHead }>(
   variants: Iterable<T>,
   request: CacheRequest,
@@ -45,10 +45,14 @@ export const select = <T extends { readonly head: StoredHead }>(
   for (const variant of variants) {
     const { head } = variant
     if (selectingKey(head.varies, request) !== head.selecting) continue
-    if (chosen === null || isLater(head, chosen.head)) chosen = variant
+    if (chosen === null || isBetter(head, chosen.head)) chosen = variant
   }
   return chosen
 }
+
+// §4.1: some origins forget Vary in answers to requests that ask for nothing special. Such an answer is nobody's better choice.
+const isBetter = (one: StoredHead, other: StoredHead): boolean =>
+  (one.varies.length === 0) === (other.varies.length === 0) ? isLater(one, other) : one.varies.length > 0
 
 const isLater = (one: StoredHead, other: StoredHead): boolean =>
   one.date > other.date || (one.date === other.date && one.receivedAt >= other.receivedAt)

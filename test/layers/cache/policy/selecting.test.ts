@@ -91,4 +91,13 @@ describe('of several variants', () => {
     expect(select([later, earlier], asking([]))).toBe(later)
     expect(select([earlier, later], asking([]))).toBe(later)
   })
+
+  test('one that forgot to say what it varies by is not, where another matches: be it later', () => {
+    const careful = variant('X', [], -2)
+    const forgetful = variant('', [], -1)
+
+    expect(select([forgetful, careful], asking([]))).toBe(careful)
+    expect(select([careful, forgetful], asking([]))).toBe(careful)
+    expect(select([careful, forgetful], asking(['X', 'a']))).toBe(forgetful)
+  })
 })
