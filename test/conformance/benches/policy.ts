@@ -1,0 +1,192 @@
+import * as cacheStatus from '../../../src/layers/cache/policy/cache-status.ts'
+import * as request from '../../../src/layers/cache/policy/request.ts'
+import * as reuse from '../../../src/layers/cache/policy/reuse.ts'
+import type { CacheRules } from '../../../src/layers/cache/policy/rules.ts'
+import * as selecting from '../../../src/layers/cache/policy/selecting.ts'
+import * as serving from '../../../src/layers/cache/policy/serving.ts'
+import * as stored from '../../../src/layers/cache/policy/stored.ts'
+import * as storing from '../../../src/layers/cache/policy/storing.ts'
+import * as validating from '../../../src/layers/cache/policy/validating.ts'
+import * as validators from '../../../src/layers/cache/policy/validators.ts'
+import type { Clock, Given, Origin } from '../origin.ts'
+import type { Asked, Bench, Got, Session } from '../play.ts'
+import { rulesOf } from './rules.ts'
+
+/** Is the pure policy: all that decides, and nothing that fetches or keeps. */
+export const policy = {
+  ...cacheStatus,
+  ...request,
+  ...reuse,
+  ...selecting,
+  ...serving,
+  ...stored,
+  ...storing,
+  ...validating,
+  ...validators,
+}
+
+type Policy = typeof policy
+type CacheRequest = request.CacheRequest
+
+interface Entry {
+  readonly head: stored.StoredHead
+  readonly body: string
+}
+
+/** Plays rows on the policy: the simplest cache that can be built from it, one request after the other, on a clock that is a number. */
+export const policyBench = (parts: Policy = policy): Bench => {
+  let ms = 0
+  const clock: Clock = {
+    now: () => ms,
+    set: (to) => {
+      ms = to
+    },
+  }
+  return {
+    name: 'policy',
+    clock,
+    eventual: false,
+    open: async (row, origin) => new Simple(parts, rulesOf(row.cache), clock, origin),
+  }
+}
+
+class Simple implements Session {
+  readonly #parts: Policy
+  readonly #rules: CacheRules
+  readonly #clock: Clock
+  readonly #origin: Origin
+  readonly #resources = new Map<string, Entry[]>()
+  /** What goes on behind the client's back. */
+  #later: (() => void) | null = null
+
+  constructor(parts: Policy, rules: CacheRules, clock: Clock, origin: Origin) {
+    this.#parts = parts
+    this.#rules = rules
+    this.#clock = clock
+    this.#origin = origin
+  }
+
+  async settle(): Promise<void> {
+    const later = this.#later
+    this.#later = null
+    later?.()
+  }
+
+  async ask(asked: Asked): Promise<Got> {
+    const parts = this.#parts
+    const fields = asked.fields.map((text) => text.trim())
+    const facts = { authority: 'gateway.test', hasBody: asked.body !== null, hasCertificate: false }
+    const request = parts.readRequest(fields, facts, this.#rules)
+    if (parts.bypassReason(request, this.#rules) !== null) return this.#pass(fields, 'bypass')
+    const key = [asked.client, asked.operation, asked.query].join(' ')
+    const variants = this.#resources.get(key)
+    const found = variants === undefined ? null : parts.select(variants, request)
+    if (found === null) {
+      if (request.onlyIfCached) return { status: 504, fields: [], body: '' }
+      const why = variants === undefined ? 'uri-miss' : 'vary-miss'
+      return request.range === null ? this.#fetch(key, request, null, why) : this.#pass(fields, why)
+    }
+    const now = this.#clock.now()
+    const verdict = parts.reuse(found.head, request, now)
+    if (verdict.kind === 'refuse') return { status: 504, fields: [], body: '' }
+    if (verdict.kind === 'fetch')
+      return request.range === null ? this.#fetch(key, request, found, verdict.why) : this.#pass(fields, verdict.why)
+    if (verdict.kind === 'stale' && verdict.revalidate)
+      this.#later = () => void this.#fetch(key, request, found, 'stale')
+    const got = this.#serve(found, request, parts.storedFields(found.head, now))
+    return withStatus(got, parts.hitStatus(found.head.freshUntil - now))
+  }
+
+  /** Forwards a request as it came. */
+  #pass(fields: readonly string[], why: reuse.FwdReason): Got {
+    const given = this.#send(fields)
+    if (typeof given === 'string') return failed
+    const member = { why, status: null, stored: false, collapsed: false, ttlMs: null }
+    return withStatus(given, this.#parts.forwardedStatus(member))
+  }
+
+  /** Asks for the whole, by the stored answer's own conditions where it has any. */
+  #fetch(key: string, request: CacheRequest, found: Entry | null, why: reuse.FwdReason): Got {
+    const parts = this.#parts
+    const validates = found !== null && parts.hasValidator(found.head) ? found : null
+    const plain = parts.unconditional(request.fields)
+    const requestedAt = this.#clock.now()
+    const given = this.#send(validates === null ? plain : [...plain, ...parts.conditionFields(validates.head)])
+    const times = { requestedAt, receivedAt: this.#clock.now() }
+    if (typeof given === 'string') return this.#instead(found, request, 'disconnected', null) ?? failed
+    if (given.status === 304 && validates !== null) {
+      const made = parts.refreshed(validates.head, request, { reason: '', ...given }, times, this.#rules)
+      if (made.kind === 'other') return this.#fetch(key, request, null, why)
+      const head = made.kind === 'updated' ? made.stored.head : validates.head
+      if (head === null) this.#forget(key, validates)
+      else this.#keep(key, { head, body: validates.body }, validates)
+      const served = this.#serve({ head: head ?? validates.head, body: validates.body }, request, made.fields)
+      return withStatus(served, parts.forwardedStatus(member(why, 304, head !== null)))
+    }
+    const isError = [500, 502, 503, 504].includes(given.status)
+    const instead = isError ? this.#instead(found, request, 'error', given.status) : null
+    if (instead !== null) return instead
+    const { head } = parts.storable(request, { reason: '', ...given }, times, this.#rules)
+    const whole = head === null ? null : parts.withLength(head, Buffer.byteLength(given.body, 'latin1'))
+    const isSmall = given.body.length <= this.#rules.maxEntryBytes
+    const status = parts.forwardedStatus(member(why, null, whole !== null && isSmall))
+    if (whole === null || !isSmall) {
+      if (found !== null) this.#forget(key, found)
+      return withStatus(given, status)
+    }
+    const entry = { head: whole, body: given.body }
+    this.#keep(key, entry, found)
+    return withStatus(this.#serve(entry, request, given.fields), status)
+  }
+
+  /** What may stand in for a failure; null: nothing. */
+  #instead(found: Entry | null, request: CacheRequest, trouble: reuse.Trouble, code: number | null): Got | null {
+    const now = this.#clock.now()
+    if (found === null || !this.#parts.mayServeStale(found.head, request, trouble, now)) return null
+    const served = this.#serve(found, request, this.#parts.storedFields(found.head, now))
+    return withStatus(served, this.#parts.forwardedStatus(member('stale', code, false)))
+  }
+
+  #serve({ head, body }: Entry, request: CacheRequest, fields: readonly string[]): Got {
+    const served = this.#parts.serve(head, body.length, request, fields)
+    const { body: part } = served
+    const text = part === 'whole' ? body : part === 'none' ? '' : body.slice(part.start, part.end)
+    return { status: served.status, fields: served.fields, body: text }
+  }
+
+  #keep(key: string, entry: Entry, instead: Entry | null): void {
+    const isSame = ({ head }: Entry): boolean =>
+      head.varies.join() === entry.head.varies.join() && head.selecting === entry.head.selecting
+    const others = (this.#resources.get(key) ?? []).filter((each) => each !== instead && !isSame(each))
+    this.#resources.set(key, [...others, entry])
+  }
+
+  #forget(key: string, entry: Entry): void {
+    const others = (this.#resources.get(key) ?? []).filter((each) => each !== entry)
+    if (others.length === 0) this.#resources.delete(key)
+    else this.#resources.set(key, others)
+  }
+
+  #send(fields: readonly string[]): Given | 'refused' | 'reset' | 'truncated' {
+    if (this.#origin.gone) return 'refused'
+    const given = this.#origin.receive(fields)
+    return typeof given === 'string' ? given : { ...given, fields: given.fields.map((text) => text.trim()) }
+  }
+}
+
+const failed: Got = { status: 502, fields: [], body: '' }
+
+const member = (why: reuse.FwdReason, status: number | null, isStored: boolean) => ({
+  why,
+  status,
+  stored: isStored,
+  collapsed: false,
+  ttlMs: null,
+})
+
+/** Adds the gateway's member of Cache-Status, on a line of its own as relaying does. */
+const withStatus = ({ status, fields, body }: Got, value: string): Got => ({
+  status,
+  fields: [...fields, 'Cache-Status', value],
+  body,
+})

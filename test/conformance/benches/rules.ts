@@ -1,0 +1,21 @@
+import type { CacheRules } from '../../../src/layers/cache/policy/rules.ts'
+import { parseDuration, parseSize } from '../../../src/units.ts'
+import type { CacheSettings } from '../row.ts'
+
+/** Reads what a row says of its cache, as configuration does. */
+export const rulesOf = (settings: CacheSettings = true): CacheRules => {
+  const given: Readonly<Record<string, unknown>> = settings === true ? {} : settings
+  const duration = (key: string): number | null | undefined => {
+    const value = given[key]
+    return value === undefined ? undefined : value === 'none' ? null : parseDuration(String(value))
+  }
+  return {
+    shared: given.shared === true,
+    credentials: ['x-api-key'],
+    heuristic: given.heuristic === true,
+    staleIfErrorMs: duration('staleIfError') ?? null,
+    staleWhileRevalidateMs: duration('staleWhileRevalidate') ?? null,
+    staleWhenDisconnectedMs: given.staleWhenDisconnected === 'none' ? 0 : (duration('staleWhenDisconnected') ?? 60_000),
+    maxEntryBytes: given.maxEntry === undefined ? 1024 ** 2 : (parseSize(String(given.maxEntry)) ?? 0),
+  }
+}

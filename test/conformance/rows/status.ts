@@ -1,0 +1,116 @@
+import type { Expectation } from '../row.ts'
+import {
+  again,
+  and,
+  asking,
+  cc,
+  forwarded,
+  get,
+  onlyTheWire,
+  requirements,
+  reused,
+  status,
+  validating,
+} from '../script.ts'
+
+/** RFC 9211: how a cache says what it did. */
+export const cacheStatus = requirements(9211)
+const { must, mustNot, should, may } = cacheStatus
+
+const says = (cacheStatus: NonNullable<Expectation['cacheStatus']>): Expectation => ({ cacheStatus })
+const hit = says({ hit: true, fwd: null })
+
+may('2', 'a miss says so', [get(cc('max-age=60'), and(forwarded, says({ fwd: 'uri-miss', hit: null })))])
+must('2.1', 'a hit says hit, and no fwd', [get(cc('max-age=60')), again(and(reused, hit))])
+must('2.1', 'a 304 that the cache made is a hit', [
+  get(cc('max-age=60', 'ETag', '"a"')),
+  again(and({ asked: false, status: 304 }, hit), asking('If-None-Match', '"a"')),
+])
+must('2.1', 'a 206 that the cache made is a hit', [
+  get(cc('max-age=60')),
+  again(and({ asked: false, status: 206 }, hit), asking('Range', 'bytes=0-1')),
+])
+must('2.2', 'another variant: vary-miss', [
+  get(cc('max-age=60', 'Vary', 'X-A'), forwarded, asking('X-A', '1')),
+  again(and(forwarded, says({ fwd: 'vary-miss', hit: null })), asking('X-A', '2')),
+])
+must('2.2', 'what is stored is stale: stale', [
+  get(cc('max-age=10')),
+  again(and(forwarded, says({ fwd: 'stale', hit: null })), { at: 20 }),
+])
+must('2.2', 'the client did not want it: request', [
+  get(cc('max-age=60')),
+  again(and(forwarded, says({ fwd: 'request', hit: null })), asking('Cache-Control', 'no-cache')),
+])
+must('2.2', 'the cache was not asked at all: bypass', [
+  get(cc('max-age=60'), and(forwarded, says({ fwd: 'bypass' })), asking('Authorization', 'Bearer x')),
+])
+must('2.3', 'fwd-status is what the upstream said, where it is not what the client gets', [
+  get(validating(cc('max-age=10', 'ETag', '"a"'))),
+  again(and({ asked: true, status: 200 }, says({ fwd: 'stale', 'fwd-status': 304 })), { at: 20 }),
+])
+must('2.3', 'fwd-status says what error is hidden', [
+  get(cc('max-age=10, stale-if-error=20')),
+  get(status(503), and({ asked: true, status: 200 }, says({ fwd: 'stale', 'fwd-status': 503 })), { at: 15 }),
+])
+must('2.4', 'ttl is what is left of the freshness', [
+  get(cc('max-age=60')),
+  again(and(reused, says({ ttl: { near: 35 } })), { at: 25 }),
+])
+must('2.4', 'ttl counts the age that came', [
+  get(cc('max-age=60', 'Age', '20')),
+  again(and(reused, says({ ttl: { near: 35 } })), { at: 5 }),
+])
+must('2.4', 'ttl is negative where what is sent is stale', [
+  get(cc('max-age=10')),
+  again(and(reused, says({ ttl: { near: -5 } })), { at: 15, ...asking('Cache-Control', 'max-stale') }),
+])
+must('2.4', 'ttl is an integer, however long', [
+  get(cc(`max-age=${'9'.repeat(30)}`)),
+  again(and(reused, hit, says({ hit: true }))),
+])
+must('2.5', 'stored says that the answer was stored', [get(cc('max-age=60'), and(forwarded, says({ stored: true })))])
+mustNot('2.5', 'stored is said of what was not stored', [
+  get(cc('no-store'), and(forwarded, { either: [says({ stored: null }), says({ stored: false })] })),
+])
+mustNot('2.5', 'stored is said of what was bypassed', [
+  get(
+    cc('max-age=60'),
+    and(forwarded, { either: [says({ stored: null }), says({ stored: false })] }),
+    asking('Authorization', 'Bearer x'),
+  ),
+])
+mustNot('2.6', 'collapsed is said of what was asked for alone', [
+  get(cc('max-age=60'), and(forwarded, { either: [says({ collapsed: null }), says({ collapsed: false })] })),
+])
+should('2', 'what other caches said stays before it', [
+  get(cc('max-age=60', 'Cache-Status', 'Origin; hit; ttl=5'), {
+    fields: { 'cache-status': /^Origin; ?hit; ?ttl=5, [^,]+fwd/ },
+  }),
+])
+should('2', 'what other caches said stays before it in a hit', [
+  get(cc('max-age=60', 'Cache-Status', 'Origin; hit; ttl=5')),
+  again({ asked: false, fields: { 'cache-status': /^Origin; ?hit; ?ttl=5, [^,]+hit/ } }),
+])
+must('2', 'a miss that was stored does not make its own member part of what is stored', [
+  get(cc('max-age=60')),
+  again({ asked: false, fields: { 'cache-status': /^[^,]+$/ } }),
+])
+should(
+  '2',
+  'a 504 that the cache made for only-if-cached is no hit',
+  [
+    get(
+      cc('max-age=60'),
+      { status: 504, fields: { 'cache-status': /^(?!.*hit).*$/ } },
+      asking('Cache-Control', 'only-if-cached'),
+    ),
+  ],
+  { notOn: { policy: 'an error has no fields of the policy’s' } },
+)
+may(
+  '2',
+  'operations that are not cached say nothing',
+  [get(status(200), { fields: { 'cache-status': null } }, { operation: 'inventory.sync', body: '{}' })],
+  onlyTheWire,
+)
