@@ -52,7 +52,8 @@ export const openServer = (url: URL, { timeoutMs, maxBytes, connections }: Serve
     const answer = await pool.request({
       path,
       method,
-      headers: { 'user-agent': 'lender-gateway', ...headers },
+      // RFC 9110 §12.5.3: whoever says nothing of codings takes them all, and here none is undone.
+      headers: { 'user-agent': 'lender-gateway', 'accept-encoding': 'identity', ...headers },
       body: body ?? null,
       signal,
     })

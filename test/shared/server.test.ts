@@ -49,6 +49,12 @@ test('it asks what it is told to, where it is told to', async () => {
   expect((await server.ask({ ...get, method: 'POST', body: 'a=b' })).text).toMatch(/ a=b$/)
 })
 
+test('it asks for no coding, because it undoes none', async () => {
+  const server = await serving(({ headers }, response) => response.end(String(headers['accept-encoding'])))
+
+  expect((await server.ask(get)).text).toBe('identity')
+})
+
 test('a redirect is not followed', async () => {
   const server = await serving((_, response) => response.writeHead(302, { location: '/elsewhere' }).end())
 
