@@ -74,10 +74,10 @@ const readHeader = (token: string, settings: VerifySettings): Header => {
 /** Spells a type as one that is allowed is compared: media types know no case, and may leave out `application/` (RFC 7515 §4.1.9). */
 export const typeOf = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
 
-/** Finds the key of a token; null: there is none, or more than one that may be meant. */
+/** Finds the key of a token; null: there is none, or more than one that may be meant. One that is listed twice, with and without `use`, is one. */
 const keyOf = (set: KeySet, algorithm: Algorithm, kid: string | null): Key | null => {
-  const [key, other] = set.find(algorithm, kid)
-  return key === undefined || other !== undefined ? null : key
+  const [key, ...others] = set.find(algorithm, kid)
+  return key !== undefined && others.every((other) => other.key.equals(key.key)) ? key : null
 }
 
 /** Looks for a key that the issuer may have begun to use just now. */

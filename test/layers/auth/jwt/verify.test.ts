@@ -47,6 +47,15 @@ test('a token that names no key is of the only one that fits, if there is only o
   await expect(verifyToken(token(elliptic, claims(), { kid: undefined }), settings, two)).rejects.toThrow('no key')
 })
 
+test('a kid of two keys is of neither, and a key that is listed twice is one', async () => {
+  const { use: _, ...bare } = elliptic.jwk
+  const twice = fixedKeys(JSON.stringify({ keys: [elliptic.jwk, bare] }))
+  const twins = fixedKeys(jwks(elliptic, signingKey('ES256', 'elliptic')))
+
+  expect(await verifyToken(token(elliptic), settings, twice)).toBeTruthy()
+  await expect(verifyToken(token(elliptic), settings, twins)).rejects.toThrow('no single one')
+})
+
 test('a list of audiences is enough when one of them is the gateway', async () => {
   expect(await verify(token(elliptic, claims({ aud: ['x', audience] })))).toBeTruthy()
 })
