@@ -1,4 +1,5 @@
-import { randomUUID } from 'node:crypto'
+import { generateKeyPairSync, hash, randomUUID, sign } from 'node:crypto'
+import { calculateJwkThumbprint, type JWK } from 'jose'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 import type { GatewayError } from '../../../src/errors.ts'
 import { dpop } from '../../../src/layers/auth/dpop.ts'
@@ -67,6 +68,11 @@ test.each<readonly [what: string, wanted: Partial<Wanted>]>([
   ['an encoded alias', { htu: 'https://gateway.example/base/%6darket/insights' }],
   ['somebody in the URL', { htu: 'https://a@gateway.example/base/market/insights' }],
   ['no URL', { htu: '/base/market/insights' }],
+  ['a host with a dot at its end', { htu: here.replace('.example', '.example.') }],
+  ['a slash at its end', { htu: `${here}/` }],
+  ['a doubled slash', { htu: here.replace('/market', '//market') }],
+  ['another URL around it', { htu: `blob:${here}` }],
+  ['another host behind a backslash', { htu: here.replace('/base', '\\@evil.example/base') }],
   ['a list', { htu: [here] }],
   ['another method', { htm: 'POST' }],
   ['a method in lower case', { htm: 'get' }],
@@ -84,6 +90,9 @@ test.each<readonly [what: string, wanted: Partial<Wanted>]>([
   ['another type', { header: { typ: 'JWT' } }],
   ['no type', { header: { typ: undefined } }],
   ['no key', { header: { jwk: undefined } }],
+  ['no key but where to find it', { header: { jwk: undefined, jku: 'https://a.example/', x5u: 'https://a.example/' } }],
+  ['a payload that is not encoded', { header: { crit: ['b64'], b64: false } }],
+  ['a time without end', { claims: { iat: 1e308 } }],
   ['a key that is text', { header: { jwk: 'key' } }],
   ['what is critical and unknown', { header: { crit: ['x'], x: 1 } }],
 ])('a proof for, or with, %s is refused', async (_, wanted) => {
@@ -96,6 +105,28 @@ test('a proof that brings a private key is refused', async () => {
   )
 
   expect(await send(await Promise.all(proofs))).toEqual([refusal, refusal, refusal])
+})
+
+test.each([
+  [512, 'unauthenticated'],
+  [1024, 'unauthenticated'],
+  [2048, 'good'],
+])('a proof with a key of RSA of %d bits, which a token is bound to: %s', async (bits, wanted) => {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: bits })
+  const jwk = publicKey.export({ format: 'jwk' })
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const claims = { htm: 'GET', htu: here, jti: 'a', iat: seconds(0), ath: hash('sha256', token, 'base64url') }
+  const signed = `${part({ typ: 'dpop+jwt', alg: 'RS256', jwk })}.${part(claims)}`
+  const proof = `${signed}.${sign('sha256', Buffer.from(signed), privateKey).toString('base64url')}`
+  const jkt = await calculateJwkThumbprint(jwk as JWK)
+
+  const checked = dpop({ ...terms, algorithms: ['RS256'] }, new Seen(1000))
+
+  const told = await checked(fakeExchange({ fields: ['DPoP', proof] }), token, jkt, 'bank-a').then(
+    () => 'good',
+    ({ kind }: GatewayError) => kind,
+  )
+  expect(told).toBe(wanted)
 })
 
 test('a proof of another key is refused, whichever it brings', async () => {
