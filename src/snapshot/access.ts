@@ -1,4 +1,4 @@
-import type { AuthConfig } from '../config/auth-config.ts'
+import type { AuthConfig, JwtConfig } from '../config/auth-config.ts'
 import type { Config } from '../config/config.ts'
 import { hashOf, hashOfSettings } from '../config/resolve.ts'
 
@@ -17,18 +17,19 @@ export const withAccessOf = (current: Config, earlier: Config): Config => {
 }
 
 /**
- * Keeps what is believed: the keys of the same issuer with what they sign, the secret for the same server, and all that is said of certificates,
- * because the clients that are kept were checked with it.
+ * Keeps what is believed: the keys that stand in a file, with what they sign, of the same issuer; and all that is said of certificates, because the
+ * clients that are kept were checked with it. The keys at a URL are those of today in any case, and it may be the mistake that is undone.
  */
-const withTrustOf = ({ jwt, introspection, mtls }: AuthConfig, earlier: AuthConfig): AuthConfig => ({
+const withTrustOf = ({ jwt, mtls }: AuthConfig, earlier: AuthConfig): AuthConfig => ({
   ...earlier,
-  jwt:
-    earlier.jwt && jwt?.issuer === earlier.jwt.issuer
-      ? { ...earlier.jwt, jwks: jwt.jwks, algorithms: jwt.algorithms }
-      : earlier.jwt,
-  introspection:
-    earlier.introspection && introspection?.url === earlier.introspection.url
-      ? { ...earlier.introspection, clientId: introspection.clientId, clientSecret: introspection.clientSecret }
-      : earlier.introspection,
+  jwt: earlier.jwt && jwt && haveOtherKeys(jwt, earlier.jwt) ? { ...earlier.jwt, ...signingOf(jwt) } : earlier.jwt,
   mtls,
 })
+
+const haveOtherKeys = (current: JwtConfig, earlier: JwtConfig): boolean =>
+  current.issuer === earlier.issuer &&
+  'text' in current.jwks &&
+  'text' in earlier.jwks &&
+  current.jwks.text !== earlier.jwks.text
+
+const signingOf = ({ jwks, algorithms }: JwtConfig): Pick<JwtConfig, 'jwks' | 'algorithms'> => ({ jwks, algorithms })

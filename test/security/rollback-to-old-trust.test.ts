@@ -10,6 +10,7 @@ import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
 import { askWith } from '../helpers/possession.ts'
 import { needProgram } from '../helpers/program.ts'
 import { audience, issuer, jwks, signingKey, token } from '../helpers/tokens.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
 
 const openssl = await needProgram('openssl')
 
@@ -41,6 +42,19 @@ test('a rollback does not bring back a key of the issuer that was removed from i
 
   expect(live.gateway.config.log.level).toBe('info')
   expect([await ask(good), await ask(stolen)]).toEqual([200, 401])
+})
+
+test('but it does undo a mistake in where the keys are', async () => {
+  const key = signingKey('ES256', 'good')
+  const issuing = await httpUpstream((_, response) => response.end(jwks(key)))
+  const settings = (url: string) => (): Settings => ({
+    auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: url } },
+    clients: [{ id: 'bank-a', claims: { client_id: 'bank-a' }, operations: 'all' }],
+  })
+
+  const { gateway } = await rolledBack(settings(issuing.url), settings('http://127.0.0.1:1/'))
+
+  expect(await askWith(gateway.address.port, [`Authorization: Bearer ${token(key)}`])).toBe(200)
 })
 
 // The attack: clients have begun to be known by names, from an authority; without it anybody writes a name into a certificate of his own.
