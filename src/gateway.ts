@@ -105,7 +105,7 @@ class Parts {
     this.#reloader = new Reloader({
       file,
       first: loaded,
-      load: () => loadAside(file, environment),
+      load: () => loadAside(file, environment, this.#reloader.config.clients),
       preflight: (next, origins) => tryBrought(this.#reloader.config, next, origins, file),
       apply: (config) => this.#apply(config),
       onOutcome: (trigger, outcome) => {

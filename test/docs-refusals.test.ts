@@ -76,7 +76,7 @@ test('a file that is gone', () => {
 test('a file that takes too long', async () => {
   const file = join(folderWith({ 'gateway.yaml': groups }), 'gateway.yaml')
 
-  const loaded = await loadAside(file, {}, 1)
+  const loaded = await loadAside(file, {}, [], 1)
 
   const [printed] = print(loaded.ok ? [] : loaded.problems)
   expect(printed).toBe(shown[5]?.replace('10s', '0.001s'))

@@ -27,27 +27,65 @@ export interface ClientFile extends Places {
   readonly source: SourceFile
 }
 
-/** Reads a file of clients: a list, in YAML as the configuration is. Plain JSON and plain YAML are read many times as fast as the rest of it. */
-export const readClientFile = (folder: string, name: string, environment: Environment): ClientFile | string => {
-  const file = resolve(folder, name)
-  const bytes = readBounded(file, maxBytes)
-  if (isUnread(bytes)) return bytes.reason
-  const source = sourceOf(file, bytes, maxBytes)
-  const refused = (...problems: readonly Problem[]): ClientFile => ({ ...nothing, file, source, problems })
-  if (!isUtf8(bytes)) return refused(notUtf8(bytes, file))
-  const text = new TextDecoder().decode(bytes)
-  const json = plainJson(text)
-  if (json !== undefined) return { ...listed(file, json.tree), ...placesInJson(text), file, source }
-  if (bytes.length > maxYamlBytes) {
-    const told = whole(file, 'too large for YAML', 'at most 4MiB of YAML, or 32MiB of JSON', 'more')
-    return refused({ ...told, hint: 'write it as JSON, without placeholders and without a key that stands twice' })
+/**
+ * Reads files of clients: lists, in YAML as the configuration is. Plain JSON and plain YAML are read many times as fast as the rest of it, and
+ * whoever reads again what holds the same gets the very same entries.
+ */
+export class ClientFiles {
+  /** What plain files, which depend on nothing else, said when a configuration was last read, and say now; by their names. */
+  #before = new Map<string, ClientFile>()
+  #now = new Map<string, ClientFile>()
+
+  /** Reads a file; a text says why that cannot be done. */
+  read(folder: string, name: string, environment: Environment): ClientFile | string {
+    const file = resolve(folder, name)
+    const bytes = readBounded(file, maxBytes)
+    if (isUnread(bytes)) return bytes.reason
+    const source = sourceOf(file, bytes, maxBytes)
+    const before = this.#before.get(file)
+    if (before !== undefined && before.source.digest === source.digest) {
+      this.#now.set(file, before)
+      return before
+    }
+    if (!isUtf8(bytes)) return { ...nothing, file, source, problems: [notUtf8(bytes, file)] }
+    const text = new TextDecoder().decode(bytes)
+    const found = plain(text, bytes.length <= maxYamlBytes)
+    if (found === null) return parsed(file, text, bytes.length, source, environment)
+    const read = { ...listed(file, found.tree), at: found.at, locate: found.locate, file, source }
+    this.#now.set(file, read)
+    return read
   }
-  const yaml = plainYaml(text)
-  if (yaml !== undefined) return { ...listed(file, yaml.tree), ...placesInYaml(text), file, source }
-  const parsed = parseSource(text)
-  if (parsed.usable && parsed.document.contents === null) return { ...nothing, file, source }
-  const { tree, findings } = treeOf(parsed, environment)
-  const { at, locate } = parsed
+
+  /** Says that a configuration has been read: files that it does not refer to are forgotten. */
+  done(): void {
+    this.#before = this.#now
+    this.#now = new Map()
+  }
+}
+
+const plain = (text: string, isShort: boolean): ({ readonly tree: unknown } & Places) | null => {
+  const json = plainJson(text)
+  if (json !== undefined) return { ...json, ...placesInJson(text) }
+  const yaml = isShort ? plainYaml(text) : undefined
+  return yaml === undefined ? null : { ...yaml, ...placesInYaml(text) }
+}
+
+const parsed = (
+  file: string,
+  text: string,
+  bytes: number,
+  source: SourceFile,
+  environment: Environment,
+): ClientFile => {
+  if (bytes > maxYamlBytes) {
+    const told = whole(file, 'too large for YAML', 'at most 4MiB of YAML, or 32MiB of JSON', 'more')
+    const hint = 'write it as JSON, without placeholders and without a key that stands twice'
+    return { ...nothing, file, source, problems: [{ ...told, hint }] }
+  }
+  const document = parseSource(text)
+  if (document.usable && document.document.contents === null) return { ...nothing, file, source }
+  const { tree, findings } = treeOf(document, environment)
+  const { at, locate } = document
   return { ...(tree === undefined ? nothing : listed(file, tree)), findings, at, locate, file, source }
 }
 

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import { clientsOf } from './client-pieces.ts'
+import type { ClientConfig } from './auth-config.ts'
+import { clientsOf, piecesOf, type Sent } from './client-pieces.ts'
 import type { Environment } from './environment.ts'
 import { deepFreeze } from './freeze.ts'
 import type { LoadResult } from './load.ts'
@@ -18,9 +19,14 @@ let idle: Worker | null = null
 
 /**
  * Does what `loadConfig` does, in a thread of its own: to parse and check a large file takes time in which no request would be
- * served. Never throws; what takes longer than `limitMs` is a problem of the file.
+ * served. Never throws; what takes longer than `limitMs` is a problem of the file. Clients that are as in `running` are the very same.
  */
-export const loadAside = (file: string, environment: Environment, limitMs = withinMs): Promise<LoadResult> =>
+export const loadAside = (
+  file: string,
+  environment: Environment,
+  running: readonly ClientConfig[] = [],
+  limitMs = withinMs,
+): Promise<LoadResult> =>
   new Promise((resolve) => {
     // As it is now: whoever mends it while it is being read wants that to be noticed.
     const source = sourceNow(file, maxFileBytes)
@@ -42,17 +48,22 @@ export const loadAside = (file: string, environment: Environment, limitMs = with
       limitMs,
     )
     const told = ({ result, clients, spent }: Told): void =>
-      end(result.ok ? completed(result, clients) : result, !spent)
+      end(result.ok ? completed(result, clients, running) : result, !spent)
     const broken = (error: NodeJS.ErrnoException): void =>
       end(failed(file, error.code === 'ERR_WORKER_INIT_FAILED' ? unread(source) : source, message(error)))
     const gone = (): void => end(failed(file, source, 'it cannot be read'))
     worker.on('message', told).on('error', broken).on('exit', gone)
-    worker.postMessage({ file, environment: { ...environment } } satisfies Asked)
+    const has = piecesOf(running).map(({ digest }) => digest)
+    worker.postMessage({ file, environment: { ...environment }, has } satisfies Asked)
   })
 
 /** Puts the clients in their place again, as the thread that serves has time. */
-const completed = async (result: Extract<LoadResult, { ok: true }>, pieces: readonly string[]): Promise<LoadResult> => {
-  const clients = await clientsOf(pieces)
+const completed = async (
+  result: Extract<LoadResult, { ok: true }>,
+  pieces: readonly Sent[],
+  running: readonly ClientConfig[],
+): Promise<LoadResult> => {
+  const clients = await clientsOf(pieces, running)
   return { ...result, config: Object.freeze({ ...deepFreeze(result.config), clients }) }
 }
 

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
 import type { ClientConfig, ClientsSource } from './auth-config.ts'
 import type { OperationCacheConfig } from './cache-config.ts'
-import type { ParsedClient } from './checked-clients.ts'
 import { digestOf } from './client-pieces.ts'
 import type { Config, FieldEdits, ListenTlsConfig, OperationConfig, UpstreamConfig } from './config.ts'
 import { circuitBreaker, healthCheck, outlier, policyOf, rateLimits, redisOf, retry } from './policies.ts'
@@ -16,17 +15,13 @@ type ParsedListenTls = NonNullable<ParsedConfig['listen']['tls']>
 type ParsedOperation = NonNullable<ParsedConfig['operations'][OperationId]>
 
 /** Is the clients of all the files that a configuration consists of. */
-interface ParsedClients {
-  readonly clients: readonly ParsedClient[]
+interface ListedClients {
+  readonly clients: readonly ClientConfig[]
   readonly parts: ClientsSource['parts']
 }
 
 /** Merges the levels (operation > upstream > defaults > built-in) into a Config, which is not frozen yet. */
-export function resolve(
-  parsed: ParsedConfig,
-  { clients: listed, parts }: ParsedClients = { clients: [], parts: [] },
-): Config {
-  const clients = listed.map(client)
+export function resolve(parsed: ParsedConfig, { clients, parts }: ListedClients = { clients: [], parts: [] }): Config {
   const { listen, limits, log, shutdown, admin, audit, cache, reload } = parsed
   const settings: Omit<Config, 'hash'> = {
     allowSandbox: parsed.allowSandbox,
@@ -190,11 +185,6 @@ const byGroup = <T>(make: (group: Group) => T): Record<Group, T> =>
 
 const byOperation = <T>(make: (operation: (typeof catalog)[number]) => T): Record<OperationId, T> =>
   Object.fromEntries(catalog.map((row) => [row.id, make(row)])) as Record<OperationId, T>
-
-const client = ({ rate, burst, ...rest }: ParsedClient): ClientConfig => ({
-  ...rest,
-  rate: rate === undefined ? null : { rate, burst: burst ?? rate.count },
-})
 
 /** Hashes all that a configuration says; of clients only the digest is hashed again, and where they stand is not what they are. */
 export const hashOfSettings = ({ clients, clientsSource: { digest }, ...rest }: Omit<Config, 'hash'>): string =>

@@ -1,4 +1,5 @@
 import type { Group } from '../catalog.ts'
+import { clientsOf, type Piece, piecesOf } from '../config/client-pieces.ts'
 import type { Config } from '../config/config.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
 import type { Override, Said } from '../snapshot/overrides.ts'
@@ -8,7 +9,10 @@ import type { Verdict } from '../upstream/endpoints.ts'
 
 /** Is a {@link State} that can be sent to another process: plain data. */
 export interface PlainState {
+  /** Without its clients. */
   readonly config: Config
+  /** The clients: to send thousands of objects takes many times as long. */
+  readonly clients: readonly Piece[]
   readonly operations: Said['operations']['all']
   readonly endpoints: Said['endpoints']['all']
   readonly sandboxOrigin: string | null
@@ -97,15 +101,19 @@ export type ToPrimary =
 
 /** Makes a state that can be sent. */
 export const plain = ({ config, said, sandboxOrigin }: State): PlainState => ({
-  config,
+  config: { ...config, clients: [] },
+  clients: piecesOf(config.clients),
   operations: said.operations.all,
   endpoints: said.endpoints.all,
   sandboxOrigin,
 })
 
-/** Makes a state of what was sent. */
-export const stateOf = ({ config, operations, endpoints, sandboxOrigin }: PlainState): State => ({
-  config,
+/** Makes a state of what was sent. Clients that are as in `running` are the very same. */
+export const stateOf = async (
+  { config, clients, operations, endpoints, sandboxOrigin }: PlainState,
+  running: Config['clients'],
+): Promise<State> => ({
+  config: { ...config, clients: await clientsOf(clients, running) },
   said: { operations: lookUp(operations), endpoints: lookUp(endpoints) },
   sandboxOrigin,
 })

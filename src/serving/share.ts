@@ -3,12 +3,13 @@ import type { Config, OperationConfig, UpstreamConfig } from '../config/config.t
 
 /**
  * Divides the bounds that hold for the whole gateway among its workers. What cannot be divided evenly is rounded up, so that each has one
- * of everything; connections of an address are counted by the primary alone. The hash stays: it names what the file says.
+ * of everything; connections of an address are counted by the primary alone. Bounds of clients, of whom there may be thousands, each worker divides
+ * itself. The hash stays: it names what the file says.
  */
 export const shareOf = (config: Config, workers: number): Config => {
   const part = (bound: number): number => Math.ceil(bound / workers)
   const partOf = (bound: number | null): number | null => (bound === null ? null : part(bound))
-  const { listen, limits, clients, log, upstreams, operations } = config
+  const { listen, limits, log, upstreams, operations } = config
   const ofUpstream = (upstream: UpstreamConfig): UpstreamConfig => ({
     ...upstream,
     maxConnections: part(upstream.maxConnections),
@@ -24,9 +25,6 @@ export const shareOf = (config: Config, workers: number): Config => {
     ...config,
     listen: { ...listen, maxConnections: partOf(listen.maxConnections), maxConnectionsPerAddress: null },
     limits: { ...limits, concurrency: partOf(limits.concurrency) },
-    clients: clients.some(({ concurrency }) => concurrency !== null)
-      ? clients.map((each) => ({ ...each, concurrency: partOf(each.concurrency) }))
-      : clients,
     log: { ...log, bufferBytes: part(log.bufferBytes) },
     upstreams: Object.fromEntries(
       Object.entries(upstreams).map(([group, upstream]) => [group, ofUpstream(upstream)]),

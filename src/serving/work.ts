@@ -18,7 +18,7 @@ export interface Work {
 /** Begins to serve what the primary hands over. Rejects when it cannot. */
 export const work = async (start: Start, tell: (message: ToPrimary, done?: () => void) => void): Promise<Work> => {
   const { worker, verdicts, pseudonym, ticketSecret } = start
-  const state = stateOf(start.state)
+  const state = await stateOf(start.state, [])
   const { log, dropped, close: closeLog } = await openLog(state.config.log)
   exitWhenUncaught(log, closeLog, { worker })
   const counting = new Counting(tell)
@@ -42,20 +42,31 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
     return found
   }
 
+  /** Does what concerns the state in the order in which it was told, however long one thing takes. */
+  let last: Promise<unknown> = Promise.resolve()
+  const inTurn = <T>(task: () => Promise<T>): Promise<T> => {
+    const done = last.then(task)
+    last = done.catch(() => {})
+    return done
+  }
+
   const answer = async (ask: Ask): Promise<unknown> => {
     switch (ask.type) {
       case 'prepare': {
-        const next = stateOf(ask.state)
-        const preparing = serving.prepare(next)
+        const preparing = inTurn(async () =>
+          serving.prepare(await stateOf(ask.state, plane.live.current.config.clients)),
+        )
         prepared.set(ask.prepared, preparing)
         await preparing
         return
       }
       case 'commit': {
-        await (await taken(ask.prepared)).commit()
-        const { current } = plane.live
-        log.level = current.config.log.level
-        agreeOn(plane, ask.verdicts)
+        await inTurn(async () => {
+          await (await taken(ask.prepared)).commit()
+          const { current } = plane.live
+          log.level = current.config.log.level
+          agreeOn(plane, ask.verdicts)
+        })
         return
       }
       case 'report':
@@ -91,9 +102,9 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
           () => {},
         )
       case 'verdict':
-        return plane.hear(notice.verdict)
+        return void inTurn(async () => plane.hear(notice.verdict))
       case 'lift':
-        return serving.lift(notice.group, notice.url)
+        return void inTurn(async () => serving.lift(notice.group, notice.url))
       case 'drain':
         return serving.drain()
       case 'audit':

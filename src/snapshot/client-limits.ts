@@ -2,7 +2,7 @@ import type { ClientConfig, ClientRateConfig } from '../config/auth-config.ts'
 import type { LimitsConfig } from '../config/limits-config.ts'
 import type { Limit } from '../shared/limiter/bucket.ts'
 import type { Limiter } from '../shared/limiter/limiter.ts'
-import type { Held, HeldState, Limiters } from '../shared/limiter/limiters.ts'
+import type { HeldState, Limiters } from '../shared/limiter/limiters.ts'
 
 /** Is what bounds clients, each by what its entry says. */
 export interface ClientLimits {
@@ -12,7 +12,7 @@ export interface ClientLimits {
   readonly bounded: number
   /** Finds what counts a client; undefined: nothing does. */
   limiterOf(client: string): Limiter | undefined
-  /** Tells how many exchanges a client may have in flight; null: any number. */
+  /** Tells how many exchanges a client may have in flight in this process; null: any number. */
   boundOf(client: string): number | null
   /** Tells how the counting does; null: there is none. */
   state(): HeldState | null
@@ -25,27 +25,56 @@ export const holdClientLimits = (
   { redis }: LimitsConfig,
   limiters: Limiters,
 ): ClientLimits => {
-  const held = new Map<string, Held>()
-  const counting = new Map<string, Limiter>()
+  const { rates, rateOf, bounds } = termsOf(clients)
+  const held = rates.map((rate) => limiters.hold(limitOf(rate), redis))
+  return {
+    rated: rateOf.size,
+    bounded: bounds.size,
+    limiterOf(client) {
+      const nth = rateOf.get(client)
+      return nth === undefined ? undefined : held[nth]?.limiter
+    },
+    boundOf(client) {
+      const bound = bounds.get(client)
+      return bound === undefined ? null : limiters.partOf(bound)
+    },
+    state: () => stateOf(held.map((each) => each.state())),
+    release() {
+      for (const each of held) each.release()
+    },
+  }
+}
+
+/** Is what entries of clients say of how much each may do. */
+interface Terms {
+  /** The different ones. */
+  readonly rates: readonly ClientRateConfig[]
+  /** Which of them is whose, by the client's id. */
+  readonly rateOf: ReadonlyMap<string, number>
+  readonly bounds: ReadonlyMap<string, number>
+}
+
+// What is frozen stays what it is: a reload that leaves all clients as they are need not look at each of thousands.
+const known = new WeakMap<readonly ClientConfig[], Terms>()
+
+const termsOf = (clients: readonly ClientConfig[]): Terms => {
+  const before = known.get(clients)
+  if (before !== undefined) return before
+  const nths = new Map<string, number>()
+  const rates: ClientRateConfig[] = []
+  const rateOf = new Map<string, number>()
   const bounds = new Map<string, number>()
   for (const { id, rate, concurrency } of clients) {
     if (concurrency !== null) bounds.set(id, concurrency)
     if (rate === null) continue
     const name = `${rate.rate.count} ${rate.rate.perMs} ${rate.burst}`
-    const one = held.get(name) ?? limiters.hold(limitOf(rate), redis)
-    held.set(name, one)
-    counting.set(id, one.limiter)
+    const nth = nths.get(name) ?? rates.push(rate) - 1
+    nths.set(name, nth)
+    rateOf.set(id, nth)
   }
-  return {
-    rated: counting.size,
-    bounded: bounds.size,
-    limiterOf: (client) => counting.get(client),
-    boundOf: (client) => bounds.get(client) ?? null,
-    state: () => stateOf([...held.values()].map((each) => each.state())),
-    release() {
-      for (const each of held.values()) each.release()
-    },
-  }
+  const terms = { rates, rateOf, bounds }
+  if (Object.isFrozen(clients)) known.set(clients, terms)
+  return terms
 }
 
 const limitOf = ({ rate, burst }: ClientRateConfig): Limit => ({

@@ -1,7 +1,8 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ClientConfig } from '../../src/config/auth-config.ts'
-import { clientsOf, digestOf, piecesOf } from '../../src/config/client-pieces.ts'
+import { clientsOf, differing, digestOf, piecesFor, piecesOf } from '../../src/config/client-pieces.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { loadAside } from '../../src/config/load-aside.ts'
 import { folderWith, sandbox } from './helper.ts'
@@ -19,9 +20,18 @@ const client = (nth: number): ClientConfig => ({
 })
 const some = (count: number): readonly ClientConfig[] => Array.from({ length: count }, (_, nth) => client(nth))
 
+const carried = (clients: readonly ClientConfig[], running: readonly ClientConfig[]) =>
+  clientsOf(
+    piecesFor(
+      clients,
+      piecesOf(running).map(({ digest }) => digest),
+    ),
+    running,
+  )
+
 test('what is cut into pieces is put together again, frozen', async () => {
-  for (const clients of [[], some(1), some(2000)]) {
-    const again = await clientsOf(piecesOf(clients))
+  for (const clients of [some(1), some(2000)]) {
+    const again = await clientsOf(piecesOf(clients), [])
 
     expect(again).toEqual(clients)
     expect([again, ...again, ...again.flatMap(({ apiKeys }) => [apiKeys, ...apiKeys])].every(Object.isFrozen)).toBe(
@@ -32,11 +42,51 @@ test('what is cut into pieces is put together again, frozen', async () => {
 })
 
 test('where one is added in front, nearly all the others are the very same as before', async () => {
-  const before = await clientsOf(piecesOf(some(5000)))
-  const after = await clientsOf(piecesOf([client(-1), ...some(5000)]))
+  const before = some(5000)
+  const after = await carried([client(-1), ...some(5000)], before)
 
   const same = new Set(before)
   expect(after.filter((each) => same.has(each)).length).toBeGreaterThan(4500)
+})
+
+test('where nothing has changed, the whole list is the very same', async () => {
+  const before = some(5000)
+
+  expect(await carried(some(5000), before)).toBe(before)
+  expect(await carried(some(4999), before)).not.toBe(before)
+})
+
+test.each<[string, (list: ClientConfig[]) => ClientConfig[]]>([
+  ['another key', (list) => list.with(777, { ...client(777), apiKeys: [{ id: 'key-777', sha256: 'cd'.repeat(32) }] })],
+  ['one that is disabled', (list) => list.with(0, { ...client(0), disabled: true })],
+  ['one less', (list) => list.toSpliced(500, 1)],
+  ['one less at the end', (list) => list.slice(0, -1)],
+  ['two that change places', (list) => list.with(3, client(900)).with(900, client(3))],
+  ['none', () => []],
+])('what was carried over is what was read: %s', async (_, edit) => {
+  const before = await clientsOf(piecesOf(some(1000)), [])
+  const read = edit([...some(1000)])
+
+  const after = await carried(read, before)
+
+  expect(after).toEqual(read)
+  expect(digestOf(after)).toBe(digestOf(read))
+  expect(digestOf(after)).not.toBe(digestOf(before))
+})
+
+test('only what the other does not have is sent', () => {
+  const has = piecesOf(some(5000)).map(({ digest }) => digest)
+  const sent = piecesFor(some(5000).with(2500, { ...client(2500), disabled: true }), has)
+
+  expect(sent.filter(({ text }) => text !== null)).toHaveLength(1)
+})
+
+test('of two lists, those are told that are not in both', async () => {
+  const [one, other] = differing(some(5000), some(5000).with(2500, { ...client(2500), disabled: true }))
+
+  expect(one.length).toBeLessThanOrEqual(256)
+  expect(one).toContainEqual(client(2500))
+  expect(other).toContainEqual({ ...client(2500), disabled: true })
 })
 
 test('clients that are loaded in a thread of their own are those that are loaded otherwise', async () => {
@@ -53,4 +103,47 @@ test('clients that are loaded in a thread of their own are those that are loaded
   const file = join(folder, 'gateway.yaml')
 
   expect(await loadAside(file, {})).toEqual(loadConfig(file, {}))
+})
+
+test('a file of clients that is edited is read again, and one that is not is read as it was', async () => {
+  const list = (disabled: boolean) =>
+    JSON.stringify([
+      { id: 'a', operations: 'all', disabled },
+      { id: 'b', operations: 'all' },
+    ])
+  const files = { 'gateway.yaml': `${sandbox}\nauth: { methods: [apiKey] }\nclients: file:clients.json\n` }
+  const folder = folderWith({ ...files, 'clients.json': list(false) })
+  const file = join(folder, 'gateway.yaml')
+  const read = async (running: readonly ClientConfig[]) => {
+    const loaded = await loadAside(file, {}, running)
+    if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
+    return loaded.config
+  }
+
+  const first = await read([])
+  const same = await read(first.clients)
+  writeFileSync(join(folder, 'clients.json'), list(true))
+  const edited = await read(same.clients)
+  writeFileSync(join(folder, 'clients.json'), list(false))
+  const back = await read(edited.clients)
+
+  expect(same.clients).toBe(first.clients)
+  expect(edited.clients.map(({ disabled }) => disabled)).toEqual([true, false])
+  expect(back).toEqual(first)
+  expect(new Set([first, same, edited, back].map(({ hash }) => hash)).size).toBe(2)
+})
+
+test('a file with placeholders is read again in another environment', async () => {
+  const folder = folderWith({
+    'gateway.yaml': `${sandbox}\nauth: { methods: [apiKey] }\nclients: file:clients.yaml\n`,
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
+    'clients.yaml': '- id: ${NAME}\n  operations: all\n',
+  })
+  const idIn = async (NAME: string) => {
+    const loaded = await loadAside(join(folder, 'gateway.yaml'), { NAME })
+    return loaded.ok && loaded.config.clients[0]?.id
+  }
+
+  expect(await idIn('a')).toBe('a')
+  expect(await idIn('b')).toBe('b')
 })

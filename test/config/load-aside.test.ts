@@ -15,7 +15,7 @@ test('a file that is loaded in a thread of its own says what it says otherwise',
 })
 
 test('one that is read after one that took too long is as good as any', async () => {
-  const tired = await loadAside(fileWith(tiresome), {}, 1)
+  const tired = await loadAside(fileWith(tiresome), {}, [], 1)
   const next = await loadAside(fileWith(sandbox), {})
   const further = await loadAside(fileWith(sandbox), {})
 
@@ -57,7 +57,7 @@ test('it sees the environment that it is given, and no other', async () => {
 test('one that takes too long is a problem of the file, and is known by its contents all the same', async () => {
   const file = fileWith(tiresome)
 
-  const loaded = await loadAside(file, {}, 1)
+  const loaded = await loadAside(file, {}, [], 1)
 
   expect(loaded).toMatchObject({
     ok: false,

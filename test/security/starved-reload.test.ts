@@ -42,7 +42,7 @@ test('a thread that cannot be started is a problem of the reload, and the next o
 test('an edit of a file that takes too long to read is not taken for what was read', async () => {
   const file = configured(tiresome)
 
-  const reading = loadAside(file, {}, 0)
+  const reading = loadAside(file, {}, [], 0)
   writeFileSync(file, configText({ allowSandbox: true }))
   const { ok, sources } = await reading
 

@@ -33,14 +33,32 @@ export interface Clients {
 /** Is what tells a client from others, and what it may do; how much of it is another matter. */
 type KnownClient = Omit<ClientConfig, 'rate' | 'concurrency'>
 
-/** Makes the index of the clients, once a configuration. */
+/** Is a client with its keys. */
+interface Entry {
+  readonly client: Client
+  readonly keys: readonly (readonly [string, Key])[]
+}
+
+// What is frozen stays what it is: a reload goes on with the index of a list that is the very same, and with the entries of clients that are.
+const indices = new WeakMap<readonly KnownClient[], Clients>()
+const entries = new WeakMap<KnownClient, Entry>()
+
+/** Makes the index of the clients, once a configuration; of frozen ones that were indexed before it is the same. */
 export const clientsOf = (configs: readonly KnownClient[]): Clients => {
+  const known = indices.get(configs)
+  if (known !== undefined) return known
+  const index = indexOf(configs)
+  if (Object.isFrozen(configs)) indices.set(configs, index)
+  return index
+}
+
+const indexOf = (configs: readonly KnownClient[]): Clients => {
   const keys = new Map<string, Key>()
   const owners = new ClaimIndex<Client>()
   const certificates = new Map<string, Client>()
   for (const config of configs) {
-    const client = clientOf(config)
-    for (const { id, sha256 } of config.apiKeys) keys.set(id, { client, digest: Buffer.from(sha256, 'hex') })
+    const { client, keys: own } = entryOf(config)
+    for (const [id, key] of own) keys.set(id, key)
     owners.add(config.claims, client)
     for (const name of config.certificates) certificates.set(name, client)
   }
@@ -49,6 +67,16 @@ export const clientsOf = (configs: readonly KnownClient[]): Clients => {
     byClaims: (claims) => owners.find(claims),
     byCertificate: (name) => certificates.get(name),
   }
+}
+
+const entryOf = (config: KnownClient): Entry => {
+  const known = entries.get(config)
+  if (known !== undefined) return known
+  const client = clientOf(config)
+  const keys = config.apiKeys.map(({ id, sha256 }) => [id, { client, digest: Buffer.from(sha256, 'hex') }] as const)
+  const entry = { client, keys }
+  if (Object.isFrozen(config)) entries.set(config, entry)
+  return entry
 }
 
 const clientOf = ({ id, disabled, operations, addresses }: KnownClient): Client => {

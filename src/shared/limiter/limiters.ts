@@ -125,6 +125,11 @@ export class Limiters {
     }
   }
 
+  /** Tells how much of a bound of the whole gateway is for this process: rounded up, so that each has one of everything. */
+  partOf(bound: number): number {
+    return this.#part.is === 'worker' ? Math.ceil(bound / this.#part.of) : bound
+  }
+
   /** Counts for another process; null: that limit is not known here, or not any more. */
   takeAll(name: string, keys: readonly string[]): readonly Outcome[] | null {
     const seen = this.#onces.find(name)?.seen ?? null
