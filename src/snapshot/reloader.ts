@@ -1,6 +1,7 @@
 import { wallClock } from '../clock.ts'
+import { changesBetween } from '../config/changes.ts'
 import type { Config } from '../config/config.ts'
-import { type Change, difference, report } from '../config/diff.ts'
+import type { Change } from '../config/diff.ts'
 import type { LoadResult } from '../config/load.ts'
 import type { Origins } from '../config/origins.ts'
 import type { Problem } from '../config/problem.ts'
@@ -217,7 +218,7 @@ export class Reloader {
       result: same ? 'unchanged' : 'applied',
       from: previous.config.hash,
       to: next.hash,
-      changes: same ? [] : difference(report(previous.config), report(next)),
+      changes: same ? [] : changesBetween(previous.config, next),
       warnings,
       forced,
     })

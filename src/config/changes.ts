@@ -1,0 +1,35 @@
+import { differing } from './client-pieces.ts'
+import type { Config } from './config.ts'
+import { type Change, difference, report } from './diff.ts'
+import { showsClients } from './effective-identities.ts'
+
+// Whoever has edited a few wants to see that it is those. The log is no place for thousands.
+const mostNamed = 10
+
+/** Lists what differs between two configurations, part by part in the order of the file; clients that are not shown by their names. */
+export const changesBetween = (from: Config, to: Config): readonly Change[] =>
+  difference(report(from), report(to)).flatMap((change) =>
+    change.part === 'clients' ? [change, ...clientChanges(from, to)] : [change],
+  )
+
+/** Names clients that differ. What of them does may be a secret. */
+const clientChanges = (from: Config, to: Config): readonly Change[] => {
+  if (showsClients(from) && showsClients(to)) return []
+  const [before, after] = differing(from.clients, to.clients).map(
+    (clients) => new Map(clients.map((client) => [client.id, JSON.stringify(client)])),
+  ) as [Map<string, string>, Map<string, string>]
+  const ids = [...new Map([...before, ...after]).keys()].filter((id) => before.get(id) !== after.get(id))
+  const named = ids.slice(0, mostNamed).map((id) => change(`clients.${id}`, mask(before.get(id)), mask(after.get(id))))
+  const more = ids.length - named.length
+  return more === 0 ? named : [...named, change('clients.*', null, `${more} more differ`)]
+}
+
+const change = (path: string, from: string | null, to: string | null): Change => ({
+  part: 'clients',
+  group: null,
+  path,
+  from,
+  to,
+})
+
+const mask = (said: string | undefined): string | null => (said === undefined ? null : '***')
