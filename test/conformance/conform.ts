@@ -13,7 +13,7 @@ export const conform = (bench: Bench): void => {
         test.skipIf(because !== undefined)(name, async () => {
           const faults = await play(row, bench)
 
-          if (row.knownFailing === undefined) expect(faults).toEqual([])
+          if (row.knownFailing === undefined) expect(faults.join('\n')).toBe('')
           else expect(faults, `mended? it was red for: ${row.knownFailing}`).not.toEqual([])
         })
       }

@@ -144,6 +144,16 @@ export const mutants: readonly Mutant[] = [
     parts: { ...policy, bypassReason: () => null },
   },
   {
+    what: 'lets another origin name what is invalid',
+    section: '9111 §4.4',
+    parts: {
+      ...policy,
+      invalidated: ({ status, fields }, uri) =>
+        policy.invalidated({ status, fields: fields.map((text) => text.replace(/^(https?:)?\/\/[^/]*/, '')) }, uri),
+    },
+  },
+  { what: 'makes nothing invalid', section: '9111 §4.4', parts: { ...policy, invalidated: () => [] } },
+  {
     what: 'says hit of everything',
     section: '9211 §2.2',
     parts: { ...policy, forwardedStatus: () => 'lender-gateway;hit' },

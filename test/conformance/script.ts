@@ -106,6 +106,3 @@ export const cache = (settings: CacheSettings): Options => ({ cache: settings })
 export const onlyTheWire: Options = {
   notOn: { policy: 'it is taken out before the cache', layer: 'it is taken out before the cache' },
 }
-
-/** Where the flow decides, and not the policy alone. */
-export const flow: Options = { notOn: { policy: 'the flow decides it' } }

@@ -1,4 +1,5 @@
 import * as cacheStatus from '../../../src/layers/cache/policy/cache-status.ts'
+import * as invalidating from '../../../src/layers/cache/policy/invalidating.ts'
 import * as request from '../../../src/layers/cache/policy/request.ts'
 import * as reuse from '../../../src/layers/cache/policy/reuse.ts'
 import type { CacheRules } from '../../../src/layers/cache/policy/rules.ts'
@@ -15,6 +16,7 @@ import { rulesOf } from './rules.ts'
 /** Is the pure policy: all that decides, and nothing that fetches or keeps. */
 export const policy = {
   ...cacheStatus,
+  ...invalidating,
   ...request,
   ...reuse,
   ...selecting,
@@ -75,6 +77,7 @@ class Simple implements Session {
   async ask(asked: Asked): Promise<Got> {
     const parts = this.#parts
     const fields = asked.fields.map((text) => text.trim())
+    if (asked.operation === 'inventory.sync') return this.#change(asked, fields)
     const facts = { authority: 'gateway.test', hasBody: asked.body !== null, hasCertificate: false }
     const request = parts.readRequest(fields, facts, this.#rules)
     if (parts.bypassReason(request, this.#rules) !== null) return this.#pass(fields, 'bypass')
@@ -95,6 +98,17 @@ class Simple implements Session {
       this.#later = () => void this.#fetch(key, request, found, 'stale')
     const got = this.#serve(found, request, parts.storedFields(found.head, now))
     return withStatus(got, parts.hitStatus(found.head.freshUntil - now))
+  }
+
+  /** Writes an unsafe request through, and forgets what it made invalid. */
+  #change({ query }: Asked, fields: readonly string[]): Got {
+    const given = this.#send(fields)
+    if (typeof given === 'string') return failed
+    const uri = { origin: 'http://gateway.test', basePath: '', path: '/inventory/sync', query }
+    for (const target of this.#parts.invalidated(given, uri))
+      for (const key of [...this.#resources.keys()])
+        if (key.endsWith(` ${target.operation} ${target.query}`)) this.#resources.delete(key)
+    return given
   }
 
   /** Forwards a request as it came. */

@@ -1,7 +1,7 @@
-import { again, and, cc, flow, forwarded, get, requirements, reused, status } from '../script.ts'
+import { again, and, cc, forwarded, get, requirements, reused, status } from '../script.ts'
 
 /** RFC 9111 §4.4 and §4: what a request that changes something does to what is stored. */
-export const invalidation = requirements(9111, flow)
+export const invalidation = requirements(9111)
 const { must, mustNot, may } = invalidation
 
 const post = { operation: 'inventory.sync', body: '{}' } as const

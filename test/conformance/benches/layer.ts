@@ -1,0 +1,134 @@
+import { vi } from 'vitest'
+import type { OperationId } from '../../../src/catalog.ts'
+import { GatewayError } from '../../../src/errors.ts'
+import type { Answer, AnswerBody, Exchange, Handle } from '../../../src/exchange.ts'
+import { cache } from '../../../src/layers/cache/cache.ts'
+import type { Part } from '../../../src/layers/cache/part.ts'
+import { invalidated } from '../../../src/layers/cache/policy/invalidating.ts'
+import { CacheStore } from '../../../src/layers/cache/store.ts'
+import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
+import type { Origin } from '../origin.ts'
+import type { Asked, Bench, Got, Session } from '../play.ts'
+import type { Row } from '../row.ts'
+import { rulesOf } from './rules.ts'
+
+/** Sends to the upstream of a row, as the innermost handle does: values come without the blanks around them. */
+const sending =
+  (origin: Origin): Handle =>
+  async ({ fields }) => {
+    if (origin.gone) throw new GatewayError('connect-failed')
+    const given = origin.receive(fields)
+    if (given === 'reset') throw new GatewayError('reset-before-headers')
+    if (given === 'truncated') return { status: 200, reason: '', fields: ['Cache-Control', 'max-age=60'], body: cut() }
+    const body = Buffer.from(given.body, 'latin1')
+    return { status: given.status, reason: '', fields: given.fields.map((text) => text.trim()), body: arrived(body) }
+  }
+
+const arrived = (bytes: Buffer): AnswerBody => ({
+  lasting: false,
+  whole: () => bytes,
+  consume: (sink) => {
+    sink.data(bytes)
+    sink.end()
+  },
+  resume: () => {},
+  discard: () => {},
+})
+
+/** A body that ends in the middle. */
+const cut = (): AnswerBody => ({
+  lasting: false,
+  whole: () => null,
+  consume: (sink) => {
+    sink.data(Buffer.from('cut'))
+    sink.fail(new GatewayError('truncated'))
+  },
+  resume: () => {},
+  discard: () => {},
+})
+
+/** Plays rows on the layer before an innermost handle that is a script. Time is `Date`, which nothing waits by. */
+export const layerBench = (): Bench & { close(): void } => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  return {
+    name: 'layer',
+    clock: { now: () => Date.now(), set: (ms) => void vi.setSystemTime(ms) },
+    eventual: false,
+    open: async (row, origin) => new Layered(row, origin),
+    close: () => void vi.useRealTimers(),
+  }
+}
+
+class Layered implements Session {
+  readonly #row: Row
+  readonly #store = new CacheStore(1024 ** 2)
+  readonly #parts = new Map<OperationId, Part>()
+  readonly #handles = new Map<OperationId, Handle>()
+  readonly #next: Handle
+
+  constructor(row: Row, origin: Origin) {
+    this.#row = row
+    this.#next = sending(origin)
+  }
+
+  async ask({ client, operation, query, fields, body }: Asked): Promise<Got> {
+    const exchange = fakeExchange({
+      operation,
+      query,
+      fields: fields.map((text) => text.trim()),
+      authority: 'gateway.test',
+      body: fakeBody(body?.length ?? 0),
+    })
+    if (client !== null) exchange.identity = { client, method: 'apiKey', subject: null }
+    try {
+      return await read(await this.#handle(operation)(exchange), exchange)
+    } catch (error) {
+      const { status, fields: own } = GatewayError.from(error)
+      return { status, fields: [...own, ...(exchange.answerFields ?? [])], body: '' }
+    } finally {
+      exchange.over()
+    }
+  }
+
+  #handle(operation: Asked['operation']): Handle {
+    if (operation === 'inventory.sync') return this.#change
+    const made = this.#handles.get(operation)
+    if (made !== undefined) return made
+    const part = this.#store.open(operation)
+    this.#parts.set(operation, part)
+    const handle = cache(rulesOf(this.#row.cache), part, notices)(this.#next)
+    this.#handles.set(operation, handle)
+    return handle
+  }
+
+  readonly #change: Handle = async (exchange) => {
+    const answer = await this.#next(exchange)
+    const uri = { origin: 'http://gateway.test', basePath: '', path: exchange.operation.path, query: exchange.query }
+    for (const { operation, query } of invalidated(answer, uri)) this.#parts.get(operation)?.invalidate(query)
+    return answer
+  }
+
+  async settle(): Promise<void> {
+    for (let n = 0; n < 5; n++) await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+const notices = {
+  broken: (error: unknown): void => {
+    throw new Error('the policy has thrown', { cause: error })
+  },
+  unrefreshed: (): void => {},
+}
+
+/** Reads an answer to its end, as relaying does. */
+const read = async ({ status, fields, body }: Answer, { answerFields }: Exchange): Promise<Got> => {
+  const whole = body.whole() ?? (await collected(body))
+  return { status, fields: [...fields, ...(answerFields ?? [])], body: whole.toString('latin1') }
+}
+
+const collected = (body: AnswerBody): Promise<Buffer> =>
+  new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    const done = (): void => resolve(Buffer.concat(chunks))
+    body.consume({ data: (chunk) => chunks.push(chunk) > 0, end: done, fail: done })
+  })
