@@ -56,7 +56,7 @@ const headBytes = 400
 const stringBytes = 32
 
 /** Counts what a head takes up in memory, roughly: strings are latin1, a byte a character. */
-export const bytesOf = ({ fields, varies, selecting }: StoredHead): number => {
+export const bytesOf = ({ fields, varies, selecting }: Omit<StoredHead, 'bytes'>): number => {
   let bytes = headBytes + selecting.length
   for (const text of fields) bytes += text.length + stringBytes
   for (const name of varies) bytes += name.length + stringBytes

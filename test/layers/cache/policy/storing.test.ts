@@ -32,6 +32,8 @@ describe('by what it says', () => {
     ['public, private, max-age=1', 'private'],
     ['private="x-a", max-age=1', null],
     ['private="content-type", max-age=1', 'private'],
+    ['private="x-a, Date", max-age=1', 'private'],
+    ['private="etag", max-age=1', 'private'],
     ['no-cache', 'no-freshness'],
     ['no-cache, max-age=1', 'useless'],
     ['must-understand, max-age=1', null],
@@ -237,6 +239,12 @@ describe('what is stored', () => {
     expect(withFields('Last-Modified', at(0))).toMatchObject({ lastModifiedAt: noon, isLastModifiedStrong: false })
     expect(withFields('Last-Modified', at(-1))).toMatchObject({ lastModified: at(-1), isLastModifiedStrong: true })
     expect(storing([...cc('max-age=9'), 'Last-Modified', at(-99)]).isLastModifiedStrong).toBe(false)
+  })
+
+  test('has to be validated each time, where no-cache names what a cache goes by', () => {
+    const fields = [...cc('max-age=9, no-cache="x-a, vary"'), 'ETag', '"a"', 'Date', at(0), 'X-A', '1']
+
+    expect(storing(fields)).toMatchObject({ noCache: true, mayBeStale: false, fields })
   })
 
   test('can be written as JSON', () => {
