@@ -111,7 +111,8 @@ const onlyProof = ({ fields }: Exchange): string | null => {
 
 /**
  * Compares what a proof is for with where its request came to: by the name that clients know, because Host is what they write, and behind a proxy
- * not even that. Query and fragment do not count (RFC 9449 §4.3); scheme, host and port are compared as URLs are (RFC 3986 §6.2.2, §6.2.3).
+ * not even that. Query and fragment do not count (RFC 9449 §4.3); scheme, host, port and dot segments are compared as URLs are (RFC 3986 §6.2.2,
+ * §6.2.3); what is percent-encoded is not decoded: none of the nine paths needs that.
  */
 const target =
   (publicUrl: string) =>
