@@ -15,12 +15,7 @@ const newline = Buffer.from('\n')
 export const openFile = async (path: string, key: Key, rotateBytes: number | null): Promise<Opened> => {
   const handle = await openIt(path, O_APPEND | O_CREAT | O_RDWR)
   try {
-    const { size } = await handle.stat()
-    if (size === 0) {
-      const { link, torn } = (await lastRotated(path, key)) ?? { link: beginning(), torn: null }
-      return { target: new AuditFile(path, handle, 0, rotateBytes), link, torn }
-    }
-    const { link, torn, isEnded } = await readTail(handle, size, key)
+    const { size, link, torn, isEnded } = await findEnd(path, handle, key)
     return { target: new AuditFile(path, handle, size, rotateBytes, isEnded), link, torn }
   } catch (error) {
     await handle.close()
@@ -32,11 +27,22 @@ export const openFile = async (path: string, key: Key, rotateBytes: number | nul
 export const tryFile = async (path: string, key: Key): Promise<void> => {
   const handle = await openIt(path, O_APPEND | O_CREAT | O_RDWR)
   try {
-    const { size } = await handle.stat()
-    if (size === 0) await lastRotated(path, key)
-    else await readTail(handle, size, key)
+    await findEnd(path, handle, key)
   } finally {
     await handle.close()
+  }
+}
+
+/** Finds where the chain stands: in this file, or where it has no line yet in the one before. */
+const findEnd = async (path: string, handle: FileHandle, key: Key) => {
+  const { size } = await handle.stat()
+  const own = size === 0 ? null : await readTail(handle, size, key)
+  const before = own?.link == null ? await lastRotated(path, key) : null
+  return {
+    size,
+    link: own?.link ?? before?.link ?? beginning(),
+    torn: own?.torn ?? before?.torn ?? null,
+    isEnded: own?.isEnded ?? true,
   }
 }
 

@@ -1,13 +1,14 @@
 import type { FileHandle } from 'node:fs/promises'
 import { tornOf } from './batch.ts'
-import { type Key, type Link, macOf, type Read, readLine, saidBy, type Torn } from './chain.ts'
+import { beginsLike, type Key, type Link, macOf, opening, type Read, readLine, saidBy, type Torn } from './chain.ts'
 
 // No line is nearly as long, and what is torn is less than a line.
 const windowBytes = 256 * 1024
 
 /** Is how a file ends that a chain goes on in. */
 export interface Tail {
-  readonly link: Link
+  /** Null: a crash tore its first line off. */
+  readonly link: Link | null
   readonly torn: Torn | null
   /** Whether the last byte ends a line: else whoever appends has to do that first. */
   readonly isEnded: boolean
@@ -24,7 +25,11 @@ export const readTail = async (file: FileHandle, size: number, key: Key): Promis
   const lines = split(window.subarray(0, bytesRead))
   const last = lines.findLastIndex(({ read }) => read !== null)
   const found = lines[last]
-  if (found?.read == null) throw new Error('it holds something else than an audit log')
+  if (found?.read == null) {
+    if (from > 0 || !lines.every(({ bytes }) => beginsLike(bytes, opening)))
+      throw new Error('it holds something else than an audit log')
+    return { link: null, torn: tornOf(joined(lines)), isEnded: lines.at(-1)?.isEnded ?? true }
+  }
   check(found.read, lines[last - 1]?.read ?? null, key)
   const behind = lines.slice(last + 1)
   const isEnded = (behind.at(-1) ?? found).isEnded

@@ -56,6 +56,9 @@ test('a restart goes on with the chain of the file', async () => {
 test.each([
   ['in a line', (text: string) => text.slice(0, -100)],
   ['between a line and its end', (text: string) => text.slice(0, -1)],
+  ['in the first line', (text: string) => text.slice(0, 100)],
+  ['in the midst of what every line begins with', (text: string) => text.slice(0, 5)],
+  ['in the first line, twice', (text: string) => `${text.slice(0, 100)}\n{"audit":"`],
   ['in a line, twice', (text: string) => `${text.slice(0, -100)}\n{"audit":"`],
 ])('a crash %s is told of, and the chain goes on', async (_, crash) => {
   const { config, file, read } = place()
@@ -64,7 +67,7 @@ test.each([
 
   await run(config, 1)
 
-  expect(verified([read()]).findings).toEqual([])
+  expect(verified([read()])).toMatchObject({ findings: [], chains: [{ first: 1 }] })
   expect(read()).toContain('"n":0')
 })
 
