@@ -13,6 +13,8 @@ export class Outbox {
   #lines: string[] = []
   #bytes = 0
   #unsentBytes = 0
+  /** How many messages are not on their way. */
+  #unsent = 0
   #lost = 0
   #isDue = false
   #whenSent: (() => void)[] = []
@@ -27,9 +29,19 @@ export class Outbox {
   }
 
   add(line: string): void {
-    if (this.isFull) return void this.#lost++
+    if (this.isFull) return this.lose(1)
     this.#lines.push(line)
     this.#bytes += line.length
+    this.#soon()
+  }
+
+  /** Counts lines that were lost. While nobody takes any that is told with the next, or when somebody does. */
+  lose(lines: number): void {
+    this.#lost += lines
+    if (!this.isFull) this.#soon()
+  }
+
+  #soon(): void {
     if (this.#isDue) return
     this.#isDue = true
     setImmediate(() => this.#flush())
@@ -46,21 +58,24 @@ export class Outbox {
 
   #flush(): void {
     this.#isDue = false
-    if (this.#lines.length === 0) return
+    if (this.#lines.length === 0 && this.#lost === 0) return
     const bytes = this.#bytes
     this.#unsentBytes += bytes
+    this.#unsent++
     const [lines, lost] = [this.#lines, this.#lost]
     this.#lines = []
     this.#bytes = 0
     this.#lost = 0
     this.#send(lines, lost, () => {
       this.#unsentBytes -= bytes
+      this.#unsent--
+      if (this.#lost > 0) this.#flush()
       this.#settle()
     })
   }
 
   #settle(): void {
-    if (this.#unsentBytes > 0) return
+    if (this.#unsent > 0) return
     for (const tell of this.#whenSent.splice(0)) tell()
   }
 }

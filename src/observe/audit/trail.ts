@@ -78,7 +78,7 @@ export class Trail implements Auditor {
     if (this.#writer !== null) this.#writer.record(says)
     else if (this.#early === null) this.#outbox?.add(says)
     else if (this.#early.length < maxEarlyLines) this.#early.push(says)
-    else this.#earlyLost++
+    else this.#lose(1)
   }
 
   /** Takes what operators did, or had done. */
@@ -89,7 +89,13 @@ export class Trail implements Auditor {
   /** Takes the lines of another process, and how many it has lost. */
   take(lines: readonly string[], lost: number): void {
     for (const says of lines) this.record(says)
-    if (lost > 0) this.#writer?.lose(lost)
+    if (lost > 0) this.#lose(lost)
+  }
+
+  #lose(lines: number): void {
+    if (this.#writer !== null) this.#writer.lose(lines)
+    else if (this.#early !== null) this.#earlyLost += lines
+    else this.#outbox?.lose(lines)
   }
 
   /** Does all that can fail before a configuration takes effect. Rejects when it cannot be enforced. */
@@ -128,6 +134,8 @@ export class Trail implements Auditor {
     this.#early = null
     this.#outbox = new Outbox(send)
     for (const says of [...left, ...early]) this.#outbox.add(says)
+    const lost = this.#takeEarlyLost()
+    if (lost > 0) this.#outbox.lose(lost)
   }
 
   async close(): Promise<void> {
@@ -167,8 +175,8 @@ export class Trail implements Auditor {
     const early = this.#early ?? []
     this.#early = null
     for (const says of early) writer.record(says)
-    if (this.#earlyLost > 0) writer.lose(this.#earlyLost)
-    this.#earlyLost = 0
+    const lost = this.#takeEarlyLost()
+    if (lost > 0) writer.lose(lost)
     this.onChange(this.failing)
     // What the file before could not take.
     void ended.then((left) => {
@@ -179,7 +187,7 @@ export class Trail implements Auditor {
   /** Waits until the process before this one has finished with the file. */
   #await(next: AuditConfig, { over }: Predecessor): void {
     this.#config = next
-    this.#early = []
+    this.#early ??= []
     void over.then(() => this.#begin())
   }
 
@@ -199,6 +207,12 @@ export class Trail implements Auditor {
   async #open({ file, key, rotateBytes }: AuditConfig): Promise<Opened> {
     if (file === 'stdout') return { target: stdoutTarget(this.#options.stdout), link: beginning(), torn: null }
     return openFile(file, keyOf(key), rotateBytes).catch(unopened(file))
+  }
+
+  #takeEarlyLost(): number {
+    const lost = this.#earlyLost
+    this.#earlyLost = 0
+    return lost
   }
 
   async #end(reason: EndReason): Promise<readonly string[]> {

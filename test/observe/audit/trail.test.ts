@@ -134,6 +134,27 @@ test('a file that somebody moves away is followed by a new one at the next reloa
   expect(verified(files)).toMatchObject({ findings: [], chains: [{ lines: 5 }] })
 })
 
+test('what a worker lost is told, before there is somebody to write it and after there was, with what came early', async () => {
+  const { config, file, read } = place()
+  const { trail, begin } = open({ before: { file, over: Promise.resolve() } })
+  const sent: number[] = []
+
+  const begun = begin(config)
+  trail.take([says(1)], 5)
+  await begun
+  await eventually(() => existsSync(file) && read().includes('"n":1'))
+  await eventually(() => read().includes('"event":"lost"'))
+  await trail.handOver((_, lost, done) => {
+    sent.push(lost)
+    done()
+  })
+  trail.take([], 7)
+  await eventually(() => sent.length > 0)
+
+  expect(read()).toContain('"event":"lost","lines":5,')
+  expect(sent).toEqual([7])
+})
+
 test('where a file is removed, the next line begins a new one, and says what it follows', async () => {
   const { config, file, read } = place()
   const { trail, begin, lines } = open()
