@@ -1,0 +1,246 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Part } from '../../../src/layers/cache/part.ts'
+import { CacheStore } from '../../../src/layers/cache/store.ts'
+import { type Stored, StoredBody } from '../../../src/layers/cache/stored.ts'
+import { deciding } from './policy/helper.ts'
+
+const kib = 1024
+
+/** Makes what is stored of an answer with so many bytes of body. */
+const entry = (bytes = 10, fields: readonly string[] = []): Stored => {
+  const { head } = deciding(['Cache-Control', 'max-age=60', ...fields])
+  if (head === null) throw new Error('not storable')
+  return { head, body: new StoredBody(Buffer.alloc(bytes)) }
+}
+
+const put = (part: Part, query: string, stored: Stored, client = '', replaces = true): void =>
+  part.put(part.reserve(client, query), stored, () => replaces)
+
+const found = (part: Part, query: string, client = ''): Stored | undefined =>
+  part.find(part.keyOf(client, query))?.variants[0]
+
+describe('the bound of bytes', () => {
+  test('holds whatever is put, and what was used longest ago goes first', () => {
+    const store = new CacheStore(64 * kib)
+    const part = store.open('market.insights')
+    for (const query of ['?1', '?2', '?3']) put(part, query, entry(16 * kib))
+    found(part, '?1')
+
+    put(part, '?4', entry(16 * kib))
+
+    expect(['?1', '?2', '?3', '?4'].map((query) => found(part, query) !== undefined)).toEqual([true, false, true, true])
+    expect(store.bytes).toBeLessThanOrEqual(64 * kib)
+    expect(store.evictions).toBe(1)
+  })
+
+  test('counts bodies, fields and keys', () => {
+    const sizes = [
+      ['?', entry(0)],
+      ['?', entry(10_000)],
+      ['?', entry(0, ['X-Large', 'x'.repeat(10_000)])],
+      [`?${'x'.repeat(10_000)}`, entry(0)],
+    ] as const
+
+    const [least, ...others] = sizes.map(([query, stored]) => {
+      const store = new CacheStore(64 * kib)
+      put(store.open('market.insights'), query, stored)
+      return store.bytes
+    })
+
+    expect(least).toBeGreaterThan(500)
+    for (const bytes of others) expect(bytes - (least ?? 0)).toBeGreaterThanOrEqual(10_000)
+  })
+
+  test('is never exceeded by one that does not fit, and what is there stays', () => {
+    const store = new CacheStore(64 * kib)
+    const part = store.open('market.insights')
+    put(part, '?small', entry())
+
+    put(part, '?large', entry(65 * kib))
+
+    expect(found(part, '?large')).toBeUndefined()
+    expect(found(part, '?small')).toBeDefined()
+  })
+
+  test('is the sum of its entries after any sequence of puts, hits and removals', () => {
+    const store = new CacheStore(256 * kib)
+    const parts = [store.open('market.insights'), store.open('leads.pipeline')] as const
+    let seed = 7
+    const random = (below: number): number => {
+      seed = (seed * 48271) % 2147483647
+      return seed % below
+    }
+    for (let i = 0; i < 5000; i++) {
+      const part = parts[random(2)] as Part
+      const [query, client] = [`?${random(40)}`, random(2) === 0 ? '' : `client-${random(3)}`]
+      const what = random(20)
+      if (what < 12) put(part, query, entry(random(9000)), client, random(2) === 0)
+      else if (what < 17) found(part, query, client)
+      else if (what < 18) part.invalidate(query)
+      else if (what < 19) store.clear({ operation: null, client: `client-${random(3)}` })
+      else
+        part
+          .find(part.keyOf(client, query))
+          ?.variants.forEach((each) => void part.remove(part.keyOf(client, query), each))
+      expect(store.bytes).toBeLessThanOrEqual(256 * kib)
+      expect(store.bytes).toBe(parts[0].bytes + parts[1].bytes)
+    }
+    const before = store.bytes
+    const cleared = store.clear({ operation: null, client: null })
+
+    expect(before).toBeGreaterThan(100 * kib)
+    expect(cleared).toBeGreaterThan(10)
+    expect([store.bytes, store.size, parts[0].entries, parts[1].entries]).toEqual([0, 0, 0, 0])
+  })
+})
+
+describe('what is on its way', () => {
+  test('counts, makes room for itself, and takes no more than half', () => {
+    const store = new CacheStore(64 * kib)
+    const part = store.open('market.insights')
+    for (const query of ['?1', '?2', '?3']) put(part, query, entry(18 * kib))
+    const [first, second] = [part.reserve('', '?a'), part.reserve('', '?b')]
+
+    const grown = [first.grow(30 * kib), second.grow(3 * kib), second.grow(2 * kib)]
+
+    expect(grown).toEqual([true, false, true])
+    expect(store.bytes).toBeLessThanOrEqual(64 * kib)
+    expect(store.size).toBe(1)
+    first.release()
+    second.release()
+    first.release()
+    expect(store.bytes).toBe(part.bytes)
+  })
+
+  test('is not stored when its operation, its client or its query has been cleared since it was asked for', () => {
+    const store = new CacheStore(64 * kib)
+    const part = store.open('market.insights')
+    const stay = store.open('leads.pipeline').reserve('ann', '?a')
+    const before = [part.reserve('ann', '?a'), part.reserve('bob', '?a'), part.reserve('ann', '?b')]
+
+    store.clear({ operation: 'market.insights', client: 'ann' })
+    const afterClear = before.map(({ isVoid }) => isVoid)
+    part.invalidate('?a')
+    const afterInvalidation = before.map(({ isVoid }) => isVoid)
+    for (const reservation of before) part.put(reservation, entry(), () => true)
+
+    expect(afterClear).toEqual([true, false, true])
+    expect(afterInvalidation).toEqual([true, true, true])
+    expect([stay.isVoid, part.entries]).toEqual([false, 0])
+  })
+
+  test('is not stored in a part that has been closed', () => {
+    const store = new CacheStore(64 * kib)
+    const part = store.open('market.insights')
+    const reservation = part.reserve('', '?a')
+    put(part, '?b', entry())
+
+    part.close()
+    part.put(reservation, entry(), () => true)
+    put(part, '?c', entry())
+
+    expect([store.size, store.bytes, part.entries]).toEqual([0, 0, 0])
+  })
+})
+
+describe('what is removed', () => {
+  const filled = () => {
+    const store = new CacheStore(256 * kib)
+    const [market, leads] = [store.open('market.insights'), store.open('leads.pipeline')]
+    for (const part of [market, leads])
+      for (const client of ['', 'ann', 'bob']) for (const query of ['?a', '?b']) put(part, query, entry(), client)
+    return { store, market, leads }
+  }
+
+  test.each([
+    [{ operation: null, client: null }, 12],
+    [{ operation: 'market.insights', client: null }, 6],
+    [{ operation: null, client: 'ann' }, 4],
+    [{ operation: 'leads.pipeline', client: 'bob' }, 2],
+    [{ operation: 'valuation.score', client: null }, 0],
+  ] as const)('%j: %i answers', (cleared, removed) => {
+    const { store } = filled()
+
+    expect(store.clear(cleared)).toBe(removed)
+    expect(store.size).toBe(12 - removed)
+  })
+
+  test('by a query: of all clients, and of no other operation', () => {
+    const { store, market, leads } = filled()
+
+    market.invalidate('?a')
+
+    expect(['', 'ann', 'bob'].map((client) => found(market, '?a', client))).toEqual([undefined, undefined, undefined])
+    expect(['', 'ann', 'bob'].every((client) => found(market, '?b', client) && found(leads, '?a', client))).toBe(true)
+    expect(store.size).toBe(9)
+  })
+
+  test('a new part of an operation finds nothing of the old one', () => {
+    const { store } = filled()
+
+    const again = store.open('market.insights')
+
+    expect(found(again, '?a')).toBeUndefined()
+  })
+})
+
+test('no client has the key of another, whatever its name and its query are', () => {
+  const part = new CacheStore(64 * kib).open('market.insights')
+  const names = ['', 'a', 'a\n', 'a\nb', '\n', 'a?x', '?x']
+  const queries = ['', '?x', '?', '?a?x']
+
+  const keys = names.flatMap((name) => queries.map((query) => part.keyOf(name, query)))
+
+  expect(new Set(keys).size).toBe(names.length * queries.length)
+})
+
+describe('variants', () => {
+  test('are bounded for one key, and the oldest goes', () => {
+    const store = new CacheStore(1024 * kib)
+    const part = store.open('market.insights')
+    const all = Array.from({ length: 40 }, () => entry())
+
+    for (const each of all) put(part, '', each, '', false)
+
+    const variants = part.find(part.keyOf('', ''))?.variants ?? []
+    expect(variants).toHaveLength(32)
+    expect(variants[0]).toBe(all[39])
+    expect(part.entries).toBe(32)
+  })
+
+  test('of one key never take more than there is', () => {
+    const store = new CacheStore(64 * kib)
+    const part = store.open('market.insights')
+
+    for (let i = 0; i < 10; i++) put(part, '', entry(20 * kib), '', false)
+
+    expect(part.find(part.keyOf('', ''))?.variants.length).toBe(3)
+    expect(store.bytes).toBeLessThanOrEqual(64 * kib)
+  })
+})
+
+describe('keys whose answers cannot be shared', () => {
+  beforeEach(() => vi.useFakeTimers())
+  afterEach(() => vi.useRealTimers())
+
+  test('are remembered for five seconds', () => {
+    const { uncacheable } = new CacheStore(64 * kib).open('market.insights')
+    uncacheable.note('a')
+
+    vi.advanceTimersByTime(4999)
+    const [before, other] = [uncacheable.has('a'), uncacheable.has('b')]
+    vi.advanceTimersByTime(1)
+
+    expect([before, other, uncacheable.has('a')]).toEqual([true, false, false])
+  })
+
+  test('are forgotten when there are too many', () => {
+    const { uncacheable } = new CacheStore(64 * kib).open('market.insights')
+
+    for (let i = 0; i < 1000; i++) uncacheable.note(`${'x'.repeat(8000)}${i}`)
+
+    const known = Array.from({ length: 1000 }, (_, i) => uncacheable.has(`${'x'.repeat(8000)}${i}`))
+    expect(known.filter(Boolean).length).toBeLessThan(33)
+    expect(known[999]).toBe(true)
+  })
+})
