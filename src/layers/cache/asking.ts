@@ -63,7 +63,7 @@ export class Asking {
     // A Range may be a small piece of something large: nobody is to wait for the whole of it.
     if (request.range !== null || this.#part.uncacheable.has(key)) return this.#forward(wanting)
     const isForOne = stored !== null && isForOneAlone(stored)
-    if (patience > 0 && !isForOne && why !== 'request') {
+    if (patience > 0 && !isForOne && !request.noCache && why !== 'request') {
       const joined = this.#flights.find(key, request, varies, at)
       if (joined !== null) return this.#join(wanting, joined)
     }

@@ -1,0 +1,714 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { GatewayError } from '../../../src/errors.ts'
+import type { Answer, Exchange } from '../../../src/exchange.ts'
+import { fakeExchange } from '../../helpers/exchange.ts'
+import { answerOf, Client, cacheStatusOf, FedBody, opened, settled } from './helper.ts'
+
+beforeEach(() => vi.useFakeTimers())
+afterEach(() => vi.useRealTimers())
+
+const fresh = ['Cache-Control', 'max-age=60']
+const tagged = [...fresh, 'ETag', '"a"']
+
+const exchangeOf = (fields: string[] = [], query = ''): Exchange => fakeExchange({ fields, query })
+
+const textOf = (answer: Answer): string => new Client(answer.body).text
+
+/** Stores what a request is answered, and says what it was. */
+const storing = async (stage: ReturnType<typeof opened>, answer: Answer, fields: string[] = []): Promise<void> => {
+  const asked = stage.handle(exchangeOf(fields))
+  await stage.sent.at(-1)?.answer(answer)
+  new Client((await asked).body)
+}
+
+const secondsLater = (seconds: number): void => void vi.advanceTimersByTime(seconds * 1000)
+
+const gone = (): GatewayError => new GatewayError('client-gone')
+
+describe('what is stored', () => {
+  test('answers the next request, without the upstream', async () => {
+    const stage = opened()
+    await storing(stage, answerOf(fresh))
+    const exchange = exchangeOf()
+
+    const answer = await stage.handle(exchange)
+
+    expect([answer.status, textOf(answer), stage.sent.length]).toEqual([200, 'body', 1])
+    expect([exchange.cache, cacheStatusOf(exchange)]).toEqual(['hit', 'lender-gateway;hit;ttl=60'])
+    expect(answer.body.lasting).toBe(true)
+  })
+
+  test('is fetched without the condition of the client, which is judged by what came', async () => {
+    const stage = opened()
+    const exchange = exchangeOf(['If-None-Match', '"a"'])
+    const asked = stage.handle(exchange)
+    await stage.sent[0]?.answer(answerOf(tagged))
+
+    const [first, later] = [await asked, await stage.handle(exchangeOf())]
+
+    expect(stage.sent[0]?.exchange.fields).toEqual([])
+    expect([first.status, textOf(first)]).toEqual([304, ''])
+    expect([later.status, textOf(later), stage.sent.length]).toEqual([200, 'body', 1])
+  })
+
+  test('is of nobody but the client who asked, where clients are known', async () => {
+    const stage = opened()
+    const [ann, bob] = [exchangeOf(), exchangeOf()]
+    ann.identity = { client: 'ann', method: 'apiKey', subject: null }
+    bob.identity = { client: 'bob', method: 'apiKey', subject: null }
+    const first = stage.handle(ann)
+    const second = stage.handle(bob)
+    await stage.sent[0]?.answer(answerOf(fresh, 'of ann'))
+    await stage.sent[1]?.answer(answerOf(fresh, 'of bob'))
+
+    expect([textOf(await first), textOf(await second)]).toEqual(['of ann', 'of bob'])
+  })
+
+  test('has nothing that an upstream repeated of one request alone', async () => {
+    const stage = opened()
+    await storing(stage, answerOf([...fresh, 'X-FAPI-Interaction-Id', 'of the first']))
+
+    const { fields } = await stage.handle(exchangeOf())
+
+    expect(fields.join()).not.toContain('of the first')
+  })
+
+  test('keeps the attempts with the exchange that caused them', async () => {
+    const stage = opened()
+    const [first, second] = [exchangeOf(), exchangeOf()]
+    const asked = [stage.handle(first), stage.handle(second)]
+    const [sent] = stage.sent
+    if (sent !== undefined) sent.exchange.attempts = 2
+    await sent?.answer(answerOf(fresh))
+    await Promise.all(asked)
+
+    expect([first.attempts, second.attempts]).toEqual([2, 0])
+    expect([first.cache, second.cache]).toEqual(['miss', 'collapsed'])
+  })
+
+  test.each([
+    ['a body', { body: { ...fakeExchange().body, length: 3 } }],
+    ['credentials', { fields: ['Authorization', 'Bearer x'] }],
+    ['another credential', { fields: ['X-Api-Key', 'x'] }],
+    ['a certificate', { sender: { trusted: false, certificate: () => ({}) as never } }],
+  ])('is passed by with %s: the exchange itself goes on', async (_, opening) => {
+    const stage = opened()
+    await storing(stage, answerOf(fresh))
+    const exchange = fakeExchange(opening)
+
+    void stage.handle(exchange)
+
+    expect(stage.sent[1]?.exchange).toBe(exchange)
+    expect([exchange.cache, cacheStatusOf(exchange)]).toEqual(['bypass', 'lender-gateway;fwd=bypass'])
+  })
+
+  test('is all that a client takes who says so', async () => {
+    const stage = opened()
+    await expect(stage.handle(exchangeOf(['Cache-Control', 'only-if-cached']))).rejects.toMatchObject({
+      kind: 'not-cached',
+      status: 504,
+    })
+    await storing(stage, answerOf(fresh))
+
+    const answer = await stage.handle(exchangeOf(['Cache-Control', 'only-if-cached']))
+
+    expect([answer.status, stage.sent.length]).toEqual([200, 1])
+  })
+
+  test('goes when it is cleared, and what was asked for before is not stored after', async () => {
+    const stage = opened()
+    const asked = stage.handle(exchangeOf())
+
+    stage.store.clear({ operation: 'market.insights', client: null })
+    const later = stage.handle(exchangeOf())
+    await stage.sent[0]?.answer(answerOf(fresh, 'before'))
+    await stage.sent[1]?.answer(answerOf(fresh, 'after'))
+
+    expect([textOf(await asked), textOf(await later)]).toEqual(['before', 'after'])
+    expect(textOf(await stage.handle(exchangeOf()))).toBe('after')
+  })
+})
+
+describe('those who want the same at the same time', () => {
+  test('make one request of a thousand, and each gets all of it', async () => {
+    const stage = opened()
+    const asked = Array.from({ length: 1000 }, () => stage.handle(exchangeOf()))
+
+    await stage.sent[0]?.answer(answerOf(fresh))
+    const texts = (await Promise.all(asked)).map(textOf)
+
+    expect(stage.sent).toHaveLength(1)
+    expect(new Set(texts)).toEqual(new Set(['body']))
+    expect(stage.part.counts).toMatchObject({ miss: 1, collapsed: 999 })
+  })
+
+  test('are not those of another query', () => {
+    const stage = opened()
+
+    void stage.handle(exchangeOf([], '?a'))
+    void stage.handle(exchangeOf([], '?b'))
+
+    expect(stage.sent).toHaveLength(2)
+  })
+
+  test('are harmed by nobody who leaves, not even by who asked first', async () => {
+    const stage = opened()
+    const exchanges = [exchangeOf(), exchangeOf(), exchangeOf()]
+    const asked = exchanges.map((each) => stage.handle(each))
+    const left = [asked[0], asked[1]].map((each) => expect(each).rejects.toMatchObject({ kind: 'client-gone' }))
+
+    exchanges[0]?.abort(gone())
+    exchanges[1]?.abort(gone())
+    await stage.sent[0]?.answer(answerOf(fresh))
+
+    await Promise.all(left)
+    expect(textOf((await asked[2]) as Answer)).toBe('body')
+    expect([stage.sent.length, stage.sent[0]?.exchange.aborted]).toEqual([1, null])
+  })
+
+  test('end the request when the last of them has left, and whoever comes then begins another', async () => {
+    const stage = opened()
+    const exchanges = [exchangeOf(), exchangeOf()]
+    for (const each of exchanges) stage.handle(each).catch(() => {})
+
+    exchanges[0]?.abort(gone())
+    const early = stage.sent[0]?.exchange.aborted
+    exchanges[1]?.abort(gone())
+    void stage.handle(exchangeOf()).catch(() => {})
+
+    expect(early).toBeNull()
+    expect(stage.sent[0]?.exchange.aborted).toMatchObject({ kind: 'client-gone' })
+    expect(stage.sent).toHaveLength(2)
+  })
+
+  test('get the same failure', async () => {
+    const stage = opened()
+    const asked = Array.from({ length: 5 }, () => stage.handle(exchangeOf()))
+    const told = asked.map((each) => expect(each).rejects.toMatchObject({ kind: 'headers-timeout' }))
+
+    await stage.sent[0]?.fail(new GatewayError('headers-timeout'))
+
+    await Promise.all(told)
+    expect(stage.sent).toHaveLength(1)
+  })
+
+  test.each([
+    ['says no-store', ['Cache-Control', 'no-store']],
+    ['varies by all', [...fresh, 'Vary', '*']],
+    ['says nothing', []],
+  ])('go on at once and each for himself when the answer %s', async (_, fields) => {
+    const stage = opened()
+    const exchanges = Array.from({ length: 5 }, () => exchangeOf())
+    const asked = exchanges.map((each) => stage.handle(each))
+
+    await stage.sent[0]?.answer(answerOf(fields, 'of the first'))
+    const inParallel = stage.sent.slice(1).map(({ exchange }) => exchange)
+    await Promise.all(stage.sent.slice(1).map((sent) => sent.answer(answerOf(fields, 'of another'))))
+
+    expect(inParallel).toEqual(exchanges.slice(1))
+    expect((await Promise.all(asked)).map(textOf)).toEqual(['of the first', ...Array(4).fill('of another')])
+    void stage.handle(exchangeOf())
+    void stage.handle(exchangeOf())
+    expect(stage.sent).toHaveLength(7) // for a while nobody waits for this key
+  })
+
+  test('leave nothing unread when the one has left whose answer it was', async () => {
+    const stage = opened()
+    const [first, second] = [exchangeOf(), exchangeOf()]
+    stage.handle(first).catch(() => {})
+    void stage.handle(second)
+    const body = new FedBody().feed('of the first')
+
+    first.abort(gone())
+    await stage.sent[0]?.answer(answerOf([], body))
+
+    expect(body.discarded).toBe(true)
+    expect(stage.sent[1]?.exchange).toBe(second)
+  })
+
+  test('find each other by variant, as soon as it is known what varies', async () => {
+    const stage = opened()
+    const ask = (language: string): Promise<Answer> => stage.handle(exchangeOf(['Accept-Language', language]))
+    const asked = [ask('de'), ask('de'), ask('fr'), ask('fr'), ask('fr')]
+    const varying = [...fresh, 'Vary', 'Accept-Language']
+
+    await stage.sent[0]?.answer(answerOf(varying, 'deutsch'))
+    await stage.sent[1]?.answer(answerOf(varying, 'français'))
+    const texts = (await Promise.all(asked)).map(textOf)
+    const later = [ask('fr'), ask('de')]
+
+    expect(texts).toEqual(['deutsch', 'deutsch', 'français', 'français', 'français'])
+    expect((await Promise.all(later)).map(textOf)).toEqual(['français', 'deutsch'])
+    expect(stage.sent).toHaveLength(2)
+  })
+
+  test('do not wait where each has to ask for himself', async () => {
+    const stage = opened()
+    const fields = ['Cache-Control', 'no-cache', 'ETag', '"a"']
+    await storing(stage, answerOf(fields))
+
+    const asked = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+    expect(stage.sent).toHaveLength(3)
+    for (const sent of stage.sent.slice(1)) await sent.answer(answerOf(fields, '', 304))
+
+    expect((await Promise.all(asked)).map(textOf)).toEqual(['body', 'body'])
+    expect(stage.sent.slice(1).map(({ exchange }) => exchange.fields)).toEqual([
+      ['If-None-Match', '"a"'],
+      ['If-None-Match', '"a"'],
+    ])
+  })
+
+  test('are forwarded when there are too many variants at once', () => {
+    const stage = opened()
+    const exchanges = Array.from({ length: 40 }, () => exchangeOf(['Cache-Control', 'no-cache']))
+
+    for (const each of exchanges) void stage.handle(each)
+
+    const own = stage.sent.filter(({ exchange }) => exchanges.includes(exchange))
+    expect([stage.sent.length, own.length]).toEqual([40, 8])
+  })
+
+  test('hear an interim answer as far as it is theirs: the one who asked first', () => {
+    const stage = opened()
+    const heard: number[] = []
+    const first = fakeExchange({ onInterim: (status) => void heard.push(status) })
+    stage.handle(first).catch(() => {})
+    void stage.handle(fakeExchange({ onInterim: () => void heard.push(0) }))
+    const [sent] = stage.sent
+
+    sent?.exchange.onInterim?.(103, [])
+    first.abort(gone())
+    sent?.exchange.onInterim?.(103, [])
+
+    expect(heard).toEqual([103])
+  })
+})
+
+describe('while it streams', () => {
+  test('each reads at his own pace, and nobody waits for the store', async () => {
+    const stage = opened()
+    const body = new FedBody().feed('one ')
+    const asked = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+    await stage.sent[0]?.answer(answerOf(fresh, body))
+    const [fast, slow] = (await Promise.all(asked)).map(({ body }, i) => new Client(body, i === 1))
+
+    body.feed('two ')
+    const meanwhile = [fast?.text, slow?.text]
+    const late = new Client((await stage.handle(exchangeOf())).body)
+    const joined = late.text
+    body.feed('three').end()
+    const beforeIt = [fast?.ended, slow?.ended]
+    slow?.catchUp()
+
+    expect(meanwhile).toEqual(['one two ', 'one '])
+    expect([joined, body.paused, beforeIt]).toEqual(['one two ', false, [true, false]])
+    expect([fast, slow, late].map((each) => each?.text)).toEqual(Array(3).fill('one two three'))
+    expect(textOf(await stage.handle(exchangeOf()))).toBe('one two three')
+    expect(stage.sent).toHaveLength(1)
+  })
+
+  test('what the upstream breaks off is broken off for all, and not stored', async () => {
+    const stage = opened()
+    const body = new FedBody().feed('begun')
+    const asked = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+    await stage.sent[0]?.answer(answerOf(fresh, body))
+    const [first, second] = await Promise.all(asked)
+    const client = new Client((first as Answer).body)
+
+    body.fail(new GatewayError('truncated'))
+    const late = new Client((second as Answer).body)
+
+    expect([client.failure?.kind, late.failure?.kind]).toEqual(['truncated', 'truncated'])
+    expect([stage.part.entries, stage.store.bytes]).toEqual([0, 0])
+    void stage.handle(exchangeOf())
+    expect(stage.sent).toHaveLength(2)
+  })
+
+  test.each([
+    ['less', ['Content-Length', '10'], ['short']],
+    ['more', ['Content-Length', '3'], ['longer']],
+  ])('what is %s than it says is passed on as it came, and not stored', async (_, length, chunks) => {
+    const stage = opened()
+    const body = new FedBody()
+    const asked = stage.handle(exchangeOf())
+    await stage.sent[0]?.answer(answerOf([...fresh, ...length], body))
+    const client = new Client((await asked).body)
+
+    body.feed(...chunks).end()
+
+    expect([client.text, client.ended]).toEqual([chunks.join(''), true])
+    expect([stage.part.entries, stage.store.bytes]).toEqual([0, 0])
+  })
+
+  test('it goes on for those who stay, and ends when the last has left', async () => {
+    const stage = opened()
+    const body = new FedBody().feed('begun')
+    const exchanges = [exchangeOf(), exchangeOf()]
+    const asked = exchanges.map((each) => stage.handle(each))
+    await stage.sent[0]?.answer(answerOf(fresh, body))
+    for (const each of await Promise.all(asked)) new Client(each.body)
+
+    exchanges[0]?.abort(gone())
+    const early = stage.sent[0]?.exchange.aborted
+    exchanges[1]?.abort(gone())
+
+    expect(early).toBeNull()
+    expect(stage.sent[0]?.exchange.aborted?.kind).toBe('client-gone')
+    expect([stage.part.entries, stage.store.bytes]).toEqual([0, 0])
+  })
+
+  test('it goes on for the store when the client needs none of it, but not for ever', async () => {
+    const bodies = [new FedBody(), new FedBody()]
+    const stage = opened()
+    for (const [i, body] of bodies.entries()) {
+      const asked = stage.handle(exchangeOf(['If-None-Match', '"a"'], `?${i}`))
+      await stage.sent[i]?.answer(answerOf(tagged, body))
+      await asked
+    }
+
+    secondsLater(29)
+    bodies[0]?.feed('body').end()
+    const before = stage.sent[1]?.exchange.aborted
+    secondsLater(1)
+
+    expect(textOf(await stage.handle(exchangeOf([], '?0')))).toBe('body')
+    expect([before, stage.sent[1]?.exchange.aborted?.kind]).toEqual([null, 'client-gone'])
+  })
+
+  test('one that grows too long is passed on to all who read it, at the pace of the slowest', async () => {
+    const stage = opened({ maxEntryBytes: 8 * 1024 })
+    const body = new FedBody().feed('x'.repeat(5000))
+    const asked = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+    await stage.sent[0]?.answer(answerOf(fresh, body))
+    const [fast, slow] = (await Promise.all(asked)).map(({ body }, i) => new Client(body, i === 1))
+
+    for (let i = 0; i < 60; i++) body.feed('y'.repeat(5000))
+    const waiting = body.paused
+    slow?.catchUp()
+    const went = body.paused
+    body.end()
+
+    expect([waiting, went]).toEqual([true, false])
+    expect([fast?.text.length, fast?.ended, slow?.text.length, slow?.ended]).toEqual([305_000, true, 305_000, true])
+    expect([stage.part.entries, stage.store.bytes]).toEqual([0, 0])
+    void stage.handle(exchangeOf())
+    void stage.handle(exchangeOf())
+    expect(stage.sent).toHaveLength(3)
+  })
+
+  test('one that says that it is too long is nobody else’s', async () => {
+    const stage = opened({ maxEntryBytes: 8 * 1024 })
+    const body = new FedBody()
+    const [first, second] = [exchangeOf(), exchangeOf()]
+    const asked = stage.handle(first)
+    void stage.handle(second)
+
+    await stage.sent[0]?.answer(answerOf([...fresh, 'Content-Length', '9000'], body))
+
+    expect((await asked).body).toBe(body)
+    expect(stage.sent[1]?.exchange).toBe(second)
+  })
+
+  test('what is on its way takes no more room than there is', async () => {
+    const stage = opened({ maxEntryBytes: 64 * 1024 }, 100 * 1024)
+    const lengths = [30_000, 30_000, 10_000]
+    const bodies = lengths.map(() => new FedBody())
+    const asked = lengths.map((_, i) => stage.handle(exchangeOf([], `?${i}`)))
+    for (const [i, length] of lengths.entries())
+      await stage.sent[i]?.answer(answerOf([...fresh, 'Content-Length', String(length)], bodies[i]))
+
+    const answers = await Promise.all(asked)
+
+    expect(answers.map(({ body }, i) => body === bodies[i])).toEqual([false, true, false])
+    expect(stage.store.bytes).toBeLessThanOrEqual(50 * 1024)
+  })
+
+  test('a body in the smallest pieces takes no more than a body', async () => {
+    const stage = opened({ maxEntryBytes: 64 * 1024 }, 1024 * 1024)
+    const body = new FedBody()
+    const asked = stage.handle(exchangeOf())
+    await stage.sent[0]?.answer(answerOf(fresh, body))
+    const client = new Client((await asked).body)
+
+    for (let i = 0; i < 20_000; i++) body.feed('x')
+    const onItsWay = stage.store.bytes
+    body.end()
+
+    expect(client.text.length).toBe(20_000)
+    expect(onItsWay).toBeLessThan(40_000)
+    expect(stage.part.bytes).toBeLessThan(22_000)
+  })
+})
+
+describe('in trouble', () => {
+  const kinds = ['connect-failed', 'reset-before-headers', 'circuit-open', 'no-healthy-endpoint'] as const
+
+  test.each(kinds)('%s: what is stale is served for a minute, to all who wait', async (kind) => {
+    const stage = opened()
+    await storing(stage, answerOf(fresh))
+    secondsLater(119)
+    const exchanges = [exchangeOf(), exchangeOf(), exchangeOf(['Range', 'bytes=0-1'])]
+
+    const asked = exchanges.map((each) => stage.handle(each))
+    for (const sent of stage.sent.slice(1)) await sent.fail(new GatewayError(kind))
+    const answers = await Promise.all(asked)
+    secondsLater(1)
+    const late = stage.handle(exchangeOf())
+    const told = expect(late).rejects.toMatchObject({ kind })
+    await stage.sent.at(-1)?.fail(new GatewayError(kind))
+
+    expect(answers.map(textOf)).toEqual(['body', 'body', 'bo'])
+    expect(exchanges.map(({ cache }) => cache)).toEqual(['stale', 'stale', 'stale'])
+    expect(cacheStatusOf(exchanges[0] as Exchange)).toBe('lender-gateway;fwd=stale;ttl=-59')
+    await told
+  })
+
+  test.each([
+    ['must-revalidate', 'max-age=60, must-revalidate'],
+    ['s-maxage', 's-maxage=60'],
+    ['proxy-revalidate', 'max-age=60, proxy-revalidate'],
+  ])('nothing is served that says %s', async (_, cacheControl) => {
+    const stage = opened({ staleIfErrorMs: 60_000 })
+    await storing(stage, answerOf(['Cache-Control', cacheControl]))
+    secondsLater(61)
+
+    const told = expect(stage.handle(exchangeOf())).rejects.toMatchObject({ kind: 'connect-failed' })
+    await stage.sent[1]?.fail(new GatewayError('connect-failed'))
+
+    await told
+  })
+
+  test('an answer that is an error gives way to what is stale only where that is allowed', async () => {
+    const [allowed, not] = [opened({ staleIfErrorMs: 60_000 }), opened()]
+    const seen: (string | number)[] = []
+    for (const stage of [allowed, not]) {
+      await storing(stage, answerOf(fresh))
+      secondsLater(61)
+      const body = new FedBody().feed('trouble')
+      const asked = stage.handle(exchangeOf())
+      await stage.sent[1]?.answer(answerOf([...fresh], body, 503))
+      seen.push((await asked).status, String(body.discarded))
+    }
+
+    expect(seen).toEqual([200, 'true', 503, 'false'])
+  })
+
+  test('what is stored stays, for the next request', async () => {
+    const stage = opened({ staleIfErrorMs: 600_000 })
+    await storing(stage, answerOf(fresh))
+    secondsLater(61)
+    for (const nth of [1, 2]) {
+      const asked = stage.handle(exchangeOf())
+      await stage.sent[nth]?.answer(answerOf(fresh, 'trouble', 500))
+      expect(textOf(await asked)).toBe('body')
+    }
+  })
+})
+
+describe('what is stale', () => {
+  test('is validated, and served again when it is still good', async () => {
+    const stage = opened()
+    await storing(stage, answerOf(tagged))
+    secondsLater(61)
+    const [exchange, other] = [exchangeOf(), exchangeOf(['If-None-Match', '"a"'])]
+    const asked = [stage.handle(exchange), stage.handle(other)]
+
+    await stage.sent[1]?.answer(answerOf(tagged, '', 304))
+    const [answer, spared] = await Promise.all(asked)
+
+    expect(stage.sent[1]?.exchange.fields).toEqual(['If-None-Match', '"a"'])
+    expect([answer?.status, textOf(answer as Answer), spared?.status]).toEqual([200, 'body', 304])
+    expect([exchange.cache, other.cache]).toEqual(['revalidated', 'collapsed'])
+    expect(cacheStatusOf(exchange)).toBe('lender-gateway;fwd=stale;fwd-status=304;stored;ttl=60')
+    expect([(await stage.handle(exchangeOf())).status, stage.sent.length]).toEqual([200, 2])
+  })
+
+  test('is asked for anew when the 304 is about something else', async () => {
+    const stage = opened()
+    await storing(stage, answerOf(tagged))
+    secondsLater(61)
+    const asked = stage.handle(exchangeOf())
+
+    await stage.sent[1]?.answer(answerOf([...fresh, 'ETag', '"other"'], '', 304))
+    await stage.sent[2]?.answer(answerOf(fresh, 'new'))
+
+    expect(stage.sent[2]?.exchange.fields).toEqual([])
+    expect(textOf(await asked)).toBe('new')
+  })
+
+  test('goes when the answer in its place cannot be stored', async () => {
+    const stage = opened()
+    await storing(stage, answerOf(tagged))
+    secondsLater(61)
+
+    const asked = stage.handle(exchangeOf())
+    await stage.sent[1]?.answer(answerOf(['Cache-Control', 'no-store'], 'secret'))
+
+    expect([textOf(await asked), stage.part.entries]).toEqual(['secret', 0])
+  })
+
+  describe('while it is revalidated', () => {
+    const swr = ['Cache-Control', 'max-age=60, stale-while-revalidate=60', 'ETag', '"a"']
+
+    test('is served at once, and fetched once', async () => {
+      const stage = opened()
+      await storing(stage, answerOf(swr))
+      secondsLater(61)
+      const exchange = exchangeOf()
+
+      const answers = await Promise.all([
+        stage.handle(exchange),
+        stage.handle(exchangeOf()),
+        stage.handle(exchangeOf()),
+      ])
+      const fetched = stage.sent.length
+      await stage.sent[1]?.answer(answerOf(swr, 'new'))
+      const after = await stage.handle(exchangeOf())
+
+      expect(answers.map(textOf)).toEqual(['body', 'body', 'body'])
+      expect([fetched, exchange.cache]).toEqual([2, 'stale'])
+      expect([textOf(after), stage.sent.length]).toEqual(['new', 2])
+    })
+
+    test('is not kept from it by the client that caused it and has left', async () => {
+      const stage = opened()
+      await storing(stage, answerOf(swr))
+      secondsLater(61)
+      const exchange = exchangeOf()
+      await stage.handle(exchange)
+
+      exchange.abort(gone())
+      await stage.sent[1]?.answer(answerOf(swr, 'new'))
+
+      expect(textOf(await stage.handle(exchangeOf()))).toBe('new')
+    })
+
+    test('goes when what comes cannot be stored', async () => {
+      const stage = opened()
+      await storing(stage, answerOf(swr))
+      secondsLater(61)
+      await stage.handle(exchangeOf())
+      const body = new FedBody().feed('secret')
+
+      await stage.sent[1]?.answer(answerOf(['Cache-Control', 'private'], body))
+
+      expect([body.discarded, stage.part.entries]).toEqual([true, 0])
+    })
+
+    test('stays when that fails, which is told, and is tried again', async () => {
+      const stage = opened()
+      await storing(stage, answerOf(swr))
+      secondsLater(61)
+      await stage.handle(exchangeOf())
+
+      await stage.sent[1]?.fail(new GatewayError('connect-failed'))
+      const again = await stage.handle(exchangeOf())
+
+      expect(stage.unrefreshed.map(({ kind }) => kind)).toEqual(['connect-failed'])
+      expect([textOf(again), stage.sent.length]).toEqual(['body', 3])
+    })
+
+    test('is so for a hundred keys at a time', async () => {
+      const stage = opened()
+      for (let i = 0; i < 110; i++) {
+        void stage.handle(exchangeOf([], `?${i}`))
+        await stage.sent[i]?.answer(answerOf(swr))
+      }
+      secondsLater(61)
+
+      const answers = await Promise.all(Array.from({ length: 110 }, (_, i) => stage.handle(exchangeOf([], `?${i}`))))
+
+      expect(answers.every(({ status }) => status === 200)).toBe(true)
+      expect(stage.sent).toHaveLength(210)
+    })
+  })
+})
+
+describe('a Range', () => {
+  test('of what is stored is cut from it', async () => {
+    const stage = opened()
+    await storing(stage, answerOf(tagged, 'abcdef'))
+
+    const answer = await stage.handle(exchangeOf(['Range', 'bytes=2-3']))
+
+    expect([answer.status, textOf(answer), stage.sent.length]).toEqual([206, 'cd', 1])
+  })
+
+  test('of anything else is forwarded as it came, and waits for nobody', () => {
+    const stage = opened()
+    void stage.handle(exchangeOf())
+    const exchange = exchangeOf(['Range', 'bytes=2-3'])
+
+    void stage.handle(exchange)
+
+    expect(stage.sent[1]?.exchange).toBe(exchange)
+  })
+})
+
+describe('whatever the policy throws', () => {
+  /** Makes an exchange whose fields throw when they are read for the nth time. */
+  const explosive = (): Exchange => {
+    const exchange = exchangeOf()
+    let reads = 0
+    const plain = exchange.fields
+    Object.defineProperty(exchange, 'fields', {
+      get() {
+        if (reads++ === 0) throw new TypeError('planted')
+        return plain
+      },
+    })
+    return exchange
+  }
+
+  test('the request is forwarded as if there were no cache', () => {
+    const stage = opened()
+    const exchange = explosive()
+
+    void stage.handle(exchange)
+
+    expect(stage.sent[0]?.exchange).toBe(exchange)
+    expect(stage.broken).toHaveLength(1)
+  })
+
+  test('an answer that cannot be judged goes to the one who asked first, and the others ask', async () => {
+    const stage = opened()
+    const [first, second] = [exchangeOf(), exchangeOf()]
+    const asked = [stage.handle(first), stage.handle(second)]
+    const fields = new Proxy(fresh, {
+      get(target, key) {
+        if (key === 'length') throw new TypeError('planted')
+        return Reflect.get(target, key)
+      },
+    })
+
+    await stage.sent[0]?.answer(answerOf(fields, 'of the first'))
+    await stage.sent[1]?.answer(answerOf(fresh, 'of the second'))
+
+    expect((await Promise.all(asked)).map(textOf)).toEqual(['of the first', 'of the second'])
+    expect([stage.broken.length, stage.part.entries]).toEqual([1, 0])
+  })
+})
+
+test('nothing is left behind when all is over', async () => {
+  const stage = opened({ maxEntryBytes: 8 * 1024 })
+  const ends: readonly ((nth: number, exchange: Exchange, body: FedBody) => unknown)[] = [
+    (nth) => stage.sent[nth]?.fail(new GatewayError('connect-failed')),
+    (_, exchange) => exchange.abort(gone()),
+    (nth, _, body) => stage.sent[nth]?.answer(answerOf([], body)),
+    (nth, _, body) =>
+      stage.sent[nth]?.answer(answerOf(fresh, body)).then(() => body.fail(new GatewayError('truncated'))),
+    (nth, exchange, body) => stage.sent[nth]?.answer(answerOf(fresh, body)).then(() => exchange.abort(gone())),
+    (nth, _, body) => stage.sent[nth]?.answer(answerOf(fresh, body)).then(() => body.feed('x'.repeat(9000)).end()),
+  ]
+
+  for (const [i, end] of ends.entries()) {
+    const exchange = exchangeOf([], `?${i}`)
+    const asked = stage.handle(exchange).then(({ body }) => new Client(body))
+    asked.catch(() => {})
+    await end(i, exchange, new FedBody())
+    await settled()
+  }
+
+  expect([stage.sent.length, stage.store.bytes, stage.part.entries]).toEqual([ends.length, 0, 0])
+  expect(vi.getTimerCount()).toBe(0)
+})
