@@ -141,6 +141,7 @@ class Parts {
         report: async () => (await this.#opened.promise).report(),
         workers: () => this.#serving?.workers() ?? [],
         lift: (group, url) => this.#serving?.lift(group, url),
+        clear: async (what) => (await this.#opened.promise).clear(what),
       },
       log,
       adminPlace,
@@ -196,7 +197,7 @@ class Parts {
     const trail = this.#trail
     if (size > 1) return openCrew({ size, first, place, pseudonym: makePseudonym(), log, trail, passOn, patience })
     const tell: Tell = (level, event, fields) => log[level](fields, event)
-    return serveHere(new Plane(first, tell, undefined, [], { is: 'alone' }, trail), log, place)
+    return serveHere(new Plane(first, { tell, auditor: trail }), log, place)
   }
 
   #leave(): void {

@@ -6,6 +6,7 @@ import { changedGroups, report } from '../config/diff.ts'
 import type { Log } from '../observe/log.ts'
 import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import type { Outcome } from '../snapshot/reloader.ts'
+import { clear } from './cache.ts'
 import { order } from './endpoints.ts'
 import { guard } from './guard.ts'
 import { listener, renew } from './listener.ts'
@@ -98,8 +99,15 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log): void => {
   })
   app.get('/status', async () => status(desk))
   app.get('/config', async () => report(desk.reloader.config))
+  app.delete('/cache', async ({ url }, reply) => {
+    const done = await clear(desk, queryOf(url))
+    if ('detail' in done) return sendProblem(reply, done)
+    log.info(done, 'cache cleared')
+    desk.audit.tell('cache cleared', { ...done })
+    return done
+  })
   app.post('/reload', async ({ url }, reply) => {
-    const query = url.split('?').slice(1).join('?')
+    const query = queryOf(url)
     if (query !== '' && !forced.has(query)) return sendProblem(reply, notForce)
     return sendOutcome(reply, await desk.reloader.reload('request', query !== ''))
   })
@@ -135,6 +143,8 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log): void => {
       : sendProblem(reply, { ...notAllowed, detail: `${path} takes ${allow}`, fields: { Allow: allow } })
   })
 }
+
+const queryOf = (url: string): string => url.split('?').slice(1).join('?')
 
 const pathOf = (url: string): string => url.split('?', 1)[0] ?? ''
 

@@ -1,13 +1,16 @@
 import { catalog, type Group, groups } from '../catalog.ts'
 import { clientAuthorities } from '../config/client-authorities.ts'
 import { shownCertificates } from '../config/shown-certificates.ts'
+import type { Cleared } from '../layers/cache/store.ts'
 import type { Trail } from '../observe/audit/trail.ts'
+import type { ClearedCount } from '../snapshot/caches.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
 import type { Reloader } from '../snapshot/reloader.ts'
 import type { Report, WorkerState } from '../snapshot/report.ts'
 import { unread } from '../snapshot/unread.ts'
 import { version } from '../version.ts'
 import { auditStatus } from './audit-status.ts'
+import { cacheStatus } from './cache-status.ts'
 import { certificateStatus } from './certificate-status.ts'
 import { limitsStatus } from './limits-status.ts'
 import { time } from './time.ts'
@@ -33,13 +36,18 @@ export interface Desk {
   workers(): readonly WorkerState[]
   /** Ends the ejection of an endpoint, named as `/status` shows it: an operator says that it is ready. */
   lift(group: Group, url: string): void
+  /** Removes what is stored. */
+  clear(what: Cleared): Promise<ClearedCount>
 }
 
 /** Tells all that runs, as JSON: what was loaded, what was refused or is doubtful, what stands behind each group. Times are RFC 3339. */
 export const status = async (desk: Desk) => {
   const { reloader, overrides, droppedLines } = desk
   // First, so that all that follows is of one moment.
-  const [isUnread, { upstreams, limits, tokens, retiring }] = await Promise.all([unread(reloader), desk.report()])
+  const [isUnread, { upstreams, limits, tokens, cache, retiring }] = await Promise.all([
+    unread(reloader),
+    desk.report(),
+  ])
   const { loadedAt, loadedBy, fileDiffers, refusal, nextTryAt } = reloader.state
   return {
     version: version(),
@@ -66,6 +74,7 @@ export const status = async (desk: Desk) => {
     ),
     limits: limitsStatus(limits),
     tokens: tokensStatus(tokens),
+    cache: cacheStatus(cache),
     operations: Object.fromEntries(catalog.flatMap(({ id }) => operation(reloader, overrides, id))),
     retiring,
     audit: auditStatus(desk.audit.state),

@@ -12,15 +12,16 @@ export const stored = ({ maxBytes, credentials, redis }: CacheConfig): Effective
 
 /** Writes how an operation is cached, in the spelling of the file. */
 export const operationCache = (cache: OperationCacheConfig | null): Effective =>
-  cache === null
-    ? false
-    : {
-        maxEntry: formatSize(cache.maxEntryBytes),
-        shared: cache.shared,
-        heuristic: cache.heuristic,
-        staleIfError: optional(cache.staleIfErrorMs),
-        staleWhileRevalidate: optional(cache.staleWhileRevalidateMs),
-        staleWhenDisconnected: optional(cache.staleWhenDisconnectedMs),
-      }
+  cache === null ? false : cachePolicy(cache)
+
+/** Writes how the answers of an operation are stored and used, in the spelling of the file. */
+export const cachePolicy = (cache: OperationCacheConfig): { readonly [key: string]: Effective } => ({
+  maxEntry: formatSize(cache.maxEntryBytes),
+  shared: cache.shared,
+  heuristic: cache.heuristic,
+  staleIfError: optional(cache.staleIfErrorMs),
+  staleWhileRevalidate: optional(cache.staleWhileRevalidateMs),
+  staleWhenDisconnected: optional(cache.staleWhenDisconnectedMs),
+})
 
 const optional = (ms: number | null): string => (ms === null || ms === 0 ? 'none' : formatDuration(ms))

@@ -1,6 +1,6 @@
 import { wallClock } from '../clock.ts'
 import { failures, type GatewayError } from '../errors.ts'
-import type { Identity } from '../exchange.ts'
+import type { CacheOutcome, Identity } from '../exchange.ts'
 import { destinationOf, type Log } from './log.ts'
 
 /** Is what is known of an exchange when its body has ended. Durations are milliseconds. */
@@ -22,6 +22,8 @@ export interface Exchanged {
   readonly bytesOut: number
   readonly configHash: string
   readonly failure: GatewayError | null
+  /** What its operation's cache did; null: it has none, or was not asked. */
+  readonly cache: CacheOutcome | null
 }
 
 /** Writes the one line of an exchange: an allow-list, with never a field value, a query value or a body. */
@@ -40,6 +42,7 @@ export const logAccess = (log: Log, exchanged: Exchanged): void => {
     status: exchanged.status,
     endpoint: exchanged.endpoint,
     attempts: exchanged.attempts,
+    cache: exchanged.cache ?? undefined,
     gatewayMs: tenths(totalMs - (upstreamMs ?? 0)),
     upstreamMs: upstreamMs === null ? null : tenths(upstreamMs),
     bytesIn: exchanged.bytesIn,
@@ -62,7 +65,7 @@ const logSuccess = (log: Log, exchanged: Exchanged): void => {
   destinationOf(log).write(
     `{"level":30,"time":${wallClock()},"requestId":"${exchanged.requestId}","client":"${exchanged.client}"` +
       `${identified(exchanged.identity)},"operation":${quoted(operation)},"status":${exchanged.status},"endpoint":${quoted(endpoint)}` +
-      `,"attempts":${exchanged.attempts}` +
+      `,"attempts":${exchanged.attempts}${exchanged.cache === null ? '' : `,"cache":"${exchanged.cache}"`}` +
       `,"gatewayMs":${decimal(totalMs - (upstreamMs ?? 0))},"upstreamMs":${upstreamMs === null ? null : decimal(upstreamMs)}` +
       `,"bytesIn":${exchanged.bytesIn},"bytesOut":${exchanged.bytesOut},"config":"${exchanged.configHash}","msg":"exchange"}\n`,
   )

@@ -37,6 +37,7 @@ export const accounts = (log: Log, current: () => Snapshot): Accounts => ({
       bytesOut: visit.sentBytes,
       configHash: config.hash,
       failure: visit.failure,
+      cache: exchange?.cache ?? null,
     })
   },
 
@@ -50,7 +51,15 @@ export const accounts = (log: Log, current: () => Snapshot): Accounts => ({
       auditor.record(exchangeLine(wallClock(), { ...known, identity: null, digests: null }))
     }
     if (!config.log.access) return
-    const times = { identity: null, attempts: 0, totalMs: 0, upstreamMs: null, bytesIn: 0, bytesOut: sentBytes }
+    const times = {
+      identity: null,
+      attempts: 0,
+      totalMs: 0,
+      upstreamMs: null,
+      bytesIn: 0,
+      bytesOut: sentBytes,
+      cache: null,
+    }
     logAccess(log, { requestId, client, status, failure, configHash, ...nothing, ...times })
   },
 })

@@ -1,11 +1,13 @@
 import type { AddressInfo } from 'node:net'
 import type { Group } from '../catalog.ts'
 import { now } from '../clock.ts'
+import type { Cleared } from '../layers/cache/store.ts'
 import type { Trail } from '../observe/audit/trail.ts'
 import type { Log } from '../observe/log.ts'
 import { makeTicketSecret } from '../public/tls/tickets.ts'
 import { type TurnedAway, turnedAway } from '../public/turned-away.ts'
 import type { Place } from '../shared/place.ts'
+import type { ClearedCount } from '../snapshot/caches.ts'
 import { Plane } from '../snapshot/plane.ts'
 import { type Report, reportOn, type WorkerState } from '../snapshot/report.ts'
 import type { State } from '../snapshot/state.ts'
@@ -14,9 +16,11 @@ import { Entrance } from './entrance.ts'
 import { Muster } from './muster.ts'
 import { type Patience, usualPatience } from './patience.ts'
 import { type Notice, type PlainState, plain } from './protocol.ts'
+import { Gone } from './questions.ts'
 import type { Prepared, Serving } from './serving.ts'
 import { shareOf } from './share.ts'
 import { Survey } from './survey.ts'
+import type { WorkerProcess } from './worker-process.ts'
 
 // What was accepted before is handed over within that, unless every worker hangs.
 const handOverMs = 1000
@@ -73,13 +77,11 @@ class Crew implements Serving {
     this.#patience = patience
     const state = this.#divided(first)
     this.#state = plain(state)
-    this.#plane = new Plane(
-      state,
-      (level, event, fields) => log[level](fields, event),
-      { judged: (verdict) => this.#tell({ type: 'verdict', verdict }) },
-      [],
-      { is: 'primary' },
-    )
+    this.#plane = new Plane(state, {
+      tell: (level, event, fields) => log[level](fields, event),
+      prober: { judged: (verdict) => this.#tell({ type: 'verdict', verdict }) },
+      part: { is: 'primary' },
+    })
     this.#tooMany = turnedAway(log, 'maxConnections')
     this.#tooManyOfOne = turnedAway(log, 'maxConnectionsPerAddress')
     this.#entrance = new Entrance({ tooMany: this.#tooMany, tooManyOfOne: this.#tooManyOfOne }, patience.takeMs)
@@ -105,6 +107,7 @@ class Crew implements Serving {
       }),
       takeAll: (limit, keys) => this.#plane.takeAll(limit, keys),
       audited: (lines, lost) => trail.take(lines, lost),
+      invalidated: (targets, by) => this.#tell({ type: 'invalid', targets }, by),
       ended: (worker) => this.#survey.ended(worker),
     })
     trail.onChange = (failing) => this.#tell({ type: 'audit', failing })
@@ -165,6 +168,19 @@ class Crew implements Serving {
     this.#tell({ type: 'lift', group, url })
   }
 
+  async clear(what: Cleared): Promise<ClearedCount> {
+    const asked = this.#muster.posts.flatMap(({ worker, isServing }) => (isServing && worker !== null ? [worker] : []))
+    const answers = await Promise.all(
+      asked.map((worker) =>
+        worker.ask('clear', { what }, this.#patience.answerMs).catch((error) => (error instanceof Gone ? 0 : null)),
+      ),
+    )
+    return {
+      removed: answers.reduce<number>((sum, removed) => sum + (removed ?? 0), 0),
+      unanswered: answers.filter((removed) => removed === null).length,
+    }
+  }
+
   drain(): void {
     this.#draining = true
     this.#tell({ type: 'drain' })
@@ -189,8 +205,8 @@ class Crew implements Serving {
     this.#tooManyOfOne.close()
   }
 
-  #tell(message: Notice): void {
-    for (const { worker } of this.#muster.posts) worker?.send(message)
+  #tell(message: Notice, except: WorkerProcess | null = null): void {
+    for (const { worker } of this.#muster.posts) if (worker !== except) worker?.send(message)
   }
 
   #divided(state: State): State {

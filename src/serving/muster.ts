@@ -1,4 +1,5 @@
 import { within } from '../clock.ts'
+import type { Target } from '../layers/cache/policy/invalidating.ts'
 import type { Log } from '../observe/log.ts'
 import { passWholeLines } from '../observe/whole-lines.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
@@ -19,6 +20,7 @@ interface MusterOptions {
   start(): Omit<Start, 'worker'>
   takeAll(limit: string, keys: readonly string[]): readonly Outcome[] | null
   audited(lines: readonly string[], lost: number): void
+  invalidated(targets: readonly Target[], by: WorkerProcess): void
   ended(worker: WorkerProcess): void
 }
 
@@ -43,6 +45,7 @@ export class Muster {
     start,
     takeAll,
     audited,
+    invalidated,
     ended,
   }: MusterOptions) {
     this.#log = log
@@ -50,6 +53,7 @@ export class Muster {
       start,
       takeAll,
       audited,
+      invalidated,
       startMs,
       hangMs,
       output: (stdout) => passWholeLines(stdout, passOn),

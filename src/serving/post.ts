@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import type { Target } from '../layers/cache/policy/invalidating.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
 import { formatDuration } from '../units.ts'
 import { Backoff } from './backoff.ts'
@@ -26,6 +27,8 @@ export interface Ground {
   takeAll(limit: string, keys: readonly string[]): readonly Outcome[] | null
   /** Takes lines of the audit log. */
   audited(lines: readonly string[], lost: number): void
+  /** These are invalid in the others too. */
+  invalidated(targets: readonly Target[], by: WorkerProcess): void
   /** Could not be handed to it. */
   returned(worker: WorkerProcess, socket: Socket, counted: string | null): void
   /** Connections of its own have ended. */
@@ -73,6 +76,7 @@ export class Post {
       left: (counted) => ground.left(worker, counted),
       takeAll: (limit, keys) => ground.takeAll(limit, keys),
       audited: (lines, lost) => ground.audited(lines, lost),
+      invalidated: (targets) => ground.invalidated(targets, worker),
       gone: () => {
         this.isServing = false
         ground.gone(worker)

@@ -1,6 +1,8 @@
 import type { Group } from '../catalog.ts'
 import { clientsOf, type Piece, piecesOf } from '../config/client-pieces.ts'
 import type { Config } from '../config/config.ts'
+import type { Target } from '../layers/cache/policy/invalidating.ts'
+import type { Cleared } from '../layers/cache/store.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
 import type { Override, Said } from '../snapshot/overrides.ts'
 import type { Report } from '../snapshot/report.ts'
@@ -48,6 +50,8 @@ export type Question = {
   readonly prepare: { readonly prepared: number; readonly state: PlainState }
   /** Put into effect what was prepared under that number. The verdicts are all that there are. */
   readonly commit: { readonly prepared: number; readonly verdicts: readonly Verdict[] }
+  /** Remove what is stored. */
+  readonly clear: { readonly what: Cleared }
   readonly report: object
 }
 
@@ -55,6 +59,8 @@ export type Question = {
 export type Answer = {
   readonly prepare: undefined
   readonly commit: undefined
+  /** How many answers were removed. */
+  readonly clear: number
   readonly report: {
     readonly report: Report
     readonly droppedLines: number
@@ -73,6 +79,8 @@ export type Notice =
   | { readonly type: 'verdict'; readonly verdict: Verdict }
   | { readonly type: 'lift'; readonly group: Group; readonly url: string }
   | { readonly type: 'drain' }
+  /** These have become invalid: another worker was told so. */
+  | { readonly type: 'invalid'; readonly targets: readonly Target[] }
   /** The audit log cannot be written, or can be again. */
   | { readonly type: 'audit'; readonly failing: boolean }
   /** What came of a batch that it had counted. */
@@ -95,6 +103,8 @@ export type ToPrimary =
   | { readonly type: 'left'; readonly counted: readonly string[] }
   /** Write these lines of the audit log; so many were lost. */
   | { readonly type: 'audited'; readonly lines: readonly string[]; readonly lost: number }
+  /** These have become invalid, and other workers may have stored them. */
+  | { readonly type: 'invalidated'; readonly targets: readonly Target[] }
   /** Take one of a limit for each key: `outcomes` tells what came of it. */
   | { readonly type: 'takes'; readonly batch: number; readonly limit: string; readonly keys: readonly string[] }
   | { readonly type: 'done'; readonly id: number; readonly error: string | null; readonly answer: unknown }

@@ -1,5 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { Group } from '../catalog.ts'
+import type { Cleared } from '../layers/cache/store.ts'
+import type { ClearedCount } from '../snapshot/caches.ts'
 import type { Report, WorkerState } from '../snapshot/report.ts'
 import type { State } from '../snapshot/state.ts'
 
@@ -19,6 +21,8 @@ export interface Serving {
   droppedLines(): number
   /** Ends the ejection of an endpoint, named as `/status` shows it. */
   lift(group: Group, url: string): void
+  /** Removes what is stored. */
+  clear(what: Cleared): Promise<ClearedCount>
   /** Goes on accepting and serving, but from now on every answer ends its connection. */
   drain(): void
   /** Tells the descriptor in this process that clients come in by; null: there is none. */

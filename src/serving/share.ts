@@ -9,7 +9,7 @@ import type { Config, OperationConfig, UpstreamConfig } from '../config/config.t
 export const shareOf = (config: Config, workers: number): Config => {
   const part = (bound: number): number => Math.ceil(bound / workers)
   const partOf = (bound: number | null): number | null => (bound === null ? null : part(bound))
-  const { listen, limits, log, upstreams, operations } = config
+  const { listen, limits, cache, log, upstreams, operations } = config
   const ofUpstream = (upstream: UpstreamConfig): UpstreamConfig => ({
     ...upstream,
     maxConnections: part(upstream.maxConnections),
@@ -25,6 +25,7 @@ export const shareOf = (config: Config, workers: number): Config => {
     ...config,
     listen: { ...listen, maxConnections: partOf(listen.maxConnections), maxConnectionsPerAddress: null },
     limits: { ...limits, concurrency: partOf(limits.concurrency) },
+    cache: { ...cache, maxBytes: part(cache.maxBytes) },
     log: { ...log, bufferBytes: part(log.bufferBytes) },
     upstreams: Object.fromEntries(
       Object.entries(upstreams).map(([group, upstream]) => [group, ofUpstream(upstream)]),

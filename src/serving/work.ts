@@ -23,14 +23,14 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
   exitWhenUncaught(log, closeLog, { worker })
   const counting = new Counting(tell)
   const auditing = new Auditing(tell, start.auditFailing)
-  const plane = new Plane(
-    state,
-    (level, event, fields) => log[level]({ worker, ...fields }, event),
-    'elsewhere',
-    verdicts,
-    { is: 'worker', of: start.workers, withinMs: start.countMs, ask: (limit, keys) => counting.ask(limit, keys) },
-    auditing,
-  )
+  const plane = new Plane(state, {
+    tell: (level, event, fields) => log[level]({ worker, ...fields }, event),
+    prober: 'elsewhere',
+    known: verdicts,
+    part: { is: 'worker', of: start.workers, withinMs: start.countMs, ask: (limit, keys) => counting.ask(limit, keys) },
+    auditor: auditing,
+    invalidated: (targets) => tell({ type: 'invalidated', targets }),
+  })
   const serving = await serveHanded(plane, log, { pseudonym, ticketSecret, worker })
   if (start.draining) serving.drain()
   const prepared = new Map<number, Promise<Prepared>>()
@@ -69,6 +69,8 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
         })
         return
       }
+      case 'clear':
+        return plane.clear(ask.what)
       case 'report':
         return { report: await serving.report(), droppedLines: dropped(), config: plane.live.current.config.hash }
     }
@@ -105,6 +107,8 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
         return void inTurn(async () => plane.hear(notice.verdict))
       case 'lift':
         return void inTurn(async () => serving.lift(notice.group, notice.url))
+      case 'invalid':
+        return plane.invalidate(notice.targets)
       case 'drain':
         return serving.drain()
       case 'audit':

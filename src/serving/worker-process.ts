@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { now, wallClock } from '../clock.ts'
+import type { Target } from '../layers/cache/policy/invalidating.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
 import type { Answer, Notice, Question, Start, ToPrimary, ToWorker } from './protocol.ts'
 import { Gone, Questions } from './questions.ts'
@@ -25,6 +26,8 @@ export interface Hearing {
   takeAll(limit: string, keys: readonly string[]): readonly Outcome[] | null
   /** It has lines of the audit log written, and has lost so many. */
   audited(lines: readonly string[], lost: number): void
+  /** These have become invalid in all. */
+  invalidated(targets: readonly Target[]): void
   /** It could not be handed that connection. */
   returned(socket: Socket, counted: string | null): void
   /** Connections that were counted by these have ended. */
@@ -161,6 +164,7 @@ export class WorkerProcess {
     else if (message.type === 'taken') this.#hearing.taken()
     else if (message.type === 'left') this.#hearing.left(message.counted)
     else if (message.type === 'audited') this.#hearing.audited(message.lines, message.lost)
+    else if (message.type === 'invalidated') this.#hearing.invalidated(message.targets)
     else if (message.type === 'takes') {
       const { batch, limit, keys } = message
       this.#send({ type: 'outcomes', batch, outcomes: this.#hearing.takeAll(limit, keys) })

@@ -10,6 +10,7 @@ import type { Endpoints } from '../upstream/endpoints.ts'
 import type { Tell } from '../upstream/notices.ts'
 import { openUpstream, type Upstream } from '../upstream/upstream.ts'
 import { takesWork } from './brought.ts'
+import type { Caches } from './caches.ts'
 import { holdClientLimits } from './client-limits.ts'
 import { guardOf } from './guard.ts'
 import { isDrained, keyOf } from './overrides.ts'
@@ -25,6 +26,7 @@ export interface Shared {
   readonly endpoints: Endpoints
   readonly limiters: Limiters
   readonly sources: TokenSources
+  readonly caches: Caches
   readonly auditor: Auditor
   /** Hears what is not of an endpoint, from the first snapshot on. */
   readonly tell: Tell
@@ -37,14 +39,16 @@ export interface Shared {
 export const build = (
   { config, said, sandboxOrigin }: State,
   previous: Snapshot | null,
-  { endpoints, limiters, sources, auditor, tell }: Shared,
+  { endpoints, limiters, sources, caches: allCaches, auditor, tell }: Shared,
 ): Snapshot => {
   const { breakers, budgets, pressure } = carriedOver(config, previous, tell)
   const taken: Endpoint[] = []
   const guard = guardOf(config, sources, limiters)
   const addressLimit = holdAddressLimit(config.limits, limiters)
   const clientLimits = holdClientLimits(config.clients, config.limits, limiters)
+  const caches = allCaches.hold(config)
   const release = async (): Promise<void> => {
+    caches.release()
     clientLimits.release()
     addressLimit?.release()
     guard.release()
@@ -81,12 +85,15 @@ export const build = (
           guard,
           clientLimits,
           pressure,
+          caches,
+          cache: config.cache,
+          listen: config.listen,
         }
         return [id, stack(stacked, upstreams[group].send, said.operations.of(id))]
       }),
     ) as Record<OperationId, Handle>
     const rates = { address: addressLimit, clients: clientLimits }
-    return new Snapshot({ config, handles, upstreams, budgets, pressure, rates, guard, auditor }, release)
+    return new Snapshot({ config, handles, upstreams, budgets, pressure, rates, guard, caches, auditor }, release)
   } catch (error) {
     void release()
     throw error

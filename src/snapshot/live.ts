@@ -41,8 +41,9 @@ export class Live {
   }
 }
 
-/** Has its endpoints watched as it is configured: of two snapshots that share one, the later decides. */
-const activate = ({ upstreams }: Snapshot): void => {
+/** Has its cache bounded and its endpoints watched as it is configured: of two snapshots that share one, the later decides. */
+const activate = ({ upstreams, caches }: Snapshot): void => {
+  caches.activate()
   for (const upstream of Object.values(upstreams)) upstream.activate()
 }
 

@@ -1,6 +1,7 @@
 import { type Group, groups } from '../catalog.ts'
 import type { BreakerState } from '../upstream/breaker.ts'
 import type { MemberState } from '../upstream/member.ts'
+import { mergeCaches } from './cache-report.ts'
 import { mergeLimits } from './limits-report.ts'
 import type { EndpointReport, Report, UpstreamReport } from './report.ts'
 import { mergeTokens } from './tokens-report.ts'
@@ -25,6 +26,10 @@ export const mergeReports = (primary: Report, workers: readonly Report[]): Repor
     tokens: mergeTokens(
       primary.tokens,
       workers.map(({ tokens }) => tokens),
+    ),
+    cache: mergeCaches(
+      primary.cache,
+      workers.flatMap(({ cache }) => cache ?? []),
     ),
     retiring: sum(workers.map(({ retiring }) => retiring)),
   }

@@ -1,31 +1,42 @@
 import { within } from '../clock.ts'
+import type { Target } from '../layers/cache/policy/invalidating.ts'
+import type { Cleared } from '../layers/cache/store.ts'
 import { type Auditor, noAuditor } from '../observe/audit/auditor.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
 import { Limiters, type Part } from '../shared/limiter/limiters.ts'
 import { Endpoints, type Prober, type Verdict } from '../upstream/endpoints.ts'
 import type { Tell } from '../upstream/notices.ts'
 import { build, type Shared } from './build.ts'
+import { Caches } from './caches.ts'
 import { Live } from './live.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { State } from './state.ts'
 import { TokenSources } from './token-sources.ts'
+
+/** Is what a plane stands on. */
+export interface Ground {
+  readonly tell: Tell
+  /** Who probes; unless said, this process. */
+  readonly prober?: Prober
+  /** What probes of another process have found. */
+  readonly known?: readonly Verdict[]
+  /** What this process does where several count together; unless said, it is alone. */
+  readonly part?: Part
+  /** Takes what is recorded. */
+  readonly auditor?: Auditor
+  /** Is told what has become invalid here, and may be stored in other processes. */
+  readonly invalidated?: (targets: readonly Target[]) => void
+}
 
 /** Is the data plane of one process: the snapshot that is live, and the endpoints that snapshots share. */
 export class Plane {
   readonly #shared: Shared
   readonly live: Live
 
-  /**
-   * Builds the first snapshot. Throws as `build` does; `known` is what probes of another process have found, and `part` what this one does
-   * where several count together. `auditor` takes what is recorded.
-   */
+  /** Builds the first snapshot. Throws as `build` does. */
   constructor(
     first: State,
-    tell: Tell,
-    prober?: Prober,
-    known: readonly Verdict[] = [],
-    part: Part = { is: 'alone' },
-    auditor: Auditor = noAuditor,
+    { tell, prober, known = [], part = { is: 'alone' }, auditor = noAuditor, invalidated }: Ground,
   ) {
     this.#shared = {
       endpoints: new Endpoints(tell, prober),
@@ -34,6 +45,7 @@ export class Plane {
         else tell('warn', 'limits are not shared', { reason })
       }),
       sources: new TokenSources(tell),
+      caches: new Caches(tell, invalidated),
       auditor,
       tell,
     }
@@ -54,6 +66,16 @@ export class Plane {
   /** Takes one of a limit for each key, for another process; null: that limit is not known here. */
   takeAll(limit: string, keys: readonly string[]): readonly Outcome[] | null {
     return this.#shared.limiters.takeAll(limit, keys)
+  }
+
+  /** Removes what is stored; tells how many answers that were. */
+  clear(what: Cleared): number {
+    return this.#shared.caches.clear(what)
+  }
+
+  /** Removes what has become invalid in another process. */
+  invalidate(targets: readonly Target[]): void {
+    this.#shared.caches.invalidate(targets)
   }
 
   /** Builds what may follow the snapshot that is live: to be swapped in, or retired. */

@@ -4,6 +4,7 @@ import type { UpstreamConfig } from '../config/config.ts'
 import type { CircuitBreaker } from '../upstream/breaker.ts'
 import type { Member, MemberState } from '../upstream/member.ts'
 import type { Probe } from '../upstream/standing.ts'
+import { type CacheReport, reportOnCache } from './cache-report.ts'
 import { type LimitsReport, reportOnLimits } from './limits-report.ts'
 import type { Live } from './live.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -14,6 +15,7 @@ export interface Report {
   readonly upstreams: Readonly<Record<Group, UpstreamReport>>
   readonly limits: LimitsReport
   readonly tokens: TokensReport
+  readonly cache: CacheReport | null
   /** How many earlier snapshots still finish requests. */
   readonly retiring: number
 }
@@ -70,6 +72,7 @@ export const reportOn = ({ current, retiring }: Live): Report => ({
   upstreams: Object.fromEntries(groups.map((group) => [group, upstream(current, group)])) as Report['upstreams'],
   limits: reportOnLimits(current),
   tokens: reportOnTokens(current),
+  cache: reportOnCache(current),
   retiring,
 })
 

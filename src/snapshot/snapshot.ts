@@ -4,6 +4,7 @@ import type { Handle } from '../exchange.ts'
 import type { RetryBudget } from '../layers/retry/budget.ts'
 import type { Auditor } from '../observe/audit/auditor.ts'
 import type { Upstream } from '../upstream/upstream.ts'
+import type { HeldCaches } from './caches.ts'
 import type { Guard } from './guard.ts'
 import type { Pressure } from './pressure.ts'
 import type { Rates } from './rate-limits.ts'
@@ -21,6 +22,8 @@ export interface Parts {
   readonly rates: Rates
   /** Knows who calls. */
   readonly guard: Guard
+  /** Has what is stored. */
+  readonly caches: HeldCaches
   /** Takes the lines of the process. */
   readonly auditor: Auditor
 }
@@ -34,6 +37,7 @@ export class Snapshot implements Parts {
   readonly pressure: Pressure
   readonly rates: Rates
   readonly guard: Guard
+  readonly caches: HeldCaches
   readonly auditor: Auditor
   readonly #release: () => Promise<void>
   #inFlight = 0
@@ -48,6 +52,7 @@ export class Snapshot implements Parts {
     this.pressure = parts.pressure
     this.rates = parts.rates
     this.guard = parts.guard
+    this.caches = parts.caches
     this.auditor = parts.auditor
     this.#release = release
   }

@@ -1,6 +1,8 @@
 import type { Operation } from '../catalog.ts'
 import type { AuthConfig, OperationAuthConfig } from '../config/auth-config.ts'
+import type { CacheConfig, OperationCacheConfig } from '../config/cache-config.ts'
 import type { AuditConfig, OperationConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
+import { cachePolicy } from '../config/effective-cache.ts'
 import type { AddressLimitConfig, LimitsConfig } from '../config/limits-config.ts'
 import { compose, type Handle, type Layer } from '../exchange.ts'
 import { withTwins } from '../fields.ts'
@@ -8,6 +10,8 @@ import { addressLimit } from '../layers/address-limit.ts'
 import { audit as auditLayer } from '../layers/audit/audit.ts'
 import { auth } from '../layers/auth/auth.ts'
 import { bodyLimit } from '../layers/body-limit.ts'
+import { cache } from '../layers/cache/cache.ts'
+import { invalidate, type Site } from '../layers/cache/invalidate.ts'
 import { clientConcurrency } from '../layers/client-concurrency.ts'
 import { clientLimit } from '../layers/client-limit.ts'
 import { concurrency } from '../layers/concurrency.ts'
@@ -21,6 +25,7 @@ import type { Auditor } from '../observe/audit/auditor.ts'
 import type { Limiter } from '../shared/limiter/limiter.ts'
 import { MemoryLimiter } from '../shared/limiter/memory.ts'
 import { formatDuration, formatRate, formatSize } from '../units.ts'
+import type { HeldCaches } from './caches.ts'
 import type { ClientLimits } from './client-limits.ts'
 import type { Guard } from './guard.ts'
 import type { Override } from './overrides.ts'
@@ -60,6 +65,11 @@ export interface Stacked {
   /** Null: nothing is recorded. */
   readonly audit: AuditConfig | null
   readonly auditor: Auditor
+  /** What all that is stored shares. */
+  readonly cache: CacheConfig
+  readonly caches: HeldCaches
+  /** Where clients find the operations. */
+  readonly listen: Site
 }
 
 /** Lists the layers around an upstream, the outermost first. The order of this list is the behaviour. */
@@ -76,6 +86,9 @@ export const stackRows = ({
   pressure: { loop, counts },
   audit,
   auditor,
+  cache: { credentials },
+  caches,
+  listen,
 }: Stacked): readonly StackRow[] => [
   row('audit', 'audit.onFailure', audit, formatAudit, (each) => auditLayer(each, auditor)),
   row('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelayMs, formatDuration, () => loadShedding(loop)),
@@ -98,6 +111,18 @@ export const stackRows = ({
     clientLimit(clientLimits.limiterOf),
   ),
   row('body-limit', 'maxBody', config.maxBodyBytes, formatSize, bodyLimit),
+  operation.method === 'GET'
+    ? row('cache', 'cache', config.cache, formatCache, (rules) => {
+        const part = caches.of(operation.id)
+        return part && cache({ ...rules, credentials }, part, caches.notices)
+      })
+    : row(
+        'cache-invalidation',
+        'cache',
+        caches.isUsed || null,
+        () => 'of what its answers name',
+        () => invalidate(listen, caches.invalidate),
+      ),
   row('deadline', 'deadline', config.deadlineMs, formatDuration, deadline),
   row('retry', `upstreams.${operation.group}.retry`, upstream.retry, formatRetry, (each) =>
     retry(each, budget ?? new RetryBudget(each.budget), {
@@ -126,6 +151,11 @@ const row = <T>(
   value === null
     ? { name, key, setting: 'none', layer: null }
     : { name, key, setting: format(value), layer: make(value) }
+
+const formatCache = (config: OperationCacheConfig): string => {
+  const said = Object.entries(cachePolicy(config)).filter(([, value]) => value !== false && value !== 'none')
+  return said.map(([key, value]) => `${key}: ${value}`).join(', ')
+}
 
 const formatAudit = ({ onFailure, digests }: AuditConfig): string => `onFailure: ${onFailure}, digests: ${digests}`
 

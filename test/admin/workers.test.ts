@@ -26,7 +26,7 @@ const first: WorkerState = {
 
 /** Reports that nothing has happened. */
 const quiet = async (config: Config, said: Overrides): Promise<Report> => {
-  const plane = new Plane({ config, said, sandboxOrigin: null }, () => {})
+  const plane = new Plane({ config, said, sandboxOrigin: null }, { tell: () => {} })
   const report = reportOn(plane.live)
   await plane.close(0)
   return report
@@ -59,6 +59,7 @@ const open = async (more: Partial<Desk> = {}, reports?: (quiet: Report) => Repor
     droppedLines: () => 0,
     report: async () => reports?.(report) ?? report,
     workers: () => [],
+    clear: async () => ({ removed: 0, unanswered: 0 }),
     lift: () => {},
     ...more,
   }

@@ -3,6 +3,7 @@ import type { Handle } from '../../src/exchange.ts'
 import type { GatewayOptions } from '../../src/gateway.ts'
 import { noAuditor } from '../../src/observe/audit/auditor.ts'
 import { openPublicServer } from '../../src/public/server.ts'
+import { noCaches } from '../../src/snapshot/caches.ts'
 import { noClientLimits } from '../../src/snapshot/client-limits.ts'
 import { noGuard } from '../../src/snapshot/guard.ts'
 import { Live } from '../../src/snapshot/live.ts'
@@ -29,6 +30,7 @@ export const openBrokenGateway = async ({ loaded, log }: Pick<GatewayOptions, 'l
     pressure: noPressure(),
     rates: { address: null, clients: noClientLimits },
     guard: noGuard,
+    caches: noCaches(loaded.config),
     auditor: noAuditor,
   }
   const snapshot = new Snapshot(parts, nothing)

@@ -36,6 +36,7 @@ test('the line of an exchange is JSON, whatever a client sends', () => {
         attempts: 1,
         totalMs,
         identity: null,
+        cache: null,
         upstreamMs: totalMs / 2,
         bytesIn: 0,
         bytesOut: 1,

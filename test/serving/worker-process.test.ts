@@ -34,6 +34,7 @@ test('connections that it was about to be sent come back when it ends, before it
     taken: () => {},
     takeAll: () => null,
     audited: () => {},
+    invalidated: () => {},
     returned: (socket: Socket) => void returned.push(socket),
     gone: () => void returned.push('gone'),
     ended: () => ended.resolve(),

@@ -36,6 +36,7 @@ const report = (market: UpstreamReport, retiring = 0): Report => ({
   },
   limits: { rate: null, concurrency: [], eventLoop: null },
   tokens: { jwt: null, introspection: null, proofs: null },
+  cache: null,
   retiring,
 })
 

@@ -7,6 +7,7 @@ import { RetryBudget } from '../../src/layers/retry/budget.ts'
 import { noAuditor } from '../../src/observe/audit/auditor.ts'
 import { Limiters } from '../../src/shared/limiter/limiters.ts'
 import { build, type Shared } from '../../src/snapshot/build.ts'
+import { Caches, noCaches } from '../../src/snapshot/caches.ts'
 import { noClientLimits } from '../../src/snapshot/client-limits.ts'
 import { noGuard } from '../../src/snapshot/guard.ts'
 import { Live } from '../../src/snapshot/live.ts'
@@ -31,6 +32,7 @@ const snapshotOf = () => {
     pressure: noPressure(),
     rates: { address: null, clients: noClientLimits },
     guard: noGuard,
+    caches: noCaches(testConfig()),
     auditor: noAuditor,
   }
   const snapshot = new Snapshot(parts, release)
@@ -90,6 +92,7 @@ const sharedAmong = (endpoints: Endpoints): Shared => ({
   endpoints,
   limiters: new Limiters({ is: 'alone' }, () => {}),
   sources: new TokenSources(() => {}),
+  caches: new Caches(() => {}),
   auditor: noAuditor,
   tell: () => {},
 })

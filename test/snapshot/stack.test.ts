@@ -6,11 +6,13 @@ import type { LimitsConfig } from '../../src/config/limits-config.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { RetryBudget } from '../../src/layers/retry/budget.ts'
 import { noAuditor } from '../../src/observe/audit/auditor.ts'
+import { type HeldCaches, noCaches } from '../../src/snapshot/caches.ts'
 import { noClientLimits } from '../../src/snapshot/client-limits.ts'
 import { noGuard } from '../../src/snapshot/guard.ts'
 import { noPressure, type Pressure } from '../../src/snapshot/pressure.ts'
 import { type Stacked, stack, stackRows } from '../../src/snapshot/stack.ts'
 import { fakeAnswer, fakeBody, fakeExchange, fakeNext, untilAborted } from '../helpers/exchange.ts'
+import { testConfig } from '../helpers/gateway.ts'
 
 const retry: RetryConfig = {
   attempts: 3,
@@ -39,6 +41,7 @@ interface On extends Partial<OperationConfig> {
   readonly request?: FieldEdits
   readonly budget?: RetryBudget | null
   readonly audit?: AuditConfig | null
+  readonly caches?: HeldCaches
 }
 
 const allAuth: AuthConfig = {
@@ -64,6 +67,7 @@ const stacked = ({
   request,
   budget = null,
   audit = null,
+  caches = noCaches(testConfig()),
   ...config
 }: On = {}): Stacked => ({
   operation: catalog.find((each) => each.id === id) ?? catalog[0],
@@ -87,6 +91,9 @@ const stacked = ({
   pressure,
   audit,
   auditor: noAuditor,
+  cache: { maxBytes: 0, credentials: [], redis: null },
+  caches,
+  listen: { publicUrl: null, basePath: '' },
 })
 
 test('with everything off the handle is the send of the upstream itself', () => {
@@ -176,8 +183,29 @@ describe('the list as it is shown', () => {
       { name: 'client-concurrency', key: 'clients.concurrency', setting: 'of 1 client', layer: expect.any(Function) },
       { name: 'client-limit', key: 'clients.rate', setting: 'of 2 clients', layer: expect.any(Function) },
       { name: 'body-limit', key: 'maxBody', setting: '64KiB', layer: expect.any(Function) },
+      { name: 'cache-invalidation', key: 'cache', setting: 'none', layer: null },
       { name: 'deadline', key: 'deadline', setting: '2s', layer: expect.any(Function) },
       { name: 'retry', key: 'upstreams.risk.retry', setting: 'attempts: 3', layer: expect.any(Function) },
+    ])
+  })
+
+  test('has the cache of a GET, and has every POST tell it what becomes invalid', () => {
+    const config = testConfig({ operations: { 'market.insights': { cache: { staleIfError: '10m' } } } })
+    const caches = noCaches(config)
+    const { cache } = config.operations['market.insights']
+    const rowsOf = (more: On) => stackRows(stacked({ ...more, caches })).filter(({ key }) => key === 'cache')
+
+    expect(rowsOf({ cache })).toEqual([
+      {
+        name: 'cache',
+        key: 'cache',
+        setting: 'maxEntry: 1MiB, staleIfError: 10m, staleWhenDisconnected: 1m',
+        layer: expect.any(Function),
+      },
+    ])
+    expect(rowsOf({ id: 'leads.pipeline' })).toMatchObject([{ name: 'cache', setting: 'none', layer: null }])
+    expect(rowsOf({ id: 'valuation.score' })).toMatchObject([
+      { name: 'cache-invalidation', setting: 'of what its answers name', layer: expect.any(Function) },
     ])
   })
 
@@ -200,6 +228,7 @@ describe('the list as it is shown', () => {
       { name: 'client-concurrency', setting: 'none', layer: null },
       { name: 'client-limit', setting: 'none', layer: null },
       { name: 'body-limit', setting: 'none', layer: null },
+      { name: 'cache', setting: 'none', layer: null },
       { name: 'deadline', setting: 'none', layer: null },
       { name: 'retry', setting: 'none', layer: null },
     ])

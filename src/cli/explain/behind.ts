@@ -3,6 +3,7 @@ import type { Config, EndpointConfig, FieldEdits, UpstreamConfig } from '../../c
 import type { Origin, Origins } from '../../config/origins.ts'
 import { noAuditor } from '../../observe/audit/auditor.ts'
 import { Limiters } from '../../shared/limiter/limiters.ts'
+import { noCaches } from '../../snapshot/caches.ts'
 import { holdClientLimits } from '../../snapshot/client-limits.ts'
 import { noGuard } from '../../snapshot/guard.ts'
 import { noPressure } from '../../snapshot/pressure.ts'
@@ -55,7 +56,7 @@ export interface Behind {
 
 /** Collects what holds for an operation, each value with the level that won. */
 export const behind = (described: Operation, config: Config, origins: Origins): Behind => {
-  const { id, path, group, method } = described
+  const { id, path, group } = described
   const setting = (key: string, value: string): Setting => ({ key, value, origin: origins.get(key) ?? builtIn })
   const upstream = config.upstreams[group]
   const operation = config.operations[id]
@@ -69,7 +70,6 @@ export const behind = (described: Operation, config: Config, origins: Origins): 
     operation: [
       setting(`operations.${id}.state`, operation.state),
       setting(`operations.${id}.idempotent`, String(operation.idempotent)),
-      ...(method === 'GET' ? [setting(`operations.${id}.cache`, String(operation.cache !== null))] : []),
     ],
     layers: layersOf(
       stackRows({
@@ -85,6 +85,9 @@ export const behind = (described: Operation, config: Config, origins: Origins): 
         pressure: noPressure(),
         audit: config.audit,
         auditor: noAuditor,
+        cache: config.cache,
+        caches: noCaches(config),
+        listen: config.listen,
       }),
       operation.state,
       (key, value) => setting(key.includes('.') ? key : `operations.${id}.${key}`, value),

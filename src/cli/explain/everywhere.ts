@@ -1,4 +1,5 @@
 import type { Config, ListenConfig } from '../../config/config.ts'
+import { stored } from '../../config/effective-cache.ts'
 import { auth as shownAuth } from '../../config/effective-identities.ts'
 import { rateLimits } from '../../config/effective-policies.ts'
 import type { LimitsConfig } from '../../config/limits-config.ts'
@@ -14,6 +15,8 @@ export const everywhereRows = ({
   clientsSource,
   requestIdHeader,
   audit,
+  cache,
+  operations,
   log,
   shutdown,
 }: Config): Rows => [
@@ -37,6 +40,7 @@ export const everywhereRows = ({
   ...(clients.length === 0 ? [] : [['clients', clientsIn(clients, clientsSource)] as const]),
   ['requestId.header', requestIdHeader ?? 'none'],
   ...auditRows(audit),
+  ...(Object.values(operations).some(({ cache: each }) => each !== null) ? flat({ cache: stored(cache) }) : []),
   ['log.buffer', formatSize(log.bufferBytes)],
   ['shutdown.wait', formatDuration(shutdown.waitMs)],
   ['shutdown.deadline', formatDuration(shutdown.deadlineMs)],

@@ -74,7 +74,7 @@ export class Part {
   close(): void {
     this.#closed = true
     this.#store.void((reservation) => reservation.part === this)
-    this.#store.removeAll(this)
+    this.#store.drop(this)
   }
 
   /** Is told by the store what has come under a key. */

@@ -29,6 +29,6 @@ export class Reservation {
   release(): void {
     this.#store.take(-this.#bytes)
     this.#bytes = 0
-    this.#store.drop(this)
+    this.#store.forget(this)
   }
 }

@@ -33,18 +33,20 @@ const maxVariants = 32
  * their way. What was used longest ago makes room. One for each process; it outlives snapshots.
  */
 export class CacheStore {
-  readonly #maxBytes: number
+  #maxBytes: number
   readonly #resources: LRUCache<string, Resource>
   readonly #reservations = new Set<Reservation>()
   #reservedBytes = 0
-  #parts = 0
+  readonly #parts = new Set<Part>()
+  #opened = 0
   /** How many resources had to make room. */
   evictions = 0
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
     this.#resources = new LRUCache<string, Resource>({
-      maxSize: maxBytes,
+      // Its own bound would not know of what is on its way, and cannot be changed.
+      maxSize: Number.MAX_SAFE_INTEGER,
       sizeCalculation: sizeOf,
       dispose: ({ part, client, query, variants }, key, reason) => {
         part.left(client, query, sizeOf({ variants }, key), variants.length)
@@ -55,7 +57,9 @@ export class CacheStore {
 
   /** Opens the part of an operation. It is empty, whatever was stored for that operation before. */
   open(operation: OperationId): Part {
-    return new Part(this, operation, String(this.#parts++))
+    const part = new Part(this, operation, String(this.#opened++))
+    this.#parts.add(part)
+    return part
   }
 
   /** Bytes of all that is stored or on its way. */
@@ -65,6 +69,17 @@ export class CacheStore {
 
   get maxBytes(): number {
     return this.#maxBytes
+  }
+
+  /** Has another bound hold from now on. */
+  bound(maxBytes: number): void {
+    this.#maxBytes = maxBytes
+    while (this.bytes > maxBytes && this.#resources.size > 0) this.#resources.pop()
+  }
+
+  /** Removes what is stored for a query of an operation, of all clients, and what is on its way for it (RFC 9111 §4.4). */
+  invalidate(operation: OperationId, query: string): void {
+    for (const part of this.#parts) if (part.operation === operation) part.invalidate(query)
   }
 
   /** How many keys there are. */
@@ -87,8 +102,9 @@ export class CacheStore {
     return removed
   }
 
-  /** Removes all that a part has. */
-  removeAll(part: Part): void {
+  /** Takes out a part, and all that it has. */
+  drop(part: Part): void {
+    this.#parts.delete(part)
     for (const [key, resource] of [...this.#resources.entries()])
       if (resource.part === part) this.#resources.delete(key)
   }
@@ -144,7 +160,7 @@ export class CacheStore {
   }
 
   /** Forgets a reservation. */
-  drop(reservation: Reservation): void {
+  forget(reservation: Reservation): void {
     this.#reservations.delete(reservation)
   }
 

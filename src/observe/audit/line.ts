@@ -39,6 +39,7 @@ export type AdminEvent =
   | 'reload'
   | 'operation override'
   | 'endpoint order'
+  | 'cache cleared'
   | 'override ended'
   | 'endpoint order ended'
   | 'orders taken over'

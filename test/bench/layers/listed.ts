@@ -1,6 +1,7 @@
 import { loadConfig } from '../../../src/config/load.ts'
 import { noAuditor } from '../../../src/observe/audit/auditor.ts'
 import { Limiters } from '../../../src/shared/limiter/limiters.ts'
+import { noCaches } from '../../../src/snapshot/caches.ts'
 import { holdClientLimits } from '../../../src/snapshot/client-limits.ts'
 import { guardOf } from '../../../src/snapshot/guard.ts'
 import { noPressure } from '../../../src/snapshot/pressure.ts'
@@ -28,6 +29,9 @@ export const listed = (file: string): readonly string[] => {
     pressure: noPressure(),
     audit: loaded.config.audit,
     auditor: noAuditor,
+    cache: loaded.config.cache,
+    caches: noCaches(loaded.config),
+    listen: loaded.config.listen,
   })
   guard.release()
   return rows.filter(({ layer }) => layer !== null).map(({ name }) => name)

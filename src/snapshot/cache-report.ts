@@ -1,0 +1,62 @@
+import { catalog, type OperationId } from '../catalog.ts'
+import type { CacheOutcome } from '../exchange.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/** Is what a process has stored, as plain data; null: no operation is cached. */
+export interface CacheReport {
+  readonly bytes: number
+  readonly maxBytes: number
+  /** How often something stored had to make room. */
+  readonly evictions: number
+  readonly operations: readonly CachedReport[]
+}
+
+/** Is what is stored of one operation, and what became of the requests for it. */
+export interface CachedReport {
+  readonly operation: OperationId
+  readonly bytes: number
+  /** How many answers are stored. */
+  readonly entries: number
+  readonly outcomes: Readonly<Record<CacheOutcome, number>>
+}
+
+/** Reports on what is stored for a snapshot. */
+export const reportOnCache = ({ caches }: Snapshot): CacheReport | null => {
+  if (!caches.isUsed) return null
+  const { bytes, maxBytes, evictions } = caches.state()
+  return {
+    bytes,
+    maxBytes,
+    evictions,
+    operations: catalog.flatMap(({ id: operation }): readonly CachedReport[] => {
+      const part = caches.of(operation)
+      if (part === null) return []
+      return [{ operation, bytes: part.bytes, entries: part.entries, outcomes: { ...part.counts } }]
+    }),
+  }
+}
+
+/** Makes one report of several workers, each of which stores for itself; at least one. */
+export const mergeCaches = (primary: CacheReport | null, workers: readonly CacheReport[]): CacheReport | null =>
+  primary && {
+    bytes: sum(workers.map(({ bytes }) => bytes)),
+    maxBytes: sum(workers.map(({ maxBytes }) => maxBytes)),
+    evictions: sum(workers.map(({ evictions }) => evictions)),
+    operations: primary.operations.map((each) =>
+      merge(
+        each,
+        workers.flatMap(({ operations }) => operations.filter(({ operation }) => operation === each.operation)),
+      ),
+    ),
+  }
+
+const merge = ({ operation, outcomes }: CachedReport, workers: readonly CachedReport[]): CachedReport => ({
+  operation,
+  bytes: sum(workers.map(({ bytes }) => bytes)),
+  entries: sum(workers.map(({ entries }) => entries)),
+  outcomes: Object.fromEntries(
+    Object.keys(outcomes).map((name) => [name, sum(workers.map((each) => each.outcomes[name as CacheOutcome]))]),
+  ) as Record<CacheOutcome, number>,
+})
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)

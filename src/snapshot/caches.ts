@@ -1,0 +1,98 @@
+import { catalog, type OperationId } from '../catalog.ts'
+import type { Config } from '../config/config.ts'
+import type { Notices } from '../layers/cache/notices.ts'
+import type { Part } from '../layers/cache/part.ts'
+import type { Target } from '../layers/cache/policy/invalidating.ts'
+import { CacheStore, type Cleared } from '../layers/cache/store.ts'
+import { Kept } from '../shared/kept.ts'
+import type { Tell } from '../upstream/notices.ts'
+
+/** Is what a snapshot has of the cache. */
+export interface HeldCaches {
+  /** Finds what is stored of an operation; null: it is not cached. */
+  of(id: OperationId): Part | null
+  /** Whether any operation is cached. */
+  readonly isUsed: boolean
+  /** Hears what no client is told. */
+  readonly notices: Notices
+  /** Removes what has become invalid, here and in the other processes that serve. */
+  invalidate(targets: readonly Target[]): void
+  /** Tells how full it is. */
+  state(): { readonly bytes: number; readonly maxBytes: number; readonly evictions: number }
+  /** Has the bound of its configuration hold. */
+  activate(): void
+  release(): void
+}
+
+/** Is how much was removed. */
+export interface ClearedCount {
+  /** How many answers. */
+  readonly removed: number
+  /** How many workers did not say that they have removed theirs. */
+  readonly unanswered: number
+}
+
+/**
+ * Keeps what is stored of each operation as long as its own configuration and what stands behind it stay as they are: after any other edit of
+ * them, what is stored might not be what the upstream would answer now. One for each process; every snapshot takes part.
+ */
+export class Caches {
+  readonly #store = new CacheStore(0)
+  readonly #parts = new Kept<Part>()
+  readonly #notices: Notices
+  readonly #tellOthers: (targets: readonly Target[]) => void
+
+  /** `tellOthers` is told what has become invalid: other processes may have stored it too. */
+  constructor(tell: Tell, tellOthers: (targets: readonly Target[]) => void = () => {}) {
+    this.#tellOthers = tellOthers
+    this.#notices = {
+      broken: (error) => tell('warn', 'cache failed', { err: error }),
+      unrefreshed: ({ kind }) => tell('info', 'not refreshed', { failure: kind }),
+    }
+  }
+
+  /** Takes what a configuration needs. What was stored for an operation is still there if nothing that shapes it has changed. */
+  hold(config: Config): HeldCaches {
+    const { maxBytes } = config.cache
+    const cached = catalog.filter(({ id }) => config.operations[id].cache !== null)
+    const names = new Map(cached.map(({ id }) => [id, shapeOf(config, id)]))
+    const parts = new Map([...names].map(([id, name]) => [id, this.#parts.hold(name, () => this.#store.open(id))]))
+    return {
+      of: (id) => parts.get(id) ?? null,
+      isUsed: cached.length > 0,
+      notices: this.#notices,
+      invalidate: (targets) => {
+        this.invalidate(targets)
+        this.#tellOthers(targets)
+      },
+      state: () => this.#store,
+      activate: () => this.#store.bound(maxBytes),
+      release: () => {
+        for (const name of names.values()) this.#parts.release(name)?.close()
+      },
+    }
+  }
+
+  /** Removes what is stored; tells how many answers that were. */
+  clear(what: Cleared): number {
+    return this.#store.clear(what)
+  }
+
+  /** Removes what an unsafe request has made invalid (RFC 9111 §4.4). */
+  invalidate(targets: readonly Target[]): void {
+    for (const { operation, query } of targets) this.#store.invalidate(operation, query)
+  }
+}
+
+/** Writes all that decides what an answer is. How endpoints share the work, and who is asked first, does not. */
+const shapeOf = ({ operations, upstreams, auth }: Config, id: OperationId): string => {
+  const [operation] = catalog.filter((row) => row.id === id)
+  if (operation === undefined) throw new TypeError(`no operation ${id}`)
+  const { endpoints, host, request, response, tls } = upstreams[operation.group]
+  const origins = endpoints.map(({ origin, pathPrefix }) => origin + pathPrefix)
+  const told = auth === null ? null : [auth.identityField, auth.credentials]
+  return JSON.stringify([id, operations[id].cache, operations[id].auth, origins, host, request, response, tls, told])
+}
+
+/** Has nothing stored, for whoever serves nothing: to tell of a configuration, say. */
+export const noCaches = (config: Config): HeldCaches => new Caches(() => {}).hold(config)
