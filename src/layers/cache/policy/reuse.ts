@@ -21,10 +21,6 @@ const fetchStale: Reuse = { kind: 'fetch', why: 'stale' }
 const fetchAsked: Reuse = { kind: 'fetch', why: 'request' }
 const refuse: Reuse = { kind: 'refuse' }
 
-/** Tells at the least cost that what is stored is fresh, and that the request asks for nothing else. Where it says no, {@link reuse} decides. */
-export const isHit = ({ freshUntil, noCache }: StoredHead, { isPlain }: CacheRequest, now: number): boolean =>
-  isPlain && now < freshUntil && !noCache
-
 /** Decides what becomes of a request for which this is stored (RFC 9111 §4). */
 export const reuse = (head: StoredHead, request: CacheRequest, now: number): Reuse => {
   const isFresh = now < head.freshUntil && !head.noCache

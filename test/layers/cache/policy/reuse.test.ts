@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isHit, mayServeStale, reuse } from '../../../../src/layers/cache/policy/reuse.ts'
+import { mayServeStale, reuse } from '../../../../src/layers/cache/policy/reuse.ts'
 import { asking, at, noon, rules, storing } from './helper.ts'
 
 const cc = (value: string): string[] => ['Cache-Control', value]
@@ -85,17 +85,17 @@ test('a clock that is set back makes nothing younger than new', () => {
   expect(reuse(stored('no-cache'), asking(), past(-100))).toEqual(expired)
 })
 
-test('a hit is what would be reused as fresh, and whose request asks nothing', () => {
+test('what is served fresh is fresh, whatever is asked', () => {
   const directives = fc.constantFrom('max-age=10', 'no-cache, max-age=10', 's-maxage=10', 'max-age=10, must-revalidate')
-  const request = fc.constantFrom<string[]>([], cc('max-age=3'), cc('no-cache'), ['Range', 'bytes=0-'], ['Accept', 'x'])
+  const request = fc.constantFrom<string[]>([], cc('max-age=3'), cc('no-cache'), cc('max-stale'), ['Range', 'bytes=0-'])
   fc.assert(
     fc.property(directives, request, fc.integer({ min: -20, max: 20 }), (value, fields, seconds) => {
       const head = stored(value)
-      const asks = asking(fields)
 
-      const hit = isHit(head, asks, past(seconds))
+      const { kind } = reuse(head, asking(fields), past(seconds))
 
-      expect(hit).toBe(asks.isPlain && reuse(head, asks, past(seconds)).kind === 'fresh')
+      if (kind === 'fresh') expect(!head.noCache && past(seconds) < head.freshUntil).toBe(true)
+      if (kind === 'stale') expect(fields).toEqual(cc('max-stale'))
     }),
   )
 })
