@@ -1,5 +1,6 @@
+import { spawnSync } from 'node:child_process'
 import { hash } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -30,6 +31,12 @@ const planted = {
   url: 'planted-in-the-url-of-an-upstream',
   broken: 'planted-in-a-broken-edit',
   crash: 'planted-in-an-error',
+  token: 'planted-in-an-opaque-token',
+  jwt: `${Buffer.from('{"alg":"ES256"}').toString('base64url')}.planted-in-a-jwt.planted`,
+  proof: `${Buffer.from('{"typ":"dpop+jwt"}').toString('base64url')}.planted-in-a-proof.planted`,
+  auditKey: `planted-in-the-audit-key-${'k'.repeat(32)}`,
+  clientSecret: 'planted-as-client-secret',
+  next: 'planted-in-the-next-file',
 } as const
 
 const spellings = (secret: string): readonly string[] => [
@@ -57,6 +64,7 @@ test('no credential that is in anything comes out of anything', async () => {
   const file = join(folder, 'gateway.yaml')
   writeFileSync(join(folder, 'secret'), planted.file)
   writeFileSync(join(folder, 'crash.mjs'), crash)
+  writeFileSync(join(folder, 'audit-key'), planted.auditKey)
   const settings = {
     upstreams: { compliance: `http://127.0.0.1:${nobody}` },
     upstream: {
@@ -67,7 +75,12 @@ test('no credential that is in anything comes out of anything', async () => {
     log: { level: 'trace' },
     admin: { port: adminPort, token: planted.admin },
     limits: { address: { rate: '1000/s' }, redis: { url: `redis://user:${planted.redis}@127.0.0.1:${nobody}` } },
-    auth: { methods: ['apiKey'], identityField: 'X-Client-Id' },
+    auth: {
+      methods: ['apiKey', 'introspection'],
+      identityField: 'X-Client-Id',
+      introspection: { url: `${upstream.url}/broken`, clientId: 'gateway', clientSecret: planted.clientSecret },
+    },
+    audit: { file: join(folder, 'audit.log'), key: 'file:audit-key', digests: 'both' },
     operations: { 'leads.pipeline': { auth: 'none' } },
     clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'a', sha256: hash('sha256', planted.key) }] }],
   }
@@ -110,6 +123,9 @@ test('no credential that is in anything comes out of anything', async () => {
   expect(await ask(`/${planted.path}`)).toBe(404)
   expect(await ask('/market/insights', { ...body, headers: { ...headers, 'X-Api-Key': planted.wrongKey } })).toBe(405)
   expect(await ask('/market/insights', { headers: { 'X-Api-Key': `a.${planted.wrongKey}` } })).toBe(401)
+  for (const scheme of ['Bearer', 'DPoP'])
+    for (const token of [planted.token, planted.jwt])
+      await ask('/market/insights', { headers: { Authorization: `${scheme} ${token}`, DPoP: planted.proof } })
   for (const how of ['cut', 'broken']) await ask(`/market/insights?${how}`)
   await raw(`GET /market/insights?${planted.query} HTTP/1.1\r\nHost: x\r\nX-Custom : ${planted.field}\r\n\r\n`)
   await raw(
@@ -124,11 +140,37 @@ test('no credential that is in anything comes out of anything', async () => {
   expect(await operator('/reload', planted.admin, 'POST')).toBe(422)
   writeFileSync(file, `${configText(settings)}\nadmin: ${planted.broken}: x`)
   expect(await operator('/reload', planted.admin, 'POST')).toBe(422)
+  const command = (...args: readonly string[]): void => {
+    const { stdout, stderr, status } = spawnSync(process.execPath, ['src/main.ts', ...args], {
+      encoding: 'utf8',
+      env: { ...process.env, PLANTED: planted.environment },
+    })
+    expect([args[0], stderr, status]).toEqual([args[0], expect.any(String), expect.toBeOneOf([0, 1])])
+    told.push(stdout, stderr)
+  }
+  command('check', file)
+  writeFileSync(file, configText(settings))
+  writeFileSync(
+    `${file}.other`,
+    configText({ ...settings, upstream: { ...settings.upstream, request: { set: { 'X-Set-Token': planted.next } } } }),
+  )
+  command('check', file)
+  command('diff', `${file}.other`, '--config', file)
+  command('status', '--config', file)
+  command('explain', 'GET', '/market/insights', '--config', file)
   gateway.signal('SIGPIPE')
   expect(await gateway.ended).toEqual({ code: 1, signal: null })
 
-  const all = [...told, JSON.stringify(gateway.lines), gateway.errors()].join('\n')
+  const all = [
+    ...told,
+    JSON.stringify(gateway.lines),
+    gateway.errors(),
+    readFileSync(join(folder, 'audit.log'), 'utf8'),
+  ].join('\n')
   expect(all).toContain('uncaught error')
+  expect(all).toContain('"failure":"identity-unavailable"')
+  expect(all).toContain('"order":"POST /reload"')
+  expect(all).toContain('X-Set-Token') // what differs is named, and not shown
   expect(all).toContain('"clientId":"bank-a"')
   for (const [place, secret] of Object.entries(planted))
     expect([place, spellings(secret).filter((each) => all.toLowerCase().includes(each.toLowerCase()))]).toEqual([
