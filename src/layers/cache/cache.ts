@@ -53,6 +53,7 @@ export const cache =
         const request = readRequest(fields, facts, rules)
         if (bypassReason(request, rules) === null)
           return look(exchange, request, part.keyOf(exchange.identity?.client ?? '', exchange.query), 2)
+        if (request.onlyIfCached) return refused()
         note(exchange, part, 'bypass', forwardedFor('bypass'))
       } catch (error) {
         notices.broken(error)

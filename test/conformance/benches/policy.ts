@@ -80,18 +80,19 @@ class Simple implements Session {
     if (asked.operation === 'inventory.sync') return this.#change(asked, fields)
     const facts = { authority: 'gateway.test', hasBody: asked.body !== null, hasCertificate: false }
     const request = parts.readRequest(fields, facts, this.#rules)
-    if (parts.bypassReason(request, this.#rules) !== null) return this.#pass(fields, 'bypass')
+    if (parts.bypassReason(request, this.#rules) !== null)
+      return request.onlyIfCached ? unanswered : this.#pass(fields, 'bypass')
     const key = [asked.client, asked.operation, asked.query].join(' ')
     const variants = this.#resources.get(key)
     const found = variants === undefined ? null : parts.select(variants, request)
     if (found === null) {
-      if (request.onlyIfCached) return { status: 504, fields: [], body: '' }
+      if (request.onlyIfCached) return unanswered
       const why = variants === undefined ? 'uri-miss' : 'vary-miss'
       return request.range === null ? this.#fetch(key, request, null, why) : this.#pass(fields, why)
     }
     const now = this.#clock.now()
     const verdict = parts.reuse(found.head, request, now)
-    if (verdict.kind === 'refuse') return { status: 504, fields: [], body: '' }
+    if (verdict.kind === 'refuse') return unanswered
     if (verdict.kind === 'fetch')
       return request.range === null ? this.#fetch(key, request, found, verdict.why) : this.#pass(fields, verdict.why)
     if (verdict.kind === 'stale' && verdict.revalidate)
@@ -187,6 +188,8 @@ class Simple implements Session {
     return typeof given === 'string' ? given : { ...given, fields: given.fields.map((text) => text.trim()) }
   }
 }
+
+const unanswered: Got = { status: 504, fields: [], body: '' }
 
 const failed: Got = { status: 502, fields: [], body: '' }
 

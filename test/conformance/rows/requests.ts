@@ -185,6 +185,18 @@ may('5.2.1.7', 'only-if-cached with max-stale: what is stale is an answer', [
   get(cc('max-age=10')),
   again(reused, { at: 15, ...saying('only-if-cached, max-stale=60') }),
 ])
+for (const [name, value] of Object.entries({ Authorization: 'Bearer x', 'If-Match': '"a"', 'X-Api-Key': 'k' }))
+  should('5.2.1.7', `only-if-cached: a request with ${name}, which the cache answers nothing, is 504`, [
+    get(cc('max-age=60')),
+    again(refused, asking(name, value, 'Cache-Control', 'only-if-cached')),
+  ])
+should('5.2.1.7', 'only-if-cached beside no-store: what is stored is the answer', [
+  get(cc('max-age=60')),
+  again(reused, saying('no-store, only-if-cached')),
+])
+should('5.2.1.7', 'only-if-cached with a Range: where nothing is stored, 504', [
+  get(cc('max-age=60'), refused, asking('Range', 'bytes=0-1', 'Cache-Control', 'only-if-cached')),
+])
 should('5.2.1.7', 'Only-If-Cached is only-if-cached', [get(cc('max-age=60'), refused, saying('Only-If-Cached'))])
 
 must('5.2.3', 'a directive that nobody knows is ignored in a request', [
