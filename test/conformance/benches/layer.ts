@@ -3,13 +3,15 @@ import type { OperationId } from '../../../src/catalog.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import type { Answer, AnswerBody, Exchange, Handle } from '../../../src/exchange.ts'
 import { cache } from '../../../src/layers/cache/cache.ts'
+import { invalidate } from '../../../src/layers/cache/invalidate.ts'
 import type { Part } from '../../../src/layers/cache/part.ts'
-import { invalidated } from '../../../src/layers/cache/policy/invalidating.ts'
+import type { Target } from '../../../src/layers/cache/policy/invalidating.ts'
 import { CacheStore } from '../../../src/layers/cache/store.ts'
 import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
 import type { Origin } from '../origin.ts'
 import type { Asked, Bench, Got, Session } from '../play.ts'
 import type { Row } from '../row.ts'
+import { arrived, cut } from './bodies.ts'
 import { rulesOf } from './rules.ts'
 
 /** Sends to the upstream of a row, as the innermost handle does: values come without the blanks around them. */
@@ -24,29 +26,6 @@ const sending =
     return { status: given.status, reason: '', fields: given.fields.map((text) => text.trim()), body: arrived(body) }
   }
 
-const arrived = (bytes: Buffer): AnswerBody => ({
-  lasting: false,
-  whole: () => bytes,
-  consume: (sink) => {
-    sink.data(bytes)
-    sink.end()
-  },
-  resume: () => {},
-  discard: () => {},
-})
-
-/** A body that ends in the middle. */
-const cut = (): AnswerBody => ({
-  lasting: false,
-  whole: () => null,
-  consume: (sink) => {
-    sink.data(Buffer.from('cut'))
-    sink.fail(new GatewayError('truncated'))
-  },
-  resume: () => {},
-  discard: () => {},
-})
-
 /** Plays rows on the layer before an innermost handle that is a script. Time is `Date`, which nothing waits by. */
 export const layerBench = (): Bench & { close(): void } => {
   vi.useFakeTimers({ toFake: ['Date'] })
@@ -58,6 +37,8 @@ export const layerBench = (): Bench & { close(): void } => {
     close: () => void vi.useRealTimers(),
   }
 }
+
+const site = { publicUrl: null, basePath: '' }
 
 class Layered implements Session {
   readonly #row: Row
@@ -71,27 +52,12 @@ class Layered implements Session {
     this.#next = sending(origin)
   }
 
-  async ask({ client, operation, query, fields, body }: Asked): Promise<Got> {
-    const exchange = fakeExchange({
-      operation,
-      query,
-      fields: fields.map((text) => text.trim()),
-      authority: 'gateway.test',
-      body: fakeBody(body?.length ?? 0),
-    })
-    if (client !== null) exchange.identity = { client, method: 'apiKey', subject: null }
-    try {
-      return await read(await this.#handle(operation)(exchange), exchange)
-    } catch (error) {
-      const { status, fields: own } = GatewayError.from(error)
-      return { status, fields: [...own, ...(exchange.answerFields ?? [])], body: '' }
-    } finally {
-      exchange.over()
-    }
+  ask(asked: Asked): Promise<Got> {
+    return askOf(this.#handle(asked.operation), asked)
   }
 
   #handle(operation: Asked['operation']): Handle {
-    if (operation === 'inventory.sync') return this.#change
+    if (operation === 'inventory.sync') return invalidate(site, (targets) => this.#remove(targets))(this.#next)
     const made = this.#handles.get(operation)
     if (made !== undefined) return made
     const part = this.#store.open(operation)
@@ -101,11 +67,8 @@ class Layered implements Session {
     return handle
   }
 
-  readonly #change: Handle = async (exchange) => {
-    const answer = await this.#next(exchange)
-    const uri = { origin: 'http://gateway.test', basePath: '', path: exchange.operation.path, query: exchange.query }
-    for (const { operation, query } of invalidated(answer, uri)) this.#parts.get(operation)?.invalidate(query)
-    return answer
+  #remove(targets: readonly Target[]): void {
+    for (const { operation, query } of targets) this.#parts.get(operation)?.invalidate(query)
   }
 
   async settle(): Promise<void> {
@@ -113,7 +76,28 @@ class Layered implements Session {
   }
 }
 
-const notices = {
+/** Asks a handle as a client does, and takes what comes of it as relaying does. */
+export const askOf = async (handle: Handle, { client, operation, query, fields, body }: Asked): Promise<Got> => {
+  const exchange = fakeExchange({
+    operation,
+    query,
+    fields: fields.map((text) => text.trim()),
+    authority: 'gateway.test',
+    body: fakeBody(body?.length ?? 0),
+  })
+  if (client !== null) exchange.identity = { client, method: 'apiKey', subject: null }
+  try {
+    return await read(await handle(exchange), exchange)
+  } catch (error) {
+    const { status, fields: own } = GatewayError.from(error)
+    return { status, fields: [...own, ...(exchange.answerFields ?? [])], body: '' }
+  } finally {
+    exchange.over()
+  }
+}
+
+/** Hears what no client is told, and lets nothing of it pass. */
+export const notices = {
   broken: (error: unknown): void => {
     throw new Error('the policy has thrown', { cause: error })
   },

@@ -142,7 +142,7 @@ extensions.should('3', 'stale-while-revalidate: what the background brings and m
 extensions.may('3', 'stale-while-revalidate: an error behind the client’s back harms nobody', [
   get(swr),
   get('reset', { background: true, body: 1 }, { at: 15 }),
-  get(cc('max-age=10'), { body: 1 }, { at: 16 }),
+  get(cc('max-age=10'), { status: 200 }, { at: 16 }),
 ])
 extensions.may('3', 'stale-while-revalidate: a condition is answered from the stale answer', [
   get(cc('max-age=10, stale-while-revalidate=20', 'ETag', '"a"')),

@@ -1,0 +1,143 @@
+import { hash } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { vi } from 'vitest'
+import { catalog } from '../../../src/catalog.ts'
+import { openGateway, type TestGateway } from '../../helpers/gateway.ts'
+import { call } from '../../helpers/wire.ts'
+import type { Given, Origin } from '../origin.ts'
+import type { Asked, Bench, Got, Session } from '../play.ts'
+import type { Row } from '../row.ts'
+
+const secretOf = (client: string): string => client.repeat(43)
+
+/** Is an upstream that answers each request as the script of its row says: the row's query tells which it is of. */
+class Upstream {
+  readonly #origins = new Map<string, Origin>()
+  readonly #server = createServer((request, response) => this.#receive(request, response))
+  #port = 0
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`
+  }
+
+  serve(query: string, origin: Origin): void {
+    this.#origins.set(query, origin)
+  }
+
+  /** Listens, always on the same port. */
+  listen(): Promise<void> {
+    if (this.#server.listening) return Promise.resolve()
+    return new Promise((resolve) =>
+      this.#server.listen(this.#port, '127.0.0.1', () => {
+        this.#port = (this.#server.address() as AddressInfo).port
+        resolve()
+      }),
+    )
+  }
+
+  /** Goes away, with all its connections. */
+  close(): Promise<void> {
+    if (!this.#server.listening) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#server.close(() => resolve())
+      this.#server.closeAllConnections()
+    })
+  }
+
+  #receive(request: IncomingMessage, response: ServerResponse): void {
+    request.resume()
+    const query = /row=\d+/.exec(request.url ?? '')?.[0] ?? ''
+    const given = this.#origins.get(query)?.receive(request.rawHeaders)
+    if (given === undefined || given === 'reset') return void request.socket.destroy()
+    if (given === 'truncated') {
+      response.writeHead(200, ['Cache-Control', 'max-age=60', 'Content-Length', '100'])
+      return void response.write('cut', () => request.socket.destroy())
+    }
+    answer(response, given)
+  }
+}
+
+const answer = (response: ServerResponse, { status, fields, body, trailers }: Given): void => {
+  const framed = status === 204 || status === 304 || trailers.length > 0
+  const isSaid = fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'content-length')
+  response.sendDate = false
+  response.writeHead(status, framed || isSaid ? [...fields] : [...fields, 'Content-Length', String(body.length)])
+  if (trailers.length > 0) response.addTrailers([trailers as [string, string]])
+  response.end(body, 'latin1')
+}
+
+/** Plays rows on the gateway itself, before an upstream, by a client that writes its requests byte by byte. Time is `Date`, which nothing waits by. */
+export const socketsBench = (): Bench & { close(): Promise<void> } => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  const upstream = new Upstream()
+  const gateways = new Map<string, TestGateway>()
+
+  const gatewayFor = async ({ cache, steps }: Row): Promise<TestGateway> => {
+    const isKnown = steps.some(({ client }) => client !== undefined)
+    const key = JSON.stringify([cache ?? true, isKnown])
+    const running = gateways.get(key)
+    if (running !== undefined) return running
+    const cached = catalog.filter(({ method }) => method === 'GET').map(({ id }) => [id, { cache: cache ?? true }])
+    const opened = await openGateway({
+      upstream: upstream.url,
+      defaults: { retry: 'none', outlier: 'none' },
+      operations: Object.fromEntries(cached),
+      ...(isKnown && { auth: { methods: ['apiKey'] }, clients: ['a', 'b'].map(clientOf) }),
+    })
+    gateways.set(key, opened)
+    return opened
+  }
+
+  return {
+    name: 'sockets',
+    clock: { now: () => Date.now(), set: (ms) => void vi.setSystemTime(ms) },
+    eventual: true,
+    open: async (row, origin) => {
+      await upstream.listen()
+      const { port } = await gatewayFor(row)
+      return new Wire(port, upstream, origin)
+    },
+    close: async () => {
+      for (const { gateway } of gateways.values()) await gateway.close()
+      await upstream.close()
+      vi.useRealTimers()
+    },
+  }
+}
+
+const clientOf = (id: string) => ({
+  id,
+  operations: 'all',
+  apiKeys: [{ id: `key-${id}`, sha256: hash('sha256', secretOf(id)) }],
+})
+
+class Wire implements Session {
+  readonly #port: number
+  readonly #upstream: Upstream
+  readonly #origin: Origin
+
+  constructor(port: number, upstream: Upstream, origin: Origin) {
+    this.#port = port
+    this.#upstream = upstream
+    this.#origin = origin
+  }
+
+  async ask({ client, operation, query, fields, body }: Asked): Promise<Got> {
+    this.#upstream.serve(query.slice(1).split('&')[0] ?? '', this.#origin)
+    await (this.#origin.gone ? this.#upstream.close() : this.#upstream.listen())
+    const { method, path } = catalog.find(({ id }) => id === operation) ?? catalog[8]
+    const key = client === null ? [] : ['X-Api-Key', `key-${client}.${secretOf(client)}`]
+    const got = await call(this.#port, {
+      method,
+      target: path + query,
+      fields: [...fields, ...key],
+      ...(body !== null && { body: Buffer.from(body, 'latin1') }),
+    })
+    return { status: got.status, fields: got.fields, body: got.body.toString('latin1') }
+  }
+
+  settle(): Promise<void> {
+    return new Promise((resolve) => setImmediate(resolve))
+  }
+}
