@@ -29,6 +29,7 @@ export interface Settings {
   readonly operations?: Tree
   readonly requestId?: Tree
   readonly audit?: Tree
+  readonly cache?: Tree
   readonly log?: Tree
   readonly shutdown?: Tree
   readonly allowSandbox?: boolean
