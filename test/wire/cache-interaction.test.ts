@@ -4,7 +4,7 @@ import { bootGateway } from '../helpers/gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 test('no client is sent the interaction id of another, and each gets his own back', async () => {
-  const upstream = await httpUpstream(({ headers }, response) => {
+  const upstream = await httpUpstream((request, response) => {
     response.setHeader('Cache-Control', 'max-age=60')
     response.setHeader('x-fapi-interaction-id', arrivedValues(request, 'x-fapi-interaction-id')[0] ?? 'none')
     response.end()
