@@ -61,11 +61,8 @@ const span = (directives: readonly Directive[], name: string, configuredMs: numb
   return Number.isNaN(ms) ? 0 : ms
 }
 
-// Age is computed anew (§4). The id of an interaction is of the one exchange that it was sent back to: of another's, whoever sends one gets his own.
-const ofOneExchange = ['age', 'x-fapi-interaction-id']
-
-/** Lists what is kept of the fields (§3.1). A Date is added where none can be read (RFC 9110 §6.6.1). */
+/** Lists what is kept of the fields (§3.1). Age is computed anew (§4), and a Date is added where none can be read (RFC 9110 §6.6.1). */
 const keptOf = (fields: Fields, { withheld, isDated, date }: Told): Fields => {
-  if (isDated) return without(fields, new Set([...ofOneExchange, ...withheld]))
-  return [...without(fields, new Set([...ofOneExchange, 'date', ...withheld])), 'Date', writeDate(date)]
+  if (isDated) return without(fields, new Set(['age', ...withheld]))
+  return [...without(fields, new Set(['age', 'date', ...withheld])), 'Date', writeDate(date)]
 }
