@@ -10,7 +10,7 @@ import { reuse } from './policy/reuse.ts'
 import type { CacheRules } from './policy/rules.ts'
 import { select } from './policy/selecting.ts'
 import { storedFields } from './policy/serving.ts'
-import { answerWhole, forwardedFor, note } from './serving.ts'
+import { answerWhole, forwardedFor, nameOf, note } from './serving.ts'
 
 /**
  * Answers from memory what RFC 9111 allows to be answered from there. Outside the deadline, so that a hit is never timed out; inside of what
@@ -52,7 +52,7 @@ export const cache =
         const facts = { authority, hasBody: body.length !== 0, hasCertificate: sender.certificate() !== null }
         const request = readRequest(fields, facts, rules)
         if (bypassReason(request, rules) === null)
-          return look(exchange, request, part.keyOf(exchange.identity?.client ?? '', exchange.query), 2)
+          return look(exchange, request, part.keyOf(nameOf(exchange, request)), 2)
         if (request.onlyIfCached) return refused()
         note(exchange, part, 'bypass', forwardedFor('bypass'))
       } catch (error) {

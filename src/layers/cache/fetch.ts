@@ -10,6 +10,7 @@ import { conditionFields } from './policy/validating.ts'
 import { hasValidator } from './policy/validators.ts'
 import { Recording } from './recording.ts'
 import type { Reservation } from './reservation.ts'
+import { nameOf } from './serving.ts'
 import type { Stored } from './stored.ts'
 import { take, takeNotModified } from './taking.ts'
 
@@ -49,7 +50,7 @@ export class Fetch {
     this.fetching = fetching
     this.#isHeld = isHeld
     this.#validates = stored !== null && hasValidator(stored.head) ? stored : null
-    this.reservation = part.reserve(cause.identity?.client ?? '', cause.query)
+    this.reservation = part.reserve(nameOf(cause, request))
     this.exchange = ownExchange(cause, isHeld)
   }
 

@@ -1,7 +1,7 @@
 import type { OperationId } from '../../catalog.ts'
 import type { CacheOutcome } from '../../exchange.ts'
 import type { Reservation } from './reservation.ts'
-import type { CacheStore, Resource } from './store.ts'
+import type { CacheStore, Name, Resource } from './store.ts'
 import type { Stored } from './stored.ts'
 import { Uncacheable } from './uncacheable.ts'
 
@@ -24,7 +24,8 @@ export class Part {
   entries = 0
   readonly #store: CacheStore
   readonly #id: string
-  readonly #clients = new Map<string, Set<string>>()
+  /** The keys of each query. */
+  readonly #keys = new Map<string, Set<string>>()
   #closed = false
 
   /** `id` is no other part's. */
@@ -34,9 +35,9 @@ export class Part {
     this.#id = id
   }
 
-  /** Makes the key of a resource; `client` is empty where nobody knows who asks. No query holds a line break, so no two are the same. */
-  keyOf(client: string, query: string): string {
-    return `${this.#id}\n${client}\n${query}`
+  /** Makes the key of a resource. Nothing in a name holds a line break, so no two are the same. */
+  keyOf({ client, site, query }: Name): string {
+    return `${this.#id}\n${client}\n${site}\n${query}`
   }
 
   find(key: string): Resource | undefined {
@@ -44,8 +45,8 @@ export class Part {
   }
 
   /** Notes that a fetch begins: what is cleared or invalidated until it ends, it does not store. */
-  reserve(client: string, query: string): Reservation {
-    const reservation = this.#store.reserve(this, client, query)
+  reserve(name: Name): Reservation {
+    const reservation = this.#store.reserve(this, name)
     reservation.isVoid = this.#closed
     return reservation
   }
@@ -54,8 +55,8 @@ export class Part {
   put(reservation: Reservation, variant: Stored, replaces: (other: Stored) => boolean): void {
     reservation.release()
     if (reservation.isVoid) return
-    const { client, query } = reservation
-    this.#store.put(this.keyOf(client, query), { part: this, client, query }, variant, replaces)
+    const { client, site, query } = reservation
+    this.#store.put(this.keyOf(reservation), { part: this, client, site, query }, variant, replaces)
   }
 
   /** Removes a variant, if it is still there. */
@@ -63,11 +64,10 @@ export class Part {
     this.#store.remove(key, (each) => each === variant)
   }
 
-  /** Removes what is stored for a query, of all clients, and what is on its way for it (RFC 9111 §4.4). */
+  /** Removes what is stored for a query, and what is on its way for it (RFC 9111 §4.4): of all clients, and of all names of this gateway. */
   invalidate(query: string): void {
     this.#store.void((reservation) => reservation.part === this && reservation.query === query)
-    for (const client of ['', ...(this.#clients.get(query) ?? [])])
-      this.#store.remove(this.keyOf(client, query), () => true)
+    for (const key of [...(this.#keys.get(query) ?? [])]) this.#store.remove(key, () => true)
   }
 
   /** Removes all that it has; what is still on its way for it is not stored. */
@@ -78,20 +78,19 @@ export class Part {
   }
 
   /** Is told by the store what has come under a key. */
-  came(client: string, query: string, bytes: number, variants: number): void {
+  came(key: string, query: string, bytes: number, variants: number): void {
     this.bytes += bytes
     this.entries += variants
-    if (client === '') return
-    const clients = this.#clients.get(query)
-    if (clients === undefined) this.#clients.set(query, new Set([client]))
-    else clients.add(client)
+    const keys = this.#keys.get(query)
+    if (keys === undefined) this.#keys.set(query, new Set([key]))
+    else keys.add(key)
   }
 
   /** Is told by the store what has left. */
-  left(client: string, query: string, bytes: number, variants: number): void {
+  left(key: string, query: string, bytes: number, variants: number): void {
     this.bytes -= bytes
     this.entries -= variants
-    const clients = this.#clients.get(query)
-    if (clients?.delete(client) === true && clients.size === 0) this.#clients.delete(query)
+    const keys = this.#keys.get(query)
+    if (keys?.delete(key) === true && keys.size === 0) this.#keys.delete(query)
   }
 }

@@ -7,7 +7,15 @@ import type { CacheRequest } from './policy/request.ts'
 import type { FwdReason } from './policy/reuse.ts'
 import { serve } from './policy/serving.ts'
 import type { StoredHead } from './policy/stored.ts'
+import type { Name } from './store.ts'
 import { noBody, StoredBody } from './stored.ts'
+
+/** Names what an exchange asks for. */
+export const nameOf = ({ identity, query }: Exchange, { site }: CacheRequest): Name => ({
+  client: identity?.client ?? '',
+  site,
+  query,
+})
 
 /** Notes what the cache did, for the access log and for whoever reads `Cache-Status` (RFC 9211). */
 export const note = (exchange: Exchange, part: Part, outcome: CacheOutcome, status: string): void => {

@@ -4,13 +4,19 @@ import { Part } from './part.ts'
 import { Reservation } from './reservation.ts'
 import type { Stored } from './stored.ts'
 
-/** Is all that is stored under one key. */
-export interface Resource {
-  readonly part: Part
+/** Names what is asked for, within an operation. */
+export interface Name {
   /** Whose it is, by the client's id; empty: anybody's. */
   readonly client: string
+  /** Scheme and authority by which it was asked for, and what upstreams are told of them: an answer may say them again. */
+  readonly site: string
   /** The raw query with its `?`, or empty. */
   readonly query: string
+}
+
+/** Is all that is stored under one key. */
+export interface Resource extends Name {
+  readonly part: Part
   /** Answers that `Vary` tells apart, the latest first. */
   readonly variants: readonly Stored[]
 }
@@ -22,7 +28,7 @@ export interface Cleared {
 }
 
 // What a resource and a variant take beside what is counted of them: objects, memory of its own for a body, map, list of use.
-const resourceBytes = 512
+const resourceBytes = 768
 const variantBytes = 512
 
 // Of what one key may hold: who asks for it may vary what an answer varies by as he likes.
@@ -48,8 +54,8 @@ export class CacheStore {
       // Its own bound would not know of what is on its way, and cannot be changed.
       maxSize: Number.MAX_SAFE_INTEGER,
       sizeCalculation: sizeOf,
-      dispose: ({ part, client, query, variants }, key, reason) => {
-        part.left(client, query, sizeOf({ variants }, key), variants.length)
+      dispose: ({ part, query, variants }, key, reason) => {
+        part.left(key, query, sizeOf({ variants }, key), variants.length)
         if (reason === 'evict') this.evictions++
       },
     })
@@ -122,7 +128,7 @@ export class CacheStore {
     this.#resources.delete(key)
     if (!this.#makeRoom(sizeOf({ variants }, key))) return
     this.#resources.set(key, { ...resource, variants })
-    resource.part.came(resource.client, resource.query, sizeOf({ variants }, key), variants.length)
+    resource.part.came(key, resource.query, sizeOf({ variants }, key), variants.length)
   }
 
   /** Removes those variants that are meant; the resource with the last of them. */
@@ -133,14 +139,13 @@ export class CacheStore {
     if (variants.length === resource.variants.length) return
     this.#resources.delete(key)
     if (variants.length === 0) return
-    const { part, client, query } = resource
-    this.#resources.set(key, { part, client, query, variants })
-    part.came(client, query, sizeOf({ variants }, key), variants.length)
+    this.#resources.set(key, { ...resource, variants })
+    resource.part.came(key, resource.query, sizeOf({ variants }, key), variants.length)
   }
 
   /** Reserves room for an answer that is about to be fetched. It takes none until it {@link Reservation.grow}s. */
-  reserve(part: Part, client: string, query: string): Reservation {
-    const reservation = new Reservation(this, part, client, query)
+  reserve(part: Part, name: Name): Reservation {
+    const reservation = new Reservation(this, part, name)
     this.#reservations.add(reservation)
     return reservation
   }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Part } from '../../../src/layers/cache/part.ts'
-import { CacheStore } from '../../../src/layers/cache/store.ts'
+import { CacheStore, type Name } from '../../../src/layers/cache/store.ts'
 import { type Stored, StoredBody } from '../../../src/layers/cache/stored.ts'
 import { deciding } from './policy/helper.ts'
 
@@ -13,11 +13,13 @@ const entry = (bytes = 10, fields: readonly string[] = []): Stored => {
   return { head, body: new StoredBody(Buffer.alloc(bytes)) }
 }
 
+const named = (query: string, client = ''): Name => ({ client, site: 'http://gateway', query })
+
 const put = (part: Part, query: string, stored: Stored, client = '', replaces = true): void =>
-  part.put(part.reserve(client, query), stored, () => replaces)
+  part.put(part.reserve(named(query, client)), stored, () => replaces)
 
 const found = (part: Part, query: string, client = ''): Stored | undefined =>
-  part.find(part.keyOf(client, query))?.variants[0]
+  part.find(part.keyOf(named(query, client)))?.variants[0]
 
 describe('the bound of bytes', () => {
   test('holds whatever is put, and what was used longest ago goes first', () => {
@@ -80,8 +82,8 @@ describe('the bound of bytes', () => {
       else if (what < 19) store.clear({ operation: null, client: `client-${random(3)}` })
       else
         part
-          .find(part.keyOf(client, query))
-          ?.variants.forEach((each) => void part.remove(part.keyOf(client, query), each))
+          .find(part.keyOf(named(query, client)))
+          ?.variants.forEach((each) => void part.remove(part.keyOf(named(query, client)), each))
       expect(store.bytes).toBeLessThanOrEqual(256 * kib)
       expect(store.bytes).toBe(parts[0].bytes + parts[1].bytes)
     }
@@ -99,7 +101,7 @@ describe('what is on its way', () => {
     const store = new CacheStore(64 * kib)
     const part = store.open('market.insights')
     for (const query of ['?1', '?2', '?3']) put(part, query, entry(18 * kib))
-    const [first, second] = [part.reserve('', '?a'), part.reserve('', '?b')]
+    const [first, second] = [part.reserve(named('?a')), part.reserve(named('?b'))]
 
     const grown = [first.grow(30 * kib), second.grow(3 * kib), second.grow(2 * kib)]
 
@@ -115,8 +117,12 @@ describe('what is on its way', () => {
   test('is not stored when its operation, its client or its query has been cleared since it was asked for', () => {
     const store = new CacheStore(64 * kib)
     const part = store.open('market.insights')
-    const stay = store.open('leads.pipeline').reserve('ann', '?a')
-    const before = [part.reserve('ann', '?a'), part.reserve('bob', '?a'), part.reserve('ann', '?b')]
+    const stay = store.open('leads.pipeline').reserve(named('?a', 'ann'))
+    const before = [
+      part.reserve(named('?a', 'ann')),
+      part.reserve(named('?a', 'bob')),
+      part.reserve(named('?b', 'ann')),
+    ]
 
     store.clear({ operation: 'market.insights', client: 'ann' })
     const afterClear = before.map(({ isVoid }) => isVoid)
@@ -132,7 +138,7 @@ describe('what is on its way', () => {
   test('is not stored in a part that has been closed', () => {
     const store = new CacheStore(64 * kib)
     const part = store.open('market.insights')
-    const reservation = part.reserve('', '?a')
+    const reservation = part.reserve(named('?a'))
     put(part, '?b', entry())
 
     part.close()
@@ -189,7 +195,7 @@ test('no client has the key of another, whatever its name and its query are', ()
   const names = ['', 'a', 'a\n', 'a\nb', '\n', 'a?x', '?x']
   const queries = ['', '?x', '?', '?a?x']
 
-  const keys = names.flatMap((name) => queries.map((query) => part.keyOf(name, query)))
+  const keys = names.flatMap((name) => queries.map((query) => part.keyOf(named(query, name))))
 
   expect(new Set(keys).size).toBe(names.length * queries.length)
 })
@@ -202,7 +208,7 @@ describe('variants', () => {
 
     for (const each of all) put(part, '', each, '', false)
 
-    const variants = part.find(part.keyOf('', ''))?.variants ?? []
+    const variants = part.find(part.keyOf(named('')))?.variants ?? []
     expect(variants).toHaveLength(32)
     expect(variants[0]).toBe(all[39])
     expect(part.entries).toBe(32)
@@ -214,7 +220,7 @@ describe('variants', () => {
 
     for (let i = 0; i < 10; i++) put(part, '', entry(20 * kib), '', false)
 
-    expect(part.find(part.keyOf('', ''))?.variants.length).toBe(3)
+    expect(part.find(part.keyOf(named('')))?.variants.length).toBe(3)
     expect(store.bytes).toBeLessThanOrEqual(64 * kib)
   })
 })

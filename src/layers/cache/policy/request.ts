@@ -9,6 +9,11 @@ export interface CacheRequest {
   readonly fields: Fields
   /** The Host that was asked for: not among the fields, and yet an answer may vary by it. */
   readonly authority: string
+  /**
+   * Scheme and authority of the target URI (RFC 9111 §2), as the upstream is told of them: it may say them again in its answer, and clients write
+   * whatever they like for a Host.
+   */
+  readonly site: string
   readonly hasBody: boolean
   readonly hasAuthorization: boolean
   /** Whether there are credentials other than Authorization: a Cookie, a certificate, a field of `credentials`. */
@@ -58,6 +63,8 @@ export const readRequest = (fields: Fields, facts: RequestFacts, { credentials }
   let hasUpstreamCondition = false
   let ifNoneMatch: string | null = null
   let ifModifiedSince: string | null = null
+  let scheme = ''
+  let host = facts.authority
   let range: string | null = null
   let ifRange: string | null = null
 
@@ -86,8 +93,12 @@ export const readRequest = (fields: Fields, facts: RequestFacts, { credentials }
         else if (isNamed(name, 'if-none-match')) ifNoneMatch = join(ifNoneMatch, value)
         else if (isNamed(name, 'authorization')) hasAuthorization = true
         break
+      case 16:
+        if (isNamed(name, 'x-forwarded-host')) host = value
+        break
       case 17:
         if (isNamed(name, 'if-modified-since')) ifModifiedSince = join(ifModifiedSince, value)
+        else if (isNamed(name, 'x-forwarded-proto')) scheme = value
         break
       case 19:
         if (isNamed(name, 'if-unmodified-since')) hasUpstreamCondition = true
@@ -100,6 +111,7 @@ export const readRequest = (fields: Fields, facts: RequestFacts, { credentials }
   return {
     fields,
     authority: facts.authority,
+    site: host === facts.authority ? `${scheme}://${host}` : `${scheme}://${host} ${facts.authority}`,
     hasBody: facts.hasBody,
     hasAuthorization,
     hasOtherCredentials,
