@@ -29,7 +29,7 @@ export class Reservation implements Name {
 
   /** Gives all of it back. */
   release(): void {
-    this.#store.take(-this.#bytes)
+    this.#store.giveBack(this.#bytes)
     this.#bytes = 0
     this.#store.forget(this)
   }

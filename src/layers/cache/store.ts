@@ -155,13 +155,17 @@ export class CacheStore {
     for (const reservation of this.#reservations) if (meant(reservation)) reservation.isVoid = true
   }
 
-  /** Takes so many bytes out of the bound, or gives them back; false: there is no room, though everything stored made room. */
+  /** Takes so many bytes out of the bound; false: there is no room, though everything stored made room. */
   take(bytes: number): boolean {
     // Half of it stays for what is stored: who has many answers on their way does not push out all the others.
-    if (bytes > 0 && this.#reservedBytes + bytes > this.#maxBytes / 2) return false
-    if (!this.#makeRoom(bytes)) return false
+    if (this.#reservedBytes + bytes > this.#maxBytes / 2 || !this.#makeRoom(bytes)) return false
     this.#reservedBytes += bytes
     return true
+  }
+
+  /** Gives back what was taken, whatever the bound has become since. */
+  giveBack(bytes: number): void {
+    this.#reservedBytes -= bytes
   }
 
   /** Forgets a reservation. */

@@ -114,6 +114,20 @@ describe('what is on its way', () => {
     expect(store.bytes).toBe(part.bytes)
   })
 
+  test('gives back its room, though the bound has become smaller since', () => {
+    const store = new CacheStore(64 * kib)
+    const part = store.open('market.insights')
+    const reservations = [part.reserve(named('?a')), part.reserve(named('?b'))]
+    for (const each of reservations) each.grow(15 * kib)
+
+    store.bound(10 * kib)
+    for (const each of reservations) each.release()
+    put(part, '?b', entry(8 * kib))
+
+    expect(store.bytes).toBe(part.bytes)
+    expect(found(part, '?b')).toBeDefined()
+  })
+
   test('is not stored when its operation, its client or its query has been cleared since it was asked for', () => {
     const store = new CacheStore(64 * kib)
     const part = store.open('market.insights')
