@@ -2,6 +2,7 @@ import { GatewayError } from '../errors.ts'
 import type { Answer } from '../exchange.ts'
 import { type Fields, firstValue, isNamed } from '../fields.ts'
 import { ClientSink } from './client-sink.ts'
+import { InPieces, pieceBytes } from './in-pieces.ts'
 import { refuse } from './refuse.ts'
 import { awaitTaken } from './taken.ts'
 import type { Visit } from './visit.ts'
@@ -15,6 +16,11 @@ export const relay = (visit: Visit, answer: Answer, via: string): void => {
 
   const whole = answer.body.whole()
   if (whole === null) return answer.body.consume(new ClientSink(visit, answer.body))
+  // TLS makes a copy of whatever is written, whether the client takes it or not: of what is stored, one for each client that reads slowly.
+  if (visit.peer.secure && whole.length > pieceBytes) {
+    const pieces = new InPieces(whole)
+    return pieces.consume(new ClientSink(visit, pieces))
+  }
   visit.sentBytes = whole.length
   // As a latin1 string it goes out with the head in one piece; head and buffer as two pieces of one write cost the kernel more.
   if (whole.length <= oneWriteBytes) response.end(whole.toString('latin1'), 'latin1')

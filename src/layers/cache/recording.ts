@@ -24,6 +24,9 @@ interface Piece {
   filled: number
 }
 
+// The most that a reader is given at once: TLS makes a copy of whatever is written, whether the client takes it or not.
+const givenBytes = 64 * 1024
+
 // Of a body whose length nobody knows: the pieces double, from a small one.
 const firstPieceBytes = 8 * 1024
 const mostPieceBytes = 1024 * 1024
@@ -112,12 +115,14 @@ export class Recording implements BodySink {
     this.#readers.clear()
   }
 
-  /** Finds what there is from an offset on; null: nothing yet. */
+  /** Finds what there is from an offset on, as much as is given at once; null: nothing yet. */
   from(offset: number): Buffer | null {
-    if (this.whole !== null) return offset < this.whole.length ? this.whole.subarray(offset) : null
+    const until = offset + givenBytes
+    if (this.whole !== null) return offset < this.whole.length ? this.whole.subarray(offset, until) : null
     for (let i = this.#pieces.length - 1; i >= 0; i--) {
       const { memory, start, filled } = this.#pieces[i] as Piece
-      if (offset >= start) return offset < start + filled ? memory.subarray(offset - start, filled) : null
+      if (offset >= start)
+        return offset < start + filled ? memory.subarray(offset - start, Math.min(filled, until - start)) : null
     }
     return null
   }
