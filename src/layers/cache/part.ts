@@ -59,9 +59,9 @@ export class Part {
     this.#store.put(this.keyOf(reservation), { part: this, client, site, query }, variant, replaces)
   }
 
-  /** Removes a variant, if it is still there. */
-  remove(key: string, variant: Stored): void {
-    this.#store.remove(key, (each) => each === variant)
+  /** Removes those variants that are meant. */
+  remove(key: string, meant: (variant: Stored) => boolean): void {
+    this.#store.remove(key, meant)
   }
 
   /** Removes what is stored for a query, and what is on its way for it (RFC 9111 §4.4): of all clients, and of all names of this gateway. */

@@ -68,7 +68,7 @@ export const takeNotModified = (taking: Taking, answer: Answer, validated: Store
   const { body } = validated
   const updated = update.kind === 'updated' ? update.stored.head : null
   if (updated !== null) store(taking, { head: updated, body })
-  else if (update.kind === 'updated') part.remove(key, validated)
+  else if (update.kind === 'updated') part.remove(key, chosenBy(taking))
   return {
     kind: 'shared',
     head: updated ?? validated.head,
@@ -121,12 +121,19 @@ const storeWhole = (taking: Taking, head: StoredHead, body: StoredBody): StoredH
 }
 
 /** Stores it in place of what the same request would have chosen before. */
-const store = ({ request, fetching: { part, stored }, reservation }: Taking, entry: Stored): void =>
-  part.put(reservation, entry, (other) => other === stored || select([other], request) !== null)
+const store = (taking: Taking, entry: Stored): void =>
+  taking.fetching.part.put(taking.reservation, entry, chosenBy(taking))
+
+/** Tells which variants the request could have been answered with: what has come is about all of them (RFC 9111 §4.3.3, §4.3.4). */
+const chosenBy =
+  ({ request, fetching: { stored } }: Taking) =>
+  (other: Stored): boolean =>
+    other === stored || select([other], request) !== null
 
 /** Forgets what was stored: the upstream does not say it any more. Of trouble nothing is learnt about it. */
-const forget = ({ fetching: { part, key, stored } }: Taking, status: number, isLasting: boolean): void => {
+const forget = (taking: Taking, status: number, isLasting: boolean): void => {
+  const { part, key, stored } = taking.fetching
   if (troubleOfStatus(status) !== null) return
-  if (stored !== null) part.remove(key, stored)
+  if (stored !== null) part.remove(key, chosenBy(taking))
   if (isLasting) part.uncacheable.note(key)
 }

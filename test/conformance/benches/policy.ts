@@ -133,7 +133,7 @@ class Simple implements Session {
       const made = parts.refreshed(validates.head, request, { reason: '', ...given }, times, this.#rules)
       if (made.kind === 'other') return this.#fetch(key, request, null, why)
       const head = made.kind === 'updated' ? made.stored.head : validates.head
-      if (head === null) this.#forget(key, validates)
+      if (head === null) this.#forget(key, validates, request)
       else this.#keep(key, { head, body: validates.body }, validates)
       const served = this.#serve({ head: head ?? validates.head, body: validates.body }, request, made.fields)
       return withStatus(served, parts.forwardedStatus(member(why, 304, head !== null)))
@@ -146,7 +146,7 @@ class Simple implements Session {
     const isSmall = given.body.length <= this.#rules.maxEntryBytes
     const status = parts.forwardedStatus(member(why, null, whole !== null && isSmall))
     if (whole === null || !isSmall) {
-      if (found !== null) this.#forget(key, found)
+      if (found !== null) this.#forget(key, found, request)
       return withStatus(given, status)
     }
     const entry = { head: whole, body: given.body }
@@ -176,8 +176,10 @@ class Simple implements Session {
     this.#resources.set(key, [...others, entry])
   }
 
-  #forget(key: string, entry: Entry): void {
-    const others = (this.#resources.get(key) ?? []).filter((each) => each !== entry)
+  /** Forgets what the request could have been answered with: what has come is about all of it. */
+  #forget(key: string, entry: Entry, request: CacheRequest): void {
+    const before = this.#resources.get(key) ?? []
+    const others = before.filter((each) => each !== entry && this.#parts.select([each], request) === null)
     if (others.length === 0) this.#resources.delete(key)
     else this.#resources.set(key, others)
   }

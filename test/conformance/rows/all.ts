@@ -15,6 +15,7 @@ import { extensions, promises, staleness } from './stale.ts'
 import { cacheStatus } from './status.ts'
 import { storedFields } from './stored-fields.ts'
 import { cookies, dates, storing } from './storing.ts'
+import { updating } from './updating.ts'
 import { validation } from './validation.ts'
 import { vary } from './vary.ts'
 
@@ -26,7 +27,7 @@ export const sections: Readonly<Record<string, readonly Row[]>> = {
   freshness: rowsOf(freshness, dateForms, heuristics),
   age: rowsOf(age),
   requests: rowsOf(requests),
-  validation: rowsOf(validation),
+  validation: rowsOf(validation, updating),
   conditions: rowsOf(conditionsAtCaches, conditions, notModifiedFields),
   ranges: rowsOf(ranges, rangesAtCaches, ifRange),
   vary: rowsOf(vary),
