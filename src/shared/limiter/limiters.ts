@@ -3,23 +3,13 @@ import { Kept } from '../kept.ts'
 import { askingOnce, needMs, redisOnce } from '../once/asking.ts'
 import { type Once, readQuestion } from '../once/once.ts'
 import { Seen, type SeenState } from '../once/seen.ts'
-import { connectTo } from '../redis/client.ts'
-import { RedisLink } from '../redis/link.ts'
-import { withoutSecrets } from '../redis/reason.ts'
+import { Links, type OnChange, type RedisSettings } from '../redis/links.ts'
 import { askingLimiter, sharedAmong } from './asking.ts'
 import type { AskAll } from './batch.ts'
 import type { Limit, Outcome } from './bucket.ts'
 import type { Limiter } from './limiter.ts'
 import { MemoryLimiter } from './memory.ts'
 import { redisLimiter } from './redis.ts'
-
-/** Is the Redis by which several gateways count together. */
-export interface RedisSettings {
-  readonly url: string
-  readonly timeoutMs: number
-  /** What every key begins with. */
-  readonly prefix: string
-}
 
 /** Is the part that a process has in counting: one that serves alone, the primary of several that serve, or one of those. */
 export type Part =
@@ -66,20 +56,17 @@ export interface HeldState {
   readonly evictions: number
 }
 
-type OnChange = (isShared: boolean, reason: string | null) => void
-
 /** Keeps limiters and links as long as anybody needs them: a reload goes on with the counts, as long as the limit is the same. */
 export class Limiters {
   readonly #since = wallClock()
   readonly #part: Part
-  readonly #onChange: OnChange
   readonly #bases = new Kept<{ readonly limiter: Limiter; readonly memory: MemoryLimiter | null }>()
-  readonly #links = new Kept<RedisLink>()
+  readonly #links: Links
   readonly #onces = new Kept<{ readonly once: Once; readonly seen: Seen | null }>()
 
   constructor(part: Part, onChange: OnChange) {
     this.#part = part
-    this.#onChange = onChange
+    this.#links = new Links(onChange)
   }
 
   /** Makes a limiter, or takes the one that there is. Of several processes the primary counts in memory only: it serves nobody. */
@@ -93,13 +80,13 @@ export class Limiters {
         state: () => ({ isShared: false, since: this.#since, evictions: evictions() }),
         release: () => void this.#bases.release(name),
       }
-    const { link, closeLink } = this.#holdLink(redis)
+    const { link, release } = this.#links.hold(redis)
     return {
       limiter: redisLimiter(limit, link, `${redis.prefix}:${limit.policy}:`, limiter),
       state: () => ({ isShared: link.isShared, since: link.since, evictions: evictions() }),
       release: () => {
         this.#bases.release(name)
-        closeLink()
+        release()
       },
     }
   }
@@ -114,13 +101,13 @@ export class Limiters {
     const state = (): SeenState | null => seen?.state() ?? null
     if (redis === null || this.#part.is === 'primary')
       return { once, state, release: () => void this.#onces.release(name) }
-    const { link, closeLink } = this.#holdLink(redis)
+    const { link, release } = this.#links.hold(redis)
     return {
       once: redisOnce({ link, prefix: `${redis.prefix}:${name}:`, windowMs, otherwise }, once),
       state,
       release: () => {
         this.#onces.release(name)
-        closeLink()
+        release()
       },
     }
   }
@@ -136,12 +123,6 @@ export class Limiters {
     if (seen !== null) return keys.map((question) => seen.note(...readQuestion(question)))
     const memory = this.#bases.find(name)?.memory ?? null
     return memory && keys.map((key) => memory.take(key))
-  }
-
-  #holdLink(redis: RedisSettings): { readonly link: RedisLink; readonly closeLink: () => void } {
-    const place = JSON.stringify(redis)
-    const link = this.#links.hold(place, () => openLink(redis, this.#onChange))
-    return { link, closeLink: () => this.#links.release(place)?.close() }
   }
 
   #onceBase(name: string, windowMs: number): { readonly once: Once; readonly seen: Seen | null } {
@@ -164,11 +145,3 @@ export class Limiters {
 }
 
 const nameOf = ({ policy, perMs, burst }: Limit): string => `${policy} ${perMs} ${burst}`
-
-const openLink = ({ url, timeoutMs, prefix }: RedisSettings, onChange: OnChange): RedisLink =>
-  new RedisLink({
-    connect: connectTo(url),
-    timeoutMs,
-    probeKey: `${prefix}:probe`,
-    onChange: (isShared, reason) => onChange(isShared, reason && withoutSecrets(reason, url)),
-  })

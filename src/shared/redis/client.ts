@@ -1,5 +1,5 @@
 import type { Connect } from './connection.ts'
-import { script, scriptSha } from './script.ts'
+import { type Given, type Script, takeScript } from './script.ts'
 
 // Of one that is near enough to be asked for every request, this is plenty; and whoever comes back is tried again soon.
 const connectMs = 500
@@ -14,7 +14,7 @@ const most = 1_000_000
 export const connectTo =
   (url: string): Connect =>
   async (lost) => {
-    const { createClient } = await import('@redis/client')
+    const { createClient, RESP_TYPES } = await import('@redis/client')
     const client = createClient({
       url,
       socket: { connectTimeout: connectMs, reconnectStrategy: false },
@@ -34,7 +34,7 @@ export const connectTo =
     const late = setTimeout(() => client.destroy(), connectMs) // a server that accepts and says nothing
     try {
       await client.connect()
-      await client.scriptLoad(script)
+      await client.scriptLoad(takeScript.text)
     } catch (error) {
       if (client.isOpen) client.destroy()
       throw error
@@ -43,14 +43,19 @@ export const connectTo =
     }
     isMade = true
     if (!client.isReady) throw new Error('the connection ended')
+    const asBytes = client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer })
+    const run = ({ text, sha }: Script, { keys, args }: Given): Promise<unknown> => {
+      const given = { keys: [...keys], arguments: [...args] }
+      // A server that was restarted behind a proxy, or was told to forget its scripts.
+      return asBytes
+        .evalSha(sha, given)
+        .catch((error) => (isUnknown(error) ? asBytes.eval(text, given) : Promise.reject(error)))
+    }
     return {
+      run,
       async take(key, perMs, burst) {
-        const given = { keys: [key], arguments: [String(perMs), String(burst)] }
-        // A server that was restarted behind a proxy, or was told to forget its scripts.
-        const answer = await client
-          .evalSha(scriptSha, given)
-          .catch((error) => (isUnknown(error) ? client.eval(script, given) : Promise.reject(error)))
-        const outcome = typeof answer === 'string' ? Number(answer) : Number.NaN
+        const answer = await run(takeScript, { keys: [key], args: [String(perMs), String(burst)] })
+        const outcome = answer instanceof Buffer ? Number(answer.toString('latin1')) : Number.NaN
         const used = Math.abs(outcome)
         if (!(used > 0 && used <= most)) throw new Error('not an outcome')
         return outcome

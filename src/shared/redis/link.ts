@@ -1,6 +1,8 @@
 import { Alarm, wallClock } from '../../clock.ts'
 import type { Connect, Connection } from './connection.ts'
+import { inTime } from './in-time.ts'
 import { reasonOf } from './reason.ts'
+import type { Given, Script } from './script.ts'
 
 // So many in a row that are late or fail: fewer is a hiccup, and each has been counted here meanwhile.
 const tolerated = 5
@@ -40,6 +42,12 @@ export class RedisLink {
   #isClosed = false
   /** Whether anybody was told yet: that it is down at the start is news. */
   #wasTold = false
+  /** What is late and has not come yet: the first of those that there are. */
+  #watched: Promise<unknown> | null = null
+  readonly #silence = new Alarm(() => {
+    this.#watched = null
+    if (this.isShared) this.#wake(`no answer within ${silentMs}ms`)
+  })
   /** Ends whatever is waited for. */
   #wake = (_reason: string): void => {}
 
@@ -48,15 +56,34 @@ export class RedisLink {
     void this.#run()
   }
 
+  /** How long an answer is waited for, unless somebody says otherwise. */
+  get timeoutMs(): number {
+    return this.#options.timeoutMs
+  }
+
   /** Takes one of a bucket. Resolves with null when there was no answer, or none in time: as usual, or `waitMs`. */
-  take(key: string, perMs: number, burst: number, waitMs = this.#options.timeoutMs): Promise<number | null> {
+  take(key: string, perMs: number, burst: number, waitMs?: number): Promise<number | null> {
+    return this.#ask((connection) => connection.take(key, perMs, burst), waitMs)
+  }
+
+  /** Runs a script. Resolves with null when there was no answer, or none in time: as usual, or `waitMs`. */
+  run(script: Script, given: Given, waitMs?: number): Promise<unknown> {
+    return this.#ask((connection) => connection.run(script, given), waitMs)
+  }
+
+  #ask<T>(question: (connection: Connection) => Promise<T>, waitMs = this.#options.timeoutMs): Promise<T | null> {
     const connection = this.#connection
     if (!this.isShared || connection === null) return Promise.resolve(null)
-    return inTime(connection.take(key, perMs, burst), waitMs).then(
-      (outcome) => {
-        if (outcome === null) this.#failed(`no answer within ${waitMs}ms`)
-        else this.#failures = 0
-        return outcome
+    const outcome = question(connection)
+    return inTime(outcome, waitMs).then(
+      (answer) => {
+        if (answer !== null) {
+          this.#failures = 0
+          return answer
+        }
+        this.#failed(`no answer within ${waitMs}ms`)
+        this.#watch(outcome)
+        return null
       },
       (error) => {
         this.#failed(reasonOf(error))
@@ -65,12 +92,26 @@ export class RedisLink {
     )
   }
 
+  /** Watches what nobody waits for any more. Where it does not come at all, the connection is tried: what comes on it may have no end. */
+  #watch(outcome: Promise<unknown>): void {
+    if (this.#watched !== null || !this.isShared) return
+    this.#watched = outcome
+    this.#silence.set(silentMs)
+    const came = (): void => {
+      if (this.#watched !== outcome) return
+      this.#watched = null
+      this.#silence.clear()
+    }
+    outcome.then(came, came)
+  }
+
   /** Ends it. */
   close(): void {
     this.#isClosed = true
     this.isShared = false
     this.#connection?.destroy()
     this.#connection = null
+    this.#silence.clear()
     this.#wake('closed')
   }
 
@@ -151,20 +192,3 @@ export class RedisLink {
     })
   }
 }
-
-/** Waits for an outcome; null: it was late. What has come while this process was busy is read first, and is not late. */
-const inTime = (outcome: Promise<number>, ms: number): Promise<number | null> =>
-  new Promise((resolve, reject) => {
-    const alarm = new Alarm(() => setImmediate(resolve, null))
-    alarm.set(ms)
-    outcome.then(
-      (got) => {
-        alarm.clear()
-        resolve(got)
-      },
-      (error) => {
-        alarm.clear()
-        reject(error)
-      },
-    )
-  })

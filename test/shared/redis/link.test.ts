@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Connect, Connection } from '../../../src/shared/redis/connection.ts'
 import { RedisLink } from '../../../src/shared/redis/link.ts'
+import { takeScript } from '../../../src/shared/redis/script.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] })
@@ -31,6 +32,7 @@ const scripted = (does: Does = 'answer') => {
         if (redis.does === 'late') return new Promise((resolve) => setTimeout(resolve, 30, 1))
         return redis.does === 'answer' ? Promise.resolve(1) : new Promise(() => {})
       },
+      run: (_, { keys: [key = ''] }) => connection.take(key, 1, 1),
       destroy: () => {},
     }
     return connection
@@ -97,6 +99,26 @@ test('one that is late now and then is a hiccup', async () => {
   }
 
   expect(link.isShared).toBe(true)
+  link.close()
+})
+
+test('one answer that does not come at all has the connection tried, though nobody asks for more', async () => {
+  const { redis, link, changes } = scripted()
+  await pass(0)
+  redis.does = 'stall'
+  const late = link.run(takeScript, { keys: ['key'], args: [] })
+  await pass(21)
+  expect(await late).toBeNull()
+  redis.does = 'answer'
+  expect(link.isShared).toBe(true)
+
+  await pass(1001 + 500)
+
+  expect(changes).toEqual([
+    [true, null],
+    [false, 'no answer within 1000ms'],
+    [true, null],
+  ])
   link.close()
 })
 

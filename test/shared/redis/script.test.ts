@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { takeOf } from '../../../src/shared/limiter/bucket.ts'
-import { script } from '../../../src/shared/redis/script.ts'
+import { takeScript } from '../../../src/shared/redis/script.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { type Redis, startRedis } from '../../helpers/redis.ts'
 
@@ -25,10 +25,10 @@ describe.skipIf(program.missing)('the script for Redis', () => {
   })
 
   // The same script, but for the clock: what time it is comes with the question.
-  const timed = script.replace("redis.call('TIME')", '{ ARGV[3], ARGV[4] }')
+  const timed = takeScript.text.replace("redis.call('TIME')", '{ ARGV[3], ARGV[4] }')
 
   test('decides as the memory does, to the last digit', async () => {
-    expect(timed).not.toBe(script)
+    expect(timed).not.toBe(takeScript.text)
     const limits = fc.record({
       policy: fc.constant('any'),
       perMs: fc.oneof(fc.constant(1 / 60_000), fc.constant(7 / 1000), fc.double({ min: 1e-4, max: 10, noNaN: true })),
@@ -58,8 +58,8 @@ describe.skipIf(program.missing)('the script for Redis', () => {
   })
 
   test('has Redis forget what has drained', async () => {
-    await client.eval(script, { keys: ['short'], arguments: ['10', '5'] })
-    await client.eval(script, { keys: ['long'], arguments: ['0.00001', '5'] })
+    await client.eval(takeScript.text, { keys: ['short'], arguments: ['10', '5'] })
+    await client.eval(takeScript.text, { keys: ['long'], arguments: ['0.00001', '5'] })
 
     expect(await client.pTTL('long')).toBeGreaterThan(50_000)
     expect(await client.pTTL('short')).toBeLessThanOrEqual(1)

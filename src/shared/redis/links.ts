@@ -1,0 +1,50 @@
+import { Kept } from '../kept.ts'
+import { connectTo } from './client.ts'
+import { RedisLink } from './link.ts'
+import { withoutSecrets } from './reason.ts'
+
+/** Is a Redis that several gateways have in common. */
+export interface RedisSettings {
+  readonly url: string
+  readonly timeoutMs: number
+  /** What every key begins with. */
+  readonly prefix: string
+}
+
+/** Is told of each change, and why: without secrets. */
+export type OnChange = (isShared: boolean, reason: string | null) => void
+
+/** Is a link as long as it is needed. */
+export interface HeldLink {
+  readonly link: RedisLink
+  release(): void
+}
+
+/**
+ * Keeps the links of one kind of work as long as anybody needs them, one for each place. Another kind has links of its own, to the same place too:
+ * what is large there does not hold up what is asked for here.
+ */
+export class Links {
+  readonly #onChange: OnChange
+  readonly #links = new Kept<RedisLink>()
+
+  constructor(onChange: OnChange) {
+    this.#onChange = onChange
+  }
+
+  /** Opens a link, or takes the one that there is. */
+  hold(redis: RedisSettings): HeldLink {
+    const place = JSON.stringify(redis)
+    const link = this.#links.hold(place, () => this.#open(redis))
+    return { link, release: () => this.#links.release(place)?.close() }
+  }
+
+  #open({ url, timeoutMs, prefix }: RedisSettings): RedisLink {
+    return new RedisLink({
+      connect: connectTo(url),
+      timeoutMs,
+      probeKey: `${prefix}:probe`,
+      onChange: (isShared, reason) => this.#onChange(isShared, reason && withoutSecrets(reason, url)),
+    })
+  }
+}
