@@ -7,7 +7,7 @@ import { loadConfig } from '../src/config/load.ts'
 import { loadAside } from '../src/config/load-aside.ts'
 import { formatProblem, type Problem } from '../src/config/problem.ts'
 import { needsRestart } from '../src/config/restart.ts'
-import { notReached } from '../src/snapshot/reload-problems.ts'
+import { keyless, notReached } from '../src/snapshot/reload-problems.ts'
 import { Reloader } from '../src/snapshot/reloader.ts'
 import { folderWith } from './config/helper.ts'
 import { makeCertificates } from './helpers/certificates.ts'
@@ -103,4 +103,14 @@ test('an edit whose endpoints are not there', () => {
   const endpoints = [{ name: 'http://risk-b.internal:8080', reason: 'connection refused' }]
 
   expect(print(notReached([{ group: 'risk', endpoints }], origins, 'gateway.yaml'))).toEqual([shown[7]])
+})
+
+test('an edit whose keys are not there', () => {
+  const auth =
+    'auth:\n  jwt:\n    jwks: https://login.example/jwks\n    issuer: https://login.example\n    audience: [https://gateway.example]\n'
+  const { origins } = sound(`${groups}${auth}  methods: [jwt]\nclients: []\n`)
+
+  expect(
+    print([keyless({ url: 'https://login.example/jwks', reason: 'it answered 404' }, origins, 'gateway.yaml')]),
+  ).toEqual([shown[8]])
 })

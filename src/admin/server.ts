@@ -188,5 +188,5 @@ const heldBack = {
   status: 422,
   code: 'endpoints-not-reached',
   detail:
-    'no endpoint that the edit brings to a group was reached; what ran before runs on, and the edit is tried again',
+    'no endpoint that the edit brings to a group was reached, or not the keys that it brings; what ran before runs on, and the edit is tried again',
 }

@@ -5,7 +5,7 @@ import type { Problem } from '../config/problem.ts'
 const firstMs = 1000
 const longestMs = 30_000
 
-/** Is an edit that was held back, because the endpoints that it brings were not reached. */
+/** Is an edit that was held back, because what it brings was not reached. */
 export interface Held {
   /** What the file said, to tell a further edit by. */
   readonly hash: string

@@ -1,6 +1,7 @@
 import type { Group } from '../catalog.ts'
 import type { Origins } from '../config/origins.ts'
 import type { Problem } from '../config/problem.ts'
+import type { Keyless } from './try-keys.ts'
 
 /** Is a group of which no endpoint that an edit brings was reached; the reasons may be shown to operators. */
 interface Unreached {
@@ -10,6 +11,8 @@ interface Unreached {
 
 // Of a group with hundreds the first ones tell enough.
 const maxNamed = 5
+
+const hint = 'reload --force takes it all the same'
 
 /** Points at the endpoints of each group of which none was reached; `origins` and `file` are those of the edit. */
 export const notReached = (unreached: readonly Unreached[], origins: Origins, file: string): readonly Problem[] =>
@@ -26,9 +29,25 @@ export const notReached = (unreached: readonly Unreached[], origins: Origins, fi
       expected: 'at least one of them to be there before traffic goes to it',
       found: [...named, ...(more > 0 ? [`${more} more`] : [])].join(', '),
       message: `no endpoint of ${group} that the edit brings can be reached`,
-      hint: 'reload --force takes it all the same',
+      hint,
     }
   })
+
+/** Points at the URL of keys that are not there; `origins` and `file` are those of the edit. */
+export const keyless = ({ url, reason }: Keyless, origins: Origins, file: string): Problem => {
+  const path = 'auth.jwt.jwks'
+  const { line = 1, column = 1 } = origins.get(path) ?? {}
+  return {
+    file,
+    line,
+    column,
+    path,
+    expected: 'a JWK Set with a key that tokens may be signed with, before tokens are asked for',
+    found: `${url} ${reason}`,
+    message: 'the keys that the edit brings cannot be had, so no token would be good',
+    hint,
+  }
+}
 
 /** Says why a file that changed while an edit was held back is not taken: whoever does not have it watched says when an edit is done. */
 export const notAskedFor = (file: string): Problem => ({

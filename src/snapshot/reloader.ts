@@ -21,14 +21,14 @@ export type Outcome =
       readonly to: string
       readonly changes: readonly Change[]
       readonly warnings: readonly Problem[]
-      /** Whether the endpoints that it brings were not to be tried before. */
+      /** Whether what it brings was not to be tried before. */
       readonly forced: boolean
     }
   | {
       readonly result: 'refused'
       readonly hash: string
       readonly problems: readonly Problem[]
-      /** When the file is sound but the endpoints that it brings were not reached: what becomes of it. */
+      /** When the file is sound but what it brings was not reached: what becomes of it. */
       readonly held: Held | null
     }
 
@@ -41,7 +41,7 @@ interface ReloaderOptions {
   readonly first: Loaded
   /** Reads the file again. Never throws. */
   load(): Promise<LoadResult>
-  /** Tries the endpoints that an edit brings, before it takes effect; lists the groups of which none is reached. */
+  /** Tries the endpoints and keys that an edit brings, before it takes effect; lists what is not reached. */
   preflight(next: Config, origins: Origins): Promise<readonly Problem[]>
   /** Puts a configuration into effect, whole, or throws and leaves everything as it is. */
   apply(config: Config): Promise<void>
@@ -57,7 +57,7 @@ interface Taken {
 
 /**
  * Rereads the configuration, one reload at a time. Whoever asks while one is under way gets the next, which all of them share: the last
- * word of the file wins. A configuration is put into effect whole or not at all. An edit whose endpoints are not reached is held back,
+ * word of the file wins. A configuration is put into effect whole or not at all. An edit that brings what is not reached is held back,
  * and tried again until it is taken or something else is.
  */
 export class Reloader {
@@ -74,7 +74,7 @@ export class Reloader {
   #refusal: { readonly at: number; readonly problems: readonly Problem[] } | null = null
   #last: Promise<unknown> = Promise.resolve()
   #next: Promise<Outcome> | null = null
-  /** Whether one of those who share the next reload wants it without trying endpoints. */
+  /** Whether one of those who share the next reload wants it without trying what it brings. */
   #forced = false
   #reading = false
 
@@ -126,7 +126,7 @@ export class Reloader {
     }
   }
 
-  /** Reads the file again and puts it into effect; by force, without trying the endpoints that it brings. */
+  /** Reads the file again and puts it into effect; by force, without trying what it brings. */
   reload(trigger: Trigger, force = false): Promise<Outcome> {
     this.#forced ||= force
     this.#next ??= this.#queue(() => {

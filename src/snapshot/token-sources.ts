@@ -6,11 +6,10 @@ import { fixedKeys, KeyKeeper, type Keys, type KeysState } from '../layers/auth/
 import { jwtVerifier } from '../layers/auth/jwt/verifier.ts'
 import type { StandingState } from '../layers/auth/standing.ts'
 import { Kept } from '../shared/kept.ts'
-import { openServer, type Server } from '../shared/server.ts'
+import { openServer } from '../shared/server.ts'
 import type { Tell } from '../upstream/notices.ts'
+import { openIssuer } from './issuer.ts'
 
-// Far more than any issuer's keys take, and time enough for one that is slow.
-const jwksBounds = { maxBytes: 256 * 1024, timeoutMs: 5000, connections: 1 } as const
 // One answer is about one token. More connections than that would be a flood.
 const introspectionBounds = { maxBytes: 64 * 1024, connections: 32 } as const
 
@@ -64,14 +63,14 @@ export class TokenSources {
   #openKeys(jwks: JwtConfig['jwks']): Keys {
     if ('text' in jwks) return fixedKeys(jwks.text)
     const url = new URL(jwks.url)
-    const server = openServer(url, jwksBounds)
+    const issuer = openIssuer(url)
     return new KeyKeeper({
-      fetch: () => fetchKeys(server),
+      fetch: () => issuer.fetchKeys(),
       onChange: (reason) => {
         if (reason === null) this.#tell('info', 'keys of the issuer are fetched again', { from: url.origin })
         else this.#tell('warn', 'keys of the issuer cannot be fetched', { from: url.origin, reason })
       },
-      onClose: () => server.close(),
+      onClose: () => issuer.close(),
     })
   }
 
@@ -92,13 +91,4 @@ export class TokenSources {
       close: () => server.close(),
     }
   }
-}
-
-const fetchKeys = async (server: Server): Promise<string> => {
-  const { status, text } = await server.ask({
-    method: 'GET',
-    headers: { accept: 'application/jwk-set+json, application/json' },
-  })
-  if (status !== 200) throw new Error(`it answered ${status}`)
-  return text
 }

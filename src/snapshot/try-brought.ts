@@ -3,9 +3,10 @@ import type { Origins } from '../config/origins.ts'
 import type { Problem } from '../config/problem.ts'
 import { preflight, triedIn } from '../upstream/preflight.ts'
 import { brought } from './brought.ts'
-import { notReached } from './reload-problems.ts'
+import { keyless, notReached } from './reload-problems.ts'
+import { tryKeys } from './try-keys.ts'
 
-/** Tries the endpoints that an edit brings, and tells of the groups of which none is there. */
+/** Tries the endpoints and the issuer's keys that an edit brings, and tells of the groups of which none is there, and of keys that are not. */
 export const tryBrought = async (
   running: Config,
   next: Config,
@@ -15,5 +16,6 @@ export const tryBrought = async (
   const { preflight: mode } = next.reload
   if (mode === 'none') return []
   const tried = brought(running, next).map(({ group, ...one }) => triedIn(group, one, mode))
-  return notReached(await preflight(tried), origins, file)
+  const [unreached, keys] = await Promise.all([preflight(tried), tryKeys(running, next)])
+  return [...notReached(unreached, origins, file), ...(keys === null ? [] : [keyless(keys, origins, file)])]
 }

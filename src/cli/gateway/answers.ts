@@ -20,7 +20,7 @@ export interface Status {
     readonly loadedBy: string
     readonly fileDiffers: boolean
     readonly lastRefusal: { readonly at: string; readonly problems: readonly Problem[] } | null
-    /** When an edit whose endpoints were not reached is tried again. */
+    /** When an edit that brings what was not reached is tried again. */
     readonly nextTry: string | null
     readonly previous: string | null
   }
