@@ -1,13 +1,15 @@
 /** Finds what the command line names. */
 import type { Options } from './options.ts'
 import { peers } from './peers/all.ts'
-import { before } from './peers/gateway.ts'
+import { before, cacheBefore } from './peers/gateway.ts'
 import type { Peer } from './peers/peer.ts'
 import { type Workload, workloads } from './workload.ts'
 
 /** Lists the peers that take part. A tree that is named does, whatever --only says. */
-export const choosePeers = ({ only, before: tree }: Options): readonly Peer[] =>
-  choose('peers', peers, [...(only ?? usual(peers)), ...(tree === null ? [] : [before.name])])
+export const choosePeers = ({ only, before: tree }: Options): readonly Peer[] => {
+  const named = only ?? usual(peers)
+  return choose('peers', peers, tree === null || named.includes(cacheBefore.name) ? named : [...named, before.name])
+}
 
 export const chooseWorkloads = ({ workloads: names, all }: Options): readonly Workload[] =>
   all ? workloads : choose('workloads', workloads, names ?? usual(workloads))

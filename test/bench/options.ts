@@ -16,7 +16,7 @@ export interface Options {
   readonly rate: 'half' | number | null
   /** Idle connections whose memory is measured, with the workload idle. */
   readonly idle: number
-  /** Another checkout of this project, with its `node_modules`; null is none. Its gateway runs as the peer gateway-before. */
+  /** Another checkout of this project, with its `node_modules`; null is none. Its gateway runs as the peers gateway-before and gateway-cache-before. */
   readonly before: string | null
   /** File for the machine-readable result. */
   readonly json: string | null
@@ -51,6 +51,7 @@ export const usage = `npm run bench -- [flags]
   --rate N|off         latency at N requests/s (half of what the gateway serves); off: do without
   --idle N             idle connections whose memory is measured with the workload idle (1000)
   --before DIRECTORY   another checkout, npm ci done: its gateway takes part as gateway-before
+                       (and as gateway-cache-before, where --only names it)
   --json FILE          write the result as JSON too
   --profile            leave a CPU profile of each gateway in .bench/
   --perf               leave what perf saw of each gateway in .bench/ instead: where CPU time goes

@@ -22,6 +22,7 @@ export const pairs: readonly Pair[] = [
   { of: 'gateway', over: 'httpxy', atMost: {} },
   { of: 'gateway-policies', over: 'gateway', atMost: small(1.05) },
   { of: 'gateway-cache', over: 'nginx-cache', atMost: { cached: 1.25 } },
+  { of: 'gateway-cache', over: 'gateway-cache-before', atMost: {} },
   { of: 'gateway-cache', over: 'gateway', atMost: {} },
   { of: 'gateway-cache', over: 'node-cache', atMost: {} },
   { of: 'node-cache', over: 'nginx-cache', atMost: {} },

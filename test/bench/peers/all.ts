@@ -1,6 +1,6 @@
 import { bare, bareDirect, nodeCacheServer } from './bare.ts'
 import { caddy } from './caddy.ts'
-import { before, cache, gateway, gatewayH2, gatewayTls, policies, workers } from './gateway.ts'
+import { before, cache, cacheBefore, gateway, gatewayH2, gatewayTls, policies, workers } from './gateway.ts'
 import { haproxy, haproxyH2, haproxyTls } from './haproxy.ts'
 import { httpxy } from './httpxy.ts'
 import { nginx, nginxCache, nginxH2, nginxMemory, nginxTls } from './nginx.ts'
@@ -13,6 +13,7 @@ export const peers: readonly Peer[] = [
   policies,
   workers,
   cache,
+  cacheBefore,
   gatewayTls,
   gatewayH2,
   bare,

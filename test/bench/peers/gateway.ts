@@ -41,18 +41,20 @@ const oneEach = (port: number): string => behindEach(addresses(1), port)
 /** Runs this gateway as it ships: every default bound on, access log on stdout. */
 export const gateway = variant('gateway', 'this gateway, defaults', false, oneEach)
 
-/** Runs the gateway of another checkout, with its own dependencies: what a change costs or saves, in one interleaved run. */
-export const before: Peer = {
-  name: 'gateway-before',
-  description: 'the gateway of the tree that --before names, defaults',
+const ofBefore = (name: string, description: string, more: (port: number) => string): Peer => ({
+  name,
+  description: `the gateway of the tree that --before names, ${description}`,
   onRequest: true,
   start: async (site) => {
     const tree = site.options.before
     return tree === null
       ? { missing: '--before names no tree' }
-      : serveTree(resolve(tree), site, (port) => gatewayFile(port, roomFor(site)) + oneEach(site.upstreamPort))
+      : serveTree(resolve(tree), site, (port) => gatewayFile(port, roomFor(site)) + more(site.upstreamPort))
   },
-}
+})
+
+/** Runs the gateway of another checkout, with its own dependencies: what a change costs or saves, in one interleaved run. */
+export const before = ofBefore('gateway-before', 'defaults', oneEach)
 
 /** Runs two workers that share the port, one core each where there are two. */
 export const workers = variant(
@@ -62,15 +64,16 @@ export const workers = variant(
   (port) => `workers: 2\n${oneEach(port)}`,
 )
 
-/** Runs it with the cache of the operation that is measured. */
-export const cache = variant(
-  'gateway-cache',
-  'defaults, cache on, answers of 2 MiB at most',
-  true,
-  (port) => `operations:
+const cached = 'defaults, cache on, answers of 2 MiB at most'
+const cachedEach = (port: number): string => `operations:
   market.insights: { cache: { maxEntry: 2MiB } }
-${oneEach(port)}`,
-)
+${oneEach(port)}`
+
+/** Runs it with the cache of the operation that is measured. */
+export const cache = variant('gateway-cache', cached, true, cachedEach)
+
+/** Runs that of another checkout. */
+export const cacheBefore = ofBefore('gateway-cache-before', cached, cachedEach)
 
 const overTls = (name: string, description: string, speaks: 'https' | 'h2'): Peer => ({
   name,
