@@ -1,6 +1,6 @@
 import type { LongRun } from './long-run.ts'
 import { medianHeap, type Sample } from './series.ts'
-import type { Verdict } from './verdict.ts'
+import { none, type Verdict } from './verdict.ts'
 
 /** How much the heap of the last third may exceed that of the middle one. */
 const atMost = 1.03
@@ -30,10 +30,3 @@ const heap = ({ samples, loadMs }: LongRun, who: Sample['who']): Verdict => {
     held: ratio <= atMost,
   }
 }
-
-const none = (what: string, found: readonly string[]): Verdict => ({
-  what,
-  found: found.length === 0 ? 'none' : found.join('; '),
-  atMost: 'none',
-  held: found.length === 0,
-})

@@ -5,6 +5,7 @@ export const usage = `npm run soak -- [options]
   --workers 1           processes that serve; with several, one is killed every 15 s
   --idle 10000          instead: what so many idle keep-alive connections take of memory
   --slow-readers 200    instead: what so many slow clients, or slow upstreams, take of memory
+  --cache               instead: a cache that is asked for many times what it may store
   --json FILE           writes everything that was measured
   --snapshot FILE       with --idle: writes a heap snapshot while they are open`
 
@@ -15,6 +16,7 @@ export interface Options {
   /** Null: not asked for. */
   readonly idle: number | null
   readonly slow: number | null
+  readonly cache: boolean
   readonly json: string | null
   readonly snapshot: string | null
 }
@@ -26,16 +28,17 @@ export const readOptions = (args: readonly string[]): Options => {
     args: [...args],
     options: {
       ...{ minutes: string, workers: string, idle: string, 'slow-readers': string },
-      ...{ json: string, snapshot: string },
+      ...{ json: string, snapshot: string, cache: { type: 'boolean' } },
     },
   })
-  const { minutes = '20', workers = '1', idle, json, snapshot } = values
+  const { minutes = '20', workers = '1', idle, cache = false, json, snapshot } = values
   const slow = values['slow-readers']
   return {
     minutes: positive('minutes', minutes),
     workers: whole('workers', workers),
     idle: idle === undefined ? null : whole('idle', idle),
     slow: slow === undefined ? null : whole('slow-readers', slow),
+    cache,
     json: json ?? null,
     snapshot: snapshot ?? null,
   }

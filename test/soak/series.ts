@@ -39,7 +39,20 @@ export const medianHeap = (
   const ofOne = byProcess
     .map((taken = []) => taken.filter((each) => each.who === who))
     .reduce((one, other) => (other.length > one.length ? other : one), [])
-  const within = ofOne.filter(({ atMs }) => Math.floor((3 * atMs) / totalMs) === third)
-  const heaps = within.map(({ heapBytes }) => heapBytes).toSorted((one, other) => one - other)
-  return heaps[heaps.length >> 1] ?? Number.NaN
+  return medianIn(
+    ofOne.map(({ atMs, heapBytes }) => ({ atMs, value: heapBytes })),
+    third,
+    totalMs,
+  )
+}
+
+/** Tells the median of what was measured in the nth third of a run; NaN: nothing was. */
+export const medianIn = (
+  measured: readonly { readonly atMs: number; readonly value: number }[],
+  third: 0 | 1 | 2,
+  totalMs: number,
+): number => {
+  const within = measured.filter(({ atMs }) => Math.floor((3 * atMs) / totalMs) === third)
+  const values = within.map(({ value }) => value).toSorted((one, other) => one - other)
+  return values[values.length >> 1] ?? Number.NaN
 }

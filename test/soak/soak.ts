@@ -3,12 +3,14 @@
  * tables; the exit code is 1 when a verdict fails.
  */
 import { writeFile } from 'node:fs/promises'
+import { churnCache } from './cache/churn.ts'
+import { judgeChurn } from './cache/judge.ts'
 import { judgeIdle, measureIdle } from './idle.ts'
 import { judgeRun } from './judge-run.ts'
 import { soak } from './long-run.ts'
 import { type Options, readOptions, usage } from './options.ts'
 import { judgeSlow, measureSlow } from './slow.ts'
-import { renderIdle, renderRun, renderSlow, renderVerdicts } from './table.ts'
+import { renderChurn, renderIdle, renderRun, renderSlow, renderVerdicts } from './table.ts'
 import type { Verdict } from './verdict.ts'
 
 interface Found {
@@ -25,6 +27,10 @@ const measure = async (options: Options): Promise<Found> => {
   if (options.slow !== null) {
     const measured = await measureSlow(options.slow)
     return { measured, text: renderSlow(measured), verdicts: judgeSlow(measured) }
+  }
+  if (options.cache) {
+    const measured = await churnCache(options.minutes)
+    return { measured, text: renderChurn(measured), verdicts: judgeChurn(measured) }
   }
   const measured = await soak(options.minutes, options.workers)
   return { measured, text: renderRun(measured), verdicts: judgeRun(measured) }

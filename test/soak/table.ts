@@ -1,4 +1,5 @@
 /** Writes what was measured as tables of Markdown. */
+import type { Churn } from './cache/churn.ts'
 import type { Idle } from './idle.ts'
 import type { LongRun } from './long-run.ts'
 import type { Sample } from './series.ts'
@@ -55,6 +56,32 @@ export const renderRun = (run: LongRun): string =>
   ]
     .filter((part) => part !== '')
     .join('\n\n')
+
+export const renderChurn = ({ minutes, tally, samples, said }: Churn): string => {
+  const { requests, left, brokenOff, invalidated } = tally
+  const every = Math.ceil(samples.length / maxRows)
+  const rows = samples
+    .filter((_, nth) => nth % every === 0)
+    .map((each) => [
+      Math.round(each.atMs / 1000),
+      mib(each.heapBytes),
+      mib(each.externalBytes),
+      mib(each.residentKiB * 1024),
+      mib(each.uncollectedKiB * 1024),
+      mib(each.bytes),
+      each.entries,
+      each.evictions,
+    ])
+  return [
+    `${minutes} minutes after a warm-up`,
+    counts('clients', { requests, left, 'broken off upstream': brokenOff, invalidated }),
+    counts('cache', said.outcomes),
+    table(
+      ['s', 'heap MiB', 'external MiB', 'resident MiB', 'before a collection', 'stored MiB', 'answers', 'evictions'],
+      rows,
+    ),
+  ].join('\n\n')
+}
 
 const counts = (what: string, of: Readonly<Record<string, number>>): string =>
   Object.keys(of).length === 0 ? '' : table([what, 'times'], Object.entries(of).toSorted())

@@ -1,0 +1,55 @@
+import { medianIn } from '../series.ts'
+import { none, type Verdict } from '../verdict.ts'
+import { type Churn, maxBytes } from './churn.ts'
+
+/** How much the resident memory of the last third may exceed that of the middle one. */
+const atMost = 1.03
+
+/** Most bytes that fields, keys and what stands around them count for, beside the body of an answer. */
+const atMostBeside = 4096
+
+/** Judges what the clients left of a cache. */
+export const judgeChurn = (churn: Churn): readonly Verdict[] => {
+  const { samples, loadMs, tally, said, found, cleared, saidCleared } = churn
+  const resident = samples.map(({ atMs, residentKiB }) => ({ atMs, value: residentKiB }))
+  const ratio = medianIn(resident, 2, loadMs) / medianIn(resident, 1, loadMs)
+  const mostBytes = Math.max(...samples.map(({ bytes }) => bytes))
+  const beside = (said.bytes - found.bytes) / said.entries
+  const counts = { said: said.entries, found: found.entries, cleared }
+  return [
+    {
+      what: 'resident memory after two collections, median of the last third / of the middle third',
+      found: ratio.toFixed(3),
+      atMost: String(atMost),
+      held: ratio <= atMost,
+    },
+    {
+      what: 'bytes that the cache says it has, at any time',
+      found: String(mostBytes),
+      atMost: String(maxBytes),
+      held: mostBytes <= maxBytes,
+    },
+    {
+      what: 'answers stored in the end: as it says, as asked for one by one, as cleared',
+      found: Object.values(counts).join(', '),
+      atMost: 'the same',
+      held: new Set(Object.values(counts)).size === 1 && said.entries > 0,
+    },
+    {
+      what: 'bytes that it says, less those of the bodies found, an answer',
+      found: beside.toFixed(0),
+      atMost: `${atMostBeside}, and not below 0`,
+      held: beside >= 0 && beside <= atMostBeside,
+    },
+    {
+      what: 'answers and bytes that it says when all is cleared',
+      found: `${saidCleared.entries}, ${saidCleared.bytes}`,
+      atMost: '0, 0',
+      held: saidCleared.entries === 0 && saidCleared.bytes === 0,
+    },
+    none('descriptors, handles and timers more or less than before', churn.left),
+    none(`of ${tally.requests} requests, were not answered with what they asked for`, tally.wrong),
+    none('log lines of level error, or words on stderr', [...new Set(churn.complaints)]),
+    { what: 'exit code on SIGTERM', found: String(churn.exitCode), atMost: '0', held: churn.exitCode === 0 },
+  ]
+}
