@@ -4,8 +4,8 @@ import { parseSource } from './document.ts'
 import type { Environment } from './environment.ts'
 import { offsetInJson, plainJson } from './json-text.ts'
 import { notUtf8, type Places, whole } from './placed.ts'
-import { plainYaml } from './plain-yaml.ts'
 import type { Path, Placed, Position, Problem } from './problem.ts'
+import { quickYaml } from './quick-yaml.ts'
 import { isUnread, readBounded } from './read.ts'
 import { type SourceFile, sourceOf } from './sources.ts'
 import { treeOf } from './yaml-tree.ts'
@@ -66,7 +66,7 @@ export class ClientFiles {
 const plain = (text: string, isShort: boolean): ({ readonly tree: unknown } & Places) | null => {
   const json = plainJson(text)
   if (json !== undefined) return { ...json, ...placesInJson(text) }
-  const yaml = isShort ? plainYaml(text) : undefined
+  const yaml = isShort ? quickYaml(text) : undefined
   return yaml === undefined ? null : { ...yaml, ...placesInYaml(text) }
 }
 
