@@ -60,9 +60,10 @@ export class Asking {
   /** Waits for a fetch that is under way, or begins one, or forwards the request as it came. */
   want(wanting: Wanting): Promise<Answer> {
     const { exchange, request, key, at, stored, varies, why, patience } = wanting
-    // A Range may be a small piece of something large: nobody is to wait for the whole of it.
-    if (request.range !== null || this.#part.uncacheable.has(key)) return this.#forward(wanting)
-    const isForOne = stored !== null && isForOneAlone(stored)
+    const isUncacheable = this.#part.uncacheable.has(key)
+    // A Range may be a small piece of something large: nobody is to wait for the whole of it. Where something is stored, a 304 has to be heard (§4.3.4).
+    if (request.range !== null || (isUncacheable && stored === null)) return this.#forward(wanting)
+    const isForOne = isUncacheable || (stored !== null && isForOneAlone(stored))
     if (patience > 0 && !isForOne && !request.noCache && why !== 'request') {
       const joined = this.#flights.find(key, request, varies, at)
       if (joined !== null) return this.#join(wanting, joined)

@@ -112,8 +112,7 @@ export class World {
       const isSaid = this.pasts.some((other) => other.body === past.body && other.selectedBy === request)
       if (!isSaid && (isChosen || !chosen.some(({ body }) => body === past.body)))
         this.pasts.push({ ...past, current, selectedBy: request })
-      // Where the client had a condition of its own, it may have been that one which was answered, on its way past the cache.
-      if (isChosen && request.fields['if-none-match'] === undefined) past.current = current
+      if (isChosen) past.current = current
     }
   }
 }
