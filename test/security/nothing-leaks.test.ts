@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../helpers/free-port.ts'
 import { configText } from '../helpers/gateway.ts'
+import { crashOnSignal, spellings } from '../helpers/planted.ts'
 import { rawClient } from '../helpers/raw.ts'
 import { listening, serve } from '../helpers/serve.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
@@ -39,19 +40,6 @@ const planted = {
   next: 'planted-in-the-next-file',
 } as const
 
-const spellings = (secret: string): readonly string[] => [
-  secret,
-  Buffer.from(secret).toString('base64').replace(/=+$/, ''),
-  Buffer.from(secret).toString('hex'),
-  Buffer.from(secret).join(','), // as JSON has a Buffer
-]
-
-// What a bug of a library's may hand to whoever catches nothing: Node's own errors carry the bytes that they are about.
-const crash = `process.on('SIGPIPE', () => {
-  const bytes = Buffer.from('${planted.crash}')
-  throw Object.assign(new Error('crash'), { rawPacket: bytes, request: { headers: ['Authorization', '${planted.crash}'] } })
-})`
-
 test('no credential that is in anything comes out of anything', async () => {
   const upstream = await httpUpstream(({ url }, response) => {
     if (url.includes('cut')) return void response.socket?.destroy()
@@ -63,7 +51,7 @@ test('no credential that is in anything comes out of anything', async () => {
   const [adminPort, nobody] = [await freePort(), await freePort()]
   const file = join(folder, 'gateway.yaml')
   writeFileSync(join(folder, 'secret'), planted.file)
-  writeFileSync(join(folder, 'crash.mjs'), crash)
+  writeFileSync(join(folder, 'crash.mjs'), crashOnSignal(planted.crash))
   writeFileSync(join(folder, 'audit-key'), planted.auditKey)
   const settings = {
     upstreams: { compliance: `http://127.0.0.1:${nobody}` },
