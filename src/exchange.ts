@@ -89,8 +89,6 @@ export interface Identity {
   /** As `clients` names it. */
   readonly client: string
   readonly method: AuthMethod
-  /** Whom a token is about, where it says so. */
-  readonly subject: string | null
 }
 
 /** Names a way to prove who calls. */

@@ -11,7 +11,7 @@ const limit = { policy: 'client', perMs: 1 / 60_000, burst: 2 }
 
 const exchangeOf = (client: string | null): Exchange => {
   const exchange = fakeExchange()
-  exchange.identity = client === null ? null : { client, method: 'apiKey', subject: null }
+  exchange.identity = client === null ? null : { client, method: 'apiKey' }
   return exchange
 }
 

@@ -22,11 +22,8 @@ const clients = clientsOf([
 const whose = (shown: X509Certificate): unknown => {
   const method = mtls(() => shown, clients, [])
   try {
-    const { client: found = null, subject } = method.prove(fakeExchange()) as {
-      client: { id: string } | null
-      subject: unknown
-    }
-    return [found?.id ?? null, subject]
+    const { client: found } = method.prove(fakeExchange()) as { client: { id: string } | null }
+    return { client: found?.id ?? null }
   } catch (error) {
     return (error as Error).cause
   }
@@ -52,13 +49,12 @@ test.each([
   'DirName:CN = bank-a.example',
   '',
 ])('a certificate with only %s is nobody’s', (names) => {
-  expect(whose(certificate(names))).toEqual([null, null])
+  expect(whose(certificate(names))).toEqual({ client: null })
 })
 
 test('a certificate with a name of its own, in whatever case, or known as a whole, is its client’s', () => {
-  expect(whose(certificate('DNS:BANK-A.example, URI:urn:bank:a, DNS:other.example'))).toEqual([
-    'bank-a',
-    'dns:bank-a.example',
-  ])
-  expect(whose(pinned)).toEqual(['bank-c', `sha256:${thumbprintOf(pinned)}`])
+  expect(whose(certificate('DNS:BANK-A.example, URI:urn:bank:a, DNS:other.example'))).toEqual({
+    client: 'bank-a',
+  })
+  expect(whose(pinned)).toEqual({ client: 'bank-c' })
 })

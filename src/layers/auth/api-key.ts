@@ -25,7 +25,7 @@ export const apiKey = (field: string, clients: Clients): Method => {
       const isRight = timingSafeEqual(hash('sha256', secret, 'buffer'), known?.digest ?? nobodys)
       if (known === undefined || !isRight)
         throw unproved(challenge, known === undefined ? 'no such key' : 'the secret of the key is wrong')
-      return { client: known.client, subject: null, token: null }
+      return { client: known.client, token: null }
     },
   }
 }

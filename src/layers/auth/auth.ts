@@ -33,14 +33,9 @@ export const auth = ({ methods, forwards, identityField, required, algorithms }:
     identityField,
   )
 
-  const enter = (
-    exchange: Exchange,
-    method: Method,
-    { client, subject, token }: Proved,
-    next: Handle,
-  ): Promise<Answer> => {
+  const enter = (exchange: Exchange, method: Method, { client, token }: Proved, next: Handle): Promise<Answer> => {
     if (client === null) throw forbidden('the credential is good, and belongs to no client')
-    exchange.identity = { client: client.id, method: method.name, subject }
+    exchange.identity = { client: client.id, method: method.name }
     if (client.disabled) throw forbidden('the client is disabled')
     if (!client.mayComeFrom(exchange.client)) throw forbidden('not from this address')
     if (!client.mayCall(exchange.operation.id)) throw forbidden('not this operation')

@@ -25,8 +25,6 @@ export interface Method {
 export interface Proved {
   /** Null: it is good, but nobody's that is configured. */
   readonly client: Client | null
-  /** Whom a token is about, where it says so. */
-  readonly subject: string | null
   /** Null: it is no token, and has no scopes either. */
   readonly token: ProvedToken | null
 }

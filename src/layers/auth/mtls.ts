@@ -31,8 +31,7 @@ export const mtls = (certificateOf: CertificateOf, clients: Clients, fields: rea
 const find = (certificate: X509Certificate, clients: Clients): Proved => {
   const names = [`sha256:${thumbprintOf(certificate)}`, ...namesOf(certificate)]
   const known = names.filter((name) => clients.byCertificate(name) !== undefined)
-  const [subject = null] = known
   const [client = null, ...others] = new Set(known.map((name) => clients.byCertificate(name)))
   if (others.length > 0) throw unproved(challenge, 'its certificate is of several clients')
-  return { client, subject, token: null }
+  return { client, token: null }
 }

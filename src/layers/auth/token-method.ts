@@ -22,14 +22,10 @@ export interface TokenTerms {
 
 /** Proves who calls by an access token (RFC 6750), and by what it is bound to (RFC 8705 §3, RFC 9449 §7). */
 export const tokenMethod = ({ name, claimsOf, takes, clients, confirm, algorithms }: TokenTerms): Method => {
-  const proved = (claims: Claims, scheme: Scheme): Proved => {
-    const { sub } = claims
-    return {
-      client: clients.byClaims(claims),
-      subject: typeof sub === 'string' ? sub : null,
-      token: { scheme, claims },
-    }
-  }
+  const proved = (claims: Claims, scheme: Scheme): Proved => ({
+    client: clients.byClaims(claims),
+    token: { scheme, claims },
+  })
   const schemes: readonly Scheme[] = algorithms === null ? ['bearer'] : ['bearer', 'dpop']
   return {
     name,

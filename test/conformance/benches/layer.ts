@@ -85,7 +85,7 @@ export const askOf = async (handle: Handle, { client, operation, query, fields, 
     authority: 'gateway.test',
     body: fakeBody(body?.length ?? 0),
   })
-  if (client !== null) exchange.identity = { client, method: 'apiKey', subject: null }
+  if (client !== null) exchange.identity = { client, method: 'apiKey' }
   try {
     return await read(await handle(exchange), exchange)
   } catch (error) {

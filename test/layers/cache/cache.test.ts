@@ -54,8 +54,8 @@ describe('what is stored', () => {
   test('is of nobody but the client who asked, where clients are known', async () => {
     const stage = opened()
     const [ann, bob] = [exchangeOf(), exchangeOf()]
-    ann.identity = { client: 'ann', method: 'apiKey', subject: null }
-    bob.identity = { client: 'bob', method: 'apiKey', subject: null }
+    ann.identity = { client: 'ann', method: 'apiKey' }
+    bob.identity = { client: 'bob', method: 'apiKey' }
     const first = stage.handle(ann)
     const second = stage.handle(bob)
     await stage.sent[0]?.answer(answerOf(fresh, 'of ann'))
