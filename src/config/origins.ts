@@ -25,37 +25,8 @@ export function originsOf(find: (path: Path) => Position | undefined): Origins {
     origins.set(formatPath(path), stated[0] ?? { source: 'built-in', line: 0, column: 0 })
   }
 
-  const {
-    allowSandbox,
-    workers,
-    requestId,
-    listen,
-    limits,
-    auth,
-    clients,
-    admin,
-    audit,
-    cache,
-    log,
-    reload,
-    shutdown,
-  } = configSchema.shape
-  const global = {
-    allowSandbox,
-    workers,
-    requestId,
-    listen,
-    limits,
-    auth,
-    clients,
-    admin,
-    audit,
-    cache,
-    log,
-    reload,
-    shutdown,
-  }
-  for (const path of leaves(z.strictObject(global))) note(path, ['file', path])
+  const global = configSchema.omit({ version: true, defaults: true, upstreams: true, operations: true })
+  for (const path of leaves(global)) note(path, ['file', path])
   // Of thousands of clients, each with its own: they stand where the clients do.
   for (const key of ['rate', 'concurrency']) note(['clients', key], ['file', ['clients']])
   for (const group of groups) {
