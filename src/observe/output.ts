@@ -7,6 +7,10 @@ const batchBytes = 64 * 1024
 const flushEveryMs = 100
 
 const newline = 10
+const nothing = Buffer.alloc(0)
+
+// Of a character in UTF-8, as strings count them: what is beyond U+FFFF counts as two, and takes four.
+const mostBytesEach = 3
 
 // A pipe takes as much as this at once or not at all (PIPE_BUF), so that what another process writes never comes in between.
 const sharedBytes = 4096
@@ -16,8 +20,7 @@ export type Sink = Pick<Writable, 'write' | 'on'>
 
 /**
  * Queues lines for a reader that may be slow. At most `maxBytes` of them wait, the batch under way included; what comes beyond is
- * dropped and counted. Never waits, and never throws. Until a batch is full a character counts as a byte: nearly every line is ASCII,
- * and counting the bytes of each would cost as much as writing it.
+ * dropped and counted. Never waits, and never throws.
  */
 export class Output {
   readonly #sink: Sink
@@ -26,8 +29,9 @@ export class Output {
   readonly #onRelieved: () => void
   #batches: Buffer[] = []
   #waitingBytes = 0
-  #last = ''
-  #lastBytes = 0
+  /** The batch that lines are added to, and how much of it they take. */
+  #open = nothing
+  #openBytes = 0
   #writing = false
   #broken = false
   #shared = false
@@ -46,8 +50,8 @@ export class Output {
       this.#broken = true
       this.#writing = false
       this.#batches = []
-      this.#last = ''
-      this.#lastBytes = 0
+      this.#open = nothing
+      this.#openBytes = 0
       this.#waitingBytes = 0
       this.#settle()
     })
@@ -55,12 +59,17 @@ export class Output {
 
   /** Takes a line. */
   write(line: string): void {
-    const bytes = line.length
-    if (this.#broken || this.#waitingBytes + bytes > this.#maxBytes) return void this.dropped++
+    if (this.#broken || this.#waitingBytes + line.length > this.#maxBytes) return void this.dropped++
+    const room = mostBytesEach * line.length
+    if (this.#openBytes + room > this.#open.length) {
+      if (this.#openBytes > 0) this.#close()
+      this.#open = Buffer.allocUnsafeSlow(this.#batchBytes + room)
+    }
+    // At once: as one long string of the pieces of two hundred lines, they would be gathered from all over the memory in the end.
+    const bytes = this.#open.write(line, this.#openBytes)
+    this.#openBytes += bytes
     this.#waitingBytes += bytes
-    this.#last += line
-    this.#lastBytes += bytes
-    if (this.#lastBytes >= this.#batchBytes) this.#close()
+    if (this.#openBytes >= this.#batchBytes) this.#close()
     this.#timer ??= setTimeout(this.#flush, flushEveryMs)
   }
 
@@ -75,7 +84,7 @@ export class Output {
     const end = room >= lines.length ? lines.length : room <= 0 ? 0 : lines.lastIndexOf(newline, room - 1) + 1
     for (let at = lines.indexOf(newline, end); at !== -1; at = lines.indexOf(newline, at + 1)) this.dropped++
     if (end === 0) return
-    if (this.#lastBytes > 0) this.#close()
+    if (this.#openBytes > 0) this.#close()
     this.#waitingBytes += end
     this.#batches.push(lines.subarray(0, end))
     this.#next()
@@ -92,17 +101,18 @@ export class Output {
   readonly #flush = (): void => {
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = null
-    if (this.#lastBytes > 0) this.#close()
+    if (this.#openBytes > 0) this.#close()
     this.#settle()
   }
 
   /** Ends the batch that lines are added to. */
   #close(): void {
-    const batch = Buffer.from(this.#last)
-    this.#waitingBytes += batch.length - this.#lastBytes
-    this.#batches.push(batch)
-    this.#last = ''
-    this.#lastBytes = 0
+    const batch = this.#open.subarray(0, this.#openBytes)
+    // One that is hardly filled would hold on to the rest of its room for as long as the reader takes.
+    const isFull = 2 * batch.length >= this.#open.length
+    this.#batches.push(isFull ? batch : Buffer.from(batch))
+    if (isFull) this.#open = nothing
+    this.#openBytes = 0
     this.#next()
   }
 

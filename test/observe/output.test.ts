@@ -8,20 +8,25 @@ afterEach(() => vi.useRealTimers())
 /** Is a reader of stdout that takes a batch when told to. */
 class Reader extends EventEmitter {
   readonly batches: string[] = []
+  /** Where the bytes of the batches are. */
+  readonly memory = new Set<ArrayBufferLike>()
   #done: ((error?: Error | null) => void) | undefined
 
   readonly sink = this as unknown as Sink
 
   write(batch: Buffer, done?: (error?: Error | null) => void): boolean {
     this.batches.push(batch.toString())
+    this.memory.add(batch.buffer)
     this.#done = done
     return true
   }
 
-  take(): void {
+  /** Takes a batch; false: there is none. */
+  take(): boolean {
     const done = this.#done
     this.#done = undefined
     done?.()
+    return done !== undefined
   }
 
   leave(): void {
@@ -85,13 +90,40 @@ test('at most the bound waits, the batch under way included; the rest is dropped
   expect(reader.batches.join('').length).toBe(40_000)
 })
 
-test('bytes are counted, not characters, once a batch is full', () => {
+test('bytes are counted, not characters', () => {
   const { out } = output(40_000)
 
   out.write('é'.repeat(19_000))
   out.write('x'.repeat(8000))
 
   expect(out.dropped).toBe(1)
+})
+
+test('no line is cut, however many bytes its characters take', () => {
+  const { out, reader } = output()
+  const almostFull = Array.from({ length: 650 }, () => `${'x'.repeat(99)}\n`)
+  const lines = [...almostFull, `${'€'.repeat(300)}\n`, ...almostFull, `${'😀'.repeat(300)}\n`]
+
+  for (const line of lines) out.write(line)
+  vi.advanceTimersByTime(100)
+  while (reader.take()) {}
+
+  expect(reader.batches.length).toBeGreaterThan(1)
+  expect(reader.batches.every((batch) => batch.endsWith('\n'))).toBe(true)
+  expect(reader.batches.join('')).toBe(lines.join(''))
+})
+
+test('a batch of few lines that waits for the reader takes little more memory than they do', () => {
+  const { out, reader } = output()
+
+  for (let nth = 0; nth < 100; nth++) {
+    out.write(`${nth} ${'x'.repeat(300)}\n`)
+    vi.advanceTimersByTime(100)
+  }
+  while (reader.take()) {}
+
+  expect(reader.batches.length).toBe(100)
+  expect([...reader.memory].reduce((sum, { byteLength }) => sum + byteLength, 0)).toBeLessThan(200_000)
 })
 
 test('when half the room is free again, that is told', () => {
