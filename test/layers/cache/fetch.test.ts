@@ -97,7 +97,7 @@ test('trouble says nothing of what is stored, nor of the key', async () => {
 test('the upstream is asked in the name of the client whose answer it is', () => {
   const stage = opened()
   const exchange = exchangeOf()
-  exchange.identity = { client: 'ann', method: 'apiKey', subject: null }
+  exchange.identity = { client: 'ann', method: 'apiKey' }
 
   void stage.handle(exchange)
 
