@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { type FileHandle, open, readdir, rename, stat } from 'node:fs/promises'
+import { type FileHandle, open, readdir, realpath, rename, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { beginning, type Key } from './chain.ts'
 import { readTail } from './tail.ts'
@@ -15,8 +15,9 @@ const newline = Buffer.from('\n')
 export const openFile = async (path: string, key: Key, rotateBytes: number | null): Promise<Opened> => {
   const handle = await openIt(path, O_APPEND | O_CREAT | O_RDWR)
   try {
-    const { size, link, torn, isEnded } = await findEnd(path, handle, key)
-    return { target: new AuditFile(path, handle, size, rotateBytes, isEnded), link, torn }
+    const real = await realpath(path)
+    const { size, link, torn, isEnded } = await findEnd(real, handle, key)
+    return { target: new AuditFile({ name: path, real }, handle, size, rotateBytes, isEnded), link, torn }
   } catch (error) {
     await handle.close()
     throw error
@@ -27,13 +28,13 @@ export const openFile = async (path: string, key: Key, rotateBytes: number | nul
 export const tryFile = async (path: string, key: Key): Promise<void> => {
   const handle = await openIt(path, O_APPEND | O_CREAT | O_RDWR)
   try {
-    await findEnd(path, handle, key)
+    await findEnd(await realpath(path), handle, key)
   } finally {
     await handle.close()
   }
 }
 
-/** Finds where the chain stands: in this file, or where it has no line yet in the one before. */
+/** Finds where the chain stands: in this file, or where it has no line yet in the one before, which lies beside it. */
 const findEnd = async (path: string, handle: FileHandle, key: Key) => {
   const { size } = await handle.stat()
   const own = size === 0 ? null : await readTail(handle, size, key)
@@ -46,9 +47,18 @@ const findEnd = async (path: string, handle: FileHandle, key: Key) => {
   }
 }
 
+/** Says where a file is. */
+interface Named {
+  /** As the configuration has it, perhaps a symbolic link. */
+  readonly name: string
+  /** Without links: old files stay beside it, on the disk that was made for them. */
+  readonly real: string
+}
+
 /** Is a file that lines are appended to, by one process at a time. */
 class AuditFile implements Target {
   readonly name: string
+  readonly #real: string
   readonly #handle: FileHandle
   rotateBytes: number | null
   #size: number
@@ -56,9 +66,10 @@ class AuditFile implements Target {
   /** Whether the next line begins a line. */
   #isEnded: boolean
 
-  constructor(name: string, handle: FileHandle, size: number, rotateBytes: number | null, isEnded = true) {
+  constructor({ name, real }: Named, handle: FileHandle, size: number, rotateBytes: number | null, isEnded = true) {
     this.#isEnded = isEnded
     this.name = name
+    this.#real = real
     this.#handle = handle
     this.#size = size
     this.rotateBytes = rotateBytes
@@ -91,14 +102,14 @@ class AuditFile implements Target {
   }
 
   async next(lastNumber: number): Promise<Target | null> {
-    if (await this.#isMoved()) return this.#fresh(O_APPEND | O_CREAT | O_RDWR)
+    if (await this.#isMoved()) return this.#fresh(this.name, O_APPEND | O_CREAT | O_RDWR)
     if (!this.isFull) return null
-    const rotated = rotatedName(this.name, lastNumber)
-    await rename(this.name, rotated)
+    const rotated = rotatedName(this.#real, lastNumber)
+    await rename(this.#real, rotated)
     try {
-      return await this.#fresh(O_APPEND | O_CREAT | O_EXCL | O_RDWR)
+      return await this.#fresh(this.#real, O_APPEND | O_CREAT | O_EXCL | O_RDWR)
     } catch (error) {
-      await rename(rotated, this.name)
+      await rename(rotated, this.#real)
       throw error
     }
   }
@@ -113,12 +124,16 @@ class AuditFile implements Target {
     return there === null || there.ino !== own.ino || there.dev !== own.dev
   }
 
-  async #fresh(flags: number): Promise<Target> {
-    const handle = await openIt(this.name, flags)
-    const { size } = await handle.stat()
-    if (size === 0) return new AuditFile(this.name, handle, 0, this.rotateBytes)
-    await handle.close()
-    throw new Error(`${this.name} is another file by now, and not an empty one`)
+  async #fresh(path: string, flags: number): Promise<Target> {
+    const handle = await openIt(path, flags)
+    try {
+      const { size } = await handle.stat()
+      if (size > 0) throw new Error(`${this.name} is another file by now, and not an empty one`)
+      return new AuditFile({ name: this.name, real: await realpath(path) }, handle, 0, this.rotateBytes)
+    } catch (error) {
+      await handle.close()
+      throw error
+    }
   }
 }
 

@@ -5,8 +5,10 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
+  symlinkSync,
   truncateSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -110,4 +112,53 @@ test('whoever else writes to the file is noticed before the chain is broken, and
 
   expect(lines[0]).toMatchObject({ msg: 'audit cannot be written', reason: expect.stringContaining('who else writes') })
   expect(verified([read()])).toMatchObject({ findings: [], chains: [{ lines: 2 }] })
+})
+
+test('behind a symbolic link the file is rotated where it is, and the link stays; a restart goes on from there', async () => {
+  const [{ config, folder, file, read }, disk] = [place(), place()]
+  const real = join(disk.folder, 'records.log')
+  symlinkSync(real, file)
+  const small = { ...config, rotateBytes: 4096 }
+  const rotated = (): readonly string[] =>
+    readdirSync(disk.folder)
+      .filter((name) => name !== 'records.log')
+      .sort()
+  const { trail, begin } = open()
+  await begin(small)
+  for (let round = 1; round <= 2; round++) {
+    for (let n = 0; n < 30; n++) trail.record(says(n))
+    await eventually(() => rotated().length >= round)
+  }
+  const { file: told } = trail.state ?? {}
+  await trail.close()
+  const before = rotated().map((name) => readFileSync(join(disk.folder, name), 'utf8'))
+
+  const last = read()
+  rmSync(real) // so that the chain has to be found in the file that was rotated last
+  await run(small, 1)
+
+  expect(told).toBe(file)
+  expect(readlinkSync(file)).toBe(real)
+  expect(readdirSync(folder)).toEqual(['audit.log'])
+  expect(rotated()[0]).toMatch(/^records\.log\.\d{12}$/)
+  expect(verified([...before, last]).findings).toEqual([])
+  expect(verified([...before, read()]).findings).toEqual([])
+})
+
+test('a link that is set to another disk is followed at the next reload', async () => {
+  const [{ config, file }, one, other] = [place(), place(), place()]
+  symlinkSync(one.file, file)
+  const { trail, begin } = open()
+  await begin(config)
+  trail.record(says(1))
+  await eventually(() => one.read().includes('"n":1'))
+
+  rmSync(file)
+  symlinkSync(other.file, file)
+  trail.reopen()
+  await eventually(() => existsSync(other.file))
+  trail.record(says(2))
+  await trail.close()
+
+  expect(verified([one.read(), other.read()])).toMatchObject({ findings: [], chains: [{ lines: 5 }] })
 })
