@@ -188,19 +188,24 @@ export class Trail implements Auditor {
   #await(next: AuditConfig, { over }: Predecessor): void {
     this.#config = next
     this.#early ??= []
-    void over.then(() => this.#begin())
+    void over.then(() => this.#begin(next.key))
   }
 
-  async #begin(): Promise<void> {
+  /** `key` is what the process before this one was started with as well: a reload may have changed it meanwhile. */
+  async #begin(key: string): Promise<void> {
     const config = this.#config
     if (config === null || this.#writer !== null) return
     try {
-      this.#write(config, await this.#open(config))
+      const opened = await this.#open({ ...config, key })
+      const current = this.#config
+      if (current === null || this.#writer !== null) return void (await opened.target.close()) // a reload says otherwise
+      this.#write({ ...current, key }, opened)
+      this.#follow(current)
     } catch (error) {
       this.#options.log.error({ reason: error instanceof Error ? error.message : String(error) }, 'audit cannot begin')
       this.#isUnopened = true
       this.onChange(true)
-      setTimeout(() => void this.#begin(), againMs).unref()
+      setTimeout(() => void this.#begin(key), againMs).unref()
     }
   }
 

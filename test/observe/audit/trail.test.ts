@@ -120,3 +120,48 @@ test('what another process still writes is not touched before it says that it ha
   expect([...read().matchAll(/"n":(\d)/g)].map(([, n]) => n)).toEqual(['1', '2', '3'])
   expect(verified([read()])).toMatchObject({ findings: [], chains: [{ first: 1 }] })
 })
+
+test('a key that a reload changes while another process still writes holds for what comes behind its last line', async () => {
+  const { config, file, read } = place()
+  const old = open()
+  await old.begin(config)
+  const over = Promise.withResolvers<void>()
+  const { trail, begin, lines } = open({ before: { file, over: over.promise } })
+  await begin(config)
+
+  await begin({ ...config, key: 'x'.repeat(32) })
+  await begin({ ...config, key: 'y'.repeat(32) })
+  trail.record(says(1))
+  await old.trail.close()
+  over.resolve()
+  await eventually(() => trail.state !== null)
+  await trail.close()
+
+  expect(lines.map(({ msg }) => msg)).not.toContain('audit cannot begin')
+  expect(read()).toContain('"n":1')
+  expect(verified([read()], { keys: [key, keyOf('y'.repeat(32))] })).toMatchObject({
+    findings: [],
+    chains: [{ first: 1 }],
+  })
+})
+
+test('a reload that names another file, or none, while another process still writes is what holds', async () => {
+  const [first, second] = [place(), place()]
+  await run(first.config, 1)
+  const before = first.read()
+  const over = Promise.withResolvers<void>()
+  const [moved, off] = [1, 2].map(() => open({ before: { file: first.file, over: over.promise } }))
+  await moved?.begin(first.config)
+  await off?.begin(first.config)
+
+  moved?.trail.record(says(7))
+  await moved?.begin(second.config)
+  await off?.begin(null)
+  over.resolve()
+  await eventually(() => second.read().includes('"n":7'))
+  await moved?.trail.close()
+
+  expect([moved?.trail.state, off?.trail.state]).toEqual([null, null])
+  expect(first.read()).toBe(before)
+  expect(verified([second.read()]).findings).toEqual([])
+})
