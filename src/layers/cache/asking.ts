@@ -1,10 +1,11 @@
 import { wallClock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, CacheOutcome, Exchange, Handle } from '../../exchange.ts'
+import type { Fields } from '../../fields.ts'
 import { Fetch } from './fetch.ts'
 import type { Asker } from './fetching.ts'
 import { Flights } from './flights.ts'
-import { type Landing, statusOf, troubleIn } from './landing.ts'
+import { type Landing, type Shared, statusOf, troubleIn } from './landing.ts'
 import type { Notices } from './notices.ts'
 import type { Part } from './part.ts'
 import type { Forwarded } from './policy/cache-status.ts'
@@ -14,7 +15,7 @@ import type { CacheRules } from './policy/rules.ts'
 import { select } from './policy/selecting.ts'
 import { storedFields } from './policy/serving.ts'
 import { answerShared, answerWhole, forwardedFor, note } from './serving.ts'
-import { noBody, type Stored } from './stored.ts'
+import { noBody, type Stored, StoredBody } from './stored.ts'
 import { troubleOf, troubleOfStatus } from './trouble.ts'
 
 /** Is a request that nothing stored answers. */
@@ -136,7 +137,7 @@ export class Asking {
     const at = wallClock()
     if (select([landing], request) === null) return this.#lookAgain(wanting)
     if (reuse(landing.head, request, at).kind !== 'fresh') return this.#forward(wanting)
-    const answer = answerShared(exchange, request, landing, storedFields(landing.head, at))
+    const answer = this.#shared(wanting, landing, storedFields(landing.head, at))
     if (answer === null) return this.#forward(wanting)
     this.#note(wanting, 'collapsed', { collapsed: true, ttlMs: landing.head.freshUntil - at })
     return answer
@@ -144,7 +145,7 @@ export class Asking {
 
   /** Answers the exchange that the fetch was begun for: whatever has come is its own. */
   #own(wanting: Wanting, fetch: Fetch, landing: Landing): Answer | Promise<Answer> {
-    const { exchange, request } = wanting
+    const { exchange } = wanting
     if (landing.kind === 'none') return this.#forward(wanting)
     if (landing.kind === 'failed') {
       this.#note(wanting, 'miss', {})
@@ -156,7 +157,7 @@ export class Asking {
       return landing.answer
     }
     const { head, fields, isValidated, isStored } = landing
-    const answer = answerShared(exchange, request, landing, fields)
+    const answer = this.#shared(wanting, landing, fields)
     if (answer === null) return this.#forward(wanting)
     // Nobody may read it any more, and it is stored all the same.
     if (answer.body === noBody) fetch.hold()
@@ -167,6 +168,11 @@ export class Asking {
       ttlMs: head.freshUntil - wallClock(),
     })
     return answer
+  }
+
+  #shared({ exchange, request }: Wanting, landing: Shared, fields: Fields): Answer | null {
+    if (landing.body instanceof StoredBody) this.#part.lend(exchange, landing.body)
+    return answerShared(exchange, request, landing, fields)
   }
 
   /** Forwards a request as it came, for itself alone. */
@@ -200,11 +206,12 @@ export class Asking {
 
   /** Answers with what is stored, though it is stale, where that is allowed; null: it is not. */
   #standIn(wanting: Wanting, trouble: Trouble, status: number | null): Answer | null {
-    const { request, stored } = wanting
+    const { exchange, request, stored } = wanting
     const at = wallClock()
     if (stored === null || !mayServeStale(stored.head, request, trouble, at)) return null
     const { head, body } = stored
     const answer = answerWhole(head, body, request, storedFields(head, at))
+    this.#part.lend(exchange, body)
     this.#note(wanting, 'stale', { status, ttlMs: head.freshUntil - at })
     return answer
   }

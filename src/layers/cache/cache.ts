@@ -41,6 +41,7 @@ export const cache =
       if (verdict.kind === 'fetch')
         return asking.want({ exchange, request, key, at, stored, varies: head.varies, why: verdict.why, patience })
       const answer = answerWhole(head, body, request, storedFields(head, at))
+      part.lend(exchange, body)
       if (verdict.kind === 'stale' && verdict.revalidate) asking.refresh(exchange, request, key, stored, at)
       note(exchange, part, verdict.kind === 'fresh' ? 'hit' : 'stale', hitStatus(head.freshUntil - at))
       return Promise.resolve(answer)

@@ -1,8 +1,8 @@
 import type { OperationId } from '../../catalog.ts'
-import type { CacheOutcome } from '../../exchange.ts'
+import type { CacheOutcome, Exchange } from '../../exchange.ts'
 import type { Reservation } from './reservation.ts'
 import type { CacheStore, Name, Resource } from './store.ts'
-import type { Stored } from './stored.ts'
+import type { Stored, StoredBody } from './stored.ts'
 import { Uncacheable } from './uncacheable.ts'
 
 /** Is what is stored of one operation, as long as its configuration and its upstream stay as they are. */
@@ -57,6 +57,12 @@ export class Part {
     if (reservation.isVoid) return
     const { client, site, query } = reservation
     this.#store.put(this.keyOf(reservation), { part: this, client, site, query }, variant, replaces)
+  }
+
+  /** Counts a body until the client of an exchange that is answered with it has taken it, or never will. */
+  lend(exchange: Exchange, body: StoredBody): void {
+    const { lending } = this.#store
+    if (lending.lend(body)) exchange.whenOver(() => lending.back(body))
   }
 
   /** Removes those variants that are meant. */

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../errors.ts'
-import type { AnswerBody, BodySink } from '../../exchange.ts'
+import type { AnswerBody, BodySink, Exchange } from '../../exchange.ts'
 import type { Recording } from './recording.ts'
 
 /** Is the body of one answer that is made of a recording. */
@@ -7,12 +7,15 @@ export class Reader implements AnswerBody {
   readonly lasting = true
   /** How far it has read. */
   offset = 0
+  /** The one that it answers. */
+  readonly exchange: Exchange
   readonly #recording: Recording
   #sink: BodySink | null = null
   #flowing = false
   #over = false
 
-  constructor(recording: Recording) {
+  constructor(recording: Recording, exchange: Exchange) {
+    this.exchange = exchange
     this.#recording = recording
   }
 

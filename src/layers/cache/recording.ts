@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../errors.ts'
-import type { Answer, AnswerBody, BodySink } from '../../exchange.ts'
+import type { Answer, AnswerBody, BodySink, Exchange } from '../../exchange.ts'
 import { firstValue } from '../../fields.ts'
 import { giveBack } from '../../shared/give-back.ts'
 import { Reader } from './reader.ts'
@@ -7,8 +7,8 @@ import type { Reservation } from './reservation.ts'
 
 /** Hears what becomes of a recording. */
 export interface RecordingEnd {
-  /** The whole body has come: bytes that are its own. */
-  complete(body: Buffer): void
+  /** The whole body has come: bytes that are its own. `readBy` still read it. */
+  complete(body: Buffer, readBy: readonly Exchange[]): void
   /** It is longer than may be stored, or there is no room for it: it goes on for those who read it, and for nobody else. */
   lost(): void
   /** The upstream has broken it off. */
@@ -78,10 +78,10 @@ export class Recording implements BodySink {
     this.#body.consume(this)
   }
 
-  /** Lets one more read it; null: its beginning is no longer there. */
-  read(): Reader | null {
+  /** Lets one more read it, to answer an exchange; null: its beginning is no longer there. */
+  read(exchange: Exchange): Reader | null {
     if (this.#isWindow || this.failure !== null) return null
-    const reader = new Reader(this)
+    const reader = new Reader(this, exchange)
     this.#readers.add(reader)
     return reader
   }
@@ -102,7 +102,10 @@ export class Recording implements BodySink {
   end(): void {
     this.ended = true
     if (!this.#isWindow) this.whole = this.#join()
-    if (this.whole !== null) this.#end.complete(this.whole)
+    if (this.whole !== null) {
+      const readBy = [...this.#readers].map(({ exchange }) => exchange)
+      this.#end.complete(this.whole, readBy)
+    }
     for (const reader of this.#readers) reader.more()
     if (this.whole !== null) this.#pieces = []
   }

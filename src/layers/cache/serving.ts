@@ -53,7 +53,7 @@ export const answerShared = (
     const served = serve(head, bodyBytes, request, fields)
     if (served.body === 'none') return { status: served.status, reason: '', fields: served.fields, body: noBody }
   }
-  const reader = body.read()
+  const reader = body.read(exchange)
   if (reader === null) return null
   exchange.whenAborted(() => reader.discard())
   return { status: head.status, reason: head.reason, fields, body: reader }

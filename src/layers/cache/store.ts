@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { OperationId } from '../../catalog.ts'
+import { Lending } from './lending.ts'
 import { Part } from './part.ts'
 import { Reservation } from './reservation.ts'
 import type { Stored } from './stored.ts'
@@ -36,13 +37,15 @@ const maxVariants = 32
 
 /**
  * Holds what is stored of all operations within one bound of bytes: bodies, fields and keys are counted, and so are answers that are still on
- * their way. What was used longest ago makes room. One for each process; it outlives snapshots.
+ * their way, and bodies that clients still read. What was used longest ago makes room. One for each process; it outlives snapshots.
  */
 export class CacheStore {
   #maxBytes: number
   readonly #resources: LRUCache<string, Resource>
   readonly #reservations = new Set<Reservation>()
   #reservedBytes = 0
+  /** What clients still read. */
+  readonly lending = new Lending()
   readonly #parts = new Set<Part>()
   #opened = 0
   /** How many resources had to make room. */
@@ -56,6 +59,7 @@ export class CacheStore {
       sizeCalculation: sizeOf,
       dispose: ({ part, query, variants }, key, reason) => {
         part.left(key, query, sizeOf({ variants }, key), variants.length)
+        for (const { body } of variants) this.lending.dropped(body)
         if (reason === 'evict') this.evictions++
       },
     })
@@ -68,9 +72,14 @@ export class CacheStore {
     return part
   }
 
-  /** Bytes of all that is stored or on its way. */
+  /** Bytes of all that is stored, on its way, or still read. */
   get bytes(): number {
-    return this.#resources.calculatedSize + this.#reservedBytes
+    return this.#resources.calculatedSize + this.#outside
+  }
+
+  /** Bytes that no eviction gives back. */
+  get #outside(): number {
+    return this.#reservedBytes + this.lending.bytes
   }
 
   get maxBytes(): number {
@@ -124,11 +133,11 @@ export class CacheStore {
   put(key: string, resource: Omit<Resource, 'variants'>, variant: Stored, replaces: (other: Stored) => boolean): void {
     const before = this.#resources.peek(key)?.variants ?? []
     const variants = [variant, ...before.filter((each) => !replaces(each))].slice(0, maxVariants)
-    while (variants.length > 1 && sizeOf({ variants }, key) > this.#maxBytes - this.#reservedBytes) variants.pop()
+    while (variants.length > 1 && sizeOf({ variants }, key) > this.#maxBytes - this.#outside) variants.pop()
+    for (const { body } of variants) this.lending.kept(body) // before they leave: those that stay are not out meanwhile
     this.#resources.delete(key)
-    if (!this.#makeRoom(sizeOf({ variants }, key))) return
-    this.#resources.set(key, { ...resource, variants })
-    resource.part.came(key, resource.query, sizeOf({ variants }, key), variants.length)
+    if (this.#makeRoom(sizeOf({ variants }, key))) this.#set(key, { ...resource, variants })
+    else for (const { body } of variants) this.lending.dropped(body)
   }
 
   /** Removes those variants that are meant; the resource with the last of them. */
@@ -137,10 +146,9 @@ export class CacheStore {
     if (resource === undefined) return
     const variants = resource.variants.filter((each) => !meant(each))
     if (variants.length === resource.variants.length) return
+    for (const { body } of variants) this.lending.kept(body)
     this.#resources.delete(key)
-    if (variants.length === 0) return
-    this.#resources.set(key, { ...resource, variants })
-    resource.part.came(key, resource.query, sizeOf({ variants }, key), variants.length)
+    if (variants.length > 0) this.#set(key, { ...resource, variants })
   }
 
   /** Reserves room for an answer that is about to be fetched. It takes none until it {@link Reservation.grow}s. */
@@ -157,8 +165,8 @@ export class CacheStore {
 
   /** Takes so many bytes out of the bound; false: there is no room, though everything stored made room. */
   take(bytes: number): boolean {
-    // Half of it stays for what is stored: who has many answers on their way does not push out all the others.
-    if (this.#reservedBytes + bytes > this.#maxBytes / 2 || !this.#makeRoom(bytes)) return false
+    // Half of it stays for what is stored: who has many answers on their way, or reads none of them, does not push out all the others.
+    if (this.#outside + bytes > this.#maxBytes / 2 || !this.#makeRoom(bytes)) return false
     this.#reservedBytes += bytes
     return true
   }
@@ -173,10 +181,16 @@ export class CacheStore {
     this.#reservations.delete(reservation)
   }
 
+  #set(key: string, resource: Resource): void {
+    const { part, query, variants } = resource
+    this.#resources.set(key, resource)
+    part.came(key, query, sizeOf({ variants }, key), variants.length)
+  }
+
   #makeRoom(bytes: number): boolean {
-    if (bytes > this.#maxBytes - this.#reservedBytes) return false
-    while (this.bytes + bytes > this.#maxBytes) this.#resources.pop()
-    return true
+    // What is still read gives no room when it is evicted, so there may be none in the end.
+    while (bytes <= this.#maxBytes - this.#outside && this.bytes + bytes > this.#maxBytes) this.#resources.pop()
+    return this.bytes + bytes <= this.#maxBytes
   }
 }
 

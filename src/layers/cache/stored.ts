@@ -11,6 +11,9 @@ export interface Stored {
 export class StoredBody implements AnswerBody {
   readonly lasting = true
   readonly bytes: Buffer
+  /** In how many places it is stored, and how often it is on its way to clients: for {@link Lending} alone. */
+  places = 0
+  lent = 0
 
   /** Takes bytes that nothing else will write to or free, and that are not a small part of a larger piece of memory. */
   constructor(bytes: Buffer) {

@@ -94,8 +94,10 @@ const takeWhole = (taking: Taking, answer: Answer, head: StoredHead, whole: Buff
 
 const record = (taking: Taking, answer: Answer, head: StoredHead, declared: number | null, most: number): Recording =>
   new Recording(answer.body, declared, most, taking.reservation, {
-    complete: (bytes) => {
-      storeWhole(taking, head, new StoredBody(bytes))
+    complete: (bytes, readBy) => {
+      const body = new StoredBody(bytes)
+      storeWhole(taking, head, body)
+      for (const exchange of readBy) taking.fetching.part.lend(exchange, body)
       taking.finish()
     },
     lost: () => {
