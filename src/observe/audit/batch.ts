@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import { type Key, type Link, seal, type Torn } from './chain.ts'
+import { type Key, type Link, seal } from './chain.ts'
 
 /** Is a line that waits: what it says, which may depend on what it follows, and the key of those behind it where that is another. */
 export interface Waiting {
@@ -72,7 +71,7 @@ export class Batch {
     readonly link: Link
     readonly key: Key
     readonly waiting: readonly Waiting[]
-    readonly torn: Torn | null
+    readonly torn: Buffer | null
   } {
     const first = this.#pieces.find(({ end }) => end > this.taken)
     if (first === undefined) return { link: this.link, key: this.key, waiting: [], torn: null }
@@ -80,12 +79,6 @@ export class Batch {
     const from = this.#pieces[at - 1]?.end ?? 0
     const { before: link, key } = first
     const waiting = this.#pieces.slice(at).map((piece) => piece.waiting)
-    return { link, key, waiting, torn: from === this.taken ? null : tornOf(this.bytes.subarray(from, this.taken)) }
+    return { link, key, waiting, torn: from === this.taken ? null : this.bytes.subarray(from, this.taken) }
   }
 }
-
-/** Tells of a piece of a line what a later line says of it. */
-export const tornOf = (bytes: Buffer): Torn => ({
-  bytes: bytes.length,
-  sha256: createHash('sha256').update(bytes).digest('hex'),
-})

@@ -1,6 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import { tornOf } from './batch.ts'
-import { beginsLike, type Key, type Link, macOf, opening, type Read, readLine, saidBy, type Torn } from './chain.ts'
+import { beginsLike, type Key, type Link, macOf, opening, type Read, readLine, saidBy } from './chain.ts'
 
 // No line is nearly as long, and what is torn is less than a line.
 const windowBytes = 256 * 1024
@@ -9,7 +8,7 @@ const windowBytes = 256 * 1024
 export interface Tail {
   /** Null: a crash tore its first line off. */
   readonly link: Link | null
-  readonly torn: Torn | null
+  readonly torn: Buffer | null
   /** Whether the last byte ends a line: else whoever appends has to do that first. */
   readonly isEnded: boolean
 }
@@ -28,13 +27,13 @@ export const readTail = async (file: FileHandle, size: number, key: Key): Promis
   if (found?.read == null) {
     if (from > 0 || !lines.every(({ bytes }) => beginsLike(bytes, opening)))
       throw new Error('it holds something else than an audit log')
-    return { link: null, torn: tornOf(joined(lines)), isEnded: lines.at(-1)?.isEnded ?? true }
+    return { link: null, torn: joined(lines), isEnded: lines.at(-1)?.isEnded ?? true }
   }
   check(found.read, lines[last - 1]?.read ?? null, key)
   const behind = lines.slice(last + 1)
   const isEnded = (behind.at(-1) ?? found).isEnded
   const { chain, number: count, mac } = found.read
-  return { link: { chain, count, mac }, torn: behind.length === 0 ? null : tornOf(joined(behind)), isEnded }
+  return { link: { chain, count, mac }, torn: behind.length === 0 ? null : joined(behind), isEnded }
 }
 
 interface Line {

@@ -1,4 +1,4 @@
-import type { Link, Torn } from './chain.ts'
+import type { Link } from './chain.ts'
 
 /** Is what lines are written to, one batch after another. */
 export interface Target {
@@ -24,5 +24,5 @@ export interface Opened {
   readonly target: Target
   readonly link: Link
   /** What stands behind its last line and is none. */
-  readonly torn: Torn | null
+  readonly torn: Buffer | null
 }

@@ -2,9 +2,10 @@ import { Alarm, wallClock } from '../../clock.ts'
 import type { Log } from '../log.ts'
 import { Backlog } from './backlog.ts'
 import { Batch, type Waiting } from './batch.ts'
-import type { Key, Link, Torn } from './chain.ts'
+import type { Key, Link } from './chain.ts'
 import { Health } from './health.ts'
-import { type EndReason, endLine, headLine, keyLine } from './line.ts'
+import { type EndReason, endLine, keyLine } from './line.ts'
+import { headOf, Remains } from './remains.ts'
 import type { Opened, Target } from './target.ts'
 import { usualBounds, type WriterBounds, type WriterState } from './writer-state.ts'
 
@@ -17,6 +18,8 @@ export class Writer {
   /** What is written: the batch under way begins behind it. */
   #link: Link
   #key: Key
+  /** What stands behind what is written. */
+  #remains: Remains
   readonly #backlog: Backlog
   #batch: Batch | null = null
   #checkpointed = ''
@@ -43,15 +46,13 @@ export class Writer {
     this.#target = target
     this.#link = link
     this.#key = key
+    this.#remains = new Remains(link, torn)
     this.#log = log
     this.#bounds = bounds
     this.#backlog = new Backlog(bounds.maxWaitingBytes)
     this.#health = new Health(log, onHealth)
-    this.#add({
-      says: (at, sealing) => headLine(wallClock(), 'start', at, sealing, torn, { pid: process.pid }),
-      bytes: 0,
-    })
-    if (torn !== null) log.warn({ file: target.name, bytes: torn.bytes }, 'audit file ended in a torn line')
+    this.#add(headOf('start', () => this.#remains, { pid: process.pid }))
+    if (torn !== null) log.warn({ file: target.name, bytes: torn.length }, 'audit file ended in a torn line')
     this.#minute.set(bounds.checkpointMs)
   }
 
@@ -213,17 +214,16 @@ export class Writer {
   async #goOnIn(next: Target): Promise<void> {
     const old = this.#target
     this.#target = next
-    let torn: Torn | null = null
     if (this.#batch !== null) {
       const undone = this.#batch.undone()
       this.#link = undone.link
       this.#key = undone.key
       this.#backlog.putBack(undone.waiting, this.#batch.waitingBytes)
       this.#batch = null
-      torn = undone.torn
+      this.#remains = this.#remains.with(undone.link, undone.torn)
     }
     // A head line that did not get to the old file would be followed by this one: both say what they follow.
-    this.#backlog.putBack([{ says: (before, key) => headLine(wallClock(), 'file', before, key, torn), bytes: 0 }])
+    this.#backlog.putBack([headOf('file', () => this.#remains)])
     await old.sync().catch(() => {})
     await old.close().catch(() => {})
     this.#soon()

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { keyOf, openingOf, seal } from '../../../src/observe/audit/chain.ts'
 import { headLine, keyLine } from '../../../src/observe/audit/line.ts'
+import { tornOf } from '../../../src/observe/audit/remains.ts'
 import { key, places, sample, verified } from './sample.ts'
 
 const whole = sample(4)
@@ -152,7 +153,6 @@ describe('a torn line', () => {
   })
 
   test('is in order where the next line tells of it, and a fault where it does not', async () => {
-    const { tornOf } = await import('../../../src/observe/audit/batch.ts')
     const told = tornOf(Buffer.from(piece))
     const behind = (claimed: typeof torn | null): string =>
       seal(key, whole.link, headLine(0, 'start', whole.link, key, claimed)).line

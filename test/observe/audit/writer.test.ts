@@ -4,7 +4,7 @@ import { Writer } from '../../../src/observe/audit/writer.ts'
 import { usualBounds } from '../../../src/observe/audit/writer-state.ts'
 import { logInMemory } from '../../helpers/gateway.ts'
 import { FakeTarget } from './fake-target.ts'
-import { key, verified } from './sample.ts'
+import { key, sample, verified } from './sample.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] }))
 let open: Writer[] = []
@@ -139,6 +139,41 @@ test('a file that is moved away while a line is half written goes on in the next
   expect(verified([target.text, next.text])).toMatchObject({ findings: [], chains: [{ first: 1, lines: 5 }] })
   expect(verified([next.text]).findings).toEqual([])
 })
+
+test.each([
+  ['nothing', [0]],
+  ['a piece', [50]],
+  ['a piece, and of the next as well', [50, 60]],
+  ['nothing, and of the next a piece', [0, 60]],
+])(
+  'what a crash left is told of where a full disk takes %s of a line, and the file is moved away then',
+  async (_, rooms) => {
+    const crashed = sample(3)
+    const piece = `{"audit":"${crashed.link.chain}","seq":5,"ti`
+    const [first = 0, second = null] = rooms
+    const targets = [new FakeTarget(), new FakeTarget(), new FakeTarget()] as const
+    const [old, next, last] = targets
+    old.text = `${crashed.text}${piece}\n`
+    old.room = first
+    const { log } = logInMemory()
+    const writer = new Writer({ target: old, link: crashed.link, torn: Buffer.from(piece) }, key, log, () => {})
+    open.push(writer)
+
+    writer.record(says(1))
+    await pass(5)
+    old.successor = next
+    if (second !== null) next.room = second
+    await writer.reopen()
+    await pass(300)
+    next.successor = second === null ? null : last
+    await writer.reopen()
+    await pass(300)
+
+    const files = targets.map(({ text }) => text).filter((text) => text !== '')
+    expect(numbers(files.at(-1) ?? '')).toContain(1)
+    expect(verified(files)).toMatchObject({ findings: [], chains: [{ first: 1 }] })
+  },
+)
 
 test('a key is changed by a line that the old one seals', async () => {
   const { target, writer } = begin()
