@@ -186,6 +186,30 @@ test('it is switched on, moved and off by reloads', async () => {
   expect([await first.verify(), await second.verify()]).toEqual([whole, whole])
 })
 
+test('what is under way when a reload switches it off has no line, nor has the reload: the main log tells of both', async () => {
+  const log = auditLog(onTestFinished)
+  const held = Promise.withResolvers<void>()
+  const upstream = await httpUpstream((_, response) => void held.promise.then(() => response.end()))
+  const live = await bootLive({ upstream: upstream.url, audit: log.settings })
+  const asked = fetch(`${live.url}/market/insights`, { headers: { 'X-Request-Id': 'under-way' } })
+  await eventually(() => upstream.begun() === 1)
+
+  live.edit({ upstream: upstream.url })
+  await askAdmin(`${live.admin}/reload`, 'POST')
+  held.resolve()
+  const { status } = await asked
+  await live.line(({ requestId }) => requestId === 'under-way')
+  await live.line(({ msg, url }) => msg === 'admin request' && url === '/reload')
+  await eventually(() => log.lines().at(-1)?.event === 'end')
+
+  expect(status).toBe(200)
+  expect(log.lines().map(({ event, reason = null }) => [event, reason])).toEqual([
+    ['start', null],
+    ['end', 'reconfigured'],
+  ])
+  expect(await log.verify()).toEqual(whole)
+})
+
 test('who called, and how that was proved, stands in the line', async () => {
   const log = auditLog(onTestFinished)
   const secret = 's'.repeat(43)
