@@ -29,12 +29,19 @@ for (const name of hopByHop) byLength[name.length] = [...(byLength[name.length] 
 /** Tells whether a field ends at this hop. */
 export const isHopByHop = (name: string): boolean => {
   const candidates = byLength[name.length]
-  return candidates?.includes(name.toLowerCase()) ?? false
+  if (candidates === undefined) return false
+  for (const candidate of candidates) if (isNamed(name, candidate)) return true
+  return false
 }
 
 /** Compares two field names; `lower` is in lower case already. */
 export const isNamed = (name: string, lower: string): boolean =>
-  name.length === lower.length && (name === lower || name.toLowerCase() === lower)
+  // Nearly all that are of one length differ in the first letter: no copy in lower case is made of them.
+  name.length === lower.length && isSameLetter(name, lower) && (name === lower || name.toLowerCase() === lower)
+
+/** Compares the first letters, but for their case; says of some other characters that they are the same, though they are not. */
+const isSameLetter = (one: string, other: string): boolean =>
+  (one.charCodeAt(0) | 0x20) === (other.charCodeAt(0) | 0x20)
 
 /** Finds the first value of a field, or undefined; `lower` is the name in lower case. */
 export const firstValue = (fields: Fields, lower: string): string | undefined => {
