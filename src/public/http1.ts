@@ -13,7 +13,7 @@ export const http1: Wire = {
 
   writeHead(response, status, reason, fields) {
     const phrase = rawPhrase(reason)
-    if (phrase === '') ownResponse(response).writeHead(status, [...fields])
+    if (phrase === '') ownResponse(response).writeHead(status, fields as string[])
     else ownResponse(response).writeHead(status, phrase, fields as string[])
   },
 
