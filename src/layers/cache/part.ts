@@ -35,7 +35,7 @@ export class Part {
     this.#id = id
   }
 
-  /** Makes the key of a resource. Nothing in a name holds a line break, so no two are the same. */
+  /** Makes the key of a resource. No client's id and no query holds a line break, so no two are the same. */
   keyOf({ client, site, query }: Name): string {
     return `${this.#id}\n${client}\n${site}\n${query}`
   }

@@ -2,6 +2,7 @@ import { type Fields, isNamed, without, withTwins } from '../../../fields.ts'
 import { type Directive, deltaMs, parseDirectives, restricts } from './cache-control.ts'
 import { join } from './list.ts'
 import type { CacheRules } from './rules.ts'
+import { tellsWhoAsks, toldOfTarget } from './told-of-target.ts'
 
 /** Is what a request asks of the cache, read once. Durations are milliseconds; null: it does not say. */
 export interface CacheRequest {
@@ -10,8 +11,8 @@ export interface CacheRequest {
   /** The Host that was asked for: not among the fields, and yet an answer may vary by it. */
   readonly authority: string
   /**
-   * Scheme and authority of the target URI (RFC 9111 §2), as the upstream is told of them: it may say them again in its answer, and clients write
-   * whatever they like for a Host.
+   * Scheme and authority of the target URI (RFC 9111 §2), as the upstream is told of them, and whatever else it is told of what is asked for: it may
+   * say them again in its answer, and clients write whatever they like for a Host.
    */
   readonly site: string
   readonly hasBody: boolean
@@ -47,7 +48,7 @@ export interface CacheRequest {
 export interface RequestFacts {
   readonly authority: string
   readonly hasBody: boolean
-  /** Whether the client has shown a certificate. */
+  /** Whether the client has shown a certificate, and its id does not stand for it. */
   readonly hasCertificate: boolean
 }
 
@@ -65,6 +66,7 @@ export const readRequest = (fields: Fields, facts: RequestFacts, { credentials }
   let ifModifiedSince: string | null = null
   let scheme = ''
   let host = facts.authority
+  let further = ''
   let range: string | null = null
   let ifRange: string | null = null
 
@@ -104,6 +106,11 @@ export const readRequest = (fields: Fields, facts: RequestFacts, { credentials }
         if (isNamed(name, 'if-unmodified-since')) hasUpstreamCondition = true
         break
     }
+    const told = toldOfTarget(name, value)
+    if (told !== null) {
+      further += told
+      if (tellsWhoAsks(name)) hasOtherCredentials = true
+    }
     if (!hasOtherCredentials) hasOtherCredentials = isAmong(credentials, name)
   }
 
@@ -111,7 +118,7 @@ export const readRequest = (fields: Fields, facts: RequestFacts, { credentials }
   return {
     fields,
     authority: facts.authority,
-    site: host === facts.authority ? `${scheme}://${host}` : `${scheme}://${host} ${facts.authority}`,
+    site: (host === facts.authority ? `${scheme}://${host}` : `${scheme}://${host} ${facts.authority}`) + further,
     hasBody: facts.hasBody,
     hasAuthorization,
     hasOtherCredentials,

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest'
+import { arrivedValues } from '../helpers/ask.ts'
+import { bootGateway } from '../helpers/gateway.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+import { call, valuesOf } from '../helpers/wire.ts'
+
+/** Boots a gateway before an upstream that says in its answer what it finds in one field of the request, and no Vary. */
+const boot = async (name: string, trustedProxies: readonly string[] = []) => {
+  const upstream = await httpUpstream((arrived, response) => {
+    response.setHeader('Cache-Control', 'public, max-age=60')
+    response.end(`for ${arrivedValues(arrived, name.toLowerCase()).join()}`)
+  })
+  const { port } = await bootGateway({
+    upstream: upstream.url,
+    listen: { trustedProxies },
+    operations: { 'market.insights': { cache: true } },
+  })
+  const ask = async (...fields: string[]) => {
+    const { body, fields: answered } = await call(port, { fields })
+    return { text: body.toString(), did: valuesOf(answered, 'cache-status').join() }
+  }
+  return { ask, upstream }
+}
+
+// The attack: a field that the upstream goes by, and that is not in the key. What it answers is stored, and everybody else is answered with it.
+describe('what a client says is asked for, in the stead of the request', () => {
+  test.each([
+    ['X-Original-URL', '/leads/pipeline'],
+    ['X-Rewrite-URL', '/admin'],
+    ['X_Rewrite_URL', '/admin'],
+    ['X-HTTP-Method-Override', 'DELETE'],
+    ['X-Host', 'evil.example'],
+    ['X-Original-Host', 'evil.example'],
+  ])('%s changes nobody else’s answer', async (name, value) => {
+    const { ask } = await boot(name)
+
+    const poisoned = await ask(name, value)
+    const others = await ask()
+
+    expect(poisoned.text).toBe(`for ${value}`)
+    expect(others.text).toBe('for ')
+  })
+
+  test.each([
+    ['X-Forwarded-Prefix', '/evil'],
+    ['X-Forwarded-Port', '81'],
+    ['X-Forwarded-Server', 'evil.example'],
+    ['Forwarded', 'for=192.0.2.1;host=evil.example'],
+  ])('%s that a trusted proxy has passed on does not either', async (name, value) => {
+    const { ask } = await boot(name, ['127.0.0.1'])
+
+    const poisoned = await ask(name, value)
+    const others = await ask()
+
+    expect(poisoned.text).toBe(`for ${value}`)
+    expect(others.text).toBe('for ')
+  })
+})
+
+test('a trusted proxy that names each client in Forwarded does not keep them from sharing', async () => {
+  const { ask, upstream } = await boot('x-nothing', ['127.0.0.1'])
+
+  await ask('Forwarded', 'for=192.0.2.1;proto=https, for="[2001:db8::1]:80"')
+  const { did } = await ask('Forwarded', 'for=192.0.2.77;proto=https, for="[2001:db8::2]:81"')
+
+  expect(did).toMatch(/;hit;/)
+  expect(upstream.requests).toHaveLength(1)
+})
+
+// The attack: the upstream knows its clients by what a mesh or an authenticating proxy writes, and the gateway asks nobody.
+test.each(['X-Forwarded-Client-Cert', 'X-Forwarded-User', 'X-Forwarded-Email', 'X-Forwarded-Access-Token'])(
+  'who is named in %s is not answered with what is stored, and nothing of theirs is stored',
+  async (name) => {
+    const { ask, upstream } = await boot(name, ['127.0.0.1'])
+
+    const [one, again, other] = [await ask(name, 'a'), await ask(name, 'a'), await ask(name, 'b')]
+
+    expect([one.text, again.text, other.text]).toEqual(['for a', 'for a', 'for b'])
+    expect(one.did).toMatch(/;fwd=bypass/)
+    expect(upstream.requests).toHaveLength(3)
+  },
+)
