@@ -49,8 +49,10 @@ export const cache =
 
     return (exchange) => {
       try {
-        const { fields, authority, body, sender } = exchange
-        const facts = { authority, hasBody: body.length !== 0, hasCertificate: sender.certificate() !== null }
+        const { fields, authority, body, sender, identity } = exchange
+        // No upstream sees the certificate. Where it has been asked for, the client's id is in the key.
+        const hasCertificate = identity === null && sender.certificate() !== null
+        const facts = { authority, hasBody: body.length !== 0, hasCertificate }
         const request = readRequest(fields, facts, rules)
         if (bypassReason(request, rules) === null)
           return look(exchange, request, part.keyOf(nameOf(exchange, request)), 2)
