@@ -4,14 +4,21 @@ import { normalise } from './normalise.ts'
 import type { CacheRequest } from './request.ts'
 import type { StoredHead } from './stored.ts'
 
-/** Lists the fields that an answer varies by: lower case, sorted, each once; `*`: no other request will ever match (RFC 9111 §4.1). */
+// Each request is compared with each variant in all of them: thousands, in the 16 KiB of a head, would take longer than any upstream.
+const mostNames = 32
+
+/**
+ * Lists the fields that an answer varies by: lower case, sorted, each once; `*`: no other request will ever match (RFC 9111 §4.1), or there are too
+ * many to compare.
+ */
 export const varyNames = (fields: Fields): readonly string[] | '*' => {
   const vary = joined(fields, 'vary')
   if (vary === null) return none
   const names = membersOf(vary.toLowerCase()).members
   // What is no name of a field stands for something that nobody can compare.
   if (!names.every((name) => name !== '*' && fieldName.test(name))) return '*'
-  return [...new Set(names)].sort()
+  const once = [...new Set(names)]
+  return once.length > mostNames ? '*' : once.sort()
 }
 
 const none: readonly string[] = []

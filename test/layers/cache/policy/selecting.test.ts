@@ -14,6 +14,7 @@ test.each([
   [['Vary', 'Accept', 'Vary', '*'], '*'],
   [['Vary', 'Accept Language'], '*'],
   [['Vary', '"Accept"'], '*'],
+  [['Vary', Array.from({ length: 33 }, (_, nth) => `x-${nth}`).join()], '*'],
 ])('%j varies by %j', (fields, names) => {
   expect(varyNames(fields)).toEqual(names)
 })
