@@ -198,5 +198,6 @@ export class CacheStore {
 const sizeOf = ({ variants }: Pick<Resource, 'variants'>, key: string): number =>
   variants.reduce(
     (sum, { head, body }) => sum + head.bytes + body.bytes.length + variantBytes,
-    resourceBytes + key.length,
+    // The query in the key is a copy of the one beside it, once it has been compared.
+    resourceBytes + 2 * key.length,
   )

@@ -51,6 +51,7 @@ describe('the bound of bytes', () => {
 
     expect(least).toBeGreaterThan(500)
     for (const bytes of others) expect(bytes - (least ?? 0)).toBeGreaterThanOrEqual(10_000)
+    expect((others.at(-1) ?? 0) - (least ?? 0)).toBeGreaterThanOrEqual(20_000) // in the key, and beside it
   })
 
   test('is never exceeded by one that does not fit, and what is there stays', () => {
