@@ -133,7 +133,8 @@ export class Asking {
       this.#note(wanting, 'miss', { collapsed: true })
       throw landing.error
     }
-    if (landing.kind !== 'shared') return this.#forward(wanting)
+    // What is not stored, a 304 that forbids it say, is for the one alone who asked.
+    if (landing.kind !== 'shared' || !landing.isStored) return this.#forward(wanting)
     const at = wallClock()
     if (select([landing], request) === null) return this.#lookAgain(wanting)
     if (reuse(landing.head, request, at).kind !== 'fresh') return this.#forward(wanting)

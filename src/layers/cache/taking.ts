@@ -5,6 +5,7 @@ import type { Landing } from './landing.ts'
 import type { CacheRequest } from './policy/request.ts'
 import { mayServeStale } from './policy/reuse.ts'
 import { select } from './policy/selecting.ts'
+import { isOfTheRequest } from './policy/statuses.ts'
 import { type StoredHead, withLength } from './policy/stored.ts'
 import { type AnswerTimes, storable } from './policy/storing.ts'
 import { refreshed } from './policy/validating.ts'
@@ -132,10 +133,10 @@ const chosenBy =
   (other: Stored): boolean =>
     other === stored || select([other], request) !== null
 
-/** Forgets what was stored: the upstream does not say it any more. Of trouble nothing is learnt about it. */
+/** Forgets what was stored: the upstream does not say it any more. Of trouble, and of a bad request, nothing is learnt about it. */
 const forget = (taking: Taking, status: number, isLasting: boolean): void => {
   const { part, key, stored } = taking.fetching
-  if (troubleOfStatus(status) !== null) return
+  if (troubleOfStatus(status) !== null || isOfTheRequest(status)) return
   if (stored !== null) part.remove(key, chosenBy(taking))
   if (isLasting) part.uncacheable.note(key)
 }

@@ -79,6 +79,40 @@ test('a 304 that says no-store is served once more, and what was stored goes', a
   expect([textOf(await asked), stage.part.entries]).toEqual(['body', 0])
 })
 
+test('a 304 that forbids storing is for nobody but who asked', async () => {
+  const stage = opened()
+  await storing(stage, ['Cache-Control', 'max-age=60', 'ETag', '"a"'])
+  vi.advanceTimersByTime(1 * seconds)
+  const asked = stage.handle(exchangeOf(['Cache-Control', 'max-age=0']))
+  stage.store.bound(0) // others take its place
+  stage.store.bound(1024 * 1024)
+  const follower = stage.handle(exchangeOf())
+
+  await stage.sent[1]?.answer(answerOf(['Cache-Control', 'private', 'ETag', '"a"'], '', 304))
+  await stage.sent[2]?.answer(answerOf([], 'of the follower'))
+
+  expect([textOf(await asked), textOf(await follower)]).toEqual(['body', 'of the follower'])
+})
+
+// The attack: whoever has the upstream refuse his request, by a field that is too long say, every few seconds, would have a key cached no more.
+test.each([400, 429, 431])(
+  'a %i that anybody can bring about says nothing of what is stored, nor of the key',
+  async (status) => {
+    const stage = opened()
+    await storing(stage, ['Cache-Control', 'max-age=60', 'ETag', '"a"'])
+    vi.advanceTimersByTime(61 * seconds)
+    const refused = stage.handle(exchangeOf())
+    await stage.sent[1]?.answer(answerOf([], 'refused', status))
+
+    const asked = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+    await stage.sent[2]?.answer(answerOf(['Cache-Control', 'max-age=60', 'ETag', '"a"'], '', 304))
+
+    expect((await refused).status).toBe(status)
+    expect((await Promise.all(asked)).map(textOf)).toEqual(['body', 'body'])
+    expect(stage.sent).toHaveLength(3)
+  },
+)
+
 test('trouble says nothing of what is stored, nor of the key', async () => {
   const stage = opened()
   await storing(stage, ['Cache-Control', 'max-age=60, must-revalidate', 'ETag', '"a"'])

@@ -16,3 +16,11 @@ export const isUnderstood = (status: number): boolean => known.has(status)
 /** Tells whether an answer of this status may be stored at all (RFC 9111 §3): 206 and 304 are no whole answers, and what is above 599 is none. */
 export const isStorable = (status: number): boolean =>
   status >= 200 && status <= 599 && status !== 206 && status !== 304
+
+const ofTheRequest = new Set([400, 406, 408, 411, 412, 413, 414, 415, 416, 417, 421, 422, 425, 426, 428, 429, 431])
+
+/**
+ * Tells whether a status is about how it was asked, or how often, and not about what was asked for: anybody can have one answered, by a field that
+ * is too long, say.
+ */
+export const isOfTheRequest = (status: number): boolean => ofTheRequest.has(status)
