@@ -27,6 +27,8 @@ export class Fetch {
   /** Whether nobody else may wait for it. */
   readonly isForOne: boolean
   readonly exchange: Exchange
+  /** On the wall clock. */
+  readonly begunAt = wallClock()
   /** What has come, as long as it can be read from its beginning; null: nothing yet. */
   landing: Shared | null = null
   /** When it was sent, and when the head of the answer came. */

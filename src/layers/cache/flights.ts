@@ -6,6 +6,9 @@ import { select, selectingKey } from './policy/selecting.ts'
 // Fetches for one key at the same time: as many as it can have variants. Whoever comes when there are so many is forwarded.
 const most = 32
 
+// So long whoever comes waits for an answer that another has asked for: what he sent beside the key may be why it does not come.
+const patienceMs = 5_000
+
 /** Is the fetches that are under way, by key. */
 export class Flights {
   readonly #byKey = new Map<string, Fetch[]>()
@@ -29,7 +32,7 @@ export class Flights {
   }
 
   /**
-   * Finds a fetch whose answer a request may have. Of one that is still to come it is not known what it varies by: `varies` is what the last
+   * Finds a fetch whose answer a request may have, and that has not been waited for too long already. Of one that is still to come it is not known what it varies by: `varies` is what the last
    * answer said, and null means that there was none. Null: there is none to join.
    */
   find(key: string, request: CacheRequest, varies: readonly string[] | null, now: number): Fetch | null {
@@ -39,10 +42,10 @@ export class Flights {
     const wanted = selectingKey(known, request)
     for (const fetch of fetches) {
       if (fetch.isVoid || (fetch.isForOne && fetch.landing === null)) continue
-      const { landing } = fetch
+      const { landing, begunAt } = fetch
       const isFor =
         landing === null
-          ? selectingKey(known, fetch.request) === wanted
+          ? now - begunAt < patienceMs && selectingKey(known, fetch.request) === wanted
           : select([landing], request) !== null && reuse(landing.head, request, now).kind === 'fresh'
       if (isFor) return fetch
     }

@@ -167,3 +167,19 @@ test('refreshes that are over make room for others', async () => {
 
   expect(stage.sent).toHaveLength(111)
 })
+
+// The attack: ask by a field that the upstream never answers. Whoever asked for the same would wait with it.
+test('who comes when a fetch has been waited for too long asks anew, and those after him wait for that', async () => {
+  const stage = opened()
+  const hung = stage.handle(exchangeOf(['X-Hang', 'yes']))
+  vi.advanceTimersByTime(5 * seconds)
+
+  const asked = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+  await stage.sent[1]?.answer(answerOf(['Cache-Control', 'max-age=60'], 'at once'))
+  const after = stage.handle(exchangeOf())
+
+  expect((await Promise.all([...asked, after])).map(textOf)).toEqual(['at once', 'at once', 'at once'])
+  expect(stage.sent).toHaveLength(2)
+  await stage.sent[0]?.answer(answerOf([], 'late'))
+  expect(textOf(await hung)).toBe('late')
+})
