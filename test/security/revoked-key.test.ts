@@ -27,7 +27,10 @@ test('a client that was removed from an included file is not let in again by a r
   await live.gateway.reload('request')
   const { body } = await askAdmin(`${live.admin}/rollback`, 'POST')
 
-  expect(gone.changes).toMatchObject([{ path: 'clients', from: 'file:clients.json', to: 'file:clients.json' }])
+  expect(gone.changes).toMatchObject([
+    { path: 'clients', from: 'file:clients.json', to: 'file:clients.json' },
+    { path: 'clients.bank-a', from: '***', to: null },
+  ])
   expect(body).toMatchObject({ result: 'applied' })
   expect(await ask()).toBe(401)
   expect((await askAdmin(`${live.admin}/rollback`, 'POST')).status).toBe(200)
