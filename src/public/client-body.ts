@@ -40,7 +40,8 @@ export class ClientBody implements RequestBody {
   readonly #request: ClientRequest
   readonly #response: ClientResponse
   readonly #gapMs: number | null
-  readonly #gap: Alarm
+  /** Both are null where there is nothing to wait for: most requests have no body. */
+  readonly #gap: Alarm | null
   readonly #pace: Pace | null
   #whole: Promise<Buffer> | null = null
   #read: Buffer | null = null
@@ -54,8 +55,8 @@ export class ClientBody implements RequestBody {
     this.#request = request
     this.#response = response
     this.#gapMs = options.gapMs
-    this.#gap = new Alarm(() => this.#fail(new GatewayError('request-timeout')))
-    this.#pace = options.minBytesPerSecond === null ? null : new Pace(options.minBytesPerSecond)
+    this.#gap = this.received ? null : new Alarm(() => this.#fail(new GatewayError('request-timeout')))
+    this.#pace = this.received || options.minBytesPerSecond === null ? null : new Pace(options.minBytesPerSecond)
   }
 
   read(): Promise<Buffer> {
@@ -66,7 +67,7 @@ export class ClientBody implements RequestBody {
         (chunk) => {
           pieces.push(chunk)
           if (this.receivedBytes === this.length) return
-          this.#gap.set(this.#gapMs)
+          this.#gap?.set(this.#gapMs)
           this.#pace?.look()
         },
         () => {
@@ -145,7 +146,7 @@ export class ClientBody implements RequestBody {
 
   /** Bounds the wait for the client, or ends it. */
   #wait(waiting: boolean): void {
-    this.#gap.set(waiting ? this.#gapMs : null)
+    this.#gap?.set(waiting ? this.#gapMs : null)
     if (this.#pace === null) return
     if (!waiting) return this.#pace.go(this)
     const cause = 'sends less than listen.minRate'
