@@ -64,6 +64,23 @@ describe('what is stored', () => {
     expect(asked()).toBe(3)
   })
 
+  test('is not served while its operation is refused, and is still there afterwards', async () => {
+    const { gateway, edit, settings, get, url, asked } = await boot()
+    const before = await get('/market/insights')
+    const reload = async (insights: object): Promise<void> => {
+      edit({ ...settings, operations: { ...settings.operations, 'market.insights': insights } })
+      await gateway.reload('request')
+    }
+
+    await reload({ cache: true, state: 'refuse' })
+    const refused = await fetch(`${url}/market/insights`)
+    await reload({ cache: true })
+
+    expect(refused.status).toBe(503)
+    expect(await get('/market/insights')).toBe(before)
+    expect(asked()).toBe(1)
+  })
+
   test('gives way to a smaller bound', async () => {
     const { gateway, edit, settings, get, admin } = await boot({ cache: { maxBytes: '4MiB' } })
     for (let nth = 0; nth < 2000; nth++) await get(`/market/insights?nth=${nth}&${'x'.repeat(600)}`)
