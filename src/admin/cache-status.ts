@@ -1,4 +1,5 @@
 import type { CacheReport } from '../snapshot/cache-report.ts'
+import { time } from './time.ts'
 
 /** Tells what is stored, and of how much use it is. `hitRatio` is of the requests that did not pass the cache by; null: there was none. */
 export const cacheStatus = (report: CacheReport | null) =>
@@ -6,6 +7,7 @@ export const cacheStatus = (report: CacheReport | null) =>
     bytes: report.bytes,
     maxBytes: report.maxBytes,
     evictions: report.evictions,
+    redis: report.redis && { ...report.redis, since: time(report.redis.since) },
     operations: Object.fromEntries(
       report.operations.map(({ operation, bytes, entries, outcomes }) => {
         const { bypass, ...asked } = outcomes

@@ -19,8 +19,9 @@ interface Done {
 export const clear = async (desk: Desk, query: string): Promise<Done | Refusal> => {
   const what = readQuery(query)
   if ('detail' in what) return what
-  const { removed, unanswered } = await desk.clear(what)
-  return unanswered === 0 ? { ...what, removed } : incomplete(removed, unanswered)
+  const { removed, unanswered, isTold } = await desk.clear(what)
+  if (unanswered > 0) return incomplete(removed, unanswered)
+  return isTold ? { ...what, removed } : untold(removed)
 }
 
 const readQuery = (query: string): Cleared | Refusal => {
@@ -45,4 +46,10 @@ const incomplete = (removed: number, unanswered: number): Refusal => ({
   status: 503,
   code: 'workers-not-answering',
   detail: `${removed} were removed, but ${unanswered} of the workers did not answer: what these have stored may still be served; ask again`,
+})
+
+const untold = (removed: number): Refusal => ({
+  status: 503,
+  code: 'redis-not-answering',
+  detail: `${removed} were removed here, but Redis did not answer: other gateways may still find there what is meant; it is told as soon as it answers`,
 })

@@ -7,7 +7,7 @@ import type { Log } from '../observe/log.ts'
 import { makeTicketSecret } from '../public/tls/tickets.ts'
 import { type TurnedAway, turnedAway } from '../public/turned-away.ts'
 import type { Place } from '../shared/place.ts'
-import type { ClearedCount } from '../snapshot/caches.ts'
+import type { ClearedCount, ClearedHere } from '../snapshot/caches.ts'
 import { Plane } from '../snapshot/plane.ts'
 import { type Report, reportOn, type WorkerState } from '../snapshot/report.ts'
 import type { State } from '../snapshot/state.ts'
@@ -27,6 +27,9 @@ const handOverMs = 1000
 
 // After its deadline a worker has nothing left to do but to exit.
 const exitMs = 1000
+
+// Whoever has gone has nothing stored any more.
+const nothingLeft: ClearedHere = { removed: 0, isTold: true }
 
 export interface CrewOptions {
   /** How many. */
@@ -172,12 +175,15 @@ class Crew implements Serving {
     const asked = this.#muster.posts.flatMap(({ worker, isServing }) => (isServing && worker !== null ? [worker] : []))
     const answers = await Promise.all(
       asked.map((worker) =>
-        worker.ask('clear', { what }, this.#patience.answerMs).catch((error) => (error instanceof Gone ? 0 : null)),
+        worker
+          .ask('clear', { what }, this.#patience.answerMs)
+          .catch((error) => (error instanceof Gone ? nothingLeft : null)),
       ),
     )
     return {
-      removed: answers.reduce<number>((sum, removed) => sum + (removed ?? 0), 0),
-      unanswered: answers.filter((removed) => removed === null).length,
+      removed: answers.reduce((sum, answer) => sum + (answer?.removed ?? 0), 0),
+      unanswered: answers.filter((answer) => answer === null).length,
+      isTold: answers.every((answer) => answer?.isTold !== false),
     }
   }
 

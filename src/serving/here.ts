@@ -57,7 +57,7 @@ const serveBy = (plane: Plane, server: PublicServer): Serving => {
     workers: () => [],
     droppedLines: () => 0,
     lift: (group, url) => lift(live, group, url),
-    clear: async (what) => ({ removed: plane.clear(what), unanswered: 0 }),
+    clear: async (what) => ({ ...(await plane.clear(what)), unanswered: 0 }),
     drain: () => server.drain(),
     descriptor: () => server.descriptor(),
     leave: () => server.leave(),

@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts'
 import type { Target } from '../layers/cache/policy/invalidating.ts'
 import type { Cleared } from '../layers/cache/store.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
+import type { ClearedHere } from '../snapshot/caches.ts'
 import type { Override, Said } from '../snapshot/overrides.ts'
 import type { Report } from '../snapshot/report.ts'
 import type { State } from '../snapshot/state.ts'
@@ -59,8 +60,7 @@ export type Question = {
 export type Answer = {
   readonly prepare: undefined
   readonly commit: undefined
-  /** How many answers were removed. */
-  readonly clear: number
+  readonly clear: ClearedHere
   readonly report: {
     readonly report: Report
     readonly droppedLines: number

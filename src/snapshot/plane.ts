@@ -7,8 +7,9 @@ import { Limiters, type Part } from '../shared/limiter/limiters.ts'
 import { Endpoints, type Prober, type Verdict } from '../upstream/endpoints.ts'
 import type { Tell } from '../upstream/notices.ts'
 import { build, type Shared } from './build.ts'
-import { Caches } from './caches.ts'
+import { Caches, type ClearedHere } from './caches.ts'
 import { Live } from './live.ts'
+import { Seconds } from './seconds.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { State } from './state.ts'
 import { TokenSources } from './token-sources.ts'
@@ -45,7 +46,7 @@ export class Plane {
         else tell('warn', 'limits are not shared', { reason })
       }),
       sources: new TokenSources(tell),
-      caches: new Caches(tell, invalidated),
+      caches: new Caches(tell, invalidated, part.is === 'primary' ? null : new Seconds(tell)),
       auditor,
       tell,
     }
@@ -68,8 +69,8 @@ export class Plane {
     return this.#shared.limiters.takeAll(limit, keys)
   }
 
-  /** Removes what is stored; tells how many answers that were. */
-  clear(what: Cleared): number {
+  /** Removes what is stored. */
+  clear(what: Cleared): Promise<ClearedHere> {
     return this.#shared.caches.clear(what)
   }
 

@@ -114,7 +114,7 @@ export const stackRows = ({
   operation.method === 'GET'
     ? row('cache', 'cache', config.cache, formatCache, (rules) => {
         const part = caches.of(operation.id)
-        return part && cache({ ...rules, credentials }, part, caches.notices)
+        return part && cache({ ...rules, credentials }, part, caches.notices, caches.secondOf(operation.id))
       })
     : row(
         'cache-invalidation',

@@ -59,7 +59,7 @@ const open = async (more: Partial<Desk> = {}, reports?: (quiet: Report) => Repor
     droppedLines: () => 0,
     report: async () => reports?.(report) ?? report,
     workers: () => [],
-    clear: async () => ({ removed: 0, unanswered: 0 }),
+    clear: async () => ({ removed: 0, unanswered: 0, isTold: true }),
     lift: () => {},
     ...more,
   }

@@ -3,36 +3,22 @@ import { GatewayError } from '../../errors.ts'
 import type { Answer, CacheOutcome, Exchange, Handle } from '../../exchange.ts'
 import type { Fields } from '../../fields.ts'
 import { Fetch } from './fetch.ts'
-import type { Asker } from './fetching.ts'
+import type { Asker, Fetching } from './fetching.ts'
 import { Flights } from './flights.ts'
 import { type Landing, type Shared, statusOf, troubleIn } from './landing.ts'
 import type { Notices } from './notices.ts'
 import type { Part } from './part.ts'
 import type { Forwarded } from './policy/cache-status.ts'
 import type { CacheRequest } from './policy/request.ts'
-import { type FwdReason, mayServeStale, reuse, type Trouble } from './policy/reuse.ts'
+import { mayServeStale, reuse, type Trouble } from './policy/reuse.ts'
 import type { CacheRules } from './policy/rules.ts'
 import { select } from './policy/selecting.ts'
 import { storedFields } from './policy/serving.ts'
+import type { Sighting } from './second/second-level.ts'
 import { answerShared, answerWhole, forwardedFor, note } from './serving.ts'
 import { noBody, type Stored, StoredBody } from './stored.ts'
 import { troubleOf, troubleOfStatus } from './trouble.ts'
-
-/** Is a request that nothing stored answers. */
-export interface Wanting {
-  readonly exchange: Exchange
-  readonly request: CacheRequest
-  readonly key: string
-  /** When it was looked for, on the wall clock. */
-  readonly at: number
-  /** What is stored for it, to be asked about, or to stand in for a failure; null: nothing is. */
-  readonly stored: Stored | null
-  /** What the latest answer under the key varies by; null: there is none. */
-  readonly varies: readonly string[] | null
-  readonly why: FwdReason
-  /** How often it may still wait for what another has asked for. */
-  readonly patience: number
-}
+import type { Refreshing, Wanting } from './wanting.ts'
 
 // Of one operation. They are no client's requests, so no bound of what is in flight holds them back.
 const mostRefreshes = 100
@@ -60,7 +46,7 @@ export class Asking {
 
   /** Waits for a fetch that is under way, or begins one, or forwards the request as it came. */
   want(wanting: Wanting): Promise<Answer> {
-    const { exchange, request, key, at, stored, varies, why, patience } = wanting
+    const { exchange, request, key, at, stored, varies, why, patience, sighting } = wanting
     const isUncacheable = this.#part.uncacheable.has(key)
     // A Range may be a small piece of something large: nobody is to wait for the whole of it. Where something is stored, a 304 has to be heard (§4.3.4).
     if (request.range !== null || (isUncacheable && stored === null)) return this.#forward(wanting)
@@ -70,18 +56,24 @@ export class Asking {
       if (joined !== null) return this.#join(wanting, joined)
     }
     if (this.#flights.isFull(key)) return this.#forward(wanting)
-    const fetch = this.#open(exchange, request, key, stored, { isHeld: false, isForOne })
+    const fetch = this.#open(exchange, request, key, { stored, sighting, isHeld: false, isForOne })
     const answer = this.#wait(wanting, fetch)
     fetch.start()
     return answer
   }
 
-  /** Fetches anew what is served stale meanwhile, unless that is under way (RFC 5861 §3). */
-  refresh(exchange: Exchange, request: CacheRequest, key: string, stored: Stored, at: number): void {
-    if (this.#refreshes >= mostRefreshes || this.#part.uncacheable.has(key) || this.#flights.isFull(key)) return
-    if (this.#flights.find(key, request, stored.head.varies, at) !== null) return
+  /** Tells whether what is served stale is to be fetched anew: that is not under way, and there are not too many such fetches. */
+  mayRefresh({ request, key, stored, at }: Refreshing): boolean {
+    if (this.#refreshes >= mostRefreshes || this.#part.uncacheable.has(key) || this.#flights.isFull(key)) return false
+    return this.#flights.find(key, request, stored.head.varies, at) === null
+  }
+
+  /** Fetches anew what is served stale meanwhile (RFC 5861 §3). */
+  refresh(refreshing: Refreshing, sighting: Sighting | null): void {
+    if (!this.mayRefresh(refreshing)) return
+    const { exchange, request, key, stored } = refreshing
     this.#refreshes++
-    this.#open(exchange, request, key, stored, { isHeld: true, isForOne: false }).start()
+    this.#open(exchange, request, key, { stored, sighting, isHeld: true, isForOne: false }).start()
   }
 
   /** Has an exchange wait for a fetch, or read what has begun to come of it. */
@@ -221,25 +213,22 @@ export class Asking {
     note(exchange, this.#part, outcome, forwardedFor(why, forwarded))
   }
 
-  #open(exchange: Exchange, request: CacheRequest, key: string, stored: Stored | null, manner: Manner): Fetch {
+  #open(exchange: Exchange, request: CacheRequest, key: string, manner: Manner): Fetch {
     const over = (): void => {
       this.#flights.remove(key, fetch)
       if (manner.isHeld) this.#refreshes--
     }
-    const fetching = { next: this.#next, rules: this.#rules, part: this.#part, notices: this.#notices, key, stored }
+    const fetching = { next: this.#next, rules: this.#rules, part: this.#part, notices: this.#notices, key }
     const fetch: Fetch = new Fetch(exchange, request, { ...fetching, ...manner, over })
     this.#flights.add(key, fetch)
     return fetch
   }
 }
 
-/** Says how a fetch is made: whether it is for what is stored and nobody waits for it, and whether nobody else may wait for it. */
-interface Manner {
-  readonly isHeld: boolean
-  readonly isForOne: boolean
-}
+/** Says how a fetch is made. */
+type Manner = Pick<Fetching, 'stored' | 'sighting' | 'isHeld' | 'isForOne'>
 
 const isFirst = ({ request }: Wanting, fetch: Fetch): boolean => request === fetch.request
 
 /** Tells whether each who asks has to ask the upstream: to wait for another's answer would be to wait in vain. */
-const isForOneAlone = ({ head }: Stored): boolean => head.noCache || head.freshUntil <= head.receivedAt
+export const isForOneAlone = ({ head }: Stored): boolean => head.noCache || head.freshUntil <= head.receivedAt

@@ -4,6 +4,7 @@ import type { Notices } from './notices.ts'
 import type { Part } from './part.ts'
 import type { CacheRequest } from './policy/request.ts'
 import type { CacheRules } from './policy/rules.ts'
+import type { Sighting } from './second/second-level.ts'
 import type { Stored } from './stored.ts'
 
 /** Is who waits for what a fetch brings. */
@@ -21,6 +22,8 @@ export interface Fetching {
   readonly key: string
   /** What is stored and asked about; null: nothing is. */
   readonly stored: Stored | null
+  /** What the second level was asked before; null: there is none, or it was not asked. */
+  readonly sighting: Sighting | null
   /** Whether nobody waits for it: it is for what is stored. */
   readonly isHeld: boolean
   /** Whether nobody else may wait for it. */

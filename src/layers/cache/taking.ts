@@ -63,13 +63,16 @@ export const take = (taking: Taking, answer: Answer): Landing => {
 /** Updates what is stored by a 304 (RFC 9111 §4.3.4), and lets it be used; null: that was about something else. */
 export const takeNotModified = (taking: Taking, answer: Answer, validated: Stored): Landing | null => {
   const { request, fetching, times } = taking
-  const { rules, part, key } = fetching
+  const { rules, part, key, sighting } = fetching
   const update = refreshed(validated.head, request, kept(answer), times, rules)
   if (update.kind === 'other') return null
   const { body } = validated
   const updated = update.kind === 'updated' ? update.stored.head : null
   if (updated !== null) store(taking, { head: updated, body })
-  else if (update.kind === 'updated') part.remove(key, chosenBy(taking))
+  else if (update.kind === 'updated') {
+    part.remove(key, chosenBy(taking))
+    sighting?.remove()
+  }
   return {
     kind: 'shared',
     head: updated ?? validated.head,
@@ -124,8 +127,11 @@ const storeWhole = (taking: Taking, head: StoredHead, body: StoredBody): StoredH
 }
 
 /** Stores it in place of what the same request would have chosen before. */
-const store = (taking: Taking, entry: Stored): void =>
-  taking.fetching.part.put(taking.reservation, entry, chosenBy(taking))
+const store = (taking: Taking, entry: Stored): void => {
+  const { part, sighting } = taking.fetching
+  part.put(taking.reservation, entry, chosenBy(taking))
+  if (!taking.reservation.isVoid) sighting?.store(entry)
+}
 
 /** Tells which variants the request could have been answered with: what has come is about all of them (RFC 9111 §4.3.3, §4.3.4). */
 const chosenBy =
@@ -135,8 +141,9 @@ const chosenBy =
 
 /** Forgets what was stored: the upstream does not say it any more. Of trouble, and of a bad request, nothing is learnt about it. */
 const forget = (taking: Taking, status: number, isLasting: boolean): void => {
-  const { part, key, stored } = taking.fetching
+  const { part, key, stored, sighting } = taking.fetching
   if (troubleOfStatus(status) !== null || isOfTheRequest(status)) return
   if (stored !== null) part.remove(key, chosenBy(taking))
+  sighting?.remove()
   if (isLasting) part.uncacheable.note(key)
 }

@@ -1,0 +1,377 @@
+/** Gateways that find in a real Redis what one of them has stored, and what they do without it. */
+import { hash } from 'node:crypto'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { arrivedValues } from '../helpers/ask.ts'
+import type { LogLine, Settings } from '../helpers/gateway.ts'
+import { askAdmin, bootLive, type LiveGateway } from '../helpers/live-gateway.ts'
+import { needProgram } from '../helpers/program.ts'
+import { type Redis, startRedis } from '../helpers/redis.ts'
+import { httpUpstream, type TestUpstream } from '../helpers/upstream.ts'
+
+const program = await needProgram('redis-server')
+const isShared = ({ msg }: LogLine): boolean => msg === 'cache is shared'
+const isLocal = ({ msg }: LogLine): boolean => msg === 'cache is not shared'
+
+interface Got {
+  readonly status: number | undefined
+  readonly fields: IncomingMessage['headers']
+  readonly body: string
+}
+
+/** Asks by the name that all gateways have: a load balancer stands before them. */
+const get = async ({ url }: LiveGateway, target: string, headers: Record<string, string> = {}): Promise<Got> => {
+  const sent = request(url + target, { headers: { host: 'gateway.example', ...headers } }).end()
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+  answer.setEncoding('latin1')
+  return { status: answer.statusCode, fields: answer.headers, body: await text(answer) }
+}
+
+describe.skipIf(program.missing)('with Redis', () => {
+  let redis: Redis
+  let client: Awaited<ReturnType<typeof connect>>
+  let upstream: TestUpstream
+  let nth = 0
+  let said: Record<string, string>
+
+  const connect = async (url: string) => {
+    const { createClient } = await import('@redis/client')
+    const made = createClient({ url, RESP: 2 })
+    made.on('error', () => {})
+    return made.connect()
+  }
+
+  beforeAll(async () => {
+    redis = await startRedis(program.path ?? '')
+    client = await connect(redis.url)
+  })
+  afterAll(async () => {
+    client.destroy()
+    await redis.kill()
+  })
+  beforeEach(async () => {
+    nth++
+    said = { 'Cache-Control': 'max-age=60' }
+    upstream = await httpUpstream((arrived, response) => {
+      const { method } = arrived
+      if (method === 'POST') response.writeHead(201, { Location: '/market/insights?a=1' })
+      else for (const [name, value] of Object.entries(said)) response.setHeader(name, value)
+      if (arrivedValues(arrived, 'if-none-match').includes(said.ETag ?? 'none')) return response.writeHead(304).end()
+      response.end(Buffer.from(`answer ${upstream.requests.length}\0\xff\xfe\r\n`, 'latin1'))
+    })
+  })
+  afterEach(() => client.flushDb())
+
+  const settings = ({ operations, cache, ...more }: Settings = {}, { url } = redis): Settings => ({
+    upstream: upstream.url,
+    operations: { 'market.insights': { cache: true }, 'leads.pipeline': { cache: true }, ...operations },
+    // On a busy machine an answer may take long; where that is not the subject, it is waited for.
+    cache: { redis: { url, prefix: `test-${nth}`, timeout: '1s', ...cache } },
+    ...more,
+  })
+
+  const boot = async (...args: Parameters<typeof settings>): Promise<LiveGateway> => {
+    const booted = await bootLive(settings(...args))
+    await booted.line(isShared)
+    return booted
+  }
+
+  /** Waits until so many answers are in Redis: they are written behind everybody's back. */
+  const written = (answers: number): Promise<void> =>
+    expect
+      .poll(async () => {
+        const keys = await client.keys(`test-${nth}:cache:*`)
+        const held = await Promise.all(
+          keys.map(async (key) => (await client.type(key)) === 'hash' && client.hExists(key, 'h')),
+        )
+        return held.filter(Boolean).length
+      })
+      .toBe(answers)
+
+  test('what one gateway has fetched, another has not to', async () => {
+    const [one, other] = [await boot(), await boot()]
+
+    const first = await get(one, '/market/insights?a=1')
+    await written(1)
+    const second = await get(other, '/market/insights?a=1')
+
+    expect(upstream.requests).toHaveLength(1)
+    expect(second.body).toBe('answer 1\0\xff\xfe\r\n')
+    expect(second).toMatchObject({ status: 200, body: first.body })
+    expect(second.fields['cache-status']).toContain('hit')
+    expect(Number(second.fields.age)).toBeGreaterThanOrEqual(0)
+    expect(second.fields.date).toBe(first.fields.date)
+    const { body: status } = await askAdmin(`${other.admin}/status`)
+    expect(status.cache).toMatchObject({ redis: { state: 'shared', where: null, found: 1, refused: 0, dropped: 0 } })
+  })
+
+  test('of many who ask another gateway at once, none goes upstream', async () => {
+    const [one, other] = [await boot(), await boot()]
+    await get(one, '/market/insights')
+    await written(1)
+
+    const answers = await Promise.all(Array.from({ length: 50 }, () => get(other, '/market/insights')))
+
+    expect(new Set(answers.map(({ body }) => body))).toEqual(new Set(['answer 1\0\xff\xfe\r\n']))
+    expect(upstream.requests).toHaveLength(1)
+  })
+
+  test('each variant is found by those for whom it is', async () => {
+    said = { 'Cache-Control': 'max-age=60', Vary: 'Accept-Language' }
+    const [one, other] = [await boot(), await boot()]
+    const ask = (gateway: LiveGateway, language: string) =>
+      get(gateway, '/market/insights', { 'accept-language': language })
+
+    const [en, de] = [await ask(one, 'en'), await ask(one, 'de')]
+    await written(2)
+
+    expect((await ask(other, 'de')).body).toBe(de.body)
+    expect((await ask(other, 'en')).body).toBe(en.body)
+    expect(en.body).not.toBe(de.body)
+    await ask(other, 'fr')
+    expect(upstream.requests).toHaveLength(3)
+  })
+
+  test('what is stale there is validated, and what that brings is there for the next', async () => {
+    said = { 'Cache-Control': 'no-cache', ETag: '"1"' }
+    const [one, other] = [await boot(), await boot()]
+    await get(one, '/market/insights')
+    await written(1)
+
+    const second = await get(other, '/market/insights')
+
+    expect(second).toMatchObject({ status: 200, body: 'answer 1\0\xff\xfe\r\n' })
+    expect(arrivedValues(upstream.requests[1], 'if-none-match')).toEqual(['"1"'])
+  })
+
+  test('what is there stands in for an upstream that is down', async () => {
+    said = { 'Cache-Control': 'max-age=0' }
+    const operations = { 'market.insights': { cache: { staleIfError: '10m' } } }
+    const [one, other] = [await boot({ operations }), await boot({ operations })]
+    await get(one, '/market/insights')
+    await written(1)
+
+    await upstream.close()
+
+    expect(await get(other, '/market/insights')).toMatchObject({ status: 200, body: 'answer 1\0\xff\xfe\r\n' })
+  })
+
+  test('no client gets what another was answered, and each finds its own', async () => {
+    const secret = 'a'.repeat(43)
+    const clients = ['bank-a', 'bank-b'].map((id) => ({
+      id,
+      operations: 'all',
+      apiKeys: [{ id, sha256: hash('sha256', secret) }],
+    }))
+    const known: Settings = { auth: { methods: ['apiKey'] }, clients }
+    const [one, other] = [await boot(known), await boot(known)]
+    const ask = (gateway: LiveGateway, id: string) =>
+      get(gateway, '/leads/pipeline', { 'x-api-key': `${id}.${secret}` })
+    const mine = await ask(one, 'bank-a')
+    await written(1)
+
+    const theirs = await ask(other, 'bank-b')
+
+    expect(theirs.body).not.toBe(mine.body)
+    expect((await ask(other, 'bank-a')).body).toBe(mine.body)
+    expect(upstream.requests).toHaveLength(2)
+  })
+
+  test('gateways whose upstreams differ store apart', async () => {
+    const [one, other] = [await boot(), await boot({ upstreams: { market: `${upstream.url}/v2` } })]
+    await get(one, '/market/insights')
+    await written(1)
+
+    await get(other, '/market/insights')
+
+    expect(upstream.requests).toHaveLength(2)
+  })
+
+  test.each([
+    [
+      'a POST that names it',
+      (one: LiveGateway) => fetch(`${one.url}/valuation/score`, post),
+      '/market/insights?a=1',
+      3,
+    ],
+    ['DELETE /cache', (one: LiveGateway) => askAdmin(`${one.admin}/cache`, 'DELETE'), '/market/insights', 2],
+    [
+      'DELETE of the operation',
+      (one: LiveGateway) => askAdmin(`${one.admin}/cache?operation=market.insights`, 'DELETE'),
+      '/market/insights',
+      2,
+    ],
+    [
+      'DELETE of the client',
+      (one: LiveGateway) => askAdmin(`${one.admin}/cache?client=`, 'DELETE'),
+      '/market/insights',
+      2,
+    ],
+    [
+      'DELETE of another operation',
+      (one: LiveGateway) => askAdmin(`${one.admin}/cache?operation=leads.pipeline`, 'DELETE'),
+      '/market/insights',
+      1,
+    ],
+    [
+      'DELETE of another client',
+      (one: LiveGateway) => askAdmin(`${one.admin}/cache?client=bank-b`, 'DELETE'),
+      '/market/insights',
+      1,
+    ],
+  ])('after %s, nobody finds there what was stored before', async (_, remove, target, asked) => {
+    const publicUrl = 'http://gateway.example'
+    const listen = { publicUrl }
+    const [one, other] = [await boot({ listen }), await boot({ listen })]
+    await get(one, target)
+    await written(1)
+
+    await remove(one)
+    await get(other, target)
+
+    expect(upstream.requests).toHaveLength(asked)
+  })
+  const post = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }
+
+  test('what was asked for before it became invalid is not there afterwards', async () => {
+    let answer = (): void => {}
+    const held = await httpUpstream((_, response) => {
+      answer = () => response.setHeader('Cache-Control', 'max-age=60').end('before')
+    })
+    const [one, other] = [await boot({ upstream: held.url }), await boot({ upstream: held.url })]
+    const got = get(one, '/market/insights')
+    await expect.poll(() => held.requests.length).toBe(1)
+
+    await askAdmin(`${other.admin}/cache`, 'DELETE')
+    answer()
+    await got
+    await get(one, '/market/insights') // from its memory: nobody has told it
+    const again = get(other, '/market/insights')
+    await expect.poll(() => held.requests.length).toBe(2)
+    answer()
+    await again
+
+    expect(held.requests).toHaveLength(2)
+  })
+
+  test('what the upstream forbids to store from now on is not there any more', async () => {
+    const [one, other] = [await boot(), await boot()]
+    await get(one, '/market/insights')
+    await written(1)
+    said = { 'Cache-Control': 'no-store' }
+
+    await get(one, '/market/insights', { 'cache-control': 'no-cache' })
+    await written(0)
+    await get(other, '/market/insights')
+
+    expect(upstream.requests).toHaveLength(3)
+  })
+
+  test('killed under load, every request is answered; back again, it is used again', async () => {
+    said = { 'Cache-Control': 'max-age=0', ETag: '"1"' }
+    const own = await startRedis(program.path ?? '')
+    onTestFinished(() => own.kill())
+    const gateway = await boot({ cache: { timeout: '20ms' } }, own)
+    const statuses: (number | undefined)[] = []
+    let stopped = false
+    const load = Array.from({ length: 8 }, async (_, lane) => {
+      while (!stopped) statuses.push((await get(gateway, `/market/insights?lane=${lane}`)).status)
+    })
+    const asked = async (more: number): Promise<void> => {
+      const least = statuses.length + more
+      await expect.poll(() => statuses.length, { timeout: 20_000, interval: 5 }).toBeGreaterThan(least)
+    }
+
+    await asked(50)
+    await own.kill()
+    await gateway.line(isLocal)
+    await asked(100)
+    const before = gateway.lines.filter(isShared).length
+    await own.restart()
+    await expect.poll(() => gateway.lines.filter(isShared).length, { timeout: 20_000 }).toBeGreaterThan(before)
+    await asked(50)
+    stopped = true
+    await Promise.all(load)
+
+    expect(new Set(statuses)).toEqual(new Set([200]))
+  })
+
+  test('frozen, it holds nobody up for long, and soon nobody at all', async () => {
+    const own = await startRedis(program.path ?? '')
+    onTestFinished(() => {
+      own.thaw()
+      return own.kill()
+    })
+    const gateway = await boot({ cache: { timeout: '20ms' } }, own)
+    own.freeze()
+
+    for (let n = 0; n < 6; n++) expect(await get(gateway, `/market/insights?n=${n}`)).toMatchObject({ status: 200 })
+
+    await gateway.line(isLocal)
+    const { body: status } = await askAdmin(`${gateway.admin}/status`)
+    expect(status.cache).toMatchObject({ redis: { state: 'local' } })
+  })
+
+  test('an order to remove that Redis does not hear is told as such, and heard when it is back', async () => {
+    const own = await startRedis(program.path ?? '')
+    onTestFinished(() => {
+      own.thaw()
+      return own.kill()
+    })
+    const [one, other] = [await boot({}, own), await boot({}, own)]
+    await get(one, '/market/insights')
+    const watching = await connect(own.url)
+    onTestFinished(() => watching.destroy())
+    await expect.poll(async () => (await watching.keys('*:cache:*')).length).toBe(4)
+    own.freeze()
+
+    const { status, body } = await askAdmin(`${one.admin}/cache`, 'DELETE')
+    own.thaw()
+    await expect.poll(async () => (await get(one, '/market/insights')).body, { timeout: 20_000 }).toContain('answer')
+    await expect
+      .poll(async () => (await get(other, `/market/insights`)).body, { timeout: 20_000 })
+      .not.toBe('answer 1\0\xff\xfe\r\n')
+
+    expect({ status, code: body.code }).toEqual({ status: 503, code: 'redis-not-answering' })
+  })
+
+  test('what somebody else has written there is nobody is answered with', async () => {
+    const [one, other] = [await boot(), await boot()]
+    await get(one, '/market/insights?a=1')
+    await get(one, '/market/insights?a=2')
+    await written(2)
+    const keys = await client.keys(`test-${nth}:cache:*`)
+    const records = []
+    for (const key of keys) if ((await client.type(key)) === 'hash') records.push(key)
+    const [first = '', second = ''] = records
+    const swapped = await client.hGet(second, 'h')
+    await client.hSet(second, 'h', (await client.hGet(first, 'h')) ?? '')
+    await client.hSet(first, 'h', swapped ?? '')
+
+    await get(other, '/market/insights?a=1')
+    await get(other, '/market/insights?a=2')
+
+    expect(upstream.requests).toHaveLength(4)
+    const { body: status } = await askAdmin(`${other.admin}/status`)
+    expect(status.cache).toMatchObject({ redis: { state: 'shared', found: 0, refused: 2 } })
+  })
+
+  test('turned off, the connection is closed', async () => {
+    const live = await boot()
+    const connections = async (): Promise<number> =>
+      Number(/connected_clients:(\d+)/.exec(await client.info('clients'))?.[1])
+    await get(live, '/market/insights')
+    const before = await connections()
+
+    live.edit({ ...settings(), cache: {} })
+    await live.gateway.reload('request')
+
+    await expect.poll(connections, { timeout: 10_000 }).toBeLessThan(before)
+    await get(live, '/market/insights')
+    expect(upstream.requests).toHaveLength(1)
+    const { body: status } = await askAdmin(`${live.admin}/status`)
+    expect(status.cache).toMatchObject({ redis: null })
+  })
+})
