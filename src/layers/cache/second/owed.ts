@@ -12,7 +12,7 @@ export class Owed {
   /** By key, when it was owed last: what is owed again while it is told stays owed. */
   readonly #keys = new Map<string, number>()
   #last = 0
-  #isTelling = false
+  #telling = 0
 
   /** `all`: of which each answer has one at least. */
   constructor(all: readonly string[], tell: (keys: readonly string[]) => Promise<boolean>) {
@@ -23,7 +23,7 @@ export class Owed {
   /** Tells whether any of these is owed; if so, what is owed is told again. */
   has(keys: readonly string[]): boolean {
     if (this.#keys.size === 0) return false
-    if (!this.#isTelling) void this.#tellAll([...this.#keys.keys()].slice(0, atOnce))
+    if (this.#telling === 0) void this.#tellAll([...this.#keys.keys()].slice(0, atOnce))
     return keys.some((key) => this.#keys.has(key))
   }
 
@@ -39,9 +39,9 @@ export class Owed {
 
   async #tellAll(keys: readonly string[]): Promise<boolean> {
     const when = new Map(keys.map((key) => [key, this.#keys.get(key)]))
-    this.#isTelling = true
+    this.#telling++
     const isHeard = await this.#tell(keys)
-    this.#isTelling = false
+    this.#telling--
     if (isHeard) for (const [key, last] of when) if (this.#keys.get(key) === last) this.#keys.delete(key)
     return isHeard
   }
