@@ -358,6 +358,28 @@ describe.skipIf(program.missing)('with Redis', () => {
     expect(status.cache).toMatchObject({ redis: { state: 'shared', found: 0, refused: 2 } })
   })
 
+  test('with several workers a key is fetched once for all, and what is removed is gone for all', async () => {
+    const live = await bootLive(settings({ workers: 2 }))
+    const told = async () => (await askAdmin(`${live.admin}/status`)).body.cache
+    await expect.poll(told, { timeout: 20_000 }).toMatchObject({ redis: { state: 'shared', where: null } })
+    // Each connection goes to the next worker.
+    const ask = () => get(live, '/market/insights', { connection: 'close' })
+    await ask()
+    await written(1)
+
+    for (let n = 0; n < 4; n++) await ask()
+    const cache = await told()
+    const fetched = upstream.requests.length
+    const { body } = await askAdmin(`${live.admin}/cache`, 'DELETE')
+    await ask()
+    await expect.poll(async () => ((await ask()).fields['cache-status'] ?? '').includes('hit')).toBe(true)
+
+    expect(fetched).toBe(1)
+    expect(cache).toMatchObject({ redis: { state: 'shared', where: null, found: 1 } })
+    expect(body.removed).toBe(2)
+    expect(upstream.requests.length).toBeGreaterThan(1)
+  })
+
   test('turned off, the connection is closed', async () => {
     const live = await boot()
     const connections = async (): Promise<number> =>
