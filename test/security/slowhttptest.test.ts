@@ -15,10 +15,10 @@ const slowhttptest = await needProgram('slowhttptest')
 
 const KiB = 1024
 const MiB = 1024 * KiB
-const bytes = MiB
+const bytes = 4 * MiB
 
 /** Is what the crowd may cost, and what the requests of `asked` others leave behind until the collector looks at it. */
-const mostBytes = (asked: number): number => 48 * MiB + connections * 160 * KiB + Math.min(96 * MiB, asked * 16 * KiB)
+const mostBytes = (asked: number): number => 96 * MiB + connections * 160 * KiB + Math.min(96 * MiB, asked * 16 * KiB)
 
 const few = 50
 const reads = ['-X', '-w', '512', '-y', '1024', '-n', '1', '-z', '32', '-k', '2']

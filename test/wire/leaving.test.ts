@@ -213,7 +213,7 @@ describe('with a pool of eight', () => {
     const took = performance.now() - startedAt
 
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
-    expect(took).toBeLessThan(2000) // far below any timeout of the gateway's: nothing was waited for
+    expect(took).toBeLessThan(8000) // below every timeout of the gateway's, on a machine with much else to do: nothing was waited for
   }
 
   test('a thousand clients that leave during an answer leave nothing behind', async () => {
