@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { arrivedValues } from '../helpers/ask.ts'
 import type { LogLine, Settings } from '../helpers/gateway.ts'
+import { runLanes } from '../helpers/lanes.ts'
 import { askAdmin, bootLive, type LiveGateway } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { type Redis, startRedis } from '../helpers/redis.ts'
@@ -274,28 +275,19 @@ describe.skipIf(program.missing)('with Redis', () => {
     const own = await startRedis(program.path ?? '')
     onTestFinished(() => own.kill())
     const gateway = await boot({ cache: { timeout: '20ms' } }, own)
-    const statuses: (number | undefined)[] = []
-    let stopped = false
-    const load = Array.from({ length: 8 }, async (_, lane) => {
-      while (!stopped) statuses.push((await get(gateway, `/market/insights?lane=${lane}`)).status)
-    })
-    const asked = async (more: number): Promise<void> => {
-      const least = statuses.length + more
-      await expect.poll(() => statuses.length, { timeout: 20_000, interval: 5 }).toBeGreaterThan(least)
-    }
+    const load = runLanes(async (lane) => (await get(gateway, `/market/insights?lane=${lane}`)).status)
 
-    await asked(50)
+    await load.more(50)
     await own.kill()
     await gateway.line(isLocal)
-    await asked(100)
+    await load.more(100)
     const before = gateway.lines.filter(isShared).length
     await own.restart()
     await expect.poll(() => gateway.lines.filter(isShared).length, { timeout: 20_000 }).toBeGreaterThan(before)
-    await asked(50)
-    stopped = true
-    await Promise.all(load)
+    await load.more(50)
+    await load.stop()
 
-    expect(new Set(statuses)).toEqual(new Set([200]))
+    expect(new Set(load.answers)).toEqual(new Set([200]))
   })
 
   test('frozen, it holds nobody up for long, and soon nobody at all', async () => {

@@ -1,6 +1,7 @@
 /** Gateways that count together in a real Redis, and what they do without it. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { bootGateway, type TestGateway } from '../helpers/gateway.ts'
+import { runLanes } from '../helpers/lanes.ts'
 import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { type Redis, startRedis } from '../helpers/redis.ts'
@@ -80,29 +81,20 @@ describe.skipIf(program.missing)('with Redis', () => {
     const own = await start()
     onTestFinished(() => own.kill())
     const [gateway, other] = [await boot(own, {}), await boot(own, {})]
-    const statuses: number[] = []
-    let stopped = false
-    const load = Array.from({ length: 8 }, async () => {
-      while (!stopped) statuses.push(await ask(gateway))
-    })
-    const asked = async (more: number): Promise<void> => {
-      const least = statuses.length + more
-      await expect.poll(() => statuses.length, { timeout: 20_000, interval: 5 }).toBeGreaterThan(least)
-    }
+    const load = runLanes(() => ask(gateway))
 
-    await asked(50)
+    await load.more(50)
     await own.kill()
     await gateway.line(isLocal)
-    await asked(100)
+    await load.more(100)
     const sharedBefore = gateway.lines.filter(isShared).length
     await own.restart()
     await expect.poll(() => gateway.lines.filter(isShared).length, { timeout: 20_000 }).toBeGreaterThan(sharedBefore)
     await expect.poll(() => other.lines.filter(isShared).length, { timeout: 20_000 }).toBeGreaterThan(1)
-    await asked(250)
-    stopped = true
-    await Promise.all(load)
+    await load.more(250)
+    await load.stop()
 
-    expect(statuses.filter((status) => status !== 200 && status !== 429)).toEqual([])
+    expect(load.answers.filter((status) => status !== 200 && status !== 429)).toEqual([])
     expect(await ask(other)).toBe(429) // it has served nobody: it knows by Redis
   })
 
