@@ -2,6 +2,7 @@ import { catalog, type OperationId } from '../catalog.ts'
 import type { CacheOutcome } from '../exchange.ts'
 import type { SecondState } from './seconds.ts'
 import type { Snapshot } from './snapshot.ts'
+import { sum } from './sum.ts'
 
 /** Is what a process has stored, as plain data; null: no operation is cached. */
 export interface CacheReport {
@@ -86,5 +87,3 @@ const merge = ({ operation, outcomes }: CachedReport, workers: readonly CachedRe
     Object.keys(outcomes).map((name) => [name, sum(workers.map((each) => each.outcomes[name as CacheOutcome]))]),
   ) as Record<CacheOutcome, number>,
 })
-
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)

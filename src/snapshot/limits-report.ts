@@ -2,6 +2,7 @@ import { catalog, groups } from '../catalog.ts'
 import type { Count } from '../layers/concurrency.ts'
 import { mergeRates, type RateReport, reportOnRate } from './rate-limits.ts'
 import type { Snapshot } from './snapshot.ts'
+import { sum } from './sum.ts'
 
 /** Is how near a process is to the bounds of what it takes on, as plain data. */
 export interface LimitsReport {
@@ -79,5 +80,3 @@ const mergeEventLoops = (loops: readonly EventLoopReport[]): EventLoopReport | n
     where: told.length === loops.length ? null : `in ${late.length} of ${loops.length} workers`,
   }
 }
-
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)

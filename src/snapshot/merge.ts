@@ -4,6 +4,7 @@ import type { MemberState } from '../upstream/member.ts'
 import { mergeCaches } from './cache-report.ts'
 import { mergeLimits } from './limits-report.ts'
 import type { EndpointReport, Report, UpstreamReport } from './report.ts'
+import { sum } from './sum.ts'
 import { mergeTokens } from './tokens-report.ts'
 
 /**
@@ -128,5 +129,3 @@ const byName = (endpoints: readonly EndpointReport[]): ReadonlyMap<string, Endpo
     }),
   )
 }
-
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
