@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { catalog, type OperationId } from '../catalog.ts'
+import { catalog, type Operation, type OperationId } from '../catalog.ts'
 import type { Config } from '../config/config.ts'
 import type { Notices } from '../layers/cache/notices.ts'
 import type { Part } from '../layers/cache/part.ts'
@@ -77,7 +77,7 @@ export class Caches {
   hold(config: Config): HeldCaches {
     const { maxBytes, credentials, redis } = config.cache
     const cached = catalog.filter(({ id }) => config.operations[id].cache !== null)
-    const names = new Map(cached.map(({ id }) => [id, shapeOf(config, id)]))
+    const names = new Map(cached.map((operation) => [operation.id, shapeOf(config, operation)]))
     const parts = new Map([...names].map(([id, name]) => [id, this.#parts.hold(name, () => this.#store.open(id))]))
     const second = redis !== null && cached.length > 0 ? (this.#seconds?.hold(redis) ?? null) : null
     return {
@@ -122,10 +122,8 @@ export class Caches {
 }
 
 /** Writes all that decides what an answer is. How endpoints share the work, and who is asked first, does not. */
-const shapeOf = ({ operations, upstreams, auth }: Config, id: OperationId): string => {
-  const [operation] = catalog.filter((row) => row.id === id)
-  if (operation === undefined) throw new TypeError(`no operation ${id}`)
-  const { endpoints, host, request, response, tls } = upstreams[operation.group]
+const shapeOf = ({ operations, upstreams, auth }: Config, { id, group }: Operation): string => {
+  const { endpoints, host, request, response, tls } = upstreams[group]
   const origins = endpoints.map(({ origin, pathPrefix }) => origin + pathPrefix)
   const told = auth === null ? null : [auth.identityField, auth.credentials]
   return JSON.stringify([id, operations[id].cache, operations[id].auth, origins, host, request, response, tls, told])
