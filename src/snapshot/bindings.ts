@@ -3,7 +3,7 @@ import type { AuthConfig, MtlsConfig } from '../config/auth-config.ts'
 import type { Config } from '../config/config.ts'
 import { pemBlocks } from '../config/pem-blocks.ts'
 import { bound, type Confirm } from '../layers/auth/bound.ts'
-import { type CertificateOf, inTime, ofConnection } from '../layers/auth/certificate.ts'
+import { type CertificateOf, ofConnection, whileValid } from '../layers/auth/certificate.ts'
 import { clientCert } from '../layers/auth/client-cert.ts'
 import { dpop, replayWindowMs } from '../layers/auth/dpop.ts'
 import type { HeldOnce, Limiters } from '../shared/limiter/limiters.ts'
@@ -29,7 +29,7 @@ export const bindingsOf = (
   { listen, limits }: Pick<Config, 'listen' | 'limits'>,
   limiters: Limiters,
 ): Bindings => {
-  const certificateOf = inTime(certificates(mtls))
+  const certificateOf = whileValid(certificates(mtls))
   const { publicUrl } = listen
   const held: HeldOnce | null =
     config &&

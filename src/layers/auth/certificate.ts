@@ -10,7 +10,7 @@ export type CertificateOf = (exchange: Exchange) => X509Certificate | Refused | 
 export const ofConnection: CertificateOf = ({ sender }) => sender.certificate()
 
 /** Has each be good for the moment too: connections and memories last longer than a handshake. */
-export const inTime =
+export const whileValid =
   (find: CertificateOf): CertificateOf =>
   (exchange) => {
     const shown = find(exchange)
