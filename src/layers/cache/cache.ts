@@ -44,26 +44,14 @@ export const cache =
       const isMissed = verdict === null || verdict.kind === 'fetch' || verdict.kind === 'refuse'
       if (sighting === 'unasked' && isMissed) return lookFurther(exchange, request, key, patience, stored)
       const sighted = sighting === 'unasked' ? null : sighting
-      if (stored === null || verdict === null) {
+      if (stored === null || verdict === null || verdict.kind === 'fetch') {
         if (request.onlyIfCached) return refused()
-        const why = variants === undefined ? 'uri-miss' : 'vary-miss'
-        const varies = variants?.[0]?.head.varies ?? null
-        return asking.want({ exchange, request, key, at, stored: null, varies, why, patience, sighting: sighted })
+        const why = verdict?.kind === 'fetch' ? verdict.why : variants === undefined ? 'uri-miss' : 'vary-miss'
+        const varies = (stored ?? variants?.[0])?.head.varies ?? null
+        return asking.want({ exchange, request, key, at, stored, varies, why, patience, sighting: sighted })
       }
-      const { head, body } = stored
       if (verdict.kind === 'refuse') return refused()
-      if (verdict.kind === 'fetch')
-        return asking.want({
-          exchange,
-          request,
-          key,
-          at,
-          stored,
-          varies: head.varies,
-          why: verdict.why,
-          patience,
-          sighting: sighted,
-        })
+      const { head, body } = stored
       const answer = answerWhole(head, body, request, storedFields(head, at))
       part.lend(exchange, body)
       if (verdict.kind === 'stale' && verdict.revalidate) refresh({ exchange, request, key, stored, at })
