@@ -1,0 +1,30 @@
+/** Is markup that stands in a page as it is. Only `html` makes it: whatever else comes into a page is text. */
+export class Html {
+  readonly #text: string
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  toString(): string {
+    return this.#text
+  }
+}
+
+/** Is what may stand in a page: text is escaped, null and false are nothing, what a list holds stands one behind the other. */
+export type Shown = Html | string | number | null | undefined | false | readonly Shown[]
+
+/**
+ * Writes markup, in which every value is text unless it is markup itself. A value may stand between tags, or as an attribute in double quotes;
+ * nowhere else: in a tag, a script, a style or an attribute without quotes no escaping helps.
+ */
+export const html = (parts: TemplateStringsArray, ...values: readonly Shown[]): Html =>
+  new Html(parts.reduce((text, part, i) => `${text}${shown(values[i - 1])}${part}`))
+
+const shown = (value: Shown): string => {
+  if (value === null || value === undefined || value === false) return ''
+  if (value instanceof Html) return value.toString()
+  return typeof value === 'object' ? value.map(shown).join('') : escaped(String(value))
+}
+
+const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
