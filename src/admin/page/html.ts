@@ -27,4 +27,12 @@ const shown = (value: Shown): string => {
   return typeof value === 'object' ? value.map(shown).join('') : escaped(String(value))
 }
 
-const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+const escaped = (text: string): string =>
+  text
+    .toWellFormed()
+    .replaceAll(invisible, '\ufffd')
+    .replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+
+// What cannot be seen may turn around the text beside it, or is none of HTML's characters at all.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+const invisible = /[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff]/g

@@ -9,6 +9,7 @@ export const policy = (...more: readonly string[]): string =>
   [
     "default-src 'none'",
     "style-src 'self'",
+    'img-src data:', // the icon that is none, so that no browser asks for one
     "form-action 'self'",
     "frame-ancestors 'none'",
     "base-uri 'none'",
@@ -24,6 +25,7 @@ export const pageHeaders = {
   'Cache-Control': 'no-store',
   // Not no-referrer: a browser then sends `Origin: null` with the page's own forms, which nobody could tell from a foreign one.
   'Referrer-Policy': 'same-origin',
+  'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
 } as const
 

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Html, html } from '../../../src/admin/page/html.ts'
 import { layout } from '../../../src/admin/page/layout.ts'
@@ -28,4 +30,40 @@ test('what only looks like markup is none', () => {
 
 test('a title is text as well', () => {
   expect(layout({ title: hostile, body: '' }).toString()).not.toContain('<script')
+})
+
+test('what is text is nothing but text, between tags and in an attribute', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      const written = html`<p title="${text}">${text}</p>`.toString()
+
+      const [, attribute = '', between = ''] = /^<p title="([^"]*)">([^<]*)<\/p>$/.exec(written) ?? []
+      expect(written).toBe(`<p title="${attribute}">${between}</p>`)
+      expect(between).not.toMatch(/[<>"']|&(?!#(38|60|62|34|39);)/)
+    }),
+  )
+})
+
+test('what turns text around, or is half of a character, is shown as what cannot be shown', () => {
+  expect(html`${'a\u202eb\0c\ud800d\u200fe\n'}`.toString()).toBe('a\ufffdb\ufffdc\ufffdd\ufffde\n')
+})
+
+test('a page has its title, its style, a way past the head and what it is about', () => {
+  const page = layout({ title: 'Log in <', body: html`<h1>Log in</h1>` }).toString()
+
+  expect(page).toContain('<title>Log in &#60; · lender gateway</title>')
+  expect(page).toContain('href="/assets/page.css"')
+  expect(page).toContain('<a class="skip" href="#main">')
+  expect(page).toContain('<h1>Log in</h1>\n</main>')
+})
+
+test('every attribute of a template is quoted, and none is a style or a handler', () => {
+  const folder = new URL('../../../src/admin/', import.meta.url)
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+  const templates = files.flatMap((name) => readFileSync(new URL(name, folder), 'utf8').match(/html`[^`]*`/g) ?? [])
+
+  const tags = templates.flatMap((text) => text.replaceAll(/"[^"]*"/g, '""').match(/<[a-z][^>]*>/g) ?? [])
+  expect(tags.length).toBeGreaterThan(10)
+  expect(tags.filter((tag) => /=(?!"")/.test(tag))).toEqual([])
+  expect(tags.filter((tag) => /\s(style|on[a-z]+)=/.test(tag))).toEqual([])
 })
