@@ -5,7 +5,7 @@ import type { Refusal } from './problem.ts'
 import type { Desk } from './status.ts'
 
 /** Tells what was removed. */
-interface Done {
+export interface CacheDone {
   readonly operation: string | null
   readonly client: string | null
   /** How many answers. */
@@ -16,7 +16,7 @@ interface Done {
  * Removes what is stored: all of it, or as far as the query says: `operation`, `client` (an id; empty: what is stored of those whom nobody asked
  * who they are). What is on its way from an upstream meanwhile is not stored.
  */
-export const clear = async (desk: Desk, query: string): Promise<Done | Refusal> => {
+export const clear = async (desk: Desk, query: string): Promise<CacheDone | Refusal> => {
   const what = readQuery(query)
   if ('detail' in what) return what
   const { removed, unanswered, isTold } = await desk.clear(what)

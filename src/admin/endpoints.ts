@@ -7,7 +7,7 @@ import type { Desk } from './status.ts'
 import { time } from './time.ts'
 
 /** Tells what was ordered of an endpoint; `until` is null when the file's word holds. */
-interface Done {
+export interface EndpointDone {
   readonly group: Group
   readonly url: string
   readonly state: EndpointOrder
@@ -18,10 +18,10 @@ interface Done {
  * Has an endpoint take no new work for a time, or take it again: the file is not touched, and holds again afterwards. An endpoint that is
  * said to be ready is believed: if traffic has taken it out, it is let in again at once.
  */
-export const order = (desk: Desk, state: EndpointOrder, body: string): Promise<Done | Refusal> =>
+export const order = (desk: Desk, state: EndpointOrder, body: string): Promise<EndpointDone | Refusal> =>
   desk.overrides.inTurn(() => give(desk, state, body))
 
-const give = async (desk: Desk, state: EndpointOrder, body: string): Promise<Done | Refusal> => {
+const give = async (desk: Desk, state: EndpointOrder, body: string): Promise<EndpointDone | Refusal> => {
   const given = readOrder(body, { group: 'risk', url: 'http://risk-a.internal:8080' })
   if ('detail' in given) return given
   const group = groups.find((each) => each === given.said.group)

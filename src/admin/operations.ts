@@ -6,7 +6,7 @@ import type { Desk } from './status.ts'
 import { time } from './time.ts'
 
 /** Tells what was ordered of an operation; `until` is null when the file's word holds. */
-interface Done {
+export interface OperationDone {
   readonly operation: OperationId
   readonly state: string
   readonly until: string | null
@@ -16,10 +16,10 @@ interface Done {
  * Takes an operation out of service, or back into it, for a time: the file is not touched, and holds again afterwards. To serve what
  * the file lets serve ends the override at once.
  */
-export const override = (desk: Desk, state: Override['state'], body: string): Promise<Done | Refusal> =>
+export const override = (desk: Desk, state: Override['state'], body: string): Promise<OperationDone | Refusal> =>
   desk.overrides.inTurn(() => give(desk, state, body))
 
-const give = async (desk: Desk, state: Override['state'], body: string): Promise<Done | Refusal> => {
+const give = async (desk: Desk, state: Override['state'], body: string): Promise<OperationDone | Refusal> => {
   const order = readOrder(body, { operation: 'inventory.sync' })
   if ('detail' in order) return order
   const found = catalog.find(({ id }) => id === order.said.operation)

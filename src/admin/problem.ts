@@ -12,6 +12,9 @@ export interface Refusal {
   readonly more?: Readonly<Record<string, unknown>>
 }
 
+/** Tells a refusal from what was done. */
+export const isRefusal = (done: object): done is Refusal => 'detail' in done
+
 /** Answers with a problem (RFC 9457). */
 export const sendProblem = (reply: FastifyReply, { status, code, detail, fields, more }: Refusal): FastifyReply =>
   reply

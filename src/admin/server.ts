@@ -2,18 +2,16 @@ import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { AdminConfig } from '../config/config.ts'
-import { changedGroups, report } from '../config/diff.ts'
+import { report } from '../config/diff.ts'
 import type { Log } from '../observe/log.ts'
 import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
-import type { Outcome } from '../snapshot/reloader.ts'
-import { clear } from './cache.ts'
-import { order } from './endpoints.ts'
+import { carryOut } from './carry-out.ts'
 import { guard } from './guard.ts'
 import { listener, renew } from './listener.ts'
-import { override } from './operations.ts'
+import { registerOrders } from './order-routes.ts'
 import { type Refusal, sendProblem } from './problem.ts'
 import { type Desk, isReady, status } from './status.ts'
-import { time } from './time.ts'
+import { logged, pathOf } from './target.ts'
 
 /** Is the operator's listener. */
 export interface AdminServer {
@@ -99,41 +97,7 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log): void => {
   })
   app.get('/status', async () => status(desk))
   app.get('/config', async () => report(desk.reloader.config))
-  app.delete('/cache', async ({ url }, reply) => {
-    const done = await clear(desk, queryOf(url))
-    if ('detail' in done) return sendProblem(reply, done)
-    log.info(done, 'cache cleared')
-    desk.audit.tell('cache cleared', { ...done })
-    return done
-  })
-  app.post('/reload', async ({ url }, reply) => {
-    const query = queryOf(url)
-    if (query !== '' && !forced.has(query)) return sendProblem(reply, notForce)
-    return sendOutcome(reply, await desk.reloader.reload('request', query !== ''))
-  })
-  app.post('/rollback', async (_, reply) => {
-    const outcome = await desk.reloader.rollback()
-    return outcome === null ? sendProblem(reply, nothingBefore) : sendOutcome(reply, outcome)
-  })
-  for (const state of ['refuse', 'serve'] as const) {
-    app.post(`/operations/${state}`, async ({ body }, reply) => {
-      const done = await override(desk, state, typeof body === 'string' ? body : '')
-      if ('detail' in done) return sendProblem(reply, done)
-      log.info(done, 'operation override')
-      desk.audit.tell('operation override', { ...done })
-      return done
-    })
-  }
-  for (const state of ['drain', 'ready'] as const) {
-    app.post(`/endpoints/${state}`, async ({ body }, reply) => {
-      const done = await order(desk, state, typeof body === 'string' ? body : '')
-      if ('detail' in done) return sendProblem(reply, done)
-      const { url: endpoint, ...told } = done
-      log.info({ endpoint, ...told }, 'endpoint order')
-      desk.audit.tell('endpoint order', { endpoint, ...told })
-      return done
-    })
-  }
+  registerOrders(app, carryOut(desk, log))
 
   app.setNotFoundHandler(({ url }, reply) => {
     const path = pathOf(url)
@@ -144,49 +108,11 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log): void => {
   })
 }
 
-const queryOf = (url: string): string => url.split('?').slice(1).join('?')
-
-const pathOf = (url: string): string => url.split('?', 1)[0] ?? ''
-
-// Somebody may write a token into the query, and whoever has none can leave lines, though not long ones.
-const maxLoggedPath = 100
-const logged = (url: string): string => pathOf(url).slice(0, maxLoggedPath)
-
-const sendOutcome = (reply: FastifyReply, outcome: Outcome): FastifyReply => {
-  if (outcome.result !== 'refused') return reply.send({ ...outcome, groups: changedGroups(outcome.changes) })
-  const { hash, problems, held } = outcome
-  if (held === null) return sendProblem(reply, { ...refusedConfiguration, more: { hash, problems } })
-  return sendProblem(reply, { ...heldBack, more: { hash, problems, nextTry: time(held.nextTryAt) } })
-}
-
 const clientGone = 499 // as on the access line
 const notDecoded = {
   status: 400,
   code: 'bad-request',
   detail: 'the path holds a percent sign that encodes nothing',
 }
-// What skips a safeguard is said in so many words: `force=0` would mean the contrary to whoever writes it.
-const forced: ReadonlySet<string> = new Set(['force', 'force=', 'force=true'])
-const notForce = {
-  status: 400,
-  code: 'bad-request',
-  detail: '/reload takes ?force or ?force=true and nothing else; nothing was read',
-}
 const notFound = { status: 404, code: 'not-found' }
 const notAllowed = { status: 405, code: 'method-not-allowed' }
-const nothingBefore = {
-  status: 409,
-  code: 'nothing-to-roll-back',
-  detail: 'the configuration that runs is the first one of this process',
-}
-const refusedConfiguration = {
-  status: 422,
-  code: 'configuration-refused',
-  detail: 'the file cannot be taken; what ran before runs on',
-}
-const heldBack = {
-  status: 422,
-  code: 'endpoints-not-reached',
-  detail:
-    'no endpoint that the edit brings to a group was reached, or not the keys that it brings; what ran before runs on, and the edit is tried again',
-}
