@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import type { Reason } from './reasons.ts'
 
 /** Says whose fault a failure is: the client that called, the upstream that answered, or the gateway itself. */
 type Fault = 'client' | 'gateway' | 'upstream'
@@ -79,18 +80,27 @@ export class StacklessError extends Error {
   }
 }
 
+interface FailureOptions {
+  readonly reason?: Reason | null
+  readonly cause?: unknown
+  readonly fields?: readonly string[]
+}
+
 /**
- * Ends an exchange with one of the kinds of {@link failures}. `cause` is for the log and never reaches a client; `fields` is a flat
- * list of header fields (name, value, …) that the answer carries: `Allow`, `Retry-After`. It has no stack; its cause has one.
+ * Ends an exchange with one of the kinds of {@link failures}. `reason` says more where a kind has several, in a bounded word; `cause` says all, in any.
+ * Both are for operators and never reach a client. `fields` is a flat list of header fields (name, value, …) that the answer carries: `Allow`,
+ * `Retry-After`. It has no stack; its cause has one.
  */
 export class GatewayError extends StacklessError {
   readonly kind: Kind
+  readonly reason: Reason | null
   readonly fields: readonly string[]
 
-  constructor(kind: Kind, options: { readonly cause?: unknown; readonly fields?: readonly string[] } = {}) {
+  constructor(kind: Kind, options: FailureOptions = {}) {
     super(kind, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'GatewayError'
     this.kind = kind
+    this.reason = options.reason ?? null
     this.fields = options.fields ?? []
   }
 
@@ -108,5 +118,6 @@ export class GatewayError extends StacklessError {
 export const auditUnavailable = (): GatewayError =>
   new GatewayError('audit-unavailable', { fields: ['Retry-After', '1'] })
 
-/** Makes the failure of what finds no room. RFC 9110 §10.2.3: whole seconds, and 1 is the least that says anything. */
-export const overloaded = (): GatewayError => new GatewayError('overloaded', { fields: ['Retry-After', '1'] })
+/** Makes the failure of what finds no room, and says where. RFC 9110 §10.2.3: whole seconds, and 1 is the least that says anything. */
+export const overloaded = (reason: Reason): GatewayError =>
+  new GatewayError('overloaded', { reason, fields: ['Retry-After', '1'] })

@@ -129,6 +129,8 @@ export class Exchange {
   readonly onInterim: ((status: number, fields: Fields) => void) | null
   /** Whose request it is; null: nobody has asked, or nobody knows yet. */
   identity: Identity | null = null
+  /** By what it is being found out whose it is, or was last; null: nothing was shown, or nobody asks. */
+  proving: AuthMethod | null = null
   /** What the cache did; null: there is none, or it was not asked. */
   cache: CacheOutcome | null = null
   /** Where the last attempt went and how long it took, for the access log. */

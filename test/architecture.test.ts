@@ -31,7 +31,7 @@ const rooms: readonly (readonly string[])[] = [
   ['snapshot/'],
   ['layers/', 'upstream/', 'config/'],
   ['shared/'],
-  ['version.ts', 'exchange.ts', 'errors.ts', 'clock.ts', 'units.ts', 'fields.ts', 'observe/'],
+  ['version.ts', 'exchange.ts', 'errors.ts', 'reasons.ts', 'clock.ts', 'units.ts', 'fields.ts', 'observe/'],
   ['catalog.ts'],
 ]
 

@@ -15,7 +15,9 @@ export const addressLimit = (limiter: Limiter, ipv6Prefix: number): Layer => {
   const go = (outcome: Outcome, exchange: Exchange, next: Handle): Promise<Answer> => {
     exchange.answerFields = [...(exchange.answerFields ?? []), ...fields.of(outcome)]
     if (isTaken(outcome)) return next(exchange)
-    return Promise.reject(new GatewayError('rate-limited', { fields: fields.whenRefused(outcome) }))
+    return Promise.reject(
+      new GatewayError('rate-limited', { reason: 'address-rate', fields: fields.whenRefused(outcome) }),
+    )
   }
 
   return (next) => (exchange) => {

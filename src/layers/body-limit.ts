@@ -10,7 +10,8 @@ export const bodyLimit =
   (next) =>
   (exchange) => {
     const { body } = exchange
-    if (body.length !== null && body.length > maxBytes) return Promise.reject(new GatewayError('content-too-large'))
+    if (body.length !== null && body.length > maxBytes)
+      return Promise.reject(new GatewayError('content-too-large', { reason: 'body-too-large-declared' }))
     body.maxBytes = maxBytes
     return next(exchange)
   }

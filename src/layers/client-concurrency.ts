@@ -26,4 +26,8 @@ export const clientConcurrency = (boundOf: (client: string) => number | null, in
 
 /** Whole seconds, and 1 is the least that says anything (RFC 9110 §10.2.3): when one of its own ends, only the client knows. */
 const tooMany = (): GatewayError =>
-  new GatewayError('rate-limited', { cause: 'the client has too many in flight', fields: ['Retry-After', '1'] })
+  new GatewayError('rate-limited', {
+    reason: 'client-concurrency',
+    cause: 'the client has too many in flight',
+    fields: ['Retry-After', '1'],
+  })

@@ -28,7 +28,8 @@ export const clientLimit = (limiterOf: (client: string) => Limiter | undefined):
     exchange.answerFields = [...(exchange.answerFields ?? []), ...fields.of(outcome)]
     if (isTaken(outcome)) return next(exchange)
     const why = 'the client asks too often'
-    return Promise.reject(new GatewayError('rate-limited', { cause: why, fields: fields.whenRefused(outcome) }))
+    const whenRefused = fields.whenRefused(outcome)
+    return Promise.reject(new GatewayError('rate-limited', { reason: 'client-rate', cause: why, fields: whenRefused }))
   }
 
   return (next) => (exchange) => {

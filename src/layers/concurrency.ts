@@ -1,6 +1,7 @@
 import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
 import { overloaded } from '../errors.ts'
 import type { Layer } from '../exchange.ts'
+import type { Reason } from '../reasons.ts'
 
 /** Counts exchanges that are in flight. */
 export interface Count {
@@ -30,14 +31,14 @@ export const noCounts = (): Counts => ({
 /**
  * Sheds load: at most `max` exchanges are in flight, the excess is refused at once. One counts until the last byte of its answer has been
  * taken, or it is over: a client that reads slowly holds what it holds. Nothing queues here, since whoever waits in a queue is answered
- * late or not at all, and a queue that is full answers nobody in time.
+ * late or not at all, and a queue that is full answers nobody in time. `reason` names the bound.
  */
-export const concurrency = (max: number, count: Count): Layer => {
+export const concurrency = (max: number, count: Count, reason: Reason): Layer => {
   const leave = (): void => {
     count.inFlight--
   }
   return (next) => (exchange) => {
-    if (count.inFlight >= max) return Promise.reject(overloaded())
+    if (count.inFlight >= max) return Promise.reject(overloaded(reason))
     count.inFlight++
     exchange.whenOver(leave)
     return next(exchange)

@@ -11,5 +11,7 @@ const retryAfterSeconds = 60
 export const refuse = (until: number | null): Handle => {
   const seconds = (): number =>
     until === null ? retryAfterSeconds : Math.max(1, Math.ceil((until - wallClock()) / 1000))
-  return () => Promise.reject(new GatewayError('refused-by-operator', { fields: ['Retry-After', String(seconds())] }))
+  const reason = until === null ? 'state-refuse' : 'kill-switch'
+  return () =>
+    Promise.reject(new GatewayError('refused-by-operator', { reason, fields: ['Retry-After', String(seconds())] }))
 }

@@ -50,6 +50,7 @@ export const logAccess = (log: Log, exchanged: Exchanged): void => {
     config: exchanged.configHash,
     failure: kind,
     fault,
+    reason: failure.reason ?? undefined,
     cause: causeOf(failure),
   }
   if (kind === 'internal') log.error(why, 'exchange')

@@ -1,6 +1,7 @@
 import type { Operation } from '../catalog.ts'
 import type { ListenConfig } from '../config/config.ts'
 import type { Kind } from '../errors.ts'
+import type { Reason } from '../reasons.ts'
 import type { Head } from './head.ts'
 import { isHost } from './host.ts'
 import type { IsOurs } from './hosts.ts'
@@ -20,6 +21,8 @@ export interface Admitted {
 /** Is a request turned away, and with what. */
 export interface Refused {
   readonly kind: Kind
+  /** What of it; null: the kind says all. */
+  readonly reason: Reason | null
   /** Further fields for the answer, flat. */
   readonly fields: readonly string[]
 }
@@ -33,7 +36,7 @@ export interface Terms {
   readonly secure: boolean
 }
 
-const refused = (kind: Kind, ...fields: string[]): Refused => ({ kind, fields })
+const refused = (kind: Kind, reason: Reason | null, ...fields: string[]): Refused => ({ kind, reason, fields })
 
 /**
  * Decides on a request's head: one of the nine, or the reason why not. Malformed comes before misdirected, that before unknown, unknown
@@ -48,37 +51,39 @@ export const admit = (
 ): Admitted | Refused => {
   const { httpVersion } = request
   const url = request.url ?? ''
-  if (url.length > bounds.maxTargetBytes) return refused('uri-too-long')
-  if (request.rawHeaders.length / 2 > bounds.maxHeaderFields || head.bytes > bounds.maxHeaderBytes)
-    return refused('header-too-large')
+  if (url.length > bounds.maxTargetBytes) return refused('uri-too-long', null)
+  if (request.rawHeaders.length / 2 > bounds.maxHeaderFields) return refused('header-too-large', 'too-many-fields')
+  if (head.bytes > bounds.maxHeaderBytes) return refused('header-too-large', 'fields-too-large')
 
   const framing = checkFraming(head, httpVersion)
-  if (framing !== null) return refused(framing)
+  if (framing !== null) return framing
   const target = parseTarget(url)
   const [host] = head.hosts
   // RFC 9112 §3.2: exactly one valid Host, though HTTP/1.0 may go without one.
-  if (target === null || head.hosts.length > 1 || (host === undefined ? httpVersion !== '1.0' : !isHost(host)))
-    return refused('bad-request')
+  if (target === null) return refused('bad-request', 'bad-target')
+  if (head.hosts.length > 1 || (host === undefined ? httpVersion !== '1.0' : !isHost(host)))
+    return refused('bad-request', 'bad-host')
 
   const authority = target.authority ?? host ?? ''
   // RFC 9112 §3.3: HTTP/1.0 without Host names nothing, and no name is the default here (RFC 9110 §7.4, §15.5.20).
-  if (!isOurs(authority, secure)) return refused('misdirected')
+  if (!isOurs(authority, secure)) return refused('misdirected', null)
   const operation = routes.get(target.path)
-  if (operation === undefined) return refused('not-found')
-  if (operation.method !== request.method) return refused('method-not-allowed', 'Allow', operation.method)
-  if (head.via !== null && cameFrom(head.via, pseudonym)) return refused('loop')
+  if (operation === undefined) return refused('not-found', null)
+  if (operation.method !== request.method) return refused('method-not-allowed', null, 'Allow', operation.method)
+  if (head.via !== null && cameFrom(head.via, pseudonym)) return refused('loop', null)
   return { operation, query: target.query, authority }
 }
 
 /** Checks what Node's parser lets through of the rules on message length (RFC 9112 §6.1, §6.3). */
-const checkFraming = ({ transferEncoding, contentLength }: Head, httpVersion: string): Kind | null => {
-  if (contentLength !== null && !Number.isSafeInteger(Number(contentLength))) return 'bad-request'
+const checkFraming = ({ transferEncoding, contentLength }: Head, httpVersion: string): Refused | null => {
+  if (contentLength !== null && !Number.isSafeInteger(Number(contentLength)))
+    return refused('bad-request', 'bad-length')
   if (transferEncoding === null) return null
-  if (httpVersion === '1.0') return 'bad-request'
+  if (httpVersion === '1.0') return refused('bad-request', 'bad-transfer-coding')
   const codings = transferEncoding.split(',').map((coding) => coding.trim().toLowerCase())
   if (codings.at(-1) !== 'chunked' || codings.indexOf('chunked') !== codings.length - 1 || codings.includes(''))
-    return 'bad-request'
-  return codings.length === 1 ? null : 'unsupported-coding'
+    return refused('bad-request', 'bad-transfer-coding')
+  return codings.length === 1 ? null : refused('unsupported-coding', null)
 }
 
 /** Finds a pseudonym among the hops of `Via` (RFC 9110 §7.6.3): protocol, name, optional comment. */

@@ -55,7 +55,7 @@ export class ClientBody implements RequestBody {
     this.#request = request
     this.#response = response
     this.#gapMs = options.gapMs
-    this.#gap = this.received ? null : new Alarm(() => this.#fail(new GatewayError('request-timeout')))
+    this.#gap = this.received ? null : new Alarm(() => this.#fail(stalled()))
     this.#pace = this.received || options.minBytesPerSecond === null ? null : new Pace(options.minBytesPerSecond)
   }
 
@@ -86,7 +86,7 @@ export class ClientBody implements RequestBody {
       () =>
         this.#listen(
           (chunk) => {
-            if (this.receivedBytes > this.maxBytes) this.#fail(new GatewayError('content-too-large'))
+            if (this.receivedBytes > this.maxBytes) this.#fail(tooLarge())
             else upload.push(chunk)
           },
           () => upload.end(),
@@ -150,7 +150,8 @@ export class ClientBody implements RequestBody {
     if (this.#pace === null) return
     if (!waiting) return this.#pace.go(this)
     const cause = 'sends less than listen.minRate'
-    const tooSlow = (): void => this.#fail(new GatewayError('request-timeout', { cause: new Error(cause) }))
+    const tooSlow = (): void =>
+      this.#fail(new GatewayError('request-timeout', { reason: 'body-too-slow', cause: new Error(cause) }))
     this.#pace.wait(this, () => this.receivedBytes, 0, tooSlow)
   }
 
@@ -160,3 +161,7 @@ export class ClientBody implements RequestBody {
     this.abandon(error)
   }
 }
+
+const stalled = (): GatewayError => new GatewayError('request-timeout', { reason: 'body-stalled' })
+
+const tooLarge = (): GatewayError => new GatewayError('content-too-large', { reason: 'body-too-large-streamed' })

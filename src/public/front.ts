@@ -98,7 +98,7 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
     const { routes, isOurs } = edge
     const terms = { routes, isOurs, pseudonym, secure: peer.secure }
     const admitted = wire.flaw(request) ?? admit(request, visit.head, edge.config.listen, terms)
-    if ('kind' in admitted) return refuse(visit, new GatewayError(admitted.kind, { fields: admitted.fields }))
+    if ('kind' in admitted) return refuse(visit, new GatewayError(admitted.kind, admitted))
     if (expectation(request) === 'unknown') return refuse(visit, new GatewayError('expectation-failed'))
 
     open(visit, admitted, `${request.httpVersion} ${pseudonym}`)
@@ -161,7 +161,8 @@ const maxUnderWay = 100
 /** Cuts a connection on which too many requests wait for their answers. */
 const cutFlood = ({ running }: Connection, socket: Socket): void => {
   if (socket.destroyed) return // and the rest of the packet with it
-  const failure = new GatewayError('client-gone', { cause: new Error('too many requests under way') })
+  const cause = new Error('too many requests under way')
+  const failure = new GatewayError('client-gone', { reason: 'too-many-under-way', cause })
   for (const visit of running) visit.failure ??= failure
   socket.destroy()
 }

@@ -3,7 +3,7 @@ import type { Refused } from './admit.ts'
 import { lingerOnClose } from './linger.ts'
 import type { ClientResponse, Wire } from './wire.ts'
 
-const unsupported: Refused = { kind: 'unsupported-version', fields: [] }
+const unsupported: Refused = { kind: 'unsupported-version', reason: null, fields: [] }
 
 /** Writes to clients of HTTP/1.0 and 1.1: a connection carries one answer at a time, and ends with one that breaks off. */
 export const http1: Wire = {

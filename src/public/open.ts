@@ -44,6 +44,6 @@ const writeInterim = ({ response, wire, snapshot }: Visit, status: number, field
   try {
     wire.writeInterim(response, status, idField === null ? fields : without(fields, new Set([idField.toLowerCase()])))
   } catch (cause) {
-    throw new GatewayError('bad-answer', { cause })
+    throw new GatewayError('bad-answer', { reason: 'answer-field', cause })
   }
 }

@@ -38,4 +38,4 @@ export const waitFor = (pace: Pace, visit: Visit): void => {
 const isAlone = ({ httpVersion }: Visit['request']): boolean => httpVersion.startsWith('1')
 
 const takesTooSlowly = (): GatewayError =>
-  new GatewayError('client-gone', { cause: new Error('takes less than listen.minRate') })
+  new GatewayError('client-gone', { reason: 'takes-too-slowly', cause: new Error('takes less than listen.minRate') })

@@ -61,7 +61,7 @@ const writeHead = (visit: Visit, { status, reason }: Answer, fields: Fields): bo
     visit.wire.writeHead(visit.response, status, reason, fields)
     return true
   } catch (cause) {
-    const failure = new GatewayError('bad-answer', { cause })
+    const failure = new GatewayError('bad-answer', { reason: 'answer-field', cause })
     refuse(visit, failure)
     visit.abort(failure) // the body has nobody to go to
     return false

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { GatewayError, type Kind } from '../errors.ts'
+import type { Reason } from '../reasons.ts'
 import type { Accounts } from './accounts.ts'
 import { type Connection, connectionOf } from './connection.ts'
 import type { CurrentEdge } from './edge.ts'
@@ -54,7 +55,7 @@ export const stray = (currentEdge: CurrentEdge, accounts: Accounts): Stray => {
       const kind = kindOf(error, line, edge.config.listen.maxTargetBytes)
       if (kind === null) return void socket.destroy()
       const connection = connectionOf(socket, edge)
-      const failure = new GatewayError(kind, { cause: error })
+      const failure = new GatewayError(kind, { reason: reasonOf(kind, error), cause: error })
       const last = connection.running.at(-1)
       if (last !== undefined && !last.request.complete) return breakOff(last, connection, failure)
       // The parser fails again on everything that follows, and at its end.
@@ -62,7 +63,10 @@ export const stray = (currentEdge: CurrentEdge, accounts: Accounts): Stray => {
     },
 
     plainHttp(socket, first) {
-      const failure = new GatewayError('bad-request', { cause: new Error('plain HTTP where TLS is spoken') })
+      const failure = new GatewayError('bad-request', {
+        reason: 'plain-http',
+        cause: new Error('plain HTTP where TLS is spoken'),
+      })
       const { peer } = connectionOf(socket, currentEdge())
       answer(socket, peer.address, failure, first.toString('latin1', 0, 5) === 'HEAD ')
     },
@@ -118,6 +122,31 @@ const kindOf = ({ code }: ParserError, line: string | null, maxTargetBytes: numb
       // Of TLS there is nothing left to say an answer by.
       return code?.startsWith('ERR_SSL') === true || code?.startsWith('ERR_OSSL') === true ? null : 'bad-request'
   }
+}
+
+/** Names what of the request the parser stopped at; null: the kind says it. */
+const reasonOf = (kind: Kind, { code = '' }: ParserError): Reason | null => {
+  if (kind === 'request-timeout') return 'head-too-slow'
+  if (kind === 'header-too-large') return 'fields-too-large'
+  return kind === 'bad-request' ? (reasons[code] ?? 'bad-syntax') : null
+}
+
+const reasons: Readonly<Record<string, Reason>> = {
+  HPE_INVALID_METHOD: 'bad-method',
+  HPE_INVALID_URL: 'bad-target',
+  HPE_INVALID_CONSTANT: 'bad-version',
+  HPE_INVALID_VERSION: 'bad-version',
+  HPE_INVALID_HEADER_TOKEN: 'bad-field',
+  HPE_UNEXPECTED_SPACE: 'bad-field',
+  HPE_CR_EXPECTED: 'bad-line-end',
+  HPE_LF_EXPECTED: 'bad-line-end',
+  HPE_STRICT: 'bad-line-end',
+  HPE_INVALID_CONTENT_LENGTH: 'bad-length',
+  HPE_UNEXPECTED_CONTENT_LENGTH: 'bad-length',
+  HPE_INVALID_TRANSFER_ENCODING: 'bad-transfer-coding',
+  HPE_INVALID_CHUNK_SIZE: 'bad-chunk',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'bad-chunk',
+  HPE_INVALID_EOF_STATE: 'cut-short',
 }
 
 const targetBytes = (line: string | null): number => line?.split(/ +/, 2)[1]?.length ?? 0

@@ -4,7 +4,8 @@ import { outflow, waitFor } from './outflow.ts'
 import type { Visit } from './visit.ts'
 
 /** Says why a client that does not read is cut. */
-export const takesNothing = (): GatewayError => new GatewayError('client-gone', { cause: new Error('takes nothing') })
+export const takesNothing = (): GatewayError =>
+  new GatewayError('client-gone', { reason: 'takes-nothing', cause: new Error('takes nothing') })
 
 /** Bounds the wait for a client to take the end of an answer, which Node waits for without one. Called when an answer has been written. */
 export const awaitTaken = (visit: Visit): void => {

@@ -92,12 +92,14 @@ export const stackRows = ({
 }: Stacked): readonly StackRow[] => [
   row('audit', 'audit.onFailure', audit, formatAudit, (each) => auditLayer(each, auditor)),
   row('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelayMs, formatDuration, () => loadShedding(loop)),
-  row('concurrency', 'limits.concurrency', limits.concurrency, String, (max) => concurrency(max, counts.all)),
+  row('concurrency', 'limits.concurrency', limits.concurrency, String, (max) =>
+    concurrency(max, counts.all, 'limits-concurrency'),
+  ),
   row('upstream-concurrency', `upstreams.${operation.group}.concurrency`, upstream.concurrency, String, (max) =>
-    concurrency(max, counts.upstreams[operation.group]),
+    concurrency(max, counts.upstreams[operation.group], 'upstream-concurrency'),
   ),
   row('operation-concurrency', 'concurrency', config.concurrency, String, (max) =>
-    concurrency(max, counts.operations[operation.id]),
+    concurrency(max, counts.operations[operation.id], 'operation-concurrency'),
   ),
   row('address-limit', 'limits.address', limits.address, formatAddressLimit, (each) =>
     addressLimit(addressLimiter ?? new MemoryLimiter(limitOf(each)), each.ipv6Prefix),

@@ -15,8 +15,7 @@ export const answerFields = (raw: readonly (Buffer | string)[]): string[] => {
       connection = connection === '' ? value : `${connection},${value}`
     } else if (isNamed(name, 'transfer-encoding')) {
       // undici would hand on the body with another coding still in place, and nothing would say so (RFC 9112 §6.1, §7).
-      if (isChunked || value.trim().toLowerCase() !== 'chunked')
-        throw new GatewayError('bad-answer', { cause: new Error('transfer coding other than chunked, once') })
+      if (isChunked || value.trim().toLowerCase() !== 'chunked') throw otherCoding()
       isChunked = true
     }
   }
@@ -26,3 +25,9 @@ export const answerFields = (raw: readonly (Buffer | string)[]): string[] => {
 // A byte a character. (Decoding the whole head in one call and cutting it up was tried, and measured no cheaper.)
 const latin1 = (raw: Buffer | string | undefined): string =>
   typeof raw === 'string' ? raw : raw === undefined ? '' : raw.toString('latin1')
+
+const otherCoding = (): GatewayError =>
+  new GatewayError('bad-answer', {
+    reason: 'answer-coding',
+    cause: new Error('transfer coding other than chunked, once'),
+  })

@@ -2,6 +2,7 @@ import { now, wallClock } from '../clock.ts'
 import type { CircuitBreakerConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import type { Exchange, Handle, Layer } from '../exchange.ts'
+import type { Reason } from '../reasons.ts'
 import { type Outcome, outcomeOf, outcomeOfFailure } from './outcome.ts'
 import { Window } from './window.ts'
 
@@ -74,7 +75,7 @@ export class CircuitBreaker {
   /** Lets a request in, or throws. Tells the era that it belongs to. */
   #enter(): number {
     if (this.#isOver()) this.#turn('half-open')
-    if (this.#state === 'open') throw refusal(this.#openUntil - now())
+    if (this.#state === 'open') throw refusal('breaker-open', this.#openUntil - now())
     if (this.#state === 'half-open') {
       if (this.#probing + this.#proven >= this.#room) this.#makeRoom()
       this.#probing++
@@ -85,7 +86,7 @@ export class CircuitBreaker {
   /** Lets more probes in when those before them take too long, or throws: clients that upload without an end must not shut all others out. */
   #makeRoom(): void {
     const at = now()
-    if (at < this.#moreAt) throw refusal(0)
+    if (at < this.#moreAt) throw refusal('breaker-proving', 0)
     this.#room += this.#config.probes
     this.#moreAt = at + this.#config.openForMs
   }
@@ -137,5 +138,5 @@ const outcomeOfUpstream = (error: GatewayError, exchange: Exchange): Outcome =>
   error.kind === 'no-healthy-endpoint' ? 'nothing' : outcomeOfFailure(error, exchange)
 
 /** RFC 9110 §10.2.3: whole seconds. At least 1, or clients would come back at once. */
-const refusal = (afterMs: number): GatewayError =>
-  new GatewayError('circuit-open', { fields: ['Retry-After', String(Math.max(1, Math.ceil(afterMs / 1000)))] })
+const refusal = (reason: Reason, afterMs: number): GatewayError =>
+  new GatewayError('circuit-open', { reason, fields: ['Retry-After', String(Math.max(1, Math.ceil(afterMs / 1000)))] })

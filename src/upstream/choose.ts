@@ -22,7 +22,9 @@ export const chooser = (members: readonly Member[], pick: Pick<Member>): Choose 
 /** Tells what to say when there is nobody to choose from the first: all are full, or none takes work. */
 export const nobody = (members: readonly Member[]): GatewayError => {
   const full = members.some(({ takesWork }) => takesWork)
-  return full ? overloaded() : new GatewayError('no-healthy-endpoint', { fields: ['Retry-After', '1'] })
+  return full
+    ? overloaded('endpoint-connections')
+    : new GatewayError('no-healthy-endpoint', { reason: 'all-draining', fields: ['Retry-After', '1'] })
 }
 
 const isOpen = ({ standing, endpoint }: Member, at: number): boolean =>

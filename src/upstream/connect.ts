@@ -1,11 +1,13 @@
-import type { LookupFunction, Socket } from 'node:net'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { buildConnector } from 'undici'
 import { Alarm } from '../clock.ts'
 import type { UpstreamTlsConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
+import type { Reason } from '../reasons.ts'
 import { hearOut } from './hear-out.ts'
 import { lookupName } from './names.ts'
+import { whyOf } from './why.ts'
 
 interface ConnectOptions {
   /** Until there is a connection, TLS included; null: no bound. */
@@ -41,18 +43,21 @@ export const connector = ({ timeoutMs, tls }: ConnectOptions): ((lookup?: Lookup
       built ??= build(options.protocol)
       let timedOut: GatewayError | null = null
       let reached = false
+      let isNamed = isIP(options.hostname) === 0
       const alarm = new Alarm(() => {
-        timedOut = new GatewayError('connect-timeout')
+        timedOut = new GatewayError('connect-timeout', { reason: lateReason(isNamed, reached) })
         socket.destroy(timedOut)
       })
       // undici's connector returns its socket, though its type does not say so; an empty name makes it ask for the endpoint's.
       const socket = built({ ...options, servername: tls.serverName ?? '' }, (error, connected) => {
         alarm.clear()
         if (error === null) return callback(null, connected)
-        const kind = options.protocol === 'https:' && reached ? 'tls-failed' : 'connect-failed'
-        callback(timedOut ?? new GatewayError(kind, { cause: error }), null)
+        callback(timedOut ?? (options.protocol === 'https:' && reached ? tlsFailed(error) : connectFailed(error)), null)
       }) as unknown as Socket
       hearOut(socket)
+      socket.once('lookup', () => {
+        isNamed = false
+      })
       socket.once('connect', () => {
         reached = true
       })
@@ -67,6 +72,17 @@ export const connector = ({ timeoutMs, tls }: ConnectOptions): ((lookup?: Lookup
     }
   }
 }
+
+/** Names what was waited for when time was up: an address for the name, a connection, or TLS on it. */
+const lateReason = (isNamed: boolean, reached: boolean): Reason =>
+  reached ? 'no-tls-in-time' : isNamed ? 'name-server-silent' : 'not-connected-in-time'
+
+/** Makes the failure of what never became a connection. */
+export const connectFailed = (cause: Error): GatewayError =>
+  new GatewayError('connect-failed', { reason: whyOf(cause) ?? 'other-connect-failure', cause })
+
+const tlsFailed = (cause: Error): GatewayError =>
+  new GatewayError('tls-failed', { reason: whyOf(cause) ?? 'tls-handshake', cause })
 
 // By the settings: a group has hundreds of endpoints, each opened and tried with the same ones.
 const compiled = new WeakMap<UpstreamTlsConfig, SecureContext>()

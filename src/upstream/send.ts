@@ -34,7 +34,7 @@ export const sender = (config: UpstreamConfig, endpoint: Endpoint, watch: Manner
     new Promise((resolve, reject) => {
       if (exchange.aborted !== null) return reject(exchange.aborted)
       // Before anything is made for it: what is over the bound must cost nothing.
-      if (endpoint.full) return reject(overloaded())
+      if (endpoint.full) return reject(overloaded('endpoint-connections'))
       const sending = new Sending(exchange, endpoint, manner, resolve, reject)
       sending.send(render(exchange, body ?? sending.upload()))
     })

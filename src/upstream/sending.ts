@@ -5,11 +5,13 @@ import type { Answer, Attempt, Exchange, Upload } from '../exchange.ts'
 import { without } from '../fields.ts'
 import { answerFields } from './answer-fields.ts'
 import { AnswerQueue, type Source } from './answer-queue.ts'
+import { connectFailed } from './connect.ts'
 import type { Connection, EndpointHandler } from './connection.ts'
 import type { Edit } from './edits.ts'
 import type { Endpoint, EndpointRequest } from './endpoint.ts'
 import { type Outcome, outcomeOf, outcomeOfFailure } from './outcome.ts'
 import { isMalformed, isRefusal } from './undici-errors.ts'
+import { whyOf } from './why.ts'
 
 /** Says how an upstream wants to be sent to, compiled once from its configuration. */
 export interface Manner {
@@ -59,7 +61,7 @@ export class Sending implements EndpointHandler, Source {
     this.#resolve = resolve
     this.#reject = reject
     this.#attempt = { endpoint: endpoint.name, startedAt: now(), endedAt: null }
-    this.#alarm = new Alarm(() => this.#end(new GatewayError(this.#status > 0 ? 'truncated' : 'headers-timeout')))
+    this.#alarm = new Alarm(() => this.#end(this.#status > 0 ? stalled() : new GatewayError('headers-timeout')))
     this.#answer = new AnswerQueue(this)
     endpoint.inFlight++
     exchange.attempt = this.#attempt
@@ -168,7 +170,7 @@ export class Sending implements EndpointHandler, Source {
 
   #interim(status: number, fields: string[]): void {
     // 100 is undici's error, a switch of protocols was not asked for, and below 100 is no status.
-    if (status < 102) throw new GatewayError('bad-answer', { cause: new Error(`status ${status}`) })
+    if (status < 102) throw badStatus(status)
     const { onInterim } = this.#exchange
     if (onInterim === null || status > 103) return
     const { editInterim } = this.#manner
@@ -233,10 +235,15 @@ export class Sending implements EndpointHandler, Source {
     // Thrown by the connector, by the request's own body, or by what the answer's head held.
     if (error instanceof GatewayError) return error
     if (isRefusal(error)) return new GatewayError('internal', { cause: error })
-    if (this.#controller === null) return new GatewayError('connect-failed', { cause: error })
-    if (this.#status > 0) return new GatewayError('truncated', { cause: error })
-    return new GatewayError(isMalformed(error) ? 'bad-answer' : 'reset-before-headers', { cause: error })
+    if (this.#controller === null) return connectFailed(error)
+    const kind = this.#status > 0 ? 'truncated' : isMalformed(error) ? 'bad-answer' : 'reset-before-headers'
+    return new GatewayError(kind, { reason: whyOf(error), cause: error })
   }
 }
 
 const contentLength: ReadonlySet<string> = new Set(['content-length'])
+
+const stalled = (): GatewayError => new GatewayError('truncated', { reason: 'answer-stalled' })
+
+const badStatus = (status: number): GatewayError =>
+  new GatewayError('bad-answer', { reason: 'answer-status', cause: new Error(`status ${status}`) })

@@ -29,7 +29,7 @@ export class Turns<Key, Work> {
       this.#running++
       return this.#run(key, work)
     }
-    if (this.full) throw overloaded()
+    if (this.full) throw overloaded('endpoint-connections')
     this.#waiting.set(key, work)
   }
 

@@ -25,13 +25,13 @@ const send = async (handle: ReturnType<ReturnType<typeof concurrency>>, many: nu
 test('the excess is refused, and never sent', async () => {
   const next = fakeNext()
 
-  const served = await send(concurrency(3, { inFlight: 0 })(next), 5)
+  const served = await send(concurrency(3, { inFlight: 0 }, 'limits-concurrency')(next), 5)
 
   expect([served.length, next.calls]).toEqual([3, 3])
 })
 
 test('an answer whose end has not been taken still counts; when it has, there is room for one more', async () => {
-  const handle = concurrency(1, { inFlight: 0 })(fakeNext())
+  const handle = concurrency(1, { inFlight: 0 }, 'limits-concurrency')(fakeNext())
   const [first] = await send(handle, 1)
 
   const before = await send(handle, 2)
@@ -43,7 +43,11 @@ test('an answer whose end has not been taken still counts; when it has, there is
 
 test('one that failed counts until its client has been told', async () => {
   const count = { inFlight: 0 }
-  const failing = concurrency(1, count)(fakeNext(() => Promise.reject(new GatewayError('connect-failed'))))
+  const failing = concurrency(
+    1,
+    count,
+    'limits-concurrency',
+  )(fakeNext(() => Promise.reject(new GatewayError('connect-failed'))))
   const exchange = fakeExchange()
 
   await expect(failing(exchange)).rejects.toMatchObject({ kind: 'connect-failed' })
@@ -58,15 +62,15 @@ test('one whose client left before it came this far does not count', async () =>
   const exchange = fakeExchange()
   exchange.over()
 
-  await concurrency(1, count)(fakeNext())(exchange)
+  await concurrency(1, count, 'limits-concurrency')(fakeNext())(exchange)
 
   expect(count.inFlight).toBe(0)
 })
 
 test('another bound on the same count holds at once, also for what began before it', async () => {
   const count = { inFlight: 0 }
-  const began = await send(concurrency(5, count)(fakeNext()), 5)
-  const narrower = concurrency(2, count)(fakeNext())
+  const began = await send(concurrency(5, count, 'limits-concurrency')(fakeNext()), 5)
+  const narrower = concurrency(2, count, 'limits-concurrency')(fakeNext())
 
   const none = await send(narrower, 1)
   for (const exchange of began.slice(0, 4)) exchange.over()
@@ -79,7 +83,7 @@ test('whatever comes and goes in whatever order, never more than the bound are i
   await fc.assert(
     fc.asyncProperty(fc.nat(5), fc.array(fc.nat(9), { maxLength: 60 }), async (bound, moves) => {
       const max = bound + 1
-      const handle = concurrency(max, { inFlight: 0 })(fakeNext())
+      const handle = concurrency(max, { inFlight: 0 }, 'limits-concurrency')(fakeNext())
       const running: Exchange[] = []
       for (const move of moves) {
         const ending = move < 4 ? running.splice(move % Math.max(1, running.length), 1)[0] : undefined

@@ -129,7 +129,7 @@ describe('a failure', () => {
 
     const answer = await exchangeRaw(port, bytes)
 
-    const { cause, ...logged } = await line(isExchange)
+    const { cause, reason, ...logged } = await line(isExchange)
     expect(Object.keys(logged).sort()).toEqual([...always, 'failure', 'fault'].sort())
     expect(logged).toMatchObject({
       level: 30,
@@ -144,6 +144,7 @@ describe('a failure', () => {
       fault: 'client',
     })
     expect(cause).toBe(failure === 'bad-request' ? 'Parse Error: Invalid method encountered' : undefined)
+    expect(reason).toBe(failure === 'bad-request' ? 'bad-method' : undefined)
   })
 
   test('of the upstream is a warning, with the cause in one line', async () => {
@@ -152,8 +153,14 @@ describe('a failure', () => {
     await exchangeRaw(port, get)
 
     const logged = await line(isExchange)
-    expect(Object.keys(logged).sort()).toEqual([...always, 'failure', 'fault', 'cause'].sort())
-    expect(logged).toMatchObject({ level: 40, status: 502, failure: 'connect-failed', fault: 'upstream' })
+    expect(Object.keys(logged).sort()).toEqual([...always, 'failure', 'fault', 'reason', 'cause'].sort())
+    expect(logged).toMatchObject({
+      level: 40,
+      status: 502,
+      failure: 'connect-failed',
+      fault: 'upstream',
+      reason: 'refused',
+    })
     expect(logged.cause).toBe('connect ECONNREFUSED 127.0.0.1:1')
     expect(logged.endpoint).toBe('http://127.0.0.1:1')
   })

@@ -88,8 +88,25 @@ describe('what is turned away', () => {
     expect(ask(asked)).toMatchObject({ kind })
   })
 
+  test.each<[string | null, Asked]>([
+    ['bad-host', { rawHeaders: [] }],
+    ['bad-host', { rawHeaders: ['Host', 'a', 'host', 'a'] }],
+    ['bad-target', { url: '*' }],
+    ['bad-transfer-coding', te('gzip')],
+    ['bad-transfer-coding', { httpVersion: '1.0', ...te('chunked') }],
+    ['bad-length', { rawHeaders: ['Host', 'a', 'Content-Length', '9007199254740993'] }],
+    ['fields-too-large', { rawHeaders: ['Host', 'a', 'A', 'b'.repeat(1000)] }],
+    [null, { url: '/x' }],
+  ])('says what of it: %s', (reason, asked) => {
+    expect(ask(asked)).toMatchObject({ reason })
+  })
+
   test.each(catalog)('names the one method of $id', ({ method, path }) => {
-    expect(ask({ method: 'DELETE', url: path })).toEqual({ kind: 'method-not-allowed', fields: ['Allow', method] })
+    expect(ask({ method: 'DELETE', url: path })).toEqual({
+      kind: 'method-not-allowed',
+      reason: null,
+      fields: ['Allow', method],
+    })
   })
 
   test.each<[string, string, Asked]>([

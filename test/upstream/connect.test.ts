@@ -58,14 +58,14 @@ describe('a connection', () => {
   test('that is refused is connect-failed, at once', async () => {
     const { error, tookMs } = await connecting(await freePort(), 5000)
 
-    expect(error).toMatchObject({ kind: 'connect-failed', cause: { code: 'ECONNREFUSED' } })
+    expect(error).toMatchObject({ kind: 'connect-failed', reason: 'refused', cause: { code: 'ECONNREFUSED' } })
     expect(tookMs).toBeLessThan(2500)
   })
 
   test('to a name that does not exist is connect-failed', async () => {
     const { error } = await connecting(80, 20_000, 'http:', 'nowhere.invalid')
 
-    expect(error).toMatchObject({ kind: 'connect-failed' })
+    expect(error).toMatchObject({ kind: 'connect-failed', reason: expect.stringMatching(/^name-/) })
   })
 
   test('that is reset within the TLS handshake is tls-failed', async () => {
@@ -73,7 +73,7 @@ describe('a connection', () => {
 
     const { error } = await connecting(port, 5000, 'https:')
 
-    expect(error).toMatchObject({ kind: 'tls-failed' })
+    expect(error).toMatchObject({ kind: 'tls-failed', reason: 'reset' })
   })
 })
 
@@ -105,7 +105,7 @@ describe('the connect timeout', () => {
 
       const { error, tookMs } = await connecting(port, timeoutMs, 'https:')
 
-      expect(error).toMatchObject({ kind: 'connect-timeout' })
+      expect(error).toMatchObject({ kind: 'connect-timeout', reason: 'no-tls-in-time' })
       expect(tookMs).toBeGreaterThanOrEqual(timeoutMs)
       expect(tookMs).toBeLessThan(timeoutMs + 250)
       await expect.poll(connections).toBe(0)
@@ -117,7 +117,7 @@ describe('the connect timeout', () => {
 
     const { error, tookMs } = await connecting(port, timeoutMs)
 
-    expect(error).toMatchObject({ kind: 'connect-timeout' })
+    expect(error).toMatchObject({ kind: 'connect-timeout', reason: 'not-connected-in-time' })
     expect(tookMs).toBeGreaterThanOrEqual(timeoutMs)
     expect(tookMs).toBeLessThan(timeoutMs + 250)
   })
@@ -131,6 +131,6 @@ describe('the connect timeout', () => {
 
     const { error } = await connecting(port, null, 'https:')
 
-    expect(error).toMatchObject({ kind: 'tls-failed' })
+    expect(error).toMatchObject({ kind: 'tls-failed', reason: 'reset' })
   })
 })

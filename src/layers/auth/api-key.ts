@@ -23,8 +23,8 @@ export const apiKey = (field: string, clients: Clients): Method => {
       const [, id = '', secret = ''] = form.exec(onlyValue(fields, lower) ?? '') ?? []
       const known = clients.byKey(id)
       const isRight = timingSafeEqual(hash('sha256', secret, 'buffer'), known?.digest ?? nobodys)
-      if (known === undefined || !isRight)
-        throw unproved(challenge, known === undefined ? 'no such key' : 'the secret of the key is wrong')
+      if (known === undefined) throw unproved(challenge, 'unknown-key', 'no such key')
+      if (!isRight) throw unproved(challenge, 'wrong-secret', 'the secret of the key is wrong')
       return { client: known.client, token: null }
     },
   }

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Exchange, Handle, Layer } from '../../exchange.ts'
+import type { Reason } from '../../reasons.ts'
 import { refuseTokenInQuery, shownIn } from './authorization.ts'
 import { entitlement, type Required } from './entitlement.ts'
 import type { Method, Proved } from './method.ts'
@@ -33,12 +34,15 @@ export const auth = ({ methods, forwards, identityField, required, algorithms }:
     identityField,
   )
 
+  const unshown = (): GatewayError =>
+    new GatewayError('unauthenticated', { reason: 'no-credential', cause: 'no credential', fields: challenges })
+
   const enter = (exchange: Exchange, method: Method, { client, token }: Proved, next: Handle): Promise<Answer> => {
-    if (client === null) throw forbidden('the credential is good, and belongs to no client')
+    if (client === null) throw forbidden('unknown-client', 'the credential is good, and belongs to no client')
     exchange.identity = { client: client.id, method: method.name }
-    if (client.disabled) throw forbidden('the client is disabled')
-    if (!client.mayComeFrom(exchange.client)) throw forbidden('not from this address')
-    if (!client.mayCall(exchange.operation.id)) throw forbidden('not this operation')
+    if (client.disabled) throw forbidden('client-disabled', 'the client is disabled')
+    if (!client.mayComeFrom(exchange.client)) throw forbidden('wrong-address', 'not from this address')
+    if (!client.mayCall(exchange.operation.id)) throw forbidden('wrong-operation', 'not this operation')
     checkToken?.(token)
     exchange.fields = fieldsOnward(exchange.fields, client.id)
     return next(exchange)
@@ -49,9 +53,10 @@ export const auth = ({ methods, forwards, identityField, required, algorithms }:
     // Two of them are refused also where another credential would decide: an upstream may get them, and take the other one.
     if (takesTokens) shownIn(exchange.fields)
     const method = methods.find((each) => each.applies(exchange))
-    if (method === undefined) throw new GatewayError('unauthenticated', { cause: 'no credential', fields: challenges })
+    if (method === undefined) throw unshown()
+    exchange.proving = method.name
     return enter(exchange, method, await method.prove(exchange), next)
   }
 }
 
-const forbidden = (why: string): GatewayError => new GatewayError('forbidden', { cause: why })
+const forbidden = (reason: Reason, why: string): GatewayError => new GatewayError('forbidden', { reason, cause: why })

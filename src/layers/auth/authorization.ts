@@ -16,10 +16,10 @@ export const shownIn = (fields: Fields): Shown | null => {
   const value = onlyValue(fields, 'authorization')
   if (value === null || value === '') return null
   const [, name, rest = ''] = schemed.exec(value) ?? []
-  if (name === undefined) throw unclear('there is no scheme in Authorization')
+  if (name === undefined) throw unclear('bad-credential', 'there is no scheme in Authorization')
   const scheme = name.toLowerCase()
   if (scheme !== 'bearer' && scheme !== 'dpop') return null
-  if (!token68.test(rest)) throw unclear('what follows the scheme is no token')
+  if (!token68.test(rest)) throw unclear('bad-credential', 'what follows the scheme is no token')
   return { scheme, token: rest }
 }
 
@@ -33,7 +33,7 @@ const token68 = /^[A-Za-z0-9\-._~+/]+=*$/
  */
 export const refuseTokenInQuery = (query: string): void => {
   if (query === '' || !(query.includes('access_token') || query.includes('%'))) return
-  if (query.slice(1).split(/[&;]/).some(isToken)) throw unclear('there is a token in the query')
+  if (query.slice(1).split(/[&;]/).some(isToken)) throw unclear('token-in-query', 'there is a token in the query')
 }
 
 const isToken = (pair: string): boolean => {

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { GatewayError } from '../../errors.ts'
 import type { Exchange } from '../../exchange.ts'
+import type { Reason } from '../../reasons.ts'
 import type { Shown } from './authorization.ts'
 import { type CertificateOf, thumbprintOf } from './certificate.ts'
 import { challengeOf, type Scheme } from './challenge.ts'
@@ -41,21 +42,26 @@ export interface BoundTerms {
 
 /** Enforces whatever a token is bound to. What is not known here is refused: a binding that nobody checks is none. */
 export const bound = ({ required, certificateOf, checkProof, algorithms }: BoundTerms): Confirm => {
-  const refused = (scheme: Scheme, why: string): GatewayError =>
-    unproved(challengeOf(scheme, algorithms, { error: 'invalid_token' }), why)
+  const refused = (scheme: Scheme, reason: Reason, why: string): GatewayError =>
+    unproved(challengeOf(scheme, algorithms, { error: 'invalid_token' }), reason, why)
 
   return (exchange, claims, { scheme, token }, client) => {
     const confirmation = confirmationOf(claims)
-    if (confirmation === 'unknown') throw refused(scheme, 'the token is bound to what is not known here')
+    if (confirmation === 'unknown')
+      throw refused(scheme, 'wrong-binding', 'the token is bound to what is not known here')
     const { certificate, key } = confirmation ?? unbound
     // RFC 9449 §7.1, §7.2: or whoever has stolen the token would leave the proof out by naming the other scheme.
-    if (key !== null && scheme !== 'dpop') throw refused('dpop', 'the token is bound to a key, and came as Bearer')
-    if (key === null && scheme === 'dpop') throw refused(scheme, 'the token came as DPoP, and is bound to no key')
-    if (certificate === null && key === null && required) throw refused(scheme, 'the token is bound to nothing')
+    if (key !== null && scheme !== 'dpop')
+      throw refused('dpop', 'wrong-binding', 'the token is bound to a key, and came as Bearer')
+    if (key === null && scheme === 'dpop')
+      throw refused(scheme, 'wrong-binding', 'the token came as DPoP, and is bound to no key')
+    if (certificate === null && key === null && required)
+      throw refused(scheme, 'unbound-token', 'the token is bound to nothing')
     if (certificate !== null && !isShown(certificateOf(exchange), certificate))
-      throw refused(scheme, 'the token is bound to another certificate')
+      throw refused(scheme, 'wrong-binding', 'the token is bound to another certificate')
     if (key === null) return
-    if (checkProof === null) throw refused(scheme, 'the token is bound to a key, and proofs are not taken')
+    if (checkProof === null)
+      throw refused(scheme, 'wrong-binding', 'the token is bound to a key, and proofs are not taken')
     return checkProof(exchange, token, key, client)
   }
 }

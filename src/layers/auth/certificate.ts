@@ -17,7 +17,7 @@ export const whileValid =
     if (shown === null || shown instanceof Refused) return shown
     const at = wallClock()
     const isGood = shown.validFromDate.getTime() <= at && at <= shown.validToDate.getTime()
-    return isGood ? shown : new Refused('its certificate is not valid now')
+    return isGood ? shown : new Refused('certificate-not-valid-now', 'its certificate is not valid now')
   }
 
 /** Makes the thumbprint of a certificate: the SHA-256 of its DER, in base64url (RFC 8705 §3.1). */

@@ -19,15 +19,16 @@ export interface Expected {
 
 /** Checks who made a token, for whom and for when. Throws {@link Refused}. Gives when it ends, in ms since the epoch; null: it does not say. */
 export const checkClaims = (claims: Claims, { issuer, audience, toleranceMs }: Expected): number | null => {
-  if (issuer !== null && claims.iss !== issuer) throw new Refused('it is of another issuer')
-  if (audience !== null && !isFor(claims.aud, audience)) throw new Refused('it is for another audience')
+  if (issuer !== null && claims.iss !== issuer) throw new Refused('wrong-issuer', 'it is of another issuer')
+  if (audience !== null && !isFor(claims.aud, audience))
+    throw new Refused('wrong-audience', 'it is for another audience')
   const at = wallClock()
   const exp = timeOf(claims, 'exp')
-  if (exp !== null && at >= exp + toleranceMs) throw new Refused('it has expired')
+  if (exp !== null && at >= exp + toleranceMs) throw new Refused('expired', 'it has expired')
   const begins = timeOf(claims, 'nbf')
-  if (begins !== null && at < begins - toleranceMs) throw new Refused('it is not valid yet')
+  if (begins !== null && at < begins - toleranceMs) throw new Refused('not-yet-valid', 'it is not valid yet')
   const made = timeOf(claims, 'iat')
-  if (made !== null && at < made - toleranceMs) throw new Refused('it was made in the future')
+  if (made !== null && at < made - toleranceMs) throw new Refused('not-yet-valid', 'it was made in the future')
   return exp
 }
 
@@ -39,6 +40,7 @@ const isFor = (aud: unknown, audience: readonly string[]): boolean =>
 const timeOf = (claims: Claims, name: string): number | null => {
   if (!Object.hasOwn(claims, name)) return null
   const value = claims[name]
-  if (typeof value !== 'number' || !Number.isFinite(value)) throw new Refused(`${name} is not a time`)
+  if (typeof value !== 'number' || !Number.isFinite(value))
+    throw new Refused('other-token-flaw', `${name} is not a time`)
   return value * 1000
 }

@@ -23,9 +23,9 @@ export const clientCert = (authorities: readonly X509Certificate[] | null): Cert
     const certificate = read(value)
     const { keyUsage } = certificate
     if (keyUsage !== undefined && !purposes.some((purpose) => keyUsage.includes(purpose)))
-      return new Refused('its certificate is not for clients')
+      return new Refused('certificate-not-for-clients', 'its certificate is not for clients')
     if (authorities !== null && !authorities.some((authority) => hasIssued(authority, certificate)))
-      return new Refused('its certificate is of an unknown authority')
+      return new Refused('certificate-authority', 'its certificate is of an unknown authority')
     return certificate
   }
 
@@ -52,7 +52,7 @@ const read = (value: string): X509Certificate => {
   } catch {
     // What it says is told by nobody: it quotes the field.
   }
-  throw unclear('there is no certificate in Client-Cert')
+  throw unclear('bad-client-cert', 'there is no certificate in Client-Cert')
 }
 
 const hasIssued = (authority: X509Certificate, certificate: X509Certificate): boolean =>

@@ -4,6 +4,7 @@ import { wallClock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Exchange } from '../../exchange.ts'
 import { isNamed } from '../../fields.ts'
+import type { Reason } from '../../reasons.ts'
 import { isFirst, type Once, unknown } from '../../shared/once/once.ts'
 import { type CheckProof, isSame } from './bound.ts'
 import { challengeOf } from './challenge.ts'
@@ -39,7 +40,7 @@ export const replayWindowMs = ({ maxAgeMs, toleranceMs }: Pick<DpopTerms, 'maxAg
  */
 export const dpop = (terms: DpopTerms, once: Once): CheckProof => {
   const challenge = challengeOf('dpop', terms.algorithms, { error: 'invalid_dpop_proof' })
-  const refused = (why: string): GatewayError => unproved(challenge, why)
+  const refused = (why: string, reason: Reason = 'bad-proof'): GatewayError => unproved(challenge, reason, why)
   const keys = keysOf()
   const isOurs = target(terms.publicUrl)
 
@@ -49,9 +50,9 @@ export const dpop = (terms: DpopTerms, once: Once): CheckProof => {
     try {
       const { jwk, alg = '' } = decodeProtectedHeader(proof)
       const shown = publicJwk(jwk)
-      if (shown === null) throw new Refused('there is no public key in the proof, or a private one')
-      if (!terms.algorithms.includes(alg)) throw new Refused('the algorithm of the proof is not allowed')
-      if (!isSame(thumbprintOf(shown), jkt)) throw new Refused('the proof is of another key')
+      if (shown === null) throw new Refused('bad-proof', 'there is no public key in the proof, or a private one')
+      if (!terms.algorithms.includes(alg)) throw new Refused('bad-proof', 'the algorithm of the proof is not allowed')
+      if (!isSame(thumbprintOf(shown), jkt)) throw new Refused('bad-proof', 'the proof is of another key')
       const { payload } = await jwtVerify(proof, await keys.find(jkt, shown, alg), {
         typ: 'dpop+jwt',
         algorithms: [alg],
@@ -77,10 +78,11 @@ export const dpop = (terms: DpopTerms, once: Once): CheckProof => {
     const told = await once.note(keyOf(jkt, jti), client)
     if (told === unknown)
       throw new GatewayError('identity-unavailable', {
+        reason: 'proof-memory',
         cause: 'nobody can tell whether the proof has come before',
         fields: ['Retry-After', '1'],
       })
-    if (!isFirst(told)) throw refused('the proof has come before')
+    if (!isFirst(told)) throw refused('the proof has come before', 'replayed-proof')
     // Who remembers may have been asked late: of a proof whose time is over, it may have forgotten that it came before.
     if (wallClock() >= iat * 1000 + terms.maxAgeMs + terms.toleranceMs + 1000)
       throw refused('the proof is too old by now')

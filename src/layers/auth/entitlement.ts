@@ -29,11 +29,12 @@ export const entitlement = (
     const has = scopesOf(claims)
     if (!scopes.every((scope) => has.includes(scope)))
       throw new GatewayError('forbidden', {
+        reason: 'missing-scope',
         cause: 'the token lacks a scope',
         fields: ['WWW-Authenticate', challenges[token?.scheme ?? 'bearer']],
       })
     if (!said.every(([name, value]) => Object.hasOwn(claims, name) && claims[name] === value))
-      throw new GatewayError('forbidden', { cause: 'the token does not say what it must' })
+      throw new GatewayError('forbidden', { reason: 'missing-claim', cause: 'the token does not say what it must' })
   }
 }
 

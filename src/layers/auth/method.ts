@@ -1,6 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import type { AuthMethod, Exchange } from '../../exchange.ts'
 import { type Fields, isNamed } from '../../fields.ts'
+import type { Reason } from '../../reasons.ts'
 import type { Scheme } from './challenge.ts'
 import type { Claims } from './claims.ts'
 import type { Client } from './clients.ts'
@@ -36,19 +37,20 @@ export interface ProvedToken {
   readonly claims: Claims
 }
 
-/** Makes the failure of a credential that proves nothing. `why` is for the log; the client is told what `challenge` says. */
-export const unproved = (challenge: string, why: string): GatewayError =>
-  new GatewayError('unauthenticated', { cause: why, fields: ['WWW-Authenticate', challenge] })
+/** Makes the failure of a credential that proves nothing. `reason` and `why` are for operators; the client is told what `challenge` says. */
+export const unproved = (challenge: string, reason: Reason, why: string): GatewayError =>
+  new GatewayError('unauthenticated', { reason, cause: why, fields: ['WWW-Authenticate', challenge] })
 
 /** Makes the failure of a credential that cannot be meant, such as two of them. */
-export const unclear = (why: string): GatewayError => new GatewayError('bad-request', { cause: why })
+export const unclear = (reason: Reason, why: string): GatewayError =>
+  new GatewayError('bad-request', { reason, cause: why })
 
 /** Finds the value of a field; null: there is none. Throws where there are several, because nobody knows which is meant. `lower` is in lower case. */
 export const onlyValue = (fields: Fields, lower: string): string | null => {
   let found: string | null = null
   for (let i = 0; i < fields.length; i += 2) {
     if (!isNamed(fields[i] as string, lower)) continue
-    if (found !== null) throw unclear(`several ${lower} fields`)
+    if (found !== null) throw unclear('several-credentials', `several ${lower} fields`)
     found = fields[i + 1] as string
   }
   return found

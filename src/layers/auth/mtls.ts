@@ -19,7 +19,7 @@ export const mtls = (certificateOf: CertificateOf, clients: Clients, fields: rea
     prove(exchange) {
       const shown = certificateOf(exchange)
       if (shown === null || shown instanceof Refused)
-        throw unproved(challenge, shown?.message ?? 'there is no certificate')
+        throw unproved(challenge, shown?.reason ?? 'no-certificate', shown?.message ?? 'there is no certificate')
       const known = proved.get(shown) ?? find(shown, clients)
       proved.set(shown, known)
       return known
@@ -32,6 +32,6 @@ const find = (certificate: X509Certificate, clients: Clients): Proved => {
   const names = [`sha256:${thumbprintOf(certificate)}`, ...namesOf(certificate)]
   const known = names.filter((name) => clients.byCertificate(name) !== undefined)
   const [client = null, ...others] = new Set(known.map((name) => clients.byCertificate(name)))
-  if (others.length > 0) throw unproved(challenge, 'its certificate is of several clients')
+  if (others.length > 0) throw unproved(challenge, 'ambiguous-certificate', 'its certificate is of several clients')
   return { client, token: null }
 }

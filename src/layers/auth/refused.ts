@@ -1,11 +1,24 @@
 import { StacklessError } from '../../errors.ts'
+import type { Reason } from '../../reasons.ts'
 
-/** Is why a credential proves nothing: for the log alone, in words that hold nothing of the credential. */
+/** Is why a credential proves nothing: for operators alone, in words that hold nothing of the credential. */
 export class Refused extends StacklessError {
   override readonly name = 'Refused'
+  readonly reason: Reason
+
+  constructor(reason: Reason, message: string) {
+    super(message)
+    this.reason = reason
+  }
 }
 
 /** Is why it cannot be found out whether a credential is good: the server that knows cannot be asked. */
 export class Unavailable extends StacklessError {
   override readonly name = 'Unavailable'
+  readonly reason: Reason
+
+  constructor(reason: Reason, message: string) {
+    super(message)
+    this.reason = reason
+  }
 }

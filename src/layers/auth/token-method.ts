@@ -58,8 +58,12 @@ export const tokenMethod = ({ name, claimsOf, takes, clients, confirm, algorithm
 const nothing = { scheme: 'bearer', token: '' } as const
 
 const fail = (error: unknown, challenge: string): never => {
-  if (error instanceof Refused) throw unproved(challenge, error.message)
+  if (error instanceof Refused) throw unproved(challenge, error.reason, error.message)
   if (error instanceof Unavailable)
-    throw new GatewayError('identity-unavailable', { cause: error.message, fields: ['Retry-After', '1'] })
+    throw new GatewayError('identity-unavailable', {
+      reason: error.reason,
+      cause: error.message,
+      fields: ['Retry-After', '1'],
+    })
   throw error
 }

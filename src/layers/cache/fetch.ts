@@ -163,7 +163,9 @@ export class Fetch {
 
   #abandon(): void {
     this.finish() // before anybody can join what is about to fail
-    this.exchange.abort(new GatewayError('client-gone', { cause: new Error('nobody waits for it') }))
+    this.exchange.abort(
+      new GatewayError('client-gone', { reason: 'nobody-waits', cause: new Error('nobody waits for it') }),
+    )
   }
 
   /** Ends what others could join. */

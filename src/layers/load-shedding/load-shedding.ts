@@ -9,4 +9,4 @@ export const loadShedding =
   (loop: { readonly sheds: boolean }): Layer =>
   (next) =>
   (exchange) =>
-    loop.sheds ? Promise.reject(overloaded()) : next(exchange)
+    loop.sheds ? Promise.reject(overloaded('event-loop')) : next(exchange)

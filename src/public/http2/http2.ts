@@ -4,8 +4,8 @@ import type { ClientRequest, ClientResponse, Wire } from '../wire.ts'
 import type { StreamRequest } from './request.ts'
 import type { StreamResponse } from './response.ts'
 
-const connect: Refused = { kind: 'method-not-allowed', fields: ['Allow', 'GET, POST'] }
-const otherwise: Refused = { kind: 'bad-request', fields: [] }
+const connect: Refused = { kind: 'method-not-allowed', reason: null, fields: ['Allow', 'GET, POST'] }
+const otherwise: Refused = { kind: 'bad-request', reason: 'bad-pseudo-field', fields: [] }
 // Those that the parser of HTTP/1 knows: one that is refused there is refused here, and not told what it may be instead.
 const methods: ReadonlySet<string> = new Set(METHODS)
 

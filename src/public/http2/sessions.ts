@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http'
 import { constants, performServerHandshake, type ServerHttp2Session } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import { GatewayError } from '../../errors.ts'
+import type { Reason } from '../../reasons.ts'
 import type { Accounts } from '../accounts.ts'
 import { connectionOf } from '../connection.ts'
 import type { CurrentEdge } from '../edge.ts'
@@ -58,13 +59,16 @@ const begin = (socket: TLSSocket, { door, currentEdge, accounts, enter }: Sessio
   socket.once('end', () => socket.destroy())
   const { address } = connectionOf(socket, currentEdge()).peer // when the connection has gone, nobody knows it any more
   const account = (failure: GatewayError): void => accounts.stray(makeId(), address, failure, 0)
-  const watched = watch(session, socket, listen, () => account(new GatewayError('request-timeout')))
+  const watched = watch(session, socket, listen, () =>
+    account(new GatewayError('request-timeout', { reason: 'head-too-slow' })),
+  )
 
   session.on('stream', (stream, _headers, _flags, raw) => {
     if (stream.destroyed || stream.closed) return void stream.on('error', () => {}) // reset in the packet that it came in
     watched.began(stream)
     stream.once('close', () => {
-      if (!isInOrder.has(stream.rstCode) && !mayBreakOff()) endFor('too many requests that break the protocol')
+      if (!isInOrder.has(stream.rstCode) && !mayBreakOff())
+        endFor('too-many-broken-streams', 'too many requests that break the protocol')
     })
     const request = new StreamRequest(stream, raw as unknown as string[], socket)
     door.arriveApart(request, new StreamResponse(request), http2, enter)
@@ -74,14 +78,14 @@ const begin = (socket: TLSSocket, { door, currentEdge, accounts, enter }: Sessio
   // Who has the gateway reset its requests for him (CVE-2025-8671) may do so no faster than who resets them himself.
   const mayBreakOff = allowance()
   let complaint = 0
-  const endFor = (reason: string): void => {
+  const endFor = (reason: Reason, why: string): void => {
     if (session.destroyed) return
-    const cause = new Error(reason)
-    account(new GatewayError('bad-request', { cause }))
+    const cause = new Error(why)
+    account(new GatewayError('bad-request', { reason, cause }))
     session.destroy(cause, constants.NGHTTP2_ENHANCE_YOUR_CALM)
   }
   const onFrame = (): void => {
-    if (!mayAsk()) endFor('too many frames that ask for nothing')
+    if (!mayAsk()) endFor('too-many-frames', 'too many frames that ask for nothing')
   }
   session.on('ping', onFrame)
   session.on('remoteSettings', onFrame)
@@ -91,7 +95,7 @@ const begin = (socket: TLSSocket, { door, currentEdge, accounts, enter }: Sessio
   session.on('error', (error: NodeJS.ErrnoException) => {
     // Where it is the client that complains, there is nothing to say.
     if (error.code?.startsWith('ERR_HTTP2') && complaint === 0)
-      account(new GatewayError('bad-request', { cause: error }))
+      account(new GatewayError('bad-request', { reason: 'bad-frames', cause: error }))
   })
   return watched
 }

@@ -79,7 +79,7 @@ describe.skipIf(openssl.missing)('a token that is bound to a certificate', () =>
 
     expect(await confirm(cnf, 'bearer', { shown: own, required: true })).toBe('good')
     expect(await confirm(cnf, 'bearer', { shown: new X509Certificate(made.brief.cert) })).toBe(bearer)
-    expect(await confirm(cnf, 'bearer', { shown: new Refused('expired') })).toBe(bearer)
+    expect(await confirm(cnf, 'bearer', { shown: new Refused('expired', 'it has expired') })).toBe(bearer)
     expect(await confirm(cnf, 'bearer')).toBe(bearer)
   })
 

@@ -25,15 +25,18 @@ export const introspect = async (
   token: string,
 ): Promise<Introspected | null> => {
   const { status, text } = await server.ask(questionOf(credentials, token)).catch((error: unknown) => {
-    throw new Unavailable(error instanceof Error ? error.message : String(error))
+    throw new Unavailable('introspection-server', error instanceof Error ? error.message : String(error))
   })
   if (status !== 200)
-    throw new Unavailable(`it answered ${status}${status === 401 ? ': wrong client credentials' : ''}`)
+    throw new Unavailable(
+      'introspection-server',
+      `it answered ${status}${status === 401 ? ': wrong client credentials' : ''}`,
+    )
   const claims = objectOf(text)
-  if (claims === null) throw new Unavailable('its answer is not a JSON object')
+  if (claims === null) throw new Unavailable('introspection-server', 'its answer is not a JSON object')
   // RFC 7662 §2.2: a boolean. "true", or 1, is no word to let anybody in on.
   const { active } = claims
-  if (typeof active !== 'boolean') throw new Unavailable('its answer has no boolean active')
+  if (typeof active !== 'boolean') throw new Unavailable('introspection-server', 'its answer has no boolean active')
   return active ? { claims, size: text.length } : null
 }
 

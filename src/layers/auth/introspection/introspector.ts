@@ -42,7 +42,7 @@ export class Introspector {
     const digest = digestOf(token)
     const known = this.#good.find(digest)
     if (known !== null) return known
-    if ((this.#wrong.get(digest) ?? 0) > wallClock()) throw new Refused(notActive)
+    if ((this.#wrong.get(digest) ?? 0) > wallClock()) throw new Refused('not-active', notActive)
     return this.#good.learn(digest, () => this.#ask(digest, token))
   }
 
@@ -53,7 +53,7 @@ export class Introspector {
   async #ask(digest: string, token: string): Promise<Known<Claims>> {
     const answer = await this.#answerOn(token)
     try {
-      if (answer === null) throw new Refused(notActive)
+      if (answer === null) throw new Refused('not-active', notActive)
       const { claims, size } = answer
       const expiresAt = checkClaims(claims, this.#options) ?? Number.POSITIVE_INFINITY
       const until = Math.min(expiresAt, wallClock() + this.#options.cacheMs)
@@ -65,7 +65,7 @@ export class Introspector {
   }
 
   async #answerOn(token: string): Promise<Introspected | null> {
-    if (this.#asked >= maxAsked) throw new Unavailable('too many tokens are being asked about')
+    if (this.#asked >= maxAsked) throw new Unavailable('introspection-busy', 'too many tokens are being asked about')
     this.#asked++
     try {
       const answer = await this.#options.ask(token)

@@ -64,7 +64,7 @@ export class KeyKeeper implements Keys {
 
   async first(): Promise<KeySet> {
     if (this.current === null && this.#standing.error === null) await this.#running
-    if (this.current === null) throw new Unavailable(this.#reason())
+    if (this.current === null) throw new Unavailable('issuer-keys', this.#reason())
     return this.current
   }
 
@@ -76,7 +76,7 @@ export class KeyKeeper implements Keys {
     }
     // What ran may have begun before the key was made known: one that begins now has not.
     if (this.#standing.error === null && (this.#running !== null || this.#isAllowed())) await this.#fetch()
-    if (this.#standing.error !== null) throw new Unavailable(this.#reason())
+    if (this.#standing.error !== null) throw new Unavailable('issuer-keys', this.#reason())
   }
 
   state(): KeysState {

@@ -37,15 +37,15 @@ const refusedParameters = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'en
  * of why; or with `Unavailable`.
  */
 export const verifyToken = async (token: string, settings: VerifySettings, keys: Keys): Promise<VerifiedToken> => {
-  if (!isJwt(token)) throw new Refused('it is not a signed JWT, or too long')
+  if (!isJwt(token)) throw new Refused('other-token-flaw', 'it is not a signed JWT, or too long')
   if (!isCanonical(token.slice(token.lastIndexOf('.') + 1)))
-    throw new Refused('its signature is not spelled as it should be')
+    throw new Refused('other-token-flaw', 'its signature is not spelled as it should be')
   const { algorithm, kid } = readHeader(token, settings)
   const set = keys.current ?? (await keys.first())
   const key = keyOf(set, algorithm, kid) ?? (await seekKey(keys, algorithm, kid))
   const claims = await signedBy(key, token, algorithm)
   const expiresAt = checkClaims(claims, settings)
-  if (expiresAt === null) throw new Refused('it does not say when it expires')
+  if (expiresAt === null) throw new Refused('other-token-flaw', 'it does not say when it expires')
   return { claims, expiresAt, key }
 }
 
@@ -63,11 +63,12 @@ const readHeader = (token: string, settings: VerifySettings): Header => {
   const { alg, typ, kid } = header
   const algorithm = algorithms.find((each) => each === alg)
   if (algorithm === undefined || !settings.algorithms.includes(algorithm))
-    throw new Refused('its algorithm is not allowed')
+    throw new Refused('token-type', 'its algorithm is not allowed')
   const refused = refusedParameters.find((name) => Object.hasOwn(header, name))
-  if (refused !== undefined) throw new Refused(`its header has ${refused}`)
-  if (typeof typ !== 'string' || !settings.types.includes(typeOf(typ))) throw new Refused('its type is not allowed')
-  if (kid !== undefined && typeof kid !== 'string') throw new Refused('its kid is not a string')
+  if (refused !== undefined) throw new Refused('other-token-flaw', `its header has ${refused}`)
+  if (typeof typ !== 'string' || !settings.types.includes(typeOf(typ)))
+    throw new Refused('token-type', 'its type is not allowed')
+  if (kid !== undefined && typeof kid !== 'string') throw new Refused('other-token-flaw', 'its kid is not a string')
   return { algorithm, kid: kid ?? null }
 }
 
@@ -85,14 +86,14 @@ const seekKey = async (keys: Keys, algorithm: Algorithm, kid: string | null): Pr
   const find = (): Key | null => (keys.current === null ? null : keyOf(keys.current, algorithm, kid))
   await keys.seek(() => find() !== null)
   const key = find()
-  if (key === null) throw new Refused('no key, or no single one, is known for it')
+  if (key === null) throw new Refused('unknown-kid', 'no key, or no single one, is known for it')
   return key
 }
 
 const signedBy = async ({ key }: Key, token: string, algorithm: Algorithm): Promise<Claims> => {
   const { compactVerify } = await jose()
   const verified = await compactVerify(token, key, { algorithms: [algorithm] }).catch(() => {
-    throw new Refused('its signature is wrong') // the library's errors may hold what the token says
+    throw new Refused('bad-signature', 'its signature is wrong') // the library's errors may hold what the token says
   })
   return objectOf(new TextDecoder().decode(verified.payload), 'its payload')
 }
@@ -102,8 +103,8 @@ const objectOf = (text: string, what: string): Claims => {
   try {
     parsed = JSON.parse(text)
   } catch {
-    throw new Refused(`${what} is not JSON`)
+    throw new Refused('other-token-flaw', `${what} is not JSON`)
   }
   if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Claims
-  throw new Refused(`${what} is not a JSON object`)
+  throw new Refused('other-token-flaw', `${what} is not a JSON object`)
 }

@@ -91,7 +91,9 @@ test.each<readonly [string, Answer]>([
 })
 
 test('nobody is let in while the server cannot be asked, and that is said once', async () => {
-  const { server, changes, introspector, claimsOf } = introspecting(new Unavailable('connect ECONNREFUSED'))
+  const { server, changes, introspector, claimsOf } = introspecting(
+    new Unavailable('introspection-server', 'connect ECONNREFUSED'),
+  )
   for (let i = 0; i < 5; i++) await expect(claimsOf(`token ${i}`)).rejects.toThrow(Unavailable)
   expect(introspector.state()).toMatchObject({ error: 'connect ECONNREFUSED', lastSuccess: null })
 

@@ -1,0 +1,68 @@
+import { GatewayError } from '../errors.ts'
+import type { Reason } from '../reasons.ts'
+import { isMalformed } from './undici-errors.ts'
+
+/** Names, in a bounded word, why an endpoint could not be reached or broke off: by the codes of Node, of OpenSSL and of undici. Null: by none of them. */
+export const whyOf = (error: unknown): Reason | null => {
+  if (!(error instanceof Error)) return null
+  if (error instanceof GatewayError) return error.reason
+  // One error for each address that was tried. What is told of a refusal beats what is told of a route that is not there, as with IPv6.
+  if (error instanceof AggregateError) {
+    const [first = null, ...others] = error.errors.map(whyOf).filter((each) => each !== null)
+    return first === 'unreachable' ? (others[0] ?? first) : first
+  }
+  const { code = '' } = error as NodeJS.ErrnoException
+  const known = codes[code]
+  if (known !== undefined) return known
+  if (asksForCertificate.test(code)) return 'asks-for-certificate'
+  if (refusesCertificate.test(code)) return 'refuses-certificate'
+  if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_OSSL_')) return 'tls-handshake'
+  if (isMalformed(error)) return 'not-http'
+  return null
+}
+
+// TLS 1.3 has an alert for a certificate that is missing, RFC 8446 §6.2; before, it was the same as for no common cipher, and is not guessed.
+const asksForCertificate = /^ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED$/
+const refusesCertificate =
+  /_ALERT_(BAD_CERTIFICATE|CERTIFICATE_EXPIRED|CERTIFICATE_REVOKED|CERTIFICATE_UNKNOWN|UNSUPPORTED_CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)$/
+
+const codes: Readonly<Record<string, Reason>> = {
+  ECONNREFUSED: 'refused',
+  ECONNRESET: 'reset',
+  UPSTREAM_RESET: 'reset',
+  EPIPE: 'closed',
+  UND_ERR_SOCKET: 'closed',
+  EHOSTUNREACH: 'unreachable',
+  ENETUNREACH: 'unreachable',
+  EADDRNOTAVAIL: 'no-ports',
+  EMFILE: 'no-descriptors',
+  ENFILE: 'no-descriptors',
+  ETIMEDOUT: 'not-connected-in-time',
+  ENOTFOUND: 'name-not-found',
+  EAI_AGAIN: 'name-server-silent',
+  CERT_HAS_EXPIRED: 'certificate-expired',
+  CERT_NOT_YET_VALID: 'certificate-not-yet-valid',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'certificate-name',
+  HOSTNAME_MISMATCH: 'certificate-name',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'certificate-untrusted',
+  SELF_SIGNED_CERT_IN_CHAIN: 'certificate-untrusted',
+  UNABLE_TO_GET_ISSUER_CERT: 'certificate-untrusted',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'certificate-untrusted',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'certificate-untrusted',
+  CERT_UNTRUSTED: 'certificate-untrusted',
+  CERT_REJECTED: 'certificate-untrusted',
+  CERT_REVOKED: 'certificate-revoked',
+  CERT_SIGNATURE_FAILURE: 'certificate-flawed',
+  CERT_CHAIN_TOO_LONG: 'certificate-flawed',
+  INVALID_CA: 'certificate-flawed',
+  INVALID_PURPOSE: 'certificate-flawed',
+  PATH_LENGTH_EXCEEDED: 'certificate-flawed',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'no-tls',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'no-tls',
+  ERR_SSL_HTTP_REQUEST: 'no-tls',
+  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'tls-version',
+  ERR_SSL_UNSUPPORTED_PROTOCOL: 'tls-version',
+  ERR_SSL_TLSV1_UNSUPPORTED_PROTOCOL: 'tls-version',
+  UND_ERR_HEADERS_OVERFLOW: 'answer-fields-too-large',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'answer-length',
+}

@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'vitest'
+import { GatewayError } from '../../src/errors.ts'
+import { whyOf } from '../../src/upstream/why.ts'
+
+const coded = (code: string, message = 'x'): Error => Object.assign(new Error(message), { code })
+
+describe('why an endpoint could not be reached', () => {
+  test.each([
+    ['ECONNREFUSED', 'refused'],
+    ['UPSTREAM_RESET', 'reset'],
+    ['UND_ERR_SOCKET', 'closed'],
+    ['ENOTFOUND', 'name-not-found'],
+    ['EAI_AGAIN', 'name-server-silent'],
+    ['CERT_HAS_EXPIRED', 'certificate-expired'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'certificate-name'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'certificate-untrusted'],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'no-tls'],
+    ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'tls-version'],
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'asks-for-certificate'],
+    ['ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE', 'refuses-certificate'],
+    ['ERR_SSL_SSL/TLS_ALERT_UNKNOWN_CA', 'refuses-certificate'],
+    ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'tls-handshake'],
+    ['EMFILE', 'no-descriptors'],
+  ])('%s is %s', (code, reason) => {
+    expect(whyOf(coded(code))).toBe(reason)
+  })
+
+  test('is nothing that an error says in words of its own', () => {
+    expect(whyOf(coded('MADE_UP', 'refused'))).toBeNull()
+    expect(whyOf('refused')).toBeNull()
+    expect(whyOf(new Error('refused'))).toBeNull()
+  })
+
+  test('of several addresses is that of the first, and rather a refusal than a route that is not there', () => {
+    const both = (...codes: string[]) => new AggregateError(codes.map((code) => coded(code)))
+
+    expect(whyOf(both('ECONNREFUSED', 'ETIMEDOUT'))).toBe('refused')
+    expect(whyOf(both('ENETUNREACH', 'ECONNREFUSED'))).toBe('refused')
+    expect(whyOf(both('ENETUNREACH', 'ENETUNREACH'))).toBe('unreachable')
+  })
+
+  test('is kept by a failure that knows it', () => {
+    expect(whyOf(new GatewayError('connect-failed', { reason: 'refused' }))).toBe('refused')
+  })
+})
