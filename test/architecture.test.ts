@@ -38,9 +38,11 @@ const rooms: readonly (readonly string[])[] = [
 // What the table of DESIGN §3 lets stand beside each other: configuration is read as a type by those that it shapes, the one schema is made of the fragments of
 // layers and upstream, and the small files at the right know each other.
 const beside = (from: string, to: string): boolean =>
-  /^config\/(.*-)?config\.ts$/.test(to) ||
+  isConfig(to) ||
   (from.startsWith('config/schema') && /^(layers|upstream)\/(.*\/)?config\.ts$/.test(to)) ||
   columnOf(from) === rooms.length - 2
+
+const isConfig = (path: string): boolean => /^config\/(.*-)?config\.ts$/.test(path)
 
 const roomOf = (path: string): string | undefined =>
   rooms.flat().find((room) => (room.endsWith('/') ? path.startsWith(room) : path === room))
@@ -51,7 +53,7 @@ const columnOf = (path: string): number => rooms.findIndex((column) => column.so
 const mayImport = (from: string, to: string): boolean => {
   if (roomOf(from) === roomOf(to)) return !from.startsWith('layers/') || sameLayer(from, to)
   // Observing takes a configured level as a type, and nothing else from its left.
-  if (columnOf(to) < columnOf(from)) return from.startsWith('observe/') && to === 'config/config.ts'
+  if (columnOf(to) < columnOf(from)) return from.startsWith('observe/') && isConfig(to)
   return columnOf(to) > columnOf(from) || beside(from, to)
 }
 

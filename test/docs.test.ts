@@ -152,6 +152,7 @@ describe('docs/configuration.md', () => {
     ['admin: ', keysOf(top.admin)],
     ['audit: ', keysOf(top.audit)],
     ['cache: ', keysOf(top.cache)],
+    ['tracing: ', keysOf(top.tracing)],
     ['log, reload, shutdown', [...keysOf(at('log')), ...keysOf(at('reload')), ...keysOf(at('shutdown'))]],
     ['defaults: ', keysOf(top.defaults)],
   ])('lists the keys of "%s", no other, and the default of each', (heading, keys) => {

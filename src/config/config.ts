@@ -3,6 +3,8 @@ import type { Kind } from '../errors.ts'
 import type { AuthConfig, ClientConfig, ClientsSource, OperationAuthConfig } from './auth-config.ts'
 import type { CacheConfig, OperationCacheConfig } from './cache-config.ts'
 import type { LimitsConfig } from './limits-config.ts'
+import type { ReloadConfig } from './reload-config.ts'
+import type { TracingConfig } from './tracing-config.ts'
 
 /**
  * Describes a configuration as resolved: every default filled in, every reference read, deep-frozen. It knows nothing of HTTP
@@ -27,6 +29,7 @@ export interface Config {
   readonly audit: AuditConfig | null
   readonly cache: CacheConfig
   readonly log: LogConfig
+  readonly tracing: TracingConfig
   readonly reload: ReloadConfig
   readonly shutdown: { readonly waitMs: number; readonly deadlineMs: number }
   readonly upstreams: Readonly<Record<Group, UpstreamConfig>>
@@ -102,15 +105,6 @@ export interface AuditConfig {
   readonly onFailure: 'refuse' | 'continue'
   /** At which size the file is renamed; null: never. */
   readonly rotateBytes: number | null
-}
-
-/** Describes how an edit of the file is noticed. */
-export interface ReloadConfig {
-  readonly watch: boolean
-  /** How often contents are compared; null: never. */
-  readonly pollMs: number | null
-  /** How the endpoints that an edit brings are tried before it takes effect. */
-  readonly preflight: 'connect' | 'health' | 'none'
 }
 
 /** Describes the log on standard output. */

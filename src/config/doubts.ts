@@ -8,6 +8,7 @@ import type { Finding } from './problem.ts'
 import { isLoopback } from './schema/address.ts'
 import type { ParsedConfig } from './schema.ts'
 import { tlsDoubts } from './tls-doubts.ts'
+import { tracingDoubts } from './tracing-doubts.ts'
 import { workerDoubts } from './worker-doubts.ts'
 
 /** Lists what works but was probably not meant, or must not be overlooked, on a machine with so many cores. */
@@ -27,6 +28,7 @@ export const doubtsAbout = (
   ...authDoubts(config),
   ...untoldCheckpoints(config),
   ...cacheDoubts(config),
+  ...tracingDoubts(parsed, config),
   ...workerDoubts(parsed, config, cores),
 ]
 

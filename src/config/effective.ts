@@ -4,7 +4,8 @@ import type { AuditConfig, Config, EndpointConfig, FieldEdits, ListenTlsConfig, 
 import { operationCache, stored } from './effective-cache.ts'
 import { identities, operationAuth } from './effective-identities.ts'
 import { policies, rateLimits } from './effective-policies.ts'
-import { type Effective, literal, Secret } from './shown.ts'
+import { traced } from './effective-tracing.ts'
+import { type Effective, literal, Secret, values } from './shown.ts'
 
 /**
  * Writes a configuration in the shape and the spelling of the file, every default filled in. Policies stand at each group, since
@@ -58,6 +59,7 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
     audit: audit === null ? 'none' : audited(audit),
     cache: stored(cache),
     log: { level: log.level, access: log.access, buffer: formatSize(log.bufferBytes) },
+    tracing: traced(config.tracing),
     upstreams: Object.fromEntries(groups.map((group) => [group, upstream(config.upstreams[group])])),
     operations: Object.fromEntries(catalog.map(({ id, method }) => [id, operation(config, id, method)])),
     reload: { watch: reload.watch, poll: duration(reload.pollMs), preflight: reload.preflight },
@@ -109,10 +111,7 @@ const endpoint = ({ origin, pathPrefix, weight, drain }: EndpointConfig): Effect
   return weight === 100 ? url : { url, weight }
 }
 
-const edits = ({ set, remove }: FieldEdits): Effective => ({
-  set: Object.fromEntries(set.map(({ name, value, secret }) => [name, secret ? new Secret(value) : literal(value)])),
-  remove,
-})
+const edits = ({ set, remove }: FieldEdits): Effective => ({ set: values(set), remove })
 
 const operation = ({ operations }: Config, id: OperationId, method: 'GET' | 'POST'): Effective => {
   const { state, deadlineMs, maxBodyBytes, concurrency, auth, idempotent, cache } = operations[id]

@@ -75,6 +75,7 @@ export const holdsSecrets = (path: Path): boolean => {
   if (section === 'admin') return below[0] === 'token' || below[0] === 'tls'
   if (section === 'listen') return inTls(below)
   if (section === 'audit') return below.length === 0 || below[0] === 'key'
+  if (section === 'tracing') return below[0] === 'headers'
   // A key in place of its digest, perhaps.
   if (section === 'clients') return below[1] === 'apiKeys'
   if (section === 'limits' || section === 'cache')

@@ -9,6 +9,7 @@ import { authOf, operationAuthOf } from './resolve-auth.ts'
 import type { ParsedOperationCache } from './schema/cache.ts'
 import type { FieldValue } from './schema/fields.ts'
 import type { ParsedConfig } from './schema.ts'
+import type { TracingConfig } from './tracing-config.ts'
 
 type ParsedUpstream = ParsedConfig['upstreams'][Group]
 type ParsedListenTls = NonNullable<ParsedConfig['listen']['tls']>
@@ -73,6 +74,7 @@ export function resolve(parsed: ParsedConfig, { clients, parts }: ListedClients 
     },
     cache: { maxBytes: cache.maxBytes, credentials: lower(cache.credentials), redis: redisOf(cache.redis) },
     log: { level: log.level, access: log.access, bufferBytes: log.buffer },
+    tracing: tracingOf(parsed.tracing),
     reload: { watch: reload.watch, pollMs: reload.poll, preflight: reload.preflight },
     shutdown: { waitMs: shutdown.wait, deadlineMs: shutdown.deadline },
     upstreams: byGroup((group) => upstream(parsed.upstreams[group], parsed.defaults)),
@@ -161,20 +163,26 @@ function first<T>(...levels: readonly (T | undefined)[]): T {
   throw new TypeError('the last level has a value for everything')
 }
 
+const tracingOf = (given: ParsedConfig['tracing']): TracingConfig => {
+  if (given === null) return { otlp: null, serverTiming: false }
+  const { otlp: url, headers, sample, serviceName, serverTiming } = given
+  return { otlp: url === undefined ? null : { url, headers: values(headers), sample, serviceName }, serverTiming }
+}
+
 const edits = ({
   set,
   remove,
 }: {
   set: Readonly<Record<string, FieldValue>>
   remove: readonly string[]
-}): FieldEdits => ({
-  set: Object.entries(set).map(([name, { value, external }]) => ({
+}): FieldEdits => ({ set: values(set), remove })
+
+const values = (set: Readonly<Record<string, FieldValue>>): FieldEdits['set'] =>
+  Object.entries(set).map(([name, { value, external }]) => ({
     name,
     value,
     secret: external || sensitive.test(name),
-  })),
-  remove,
-})
+  }))
 
 /** Names fields whose value is a credential even when it stands in the file itself. */
 const sensitive = /auth|cookie|credential|key|pass|secret|session|signature|token/i

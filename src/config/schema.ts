@@ -10,6 +10,7 @@ import { listenSchema } from './schema/listen.ts'
 import { operationsSchema } from './schema/operations.ts'
 import { defaultsSchema, shutdownSchema } from './schema/policy.ts'
 import { scalar, Wrong } from './schema/scalar.ts'
+import { tracingSchema } from './schema/tracing.ts'
 import { upstreamsSchema } from './schema/upstream.ts'
 import { boolean, choice, size } from './schema/values.ts'
 import { workersSchema } from './schema/workers.ts'
@@ -68,6 +69,7 @@ export const configSchema = z
     audit: auditSchema.prefault('none'),
     cache: cacheSchema.prefault({}),
     log: logSchema.prefault({}),
+    tracing: tracingSchema.prefault('none'),
     defaults: defaultsSchema.prefault({}),
     upstreams: upstreamsSchema,
     operations: operationsSchema.prefault({}),

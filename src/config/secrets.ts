@@ -29,6 +29,7 @@ const places: readonly Place[] = [
   { path: ['auth', 'mtls', 'ca'], lines: true },
   { path: ['admin', 'token'], lines: false },
   { path: ['audit', 'key'], lines: false },
+  { path: ['tracing', 'headers', '*'], lines: false },
   { path: ['admin', 'tls', 'certificate'], lines: true },
   { path: ['admin', 'tls', 'key'], lines: true },
   ...['ca', 'certificate', 'key'].flatMap((key) => [

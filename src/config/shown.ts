@@ -30,3 +30,9 @@ export type Effective =
 
 /** Writes a `${` that the file means as it stands. */
 export const literal = (value: string): string => value.replaceAll('${', () => '$${')
+
+/** Writes fields with their values, as far as those may be shown. */
+export const values = (
+  set: readonly { readonly name: string; readonly value: string; readonly secret: boolean }[],
+): { readonly [name: string]: Effective } =>
+  Object.fromEntries(set.map(({ name, value, secret }) => [name, secret ? new Secret(value) : literal(value)]))

@@ -42,6 +42,7 @@ test('every key but upstreams has a default', () => {
     log: { level: 'info', access: true, bufferBytes: 16 * 1024 ** 2 },
     reload: { watch: true, pollMs: 5000, preflight: 'connect' },
     shutdown: { waitMs: 5000, deadlineMs: 25_000 },
+    tracing: { otlp: null, serverTiming: false },
   })
   expect(hash).toMatch(/^[0-9a-f]{12}$/)
   expect(Object.keys(upstreams)).toEqual(groups)
@@ -253,7 +254,7 @@ describe('precedence', () => {
     ]
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
     expect(result.ok && result.origins.size).toBe(
-      2 + 3 + 23 + 10 + 28 + 7 + 6 + 6 + 3 + 3 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 7 * catalog.length,
+      2 + 3 + 23 + 10 + 28 + 7 + 6 + 6 + 3 + 3 + 6 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 7 * catalog.length,
     )
   })
 })

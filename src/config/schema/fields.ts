@@ -87,8 +87,8 @@ function refuseValue(value: string): Wrong | undefined {
 // Servers take about a hundred fields, and each edit is looked for in every request.
 const maxEdits = 100
 
-/** Describes what is changed in the fields of one direction: `remove` first, then `set`. */
-export const fieldEdits = (direction: 'request' | 'response') => {
+/** Describes fields with their values; none that the gateway sets itself. */
+export const fieldValues = (direction: 'request' | 'response', description: string) => {
   const name = z.string().check((context) => {
     const wrong = refuseField(context.value, direction)
     if (wrong !== undefined) {
@@ -96,6 +96,18 @@ export const fieldEdits = (direction: 'request' | 'response') => {
       context.issues.push({ code: 'custom', message: wrong.message, params, input: context.value })
     }
   })
+  return z
+    .record(name.meta({ pattern: tokenPattern }), fieldValue)
+    .check((context) => {
+      if (Object.keys(context.value).length <= maxEdits) return
+      const params = { expected: `at most ${maxEdits}`, hint: 'an upstream takes hardly more fields than that' }
+      context.issues.push({ code: 'custom', message: 'too many fields', params, input: context.value })
+    })
+    .meta({ description, maxProperties: maxEdits })
+}
+
+/** Describes what is changed in the fields of one direction: `remove` first, then `set`. */
+export const fieldEdits = (direction: 'request' | 'response') => {
   const removed = scalar<string>(
     {
       expected: "a field name that is not the gateway's own",
@@ -106,15 +118,7 @@ export const fieldEdits = (direction: 'request' | 'response') => {
   )
   return z
     .strictObject({
-      set: z
-        .record(name.meta({ pattern: tokenPattern }), fieldValue)
-        .check((context) => {
-          if (Object.keys(context.value).length <= maxEdits) return
-          const params = { expected: `at most ${maxEdits}`, hint: 'an upstream takes hardly more fields than that' }
-          context.issues.push({ code: 'custom', message: 'too many fields', params, input: context.value })
-        })
-        .meta({ description: 'Fields to set; one that is there already is replaced', maxProperties: maxEdits })
-        .prefault({}),
+      set: fieldValues(direction, 'Fields to set; one that is there already is replaced').prefault({}),
       remove: z.array(removed).max(maxEdits).meta({ description: 'Fields to remove' }).prefault([]),
     })
     .meta({ description: `Changes to the fields of each ${direction}: remove first, then set` })
