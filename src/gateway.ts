@@ -10,7 +10,7 @@ import { workerCount } from './config/worker-count.ts'
 import { type Predecessor, Trail } from './observe/audit/trail.ts'
 import { destinationOf, type Log } from './observe/log.ts'
 import { makePseudonym } from './public/server.ts'
-import { openSandbox, type Sandbox } from './sandbox/sandbox.ts'
+import { SandboxOnDemand } from './sandbox/on-demand.ts'
 import { openCrew } from './serving/crew.ts'
 import { serveHere } from './serving/here.ts'
 import { type Handing, handed, type Inherited, isKept, nothingInherited, placeOf } from './serving/listeners.ts'
@@ -74,12 +74,10 @@ export interface Gateway {
 /** Starts a gateway. Rejects when it cannot listen; nothing is left open then. */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
   const gateway = new Parts(options)
-  try {
-    return await gateway.start()
-  } catch (error) {
+  return gateway.start().catch(async (error) => {
     await gateway.close(0)
     throw error
-  }
+  })
 }
 
 /** Is what a gateway consists of, from the first part that was started to the last. */
@@ -89,8 +87,8 @@ class Parts {
   readonly #orders: KeptOrders
   readonly #reloader: Reloader
   readonly #watch: Watch
+  readonly #sandbox = new SandboxOnDemand()
   readonly #opened = Promise.withResolvers<Serving>()
-  #sandbox: Sandbox | null = null
   #serving: Serving | null = null
   #admin: AdminServer | null = null
   #draining = false
@@ -101,7 +99,13 @@ class Parts {
     this.#options = options
     this.#trail = new Trail({ log, before, stdout: { write: (line) => destinationOf(log).write(line), dropped } })
     const { tell } = this.#trail
-    this.#orders = keepOrders({ log, tell, reapply: () => this.#reloader.reapply(), isOver: () => this.#draining })
+    this.#orders = keepOrders({
+      log,
+      tell,
+      reapply: () => this.#reloader.reapply(),
+      isOver: () => this.#draining,
+      level: { first: loaded.config.log.level, pass: (ordered) => this.#serving?.logAt(ordered) },
+    })
     this.#reloader = new Reloader({
       file,
       first: loaded,
@@ -134,6 +138,7 @@ class Parts {
       {
         reloader,
         overrides: this.#orders.overrides,
+        logLevel: this.#orders.level,
         audit: this.#trail,
         draining: () => this.#draining && !this.#left,
         serving: () => this.#serving?.serves() ?? 'fd' in place, // whoever comes by it waits, or is served by the one before
@@ -184,7 +189,7 @@ class Parts {
     this.#orders.overrides.clear()
     await this.#serving?.close(left())
     await this.#admin?.close()
-    await this.#sandbox?.close()
+    await this.#sandbox.close()
     await this.#trail.close()
   }
 
@@ -234,16 +239,12 @@ class Parts {
   }
 
   async #state(config: Config): Promise<State> {
-    if (usesSandbox(config)) this.#sandbox ??= await openSandbox()
-    return { config, said: this.#orders.overrides, sandboxOrigin: this.#sandbox?.origin ?? null }
+    return { config, said: this.#orders.overrides, sandboxOrigin: await this.#sandbox.originFor(config) }
   }
 
   /** Takes over how the gateway watches and is watched. */
   #observe({ log: { level }, reload }: Config): void {
-    this.#options.log.level = level
+    this.#orders.level.follow(level)
     this.#watch.follow(reload)
   }
 }
-
-const usesSandbox = ({ upstreams }: Config): boolean =>
-  Object.values(upstreams).some(({ endpoints }) => endpoints.some(({ origin }) => origin === 'sandbox'))

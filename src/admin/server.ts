@@ -8,6 +8,7 @@ import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import { carryOut } from './carry-out.ts'
 import { guard } from './guard.ts'
 import { listener, renew } from './listener.ts'
+import { registerLogLevel } from './log-level.ts'
 import { registerOrders } from './order-routes.ts'
 import { type Refusal, sendProblem } from './problem.ts'
 import { type Desk, isReady, status } from './status.ts'
@@ -98,6 +99,7 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log): void => {
   app.get('/status', async () => status(desk))
   app.get('/config', async () => report(desk.reloader.config))
   registerOrders(app, carryOut(desk, log))
+  registerLogLevel(app, desk)
 
   app.setNotFoundHandler(({ url }, reply) => {
     const path = pathOf(url)

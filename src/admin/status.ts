@@ -4,6 +4,7 @@ import { shownCertificates } from '../config/shown-certificates.ts'
 import type { Cleared } from '../layers/cache/store.ts'
 import type { Trail } from '../observe/audit/trail.ts'
 import type { ClearedCount } from '../snapshot/caches.ts'
+import type { KeptLevel } from '../snapshot/log-level.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
 import type { Reloader } from '../snapshot/reloader.ts'
 import type { Report, WorkerState } from '../snapshot/report.ts'
@@ -13,6 +14,7 @@ import { auditStatus } from './audit-status.ts'
 import { cacheStatus } from './cache-status.ts'
 import { certificateStatus } from './certificate-status.ts'
 import { limitsStatus } from './limits-status.ts'
+import { logLevelStatus } from './log-level.ts'
 import { time } from './time.ts'
 import { tokensStatus } from './tokens-status.ts'
 import { upstreamStatus } from './upstream-status.ts'
@@ -22,6 +24,8 @@ import { workerStatus } from './worker-status.ts'
 export interface Desk {
   readonly reloader: Reloader
   readonly overrides: Overrides
+  /** How much the log writes. */
+  readonly logLevel: KeptLevel
   /** Takes what operators do. */
   readonly audit: Pick<Trail, 'tell' | 'state'>
   /** Tells whether the gateway is on its way down. */
@@ -78,7 +82,7 @@ export const status = async (desk: Desk) => {
     operations: Object.fromEntries(catalog.flatMap(({ id }) => operation(reloader, overrides, id))),
     retiring,
     audit: auditStatus(desk.audit.state),
-    log: { dropped: droppedLines() },
+    log: { ...logLevelStatus(desk), dropped: droppedLines() },
   }
 }
 

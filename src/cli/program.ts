@@ -6,6 +6,7 @@ import { diffCommand } from './diff.ts'
 import { endpointCommand } from './endpoint.ts'
 import { explainCommand } from './explain.ts'
 import { hashKeyCommand } from './hash-key.ts'
+import { logLevelCommand } from './log-level.ts'
 import { operationCommand } from './operation.ts'
 import { reloadCommand } from './reload.ts'
 import { rollbackCommand } from './rollback.ts'
@@ -30,6 +31,7 @@ export function program(): Command {
     rollbackCommand(),
     operationCommand(),
     endpointCommand(),
+    logLevelCommand(),
     diffCommand(),
     auditCommand(),
     checkCommand(),

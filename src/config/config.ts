@@ -1,5 +1,6 @@
 import type { Group, OperationId } from '../catalog.ts'
 import type { Kind } from '../errors.ts'
+import type { LogLevel } from '../observe/level.ts'
 import type { AuthConfig, ClientConfig, ClientsSource, OperationAuthConfig } from './auth-config.ts'
 import type { CacheConfig, OperationCacheConfig } from './cache-config.ts'
 import type { LimitsConfig } from './limits-config.ts'
@@ -109,7 +110,7 @@ export interface AuditConfig {
 
 /** Describes the log on standard output. */
 export interface LogConfig {
-  readonly level: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
+  readonly level: LogLevel
   /** Whether each exchange leaves a line. */
   readonly access: boolean
   /** Most bytes of lines that wait for a slow reader. */

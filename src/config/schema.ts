@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { logLevels } from '../observe/level.ts'
 import { adminSchema, reloadSchema } from './schema/admin.ts'
 import { auditSchema } from './schema/audit.ts'
 import { authSchema } from './schema/auth.ts'
@@ -37,15 +38,7 @@ const requestIdSchema = z
 
 const logSchema = z
   .strictObject({
-    level: choice('The least severe level that is written', [
-      'fatal',
-      'error',
-      'warn',
-      'info',
-      'debug',
-      'trace',
-      'silent',
-    ]).prefault('info'),
+    level: choice('The least severe level that is written', logLevels).prefault('info'),
     access: boolean('Whether each exchange leaves a line').prefault(true),
     buffer: size('Most bytes of lines that wait for a slow reader', { min: 1024, max: 1024 ** 3 }).prefault('16MiB'),
   })

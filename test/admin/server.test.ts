@@ -101,7 +101,7 @@ describe('/status', () => {
       cache: null,
       retiring: 0,
       audit: null,
-      log: { dropped: 0 },
+      log: { level: 'info', until: null, dropped: 0 },
     })
   })
 

@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openAdminServer } from '../../src/admin/server.ts'
 import type { Desk } from '../../src/admin/status.ts'
 import type { Config } from '../../src/config/config.ts'
+import { keepLevel } from '../../src/snapshot/log-level.ts'
 import { mergeReports } from '../../src/snapshot/merge.ts'
 import { Overrides } from '../../src/snapshot/overrides.ts'
 import { Plane } from '../../src/snapshot/plane.ts'
@@ -53,6 +54,13 @@ const open = async (more: Partial<Desk> = {}, reports?: (quiet: Report) => Repor
   const desk: Desk = {
     reloader,
     overrides,
+    logLevel: keepLevel({
+      log: logInMemory().log,
+      tell: () => {},
+      orders: overrides.level,
+      first: 'info',
+      pass: () => {},
+    }),
     audit: { tell: () => {}, state: null },
     draining: () => false,
     serving: () => true,
