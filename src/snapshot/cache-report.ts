@@ -71,6 +71,7 @@ const mergeSeconds = (workers: readonly SecondReport[]): SecondReport | null => 
   if (first === undefined) return null
   return {
     state: first.state,
+    reason: first.reason,
     since: Math.min(...told.map(({ since }) => since)),
     found: sum(workers.map(({ found }) => found)),
     refused: sum(workers.map(({ refused }) => refused)),

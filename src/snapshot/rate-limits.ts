@@ -10,6 +10,8 @@ export interface RateReport {
   readonly state: 'shared' | 'local'
   /** Since when that is so, in ms since the epoch. */
   readonly since: number
+  /** Why they are not shared; null: they are, or are not to be. */
+  readonly reason: string | null
   /** In which of several workers they are: `in 1 of 2 workers`; null: in all. */
   readonly where: string | null
   /** How many keys were forgotten for want of room before their time. */
@@ -38,11 +40,12 @@ export const holdAddressLimit = ({ address, redis }: LimitsConfig, limiters: Lim
 export const reportOnRate = ({ redis }: LimitsConfig, { address, clients }: Rates): RateReport | null => {
   const state = stateOf([address?.state() ?? [], clients.state() ?? []].flat())
   if (state === null) return null
-  const { isShared, since, evictions } = state
+  const { isShared, since, reason, evictions } = state
   return {
     store: redis === null ? 'memory' : 'redis',
     state: isShared ? 'shared' : 'local',
     since,
+    reason,
     where: null,
     evictions,
   }
@@ -57,6 +60,7 @@ export const mergeRates = (primary: RateReport | null, workers: readonly RateRep
   return {
     store: first.store,
     state: first.state,
+    reason: first.reason,
     since: Math.min(...told.map(({ since }) => since)),
     where: told.length === workers.length ? null : `in ${told.length} of ${workers.length} workers`,
     evictions: [...workers, ...(primary === null ? [] : [primary])].reduce((sum, each) => sum + each.evictions, 0),

@@ -15,6 +15,8 @@ export interface SecondState {
   readonly state: 'shared' | 'local'
   /** Since when that is so, in ms since the epoch. */
   readonly since: number
+  /** Why it cannot be asked; null: it can, or nobody knows yet. */
+  readonly reason: string | null
   /** How many answers were found there, and used. */
   readonly found: number
   /** How many things there were no answers, or not of what was asked for. */
@@ -53,8 +55,8 @@ export class Seconds {
     return {
       level: (options) => new RedisLevel({ ...options, store }),
       state: () => {
-        const { isShared, since, found, refused, dropped } = store
-        return { state: isShared ? 'shared' : 'local', since, found, refused, dropped }
+        const { isShared, since, reason, found, refused, dropped } = store
+        return { state: isShared ? 'shared' : 'local', since, reason, found, refused, dropped }
       },
       release: () => {
         if (this.#kept.release(name) !== null) this.#stores.delete(store)

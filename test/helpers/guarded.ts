@@ -54,7 +54,7 @@ export const bootGuarded = async (
       expect(JSON.parse(body)).toMatchObject({ code: 'unauthenticated' })
       expect(
         await gateway.line((line) => gateway.lines.indexOf(line) >= before && line.failure !== undefined),
-      ).toMatchObject({ failure: 'unauthenticated', cause })
+      ).toMatchObject({ failure: 'unauthenticated', reason: reasonOf(cause), cause })
       expect(reached).toEqual([])
       for (const part of shown.split('.').filter((each) => each.length > 8))
         expect(body + JSON.stringify(gateway.lines)).not.toContain(part)
@@ -63,4 +63,19 @@ export const bootGuarded = async (
       reached.length = 0
     },
   }
+}
+
+/** Tells which bounded word goes with a sentence of the log. */
+const reasonOf = (cause: string): string => words[cause] ?? 'other-token-flaw'
+
+const words: Readonly<Record<string, string>> = {
+  'it is of another issuer': 'wrong-issuer',
+  'it is for another audience': 'wrong-audience',
+  'it has expired': 'expired',
+  'it is not valid yet': 'not-yet-valid',
+  'it was made in the future': 'not-yet-valid',
+  'its algorithm is not allowed': 'token-type',
+  'its type is not allowed': 'token-type',
+  'its signature is wrong': 'bad-signature',
+  'no key, or no single one, is known for it': 'unknown-kid',
 }

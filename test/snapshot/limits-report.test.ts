@@ -37,7 +37,7 @@ describe('of several workers', () => {
 
   test("a count is shared when all of them share it, and the keys are the primary's", () => {
     const rate = (state: 'shared' | 'local', since: number, evictions = 0): LimitsReport => ({
-      rate: { store: 'redis', state, since, where: null, evictions },
+      rate: { store: 'redis', state, since, reason: state === 'local' ? 'refused' : null, where: null, evictions },
       concurrency: [],
       eventLoop: null,
     })

@@ -60,18 +60,19 @@ describe('a client with a key', () => {
     expect(await gateway.line(({ operation }) => operation === 'inventory.sync')).toMatchObject({
       clientId: 'bank-a',
       failure: 'forbidden',
+      reason: 'wrong-operation',
       cause: 'not this operation',
     })
   })
 
   test.each([
-    ['that is disabled', 'b', 'the client is disabled'],
-    ['that comes from elsewhere', 'c', 'not from this address'],
-  ])('%s is refused everything', async (_, letter, cause) => {
+    ['that is disabled', 'b', 'the client is disabled', 'client-disabled'],
+    ['that comes from elsewhere', 'c', 'not from this address', 'wrong-address'],
+  ])('%s is refused everything', async (_, letter, cause, reason) => {
     const answer = await ask('/market/insights', { 'X-Api-Key': `${letter}.${secret(letter)}` })
 
     expect(answer.status).toBe(403)
-    expect(await gateway.line((line) => line.cause === cause)).toMatchObject({ failure: 'forbidden' })
+    expect(await gateway.line((line) => line.cause === cause)).toMatchObject({ failure: 'forbidden', reason })
   })
 })
 

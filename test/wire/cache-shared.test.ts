@@ -303,7 +303,9 @@ describe.skipIf(program.missing)('with Redis', () => {
 
     await gateway.line(isLocal)
     const { body: status } = await askAdmin(`${gateway.admin}/status`)
-    expect(status.cache).toMatchObject({ redis: { state: 'local' } })
+    expect(status.cache).toMatchObject({
+      redis: { state: 'local', reason: expect.stringMatching(/^no answer within/) },
+    })
   })
 
   test('an order to remove that Redis does not hear is told as such, and heard when it is back', async () => {

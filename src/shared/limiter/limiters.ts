@@ -52,6 +52,8 @@ export interface HeldState {
   readonly isShared: boolean
   /** Since when it is so, in milliseconds since the epoch. */
   readonly since: number
+  /** Why they cannot; null: they can, or are not to. */
+  readonly reason: string | null
   /** How many keys were forgotten for want of room. */
   readonly evictions: number
 }
@@ -77,13 +79,13 @@ export class Limiters {
     if (redis === null || this.#part.is === 'primary')
       return {
         limiter,
-        state: () => ({ isShared: false, since: this.#since, evictions: evictions() }),
+        state: () => ({ isShared: false, since: this.#since, reason: null, evictions: evictions() }),
         release: () => void this.#bases.release(name),
       }
     const { link, release } = this.#links.hold(redis)
     return {
       limiter: redisLimiter(limit, link, `${redis.prefix}:${limit.policy}:`, limiter),
-      state: () => ({ isShared: link.isShared, since: link.since, evictions: evictions() }),
+      state: () => ({ isShared: link.isShared, since: link.since, reason: link.reason, evictions: evictions() }),
       release: () => {
         this.#bases.release(name)
         release()

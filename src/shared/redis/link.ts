@@ -24,7 +24,9 @@ export interface LinkOptions {
   readonly timeoutMs: number
   /** The key that is taken of to find out whether Redis does its work. */
   readonly probeKey: string
-  /** Is told of each change, and why: in words of the system, the library or the server. */
+  /** Takes out of a reason what nobody should read; else it is in the words of the system, the library or the server. */
+  readonly shown?: (reason: string) => string
+  /** Is told of each change, and why. */
   readonly onChange: (isShared: boolean, reason: string | null) => void
 }
 
@@ -36,6 +38,8 @@ export class RedisLink {
   isShared = false
   /** Since when it is so, in milliseconds since the epoch. */
   since = wallClock()
+  /** Why it is not shared; null: it is, or nobody knows yet. */
+  reason: string | null = null
   readonly #options: LinkOptions
   #connection: Connection | null = null
   #failures = 0
@@ -176,7 +180,9 @@ export class RedisLink {
     this.#wasTold = true
     this.isShared = isShared
     this.since = wallClock()
-    this.#options.onChange(isShared, reason)
+    const { shown, onChange } = this.#options
+    this.reason = reason === null || shown === undefined ? reason : shown(reason)
+    onChange(isShared, this.reason)
   }
 
   #pause(briefly = false): Promise<void> {

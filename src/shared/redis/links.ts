@@ -44,7 +44,8 @@ export class Links {
       connect: connectTo(url),
       timeoutMs,
       probeKey: `${prefix}:probe`,
-      onChange: (isShared, reason) => this.#onChange(isShared, reason && withoutSecrets(reason, url)),
+      shown: (reason) => withoutSecrets(reason, url),
+      onChange: this.#onChange,
     })
   }
 }

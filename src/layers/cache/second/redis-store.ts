@@ -63,13 +63,13 @@ export class RedisStore {
   refused = 0
   /** How many were not written: too much was waiting, or Redis did not take them. */
   dropped = 0
-  readonly #link: Pick<RedisLink, 'isShared' | 'since' | 'timeoutMs' | 'run'>
+  readonly #link: Pick<RedisLink, 'isShared' | 'since' | 'reason' | 'timeoutMs' | 'run'>
   readonly #owed: Owed
   readonly #waiting: Written[] = []
   #waitingBytes = 0
   #isWriting = false
 
-  constructor(link: Pick<RedisLink, 'isShared' | 'since' | 'timeoutMs' | 'run'>, prefix: string) {
+  constructor(link: Pick<RedisLink, 'isShared' | 'since' | 'reason' | 'timeoutMs' | 'run'>, prefix: string) {
     this.#link = link
     this.prefix = prefix
     this.#owed = new Owed(clearedKeys(prefix, { operation: null, client: null }), (keys) => this.#renew(keys))
@@ -81,6 +81,10 @@ export class RedisStore {
 
   get since(): number {
     return this.#link.since
+  }
+
+  get reason(): string | null {
+    return this.#link.reason
   }
 
   /** Longest wait for what is looked for. */
