@@ -52,8 +52,8 @@ export const carryOut = (desk: Desk, log: Log): Orders => ({
 
 /** Says why a reload was refused. */
 export const refusalOf = ({ hash, problems, held }: Extract<Outcome, { result: 'refused' }>): Refusal => {
-  if (held === null) return { ...refusedConfiguration, more: { hash, problems } }
-  return { ...heldBack, more: { hash, problems, nextTry: time(held.nextTryAt) } }
+  if (held === null) return { ...refusedConfiguration, problems, more: { hash } }
+  return { ...heldBack, problems, more: { hash, nextTry: time(held.nextTryAt) } }
 }
 
 const nothingBefore: Refusal = {

@@ -1,24 +1,29 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 import type { AdminConfig } from '../config/config.ts'
 import type { Refusal } from './problem.ts'
+import { isSame } from './same.ts'
+import { isOpen, mayBySession } from './session/leave.ts'
 
 /** Is what is known of a request before it is let in. */
 interface Asked {
+  readonly method?: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
+  /** Whether who asks has logged in. */
+  readonly hasSession?: boolean
 }
 
 // Probes know neither a token nor a name: a kubelet sends an address as Host, HAProxy none. They say yes or no and nothing else.
 const probes: ReadonlySet<string> = new Set(['/live', '/ready'])
 
 /** Lets a request to the operator's listener in (null), or says why not. */
-export const guard = ({ path, headers }: Asked, admin: AdminConfig): Refusal | null => {
+export const guard = ({ method, path, headers, hasSession = false }: Asked, admin: AdminConfig): Refusal | null => {
   if (probes.has(path)) return null
   if (!isOurs(headers.host, admin)) return misdirected(headers.host)
   if (isForeignPage(headers)) return foreign
-  return admin.token === null || carries(headers.authorization, admin.token) ? null : unauthenticated
+  if (admin.token === null || isOpen(method, path) || carries(headers.authorization, admin.token)) return null
+  return hasSession && mayBySession(method, path) ? null : unauthenticated
 }
 
 /**
@@ -38,13 +43,10 @@ const isForeignPage = ({ origin, host, 'sec-fetch-site': site }: IncomingHttpHea
   return origin !== undefined && URL.parse(origin)?.host !== host?.toLowerCase()
 }
 
-/** Compares digests, whose lengths are equal: neither the time nor the length of the comparison tells of the token. */
 const carries = (authorization: string | undefined, token: string): boolean => {
   const [, given] = /^Bearer +([^ ]+) *$/i.exec(authorization ?? '') ?? []
-  return timingSafeEqual(digest(given ?? ''), digest(token)) && given !== undefined
+  return isSame(given ?? '', token) && given !== undefined
 }
-
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 const misdirected = (host: string | undefined): Refusal => ({
   status: 421,

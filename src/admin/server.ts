@@ -11,13 +11,17 @@ import { listener, renew } from './listener.ts'
 import { registerLogLevel } from './log-level.ts'
 import { registerOrders } from './order-routes.ts'
 import { type Refusal, sendProblem } from './problem.ts'
+import { registerLogin } from './session/login.ts'
+import { Sessions } from './session/sessions.ts'
+import { turnAway } from './session/turn-away.ts'
+import { isFrom } from './session/visitor.ts'
 import { type Desk, isReady, status } from './status.ts'
 import { logged, pathOf } from './target.ts'
 
 /** Is the operator's listener. */
 export interface AdminServer {
   readonly address: AddressInfo
-  /** Takes a renewed certificate; connections that are open keep theirs. */
+  /** Takes a renewed certificate; connections that are open keep theirs. Sessions end when the token is another. */
   renew(admin: AdminConfig): void
   /** Tells the descriptor that it listens on; null: it does no more. */
   descriptor(): number | null
@@ -29,19 +33,24 @@ export interface AdminServer {
 /** Opens the operator's listener, where the file says unless told otherwise. Rejects when it cannot listen there. */
 export const openAdminServer = async (desk: Desk, log: Log, place?: Place): Promise<AdminServer> => {
   const { admin } = desk.reloader.config
+  const sessions = new Sessions()
   let left = false
-  /** Notes who gives an order, and says why he is not let in (null: he is). */
-  const receive = ({ method, url, ip, headers }: FastifyRequest, { raw }: FastifyReply): Refusal | null => {
-    const path = pathOf(url)
+  /** Notes who asks for what, and says why he is not let in (null: he is). */
+  const receive = ({ method, url, ip, headers, raw: asked }: FastifyRequest, { raw }: FastifyReply): Refusal | null => {
+    const { admin } = desk.reloader.config
+    const visitor = sessions.of(headers, admin.token)
+    const { session } = visitor
+    isFrom(asked, visitor)
     // At the close and not at the end of the answer: whoever leaves before it has given the order all the same.
     if (method !== 'GET' && method !== 'HEAD')
       raw.once('close', () => {
         const status = raw.writableFinished ? raw.statusCode : clientGone
-        log.info({ method, url: logged(url), client: ip, status }, 'admin request')
+        const by = session === null ? {} : { session }
+        log.info({ method, url: logged(url), client: ip, status, ...by }, 'admin request')
         const { hash: config } = desk.reloader.config
-        desk.audit.tell('admin request', { order: `${method} ${logged(url)}`, address: ip, status, config })
+        desk.audit.tell('admin request', { order: `${method} ${logged(url)}`, address: ip, ...by, status, config })
       })
-    return guard({ path, headers }, desk.reloader.config.admin)
+    return guard({ method, path: pathOf(url), headers, hasSession: session !== null }, admin)
   }
   const app = fastify({
     logger: false,
@@ -56,10 +65,11 @@ export const openAdminServer = async (desk: Desk, log: Log, place?: Place): Prom
 
   app.addHook('onRequest', async (request, reply) => {
     if (left) reply.header('Connection', 'close')
+    reply.header('Cache-Control', 'no-store')
     const refusal = receive(request, reply)
-    if (refusal !== null) return sendProblem(reply, refusal)
+    if (refusal !== null) return turnAway(request, reply, refusal)
   })
-  routes(app, desk, log)
+  routes(app, desk, log, sessions)
   app.setErrorHandler((error, { url }, reply) => {
     const code = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500
     if (code >= 500) log.error({ err: error, url: logged(url) }, 'admin request failed')
@@ -71,7 +81,10 @@ export const openAdminServer = async (desk: Desk, log: Log, place?: Place): Prom
 
   return {
     address: app.server.address() as AddressInfo,
-    renew: (next) => renew(app.server, next),
+    renew(next) {
+      sessions.follow(next.token)
+      renew(app.server, next)
+    },
     descriptor: () => descriptorOf(app.server),
     leave() {
       left = true
@@ -86,7 +99,7 @@ export const openAdminServer = async (desk: Desk, log: Log, place?: Place): Prom
   }
 }
 
-const routes = (app: FastifyInstance, desk: Desk, log: Log): void => {
+const routes = (app: FastifyInstance, desk: Desk, log: Log, sessions: Sessions): void => {
   const methods = new Map<string, string[]>()
   // HEAD as well, which Fastify adds to each GET.
   app.addHook('onRoute', ({ url, method }) => void methods.set(url, [...(methods.get(url) ?? []), method].flat()))
@@ -100,6 +113,7 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log): void => {
   app.get('/config', async () => report(desk.reloader.config))
   registerOrders(app, carryOut(desk, log))
   registerLogLevel(app, desk)
+  registerLogin(app, desk, log, sessions)
 
   app.setNotFoundHandler(({ url }, reply) => {
     const path = pathOf(url)

@@ -36,6 +36,9 @@ export const exchangeLine = (time: number, said: Exchanged): string =>
 /** Names what an operator did, or had done: the orders of the admin listener, and what came of them. */
 export type AdminEvent =
   | 'admin request'
+  | 'login'
+  | 'login refused'
+  | 'logout'
   | 'reload'
   | 'operation override'
   | 'endpoint order'

@@ -1,0 +1,149 @@
+/** Logging in to the pages of the operator's listener, over real sockets. */
+import { describe, expect, test } from 'vitest'
+import { bootLive } from '../../helpers/live-gateway.ts'
+import { hidden, logIn, send, token, visit } from '../../helpers/page.ts'
+
+describe('a browser without a session', () => {
+  test.each(['/', '/actions/reload', '/actions/drain?group=risk'])(
+    'is sent from %s to where one logs in',
+    async (target) => {
+      const { admin } = await bootLive({ admin: { token } })
+
+      const answer = await visit(`${admin}${target}`)
+
+      expect([answer.status, answer.location, answer.text]).toEqual([303, '/login', ''])
+    },
+  )
+
+  test('finds a form there that a password manager and a screen reader understand', async () => {
+    const { admin } = await bootLive({ admin: { token } })
+
+    const page = await visit(`${admin}/login`)
+
+    expect(page.status).toBe(200)
+    expect(page.text).toContain('<form method="post" action="/login">')
+    expect(page.text).toMatch(/<label for="token">/)
+    expect(page.text).toMatch(/<input type="password" id="token" name="token" autocomplete="current-password" required/)
+  })
+
+  test('gets no page for a program that does not want one', async () => {
+    const { admin } = await bootLive({ admin: { token } })
+
+    const answer = await visit(`${admin}/`, { accept: '*/*' })
+
+    expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+    expect(answer.headers.get('content-type')).toBe('application/problem+json')
+  })
+})
+
+describe('the right token', () => {
+  test('opens a session, with a cookie that nothing but this host’s pages can use', async () => {
+    const live = await bootLive({ admin: { token } })
+    const page = await visit(`${live.admin}/login`)
+
+    const answer = await send(`${live.admin}/login`, { ...hidden(page), token })
+
+    const { port } = new URL(live.admin)
+    expect([answer.status, answer.location]).toEqual([303, '/'])
+    expect(answer.headers.getSetCookie()).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^__Host-lender-gateway-${port}=[\\w-]{43}; Path=/; Max-Age=1800; Secure; HttpOnly; SameSite=Strict$`,
+        ),
+      ),
+    ])
+  })
+
+  test('is logged and recorded by the name of the session, which is not what the cookie holds', async () => {
+    const live = await bootLive({ admin: { token } })
+
+    const { cookie } = await logIn(live.admin)
+
+    const line = await live.line(({ msg }) => msg === 'login')
+    expect(line).toEqual({
+      level: 30,
+      time: expect.any(Number),
+      client: '127.0.0.1',
+      session: expect.stringMatching(/^[\da-f]{8}$/),
+      msg: 'login',
+    })
+    expect(cookie).not.toContain(line.session)
+  })
+
+  test('may be pasted with blanks around it', async () => {
+    const { admin } = await bootLive({ admin: { token } })
+
+    await logIn(admin, ` ${token}\n`)
+  })
+})
+
+test.each([
+  ['another one', `${token}2`],
+  ['none', ''],
+  ['one in other letters', token.toUpperCase()],
+])('a wrong token, %s, opens none, and the log says so', async (_, given) => {
+  const live = await bootLive({ admin: { token } })
+  const page = await visit(`${live.admin}/login`)
+
+  const answer = await send(`${live.admin}/login`, { ...hidden(page), token: given })
+
+  expect([answer.status, answer.headers.get('set-cookie')]).toEqual([403, null])
+  expect(answer.text).toContain('<p role="alert">This is not admin.token.</p>')
+  expect(hidden(answer)).toEqual(hidden(page))
+  expect(await live.line(({ msg }) => msg === 'login refused')).toMatchObject({ level: 40, client: '127.0.0.1' })
+})
+
+describe('a session', () => {
+  test.each(['/status', '/config'])('reads %s', async (path) => {
+    const { admin } = await bootLive({ admin: { token } })
+    const session = await logIn(admin)
+
+    expect((await visit(`${admin}${path}`, session)).status).toBe(200)
+    expect((await visit(`${admin}${path}`)).status).toBe(401)
+  })
+
+  test('needs no login', async () => {
+    const { admin } = await bootLive({ admin: { token } })
+    const session = await logIn(admin)
+
+    expect((await visit(`${admin}/login`, session)).location).toBe('/')
+  })
+})
+
+describe('without admin.token', () => {
+  test('there is nothing to log in to', async () => {
+    const { admin } = await bootLive()
+
+    expect((await visit(`${admin}/login`)).location).toBe('/')
+    expect((await send(`${admin}/login`, { token: 'x' })).location).toBe('/')
+  })
+})
+
+describe('where others on the network could read the token', () => {
+  const open = { token, host: '0.0.0.0', insecure: true }
+
+  test('no login is offered, and the page says why and what to do', async () => {
+    const { admin } = await bootLive({ admin: open })
+
+    const page = await visit(`${admin}/login`)
+
+    expect((await visit(`${admin}/`)).location).toBe('/login')
+    expect(page.status).toBe(403)
+    expect(page.text).not.toContain('<form')
+    expect(page.text).toMatch(/plain HTTP[\s\S]*admin\.tls[\s\S]*admin\.host: 127\.0\.0\.1/)
+  })
+
+  test('none is taken either, though the token is right', async () => {
+    const { admin } = await bootLive({ admin: open })
+
+    const answer = await send(`${admin}/login`, { token })
+
+    expect([answer.status, answer.headers.get('set-cookie')]).toEqual([403, null])
+  })
+
+  test('the bearer is taken as ever', async () => {
+    const { admin } = await bootLive({ admin: open })
+
+    expect((await visit(`${admin}/status`, { authorization: `Bearer ${token}` })).status).toBe(200)
+  })
+})
