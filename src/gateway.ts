@@ -202,7 +202,7 @@ class Parts {
     const trail = this.#trail
     if (size > 1) return openCrew({ size, first, place, pseudonym: makePseudonym(), log, trail, passOn, patience })
     const tell: Tell = (level, event, fields) => log[level](fields, event)
-    return serveHere(new Plane(first, { tell, auditor: trail }), log, place)
+    return serveHere(new Plane(first, { tell, log, auditor: trail }), log, place)
   }
 
   #leave(): void {

@@ -1,8 +1,8 @@
 import { catalog } from '../catalog.ts'
 import type { Cleared } from '../layers/cache/store.ts'
+import type { Desk } from './desk.ts'
 import { bad } from './orders.ts'
 import type { Refusal } from './problem.ts'
-import type { Desk } from './status.ts'
 
 /** Tells what was removed. */
 export interface CacheDone {

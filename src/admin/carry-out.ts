@@ -2,10 +2,10 @@ import type { Log } from '../observe/log.ts'
 import type { Override } from '../snapshot/overrides.ts'
 import type { Outcome } from '../snapshot/reloader.ts'
 import { type CacheDone, clear } from './cache.ts'
+import type { Desk } from './desk.ts'
 import { type EndpointDone, order } from './endpoints.ts'
 import { type OperationDone, override } from './operations.ts'
 import type { Refusal } from './problem.ts'
-import type { Desk } from './status.ts'
 import { time } from './time.ts'
 
 /** Is all that operators can have done, by whichever way they ask. What is done is logged and recorded; each refuses with a reason. */

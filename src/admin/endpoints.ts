@@ -1,9 +1,9 @@
 import { type Group, groups } from '../catalog.ts'
 import { type EndpointOrder, isDrained, keyOf } from '../snapshot/overrides.ts'
 import type { UpstreamReport } from '../snapshot/report.ts'
+import type { Desk } from './desk.ts'
 import { bad, putIntoEffect, readOrder, stopping } from './orders.ts'
 import type { Refusal } from './problem.ts'
-import type { Desk } from './status.ts'
 import { time } from './time.ts'
 
 /** Tells what was ordered of an endpoint; `until` is null when the file's word holds. */

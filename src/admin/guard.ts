@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
-import type { AdminConfig } from '../config/config.ts'
+import type { AdminConfig } from '../config/operating-config.ts'
 import type { Refusal } from './problem.ts'
 import { isSame } from './same.ts'
 import { isOpen, mayBySession } from './session/leave.ts'

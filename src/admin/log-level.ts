@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { type LogLevel, logLevels } from '../observe/level.ts'
+import type { Desk } from './desk.ts'
 import { bad, readOrder } from './orders.ts'
 import { type Refusal, sendProblem } from './problem.ts'
-import type { Desk } from './status.ts'
 import { time } from './time.ts'
 
 /** Tells at which level the log is written, and until when an operator has it so; null: the file does. */

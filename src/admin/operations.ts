@@ -1,8 +1,8 @@
 import { catalog, type OperationId } from '../catalog.ts'
 import type { Override } from '../snapshot/overrides.ts'
+import type { Desk } from './desk.ts'
 import { bad, putIntoEffect, readOrder, stopping } from './orders.ts'
 import type { Refusal } from './problem.ts'
-import type { Desk } from './status.ts'
 import { time } from './time.ts'
 
 /** Tells what was ordered of an operation; `until` is null when the file's word holds. */

@@ -1,6 +1,6 @@
 import { formatDuration, parseDuration } from '../units.ts'
+import type { Desk } from './desk.ts'
 import type { Refusal } from './problem.ts'
-import type { Desk } from './status.ts'
 
 const defaultTtlMs = 15 * 60_000
 const maxTtlMs = 24 * 3_600_000

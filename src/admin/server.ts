@@ -1,21 +1,24 @@
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import type { AdminConfig } from '../config/config.ts'
 import { report } from '../config/diff.ts'
+import type { AdminConfig } from '../config/operating-config.ts'
 import type { Log } from '../observe/log.ts'
 import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import { carryOut } from './carry-out.ts'
+import type { Desk } from './desk.ts'
 import { guard } from './guard.ts'
+import { History } from './history.ts'
 import { listener, renew } from './listener.ts'
 import { registerLogLevel } from './log-level.ts'
 import { registerOrders } from './order-routes.ts'
+import { overview, refused } from './overview.ts'
 import { type Refusal, sendProblem } from './problem.ts'
 import { registerLogin } from './session/login.ts'
 import { Sessions } from './session/sessions.ts'
 import { turnAway } from './session/turn-away.ts'
 import { isFrom } from './session/visitor.ts'
-import { type Desk, isReady, status } from './status.ts'
+import { isReady, status } from './status.ts'
 import { logged, pathOf } from './target.ts'
 
 /** Is the operator's listener. */
@@ -31,7 +34,9 @@ export interface AdminServer {
 }
 
 /** Opens the operator's listener, where the file says unless told otherwise. Rejects when it cannot listen there. */
-export const openAdminServer = async (desk: Desk, log: Log, place?: Place): Promise<AdminServer> => {
+export const openAdminServer = async (told: Omit<Desk, 'history'>, log: Log, place?: Place): Promise<AdminServer> => {
+  const history = new History(async () => (await told.report()).meter)
+  const desk: Desk = { ...told, history }
   const { admin } = desk.reloader.config
   const sessions = new Sessions()
   let left = false
@@ -78,6 +83,7 @@ export const openAdminServer = async (desk: Desk, log: Log, place?: Place): Prom
   })
   await app.ready()
   await listenAt(app.server, place ?? admin)
+  void history.begin()
 
   return {
     address: app.server.address() as AddressInfo,
@@ -88,9 +94,11 @@ export const openAdminServer = async (desk: Desk, log: Log, place?: Place): Prom
     descriptor: () => descriptorOf(app.server),
     leave() {
       left = true
+      history.close()
       app.server.close()
     },
     async close() {
+      history.close()
       const closed = new Promise((resolve) => app.server.close(resolve))
       app.server.closeAllConnections()
       await closed
@@ -110,6 +118,8 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log, sessions: Sessions):
     return reply.code(ready ? 200 : 503).send({ ready })
   })
   app.get('/status', async () => status(desk))
+  app.get('/overview', async () => overview(desk))
+  app.get('/refused', async () => refused(desk))
   app.get('/config', async () => report(desk.reloader.config))
   registerOrders(app, carryOut(desk, log))
   registerLogLevel(app, desk)

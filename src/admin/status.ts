@@ -1,18 +1,15 @@
-import { catalog, type Group, groups } from '../catalog.ts'
+import { catalog, groups } from '../catalog.ts'
 import { clientAuthorities } from '../config/client-authorities.ts'
 import { shownCertificates } from '../config/shown-certificates.ts'
-import type { Cleared } from '../layers/cache/store.ts'
-import type { Trail } from '../observe/audit/trail.ts'
-import type { ClearedCount } from '../snapshot/caches.ts'
-import type { KeptLevel } from '../snapshot/log-level.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
 import type { Reloader } from '../snapshot/reloader.ts'
-import type { Report, WorkerState } from '../snapshot/report.ts'
+import type { Report } from '../snapshot/report.ts'
 import { unread } from '../snapshot/unread.ts'
 import { version } from '../version.ts'
 import { auditStatus } from './audit-status.ts'
 import { cacheStatus } from './cache-status.ts'
 import { certificateStatus } from './certificate-status.ts'
+import type { Desk } from './desk.ts'
 import { limitsStatus } from './limits-status.ts'
 import { logLevelStatus } from './log-level.ts'
 import { time } from './time.ts'
@@ -20,38 +17,16 @@ import { tokensStatus } from './tokens-status.ts'
 import { upstreamStatus } from './upstream-status.ts'
 import { workerStatus } from './worker-status.ts'
 
-/** Is what the operator's listener shows and moves. */
-export interface Desk {
-  readonly reloader: Reloader
-  readonly overrides: Overrides
-  /** How much the log writes. */
-  readonly logLevel: KeptLevel
-  /** Takes what operators do. */
-  readonly audit: Pick<Trail, 'tell' | 'state'>
-  /** Tells whether the gateway is on its way down. */
-  draining(): boolean
-  /** Tells whether anybody serves clients: of several workers, at least one. */
-  serving(): boolean
-  /** Tells how many log lines were dropped because their reader was too slow. */
-  droppedLines(): number
-  /** Tells what is known of the traffic, by whoever serves it. */
-  report(): Promise<Report>
-  /** Tells how the workers do, by what the last report found; none: this process serves. */
-  workers(): readonly WorkerState[]
-  /** Ends the ejection of an endpoint, named as `/status` shows it: an operator says that it is ready. */
-  lift(group: Group, url: string): void
-  /** Removes what is stored. */
-  clear(what: Cleared): Promise<ClearedCount>
-}
-
 /** Tells all that runs, as JSON: what was loaded, what was refused or is doubtful, what stands behind each group. Times are RFC 3339. */
-export const status = async (desk: Desk) => {
+export const status = async (desk: Desk): Promise<Status> => statusOf(desk, await desk.report())
+
+/** Is what /status says. */
+export type Status = Awaited<ReturnType<typeof statusOf>>
+
+/** Tells the same by a report that is there already. */
+export const statusOf = async (desk: Desk, { upstreams, limits, tokens, cache, retiring }: Report) => {
   const { reloader, overrides, droppedLines } = desk
-  // First, so that all that follows is of one moment.
-  const [isUnread, { upstreams, limits, tokens, cache, retiring }] = await Promise.all([
-    unread(reloader),
-    desk.report(),
-  ])
+  const isUnread = await unread(reloader)
   const { loadedAt, loadedBy, fileDiffers, refusal, nextTryAt } = reloader.state
   return {
     version: version(),

@@ -4,7 +4,7 @@ import type { LogLevel } from '../observe/level.ts'
 import type { AuthConfig, ClientConfig, ClientsSource, OperationAuthConfig } from './auth-config.ts'
 import type { CacheConfig, OperationCacheConfig } from './cache-config.ts'
 import type { LimitsConfig } from './limits-config.ts'
-import type { ReloadConfig } from './reload-config.ts'
+import type { AdminConfig, ReloadConfig } from './operating-config.ts'
 import type { TracingConfig } from './tracing-config.ts'
 
 /**
@@ -31,6 +31,8 @@ export interface Config {
   readonly cache: CacheConfig
   readonly log: LogConfig
   readonly tracing: TracingConfig
+  /** Null: nothing is counted. */
+  readonly metrics: { readonly clients: boolean } | null
   readonly reload: ReloadConfig
   readonly shutdown: { readonly waitMs: number; readonly deadlineMs: number }
   readonly upstreams: Readonly<Record<Group, UpstreamConfig>>
@@ -78,20 +80,6 @@ export interface ListenTlsConfig {
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   /** Whose certificates clients may show; null: nobody is asked for one. */
   readonly client: { readonly required: boolean; readonly ca: string; readonly revoked: readonly string[] } | null
-}
-
-/** Describes the operator's listener. */
-export interface AdminConfig {
-  readonly host: string
-  readonly port: number
-  /** Further names, in lower case, that may be asked for as Host. */
-  readonly hosts: readonly string[]
-  /** What operators send as `Authorization: Bearer …`; null: nothing is asked for. */
-  readonly token: string | null
-  /** PEM texts; null: plain HTTP. */
-  readonly tls: { readonly certificate: string; readonly key: string } | null
-  /** Whether an address that other machines reach may do without TLS. */
-  readonly insecure: boolean
 }
 
 /** Describes the record of every exchange and every order. */

@@ -58,6 +58,7 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
     },
     audit: audit === null ? 'none' : audited(audit),
     cache: stored(cache),
+    metrics: config.metrics === null ? 'none' : { clients: config.metrics.clients },
     log: { level: log.level, access: log.access, buffer: formatSize(log.bufferBytes) },
     tracing: traced(config.tracing),
     upstreams: Object.fromEntries(groups.map((group) => [group, upstream(config.upstreams[group])])),

@@ -73,6 +73,7 @@ export function resolve(parsed: ParsedConfig, { clients, parts }: ListedClients 
       rotateBytes: audit.rotate,
     },
     cache: { maxBytes: cache.maxBytes, credentials: lower(cache.credentials), redis: redisOf(cache.redis) },
+    metrics: parsed.metrics,
     log: { level: log.level, access: log.access, bufferBytes: log.buffer },
     tracing: tracingOf(parsed.tracing),
     reload: { watch: reload.watch, pollMs: reload.poll, preflight: reload.preflight },

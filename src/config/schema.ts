@@ -8,6 +8,7 @@ import { clientsSchema } from './schema/clients.ts'
 import { optionalFieldName } from './schema/fields.ts'
 import { limitsSchema } from './schema/limits.ts'
 import { listenSchema } from './schema/listen.ts'
+import { metricsSchema } from './schema/metrics.ts'
 import { operationsSchema } from './schema/operations.ts'
 import { defaultsSchema, shutdownSchema } from './schema/policy.ts'
 import { scalar, Wrong } from './schema/scalar.ts'
@@ -63,6 +64,7 @@ export const configSchema = z
     cache: cacheSchema.prefault({}),
     log: logSchema.prefault({}),
     tracing: tracingSchema.prefault('none'),
+    metrics: metricsSchema.prefault(true),
     defaults: defaultsSchema.prefault({}),
     upstreams: upstreamsSchema,
     operations: operationsSchema.prefault({}),

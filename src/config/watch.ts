@@ -1,7 +1,7 @@
 import { type FSWatcher, statSync, watch } from 'node:fs'
 import { basename } from 'node:path'
 import { namesByFolder } from './folders.ts'
-import type { ReloadConfig } from './reload-config.ts'
+import type { ReloadConfig } from './operating-config.ts'
 
 /** Is what is watched, and who is told. */
 interface Watched {

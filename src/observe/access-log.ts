@@ -1,30 +1,16 @@
 import { wallClock } from '../clock.ts'
-import { failures, type GatewayError } from '../errors.ts'
-import type { CacheOutcome, Identity } from '../exchange.ts'
+import { failures } from '../errors.ts'
+import type { Identity } from '../exchange.ts'
+import { causeOf } from './cause.ts'
+import type { Exchanged } from './exchanged.ts'
 import { destinationOf, type Log } from './log.ts'
+import type { Recorder } from './recorder.ts'
 
-/** Is what is known of an exchange when its body has ended. Durations are milliseconds. */
-export interface Exchanged {
-  readonly requestId: string
-  /** Its address. */
-  readonly client: string
-  /** Who it has proved to be; null: nobody asked, or nobody knows. */
-  readonly identity: Identity | null
-  readonly operation: string | null
-  readonly status: number
-  readonly endpoint: string | null
-  /** How often it was sent to an endpoint, or should have been. */
-  readonly attempts: number
-  readonly totalMs: number
-  /** From the start of the last attempt to the end of its answer; null when nothing was sent. */
-  readonly upstreamMs: number | null
-  readonly bytesIn: number
-  readonly bytesOut: number
-  readonly configHash: string
-  readonly failure: GatewayError | null
-  /** What its operation's cache did; null: it has none, or was not asked. */
-  readonly cache: CacheOutcome | null
-}
+/** Writes a line for each exchange. */
+export const accessLog = (log: Log): Recorder => ({
+  name: 'access-log',
+  record: (exchanged) => logAccess(log, exchanged),
+})
 
 /** Writes the one line of an exchange: an allow-list, with never a field value, a query value or a body. */
 export const logAccess = (log: Log, exchanged: Exchanged): void => {
@@ -85,14 +71,3 @@ const decimal = (ms: number): string => {
 }
 
 const tenths = (ms: number): number => Math.round(ms * 10) / 10
-
-/** Says in one line what the libraries said; the whole stack only where the gateway itself is at fault. */
-const causeOf = ({ kind, cause }: GatewayError): string | undefined => {
-  if (cause === undefined) return undefined
-  if (!(cause instanceof Error)) return String(cause)
-  if (kind === 'internal') return cause.stack
-  const inner = cause instanceof AggregateError ? cause.errors.map(message).join('; ') : ''
-  return inner === '' ? message(cause) : inner
-}
-
-const message = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,8 +1,6 @@
-import { now, wallClock } from '../clock.ts'
+import { now } from '../clock.ts'
 import type { GatewayError } from '../errors.ts'
-import { logAccess } from '../observe/access-log.ts'
-import { exchangeLine } from '../observe/audit/line.ts'
-import type { Log } from '../observe/log.ts'
+import type { Exchanged } from '../observe/exchanged.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Visit } from './visit.ts'
 
@@ -14,70 +12,78 @@ export interface Accounts {
   stray(requestId: string, client: string, failure: GatewayError, sentBytes: number): void
 }
 
-/** Keeps the access log and the audit log; `current` is the snapshot of those that belong to none. */
-export const accounts = (log: Log, current: () => Snapshot): Accounts => ({
+/** Tells the recorders of a visit's snapshot; `current` is that of those that belong to none. */
+export const accounts = (current: () => Pick<Snapshot, 'config' | 'recorders'>): Accounts => ({
   closed(visit) {
-    const { config, auditor } = visit.snapshot
-    if (config.audit !== null) auditor.record(lineOf(visit))
-    if (!config.log.access) return
-    const { exchange, startedAt } = visit
-    const endedAt = now()
-    const attempt = exchange?.attempt ?? null
-    logAccess(log, {
-      requestId: visit.requestId,
-      client: visit.client,
-      identity: exchange?.identity ?? null,
-      operation: exchange?.operation.id ?? null,
-      status: statusOf(visit),
-      endpoint: attempt?.endpoint ?? null,
-      attempts: exchange?.attempts ?? 0,
-      totalMs: endedAt - startedAt,
-      upstreamMs: attempt === null ? null : (attempt.endedAt ?? endedAt) - attempt.startedAt,
-      bytesIn: visit.body?.receivedBytes ?? 0,
-      bytesOut: visit.sentBytes,
-      configHash: config.hash,
-      failure: visit.failure,
-      cache: exchange?.cache ?? null,
-    })
+    const { recorders } = visit.snapshot
+    const exchanged = exchangedOf(visit)
+    for (const recorder of recorders) recorder.record(exchanged)
   },
 
   stray(requestId, client, failure, sentBytes) {
-    const { config, auditor } = current()
-    const { hash: configHash } = config
-    const { status } = failure
-    const nothing = { operation: null, endpoint: null }
-    if (config.audit !== null) {
-      const known = { requestId, address: client, status, failure, configHash, ...nothing }
-      auditor.record(exchangeLine(wallClock(), { ...known, identity: null, digests: null }))
-    }
-    if (!config.log.access) return
-    const times = {
-      identity: null,
-      attempts: 0,
-      totalMs: 0,
-      upstreamMs: null,
-      bytesIn: 0,
+    const { config, recorders } = current()
+    const exchanged: Exchanged = {
+      ...nothingKnown,
+      requestId,
+      client,
+      status: failure.status,
+      failure,
       bytesOut: sentBytes,
-      cache: null,
+      configHash: config.hash,
     }
-    logAccess(log, { requestId, client, status, failure, configHash, ...nothing, ...times })
+    for (const recorder of recorders) recorder.record(exchanged)
   },
 })
+
+const exchangedOf = (visit: Visit): Exchanged => {
+  const { exchange, startedAt, headAt, failure, request } = visit
+  const endedAt = now()
+  const attempt = exchange?.attempt ?? null
+  return {
+    requestId: visit.requestId,
+    client: visit.client,
+    identity: exchange?.identity ?? null,
+    authMethod: exchange?.proving ?? null,
+    method: request.method ?? null,
+    path: exchange === null ? pathOf(request.url) : null,
+    operation: exchange?.operation.id ?? null,
+    status: statusOf(visit),
+    endpoint: attempt?.endpoint ?? null,
+    attempts: exchange?.attempts ?? 0,
+    totalMs: endedAt - startedAt,
+    firstByteMs: headAt === null ? null : headAt - startedAt,
+    upstreamMs: attempt === null ? null : (attempt.endedAt ?? endedAt) - attempt.startedAt,
+    bytesIn: visit.body?.receivedBytes ?? 0,
+    bytesOut: visit.sentBytes,
+    configHash: visit.snapshot.config.hash,
+    traceId: null,
+    failure,
+    cache: exchange?.cache ?? null,
+    digests: exchange?.digests ?? null,
+  }
+}
+
+const nothingKnown = {
+  identity: null,
+  authMethod: null,
+  method: null,
+  path: null,
+  operation: null,
+  endpoint: null,
+  attempts: 0,
+  totalMs: 0,
+  firstByteMs: null,
+  upstreamMs: null,
+  bytesIn: 0,
+  cache: null,
+  digests: null,
+  traceId: null,
+} as const
 
 const statusOf = ({ failure, response }: Visit): number =>
   failure?.kind === 'client-gone' || !response.headersSent ? (failure?.status ?? 499) : response.statusCode
 
-const lineOf = (visit: Visit): string => {
-  const { requestId, client: address, exchange, failure, snapshot } = visit
-  return exchangeLine(wallClock(), {
-    requestId,
-    address,
-    identity: exchange?.identity ?? null,
-    operation: exchange?.operation.id ?? null,
-    status: statusOf(visit),
-    failure,
-    endpoint: exchange?.attempt?.endpoint ?? null,
-    configHash: snapshot.config.hash,
-    digests: exchange?.digests ?? null,
-  })
-}
+// Enough to see how it differs from one of the nine.
+const maxPath = 200
+
+const pathOf = (target: string | undefined): string | null => target?.slice(0, maxPath).split('?', 1)[0] ?? null

@@ -1,4 +1,4 @@
-import { wallClock } from '../clock.ts'
+import { now, wallClock } from '../clock.ts'
 import { failures, type GatewayError, type Kind, phraseOf } from '../errors.ts'
 import type { Fields } from '../fields.ts'
 import { awaitTaken } from './taken.ts'
@@ -30,6 +30,7 @@ export const refuse = (visit: Visit, error: GatewayError): void => {
   if (closes(visit)) wire.last(visit, fields, true)
   if (visit.request.method !== 'HEAD') visit.sentBytes = body.length
   wire.writeHead(response, error.status, phraseOf(error.status), fields)
+  visit.headAt = now()
   response.end(body, 'latin1') // a string and not bytes: it leaves in one piece with the head
   awaitTaken(visit)
 }

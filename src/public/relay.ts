@@ -1,3 +1,4 @@
+import { now } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer } from '../exchange.ts'
 import { type Fields, firstValue, isNamed } from '../fields.ts'
@@ -59,6 +60,7 @@ const clientFields = (visit: Visit, answer: Answer, via: string): Fields => {
 const writeHead = (visit: Visit, { status, reason }: Answer, fields: Fields): boolean => {
   try {
     visit.wire.writeHead(visit.response, status, reason, fields)
+    visit.headAt = now()
     return true
   } catch (cause) {
     const failure = new GatewayError('bad-answer', { reason: 'answer-field', cause })

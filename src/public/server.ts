@@ -56,7 +56,7 @@ export const openPublicServer = async (
 ): Promise<PublicServer> => {
   const { listen } = live.current.config
   const edge = currentEdge(live)
-  const records = accounts(log, () => live.current)
+  const records = accounts(() => live.current)
   let draining = false
   const door = front({
     live,

@@ -40,6 +40,8 @@ export class Visit {
   readonly draining: () => boolean
   body: ClientBody | null = null
   exchange: Exchange | null = null
+  /** When the head of its answer was written, on the monotonic clock; null: it was not. */
+  headAt: number | null = null
   /** Bytes of the answer's body. */
   sentBytes = 0
   /** Is called when it is the turn of its answer, some of which was written before. */

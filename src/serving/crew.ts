@@ -86,6 +86,7 @@ class Crew implements Serving {
       tell: (level, event, fields) => log[level](fields, event),
       prober: { judged: (verdict) => this.#tell({ type: 'verdict', verdict }) },
       part: { is: 'primary' },
+      process: 'primary',
     })
     this.#tooMany = turnedAway(log, 'maxConnections')
     this.#tooManyOfOne = turnedAway(log, 'maxConnectionsPerAddress')

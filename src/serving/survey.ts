@@ -1,3 +1,4 @@
+import { addMeters, atRest, type MeterReport } from '../observe/metrics/meter-report.ts'
 import { mergeReports } from '../snapshot/merge.ts'
 import { inFlightOf, type Report, type WorkerState } from '../snapshot/report.ts'
 import type { Post } from './post.ts'
@@ -11,6 +12,10 @@ export class Survey {
   /** What each said last; null: it did not answer. Who was never asked is not there. */
   readonly #said = new WeakMap<WorkerProcess, Answer['report'] | null>()
   #running: Promise<readonly Answer['report'][]> | null = null
+  /** What each had counted when it last said so. */
+  readonly #counted = new WeakMap<WorkerProcess, MeterReport>()
+  /** What those had counted that are gone: one, or none. */
+  #countedBefore: readonly MeterReport[] = []
   /** Lines that workers dropped which are gone. */
   #droppedBefore = 0
 
@@ -25,10 +30,11 @@ export class Survey {
       this.#running = null
     })
     const said = await this.#running
-    return mergeReports(
+    const merged = mergeReports(
       primary(),
       said.map(({ report }) => report),
     )
+    return { ...merged, meter: merged.meter && this.#countedInAll(merged.meter) }
   }
 
   /** Tells of each by what it said last. */
@@ -54,9 +60,17 @@ export class Survey {
     return now.reduce((sum, dropped) => sum + dropped, this.#droppedBefore)
   }
 
-  /** Keeps the count of a worker that is gone. */
+  /** Keeps the counts of a worker that is gone. */
   ended(worker: WorkerProcess): void {
     this.#droppedBefore += this.#droppedBy(worker)
+    const counted = this.#counted.get(worker)
+    if (counted !== undefined) this.#countedBefore = [addMeters([...this.#countedBefore, atRest(counted)])]
+  }
+
+  /** Adds up what all have counted so far, those too that are gone or do not answer just now: what is counted never goes back. */
+  #countedInAll(none: MeterReport): MeterReport {
+    const each = this.#posts.flatMap(({ worker }) => (worker === null ? [] : (this.#counted.get(worker) ?? [])))
+    return each.length + this.#countedBefore.length === 0 ? none : addMeters([...this.#countedBefore, ...each])
   }
 
   #droppedBy(worker: WorkerProcess): number {
@@ -69,6 +83,7 @@ export class Survey {
         if (worker === null || !isServing) return null
         const answer = await worker.ask('report', {}, this.#withinMs).catch(() => null)
         this.#said.set(worker, answer)
+        if (answer?.report.meter) this.#counted.set(worker, answer.report.meter)
         return answer
       }),
     )

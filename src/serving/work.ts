@@ -32,6 +32,8 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
     prober: 'elsewhere',
     known: verdicts,
     part: { is: 'worker', of: start.workers, withinMs: start.countMs, ask: (limit, keys) => counting.ask(limit, keys) },
+    process: `worker-${worker}`,
+    log,
     auditor: auditing,
     invalidated: (targets) => tell({ type: 'invalidated', targets }),
   })

@@ -16,6 +16,7 @@ import { guardOf } from './guard.ts'
 import { isDrained, keyOf } from './overrides.ts'
 import { noPressure, type Pressure } from './pressure.ts'
 import { holdAddressLimit } from './rate-limits.ts'
+import { type Observation, recorders } from './recorders.ts'
 import { Snapshot } from './snapshot.ts'
 import { stack } from './stack.ts'
 import type { State } from './state.ts'
@@ -28,6 +29,7 @@ export interface Shared {
   readonly sources: TokenSources
   readonly caches: Caches
   readonly auditor: Auditor
+  readonly observation: Observation
   /** Hears what is not of an endpoint, from the first snapshot on. */
   readonly tell: Tell
 }
@@ -39,7 +41,7 @@ export interface Shared {
 export const build = (
   { config, said, sandboxOrigin }: State,
   previous: Snapshot | null,
-  { endpoints, limiters, sources, caches: allCaches, auditor, tell }: Shared,
+  { endpoints, limiters, sources, caches: allCaches, auditor, observation, tell }: Shared,
 ): Snapshot => {
   const { breakers, budgets, pressure } = carriedOver(config, previous, tell)
   const taken: Endpoint[] = []
@@ -81,6 +83,8 @@ export const build = (
           auth: config.auth,
           audit: config.audit,
           auditor,
+          metrics: config.metrics,
+          meter: observation.meter,
           addressLimiter,
           guard,
           clientLimits,
@@ -92,8 +96,12 @@ export const build = (
         return [id, stack(stacked, upstreams[group].send, said.operations.of(id))]
       }),
     ) as Record<OperationId, Handle>
+    const heard = recorders(config, observation, auditor)
     const rates = { address: addressLimit, clients: clientLimits }
-    return new Snapshot({ config, handles, upstreams, budgets, pressure, rates, guard, caches, auditor }, release)
+    return new Snapshot(
+      { config, handles, upstreams, budgets, pressure, rates, guard, caches, auditor, observation, recorders: heard },
+      release,
+    )
   } catch (error) {
     void release()
     throw error

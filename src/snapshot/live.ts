@@ -32,6 +32,7 @@ export class Live {
   /** Retires the current one too, and resolves when all have ended. */
   async close(): Promise<void> {
     this.#retire(this.#current)
+    this.#current.observation.runtime.follow(false)
     await Promise.all(this.#retiring)
   }
 
@@ -42,7 +43,8 @@ export class Live {
 }
 
 /** Has its cache bounded and its endpoints watched as it is configured: of two snapshots that share one, the later decides. */
-const activate = ({ upstreams, caches }: Snapshot): void => {
+const activate = ({ config, upstreams, caches, observation }: Snapshot): void => {
+  observation.runtime.follow(config.metrics !== null)
   caches.activate()
   for (const upstream of Object.values(upstreams)) upstream.activate()
 }

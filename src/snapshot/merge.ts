@@ -1,4 +1,6 @@
 import { type Group, groups } from '../catalog.ts'
+import { addMeters } from '../observe/metrics/meter-report.ts'
+import { mergeRefusals } from '../observe/refusals/refusals.ts'
 import type { BreakerState } from '../upstream/breaker.ts'
 import type { MemberState } from '../upstream/member.ts'
 import { mergeCaches } from './cache-report.ts'
@@ -32,6 +34,9 @@ export const mergeReports = (primary: Report, workers: readonly Report[]): Repor
       primary.cache,
       workers.flatMap(({ cache }) => cache ?? []),
     ),
+    meter: primary.meter && addMeters(workers.flatMap(({ meter }) => meter ?? [])),
+    refusals: mergeRefusals(workers.map(({ refusals }) => refusals)),
+    runtimes: [...primary.runtimes, ...workers.flatMap(({ runtimes }) => runtimes)],
     retiring: sum(workers.map(({ retiring }) => retiring)),
   }
 }

@@ -2,6 +2,7 @@ import { within } from '../clock.ts'
 import type { Target } from '../layers/cache/policy/invalidating.ts'
 import type { Cleared } from '../layers/cache/store.ts'
 import { type Auditor, noAuditor } from '../observe/audit/auditor.ts'
+import type { Log } from '../observe/log.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
 import { Limiters, type Part } from '../shared/limiter/limiters.ts'
 import { Endpoints, type Prober, type Verdict } from '../upstream/endpoints.ts'
@@ -9,6 +10,7 @@ import type { Tell } from '../upstream/notices.ts'
 import { build, type Shared } from './build.ts'
 import { Caches, type ClearedHere } from './caches.ts'
 import { Live } from './live.ts'
+import { openObservation } from './recorders.ts'
 import { Seconds } from './seconds.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { State } from './state.ts'
@@ -23,6 +25,10 @@ export interface Ground {
   readonly known?: readonly Verdict[]
   /** What this process does where several count together; unless said, it is alone. */
   readonly part?: Part
+  /** What the process is called; unless said, it is alone. */
+  readonly process?: string
+  /** Takes a line for each exchange; unless said, none is written. */
+  readonly log?: Log
   /** Takes what is recorded. */
   readonly auditor?: Auditor
   /** Is told what has become invalid here, and may be stored in other processes. */
@@ -37,7 +43,16 @@ export class Plane {
   /** Builds the first snapshot. Throws as `build` does. */
   constructor(
     first: State,
-    { tell, prober, known = [], part = { is: 'alone' }, auditor = noAuditor, invalidated }: Ground,
+    {
+      tell,
+      prober,
+      known = [],
+      process = 'gateway',
+      part = { is: 'alone' },
+      log,
+      auditor = noAuditor,
+      invalidated,
+    }: Ground,
   ) {
     this.#shared = {
       endpoints: new Endpoints(tell, prober),
@@ -48,6 +63,7 @@ export class Plane {
       sources: new TokenSources(tell),
       caches: new Caches(tell, invalidated, part.is === 'primary' ? null : new Seconds(tell)),
       auditor,
+      observation: openObservation(log ?? null, process),
       tell,
     }
     for (const verdict of known) this.#shared.endpoints.hear(verdict)

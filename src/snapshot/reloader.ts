@@ -8,6 +8,7 @@ import type { Problem } from '../config/problem.ts'
 import { needsRestart } from '../config/restart.ts'
 import { withAccessOf } from './access.ts'
 import { type Held, HeldBack } from './held-back.ts'
+import { ReloadHistory } from './reload-history.ts'
 import { cannotApply, notAskedFor } from './reload-problems.ts'
 
 /** Says what set a reload off; `preflight` is a further try of what was held back. */
@@ -62,6 +63,8 @@ interface Taken {
  */
 export class Reloader {
   readonly file: string
+  /** What came of the reloads before. */
+  readonly history = new ReloadHistory()
   readonly #options: ReloaderOptions
   readonly #heldBack = new HeldBack(() => this.#again())
   #running: Taken
@@ -231,6 +234,7 @@ export class Reloader {
   }
 
   #tell(trigger: Trigger, outcome: Outcome): Outcome {
+    this.history.add(trigger, outcome)
     this.#options.onOutcome(trigger, outcome)
     return outcome
   }

@@ -1,6 +1,9 @@
 import { type Group, groups } from '../catalog.ts'
 import { now } from '../clock.ts'
 import type { UpstreamConfig } from '../config/config.ts'
+import type { MeterReport } from '../observe/metrics/meter-report.ts'
+import type { RefusalsReport } from '../observe/refusals/refusals.ts'
+import type { RuntimeReport } from '../observe/runtime.ts'
 import type { CircuitBreaker } from '../upstream/breaker.ts'
 import type { Member, MemberState } from '../upstream/member.ts'
 import type { Probe } from '../upstream/standing.ts'
@@ -16,8 +19,19 @@ export interface Report {
   readonly limits: LimitsReport
   readonly tokens: TokensReport
   readonly cache: CacheReport | null
+  /** What was counted; null: nothing is. */
+  readonly meter: MeterReport | null
+  readonly refusals: RefusalsReport
+  /** How the processes do that serve, and that which has them do so. */
+  readonly runtimes: readonly ProcessReport[]
   /** How many earlier snapshots still finish requests. */
   readonly retiring: number
+}
+
+/** Is how one process does. */
+export interface ProcessReport extends RuntimeReport {
+  /** `gateway` when there is but one; else `primary`, or `worker-1` and so on. */
+  readonly process: string
 }
 
 /** Is a worker: one of several processes that serve clients. */
@@ -73,6 +87,9 @@ export const reportOn = ({ current, retiring }: Live): Report => ({
   limits: reportOnLimits(current),
   tokens: reportOnTokens(current),
   cache: reportOnCache(current),
+  meter: current.config.metrics && current.observation.meter.report,
+  refusals: current.observation.refusals.report,
+  runtimes: [{ process: current.observation.process, ...current.observation.runtime.report }],
   retiring,
 })
 

@@ -3,11 +3,13 @@ import type { Config } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
 import type { RetryBudget } from '../layers/retry/budget.ts'
 import type { Auditor } from '../observe/audit/auditor.ts'
+import type { Recorder } from '../observe/recorder.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { HeldCaches } from './caches.ts'
 import type { Guard } from './guard.ts'
 import type { Pressure } from './pressure.ts'
 import type { Rates } from './rate-limits.ts'
+import type { Observation } from './recorders.ts'
 
 /** Is what a snapshot consists of. */
 export interface Parts {
@@ -26,6 +28,10 @@ export interface Parts {
   readonly caches: HeldCaches
   /** Takes the lines of the process. */
   readonly auditor: Auditor
+  /** What the process has seen. */
+  readonly observation: Observation
+  /** Those who hear of every exchange, in that order. */
+  readonly recorders: readonly Recorder[]
 }
 
 /** Is one configuration as running objects: nine handles and the upstreams they use. Never changed, only replaced. */
@@ -39,6 +45,8 @@ export class Snapshot implements Parts {
   readonly guard: Guard
   readonly caches: HeldCaches
   readonly auditor: Auditor
+  readonly observation: Observation
+  readonly recorders: readonly Recorder[]
   readonly #release: () => Promise<void>
   #inFlight = 0
   #whenIdle: (() => void) | null = null
@@ -54,6 +62,8 @@ export class Snapshot implements Parts {
     this.guard = parts.guard
     this.caches = parts.caches
     this.auditor = parts.auditor
+    this.observation = parts.observation
+    this.recorders = parts.recorders
     this.#release = release
   }
 

@@ -1,7 +1,7 @@
 import type { Operation } from '../catalog.ts'
 import type { AuthConfig, OperationAuthConfig } from '../config/auth-config.ts'
 import type { CacheConfig, OperationCacheConfig } from '../config/cache-config.ts'
-import type { AuditConfig, OperationConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
+import type { AuditConfig, Config, OperationConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
 import { cachePolicy } from '../config/effective-cache.ts'
 import type { AddressLimitConfig, LimitsConfig } from '../config/limits-config.ts'
 import { compose, type Handle, type Layer } from '../exchange.ts'
@@ -17,11 +17,13 @@ import { clientLimit } from '../layers/client-limit.ts'
 import { concurrency } from '../layers/concurrency.ts'
 import { deadline } from '../layers/deadline.ts'
 import { identityField } from '../layers/identity-field.ts'
+import { inFlight } from '../layers/in-flight.ts'
 import { loadShedding } from '../layers/load-shedding/load-shedding.ts'
 import { refuse } from '../layers/refuse.ts'
 import { RetryBudget } from '../layers/retry/budget.ts'
 import { retry } from '../layers/retry/retry.ts'
 import type { Auditor } from '../observe/audit/auditor.ts'
+import type { Meter } from '../observe/metrics/meter.ts'
 import type { Limiter } from '../shared/limiter/limiter.ts'
 import { MemoryLimiter } from '../shared/limiter/memory.ts'
 import { formatDuration, formatRate, formatSize } from '../units.ts'
@@ -64,6 +66,9 @@ export interface Stacked {
   readonly pressure: Pressure
   /** Null: nothing is recorded. */
   readonly audit: AuditConfig | null
+  /** Null: nothing is counted. */
+  readonly metrics: Config['metrics']
+  readonly meter: Pick<Meter, 'operations'>
   readonly auditor: Auditor
   /** What all that is stored shares. */
   readonly cache: CacheConfig
@@ -85,11 +90,20 @@ export const stackRows = ({
   clientLimits,
   pressure: { loop, counts },
   audit,
+  metrics,
+  meter: { operations: counted },
   auditor,
   cache: { credentials },
   caches,
   listen,
 }: Stacked): readonly StackRow[] => [
+  row(
+    'metrics',
+    'metrics',
+    metrics,
+    ({ clients }) => (clients ? 'clients: true' : 'true'),
+    () => inFlight(counted[operation.id]),
+  ),
   row('audit', 'audit.onFailure', audit, formatAudit, (each) => auditLayer(each, auditor)),
   row('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelayMs, formatDuration, () => loadShedding(loop)),
   row('concurrency', 'limits.concurrency', limits.concurrency, String, (max) =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { guard } from '../../src/admin/guard.ts'
-import type { AdminConfig } from '../../src/config/config.ts'
+import type { AdminConfig } from '../../src/config/operating-config.ts'
 
 const open: AdminConfig = { host: '127.0.0.1', port: 9901, hosts: [], token: null, tls: null, insecure: false }
 const locked: AdminConfig = { ...open, token: 'a-token-of-an-operator' }

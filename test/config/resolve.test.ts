@@ -13,6 +13,7 @@ test('every key but upstreams has a default', () => {
     cache: { maxBytes: 64 * 1024 ** 2, credentials: ['x-api-key'], redis: null },
     clients: [],
     clientsSource: { parts: [], digest: '' },
+    metrics: { clients: false },
     workers: 1,
     requestIdHeader: 'X-Request-Id',
     listen: {
@@ -254,7 +255,21 @@ describe('precedence', () => {
     ]
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
     expect(result.ok && result.origins.size).toBe(
-      2 + 3 + 23 + 10 + 28 + 7 + 6 + 6 + 3 + 3 + 6 + 2 + (14 + 7 + 7 + 5 + 6 + 7) * groups.length + 7 * catalog.length,
+      2 +
+        1 +
+        3 +
+        23 +
+        10 +
+        28 +
+        7 +
+        6 +
+        6 +
+        3 +
+        3 +
+        6 +
+        2 +
+        (14 + 7 + 7 + 5 + 6 + 7) * groups.length +
+        7 * catalog.length,
     )
   })
 })

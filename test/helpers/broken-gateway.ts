@@ -8,6 +8,7 @@ import { noClientLimits } from '../../src/snapshot/client-limits.ts'
 import { noGuard } from '../../src/snapshot/guard.ts'
 import { Live } from '../../src/snapshot/live.ts'
 import { noPressure } from '../../src/snapshot/pressure.ts'
+import { openObservation, recorders } from '../../src/snapshot/recorders.ts'
 import { Snapshot } from '../../src/snapshot/snapshot.ts'
 import type { Opened } from './gateway.ts'
 
@@ -22,6 +23,7 @@ export const openBrokenGateway = async ({ loaded, log }: Pick<GatewayOptions, 'l
   const rejects: Handle = () => Promise.reject(new TypeError(plantedMessage))
   const handles = Object.fromEntries(catalog.map(({ id, method }) => [id, method === 'GET' ? throws : rejects]))
   const nothing = async (): Promise<void> => {}
+  const observation = openObservation(log, 'gateway')
   const parts = {
     config: loaded.config,
     handles: handles as Snapshot['handles'],
@@ -32,6 +34,8 @@ export const openBrokenGateway = async ({ loaded, log }: Pick<GatewayOptions, 'l
     guard: noGuard,
     caches: noCaches(loaded.config),
     auditor: noAuditor,
+    observation,
+    recorders: recorders(loaded.config, observation, noAuditor),
   }
   const snapshot = new Snapshot(parts, nothing)
   const live = new Live(snapshot)

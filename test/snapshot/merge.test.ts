@@ -37,6 +37,9 @@ const report = (market: UpstreamReport, retiring = 0): Report => ({
   limits: { rate: null, concurrency: [], eventLoop: null },
   tokens: { jwt: null, introspection: null, proofs: null },
   cache: null,
+  meter: null,
+  refusals: { last: [], causes: [] },
+  runtimes: [],
   retiring,
 })
 

@@ -13,6 +13,7 @@ import { noGuard } from '../../src/snapshot/guard.ts'
 import { Live } from '../../src/snapshot/live.ts'
 import { Overrides } from '../../src/snapshot/overrides.ts'
 import { noPressure } from '../../src/snapshot/pressure.ts'
+import { openObservation } from '../../src/snapshot/recorders.ts'
 import { Snapshot } from '../../src/snapshot/snapshot.ts'
 import type { State } from '../../src/snapshot/state.ts'
 import { TokenSources } from '../../src/snapshot/token-sources.ts'
@@ -34,6 +35,8 @@ const snapshotOf = () => {
     guard: noGuard,
     caches: noCaches(testConfig()),
     auditor: noAuditor,
+    observation: openObservation(null, 'gateway'),
+    recorders: [],
   }
   const snapshot = new Snapshot(parts, release)
   return { seen, snapshot }
@@ -93,6 +96,7 @@ const sharedAmong = (endpoints: Endpoints): Shared => ({
   limiters: new Limiters({ is: 'alone' }, () => {}),
   sources: new TokenSources(() => {}),
   caches: new Caches(() => {}),
+  observation: openObservation(null, 'gateway'),
   auditor: noAuditor,
   tell: () => {},
 })
@@ -116,7 +120,7 @@ describe('a configuration', () => {
 
     const limits = { concurrency: 'none' }
     const { handles, upstreams } = build(
-      stateOf(testConfig({ upstream, defaults, limits })),
+      stateOf({ ...testConfig({ upstream, defaults, limits }), metrics: null }),
       null,
       sharedAmong(endpoints),
     )

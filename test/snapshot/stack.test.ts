@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { catalog, type OperationId } from '../../src/catalog.ts'
 import type { AuthConfig } from '../../src/config/auth-config.ts'
-import type { AuditConfig, FieldEdits, OperationConfig, RetryConfig } from '../../src/config/config.ts'
+import type { AuditConfig, Config, FieldEdits, OperationConfig, RetryConfig } from '../../src/config/config.ts'
 import type { LimitsConfig } from '../../src/config/limits-config.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { RetryBudget } from '../../src/layers/retry/budget.ts'
 import { noAuditor } from '../../src/observe/audit/auditor.ts'
+import { Meter } from '../../src/observe/metrics/meter.ts'
 import { type HeldCaches, noCaches } from '../../src/snapshot/caches.ts'
 import { noClientLimits } from '../../src/snapshot/client-limits.ts'
 import { noGuard } from '../../src/snapshot/guard.ts'
@@ -41,6 +42,7 @@ interface On extends Partial<OperationConfig> {
   readonly request?: FieldEdits
   readonly budget?: RetryBudget | null
   readonly audit?: AuditConfig | null
+  readonly metrics?: Config['metrics']
   readonly caches?: HeldCaches
 }
 
@@ -66,6 +68,7 @@ const stacked = ({
   retry = null,
   request,
   budget = null,
+  metrics = null,
   audit = null,
   caches = noCaches(testConfig()),
   ...config
@@ -89,6 +92,8 @@ const stacked = ({
   guard: noGuard,
   clientLimits: noClientLimits,
   pressure,
+  metrics,
+  meter: new Meter(),
   audit,
   auditor: noAuditor,
   cache: { maxBytes: 0, credentials: [], redis: null },
@@ -153,10 +158,20 @@ describe('the list as it is shown', () => {
     const limits = { address, concurrency: 10_000, eventLoopDelayMs: 250 }
     const bounds = { upstreamConcurrency: 50, concurrency: 20, deadlineMs: 2000, maxBodyBytes: 65_536 }
     const auth = { methods: ['apiKey'] as const, scopes: [], claims: {} }
-    const bounded = stacked({ id: 'risk.asset-valuation', limits, allAuth, auth, ...bounds, retry, audit: recorded })
+    const bounded = stacked({
+      id: 'risk.asset-valuation',
+      limits,
+      allAuth,
+      auth,
+      ...bounds,
+      retry,
+      audit: recorded,
+      metrics: { clients: true },
+    })
     const rows = stackRows({ ...bounded, clientLimits: { ...noClientLimits, bounded: 1, rated: 2 } })
 
     expect(rows).toEqual([
+      { name: 'metrics', key: 'metrics', setting: 'clients: true', layer: expect.any(Function) },
       {
         name: 'audit',
         key: 'audit.onFailure',
@@ -217,6 +232,7 @@ describe('the list as it is shown', () => {
 
   test('keeps what is off, without a layer', () => {
     expect(stackRows(stacked())).toMatchObject([
+      { name: 'metrics', setting: 'none', layer: null },
       { name: 'audit', setting: 'none', layer: null },
       { name: 'load-shedding', setting: 'none', layer: null },
       { name: 'concurrency', setting: 'none', layer: null },

@@ -2,6 +2,7 @@ import type { Operation } from '../../catalog.ts'
 import type { Config, EndpointConfig, FieldEdits, UpstreamConfig } from '../../config/config.ts'
 import type { Origin, Origins } from '../../config/origins.ts'
 import { noAuditor } from '../../observe/audit/auditor.ts'
+import { Meter } from '../../observe/metrics/meter.ts'
 import { Limiters } from '../../shared/limiter/limiters.ts'
 import { noCaches } from '../../snapshot/caches.ts'
 import { holdClientLimits } from '../../snapshot/client-limits.ts'
@@ -83,6 +84,8 @@ export const behind = (described: Operation, config: Config, origins: Origins): 
         guard: noGuard,
         clientLimits: holdClientLimits(config.clients, config.limits, new Limiters({ is: 'primary' }, () => {})),
         pressure: noPressure(),
+        metrics: config.metrics,
+        meter: new Meter(),
         audit: config.audit,
         auditor: noAuditor,
         cache: config.cache,

@@ -1,12 +1,12 @@
 import { METHODS } from 'node:http'
 import { catalog, type Operation } from '../../catalog.ts'
 import type { ListenConfig } from '../../config/config.ts'
+import { differenceOf } from '../../config/differs.ts'
 import { isHost } from '../../public/host.ts'
 import { routes } from '../../public/routes.ts'
 import { parseTarget } from '../../public/target.ts'
 import { formatSize } from '../../units.ts'
 import { type Arrival, bytesOf } from './arrive.ts'
-import { differenceOf } from './differs.ts'
 
 /** Says, for people, what is wrong with a request that is refused, and what was probably meant. */
 export interface Reason {
@@ -29,7 +29,9 @@ export const reasonOf = (
   const path = pathOf(target)
   const known = routes(listen.basePath).get(path)
   const guess =
-    known === undefined ? differenceOf(path, listen.basePath, where('listen.basePath')) : { differs: [], meant: known }
+    known === undefined
+      ? differenceOf(path, { basePath: listen.basePath, baseKey: where('listen.basePath') })
+      : { differs: [], meant: known }
   const meant = method === 'CONNECT' || target === '*' ? null : guess.meant
   const differs = [
     ...methodSaid(method, meant),

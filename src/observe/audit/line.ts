@@ -1,20 +1,11 @@
-import type { GatewayError } from '../../errors.ts'
-import type { Identity } from '../../exchange.ts'
+import type { Exchanged } from '../exchanged.ts'
 import type { Key, Link, Torn } from './chain.ts'
 
 /** Is what is written of an exchange. */
-export interface Exchanged {
-  readonly requestId: string
-  /** The client's address. */
-  readonly address: string
-  readonly identity: Identity | null
-  readonly operation: string | null
-  readonly status: number
-  readonly failure: GatewayError | null
-  readonly endpoint: string | null
-  readonly configHash: string
-  readonly digests: Digests | null
-}
+export type Written = Pick<
+  Exchanged,
+  'requestId' | 'client' | 'identity' | 'operation' | 'status' | 'failure' | 'endpoint' | 'configHash' | 'digests'
+>
 
 /** Is the SHA-256 of what went through whole, in hex; null: it was not asked for, there was none, or it did not. */
 export interface Digests {
@@ -26,8 +17,8 @@ export interface Digests {
  * Writes what a line says of an exchange: a list of what may be there, with never a query, a field value or a body. An id is a sane token,
  * the rest are addresses, names of ours and numbers; who the client is comes from elsewhere, and is escaped.
  */
-export const exchangeLine = (time: number, said: Exchanged): string =>
-  `${stamp(time, 'exchange')},"requestId":"${said.requestId}","address":"${said.address}"` +
+export const exchangeLine = (time: number, said: Written): string =>
+  `${stamp(time, 'exchange')},"requestId":"${said.requestId}","address":"${said.client}"` +
   `,"client":${quoted(said.identity?.client)},"method":${quoted(said.identity?.method)}` +
   `,"operation":${plain(said.operation)},"status":${said.status},"failure":${plain(said.failure?.kind ?? null)}` +
   `,"endpoint":${plain(said.endpoint)},"config":"${said.configHash}"` +

@@ -1,5 +1,6 @@
 import { loadConfig } from '../../../src/config/load.ts'
 import { noAuditor } from '../../../src/observe/audit/auditor.ts'
+import { Meter } from '../../../src/observe/metrics/meter.ts'
 import { Limiters } from '../../../src/shared/limiter/limiters.ts'
 import { noCaches } from '../../../src/snapshot/caches.ts'
 import { holdClientLimits } from '../../../src/snapshot/client-limits.ts'
@@ -27,6 +28,8 @@ export const listed = (file: string): readonly string[] => {
     guard,
     clientLimits: holdClientLimits(clients, limits, new Limiters({ is: 'primary' }, () => {})),
     pressure: noPressure(),
+    metrics: loaded.config.metrics,
+    meter: new Meter(),
     audit: loaded.config.audit,
     auditor: noAuditor,
     cache: loaded.config.cache,

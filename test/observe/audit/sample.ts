@@ -28,9 +28,9 @@ export const sample = (exchanges: number, before: Link = beginning(), sealed: Ke
 
 export const exchangeOf = (n: number) => ({
   requestId: `id-${n}`,
-  address: '192.0.2.7',
+  client: '192.0.2.7',
   identity: null,
-  operation: 'market.insights',
+  operation: 'market.insights' as const,
   status: 200,
   failure: null,
   endpoint: 'http://127.0.0.1:9',

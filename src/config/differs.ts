@@ -1,5 +1,5 @@
-import { catalog, type Operation } from '../../catalog.ts'
-import { nearest } from '../../config/suggest.ts'
+import { catalog, type Operation } from '../catalog.ts'
+import { nearest } from './suggest.ts'
 
 /** Says what keeps a path from being one of the nine, and which it was probably meant to be. */
 export interface Difference {
@@ -7,16 +7,25 @@ export interface Difference {
   readonly meant: Operation | null
 }
 
+/** Is where the nine stand, and the key of the file that says so. */
+interface Base {
+  readonly basePath: string
+  readonly baseKey: string
+  readonly show?: Show
+}
+
+type Show = (written: string) => string
+
 /**
  * Finds out how a path that the gateway does not know differs from one that it does. It decides nothing, so it may guess: each step takes
- * one kind of difference away and says so.
+ * one kind of difference away and says so. `show` writes what the client wrote: as it is, for whoever wrote it, or not at all.
  */
-export const differenceOf = (path: string, basePath: string, baseKey: string): Difference => {
+export const differenceOf = (path: string, { basePath, baseKey, show = String }: Base): Difference => {
   const isUnder = (written: string): boolean => written.startsWith(`${basePath}/`)
   const differs: string[] = []
   let under = isUnder(path)
   let plain = under ? path.slice(basePath.length) : path
-  for (const step of steps) {
+  for (const step of steps(show)) {
     const [next, ...said] = step(plain)
     if (next === plain) continue
     differs.push(...said)
@@ -28,7 +37,7 @@ export const differenceOf = (path: string, basePath: string, baseKey: string): D
   }
   const found = catalog.find((row) => contains(plain.toLowerCase(), row.path))
   if (found !== undefined)
-    return { differs: [...differs, ...around(plain, found, under, basePath, baseKey)], meant: found }
+    return { differs: [...differs, ...around(plain, found, under, { basePath, baseKey, show })], meant: found }
 
   // A client that has the wrong base may have the wrong path as well.
   const known = nearest(plain, [...catalog.map((row) => row.path), ...catalog.map((row) => basePath + row.path)])
@@ -40,19 +49,21 @@ export const differenceOf = (path: string, basePath: string, baseKey: string): D
 type Step = (path: string) => readonly [path: string, ...said: string[]]
 
 /** Takes escapes back, twofold ones too, and names each. */
-const unescaped: Step = (path) => {
-  const said = new Set<string>()
-  let plain = path
-  for (let depth = 0; depth < 3; depth++) {
-    plain = plain.replaceAll(/%([0-9a-f]{2})/gi, (written, hex) => {
-      const character = String.fromCharCode(Number.parseInt(hex, 16))
-      if (!/[\x21-\x7e]/.test(character)) return written
-      said.add(`the escape ${written} stands for "${character}", and an alias is not the path`)
-      return character
-    })
+const unescaped =
+  (show: Show): Step =>
+  (path) => {
+    const said = new Set<string>()
+    let plain = path
+    for (let depth = 0; depth < 3; depth++) {
+      plain = plain.replaceAll(/%([0-9a-f]{2})/gi, (written, hex) => {
+        const character = String.fromCharCode(Number.parseInt(hex, 16))
+        if (!/[\x21-\x7e]/.test(character)) return written
+        said.add(`the escape ${show(written)} stands for "${show(character)}", and an alias is not the path`)
+        return character
+      })
+    }
+    return [plain, ...said]
   }
-  return [plain, ...said]
-}
 
 const drop =
   (pattern: RegExp, said: (dropped: string) => string): Step =>
@@ -71,14 +82,14 @@ const undotted: Step = (path) => {
   return [kept.join('/'), 'a dot segment stands in it, and is not resolved']
 }
 
-const steps: readonly Step[] = [
-  unescaped,
-  drop(/\?.*$/, (query) => `the query begins with an escaped "?": ${query} is part of the path`),
-  drop(/&.*$/, (query) => `the query begins with "&" and not with "?": ${query} is part of the path`),
+const steps = (show: Show): readonly Step[] => [
+  unescaped(show),
+  drop(/\?.*$/, (query) => `the query begins with an escaped "?": ${show(query)} is part of the path`),
+  drop(/&.*$/, (query) => `the query begins with "&" and not with "?": ${show(query)} is part of the path`),
   (path) => [path.replaceAll('\\', '/'), 'a backslash is not a slash'],
   (path) => [
     path.replaceAll(/;[^/]*/g, ''),
-    `a parameter behind ";" is part of the path: ${/;[^/]*/.exec(path)?.[0] ?? ''}`,
+    `a parameter behind ";" is part of the path: ${show(/;[^/]*/.exec(path)?.[0] ?? '')}`,
   ],
   (path) => [path.replaceAll(/\/{2,}/g, '/'), 'a slash is doubled'],
   undotted,
@@ -92,8 +103,7 @@ const around = (
   plain: string,
   { path }: Operation,
   under: boolean,
-  basePath: string,
-  baseKey: string,
+  { basePath, baseKey, show }: Required<Base>,
 ): readonly string[] => {
   const at = plain.toLowerCase().indexOf(path)
   const before = plain.slice(0, at)
@@ -101,17 +111,17 @@ const around = (
   const said: string[] = []
   if (basePath !== '' && !under) {
     if (before === '') said.push(`${basePath} is missing in front of it: ${baseKey}`)
-    else if (before.toLowerCase() === basePath.toLowerCase()) said.push(`${before} is written ${basePath}`)
-    else said.push(`it begins with ${before} and not with ${basePath}: ${baseKey}`)
+    else if (before.toLowerCase() === basePath.toLowerCase()) said.push(`${show(before)} is written ${basePath}`)
+    else said.push(`it begins with ${show(before)} and not with ${basePath}: ${baseKey}`)
   } else if (before !== '') {
     said.push(
       basePath === ''
-        ? `${before} stands in front of it, and nothing should: ${baseKey}`
-        : `${before} stands between ${basePath} and the path: ${baseKey}`,
+        ? `${show(before)} stands in front of it, and nothing should: ${baseKey}`
+        : `${show(before)} stands between ${basePath} and the path: ${baseKey}`,
     )
   }
   const middle = plain.slice(at, at + path.length)
-  if (middle !== path) said.push(`upper case: ${middle} is written ${path}`)
-  if (behind !== '') said.push(`${behind} stands behind it, and there is nothing below the nine paths`)
+  if (middle !== path) said.push(`upper case: ${show(middle)} is written ${path}`)
+  if (behind !== '') said.push(`${show(behind)} stands behind it, and there is nothing below the nine paths`)
   return said
 }

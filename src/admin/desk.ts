@@ -1,0 +1,35 @@
+import type { Group } from '../catalog.ts'
+import type { Cleared } from '../layers/cache/store.ts'
+import type { Trail } from '../observe/audit/trail.ts'
+import type { ClearedCount } from '../snapshot/caches.ts'
+import type { KeptLevel } from '../snapshot/log-level.ts'
+import type { Overrides } from '../snapshot/overrides.ts'
+import type { Reloader } from '../snapshot/reloader.ts'
+import type { Report, WorkerState } from '../snapshot/report.ts'
+import type { History } from './history.ts'
+
+/** Is what the operator's listener shows and moves. */
+export interface Desk {
+  readonly reloader: Reloader
+  readonly overrides: Overrides
+  /** How much the log writes. */
+  readonly logLevel: KeptLevel
+  /** Takes what operators do. */
+  readonly audit: Pick<Trail, 'tell' | 'state'>
+  /** Tells whether the gateway is on its way down. */
+  draining(): boolean
+  /** Tells whether anybody serves clients: of several workers, at least one. */
+  serving(): boolean
+  /** Tells how many log lines were dropped because their reader was too slow. */
+  droppedLines(): number
+  /** Tells what is known of the traffic, by whoever serves it. */
+  report(): Promise<Report>
+  /** Tells how the workers do, by what the last report found; none: this process serves. */
+  workers(): readonly WorkerState[]
+  /** Ends the ejection of an endpoint, named as `/status` shows it: an operator says that it is ready. */
+  lift(group: Group, url: string): void
+  /** What has been served of late. */
+  readonly history: History
+  /** Removes what is stored. */
+  clear(what: Cleared): Promise<ClearedCount>
+}

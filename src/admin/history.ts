@@ -1,0 +1,118 @@
+import { catalog, type OperationId } from '../catalog.ts'
+import { later, now } from '../clock.ts'
+import { failures } from '../errors.ts'
+import { type HistogramReport, quantile, since } from '../observe/metrics/histogram.ts'
+import type { MeterReport, OperationReport } from '../observe/metrics/meter-report.ts'
+
+/** Is what one operation did between two moments; rates are of a second. */
+export interface Pace {
+  readonly perSecond: number
+  /** Answered with 5xx, or failed by the fault of the gateway or an upstream. */
+  readonly errorsPerSecond: number
+  /** Answered with 4xx of the gateway's own. */
+  readonly refusedPerSecond: number
+  /** Null: there was no request. */
+  readonly p50Ms: number | null
+  readonly p99Ms: number | null
+}
+
+/** Is what had been counted of one operation at one moment. */
+interface Sample {
+  /** On the monotonic clock. */
+  readonly at: number
+  readonly operations: ReadonlyMap<OperationId, Totals>
+}
+
+interface Totals {
+  readonly requests: number
+  readonly errors: number
+  readonly refused: number
+  readonly total: HistogramReport
+}
+
+/** How long each step of the charts is, and how many there are: a quarter of an hour. */
+export const stepSeconds = 5
+const steps = 180
+
+/** Remembers what had been counted over the last quarter of an hour, so that rates can be told. */
+export class History {
+  readonly #count: () => Promise<MeterReport | null>
+  #samples: readonly Sample[] = []
+  #stop: () => void = () => {}
+  #isOpen = true
+
+  /** `count` tells what has been counted so far; null: nothing is. */
+  constructor(count: () => Promise<MeterReport | null>) {
+    this.#count = count
+  }
+
+  /** Begins to look, every few seconds. */
+  async begin(): Promise<void> {
+    const counted = await this.#count().catch(() => null)
+    if (!this.#isOpen) return
+    this.#samples = counted === null ? [] : [...this.#samples, sampleOf(counted)].slice(-steps - 1)
+    this.#stop = later(stepSeconds * 1000, () => void this.begin())
+  }
+
+  close(): void {
+    this.#isOpen = false
+    this.#stop()
+  }
+
+  /** Tells how an operation has done of late: its rates over ten seconds, its latency over a minute; null: nothing is known yet. */
+  pace(id: OperationId, counted: MeterReport): Pace | null {
+    const present = sampleOf(counted)
+    const recent = this.#before(present.at - 10_000)
+    const minute = this.#before(present.at - 60_000)
+    if (recent === undefined || minute === undefined) return null
+    const rates = between(recent, present, id)
+    const { p50Ms, p99Ms } = between(minute, present, id)
+    return { ...rates, p50Ms, p99Ms }
+  }
+
+  /** Tells how it did in each step of the last quarter of an hour, the oldest first. */
+  steps(id: OperationId): readonly Pace[] {
+    return this.#samples.slice(1).map((sample, i) => between(this.#samples[i] as Sample, sample, id))
+  }
+
+  /** Finds the last sample that is at least so old, or else the oldest. */
+  #before(at: number): Sample | undefined {
+    return this.#samples.findLast((sample) => sample.at <= at) ?? this.#samples[0]
+  }
+}
+
+const sampleOf = ({ operations }: MeterReport): Sample => ({
+  at: now(),
+  operations: new Map(catalog.map(({ id }) => [id, totalsOf(operations[id])])),
+})
+
+const totalsOf = ({ requests, total }: OperationReport): Totals => {
+  const count = (matches: (each: OperationReport['requests'][number]) => boolean): number =>
+    requests.filter(matches).reduce((sum, each) => sum + each.count, 0)
+  return {
+    requests: count(() => true),
+    errors: count(isError),
+    refused: count((each) => each.failure !== null && !isError(each)),
+    total,
+  }
+}
+
+const isError = ({ statusClass, failure }: OperationReport['requests'][number]): boolean =>
+  statusClass >= 5 || (failure !== null && failures[failure].fault !== 'client')
+
+const between = (earlier: Sample, later: Sample, id: OperationId): Pace => {
+  const [from, to] = [earlier.operations.get(id), later.operations.get(id)]
+  const seconds = Math.max(0.001, (later.at - earlier.at) / 1000)
+  if (from === undefined || to === undefined) return nothing
+  const rate = (read: (totals: Totals) => number): number => Math.max(0, read(to) - read(from)) / seconds
+  const spent = since(to.total, from.total)
+  return {
+    perSecond: rate(({ requests }) => requests),
+    errorsPerSecond: rate(({ errors }) => errors),
+    refusedPerSecond: rate(({ refused }) => refused),
+    p50Ms: quantile(spent, 0.5),
+    p99Ms: quantile(spent, 0.99),
+  }
+}
+
+const nothing: Pace = { perSecond: 0, errorsPerSecond: 0, refusedPerSecond: 0, p50Ms: null, p99Ms: null }

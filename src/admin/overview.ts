@@ -1,0 +1,121 @@
+import { catalog, type Group, type OperationId } from '../catalog.ts'
+import { wallClock } from '../clock.ts'
+import { type Change, changedGroups } from '../config/diff.ts'
+import type { Problem } from '../config/problem.ts'
+import type { Reloaded } from '../snapshot/reload-history.ts'
+import type { Report } from '../snapshot/report.ts'
+import type { Desk } from './desk.ts'
+import { type History, stepSeconds } from './history.ts'
+import { type RefusalView, refusalView } from './refusals.ts'
+import { type Status, statusOf } from './status.ts'
+import { time } from './time.ts'
+
+/** Is all that somebody on call wants to see at once: what the page shows, and `top`. Times are RFC 3339. */
+export interface Overview {
+  readonly at: string
+  /** What /status says. */
+  readonly status: Status
+  /** The nine, in the order of the catalog. */
+  readonly operations: readonly OperationView[]
+  /** Newest first. */
+  readonly reloads: readonly ReloadView[]
+  /** Newest first: at most 100 of the nine, and 100 that were none of them. */
+  readonly refusals: readonly RefusalView[]
+}
+
+/** Is one of the nine. Rates are of a second, over the last ten; latencies are of the last minute. */
+export interface OperationView {
+  readonly id: OperationId
+  readonly group: Group
+  readonly method: string
+  readonly path: string
+  readonly state: 'serve' | 'refuse'
+  /** When an operator's word on that ends; null: the file's holds. */
+  readonly until: string | null
+  /** Null: nothing is counted, or not for long enough. */
+  readonly pace: PaceView | null
+  /** Null: nothing is counted. */
+  readonly history: {
+    readonly stepSeconds: number
+    /** Oldest first; each list has one for each step. */
+    readonly perSecond: readonly number[]
+    readonly errorsPerSecond: readonly number[]
+    readonly p99Ms: readonly (number | null)[]
+  } | null
+}
+
+export interface PaceView {
+  readonly inFlight: number
+  readonly perSecond: number
+  readonly errorsPerSecond: number
+  readonly refusedPerSecond: number
+  /** Null: there was no request. */
+  readonly p50Ms: number | null
+  readonly p99Ms: number | null
+}
+
+/** Is what came of a reload. */
+export interface ReloadView {
+  readonly at: string
+  readonly trigger: string
+  readonly result: 'applied' | 'unchanged' | 'refused'
+  /** Of the configuration that runs since. */
+  readonly hash: string
+  readonly groups: readonly string[]
+  readonly changes: readonly Change[]
+  readonly problems: readonly Problem[]
+  /** Whether it waits for what it brings to be reached. */
+  readonly held: boolean
+}
+
+/** Tells all at once. */
+export const overview = async (desk: Desk): Promise<Overview> => {
+  const report = await desk.report()
+  const status = await statusOf(desk, report)
+  const { config, history } = desk.reloader
+  return {
+    at: time(wallClock()),
+    status,
+    operations: catalog.map((each) => operationView(each.id, status, report, desk.history)),
+    reloads: history.last.map(reloadView),
+    refusals: report.refusals.last.map((refusal) => refusalView(refusal, config.listen)),
+  }
+}
+
+/** Tells of the last refusals alone. */
+export const refused = async ({ report, reloader }: Desk) => {
+  const { refusals } = await report()
+  return { refusals: refusals.last.map((refusal) => refusalView(refusal, reloader.config.listen)) }
+}
+
+const operationView = (id: OperationId, { operations }: Status, { meter }: Report, history: History): OperationView => {
+  const { group, method, path } = catalog.find((each) => each.id === id) as (typeof catalog)[number]
+  const { state, until } = operations[id] ?? { state: 'serve' as const, until: null }
+  const pace = meter === null ? null : history.pace(id, meter)
+  return {
+    ...{ id, group, method, path, state, until },
+    pace: pace && meter && { inFlight: meter.operations[id].inFlight, ...pace },
+    history: meter && historyView(history, id),
+  }
+}
+
+const historyView = (history: History, id: OperationId): OperationView['history'] => {
+  const steps = history.steps(id)
+  return {
+    stepSeconds,
+    perSecond: steps.map(({ perSecond }) => perSecond),
+    errorsPerSecond: steps.map(({ errorsPerSecond }) => errorsPerSecond),
+    p99Ms: steps.map(({ p99Ms }) => p99Ms),
+  }
+}
+
+const reloadView = ({ at, trigger, outcome }: Reloaded): ReloadView => {
+  const { result } = outcome
+  const common = { at: time(at), trigger, result }
+  if (outcome.result === 'refused') {
+    const { hash, problems, held } = outcome
+    return { ...common, hash, groups: [], changes: [], problems, held: held !== null }
+  }
+  const { to: hash, changes } = outcome
+  return { ...common, hash, groups: changedGroups(changes), changes, problems: [], held: false }
+}

@@ -1,0 +1,12 @@
+import type { GatewayError } from '../errors.ts'
+
+/** Says in one line what the libraries said; the whole stack only where the gateway itself is at fault. */
+export const causeOf = ({ kind, cause }: GatewayError): string | undefined => {
+  if (cause === undefined) return undefined
+  if (!(cause instanceof Error)) return String(cause)
+  if (kind === 'internal') return cause.stack
+  const inner = cause instanceof AggregateError ? cause.errors.map(message).join('; ') : ''
+  return inner === '' ? message(cause) : inner
+}
+
+const message = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,0 +1,73 @@
+/** Is how many durations fell between which bounds, as plain data. */
+export interface HistogramReport {
+  /** One for each of {@link boundsMs}, and one for what is above the last. */
+  readonly counts: readonly number[]
+  readonly sumMs: number
+}
+
+const steps = [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8] as const
+const decades = [0.1, 1, 10, 100, 1000, 10_000] as const
+
+/** Lists upper bounds, themselves included, in milliseconds: ten in each decade, so that a quantile read between two is off by an eighth at most. */
+export const boundsMs: readonly number[] = decades.flatMap((decade) => steps.map((step) => step * decade))
+
+/** Counts durations between bounds: an array and a sum, no object for each. */
+export class Histogram {
+  readonly #counts: number[] = new Array(boundsMs.length + 1).fill(0)
+  #sumMs = 0
+
+  observe(ms: number): void {
+    this.#sumMs += ms
+    const at = placeOf(ms)
+    this.#counts[at] = (this.#counts[at] as number) + 1
+  }
+
+  get report(): HistogramReport {
+    return { counts: [...this.#counts], sumMs: this.#sumMs }
+  }
+}
+
+/** Finds the first bound that is not below. */
+const placeOf = (ms: number): number => {
+  let low = 0
+  let high = boundsMs.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (ms <= (boundsMs[middle] as number)) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+/** Has counted nothing. */
+export const emptyHistogram: HistogramReport = { counts: new Array(boundsMs.length + 1).fill(0), sumMs: 0 }
+
+/** Adds up what several have counted. */
+export const addHistograms = (each: readonly HistogramReport[]): HistogramReport => ({
+  counts: emptyHistogram.counts.map((_, i) => each.reduce((all, { counts }) => all + (counts[i] ?? 0), 0)),
+  sumMs: each.reduce((all, { sumMs }) => all + sumMs, 0),
+})
+
+/** Takes away what had been counted at an earlier time. */
+export const since = (later: HistogramReport, earlier: HistogramReport): HistogramReport => ({
+  counts: later.counts.map((count, i) => Math.max(0, count - (earlier.counts[i] ?? 0))),
+  sumMs: Math.max(0, later.sumMs - earlier.sumMs),
+})
+
+/** Tells below what a share of the durations lie (0.99: the slowest hundredth is above), in ms; null: there are none. */
+export const quantile = ({ counts }: HistogramReport, share: number): number | null => {
+  const all = counts.reduce((sum, count) => sum + count, 0)
+  if (all === 0) return null
+  const rank = share * all
+  let below = 0
+  for (const [i, count] of counts.entries()) {
+    if (count === 0 || below + count < rank) {
+      below += count
+      continue
+    }
+    const from = i === 0 ? 0 : (boundsMs[i - 1] as number)
+    const to = boundsMs[i] ?? from // above the last bound nothing is known
+    return from + ((to - from) * (rank - below)) / count
+  }
+  return boundsMs.at(-1) as number
+}

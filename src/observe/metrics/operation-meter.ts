@@ -1,0 +1,70 @@
+import { failures, type Kind } from '../../errors.ts'
+import type { AuthMethod } from '../../exchange.ts'
+import type { Reason } from '../../reasons.ts'
+import type { Exchanged } from '../exchanged.ts'
+import { Histogram } from './histogram.ts'
+import type { OperationReport } from './meter-report.ts'
+
+const kinds: readonly (Kind | null)[] = [null, ...(Object.keys(failures) as Kind[])]
+const placeOfKind: ReadonlyMap<Kind | null, number> = new Map(kinds.map((kind, i) => [kind, i]))
+const classes = 10
+
+/** Counts what becomes of one operation's requests: numbers in arrays, whose length does not depend on who calls. */
+export class OperationMeter {
+  inFlight = 0
+  /** By failure, and within that by class of status. */
+  readonly #requests: number[] = new Array(kinds.length * classes).fill(0)
+  /** By a key of bounded words. */
+  readonly #reasons = new Map<string, { failure: Kind; reason: Reason; method: AuthMethod | null; count: number }>()
+  readonly #proved = new Map<AuthMethod, number>()
+  readonly #total = new Histogram()
+  readonly #firstByte = new Histogram()
+  readonly #upstream = new Histogram()
+  #retries = 0
+  #bytesIn = 0
+  #bytesOut = 0
+
+  record(exchanged: Exchanged): void {
+    const { status, failure, identity, authMethod, attempts, totalMs, firstByteMs, upstreamMs } = exchanged
+    const at = (placeOfKind.get(failure?.kind ?? null) as number) * classes + classOf(status)
+    this.#requests[at] = (this.#requests[at] as number) + 1
+    if (failure !== null && failure.reason !== null) this.#explain(failure.kind, failure.reason, authMethod)
+    if (identity !== null && failure?.kind !== 'forbidden')
+      this.#proved.set(identity.method, (this.#proved.get(identity.method) ?? 0) + 1)
+    if (attempts > 1) this.#retries += attempts - 1
+    this.#bytesIn += exchanged.bytesIn
+    this.#bytesOut += exchanged.bytesOut
+    this.#total.observe(totalMs)
+    if (firstByteMs !== null) this.#firstByte.observe(firstByteMs)
+    if (upstreamMs !== null) this.#upstream.observe(upstreamMs)
+  }
+
+  get report(): OperationReport {
+    return {
+      inFlight: this.inFlight,
+      requests: this.#requests.flatMap((count, at) =>
+        count === 0
+          ? []
+          : [{ statusClass: at % classes, failure: kinds[Math.trunc(at / classes)] as Kind | null, count }],
+      ),
+      reasons: [...this.#reasons.values()].map((each) => ({ ...each })),
+      proved: [...this.#proved].map(([method, count]) => ({ method, count })),
+      retries: this.#retries,
+      bytesIn: this.#bytesIn,
+      bytesOut: this.#bytesOut,
+      total: this.#total.report,
+      firstByte: this.#firstByte.report,
+      upstream: this.#upstream.report,
+    }
+  }
+
+  #explain(failure: Kind, reason: Reason, method: AuthMethod | null): void {
+    const key = `${failure} ${reason} ${method}`
+    const found = this.#reasons.get(key)
+    if (found === undefined) this.#reasons.set(key, { failure, reason, method, count: 1 })
+    else found.count++
+  }
+}
+
+/** Takes the first digit of a status. */
+export const classOf = (status: number): number => Math.min(classes - 1, Math.trunc(status / 100))

@@ -1,0 +1,103 @@
+import { METHODS } from 'node:http'
+import type { OperationId } from '../../catalog.ts'
+import { wallClock } from '../../clock.ts'
+import type { Kind } from '../../errors.ts'
+import type { Reason } from '../../reasons.ts'
+import { causeOf } from '../cause.ts'
+import type { Exchanged } from '../exchanged.ts'
+import type { Recorder } from '../recorder.ts'
+import { type CauseReport, Causes, mergeCauses } from './causes.ts'
+import { Ring } from './ring.ts'
+
+/** Is what the gateway answered with an error of its own of late, as plain data. */
+export interface RefusalsReport {
+  /** Newest first: at most 100 of the nine, and 100 that were none of them. */
+  readonly last: readonly Refusal[]
+  readonly causes: readonly CauseReport[]
+}
+
+/** Is one of them. Its `path` and `cause` are for reading, not for showing: what a client wrote is in the one, an upstream in the other. */
+export interface Refusal {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly requestId: string
+  /** The client's address. */
+  readonly client: string
+  /** Null: nobody asked, or nobody knows. */
+  readonly clientId: string | null
+  /** Null: no request could be parsed. */
+  readonly method: string | null
+  readonly path: string | null
+  readonly operation: OperationId | null
+  readonly endpoint: string | null
+  readonly status: number
+  readonly kind: Kind
+  /** A bounded word; null: the kind says it all. */
+  readonly reason: Reason | null
+  readonly cause: string | null
+  readonly traceId: string | null
+}
+
+const kept = 100
+
+/** Keeps the last requests that one process answered with an error of its own, and how often each cause came of late. */
+export class Refusals implements Recorder {
+  readonly name = 'refusals'
+  // Apart, or whoever scans the internet would push out what operators look for.
+  readonly #served = new Ring<Seen>(kept)
+  readonly #strange = new Ring<Seen>(kept)
+  readonly #causes = new Causes()
+
+  record(exchanged: Exchanged): void {
+    const { failure, operation } = exchanged
+    if (failure === null || failure.kind === 'client-gone') return
+    const at = wallClock()
+    const ring = operation === null ? this.#strange : this.#served
+    ring.add({ at, exchanged })
+    this.#causes.add(at, exchanged, failure)
+  }
+
+  get report(): RefusalsReport {
+    return {
+      last: newestFirst([...this.#served.all, ...this.#strange.all].map(refusal)),
+      causes: this.#causes.report(wallClock()),
+    }
+  }
+}
+
+interface Seen {
+  readonly at: number
+  readonly exchanged: Exchanged
+}
+
+/** Makes one report of what several processes have refused. */
+export const mergeRefusals = (each: readonly RefusalsReport[]): RefusalsReport => {
+  const last = newestFirst(each.flatMap((one) => one.last))
+  const served = last.filter(({ operation }) => operation !== null).slice(0, kept)
+  const strange = last.filter(({ operation }) => operation === null).slice(0, kept)
+  return { last: newestFirst([...served, ...strange]), causes: mergeCauses(each.flatMap(({ causes }) => causes)) }
+}
+
+const newestFirst = (refusals: readonly Refusal[]): readonly Refusal[] => refusals.toSorted((a, b) => b.at - a.at)
+
+const refusal = ({ at, exchanged }: Seen): Refusal => {
+  const { failure } = exchanged
+  if (failure === null) throw new Error('what went well is not kept')
+  return {
+    at,
+    requestId: exchanged.requestId,
+    client: exchanged.client,
+    clientId: exchanged.identity?.client ?? null,
+    method: exchanged.method === null || known.has(exchanged.method) ? exchanged.method : 'another method',
+    path: exchanged.path,
+    operation: exchanged.operation,
+    endpoint: exchanged.endpoint,
+    status: exchanged.status,
+    kind: failure.kind,
+    reason: failure.reason,
+    cause: causeOf(failure)?.slice(0, 200) ?? null,
+    traceId: exchanged.traceId,
+  }
+}
+
+const known: ReadonlySet<string> = new Set(METHODS)

@@ -1,0 +1,76 @@
+import { type ELDHistogram, monitorEventLoopDelay, performance } from 'node:perf_hooks'
+import { getHeapStatistics } from 'node:v8'
+import { now } from '../clock.ts'
+
+/** Is how a process does, as plain data. */
+export interface RuntimeReport {
+  readonly pid: number
+  readonly uptimeSeconds: number
+  /** Of all its threads, since it started. */
+  readonly cpuSeconds: { readonly user: number; readonly system: number }
+  readonly residentBytes: number
+  readonly heap: { readonly usedBytes: number; readonly totalBytes: number; readonly limitBytes: number }
+  /** Of buffers. */
+  readonly externalBytes: number
+  readonly eventLoop: {
+    /** How long it has been at work, and idle, since the process started. */
+    readonly activeSeconds: number
+    readonly idleSeconds: number
+    /** How late timers were over the last seconds; null: it is not measured, or not yet. */
+    readonly delayMs: { readonly p50: number; readonly p99: number; readonly max: number } | null
+  }
+}
+
+// Long enough for a hundredth to mean something, short enough for what has just happened to be seen.
+const windowMs = 5000
+const resolutionMs = 20
+
+/** Measures the process that it is made in. */
+export class Runtime {
+  #histogram: ELDHistogram | null = null
+  #begun = 0
+  #last: RuntimeReport['eventLoop']['delayMs'] = null
+
+  /** Measures how late timers are from now on, or does so no longer: that alone costs something. */
+  follow(on: boolean): void {
+    if (on === (this.#histogram !== null)) return
+    this.#histogram?.disable()
+    this.#histogram = on ? monitorEventLoopDelay({ resolution: resolutionMs }) : null
+    this.#histogram?.enable()
+    this.#begun = now()
+    this.#last = null
+  }
+
+  get report(): RuntimeReport {
+    const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
+    const { user, system } = process.cpuUsage()
+    const { active, idle } = performance.eventLoopUtilization()
+    return {
+      pid: process.pid,
+      uptimeSeconds: process.uptime(),
+      cpuSeconds: { user: user / 1e6, system: system / 1e6 },
+      residentBytes: rss,
+      heap: { usedBytes: heapUsed, totalBytes: heapTotal, limitBytes: getHeapStatistics().heap_size_limit },
+      externalBytes: external,
+      eventLoop: { activeSeconds: active / 1000, idleSeconds: idle / 1000, delayMs: this.#delay() },
+    }
+  }
+
+  /** Tells of the last window that is over; who asks often must not have each answer be of the moment before. */
+  #delay(): RuntimeReport['eventLoop']['delayMs'] {
+    const histogram = this.#histogram
+    if (histogram === null) return null
+    const at = now()
+    if (at - this.#begun >= windowMs && histogram.count > 0) {
+      const late = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - resolutionMs)
+      this.#last = {
+        p50: late(histogram.percentile(50)),
+        p99: late(histogram.percentile(99)),
+        max: late(histogram.max),
+      }
+      histogram.reset()
+      this.#begun = at
+    }
+    return this.#last
+  }
+}
