@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { version } from '../version.ts'
 import { auditCommand } from './audit.ts'
+import { bundleCommand } from './bundle.ts'
 import { checkCommand } from './check.ts'
 import { diffCommand } from './diff.ts'
 import { endpointCommand } from './endpoint.ts'
@@ -33,6 +34,7 @@ export function program(): Command {
     endpointCommand(),
     logLevelCommand(),
     diffCommand(),
+    bundleCommand(),
     auditCommand(),
     checkCommand(),
     explainCommand(),

@@ -31,10 +31,7 @@ export interface Reply {
  * asker or this way of asking is not welcome; what else it says is for the caller.
  */
 export const ask = async (target: Target, question: Question): Promise<Reply> => {
-  // What explains a failure is loaded when there is one: a health check asks every few seconds, each time in a process of its own.
-  const { status, date, text } = await exchange(target, question).catch(async (error: Error) => {
-    throw error instanceof Unasked ? error : (await import('./unreached.ts')).unreached(target, error)
-  })
+  const { status, date, text } = await askText(target, question)
   const body = parse(text)
   if (!meant.has(status)) throw (await import('./refusal.ts')).refusal(target, question.path, status, body)
   if (body === undefined)
@@ -43,12 +40,20 @@ export const ask = async (target: Target, question: Question): Promise<Reply> =>
   return { status, body, at: Number.isNaN(at) ? wallClock() : at }
 }
 
+/** Asks the same, and takes any answer as it comes. Throws {@link Unasked} when there is none in time. */
+export const askText = (target: Target, question: Question): Promise<Raw> =>
+  // What explains a failure is loaded when there is one: a health check asks every few seconds, each time in a process of its own.
+  exchange(target, question).catch(async (error: Error) => {
+    throw error instanceof Unasked ? error : (await import('./unreached.ts')).unreached(target, error)
+  })
+
 /** Lists the answers that a gateway gives to a question that it understood. */
 const meant: ReadonlySet<number> = new Set([200, 400, 409, 422, 503])
 
 const notOurs = 'is that the admin listener of a lender gateway?'
 
-interface Raw {
+/** Is an answer as it came. */
+export interface Raw {
   readonly status: number
   readonly date: string
   readonly text: string
@@ -97,7 +102,7 @@ const trust = async (target: Target, { ofAnybody }: Question): Promise<RequestOp
 
 const addressed = (target: Target, { ofAnybody }: Question): RequestOptions => {
   const { host, port, token } = target
-  const headers = { Host: hostField(target), Accept: 'application/json' }
+  const headers = { Host: hostField(target), Accept: 'application/json, */*;q=0.5' }
   const authorization = token === null || ofAnybody ? {} : { Authorization: `Bearer ${token.value}` }
   // One request a process: no agent, so that nothing is kept open.
   return { host, port, agent: false, headers: { ...headers, ...authorization } }

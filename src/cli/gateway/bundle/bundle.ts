@@ -1,0 +1,51 @@
+import { wallClock } from '../../../clock.ts'
+import { findGateway, type Where } from '../find.ts'
+import { noteDoubt, type Printing } from '../print.ts'
+import { urlOf } from '../target.ts'
+import { unasked } from '../unasked.ts'
+import { archive } from './archive.ts'
+import { manifest } from './manifest.ts'
+import { type Part, partsOf } from './parts.ts'
+import { place } from './place.ts'
+
+interface BundleOptions extends Where, Printing {
+  readonly output?: string
+  readonly force?: true
+  readonly addresses?: true
+}
+
+/** Writes what is known of a gateway into one archive and prints what is in it; resolves to the exit code. */
+export const bundle = async ({ format, output, force, addresses, ...where }: BundleOptions): Promise<number> => {
+  const at = new Date(wallClock())
+  const put = place(output ?? nameAt(at), force === true)
+  const target = await findGateway(where)
+  const parts = await partsOf(target, where.config, addresses === true)
+  noteDoubt(target)
+  const told = manifest(parts, { at, url: urlOf(target), addresses: addresses === true })
+  const bytes = archive([...parts, { name: 'MANIFEST.txt', text: told }], at)
+  await put.write(bytes).catch((error: NodeJS.ErrnoException) => {
+    throw unasked(
+      error.code === 'EEXIST'
+        ? `${put.name} is there already: --force overwrites it`
+        : `${put.name} cannot be written (${error.code ?? error.message})`,
+    )
+  })
+
+  const missing = parts.filter(({ error }) => error !== null)
+  for (const [error, same] of Map.groupBy(missing, (part) => part.error)) {
+    const names = same.map(({ name }) => name).join(', ')
+    process.stderr.write(`lender-gateway: ${names} ${same.length === 1 ? 'is' : 'are'} missing: ${error}\n`)
+  }
+  if (put.isFile) process.stdout.write(format === 'json' ? json(put.name, bytes, parts) : text(put.name, bytes, parts))
+  return missing.length === 0 ? 0 : 1
+}
+
+const nameAt = (at: Date): string => `lender-gateway-bundle-${at.toISOString().replaceAll(/[-:]|\.\d+/g, '')}.zip`
+
+const text = (name: string, { length }: Uint8Array, parts: readonly Part[]): string =>
+  `${name}: ${parts.filter((part) => part.text !== null).length} parts, ${Math.ceil(length / 1024)} KiB\n`
+
+const json = (file: string, { length }: Uint8Array, parts: readonly Part[]): string => {
+  const told = parts.map((part) => ({ name: part.name, error: part.error, absent: part.absent }))
+  return `${JSON.stringify({ file, bytes: length, parts: told }, null, 2)}\n`
+}

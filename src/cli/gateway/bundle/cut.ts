@@ -1,0 +1,50 @@
+import { isIP, isIPv4, isIPv6 } from 'node:net'
+
+const bitsOf = { 4: 24, 6: 48 } as const
+
+/**
+ * Cuts an address, or a network, to the network that it is in: /24, of IPv6 /48. So it still tells one lender's systems from another's, and
+ * nobody's computer by itself. What is neither is hidden whole.
+ */
+export const cut = (written: string): string => {
+  const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(written) ?? []
+  const [address = '', bits] = (mapped ?? written).split('/')
+  if (isIPv4(address)) {
+    if (bits !== undefined && Number(bits) <= bitsOf[4]) return written
+    return `${address.split('.').slice(0, 3).join('.')}.0/${bitsOf[4]}`
+  }
+  if (isIPv6(address)) {
+    if (bits !== undefined && Number(bits) <= bitsOf[6]) return written
+    return `${firstGroups(address, bitsOf[6] / 16)}::/${bitsOf[6]}`
+  }
+  return '***'
+}
+
+/** Writes the first groups of an IPv6 address, in full. A URL has it in the one spelling of RFC 5952. */
+const firstGroups = (address: string, count: number): string => {
+  const [plain = ''] = address.split('%')
+  const [head = '', tail] = new URL(`http://[${plain}]/`).hostname.slice(1, -1).split('::')
+  const [before, behind] = [head, tail ?? ''].map((part) => (part === '' ? [] : part.split(':')))
+  const groups = [...(before ?? []), ...Array(8).fill('0'), ...(behind ?? [])]
+  return (tail === undefined ? (before ?? []) : groups).slice(0, count).join(':')
+}
+
+/**
+ * Cuts the addresses of clients in what an admin listener tells: `client` of those that were refused, and `addresses` of those that the
+ * configuration knows. Addresses of upstreams stay: without them nothing can be explained.
+ */
+export const cutAddresses = (told: unknown): unknown => {
+  if (Array.isArray(told)) return told.map(cutAddresses)
+  if (typeof told !== 'object' || told === null) return told
+  return Object.fromEntries(
+    Object.entries(told).map(([key, value]) => {
+      if (key === 'client' && typeof value === 'string') return [key, isIP(value) === 0 ? value : cut(value)]
+      return [key, key === 'addresses' ? all(value) : cutAddresses(value)]
+    }),
+  )
+}
+
+const all = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(all)
+  return typeof value === 'string' ? cut(value) : value
+}

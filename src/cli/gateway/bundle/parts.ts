@@ -1,0 +1,93 @@
+import { printable } from '../../printable.ts'
+import { askText } from '../ask.ts'
+import { refusal } from '../refusal.ts'
+import { type Target, urlOf } from '../target.ts'
+import { Unasked, unasked } from '../unasked.ts'
+import { cutAddresses } from './cut.ts'
+import { explained } from './explained.ts'
+import { versions } from './versions.ts'
+
+/** Is one file of the archive, or why it is none. */
+export interface Part {
+  readonly name: string
+  /** Says what it is. */
+  readonly what: string
+  /** Null: it is not there. */
+  readonly text: string | null
+  /** Why it is missing; null: it is there, or there is none. */
+  readonly error: string | null
+  /** Whether the gateway has no such thing: it is older, or it was turned off. */
+  readonly absent: boolean
+}
+
+type Source = Pick<Part, 'name' | 'what'> & { readonly make: () => string | Promise<string> }
+
+/** Collects all that goes into the archive. What one cannot be had, costs no other. */
+export const partsOf = (target: Target, file: string, addresses: boolean): Promise<readonly Part[]> => {
+  const asJson =
+    (path: string, alter: (told: unknown) => unknown = (told) => told) =>
+    async (): Promise<string> => {
+      const told = alter(parse(target, await fetched(target, path)))
+      return `${JSON.stringify(addresses ? told : cutAddresses(told), null, 2)}\n`
+    }
+  const sources: readonly Source[] = [
+    { name: 'status.json', what: 'GET /status', make: asJson('/status') },
+    { name: 'config.json', what: 'GET /config, secrets masked', make: asJson('/config', withoutDigests) },
+    { name: 'overview.json', what: 'GET /overview', make: asJson('/overview') },
+    { name: 'refused.json', what: 'GET /refused, the last requests that were refused', make: asJson('/refused') },
+    { name: 'metrics.txt', what: 'GET /metrics', make: async () => lines(await fetched(target, '/metrics')) },
+    { name: 'explain.txt', what: `explain of the nine, as ${printable(file)} has them`, make: () => explained(file) },
+    { name: 'versions.json', what: 'this command, Node and the machine that it ran on', make: versions },
+  ]
+  return Promise.all(sources.map((source) => partOf(source, target)))
+}
+
+const partOf = async ({ name, what, make }: Source, { token }: Target): Promise<Part> => {
+  try {
+    const made = await make()
+    // Nothing that a gateway tells holds it. If anything ever does, it is not passed on.
+    const text = token === null ? made : made.replaceAll(token.value, '***')
+    return { name, what, text, error: null, absent: false }
+  } catch (error) {
+    if (error instanceof Absent) return { name, what, text: null, error: null, absent: true }
+    const why = error instanceof Unasked ? error.message : printable(String(error))
+    return { name, what, text: null, error: why, absent: false }
+  }
+}
+
+class Absent extends Error {}
+
+const limitMs = 10_000
+
+const fetched = async (target: Target, path: string): Promise<string> => {
+  const { status, text } = await askText(target, { method: 'GET', path, limitMs })
+  if (status === 200) return text
+  if (status === 404 && isOurs(text)) throw new Absent()
+  throw refusal(target, path, status, json(text))
+}
+
+/** Tells whether it is a gateway that says so: whoever asks the public listener by mistake shall hear of it. */
+const isOurs = (text: string): boolean => {
+  const told = json(text)
+  return typeof told === 'object' && told !== null && 'code' in told && told.code === 'not-found' && 'detail' in told
+}
+
+const parse = (target: Target, text: string): unknown => {
+  const told = json(text)
+  if (told === undefined) throw unasked(`${urlOf(target)} answers with something other than JSON`)
+  return told
+}
+
+const json = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Whoever guesses a secret could tell by its digest that the guess is right. */
+const withoutDigests = (told: unknown): unknown =>
+  typeof told === 'object' && told !== null && 'digests' in told ? { ...told, digests: undefined } : told
+
+const lines = (text: string): string => text.split('\n').map(printable).join('\n')

@@ -1,0 +1,104 @@
+import { hash } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { run } from '../cli/gateway/helper.ts'
+import { unzipped } from '../cli/gateway/unzipped.ts'
+import { freePort } from '../helpers/free-port.ts'
+import { configText } from '../helpers/gateway.ts'
+import { spellings } from '../helpers/planted.ts'
+import { listening, serve } from '../helpers/serve.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+
+// The attack: an archive that is sent to whoever is to help is read by whoever gets hold of it. So there is a credential in every place that
+// can hold one, requests are refused for each of them, an edit with two more is refused, and none may be found again.
+const planted = {
+  header: 'planted-in-a-field',
+  bearer: 'planted-in-a-token',
+  key: `planted-in-a-key-${'k'.repeat(26)}`,
+  wrongKey: `planted-in-wrong-key-${'k'.repeat(22)}`,
+  query: 'planted-in-the-query',
+  path: 'planted-in-the-path',
+  body: 'planted-in-the-body',
+  answer: 'planted-in-an-answer',
+  set: 'planted-in-request-set',
+  file: 'planted-in-a-file',
+  environment: 'planted-in-the-environment',
+  admin: 'planted-as-admin-token',
+  redis: 'planted-in-a-redis-url',
+  auditKey: `planted-in-the-audit-key-${'k'.repeat(32)}`,
+  clientSecret: 'planted-as-client-secret',
+  url: 'planted-in-the-url-of-an-upstream',
+} as const
+
+test('no credential that is in anything comes out in an archive', async () => {
+  const upstream = await httpUpstream(({ url }, response) => {
+    if (url.includes('cut')) return void response.socket?.destroy()
+    response.writeHead(500, { 'X-Answer': planted.answer }).end(planted.answer)
+  })
+  const folder = mkdtempSync(join(tmpdir(), 'bundle-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const [adminPort, nobody] = [await freePort(), await freePort()]
+  const [file, output] = [join(folder, 'gateway.yaml'), join(folder, 'a.zip')]
+  writeFileSync(join(folder, 'secret'), planted.file)
+  writeFileSync(join(folder, 'audit-key'), planted.auditKey)
+  const settings = {
+    upstreams: { compliance: `http://127.0.0.1:${nobody}` },
+    upstream: {
+      endpoints: [upstream.url],
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
+      request: { set: { 'X-Set-Token': planted.set, 'X-File': 'file:secret', 'X-Environment': '${PLANTED}' } },
+    },
+    admin: { port: adminPort, token: planted.admin },
+    limits: { address: { rate: '1000/s' }, redis: { url: `redis://user:${planted.redis}@127.0.0.1:${nobody}` } },
+    auth: {
+      methods: ['apiKey', 'introspection'],
+      introspection: { url: `${upstream.url}/cut`, clientId: 'gateway', clientSecret: planted.clientSecret },
+    },
+    audit: { file: join(folder, 'audit.log'), key: 'file:audit-key' },
+    clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'a', sha256: hash('sha256', planted.key) }] }],
+  }
+  writeFileSync(file, configText(settings))
+  const port = await listening(serve(file, { PLANTED: planted.environment }))
+  const ask = async (path: string, headers: Readonly<Record<string, string>>, method = 'GET'): Promise<number> => {
+    const body = method === 'POST' ? { body: planted.body } : {}
+    const fields = { 'X-Custom': planted.header, ...headers }
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers: fields, ...body })
+    return answer.status
+  }
+  const key = { 'X-Api-Key': `a.${planted.key}` }
+  const answers = [
+    await ask(`/market/insights?${planted.query}`, key),
+    await ask(`/market/insights?cut&${planted.query}`, key),
+    await ask(`/inventory/sync?${planted.query}`, key, 'POST'),
+    await ask('/compliance/audit-trail', key),
+    await ask(`/${planted.path}?${planted.query}`, key),
+    await ask(`/market/insights/${planted.path}`, key),
+    await ask('/market/insights', key, 'POST'),
+    await ask('/market/insights', { 'X-Api-Key': `a.${planted.wrongKey}` }),
+    await ask('/market/insights', { Authorization: `Bearer ${planted.bearer}` }),
+  ]
+  writeFileSync(file, configText({ ...settings, upstream: `http://user:${planted.url}@host/?${planted.query}` }))
+  const edit = await fetch(`http://127.0.0.1:${adminPort}/reload`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${planted.admin}` },
+  })
+  // Explained is what the file says; broken, it explains nothing.
+  const make = (to: string) => run(['bundle', '--config', file, '--output', to], { PLANTED: planted.environment })
+  const broken = await make(join(folder, 'broken.zip'))
+  writeFileSync(file, configText(settings))
+
+  const { code, err, out } = await make(output)
+
+  expect(answers).toEqual([500, 502, 500, 502, 404, 404, 405, 401, 503])
+  expect([edit.status, broken.code, code]).toEqual([422, 0, 0])
+  const parts: Readonly<Record<string, string>> = { ...unzipped(output), out: out + err }
+  const others = Object.entries(unzipped(join(folder, 'broken.zip')))
+  for (const [name, text] of [...Object.entries(parts), ...others])
+    for (const [where, secret] of Object.entries(planted))
+      for (const spelling of spellings(secret)) expect(text.includes(spelling), `${where} is in ${name}`).toBe(false)
+  expect(parts['config.json']).toContain('"X-File": "***"')
+  expect(parts['status.json']).toContain('"lastRefusal": {')
+  expect(parts['explain.txt']).toContain('POST /risk/asset-valuation: forwarded')
+})
