@@ -30,6 +30,7 @@ export interface Settings {
   readonly requestId?: Tree
   readonly audit?: Tree
   readonly cache?: Tree
+  readonly metrics?: boolean | 'none' | Tree
   readonly log?: Tree
   readonly shutdown?: Tree
   readonly allowSandbox?: boolean

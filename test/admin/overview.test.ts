@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
+import { openHttpUpstream } from '../helpers/upstream.ts'
+
+interface Told {
+  readonly id: string
+  readonly pace: { readonly inFlight: number } | null
+}
+
+const dead = 'http://127.0.0.1:1'
+
+test('it tells of the nine with what they do, and of what was refused, without what clients wrote', async () => {
+  const { url, admin } = await bootLive({ upstreams: { risk: dead }, metrics: true })
+  await fetch(`${url}/market/insights?token=hunter2`)
+  await fetch(`${url}/risk/asset-valuation`, { method: 'POST', body: '{}' })
+  await fetch(`${url}/market/hunter2`, { headers: { 'X-Request-Id': 'mine' } })
+
+  const told = async () => (await askAdmin(`${admin}/overview`)).body
+  await expect
+    .poll(async () => (await told()).operations, { timeout: 20_000 })
+    .toContainEqual(expect.objectContaining({ id: 'market.insights', pace: expect.objectContaining({ inFlight: 0 }) }))
+  const body = await told()
+
+  expect(body.operations).toHaveLength(9)
+  expect(body.status).toMatchObject({ state: 'serving' })
+  expect(body.refusals).toMatchObject([
+    { status: 404, kind: 'not-found', requestId: 'mine', reason: expect.stringContaining('none of the nine') },
+    { status: 502, kind: 'connect-failed', operation: 'risk.asset-valuation', endpoint: dead },
+  ])
+  expect(JSON.stringify(body)).not.toContain('hunter2')
+})
+
+test('what is in flight is counted until the last byte of its answer', async () => {
+  const arrived = Promise.withResolvers<() => void>()
+  const upstream = await openHttpUpstream((_, response) => {
+    response.write('a')
+    arrived.resolve(() => response.end('b'))
+  })
+  const { url, admin } = await bootLive({ upstream: upstream.url, metrics: true })
+  const inFlight = async (): Promise<unknown> => {
+    const { body } = await askAdmin(`${admin}/overview`)
+    const operations = Object.values(body.operations ?? {}) as readonly Told[]
+    return operations.find(({ id }) => id === 'market.insights')?.pace?.inFlight
+  }
+
+  const answer = await fetch(`${url}/market/insights`)
+  const finish = await arrived.promise
+  await expect.poll(inFlight, { timeout: 20_000 }).toBe(1)
+  finish()
+  await answer.text()
+
+  await expect.poll(inFlight, { timeout: 20_000 }).toBe(0)
+})
+
+test('without metrics there are no rates, and all the rest', async () => {
+  const { url, admin } = await bootLive({ upstream: dead, metrics: 'none' })
+  await fetch(`${url}/market/insights`)
+
+  const { body } = await askAdmin(`${admin}/overview`)
+
+  expect(body.operations).toMatchObject(Array.from({ length: 9 }, () => ({ pace: null, history: null })))
+  expect(body.refusals).toMatchObject([{ kind: 'connect-failed' }])
+})
+
+test('the refusals alone are told under /refused', async () => {
+  const { url, admin } = await bootLive({ upstream: dead })
+  await fetch(`${url}/market/insights`)
+
+  const { body } = await askAdmin(`${admin}/refused`)
+
+  expect(body.refusals).toMatchObject([{ kind: 'connect-failed', reason: 'the endpoint refuses connections' }])
+})

@@ -1,0 +1,74 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { addHistograms, boundsMs, Histogram, quantile, since } from '../../../src/observe/metrics/histogram.ts'
+
+const counted = (durations: readonly number[]) => {
+  const histogram = new Histogram()
+  for (const ms of durations) histogram.observe(ms)
+  return histogram.report
+}
+
+const durations = fc.array(fc.double({ min: 0, max: 79_000, noNaN: true }), { minLength: 1, maxLength: 200 })
+
+test('bounds rise, and every duration falls under the first that is not below it', () => {
+  expect([...boundsMs].sort((a, b) => a - b)).toEqual(boundsMs)
+  fc.assert(
+    fc.property(fc.double({ min: 0, max: 100_000, noNaN: true }), (ms) => {
+      const at = counted([ms]).counts.indexOf(1)
+
+      expect(ms <= (boundsMs[at] ?? Number.POSITIVE_INFINITY)).toBe(true)
+      expect(at === 0 || ms > (boundsMs[at - 1] as number)).toBe(true)
+    }),
+  )
+})
+
+test('a bound belongs to what is below it', () => {
+  for (const [i, bound] of boundsMs.entries()) expect(counted([bound]).counts[i]).toBe(1)
+})
+
+test('what several have counted adds up to what one would have counted', () => {
+  fc.assert(
+    fc.property(durations, durations, (some, others) => {
+      const added = addHistograms([counted(some), counted(others)])
+      const one = counted([...some, ...others])
+
+      expect(added.counts).toEqual(one.counts)
+      expect(added.sumMs).toBeCloseTo(one.sumMs, 3)
+    }),
+  )
+})
+
+test('what came since is what was counted in between', () => {
+  fc.assert(
+    fc.property(durations, durations, (before, after) => {
+      const between = since(counted([...before, ...after]), counted(before))
+
+      expect(between.counts).toEqual(counted(after).counts)
+    }),
+  )
+})
+
+describe('a quantile', () => {
+  test('of nothing is not known', () => {
+    expect(quantile(counted([]), 0.5)).toBe(null)
+  })
+
+  test('lies between the same two bounds as the duration that has that rank', () => {
+    fc.assert(
+      fc.property(durations, fc.constantFrom(0.5, 0.9, 0.99), (all, share) => {
+        const sorted = all.toSorted((a, b) => a - b)
+        const exact = sorted[Math.ceil(share * all.length) - 1] as number
+        const at = boundsMs.findIndex((bound) => exact <= bound)
+
+        const read = quantile(counted(all), share) as number
+
+        expect(read).toBeLessThanOrEqual(boundsMs[at] as number)
+        expect(read).toBeGreaterThanOrEqual(at === 0 ? 0 : (boundsMs[at - 1] as number))
+      }),
+    )
+  })
+
+  test('above the last bound is told as that bound', () => {
+    expect(quantile(counted([1_000_000]), 0.5)).toBe(boundsMs.at(-1))
+  })
+})

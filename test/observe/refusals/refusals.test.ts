@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { GatewayError } from '../../../src/errors.ts'
+import { mergeRefusals, Refusals } from '../../../src/observe/refusals/refusals.ts'
+import { exchanged } from '../exchanged.ts'
+
+beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-22T02:00:00Z') }))
+afterEach(() => vi.useRealTimers())
+
+const notFound = { operation: null, endpoint: null, path: '/x', status: 404, failure: new GatewayError('not-found') }
+const dead = (cause = 'connect ECONNREFUSED') => ({
+  status: 502,
+  failure: new GatewayError('connect-failed', { reason: 'refused', cause: new Error(cause) }),
+})
+
+const kept = (...all: readonly Parameters<typeof exchanged>[0][]) => {
+  const refusals = new Refusals()
+  for (const each of all) refusals.record(exchanged(each))
+  return refusals
+}
+
+describe('the last refusals', () => {
+  test('hold what the gateway answered with an error of its own, the newest first', () => {
+    const refusals = kept({}, { status: 500 }, dead())
+    vi.advanceTimersByTime(1000)
+    refusals.record(exchanged(notFound))
+
+    expect(refusals.report.last).toMatchObject([
+      { kind: 'not-found', reason: null, path: '/x', operation: null, at: Date.parse('2026-11-22T02:00:01Z') },
+      { kind: 'connect-failed', reason: 'refused', cause: 'connect ECONNREFUSED', operation: 'market.insights' },
+    ])
+  })
+
+  test('leave out clients that left', () => {
+    expect(kept({ status: 499, failure: new GatewayError('client-gone') }).report).toEqual({ last: [], causes: [] })
+  })
+
+  test('are at most a hundred of the nine, which what is none of them never pushes out', () => {
+    const refusals = kept(dead(), ...Array.from({ length: 500 }, () => notFound))
+    const many = kept(...Array.from({ length: 500 }, () => dead()))
+
+    expect(refusals.report.last).toHaveLength(101)
+    expect(refusals.report.last.filter(({ operation }) => operation !== null)).toHaveLength(1)
+    expect(mergeRefusals([refusals.report, many.report, many.report]).last).toHaveLength(200)
+  })
+
+  test('name no method that a client made up', () => {
+    expect(kept({ ...notFound, method: 'HUNTER2' }).report.last[0]?.method).toBe('another method')
+  })
+})
+
+describe('causes', () => {
+  test('are counted over a minute and a quarter of an hour, and then forgotten', () => {
+    const refusals = kept(dead('first'), dead('last'))
+    const told = (): unknown => refusals.report.causes.map(({ lastMinute, lastQuarter }) => [lastMinute, lastQuarter])
+
+    const [cause] = refusals.report.causes
+    expect(cause).toMatchObject({ kind: 'connect-failed', endpoint: 'http://market:8080', detail: 'last' })
+    expect(told()).toEqual([[2, 2]])
+    vi.advanceTimersByTime(60_000)
+    expect(told()).toEqual([[0, 2]])
+    vi.advanceTimersByTime(14 * 60_000)
+    expect(told()).toEqual([])
+  })
+
+  test('begin when they came first within that time', () => {
+    const refusals = kept(dead())
+    vi.advanceTimersByTime(20 * 60_000)
+    refusals.record(exchanged(dead()))
+
+    expect(refusals.report.causes).toMatchObject([
+      { firstAt: Date.parse('2026-11-22T02:20:00Z'), lastAt: Date.parse('2026-11-22T02:20:00Z'), lastQuarter: 1 },
+    ])
+  })
+
+  test('are bounded, and those of an hour ago make room', () => {
+    const refusals = new Refusals()
+    const fill = (name: string): void => {
+      for (let i = 0; i < 300; i++) refusals.record(exchanged({ ...dead(), endpoint: `http://${name}-${i}` }))
+    }
+
+    fill('a')
+    expect(refusals.report.causes).toHaveLength(200)
+    vi.advanceTimersByTime(3_600_000)
+    fill('b')
+
+    expect(refusals.report.causes).toHaveLength(200)
+    expect(refusals.report.causes.every(({ endpoint }) => endpoint?.startsWith('http://b-'))).toBe(true)
+  })
+
+  test('of several processes add up, the most frequent first', () => {
+    const [one, other] = [kept(dead('one')), kept(notFound, notFound, notFound)]
+    vi.advanceTimersByTime(5)
+    other.record(exchanged(dead('other')))
+
+    expect(mergeRefusals([one.report, other.report]).causes).toMatchObject([
+      { kind: 'not-found', lastMinute: 3 },
+      { kind: 'connect-failed', lastMinute: 2, detail: 'other', firstAt: Date.parse('2026-11-22T02:00:00Z') },
+    ])
+  })
+})

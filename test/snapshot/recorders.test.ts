@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest'
+import { noAuditor } from '../../src/observe/audit/auditor.ts'
+import { openObservation, recorders } from '../../src/snapshot/recorders.ts'
+import { logInMemory, testConfig } from '../helpers/gateway.ts'
+
+const audit = { file: 'stdout', key: 'k'.repeat(32), digests: 'none', onFailure: 'refuse', rotateBytes: null } as const
+
+const namesOf = (more: Partial<ReturnType<typeof testConfig>>): readonly string[] =>
+  recorders({ ...testConfig(), ...more }, openObservation(logInMemory().log, 'gateway'), noAuditor).map(
+    ({ name }) => name,
+  )
+
+test('those who hear of an exchange stand in one list, in this order', () => {
+  expect(namesOf({ audit, metrics: { clients: false } })).toEqual(['audit', 'metrics', 'refusals', 'access-log'])
+})
+
+test('who is off is not in it', () => {
+  const { log } = testConfig()
+
+  expect(namesOf({ audit: null, metrics: null, log: { ...log, access: false } })).toEqual(['refusals'])
+})
