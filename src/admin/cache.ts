@@ -17,14 +17,15 @@ export interface CacheDone {
  * who they are). What is on its way from an upstream meanwhile is not stored.
  */
 export const clear = async (desk: Desk, query: string): Promise<CacheDone | Refusal> => {
-  const what = readQuery(query)
+  const what = readCleared(query)
   if ('detail' in what) return what
   const { removed, unanswered, isTold } = await desk.clear(what)
   if (unanswered > 0) return incomplete(removed, unanswered)
   return isTold ? { ...what, removed } : untold(removed)
 }
 
-const readQuery = (query: string): Cleared | Refusal => {
+/** Reads what is to be removed. */
+export const readCleared = (query: string): Cleared | Refusal => {
   const given = new URLSearchParams(query)
   const known = ['operation', 'client']
   const unknown = [...given.keys()].find((key) => !known.includes(key) || given.getAll(key).length > 1)

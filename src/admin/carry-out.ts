@@ -56,7 +56,8 @@ export const refusalOf = ({ hash, problems, held }: Extract<Outcome, { result: '
   return { ...heldBack, problems, more: { hash, nextTry: time(held.nextTryAt) } }
 }
 
-const nothingBefore: Refusal = {
+/** Refuses a rollback that has nothing to go back to. */
+export const nothingBefore: Refusal = {
   status: 409,
   code: 'nothing-to-roll-back',
   detail: 'the configuration that runs is the first one of this process',

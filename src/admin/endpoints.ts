@@ -3,7 +3,7 @@ import { type EndpointOrder, isDrained, keyOf } from '../snapshot/overrides.ts'
 import type { UpstreamReport } from '../snapshot/report.ts'
 import type { Desk } from './desk.ts'
 import { bad, putIntoEffect, readOrder, stopping } from './orders.ts'
-import type { Refusal } from './problem.ts'
+import { isRefusal, type Refusal } from './problem.ts'
 import { time } from './time.ts'
 
 /** Tells what was ordered of an endpoint; `until` is null when the file's word holds. */
@@ -21,7 +21,23 @@ export interface EndpointDone {
 export const order = (desk: Desk, state: EndpointOrder, body: string): Promise<EndpointDone | Refusal> =>
   desk.overrides.inTurn(() => give(desk, state, body))
 
-const give = async (desk: Desk, state: EndpointOrder, body: string): Promise<EndpointDone | Refusal> => {
+/** Is an order about an endpoint, as it was read. */
+export interface EndpointAsked {
+  readonly group: Group
+  readonly state: EndpointOrder
+  readonly place: Place
+  /** All endpoints of the group, this one included. */
+  readonly places: readonly Place[]
+  /** For how long; null: from now on the file's word holds, which is the same. */
+  readonly ttlMs: number | null
+}
+
+/** Reads an order about an endpoint, and says what speaks against it. */
+export const readEndpointOrder = async (
+  desk: Desk,
+  state: EndpointOrder,
+  body: string,
+): Promise<EndpointAsked | Refusal> => {
   const given = readOrder(body, { group: 'risk', url: 'http://risk-a.internal:8080' })
   if ('detail' in given) return given
   const group = groups.find((each) => each === given.said.group)
@@ -31,18 +47,25 @@ const give = async (desk: Desk, state: EndpointOrder, body: string): Promise<End
   const place = places.find(({ url }) => url === given.said.url)
   if (place === undefined) return bad(`url is expected to be one of ${shown(places)}, as /status shows them`)
   if (desk.draining()) return stopping
-  const { endpoints } = desk.overrides
-  const { url } = place
-  const key = keyOf(group, url)
   const back = state === 'ready' && !place.byFile
-  if (!back && !endpoints.hasRoomFor(key)) return tooMany
-  if (state === 'drain') {
-    const refusal = lastOne(group, place, places)
-    if (refusal !== null) return refusal
-  }
+  if (!back && !desk.overrides.endpoints.hasRoomFor(keyOf(group, place.url))) return tooMany
+  const refusal = state === 'drain' ? lastOne(group, place, places) : null
+  return refusal ?? { group, state, place, places, ttlMs: back ? null : given.ttlMs }
+}
+
+const give = async (desk: Desk, state: EndpointOrder, body: string): Promise<EndpointDone | Refusal> => {
+  const order = await readEndpointOrder(desk, state, body)
+  if (isRefusal(order)) return order
+  const {
+    group,
+    place: { url },
+    ttlMs,
+  } = order
+  const { endpoints } = desk.overrides
+  const key = keyOf(group, url)
   const before = endpoints.of(key)
-  const set = back ? null : endpoints.set(key, state, given.ttlMs)
-  if (back) endpoints.end(key)
+  const set = ttlMs === null ? null : endpoints.set(key, state, ttlMs)
+  if (set === null) endpoints.end(key)
   const refusal = await putIntoEffect(desk, () => endpoints.takeBack(key, before))
   if (refusal !== null) return refusal
   if (state === 'ready') desk.lift(group, url)
@@ -50,8 +73,10 @@ const give = async (desk: Desk, state: EndpointOrder, body: string): Promise<End
 }
 
 /** Is an endpoint as it stands behind a group just now, what was ordered but is not in effect yet included. */
-interface Place {
+export interface Place {
   readonly url: string
+  /** How much it has in flight. */
+  readonly inFlight: number
   /** Whether the file has it drain. */
   readonly byFile: boolean
   /** Whether it gets new work when it can. */
@@ -66,12 +91,13 @@ const placesOf = (
   { endpoints: reported }: UpstreamReport,
 ): readonly Place[] => {
   const { endpoints } = reloader.config.upstreams[group]
-  return reported.map(({ url, state: { name: state } }) => {
+  return reported.map(({ url, inFlight, state: { name: state } }) => {
     // One that stands there twice is ordered as one.
     const same = endpoints.filter(({ origin, pathPrefix }) => origin + pathPrefix === url)
     const isReady = (byFile: boolean): boolean => !isDrained(overrides.endpoints, keyOf(group, url), byFile)
     return {
       url,
+      inFlight,
       byFile: same.some(({ drain }) => drain),
       takes: same.some(({ weight, drain }) => weight > 0 && isReady(drain)),
       outage: state === 'down' || state === 'ejected' ? state : null,

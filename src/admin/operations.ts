@@ -1,8 +1,8 @@
-import { catalog, type OperationId } from '../catalog.ts'
+import { catalog, type Operation, type OperationId } from '../catalog.ts'
 import type { Override } from '../snapshot/overrides.ts'
 import type { Desk } from './desk.ts'
 import { bad, putIntoEffect, readOrder, stopping } from './orders.ts'
-import type { Refusal } from './problem.ts'
+import { isRefusal, type Refusal } from './problem.ts'
 import { time } from './time.ts'
 
 /** Tells what was ordered of an operation; `until` is null when the file's word holds. */
@@ -19,18 +19,37 @@ export interface OperationDone {
 export const override = (desk: Desk, state: Override['state'], body: string): Promise<OperationDone | Refusal> =>
   desk.overrides.inTurn(() => give(desk, state, body))
 
-const give = async (desk: Desk, state: Override['state'], body: string): Promise<OperationDone | Refusal> => {
+/** Is an order about an operation, as it was read. */
+export interface OperationOrder {
+  readonly operation: Operation
+  readonly state: Override['state']
+  /** For how long; null: from now on the file's word holds, which is the same. */
+  readonly ttlMs: number | null
+}
+
+/** Reads an order about an operation, and says what speaks against it. */
+export const readOperationOrder = (desk: Desk, state: Override['state'], body: string): OperationOrder | Refusal => {
   const order = readOrder(body, { operation: 'inventory.sync' })
   if ('detail' in order) return order
-  const found = catalog.find(({ id }) => id === order.said.operation)
-  if (found === undefined) return bad(`operation is expected to be one of ${catalog.map(({ id }) => id).join(', ')}`)
+  const operation = catalog.find(({ id }) => id === order.said.operation)
+  if (operation === undefined)
+    return bad(`operation is expected to be one of ${catalog.map(({ id }) => id).join(', ')}`)
   if (desk.draining()) return stopping
-  const { id: operation } = found
+  const back = state === 'serve' && desk.reloader.config.operations[operation.id].state === 'serve'
+  return { operation, state, ttlMs: back ? null : order.ttlMs }
+}
+
+const give = async (desk: Desk, state: Override['state'], body: string): Promise<OperationDone | Refusal> => {
+  const order = readOperationOrder(desk, state, body)
+  if (isRefusal(order)) return order
+  const {
+    operation: { id: operation },
+    ttlMs,
+  } = order
   const { operations } = desk.overrides
-  const back = state === 'serve' && desk.reloader.config.operations[operation].state === 'serve'
   const before = operations.of(operation)
-  const set = back ? null : operations.set(operation, state, order.ttlMs)
-  if (back) operations.end(operation)
+  const set = ttlMs === null ? null : operations.set(operation, state, ttlMs)
+  if (set === null) operations.end(operation)
   const refusal = await putIntoEffect(desk, () => operations.takeBack(operation, before))
   return refusal ?? { operation, state, until: set === null ? null : time(set.until) }
 }

@@ -7,17 +7,18 @@ import type { Log } from '../observe/log.ts'
 import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import { carryOut } from './carry-out.ts'
 import type { Desk } from './desk.ts'
-import { guard } from './guard.ts'
 import { History } from './history.ts'
 import { listener, renew } from './listener.ts'
 import { registerLogLevel } from './log-level.ts'
 import { registerOrders } from './order-routes.ts'
 import { overview, refused } from './overview.ts'
+import { registerActions } from './page/actions.ts'
 import { type Refusal, sendProblem } from './problem.ts'
+import { admit } from './session/admit.ts'
 import { registerLogin } from './session/login.ts'
 import { Sessions } from './session/sessions.ts'
 import { turnAway } from './session/turn-away.ts'
-import { isFrom } from './session/visitor.ts'
+import { visitorOf } from './session/visitor.ts'
 import { isReady, status } from './status.ts'
 import { logged, pathOf } from './target.ts'
 
@@ -41,11 +42,10 @@ export const openAdminServer = async (told: Omit<Desk, 'history'>, log: Log, pla
   const sessions = new Sessions()
   let left = false
   /** Notes who asks for what, and says why he is not let in (null: he is). */
-  const receive = ({ method, url, ip, headers, raw: asked }: FastifyRequest, { raw }: FastifyReply): Refusal | null => {
-    const { admin } = desk.reloader.config
-    const visitor = sessions.of(headers, admin.token)
-    const { session } = visitor
-    isFrom(asked, visitor)
+  const receive = (request: FastifyRequest, { raw }: FastifyReply): Refusal | null => {
+    const { method, url, ip } = request
+    const refusal = admit(request, sessions, desk.reloader.config.admin)
+    const { session } = visitorOf(request)
     // At the close and not at the end of the answer: whoever leaves before it has given the order all the same.
     if (method !== 'GET' && method !== 'HEAD')
       raw.once('close', () => {
@@ -55,7 +55,7 @@ export const openAdminServer = async (told: Omit<Desk, 'history'>, log: Log, pla
         const { hash: config } = desk.reloader.config
         desk.audit.tell('admin request', { order: `${method} ${logged(url)}`, address: ip, ...by, status, config })
       })
-    return guard({ method, path: pathOf(url), headers, hasSession: session !== null }, admin)
+    return refusal
   }
   const app = fastify({
     logger: false,
@@ -121,7 +121,9 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log, sessions: Sessions):
   app.get('/overview', async () => overview(desk))
   app.get('/refused', async () => refused(desk))
   app.get('/config', async () => report(desk.reloader.config))
-  registerOrders(app, carryOut(desk, log))
+  const orders = carryOut(desk, log)
+  registerOrders(app, orders)
+  registerActions(app, desk, orders)
   registerLogLevel(app, desk)
   registerLogin(app, desk, log, sessions)
 

@@ -41,13 +41,6 @@ export class Sessions {
     for (const [id, each] of this.#open) if (each === visitor) this.#open.delete(id)
   }
 
-  /** Tells whether a visitor may still see what he sees: a page that keeps itself up to date asks again and again. */
-  has(visitor: Visitor, token: string | null): boolean {
-    this.follow(token)
-    if (visitor.session === null) return true
-    return !visitor.isOver && [...this.#open.values()].includes(visitor)
-  }
-
   /** Ends what was opened with another token. */
   follow(token: string | null): void {
     const next = token === null ? null : digest(token)

@@ -108,6 +108,24 @@ describe('a session', () => {
 
     expect((await visit(`${admin}/login`, session)).location).toBe('/')
   })
+
+  test('ends at the logout, with its cookie, and the log says so', async () => {
+    const live = await bootLive({ admin: { token } })
+    const session = await logIn(live.admin)
+    const form = hidden(await visit(`${live.admin}/actions/reload`, session))
+
+    const answer = await send(`${live.admin}/logout`, { formToken: form.formToken ?? '' }, session)
+
+    expect([answer.status, answer.location]).toEqual([303, '/login'])
+    expect(answer.headers.get('set-cookie')).toMatch(/^__Host-lender-gateway-\d+=; Path=\/; Max-Age=0; Secure; /)
+    expect((await visit(`${live.admin}/status`, session)).status).toBe(401)
+    const { session: name } = await live.line(({ msg }) => msg === 'login')
+    expect(await live.line(({ msg }) => msg === 'logout')).toMatchObject({
+      level: 30,
+      client: '127.0.0.1',
+      session: name,
+    })
+  })
 })
 
 describe('without admin.token', () => {
