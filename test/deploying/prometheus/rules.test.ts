@@ -1,0 +1,102 @@
+/** The rules and the configuration for Prometheus that are shipped, as Prometheus itself sees them. */
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { needProgram } from '../../helpers/program.ts'
+import { at, documentsOf, examples, read, root, scratch, type Tree } from '../files.ts'
+import { type Case, cases } from './cases.ts'
+
+const promtool = await needProgram('promtool')
+
+const folder = join(root, examples, 'prometheus')
+const rules = join(folder, 'alerts.yml')
+
+const run = (...args: readonly string[]): Promise<{ readonly code: number; readonly output: string }> =>
+  new Promise((resolve) => {
+    execFile(promtool.path ?? '', args, { cwd: folder }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : 1, output: stdout + stderr }),
+    )
+  })
+
+/** Lists the alerts that are shipped. */
+const alerts = documentsOf(read(`${examples}/prometheus/alerts.yml`))
+  .flatMap((document) => at(document, 'groups') as readonly Tree[])
+  .flatMap((group) => at(group, 'rules') as readonly Tree[])
+  .filter((rule) => 'alert' in rule)
+
+test('each alert has a case, and each case an alert', () => {
+  expect(cases.map(({ alert }) => alert)).toEqual(alerts.map(({ alert }) => alert))
+})
+
+test('each alert says how bad it is, what is wrong, and the command that names the cause', () => {
+  for (const alert of alerts) {
+    expect(['critical', 'warning']).toContain(at(alert, 'labels', 'severity'))
+    expect(Object.keys(at(alert, 'annotations') as Tree)).toEqual(['summary', 'description', 'command'])
+    expect(at(alert, 'annotations', 'command')).toMatch(/^lender-gateway [a-z]/)
+  }
+})
+
+describe.skipIf(promtool.missing)('promtool', () => {
+  test('takes the rules', async () => {
+    expect(await run('check', 'rules', rules)).toMatchObject({ code: 0 })
+  })
+
+  test('takes the configuration, which names them', async () => {
+    const { code, output } = await run('check', 'config', 'prometheus.yml')
+
+    expect({ code, output }).toMatchObject({ code: 0 })
+    expect(output).toContain('1 rule files found')
+  })
+
+  test('sees that a rule which is broken is broken', async () => {
+    const folder = scratch({ 'alerts.yml': read(`${examples}/prometheus/alerts.yml`).replace('== 0', '== (') })
+
+    expect(await run('check', 'rules', join(folder, 'alerts.yml'))).toMatchObject({ code: 1 })
+  })
+
+  test('fires each alert in its time, and not before', async () => {
+    const ill = cases.map(({ alert, bad: series, waits, fires }) => {
+      const fired = { expr: firing(alert), eval_time: `${fires}m`, exp_samples: [{ labels: '{}', value: 1 }] }
+      const waiting = waits === null ? [] : [{ expr: firing(alert), eval_time: `${waits}m`, exp_samples: [] }]
+      return { series, tests: [...waiting, fired] }
+    })
+
+    expect(await evaluate(ill)).toMatchObject({ code: 0 })
+  })
+
+  test('fires nothing at all while all is well', async () => {
+    const calm = cases.map(({ good, fires }) => {
+      const minutes = 2 * fires + 5
+      const expr = `count_over_time(ALERTS{alertstate="firing"}[${minutes}m])`
+      return { series: good, tests: [{ expr, eval_time: `${minutes}m`, exp_samples: [] }] }
+    })
+
+    expect(await evaluate(calm)).toMatchObject({ code: 0 })
+  })
+
+  test('is heard when something fires that should not', async () => {
+    const [{ bad: series } = { bad: {} }] = cases
+    const expr = 'count_over_time(ALERTS{alertstate="firing"}[9m])'
+
+    const { code, output } = await evaluate([{ series, tests: [{ expr, eval_time: '9m', exp_samples: [] }] }])
+
+    expect(code).toBe(1)
+    expect(output).toContain('LenderGatewayDown')
+  })
+})
+
+// One of them stands for all: what it is about is in its labels.
+const firing = (alert: string): string => `group(ALERTS{alertname="${alert}", alertstate="firing"})`
+
+/** Has promtool let time pass over each of several gateways, and look at what fires. */
+const evaluate = (
+  each: readonly { readonly series: Case['bad']; readonly tests: readonly Tree[] }[],
+): ReturnType<typeof run> => {
+  const tests = each.map(({ series, tests: promql_expr_test }) => ({
+    interval: '1m',
+    input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+    promql_expr_test,
+  }))
+  const folder = scratch({ 'tests.json': JSON.stringify({ rule_files: [rules], evaluation_interval: '1m', tests }) })
+  return run('test', 'rules', join(folder, 'tests.json'))
+}
