@@ -10,6 +10,7 @@ import type { Desk } from './desk.ts'
 import { History } from './history.ts'
 import { listener, renew } from './listener.ts'
 import { registerLogLevel } from './log-level.ts'
+import { registerMetrics } from './metrics/route.ts'
 import { registerOrders } from './order-routes.ts'
 import { overview, refused } from './overview.ts'
 import { registerActions } from './page/actions.ts'
@@ -125,6 +126,7 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log, sessions: Sessions):
   registerOrders(app, orders)
   registerActions(app, desk, orders)
   registerLogLevel(app, desk)
+  registerMetrics(app, desk)
   registerLogin(app, desk, log, sessions)
 
   app.setNotFoundHandler(({ url }, reply) => {

@@ -1,0 +1,71 @@
+import type { Kind } from '../../../errors.ts'
+import { counter, gauge, type Metric } from '../metric.ts'
+import type { Reading } from '../reading.ts'
+import { counted, rateReasons, rejectReasons, shedReasons } from '../reasons.ts'
+
+/** Says how near the gateway is to its bounds, and what they cost. */
+export const limits: readonly Metric[] = [
+  gauge('concurrency_in_flight', 'Requests that a bound of concurrency counts just now.', ['limit'], ({ report }) =>
+    report.limits.concurrency.map(({ key, inFlight }) => [key, inFlight]),
+  ),
+  gauge('concurrency_limit', 'How many requests a bound of concurrency lets in at once.', ['limit'], ({ report }) =>
+    report.limits.concurrency.map(({ key, limit }) => [key, limit]),
+  ),
+  counter('sheds_total', 'Requests that found no room (503), by the bound that was full.', ['reason'], (reading) =>
+    counted(shedReasons, ofKind(reading, 'overloaded')),
+  ),
+  counter(
+    'rate_limited_total',
+    'Requests of an address or a client beyond what it may (429), by the bound that was used up.',
+    ['reason'],
+    (reading) => counted(rateReasons, ofKind(reading, 'rate-limited')),
+  ),
+  counter(
+    'rejections_total',
+    'Requests that were malformed, too large or too slow, or that an operator had refused, by what was wrong.',
+    ['reason'],
+    (reading) => {
+      const known: ReadonlySet<string> = new Set(rejectReasons)
+      return counted(
+        rejectReasons,
+        all(reading).filter(({ reason }) => known.has(reason)),
+      )
+    },
+  ),
+  gauge(
+    'rate_limits_shared',
+    'Whether rates are counted for all gateways (1), or each counts for itself until Redis is back (0); with limits.redis only.',
+    [],
+    ({
+      report: {
+        limits: { rate },
+      },
+    }) => (rate?.store === 'redis' ? [[rate.state === 'shared' ? 1 : 0]] : []),
+  ),
+  counter(
+    'rate_keys_forgotten_total',
+    'Keys whose count was forgotten before its time, for want of room.',
+    [],
+    ({ report }) => (report.limits.rate === null ? [] : [[report.limits.rate.evictions]]),
+  ),
+  gauge(
+    'load_shedding',
+    'Whether new requests are refused because the event loop is late (1), in one worker at least.',
+    [],
+    ({
+      report: {
+        limits: { eventLoop },
+      },
+    }) => (eventLoop === null ? [] : [[eventLoop.sheds ? 1 : 0]]),
+  ),
+  gauge(
+    'load_shedding_limit_seconds',
+    'From what delay of the event loop on new requests are refused.',
+    [],
+    ({ report }) => (report.limits.eventLoop === null ? [] : [[report.limits.eventLoop.limitMs / 1000]]),
+  ),
+]
+
+const all = ({ meter }: Reading) => Object.values(meter.operations).flatMap(({ reasons }) => reasons)
+
+const ofKind = (reading: Reading, kind: Kind) => all(reading).filter(({ failure }) => failure === kind)

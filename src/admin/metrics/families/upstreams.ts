@@ -1,0 +1,102 @@
+import { catalog, type Group, groups } from '../../../catalog.ts'
+import { failures } from '../../../errors.ts'
+import type { EndpointReport } from '../../../snapshot/report.ts'
+import { counter, gauge, type Metric, states } from '../metric.ts'
+import type { Reading } from '../reading.ts'
+import { counted, upstreamReasons } from '../reasons.ts'
+
+/** Says how what stands behind the groups does. */
+export const upstreams: readonly Metric[] = [
+  gauge(
+    'endpoint_state',
+    'Which state an endpoint is in: 1 for that one, 0 for the others.',
+    ['group', 'endpoint', 'state'],
+    ({ report }) =>
+      groups.flatMap((group) =>
+        endpointsOf(report, group).flatMap(({ url, state }) =>
+          states(['up', 'down', 'ejected', 'draining'], state.name).map(
+            ([name, is]) => [group, url, name, is] as const,
+          ),
+        ),
+      ),
+  ),
+  gauge(
+    'endpoint_weight',
+    'The share of a group’s work that the file gives an endpoint, relative to the others.',
+    ['group', 'endpoint'],
+    (reading) => ofEndpoints(reading, ({ weight }) => weight),
+  ),
+  counter(
+    'endpoint_requests_total',
+    'Requests to an endpoint that have ended, retries among them.',
+    ['group', 'endpoint'],
+    (reading) => ofEndpoints(reading, ({ requests }) => requests),
+  ),
+  counter(
+    'endpoint_failures_total',
+    'Requests to an endpoint that failed by its fault.',
+    ['group', 'endpoint'],
+    (reading) => ofEndpoints(reading, ({ failures }) => failures),
+  ),
+  counter(
+    'endpoint_ejections_total',
+    'How often traffic has taken an endpoint out.',
+    ['group', 'endpoint'],
+    (reading) => ofEndpoints(reading, ({ ejections }) => ejections),
+  ),
+  gauge('endpoint_requests_in_flight', 'Requests on their way to an endpoint.', ['group', 'endpoint'], (reading) =>
+    ofEndpoints(reading, ({ inFlight }) => inFlight),
+  ),
+  gauge(
+    'endpoint_latency_seconds',
+    'How long an endpoint is expected to take to answer; absent until it has.',
+    ['group', 'endpoint'],
+    ({ report }) =>
+      groups.flatMap((group) =>
+        endpointsOf(report, group).flatMap(({ url, latencyMs }) =>
+          latencyMs === null ? [] : [[group, url, latencyMs / 1000] as const],
+        ),
+      ),
+  ),
+  gauge(
+    'upstream_breaker_state',
+    'Which state a group’s circuit breaker is in: 1 for that one, 0 for the others; the worst of several workers.',
+    ['group', 'state'],
+    ({ report }) =>
+      groups.flatMap((group) => {
+        const { breaker } = report.upstreams[group]
+        if (breaker === null) return []
+        return states(['closed', 'half-open', 'open'], breaker.state).map(([name, is]) => [group, name, is] as const)
+      }),
+  ),
+  gauge('retry_budget_left', 'Retries that a group’s budget allows just now.', ['group'], ({ report }) =>
+    groups.flatMap((group) => {
+      const { retryBudget } = report.upstreams[group]
+      return retryBudget === null ? [] : [[group, retryBudget.left] as const]
+    }),
+  ),
+  counter(
+    'upstream_failures_total',
+    'Requests that an upstream failed, or could not be asked for, by what was wrong.',
+    ['group', 'reason'],
+    ({ meter }) =>
+      groups.flatMap((group) => {
+        const reasons = catalog
+          .filter((operation) => operation.group === group)
+          .flatMap(({ id }) => meter.operations[id].reasons)
+          .filter(({ failure }) => failures[failure].fault === 'upstream')
+        return counted(upstreamReasons, reasons).map(([reason, count]) => [group, reason, count] as const)
+      }),
+  ),
+]
+
+/** Lists what stands behind a group. What the file names twice is one thing, and counted once. */
+const endpointsOf = ({ upstreams }: Reading['report'], group: Group): readonly EndpointReport[] =>
+  [
+    ...new Map(upstreams[group].endpoints.toReversed().map((endpoint) => [endpoint.url, endpoint])).values(),
+  ].toReversed()
+
+const ofEndpoints = ({ report }: Reading, read: (endpoint: EndpointReport) => number) =>
+  groups.flatMap((group) =>
+    endpointsOf(report, group).map((endpoint) => [group, endpoint.url, read(endpoint)] as const),
+  )

@@ -1,0 +1,187 @@
+/** What Prometheus is told at /metrics. */
+import { execFile } from 'node:child_process'
+import { expect, test } from 'vitest'
+import { families } from '../../../src/admin/metrics/families.ts'
+import {
+  authReasons,
+  rateReasons,
+  rejectReasons,
+  shedReasons,
+  unprovableReasons,
+  upstreamReasons,
+} from '../../../src/admin/metrics/reasons.ts'
+import { catalog } from '../../../src/catalog.ts'
+import { failures } from '../../../src/errors.ts'
+import { reasons } from '../../../src/reasons.ts'
+import { askAdmin, bootLive } from '../../helpers/live-gateway.ts'
+import { needProgram } from '../../helpers/program.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
+import { readExposition, seriesOf, total } from './exposed.ts'
+
+const promtool = await needProgram('promtool')
+
+const metrics = async (admin: string, init: RequestInit = {}): Promise<string> => {
+  const answer = await fetch(`${admin}/metrics`, init)
+  expect([answer.status, answer.headers.get('Content-Type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8'])
+  return answer.text()
+}
+
+/** Has promtool look for what is not as Prometheus wants it; what it says. */
+const lint = (text: string): Promise<string> =>
+  new Promise((resolve) => {
+    const child = execFile(promtool.path ?? '', ['check', 'metrics'], (error, stdout, stderr) =>
+      resolve(`${error === null ? '' : `exit ${error.code}: `}${stdout}${stderr}`),
+    )
+    child.stdin?.end(text)
+  })
+
+test.skipIf(promtool.missing)('promtool has nothing to say of it', async () => {
+  const { url: upstream } = await httpUpstream()
+  const { url, admin } = await bootLive({
+    upstream,
+    defaults: { retry: {}, circuitBreaker: {} },
+    metrics: { clients: true },
+    auth: { methods: ['apiKey'] },
+    clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'one', sha256: 'a'.repeat(64) }] }],
+    limits: { address: { rate: '1000/s' } },
+    operations: { 'market.insights': { auth: 'none', cache: {} } },
+  })
+  await fetch(`${url}/market/insights`)
+  await fetch(`${url}/leads/pipeline`)
+
+  const text = await metrics(admin)
+
+  expect(await lint(text)).toBe('')
+  expect(await lint(text.replaceAll('_total', '_totals'))).not.toBe('')
+})
+
+test('what is shown is what the list says, and each of it once', async () => {
+  const { admin } = await bootLive()
+
+  const read = readExposition(await metrics(admin))
+
+  const listed = new Map(families.map((family) => [family.name, family]))
+  expect(listed.size).toBe(families.length)
+  for (const [name, { type, help, lines }] of read) {
+    expect([type, help]).toEqual([listed.get(name)?.type, listed.get(name)?.help])
+    for (const { labels } of lines)
+      expect(Object.keys(labels).filter((label) => label !== 'le')).toEqual(listed.get(name)?.labels)
+  }
+})
+
+test('every request is counted once, by what became of it', async () => {
+  const { url: upstream } = await httpUpstream()
+  const { url, admin } = await bootLive({ upstream, upstreams: { leads: 'http://127.0.0.1:1' } })
+  const before = await metrics(admin)
+
+  await fetch(`${url}/market/insights`)
+  await fetch(`${url}/market/insights`)
+  await fetch(`${url}/leads/pipeline`)
+  await fetch(`${url}/nothing`)
+  await fetch(`${url}/valuation/score`, { method: 'POST', body: '12345' })
+
+  await expect.poll(async () => total(await metrics(admin), 'lender_gateway_requests_total')).toBe(5)
+  const text = await metrics(admin)
+  const market = { operation: 'market.insights' }
+  expect(total(text, 'lender_gateway_requests_total', { ...market, status_class: '2xx', failure: 'none' })).toBe(2)
+  expect(total(text, 'lender_gateway_request_duration_seconds_count', market)).toBe(2)
+  expect(total(text, 'lender_gateway_request_duration_seconds_bucket', { ...market, le: '+Inf' })).toBe(2)
+  expect(total(text, 'lender_gateway_requests_total', { operation: 'leads.pipeline', failure: 'connect-failed' })).toBe(
+    1,
+  )
+  expect(total(text, 'lender_gateway_upstream_failures_total', { group: 'leads', reason: 'refused' })).toBe(1)
+  expect(
+    total(text, 'lender_gateway_requests_total', { operation: 'none', status_class: '4xx', failure: 'not-found' }),
+  ).toBe(1)
+  expect(total(text, 'lender_gateway_request_body_bytes_total', { operation: 'valuation.score' })).toBe(5)
+  expect(total(text, 'lender_gateway_endpoint_requests_total', { group: 'market' })).toBe(2)
+  // Whoever reads a rate sees the first one too.
+  const known = seriesOf(before)
+  const added = [...seriesOf(text).keys()].filter((series) => !known.has(series))
+  expect(added.filter((series) => !series.startsWith('lender_gateway_endpoint_latency_seconds'))).toEqual([])
+})
+
+test('with metrics: none nothing is counted, and there is no such page, until an edit has it again', async () => {
+  const { url, admin, edit } = await bootLive({ metrics: 'none' })
+  await fetch(`${url}/market/insights`)
+
+  const off = await askAdmin(`${admin}/metrics`)
+
+  expect([off.status, off.headers.get('Content-Type'), off.body.code]).toEqual([
+    404,
+    'application/problem+json',
+    'metrics-off',
+  ])
+  edit({})
+  await askAdmin(`${admin}/reload`, 'POST')
+  expect(total(await metrics(admin), 'lender_gateway_requests_total')).toBe(0)
+})
+
+test('whoever has no token is told nothing', async () => {
+  const { admin } = await bootLive({ admin: { token: 't'.repeat(32) } })
+
+  const { status, body } = await askAdmin(`${admin}/metrics`)
+
+  expect([status, body.code]).toEqual([401, 'unauthenticated'])
+  const headers = { Authorization: `Bearer ${'t'.repeat(32)}` }
+  expect(await metrics(admin, { headers })).toContain('lender_gateway_build_info')
+})
+
+test('clients are named when the file says so, and not else', async () => {
+  const clients = [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'one', sha256: 'a'.repeat(64) }] }]
+  const settings = { auth: { methods: ['apiKey'] }, clients }
+  const { admin, edit } = await bootLive(settings)
+
+  const without = await metrics(admin)
+
+  expect(without).not.toContain('bank-a')
+  edit({ ...settings, metrics: { clients: true } })
+  await askAdmin(`${admin}/reload`, 'POST')
+  expect(total(await metrics(admin), 'lender_gateway_client_requests_total', { client: 'bank-a' })).toBe(0)
+})
+
+test('an endpoint that the file names twice is one', async () => {
+  const { url } = await httpUpstream()
+  const { admin } = await bootLive({ upstream: { endpoints: [url, { url, weight: 1 }] } })
+
+  const text = await metrics(admin)
+
+  expect(total(text, 'lender_gateway_endpoint_state', { group: 'risk' })).toBe(1)
+  expect(seriesOf(text).size).toBeGreaterThan(0)
+})
+
+test('an edit that is refused shows, and what came of it', async () => {
+  const { admin, edit } = await bootLive()
+
+  edit('nonsense')
+  await askAdmin(`${admin}/reload`, 'POST')
+
+  const text = await metrics(admin)
+  expect(total(text, 'lender_gateway_config_last_reload_successful')).toBe(0)
+  expect(total(text, 'lender_gateway_config_file_differs')).toBe(1)
+  expect(total(text, 'lender_gateway_config_reloads_total', { trigger: 'request', result: 'refused' })).toBe(1)
+})
+
+test('every reason is counted somewhere', () => {
+  const known: readonly string[] = [
+    ...shedReasons,
+    ...rateReasons,
+    ...rejectReasons,
+    ...upstreamReasons,
+    ...Object.values(authReasons).flat(),
+    ...Object.values(unprovableReasons).flat(),
+    'no-credential',
+  ]
+
+  expect(reasons.filter((reason) => !known.includes(reason))).toEqual([])
+})
+
+test('every failure of every operation has a series before it happens', async () => {
+  const { admin } = await bootLive()
+
+  const text = await metrics(admin)
+
+  for (const operation of [...catalog.map(({ id }) => id), 'none'])
+    for (const failure of Object.keys(failures))
+      expect(total(text, 'lender_gateway_requests_total', { operation, failure })).toBe(0)
+})
