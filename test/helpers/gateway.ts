@@ -32,7 +32,6 @@ export interface Settings {
   readonly cache?: Tree
   readonly metrics?: boolean | 'none' | Tree
   readonly log?: Tree
-  readonly metrics?: Tree | boolean | string
   readonly shutdown?: Tree
   readonly allowSandbox?: boolean
   readonly workers?: number
