@@ -10,6 +10,8 @@ import { auditStatus } from './audit-status.ts'
 import { cacheStatus } from './cache-status.ts'
 import { certificateStatus } from './certificate-status.ts'
 import type { Desk } from './desk.ts'
+import { findings } from './findings/findings.ts'
+import { readingOf } from './findings/read.ts'
 import { limitsStatus } from './limits-status.ts'
 import { logLevelStatus } from './log-level.ts'
 import { time } from './time.ts'
@@ -24,7 +26,8 @@ export const status = async (desk: Desk): Promise<Status> => statusOf(desk, awai
 export type Status = Awaited<ReturnType<typeof statusOf>>
 
 /** Tells the same by a report that is there already. */
-export const statusOf = async (desk: Desk, { upstreams, limits, tokens, cache, retiring }: Report) => {
+export const statusOf = async (desk: Desk, report: Report) => {
+  const { upstreams, limits, tokens, cache, retiring } = report
   const { reloader, overrides, droppedLines } = desk
   const isUnread = await unread(reloader)
   const { loadedAt, loadedBy, fileDiffers, refusal, nextTryAt } = reloader.state
@@ -32,6 +35,7 @@ export const statusOf = async (desk: Desk, { upstreams, limits, tokens, cache, r
     version: version(),
     state: desk.draining() ? 'draining' : desk.serving() ? 'serving' : 'not serving',
     ready: isReady(desk),
+    findings: findings(readingOf(desk, report, isUnread)),
     uptimeSeconds: Math.round(process.uptime() * 10) / 10,
     node: process.version,
     pid: process.pid,

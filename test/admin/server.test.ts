@@ -61,6 +61,7 @@ describe('/status', () => {
       version: '0.1.0',
       state: 'serving',
       ready: true,
+      findings: [],
       uptimeSeconds: expect.any(Number),
       node: process.version,
       pid: process.pid,

@@ -1,4 +1,5 @@
 import type { Problem } from '../../config/problem.ts'
+import { type Finding, findings } from './findings-answer.ts'
 import { type LimitsStatus, limits } from './limits-answer.ts'
 import { type LogStatus, log } from './log-answer.ts'
 import { anything, flag, list, Misread, map, nullable, number, type Read, shape, text } from './shape.ts'
@@ -11,6 +12,8 @@ export interface Status {
   readonly version: string
   readonly state: string
   readonly ready: boolean
+  /** What is wrong, the worst first; null: the gateway is older than that. */
+  readonly findings: readonly Finding[] | null
   readonly uptimeSeconds: number
   readonly node: string
   readonly pid: number
@@ -170,6 +173,7 @@ export const status = shape<Status>({
   version: text,
   state: text,
   ready: flag,
+  findings: nullable(findings),
   uptimeSeconds: number,
   node: text,
   pid: number,

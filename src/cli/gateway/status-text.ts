@@ -1,6 +1,7 @@
 import { formatProblem } from '../../config/problem.ts'
 import type { AuditStatus, Status } from './answers.ts'
 import { certificateRows } from './certificates-text.ts'
+import { findingsText } from './findings-text.ts'
 import { limitRows } from './limits-text.ts'
 import { ago, span, until } from './span.ts'
 import { type Row, table } from './table.ts'
@@ -12,12 +13,12 @@ import { workerRows } from './workers-text.ts'
 const maxProblems = 10
 
 /**
- * Writes a gateway's status on a screen: what it is, who serves, what runs, what does not, what is doubtful, and last, where the eye ends, why the
+ * Writes a gateway's status on a screen: what is wrong first, then what it is, who serves, what runs, what does not, what is doubtful, and last, where the eye ends, why the
  * file was refused.
  */
 export const statusText = (url: string, status: Status, at: number): string => {
-  const { certificates, workers, upstreams, limits, tokens, operations, config, warnings } = status
-  const sections = [facts(url, status, at)]
+  const { findings, certificates, workers, upstreams, limits, tokens, operations, config, warnings } = status
+  const sections = [...(findings === null ? [] : [findingsText(findings, at)]), facts(url, status, at)]
   if (workers !== null && workers.length > 0) sections.push(table(workerRows(workers, config.hash, at)))
   sections.push(table(upstreamRows(upstreams, at)))
   const bounds = limits === null ? [] : limitRows(limits, at)

@@ -1,0 +1,85 @@
+import type { CauseReport } from '../../observe/refusals/causes.ts'
+import type { Reason } from '../../reasons.ts'
+import { counted, grouped, tallyOf } from './counted.ts'
+import { type Finding, finding } from './finding.ts'
+import type { Reading } from './reading.ts'
+import { explainCommand, groupOf } from './words.ts'
+
+/** Finds which bounds are full, and who counts by itself. */
+export const limitFindings = (reading: Reading): readonly Finding[] => [
+  ...refusing(reading),
+  ...full(reading),
+  ...places(reading),
+  ...alone(reading),
+]
+
+type Bounded = CauseReport & { readonly operation: NonNullable<CauseReport['operation']> }
+
+const isOf =
+  (...reasons: readonly Reason[]) =>
+  (cause: CauseReport): cause is Bounded =>
+    cause.operation !== null && reasons.some((reason) => reason === cause.reason)
+
+/** Names the key of a bound that has refused a request. */
+const keyOf = ({ reason, operation }: Bounded): string => {
+  if (reason === 'limits-concurrency') return 'limits.concurrency'
+  return reason === 'upstream-concurrency'
+    ? `upstreams.${groupOf(operation)}.concurrency`
+    : `operations.${operation}.concurrency`
+}
+
+const bounds = isOf('limits-concurrency', 'upstream-concurrency', 'operation-concurrency')
+
+const refusing = ({ report }: Reading): readonly Finding[] =>
+  grouped(report.refusals.causes.filter(bounds), keyOf).map((same) => {
+    const key = keyOf(same[0] as Bounded)
+    const state = report.limits.concurrency.find((each) => each.key === key)
+    const now = state === undefined ? '' : `, ${state.inFlight} of ${state.limit} in flight now`
+    const tally = tallyOf(same)
+    const is = state === undefined || state.inFlight >= state.limit ? 'is' : 'was'
+    const cause = `${key} ${is} full: ${counted(tally, 'refused')}${now}`
+    const command = explainCommand((same[0] as Bounded).operation)
+    return finding(tally.lastMinute > 0 ? 'warning' : 'notice', key, cause, { since: tally.firstAt, command })
+  })
+
+/** Finds bounds that are full, and have refused nobody yet. */
+const full = ({ report }: Reading): readonly Finding[] => {
+  const refused = new Set(report.refusals.causes.filter(bounds).map(keyOf))
+  return report.limits.concurrency
+    .filter(({ key, inFlight, limit }) => inFlight >= limit && !refused.has(key))
+    .map(({ key, inFlight, limit }) =>
+      finding('notice', key, `${key} is full: ${inFlight} of ${limit} in flight; the next request is refused`),
+    )
+}
+
+/** Finds groups whose endpoints have no place for more. */
+const places = ({ report }: Reading): readonly Finding[] =>
+  grouped(report.refusals.causes.filter(isOf('endpoint-connections')), ({ operation }) => groupOf(operation)).map(
+    (same) => {
+      const { operation } = same[0] as Bounded
+      const group = groupOf(operation)
+      const tally = tallyOf(same)
+      const cause = `all places at the endpoints of ${group} are taken (maxConnections, maxPending): ${counted(tally, 'refused')}`
+      const severity = tally.lastMinute > 0 ? 'warning' : 'notice'
+      const command = explainCommand(operation)
+      return finding(severity, `upstreams.${group}`, cause, { since: tally.firstAt, command })
+    },
+  )
+
+/** Finds what should be shared in Redis and is not. */
+const alone = ({ report: { limits, cache } }: Reading): readonly Finding[] => {
+  const found: Finding[] = []
+  const { rate } = limits
+  if (rate?.store === 'redis' && rate.state === 'local') {
+    const cause = `Redis cannot be asked${whyOf(rate)}: this gateway counts by itself how often clients ask`
+    found.push(finding('warning', 'redis', cause, { since: rate.since }))
+  }
+  if (cache?.redis?.state === 'local') {
+    const cause = `Redis cannot be asked${whyOf(cache.redis)}: this gateway has in its cache what it has stored itself`
+    found.push(finding('warning', 'redis', cause, { since: cache.redis.since }))
+  }
+  return found
+}
+
+const whyOf = ({ reason, where }: { readonly reason: string | null; readonly where: string | null }): string =>
+  `${where === null ? '' : ` ${where}`}${reason === null ? '' : ` (${reason})`}`

@@ -1,0 +1,27 @@
+import { wallClock } from '../../clock.ts'
+import type { Report } from '../../snapshot/report.ts'
+import type { Desk } from '../desk.ts'
+import type { Reading } from './reading.ts'
+
+/** Reads from the desk what findings are made of. `isUnread`: the file holds something else than when it was last read. */
+export const readingOf = (desk: Desk, report: Report, isUnread: boolean): Reading => {
+  const { config, file, state } = desk.reloader
+  return {
+    at: wallClock(),
+    config,
+    file: {
+      name: file,
+      differs: state.fileDiffers || isUnread,
+      rolledBack: state.loadedBy === 'rollback',
+      refusal: state.refusal,
+      nextTryAt: state.nextTryAt,
+    },
+    report,
+    said: desk.overrides,
+    audit: desk.audit.state,
+    workers: desk.workers(),
+    serving: desk.serving(),
+    draining: desk.draining(),
+    droppedLines: desk.droppedLines(),
+  }
+}

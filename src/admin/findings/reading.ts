@@ -1,0 +1,34 @@
+import type { Config } from '../../config/config.ts'
+import type { Problem } from '../../config/problem.ts'
+import type { WriterState } from '../../observe/audit/writer-state.ts'
+import type { Said } from '../../snapshot/overrides.ts'
+import type { Report, WorkerState } from '../../snapshot/report.ts'
+
+/** Is all that is known of the gateway at one moment: what findings are made of. Times are milliseconds since the epoch. */
+export interface Reading {
+  readonly at: number
+  readonly config: Config
+  readonly file: FileReading
+  readonly report: Report
+  /** What operators have said for a while. */
+  readonly said: Said
+  /** Null: there is no audit log, or another process writes it. */
+  readonly audit: WriterState | null
+  /** None: one process does all. */
+  readonly workers: readonly WorkerState[]
+  readonly serving: boolean
+  readonly draining: boolean
+  /** Log lines that were dropped since the start. */
+  readonly droppedLines: number
+}
+
+/** Is how the file stands to what runs. */
+export interface FileReading {
+  readonly name: string
+  readonly differs: boolean
+  /** Whether what runs was brought back. */
+  readonly rolledBack: boolean
+  readonly refusal: { readonly at: number; readonly problems: readonly Problem[] } | null
+  /** When an edit that is held back is tried again; null: none is. */
+  readonly nextTryAt: number | null
+}

@@ -1,0 +1,15 @@
+import { list, nullable, shape, text } from './shape.ts'
+
+/** Is something that is wrong, with its cause in words. */
+export interface Finding {
+  readonly severity: string
+  readonly about: string
+  readonly cause: string
+  readonly since: string | null
+  readonly command: string | null
+}
+
+/** Reads what `/status` says is wrong. */
+export const findings = list(
+  shape<Finding>({ severity: text, about: text, cause: text, since: nullable(text), command: nullable(text) }),
+)

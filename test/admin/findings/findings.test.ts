@@ -1,0 +1,309 @@
+import { describe, expect, test } from 'vitest'
+import { findings } from '../../../src/admin/findings/findings.ts'
+import type { Refusal } from '../../../src/observe/refusals/refusals.ts'
+import { at, cause, endpoint, reading, risk } from './reading.ts'
+
+const found = (...differs: Parameters<typeof reading>) => findings(reading(...differs))
+const causes = (...differs: Parameters<typeof reading>) => found(...differs).map((each) => each.cause)
+
+test('a gateway that is well has none', () => {
+  expect(found()).toEqual([])
+})
+
+test('the worst comes first, whatever it is of', () => {
+  const told = found({
+    causes: [cause(), cause({ kind: 'not-found', reason: null, operation: null, endpoint: null })],
+    file: {
+      name: 'gateway.yaml',
+      differs: true,
+      rolledBack: false,
+      nextTryAt: null,
+      refusal: { at, problems: [] },
+    },
+  })
+
+  expect(told.map(({ severity, about }) => [severity, about])).toEqual([
+    ['critical', 'upstreams.risk'],
+    ['warning', 'config'],
+    ['notice', 'clients'],
+  ])
+})
+
+describe('an endpoint', () => {
+  test('that fails is named with its cause, how often, since when, and what shows more', () => {
+    expect(found({ causes: [cause()] })).toEqual([
+      {
+        severity: 'critical',
+        about: 'upstreams.risk',
+        cause: `${risk} refuses connections (ECONNREFUSED): 12 requests failed in the last minute`,
+        since: '2026-11-21T02:03:00.000Z',
+        command: 'lender-gateway check --online',
+      },
+    ])
+  })
+
+  test('that others stand in for is a warning, with why it is out', () => {
+    const ejected = endpoint({
+      state: { name: 'ejected', since: at - 5000, reason: '5 failures in a row' },
+      ejectedForMs: 10_000,
+    })
+    const endpoints = [ejected, endpoint({ url: 'http://risk-b:8080' })]
+
+    expect(found({ causes: [cause({ lastMinute: 1 })], upstreams: { risk: { endpoints } } })).toMatchObject([
+      {
+        severity: 'warning',
+        cause: `${risk} refuses connections (ECONNREFUSED): 1 request failed in the last minute; it is ejected until 2026-11-21T02:04:10.000Z: 5 failures in a row`,
+      },
+    ])
+    expect(found({ upstreams: { risk: { endpoints } } })).toMatchObject([
+      { severity: 'warning', cause: `${risk}: it is ejected until 2026-11-21T02:04:10.000Z: 5 failures in a row` },
+    ])
+  })
+
+  test('that is the only one and is down is critical, though nobody has asked', () => {
+    const endpoints = [endpoint({ state: { name: 'down', since: at, reason: 'connection refused' } })]
+
+    expect(found({ upstreams: { risk: { endpoints } } })).toMatchObject([
+      { severity: 'critical', cause: `${risk}: it is down: connection refused` },
+    ])
+  })
+
+  test('that has been well for a minute is a notice', () => {
+    expect(found({ causes: [cause({ lastMinute: 0, lastQuarter: 7 })] })).toMatchObject([
+      {
+        severity: 'notice',
+        cause: expect.stringContaining('7 requests failed in the last 15 minutes, none in the last minute'),
+      },
+    ])
+  })
+
+  test('that does not answer is named with the bound', () => {
+    const late = (kind: 'headers-timeout' | 'deadline-exceeded') => cause({ kind, reason: null })
+
+    expect(causes({ causes: [late('headers-timeout'), late('deadline-exceeded')] })).toEqual([
+      `${risk} did not answer within timeouts.headers (15s): 12 requests failed in the last minute`,
+      `${risk}: there was no answer within the deadline of the operation (30s): 12 requests failed in the last minute`,
+    ])
+  })
+
+  test('that answers slowly is named before it is given up', () => {
+    expect(causes({ upstreams: { risk: { endpoints: [endpoint({ latencyMs: 9000 })] } } })).toEqual([
+      `${risk} takes 9s to answer of late, and is given up after 15s (timeouts.headers)`,
+    ])
+    expect(causes({ upstreams: { risk: { endpoints: [endpoint({ latencyMs: 7000 })] } } })).toEqual([])
+  })
+
+  test('that is the same behind several groups is told once', () => {
+    const down = {
+      endpoints: [endpoint({ state: { name: 'down' as const, since: at, reason: 'connection refused' } })],
+    }
+
+    expect(causes({ upstreams: { risk: down, market: down, leads: down } })).toEqual([
+      `${risk}: it is down: connection refused (the same behind leads, market)`,
+    ])
+  })
+
+  test.each([
+    ['name-not-found', `the name of ${risk} does not resolve (ENOTFOUND)`],
+    ['certificate-name', `the certificate of ${risk} is for another name`],
+    ['certificate-expired', `the certificate of ${risk} has expired (CERT_HAS_EXPIRED)`],
+  ] as const)('is named in what is said of it: %s', (reason, said) => {
+    expect(causes({ causes: [cause({ reason })] })).toEqual([`${said}: 12 requests failed in the last minute`])
+  })
+})
+
+describe('a group', () => {
+  test('whose circuit breaker is open is told with what opened it', () => {
+    const breaker = { state: 'open' as const, since: at - 2000, where: null }
+    const refused = cause({ kind: 'circuit-open', reason: 'breaker-open', endpoint: null, lastMinute: 40 })
+
+    const [first] = found({ upstreams: { risk: { breaker } }, causes: [refused, cause()] })
+
+    expect(first).toEqual({
+      severity: 'critical',
+      about: 'upstreams.risk',
+      cause: `the circuit breaker of risk is open, so nothing is sent to it, because ${risk} refuses connections (ECONNREFUSED): 40 requests were refused in the last minute`,
+      since: '2026-11-21T02:03:58.000Z',
+      command: 'lender-gateway check --online',
+    })
+  })
+
+  test('of which every endpoint drains answers nobody', () => {
+    const endpoints = [endpoint({ state: { name: 'draining', since: null, reason: null } })]
+
+    expect(causes({ upstreams: { risk: { endpoints } } })).toEqual([
+      'every endpoint of risk drains, or has weight 0, so nobody answers',
+    ])
+  })
+})
+
+describe('what clients do wrong', () => {
+  const strange = (lastMinute: number, lastQuarter = lastMinute) =>
+    cause({ kind: 'not-found', reason: null, operation: null, endpoint: null, lastMinute, lastQuarter })
+
+  test('is worth a notice when it comes again and again, not when it came once', () => {
+    expect(causes({ causes: [strange(1)] })).toEqual([])
+    expect(causes({ causes: [strange(2, 9)] })).toEqual([])
+    expect(causes({ causes: [strange(3)] })).toEqual([
+      'the path is none of the nine: 3 requests were refused in the last minute with 404',
+    ])
+    expect(causes({ causes: [strange(0, 10)] })).toHaveLength(1)
+  })
+
+  test('is told with the reason, the operation and whose it is', () => {
+    const expired = { kind: 'unauthenticated', reason: 'expired', endpoint: null } as const
+    const last = ['bank-a', 'bank-b'].map((clientId) => ({ ...expired, client: '10.0.0.7', clientId }) as Refusal)
+
+    const of = (...those: readonly Refusal[]) => found({ causes: [cause(expired)], last: those })
+
+    expect(of(...last.slice(0, 1))).toMatchObject([
+      {
+        about: 'operations.risk.asset-valuation',
+        cause: 'the token has expired: 12 requests were refused in the last minute with 401, of bank-a',
+        command: 'lender-gateway tail --refused',
+      },
+    ])
+    expect(of(...last)).toMatchObject([{ cause: expect.stringMatching(/, of 2 clients, the last one bank-a$/) }])
+  })
+})
+
+describe('a bound', () => {
+  const key = 'upstreams.risk.concurrency'
+  const report = (inFlight: number) => ({
+    limits: { rate: null, concurrency: [{ key, inFlight, limit: 3 }], eventLoop: null },
+  })
+  const refused = cause({ kind: 'overloaded', reason: 'upstream-concurrency', endpoint: null })
+
+  test('that refuses is named by its key, with how full it is', () => {
+    expect(found({ report: report(3), causes: [refused] })).toMatchObject([
+      {
+        severity: 'warning',
+        about: key,
+        cause: `${key} is full: 12 requests were refused in the last minute, 3 of 3 in flight now`,
+        command: 'lender-gateway explain POST /risk/asset-valuation',
+      },
+    ])
+    expect(causes({ report: report(1), causes: [refused] })[0]).toContain(`${key} was full`)
+  })
+
+  test('that is full and has refused nobody is a notice', () => {
+    expect(found({ report: report(3) })).toMatchObject([{ severity: 'notice', about: key }])
+    expect(found({ report: report(2) })).toEqual([])
+  })
+})
+
+test('Redis that cannot be asked is named for what it is used for, with the reason', () => {
+  const gone = { state: 'local', since: at, reason: 'connect ECONNREFUSED 127.0.0.1:6379', where: null } as const
+  const rate = { store: 'redis', evictions: 0, ...gone } as const
+  const redis = { found: 0, refused: 0, dropped: 0, ...gone }
+  const limits = { rate, concurrency: [], eventLoop: null }
+  const cache = { bytes: 0, maxBytes: 1, evictions: 0, redis, operations: [] }
+
+  expect(causes({ report: { limits, cache } })).toEqual([
+    'Redis cannot be asked (connect ECONNREFUSED 127.0.0.1:6379): this gateway counts by itself how often clients ask',
+    'Redis cannot be asked (connect ECONNREFUSED 127.0.0.1:6379): this gateway has in its cache what it has stored itself',
+  ])
+  expect(causes({ report: { limits: { ...limits, rate: { ...rate, store: 'memory' } } } })).toEqual([])
+})
+
+describe('the event loop', () => {
+  const eventLoop = { delayMs: 812.4, limitMs: 200, sheds: true, since: at, where: null }
+  const shed = cause({ kind: 'overloaded', reason: 'event-loop', endpoint: null })
+  const limits = (sheds: boolean) => ({ rate: null, concurrency: [], eventLoop: { ...eventLoop, sheds } })
+
+  test('that is late refuses, and says by how much', () => {
+    expect(found({ report: { limits: limits(true) }, causes: [shed] })).toMatchObject([
+      {
+        severity: 'critical',
+        about: 'process',
+        cause:
+          'the event loop is 812ms late, over limits.eventLoopDelay (200ms), so new requests are refused: 12 requests were refused in the last minute',
+      },
+    ])
+    expect(found({ report: { limits: limits(false) }, causes: [shed] })).toMatchObject([{ severity: 'warning' }])
+  })
+
+  test('that is late without a bound is a warning', () => {
+    const runtime = (p99: number) => ({
+      process: 'worker-1',
+      pid: 1,
+      uptimeSeconds: 1,
+      cpuSeconds: { user: 0, system: 0 },
+      residentBytes: 1,
+      heap: { usedBytes: 1, totalBytes: 2, limitBytes: 100 },
+      externalBytes: 0,
+      eventLoop: { activeSeconds: 1, idleSeconds: 1, delayMs: { p50: 1, p99, max: p99 } },
+    })
+
+    expect(causes({ report: { runtimes: [runtime(300)] } })).toEqual([
+      'the event loop of worker-1 is up to 300ms late: something keeps the process from its work',
+    ])
+    expect(causes({ report: { runtimes: [runtime(20)] } })).toEqual([])
+  })
+})
+
+test('an edit that was refused is named with the place and the problem', () => {
+  const problem = {
+    file: 'gateway.yaml',
+    line: 12,
+    column: 9,
+    path: 'upstreams.market',
+    message: 'not a URL',
+    expected: 'a URL',
+    found: '"market-b"',
+  }
+  const file = { name: 'gateway.yaml', differs: true, rolledBack: false, refusal: { at, problems: [problem, problem] } }
+
+  expect(found({ file: { ...file, nextTryAt: null } })).toEqual([
+    {
+      severity: 'warning',
+      about: 'config',
+      cause:
+        'an edit of gateway.yaml was refused, and what ran before runs on: gateway.yaml:12:9 upstreams.market: not a URL, and 1 more',
+      since: '2026-11-21T02:04:00.000Z',
+      command: 'lender-gateway check gateway.yaml',
+    },
+  ])
+  expect(causes({ file: { ...file, nextTryAt: at + 20_000 } })[0]).toMatch(/held back.*; next try in 20s$/)
+})
+
+describe('the audit log', () => {
+  const audit = {
+    file: '/var/log/audit.log',
+    chain: '',
+    count: 1,
+    hash: '',
+    reason: 'ENOSPC: no space left on device, write',
+    since: at,
+    waitingBytes: 0,
+    lost: 0,
+  }
+
+  test('that cannot be written is critical, and says what becomes of requests', () => {
+    expect(found({ audit, settings: {} })).toMatchObject([
+      {
+        severity: 'critical',
+        about: 'audit',
+        cause: expect.stringContaining('/var/log/audit.log: ENOSPC: no space left'),
+      },
+    ])
+  })
+
+  test('that has lost lines says how many', () => {
+    expect(found({ audit: { ...audit, reason: null, lost: 7 } })).toMatchObject([{ severity: 'notice' }])
+    expect(found({ audit: { ...audit, reason: null } })).toEqual([])
+  })
+})
+
+test('an operation that an operator refuses is named with the end of that', () => {
+  const order = { state: 'refuse', until: at + 60_000 } as const
+  const operations = { of: (id: string) => (id === 'inventory.sync' ? order : null), all: [] }
+
+  expect(found({ said: { operations, endpoints: { of: () => null, all: [] } } })).toMatchObject([
+    {
+      severity: 'warning',
+      about: 'operations.inventory.sync',
+      cause: 'an operator refuses it until 2026-11-21T02:05:00.000Z',
+    },
+  ])
+})

@@ -1,0 +1,87 @@
+/** Makes readings of a gateway that is well, but for what a test says. */
+
+import type { Reading } from '../../../src/admin/findings/reading.ts'
+import { type Group, groups } from '../../../src/catalog.ts'
+import type { CauseReport } from '../../../src/observe/refusals/causes.ts'
+import type { EndpointReport, Report, UpstreamReport } from '../../../src/snapshot/report.ts'
+import { type Settings, testConfig } from '../../helpers/gateway.ts'
+
+/** When they are read: 2026-11-21T02:04:00Z. */
+export const at = Date.UTC(2026, 10, 21, 2, 4)
+
+export const risk = 'http://risk-a:8080'
+
+/** Is an endpoint that is up. */
+export const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
+  url: risk,
+  weight: 100,
+  inFlight: 0,
+  state: { name: 'up', since: null, reason: null },
+  lastProbe: null,
+  requests: 40,
+  failures: 0,
+  ejections: 0,
+  ejectedForMs: null,
+  latencyMs: 5,
+  ...more,
+})
+
+const well: UpstreamReport = { balance: 'p2c', breaker: null, retryBudget: null, endpoints: [endpoint()] }
+
+/** Is why requests failed: twelve in the last minute, at the endpoint of risk. */
+export const cause = (more: Partial<CauseReport> = {}): CauseReport => ({
+  operation: 'risk.asset-valuation',
+  kind: 'connect-failed',
+  reason: 'refused',
+  endpoint: risk,
+  detail: null,
+  lastMinute: 12,
+  lastQuarter: 12,
+  firstAt: at - 60_000,
+  lastAt: at,
+  ...more,
+})
+
+/** Is what differs from a gateway that is well. */
+interface Differs extends Partial<Omit<Reading, 'report' | 'config'>> {
+  readonly settings?: Settings
+  readonly report?: Partial<Omit<Report, 'upstreams' | 'refusals'>>
+  readonly upstreams?: Partial<Record<Group, Partial<UpstreamReport>>>
+  readonly causes?: readonly CauseReport[]
+  readonly last?: Report['refusals']['last']
+}
+
+const nothing = { of: () => null, all: [] }
+
+export const reading = ({
+  settings,
+  report,
+  upstreams = {},
+  causes = [],
+  last = [],
+  ...more
+}: Differs = {}): Reading => ({
+  at,
+  config: testConfig(settings),
+  file: { name: 'gateway.yaml', differs: false, rolledBack: false, refusal: null, nextTryAt: null },
+  report: {
+    upstreams: Object.fromEntries(
+      groups.map((group) => [group, { ...well, ...upstreams[group] }]),
+    ) as Report['upstreams'],
+    limits: { rate: null, concurrency: [], eventLoop: null },
+    tokens: { jwt: null, introspection: null, proofs: null },
+    cache: null,
+    meter: null,
+    refusals: { last, causes },
+    runtimes: [],
+    retiring: 0,
+    ...report,
+  },
+  said: { operations: nothing, endpoints: nothing },
+  audit: null,
+  workers: [],
+  serving: true,
+  draining: false,
+  droppedLines: 0,
+  ...more,
+})
