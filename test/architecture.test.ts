@@ -141,6 +141,13 @@ describe('libraries stay at the rim', () => {
     expect(at).toEqual(["layers/auth/jose.ts: import('jose')"])
   })
 
+  test('what runs in a browser is served from one file, and imported by none', () => {
+    const users = sources.filter(({ text }) => /['"](uplot|idiomorph)[/'"]/.test(text))
+
+    expect(users.map(({ path }) => path)).toEqual(['admin/page/assets.ts'])
+    expect(users.flatMap(({ imports }) => imports).filter((name) => /uplot|idiomorph/.test(name))).toEqual([])
+  })
+
   test('@fastify/http-proxy stands in exactly one file', () => {
     const users = sources.filter(({ imports }) => imports.includes('@fastify/http-proxy'))
 

@@ -14,6 +14,7 @@ import { registerMetrics } from './metrics/route.ts'
 import { registerOrders } from './order-routes.ts'
 import { overview, refused } from './overview.ts'
 import { registerActions } from './page/actions.ts'
+import { registerPage } from './page/register.ts'
 import { type Refusal, sendProblem } from './problem.ts'
 import { admit } from './session/admit.ts'
 import { registerLogin } from './session/login.ts'
@@ -76,6 +77,7 @@ export const openAdminServer = async (told: Omit<Desk, 'history'>, log: Log, pla
     if (refusal !== null) return turnAway(request, reply, refusal)
   })
   routes(app, desk, log, sessions)
+  const streams = registerPage(app, desk, (request) => admit(request, sessions, desk.reloader.config.admin) === null)
   app.setErrorHandler((error, { url }, reply) => {
     const code = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500
     if (code >= 500) log.error({ err: error, url: logged(url) }, 'admin request failed')
@@ -96,10 +98,12 @@ export const openAdminServer = async (told: Omit<Desk, 'history'>, log: Log, pla
     leave() {
       left = true
       history.close()
+      streams.end()
       app.server.close()
     },
     async close() {
       history.close()
+      streams.end()
       const closed = new Promise((resolve) => app.server.close(resolve))
       app.server.closeAllConnections()
       await closed

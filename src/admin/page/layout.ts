@@ -1,3 +1,4 @@
+import { assetAt } from './assets.ts'
 import { type Html, html, type Shown } from './html.ts'
 
 /** Is what a page is made of. */
@@ -20,7 +21,7 @@ export const layout = ({ title, body, head, beside }: Page): Html => html`<!doct
 <meta name="color-scheme" content="light dark">
 <title>${title} · lender gateway</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="/assets/page.css">
+<link rel="stylesheet" href="${assetAt('page.css')}">
 ${head}</head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>

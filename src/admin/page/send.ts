@@ -29,6 +29,14 @@ export const pageHeaders = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 } as const
 
-/** Answers with a page. */
-export const sendPage = (reply: FastifyReply, status: number, page: Html): FastifyReply =>
-  reply.code(status).headers(pageHeaders).send(page.toString())
+/** Answers with a page; `fields` of one that says more of itself, or otherwise. */
+export const sendPage = (
+  reply: FastifyReply,
+  status: number,
+  page: Html,
+  fields: Readonly<Record<string, string>> = {},
+): FastifyReply =>
+  reply
+    .code(status)
+    .headers({ ...pageHeaders, ...fields })
+    .send(page.toString())

@@ -1,0 +1,65 @@
+import { hash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import type { FastifyInstance } from 'fastify'
+import { sendProblem } from '../problem.ts'
+import { pathOf } from '../target.ts'
+
+const own = (name: string): string => fileURLToPath(new URL(`./assets/${name}`, import.meta.url))
+const { resolve } = createRequire(import.meta.url)
+
+/** Lists what pages load, with the file that it is. */
+const files = {
+  'page.css': own('page.css'),
+  'page.js': own('page.js'),
+  'stream.js': own('stream.js'),
+  'sections.js': own('sections.js'),
+  'charts.js': own('charts.js'),
+  'uplot.css': resolve('uplot/dist/uPlot.min.css'),
+  'uplot.js': resolve('uplot/dist/uPlot.iife.min.js'),
+  'idiomorph.js': resolve('idiomorph/dist/idiomorph.min.js'),
+} as const
+
+interface Assets {
+  readonly version: string
+  readonly contents: ReadonlyMap<string, Buffer>
+}
+
+let kept: Assets | null = null
+
+/** Reads them once: what a process serves does not change while another version is put in its place. */
+const assets = (): Assets => {
+  kept ??= read()
+  return kept
+}
+
+const read = (): Assets => {
+  const contents = new Map(Object.entries(files).map(([name, file]) => [name, readFileSync(file)]))
+  return { version: hash('sha256', Buffer.concat([...contents.values()])).slice(0, 16), contents }
+}
+
+/** Tells where a page finds what it loads: below the hash of all of it, so that what a browser has kept is never another version's. */
+export const assetAt = (name: keyof typeof files): string => `/assets/${assets().version}/${name}`
+
+/** Serves what pages load, from memory. There is nothing in it that anybody may not see: the login looks as it does before it knows who asks. */
+export const registerAssets = (app: FastifyInstance): void => {
+  const { version, contents } = assets()
+  const tag = `"${version}"`
+  app.get('/assets/*', async ({ url, headers }, reply) => {
+    const [asked, name = ''] = pathOf(url).split('/').slice(-2)
+    const content = contents.get(name)
+    if (content === undefined) return sendProblem(reply, notFound)
+    reply.headers({ ...fields, ETag: tag, 'Content-Type': name.endsWith('.css') ? css : js })
+    // For a page of another version what there is now is better than nothing, though not for long.
+    reply.header('Cache-Control', asked === version ? 'public, max-age=31536000, immutable' : 'no-cache')
+    return headers['if-none-match'] === tag ? reply.code(304).send() : reply.send(content)
+  })
+}
+
+const css = 'text/css; charset=utf-8'
+const js = 'text/javascript; charset=utf-8'
+
+const fields = { 'X-Content-Type-Options': 'nosniff', 'Cross-Origin-Resource-Policy': 'same-origin' }
+
+const notFound = { status: 404, code: 'not-found', detail: `one of ${Object.keys(files).join(', ')} is expected` }

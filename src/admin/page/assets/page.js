@@ -1,0 +1,54 @@
+// @ts-check
+// Keeps the page up to date. Without it the page is what it was when it was loaded.
+import { draw } from './charts.js'
+import { findings, show } from './sections.js'
+import { listen } from './stream.js'
+
+const live = document.getElementById('live')
+const announced = document.getElementById('announced')
+
+/** Shows how fresh the page is. @param {'on' | 'stale' | 'over'} state @param {...(string | Node)} words */
+const tell = (state, ...words) => {
+  if (live === null) return
+  live.dataset.state = state
+  live.replaceChildren(...words)
+}
+
+/** @param {string} at */
+const clock = (at) => `${at.slice(11, 19)} UTC`
+
+let at = live?.dataset.at ?? ''
+/** What was last said of the stream that does not come; null: it comes. @type {string | null} */
+let stale = null
+
+/** Says what has become wrong, and what no longer is, to whoever hears the page. @param {ReadonlyMap<string, string>} before */
+const announce = (before) => {
+  const now = findings()
+  const added = [...now].flatMap(([key, words]) => (before.has(key) ? [] : [words]))
+  const gone = [...before].flatMap(([key, words]) => (now.has(key) ? [] : [`No longer: ${words}`]))
+  if (announced !== null && added.length + gone.length > 0) announced.textContent = [...added, ...gone].join('. ')
+}
+
+listen({
+  onTick(tick) {
+    const before = findings()
+    for (const [name, written] of Object.entries(tick.sections)) show(name, written)
+    if (tick.charts !== undefined) draw(tick.charts)
+    at = tick.at
+    stale = null
+    document.title = `${tick.title} · lender gateway`
+    tell('on', `live, ${clock(at)}`)
+    announce(before)
+  },
+  onStale(why) {
+    if (stale === why) return
+    stale = why
+    tell('stale', `stale since ${clock(at)}: ${why}`)
+  },
+  onSessionOver() {
+    const link = document.createElement('a')
+    link.href = '/login'
+    link.textContent = 'log in again'
+    tell('over', `stale since ${clock(at)}: your session is over, `, link)
+  },
+})

@@ -1,0 +1,24 @@
+import type { Overview } from '../../overview.ts'
+import { type Finding, found } from '../found.ts'
+import { type Html, html } from '../html.ts'
+import { type Mood, mark } from '../marks.ts'
+import { section } from '../table.ts'
+import { since } from '../words.ts'
+
+const moods: Readonly<Record<Finding['severity'], Mood>> = { critical: 'bad', warning: 'warning', notice: 'notice' }
+
+/** Says what is wrong, in words, the worst first. */
+export const findings = (overview: Overview): Html =>
+  section(
+    'findings',
+    'What is wrong',
+    found(overview).length === 0
+      ? html`<p class="fine">${mark('good', 'Nothing is wrong.')}</p>`
+      : html`<ol class="findings">${found(overview).map((each) => finding(overview.at, each))}</ol>`,
+  )
+
+const finding = (at: string, { severity, about, cause, since: from, command }: Finding): Html => html`
+<li class="${severity}" data-about="${about}">
+<p class="cause">${mark(moods[severity], severity)} <b>${about}</b> <span class="words">${cause}</span></p>
+<p class="more">${from !== null && html`since ${since(at, from)}`}${command !== null && html` <code>${command}</code>`}</p>
+</li>`

@@ -1,0 +1,76 @@
+import type { OperationView, Overview } from '../../overview.ts'
+import { type Html, html } from '../html.ts'
+import { action, mark } from '../marks.ts'
+import { section, table } from '../table.ts'
+import { count, milliseconds, moment, rate } from '../words.ts'
+
+/** Tells of the nine operations: how often they are asked for, how that goes, and how long it takes. */
+export const operations = ({ at, operations }: Overview): Html =>
+  section(
+    'operations',
+    'Operations',
+    table<OperationView>({
+      id: 'operations-table',
+      caption: 'The nine: requests a second now, times of the last minute, charts of the last 15',
+      idOf: ({ id }) => `operation-${id}`,
+      isBad: ({ pace, state }) => (pace?.errorsPerSecond ?? 0) > 0 || state === 'refuse',
+      bodies: [{ rows: operations }],
+      columns: [
+        {
+          title: 'Operation',
+          cell: ({ id, method, path }) => html`<b>${id}</b> <span class="target">${method} ${path}</span>`,
+        },
+        { title: 'State', cell: (operation) => state(at, operation) },
+        { title: 'Requests/s', kind: 'number', cell: ({ pace }) => pace && rate(pace.perSecond) },
+        { title: 'Errors/s', kind: 'number', cell: ({ pace }) => pace && alarming(pace.errorsPerSecond) },
+        { title: 'Refused/s', kind: 'number', cell: ({ pace }) => pace && rate(pace.refusedPerSecond) },
+        { title: 'In flight', kind: 'number', cell: ({ pace }) => pace && count(pace.inFlight) },
+        { title: 'p50', kind: 'number', cell: ({ pace }) => pace && milliseconds(pace.p50Ms) },
+        { title: 'p99', kind: 'number', cell: ({ pace }) => pace && milliseconds(pace.p99Ms) },
+        { title: 'Requests and errors', kind: 'chart', cell: rates },
+        { title: 'p99, 15 min', kind: 'chart', cell: times },
+        { title: 'Do', kind: 'act', cell: act },
+      ],
+    }),
+    html`<p class="legend"><span class="key requests">requests</span> <span class="key errors">errors</span> <span class="key p99">p99</span></p>`,
+  )
+
+const state = (at: string, { state, until }: OperationView): Html =>
+  html`${state === 'serve' ? mark('good', 'serves') : mark('off', 'refused')}${until !== null && html` <span class="age">by order until ${moment(at, until)}</span>`}`
+
+const alarming = (perSecond: number): Html | string =>
+  perSecond === 0 ? rate(perSecond) : html`<strong>${rate(perSecond)}</strong>`
+
+// What a chart shows is said beside it: it is drawn for whoever sees it, and by a script only.
+const rates = ({ id, history }: OperationView): Html =>
+  history === null
+    ? html`–`
+    : html`<div class="chart" id="chart-rate-${id}" data-operation="${id}" data-chart="rate" aria-hidden="true"></div><span class="peak">${peak(history)}</span>`
+
+const times = ({ id, history }: OperationView): Html =>
+  history === null
+    ? html`–`
+    : html`<div class="chart" id="chart-p99-${id}" data-operation="${id}" data-chart="p99" aria-hidden="true"></div><span class="peak">${slowest(history)}</span>`
+
+const peak = ({ perSecond, errorsPerSecond }: History): string => {
+  const [requests, errors] = [most(perSecond), most(errorsPerSecond)]
+  if (requests === 0) return 'none in 15 min'
+  return errors === 0 ? `at most ${rate(requests)}/s` : `at most ${rate(requests)}/s, ${rate(errors)} errors`
+}
+
+const slowest = ({ p99Ms }: History): string => {
+  const ms = longest(p99Ms)
+  return ms === null ? 'none in 15 min' : `at most ${milliseconds(ms)}`
+}
+
+const act = ({ id, state }: OperationView): Html =>
+  state === 'serve'
+    ? action('refuse', { operation: id }, 'Refuse', id)
+    : action('serve', { operation: id }, 'Serve', id)
+
+const most = (values: readonly number[]): number => values.reduce((a, b) => Math.max(a, b), 0)
+
+const longest = (values: readonly (number | null)[]): number | null =>
+  values.reduce((a, b) => (a === null || b === null ? (a ?? b) : Math.max(a, b)), null)
+
+type History = NonNullable<OperationView['history']>

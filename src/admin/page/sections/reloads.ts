@@ -1,0 +1,61 @@
+import type { Change } from '../../../config/diff.ts'
+import type { Problem } from '../../../config/problem.ts'
+import type { Overview, ReloadView } from '../../overview.ts'
+import { type Html, html, type Shown } from '../html.ts'
+import { type Mood, mark } from '../marks.ts'
+import { section, table } from '../table.ts'
+import { counted, cut, moment } from '../words.ts'
+
+const moods: Readonly<Record<ReloadView['result'], Mood>> = { applied: 'good', unchanged: 'off', refused: 'bad' }
+const shown = 3
+const mostOfList = 50
+
+/** Tells what came of each reload: what changed, or what was refused and where it stands. */
+export const reloads = ({ at, reloads }: Overview): Html =>
+  section(
+    'reloads',
+    'Reloads',
+    reloads.length === 0
+      ? html`<p>None since the start.</p>`
+      : table<ReloadView>({
+          id: 'reloads-table',
+          caption: 'The last 20, the newest first',
+          idOf: ({ at, trigger }) => `reload-${at}-${trigger}`,
+          isBad: ({ result }) => result === 'refused',
+          bodies: [{ rows: reloads }],
+          columns: [
+            { title: 'When', cell: (reload) => moment(at, reload.at) },
+            { title: 'By', cell: ({ trigger }) => trigger },
+            {
+              title: 'Result',
+              cell: ({ result, held }) => mark(moods[result], held ? 'held back' : result),
+            },
+            { title: 'Runs', cell: ({ hash }) => html`<code>${hash}</code>` },
+            { title: 'What', kind: 'wide', cell: what },
+          ],
+        }),
+  )
+
+const what = ({ at, changes, problems }: ReloadView): Shown => [
+  listed(`reload-${at}-changes`, changes, change, 'change'),
+  listed(`reload-${at}-problems`, problems, problem, 'problem'),
+]
+
+/** Lists the first few, and the others for whoever wants to know. */
+const listed = <Each>(id: string, all: readonly Each[], written: (each: Each) => Html, one: string): Shown => {
+  if (all.length === 0) return null
+  const others = all.slice(shown, mostOfList)
+  return html`<ul class="whats">${all.slice(0, shown).map(written)}</ul>${
+    others.length > 0 &&
+    html`<details id="${id}"><summary>${counted(all.length - shown, `more ${one}`)}</summary><ul class="whats">${others.map(written)}${all.length > mostOfList && html`<li>and ${all.length - mostOfList} more</li>`}</ul></details>`
+  }`
+}
+
+const change = ({ path, from, to }: Change): Html =>
+  html`<li><code>${path}</code>: <code>${value(from)}</code> → <code>${value(to)}</code></li>`
+
+const problem = ({ file, line, column, path, message, expected, found, hint }: Problem): Html =>
+  html`<li><code>${file}:${line}:${column}</code> ${path !== '' && html`<code>${path}</code> `}<b>${message}</b>; expected ${expected}; found ${found}${hint !== undefined && html`; ${hint}`}</li>`
+
+const value = (each: unknown): string =>
+  each === null || each === undefined ? 'not set' : cut(typeof each === 'string' ? each : JSON.stringify(each), 160)

@@ -1,0 +1,287 @@
+import type { Overview } from '../../../src/admin/overview.ts'
+import type { Finding } from '../../../src/admin/page/found.ts'
+import { catalog, type Group } from '../../../src/catalog.ts'
+
+const at = '2026-11-21T02:14:07.250Z'
+const before = (seconds: number): string => new Date(Date.parse(at) - seconds * 1000).toISOString()
+
+type Status = Overview['status']
+type UpstreamView = Status['upstreams'][string]
+type EndpointView = UpstreamView['endpoints'][number]
+
+const endpoint = (url: string, more: Partial<EndpointView> = {}): EndpointView => ({
+  url,
+  weight: 100,
+  sandbox: false,
+  inFlight: 1,
+  state: 'up',
+  since: null,
+  reason: null,
+  lastProbe: null,
+  requests: 18_340,
+  failures: 2,
+  ejections: 0,
+  ejectedForSeconds: null,
+  latencyMs: 31.5,
+  drainUntil: null,
+  readyUntil: null,
+  ...more,
+})
+
+const upstream = (endpoints: readonly EndpointView[], more: Partial<UpstreamView> = {}): UpstreamView => ({
+  inFlight: 2,
+  balance: 'p2c',
+  breaker: { state: 'closed', since: before(9000), where: null },
+  retryBudget: { left: 10 },
+  endpoints: [...endpoints],
+  ...more,
+})
+
+const two = (group: Group): UpstreamView =>
+  upstream([endpoint(`http://${group}-a.internal:8080`), endpoint(`http://${group}-b.internal:8080`)])
+
+const wave = (index: number, scale: number): number =>
+  scale * (1 + 0.35 * Math.sin(index / 17) + 0.15 * Math.sin(index / 3.1))
+
+/** Is a page on which everything that can be seen is to be seen. */
+export const fixture: Overview & { readonly status: { readonly findings: readonly Finding[] } } = {
+  at,
+  status: {
+    version: '0.1.0',
+    state: 'serving',
+    ready: true,
+    uptimeSeconds: 190_000.2,
+    node: 'v24.21.0',
+    pid: 1,
+    config: {
+      file: '/etc/lender-gateway/gateway.yaml',
+      hash: '3f1c0a9be2d4',
+      loadedAt: before(8040),
+      loadedBy: 'file',
+      fileDiffers: true,
+      lastRefusal: null,
+      nextTry: null,
+      previous: '9b02c7d11e55',
+    },
+    warnings: [],
+    certificates: [
+      {
+        key: 'listen.tls.certificates[0]',
+        names: ['gateway.lender.example'],
+        notAfter: before(-44 * 86_400),
+        daysLeft: 44,
+      },
+      { key: 'admin.tls', names: ['admin.lender.example'], notAfter: before(-5 * 86_400), daysLeft: 5 },
+    ],
+    workers: [
+      {
+        worker: 1,
+        pid: 19,
+        state: 'serving',
+        startedAt: before(190_000),
+        restarts: 0,
+        inFlight: 9,
+        config: '3f1c0a9be2d4',
+      },
+      { worker: 2, pid: null, state: 'waiting', startedAt: null, restarts: 7, inFlight: null, config: null },
+    ],
+    upstreams: {
+      valuation: two('valuation'),
+      financing: two('financing'),
+      analysis: two('analysis'),
+      risk: upstream(
+        [
+          endpoint('http://risk-a.internal:8080', {
+            state: 'down',
+            since: before(380),
+            reason: 'connection refused',
+            inFlight: 0,
+            failures: 212,
+            latencyMs: null,
+            lastProbe: { at: before(2), latencyMs: 0.4, reason: 'connection refused', ok: false },
+          }),
+          endpoint('http://risk-b.internal:8080', { drainUntil: before(-700), state: 'draining', inFlight: 3 }),
+        ],
+        { breaker: { state: 'open', since: before(200), where: 'in 1 of 2 workers' }, retryBudget: { left: 0 } },
+      ),
+      inventory: two('inventory'),
+      leads: two('leads'),
+      compliance: two('compliance'),
+      market: upstream([
+        endpoint('http://market-a.internal:8080', {
+          state: 'ejected',
+          since: before(25),
+          reason: '5 failures in a row',
+          ejections: 2,
+          ejectedForSeconds: 7.4,
+          failures: 18,
+        }),
+        endpoint('http://market-b.internal:8080'),
+      ]),
+    },
+    limits: {
+      rate: {
+        store: 'redis',
+        state: 'local',
+        since: before(310),
+        reason: 'connection refused',
+        where: null,
+        evictions: 0,
+      },
+      concurrency: [
+        { key: 'limits.concurrency', inFlight: 12, limit: 10_000 },
+        { key: 'upstreams.market.concurrency', inFlight: 60, limit: 60 },
+      ],
+      eventLoop: { delayMs: 1.2, limitMs: 200, sheds: false, since: before(190_000), where: null },
+    },
+    tokens: {
+      jwt: {
+        source: 'url',
+        keys: 2,
+        error: 'it answered 503',
+        since: before(500),
+        lastSuccess: before(800),
+        where: null,
+      },
+      introspection: null,
+      proofs: { remembered: 1204, room: 1_000_000 },
+    },
+    cache: {
+      bytes: 1_204_224,
+      maxBytes: 67_108_864,
+      evictions: 0,
+      redis: { state: 'shared', since: before(9000), reason: null, found: 204, refused: 0, dropped: 0, where: null },
+      operations: {
+        'market.insights': {
+          bytes: 1_204_224,
+          entries: 310,
+          hitRatio: 0.942,
+          hit: 18_302,
+          stale: 4,
+          miss: 1010,
+          revalidated: 98,
+          collapsed: 20,
+          bypass: 7,
+        },
+      },
+    },
+    operations: { 'inventory.sync': { state: 'refuse', until: before(-650) } },
+    retiring: 1,
+    audit: {
+      file: '/var/log/lender-gateway/audit.log',
+      chain: '47fe3007d10bf399',
+      count: 120_455,
+      hash: '514e86659da43a049d17d12e52e78aa239f0c61e049964276907c0065c8c7f2f',
+      reason: 'no space left on device',
+      since: before(40),
+      waitingBytes: 20_480,
+      lost: 0,
+      state: 'failing',
+    },
+    log: { level: 'debug', until: before(-300), dropped: 3 },
+    findings: [
+      {
+        severity: 'critical',
+        about: 'upstreams.risk',
+        cause: 'http://risk-a.internal:8080 refuses connections (ECONNREFUSED): 212 requests failed in the last minute',
+        since: before(380),
+        command: 'lender-gateway explain POST /risk/asset-valuation',
+      },
+      {
+        severity: 'warning',
+        about: 'config',
+        cause: 'the file was refused and is not what runs: gateway.yaml:14:7 upstreams.risk.endpoints is not a list',
+        since: before(130),
+        command: 'lender-gateway check',
+      },
+      {
+        severity: 'notice',
+        about: 'operations.inventory.sync',
+        cause: 'an operator has it refused',
+        since: null,
+        command: null,
+      },
+    ],
+  },
+  operations: catalog.map(({ id, group, method, path }, index) => ({
+    ...{ id, group, method, path },
+    state: id === 'inventory.sync' ? ('refuse' as const) : ('serve' as const),
+    until: id === 'inventory.sync' ? before(-650) : null,
+    pace: {
+      inFlight: index,
+      perSecond: id === 'leads.pipeline' ? 0 : wave(180, 4 + index * 9),
+      errorsPerSecond: group === 'risk' ? 3.4 : 0,
+      refusedPerSecond: id === 'inventory.sync' ? 1.2 : 0,
+      p50Ms: id === 'leads.pipeline' ? null : 8.2 + index * 3,
+      p99Ms: id === 'leads.pipeline' ? null : 41 + index * 130,
+    },
+    history: {
+      stepSeconds: 5,
+      perSecond: Array.from({ length: 170 }, (_, step) =>
+        id === 'leads.pipeline' ? 0 : wave(step + index * 20, 4 + index * 9),
+      ),
+      errorsPerSecond: Array.from({ length: 170 }, (_, step) => (group === 'risk' && step > 94 ? wave(step, 3) : 0)),
+      p99Ms: Array.from({ length: 170 }, (_, step) =>
+        id === 'leads.pipeline' || step % 40 > 36 ? null : wave(step * 3 + index * 20, 40 + index * 90),
+      ),
+    },
+  })),
+  reloads: [
+    {
+      at: before(130),
+      trigger: 'file',
+      result: 'refused',
+      hash: '3f1c0a9be2d4',
+      groups: [],
+      changes: [],
+      problems: [
+        {
+          file: '/etc/lender-gateway/gateway.yaml',
+          line: 14,
+          column: 7,
+          path: 'upstreams.risk.endpoints',
+          expected: 'a list of endpoints',
+          found: '"http//risk-b:8080"',
+          message: 'this is not a list of endpoints',
+          hint: 'write - http://risk-b:8080',
+        },
+      ],
+      held: false,
+    },
+    {
+      at: before(8040),
+      trigger: 'file',
+      result: 'applied',
+      hash: '3f1c0a9be2d4',
+      groups: ['market'],
+      changes: ['endpoints', 'balance', 'breaker', 'retry', 'host'].map((key) => ({
+        part: 'upstreams.market',
+        group: 'market' as const,
+        path: `upstreams.market.${key}`,
+        from: key === 'host' ? null : [`http://market-${key}:8080`],
+        to: ['http://market-b.internal:8080', 'http://market-a.internal:8080'],
+      })),
+      problems: [],
+      held: false,
+    },
+  ],
+  refusals: Array.from({ length: 30 }, (_, index) => ({
+    at: before(3 + index * 11),
+    requestId: `0192f3a4-${String(index).padStart(4, '0')}-7c55-9f30-3a1b2c3d4e5f`,
+    client: `203.0.113.${index}`,
+    clientId: index % 3 === 0 ? 'bank-a' : null,
+    method: 'POST',
+    operation: index % 4 === 0 ? null : ('risk.asset-valuation' as const),
+    endpoint: index % 4 === 1 ? 'http://risk-a.internal:8080' : null,
+    ...(index % 4 === 0
+      ? {
+          status: 404,
+          kind: 'not-found' as const,
+          reason: 'a slash too many at the end; probably meant: POST /risk/asset-valuation',
+        }
+      : index % 4 === 1
+        ? { status: 502, kind: 'connect-failed' as const, reason: 'the endpoint refuses connections' }
+        : { status: 401, kind: 'unauthenticated' as const, reason: 'the token has expired' }),
+    traceId: index % 5 === 0 ? '4bf92f3577b34da6a3ce929d0e0e4736' : null,
+  })),
+}

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { age, count, counted, cut, milliseconds, moment, rate, size } from '../../../src/admin/page/words.ts'
+
+test.each([
+  [0, '0'],
+  [0.004, '< 0.01'],
+  [0.04, '0.04'],
+  [12.34, '12.3'],
+  [1234.4, '1\u202f234'],
+])('%d a second is %s', (value, written) => {
+  expect(rate(value)).toBe(written)
+})
+
+test.each([
+  [null, '–'],
+  [0.82, '0.8 ms'],
+  [31.4, '31 ms'],
+  [1250, '1.25 s'],
+  [61_000, '61.0 s'],
+])('%d ms are %s', (value, written) => {
+  expect(milliseconds(value)).toBe(written)
+})
+
+test.each([
+  [0, 'under 1 min'],
+  [59_999, 'under 1 min'],
+  [60_000, '1 min'],
+  [3_600_000, '1 h'],
+  [8_040_000, '2 h 14 min'],
+  [86_400_000 * 2 + 3_600_000 * 4, '2 d 4 h'],
+  [86_400_000 * 40 + 3_600_000, '40 d'],
+])('%d ms are an age of %s', (value, written) => {
+  expect(age(value)).toBe(written)
+})
+
+test.each([
+  [0, '0 B'],
+  [1023, '1023 B'],
+  [1_204_224, '1.1 MiB'],
+  [67_108_864, '64.0 MiB'],
+  [2 ** 60, '1048576 TiB'],
+])('%d bytes are %s', (value, written) => {
+  expect(size(value)).toBe(written)
+})
+
+test('a time of another day has its day', () => {
+  const at = '2026-11-21T02:14:07.250Z'
+
+  expect(moment(at, '2026-11-21T01:02:03.000Z').toString()).toContain('>01:02:03</time>')
+  expect(moment(at, '2026-11-20T23:59:59.000Z').toString()).toContain('>2026-11-20 23:59:59</time>')
+})
+
+test('numbers, words for them, and cuts', () => {
+  expect(count(1_234_567)).toBe('1\u202f234\u202f567')
+  expect([counted(1, 'retry', 'retries'), counted(2, 'retry', 'retries')]).toEqual(['1 retry', '2 retries'])
+  expect(cut('abcdef', 4)).toBe('abc…')
+})
