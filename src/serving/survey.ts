@@ -1,8 +1,8 @@
-import { addMeters, atRest, type MeterReport } from '../observe/metrics/meter-report.ts'
 import { mergeReports } from '../snapshot/merge.ts'
 import { inFlightOf, type Report, type WorkerState } from '../snapshot/report.ts'
 import type { Post } from './post.ts'
 import type { Answer } from './protocol.ts'
+import { Tally } from './tally.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
 /** Asks the workers how they do, and never waits for one that hangs. */
@@ -12,12 +12,7 @@ export class Survey {
   /** What each said last; null: it did not answer. Who was never asked is not there. */
   readonly #said = new WeakMap<WorkerProcess, Answer['report'] | null>()
   #running: Promise<readonly Answer['report'][]> | null = null
-  /** What each had counted when it last said so. */
-  readonly #counted = new WeakMap<WorkerProcess, MeterReport>()
-  /** What those had counted that are gone: one, or none. */
-  #countedBefore: readonly MeterReport[] = []
-  /** Lines that workers dropped which are gone. */
-  #droppedBefore = 0
+  readonly #tally = new Tally<WorkerProcess>()
 
   constructor(posts: readonly Post[], withinMs: number) {
     this.#posts = posts
@@ -30,11 +25,12 @@ export class Survey {
       this.#running = null
     })
     const said = await this.#running
+    const known = primary()
     const merged = mergeReports(
-      primary(),
+      known,
       said.map(({ report }) => report),
     )
-    return { ...merged, meter: merged.meter && this.#countedInAll(merged.meter) }
+    return this.#tally.inAll(merged, known)
   }
 
   /** Tells of each by what it said last. */
@@ -56,25 +52,12 @@ export class Survey {
 
   /** Counts the log lines that workers dropped, by what they said last. */
   get droppedLines(): number {
-    const now = this.#posts.map(({ worker }) => (worker === null ? 0 : this.#droppedBy(worker)))
-    return now.reduce((sum, dropped) => sum + dropped, this.#droppedBefore)
+    return this.#tally.droppedLines
   }
 
   /** Keeps the counts of a worker that is gone. */
   ended(worker: WorkerProcess): void {
-    this.#droppedBefore += this.#droppedBy(worker)
-    const counted = this.#counted.get(worker)
-    if (counted !== undefined) this.#countedBefore = [addMeters([...this.#countedBefore, atRest(counted)])]
-  }
-
-  /** Adds up what all have counted so far, those too that are gone or do not answer just now: what is counted never goes back. */
-  #countedInAll(none: MeterReport): MeterReport {
-    const each = this.#posts.flatMap(({ worker }) => (worker === null ? [] : (this.#counted.get(worker) ?? [])))
-    return each.length + this.#countedBefore.length === 0 ? none : addMeters([...this.#countedBefore, ...each])
-  }
-
-  #droppedBy(worker: WorkerProcess): number {
-    return this.#said.get(worker)?.droppedLines ?? 0
+    this.#tally.ended(worker)
   }
 
   async #ask(): Promise<readonly Answer['report'][]> {
@@ -83,7 +66,7 @@ export class Survey {
         if (worker === null || !isServing) return null
         const answer = await worker.ask('report', {}, this.#withinMs).catch(() => null)
         this.#said.set(worker, answer)
-        if (answer?.report.meter) this.#counted.set(worker, answer.report.meter)
+        if (answer !== null) this.#tally.note(worker, answer)
         return answer
       }),
     )

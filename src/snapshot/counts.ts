@@ -1,0 +1,92 @@
+import { type Group, groups } from '../catalog.ts'
+import type { CacheOutcome } from '../exchange.ts'
+import type { CacheReport } from './cache-report.ts'
+import type { ProcessReport, Report, UpstreamReport } from './report.ts'
+
+/** Is how many of what there were, by a name of its own for each; but for what the meter counts, which adds up by itself. */
+export type Counts = ReadonlyMap<string, number>
+
+/** Is told what is counted, and how many; tells how many there are. */
+type Change = (what: string, count: number) => number
+
+/** Lists what a report counts from the start of a process on: what never becomes less while it runs. */
+export const countsOf = (report: Report): Counts => {
+  const counts = new Map<string, number>()
+  changeCounts(report, (what, count) => {
+    counts.set(what, count)
+    return count
+  })
+  return counts
+}
+
+/** Adds up what several have counted. */
+export const addCounts = (each: readonly Counts[]): Counts => {
+  const sums = new Map<string, number>()
+  for (const counts of each) for (const [what, count] of counts) sums.set(what, (sums.get(what) ?? 0) + count)
+  return sums
+}
+
+/** Makes a report that is the same but for what it counts; what is not told of stays as it is. */
+export const withCounts = (report: Report, counts: Counts): Report =>
+  changeCounts(report, (what, count) => counts.get(what) ?? count)
+
+/** Goes over all that is counted: the one place that knows what that is. */
+const changeCounts = (report: Report, change: Change): Report => {
+  const { upstreams, limits, cache, runtimes } = report
+  const { rate } = limits
+  return {
+    ...report,
+    upstreams: Object.fromEntries(
+      groups.map((group) => [group, inUpstream(group, upstreams[group], change)]),
+    ) as Report['upstreams'],
+    limits: { ...limits, rate: rate && { ...rate, evictions: change('rate evictions', rate.evictions) } },
+    cache: cache && inCache(cache, change),
+    runtimes: runtimes.map((each) => inProcess(each, change)),
+  }
+}
+
+const inUpstream = (group: Group, upstream: UpstreamReport, change: Change): UpstreamReport => ({
+  ...upstream,
+  endpoints: upstream.endpoints.map((each) => ({
+    ...each,
+    requests: change(`${group} ${each.url} requests`, each.requests),
+    failures: change(`${group} ${each.url} failures`, each.failures),
+    ejections: change(`${group} ${each.url} ejections`, each.ejections),
+  })),
+})
+
+const inCache = (cache: CacheReport, change: Change): CacheReport => {
+  const { redis, operations } = cache
+  return {
+    ...cache,
+    evictions: change('cache evictions', cache.evictions),
+    redis: redis && {
+      ...redis,
+      found: change('cache found', redis.found),
+      refused: change('cache refused', redis.refused),
+      dropped: change('cache dropped', redis.dropped),
+    },
+    operations: operations.map((each) => ({
+      ...each,
+      outcomes: Object.fromEntries(
+        Object.entries(each.outcomes).map(([outcome, count]) => [
+          outcome,
+          change(`cache ${each.operation} ${outcome}`, count),
+        ]),
+      ) as Readonly<Record<CacheOutcome, number>>,
+    })),
+  }
+}
+
+const inProcess = (report: ProcessReport, change: Change): ProcessReport => {
+  const { process: name, cpuSeconds, eventLoop } = report
+  return {
+    ...report,
+    cpuSeconds: { user: change(`${name} user`, cpuSeconds.user), system: change(`${name} system`, cpuSeconds.system) },
+    eventLoop: {
+      ...eventLoop,
+      activeSeconds: change(`${name} active`, eventLoop.activeSeconds),
+      idleSeconds: change(`${name} idle`, eventLoop.idleSeconds),
+    },
+  }
+}
