@@ -16,8 +16,9 @@ export const diffCommand = (): Command => {
   const command = gatewayCommand('diff', 'Tell what differs between what runs and a file, group by group.')
   return command
     .argument('[FILE]', 'the file to compare with what runs')
+    .option('--live', 'also tell how it stands just now with the groups that differ')
     .addHelpText('after', help)
-    .action((file: string | undefined, options: GatewayOptions) => {
+    .action((file: string | undefined, options: GatewayOptions & { readonly live?: true }) => {
       const config = command.getOptionValueSource('config') === 'default' ? (file ?? options.config) : options.config
       return talking(async () => (await import('./gateway/compare.ts')).compare(file ?? config, { ...options, config }))
     })

@@ -4,18 +4,22 @@ import { type Format, formatOption } from './format.ts'
 
 interface Options {
   readonly config: string
+  readonly live?: true
+  readonly admin?: string
   readonly format: Format
 }
 
 const help = `
-It asks no gateway: it tells what the file says, as start-up or a reload would read it. Only the method and
-the target are looked at; header fields, a body and what an operator refuses for a while (status) are not.
+It tells what the file says, as start-up or a reload would read it. Only the method and the target are looked at; header fields and
+a body are not. It asks no gateway, unless told to: --live adds what is so just now, what an operator refuses for a while among it.
 
-Exit code: 0 it would be forwarded, 1 it would be refused, or the file has problems, 2 the file cannot be read, or wrong usage.
+Exit code: 0 it would be forwarded, 1 it would be refused, or the file has problems, 2 the file cannot be read, --live: or the gateway could
+not be asked, or wrong usage.
 
 Examples:
   lender-gateway explain GET '/market/insights?region=eu'
-  lender-gateway explain POST /valuation/score --config config/gateway.yaml --format json`
+  lender-gateway explain POST /valuation/score --config config/gateway.yaml --format json
+  lender-gateway explain POST /risk/asset-valuation --live`
 
 /** Makes the command `explain`: exit 0 when the request would be forwarded, 1 when it would be refused, 2 when the file cannot be read. */
 export const explainCommand = (): Command =>
@@ -29,9 +33,11 @@ export const explainCommand = (): Command =>
       'the request target as a client sends it: a path with or without a query, or a whole http:// URL',
     )
     .option('--config <FILE>', 'the configuration file', defaultFile)
+    .option('--live', 'also ask the gateway how it stands with that just now')
+    .option('--admin <URL>', 'with --live: the admin listener, in place of what the file says')
     .addOption(formatOption())
     .addHelpText('after', help)
-    .action(async (method: string, target: string, { config: file, format }: Options) => {
+    .action(async (method: string, target: string, { config: file, format, live: isLive, admin }: Options) => {
       const { loadConfig } = await import('../config/load.ts')
       const loaded = loadConfig(file)
       if (!loaded.ok) {
@@ -45,10 +51,17 @@ export const explainCommand = (): Command =>
 
       const { explain } = await import('./explain/explanation.ts')
       const explanation = await explain(method, target, file, loaded)
-      process.stdout.write(
-        format === 'json'
-          ? (await import('./explain/json.ts')).explanationJson(explanation)
-          : (await import('./explain/text.ts')).explanationText(explanation),
-      )
-      if (explanation.refused !== null) process.exitCode = 1
+      const { isForwarded } = await import('./explain/forwarded.ts')
+      const live = isLive
+        ? await (await import('./explain/live.ts')).askLive(explanation, { config: file, admin })
+        : null
+      if (format === 'json') {
+        process.stdout.write((await import('./explain/json.ts')).explanationJson(explanation, live))
+      } else {
+        process.stdout.write((await import('./explain/text.ts')).explanationText(explanation))
+        const { operation, hash } = explanation
+        if (live !== null && operation !== null)
+          process.stdout.write((await import('./gateway/live/live-text.ts')).liveText(live, operation, hash))
+      }
+      if (!isForwarded(explanation, live) && process.exitCode !== 2) process.exitCode = 1
     })

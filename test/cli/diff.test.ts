@@ -7,6 +7,7 @@ import { configOf, problemsOf } from '../config/helper.ts'
 import { configText } from '../helpers/gateway.ts'
 import { serve } from '../helpers/serve.ts'
 import { fileWith, json, run, scriptedAdmin, token } from './gateway/helper.ts'
+import { calm, endpoint, upstream } from './gateway/statuses.ts'
 
 const text = (market: unknown, key = 'hunter2'): string =>
   configText({
@@ -17,6 +18,14 @@ const text = (market: unknown, key = 'hunter2'): string =>
   })
 
 const runs = report(configOf(text('http://a')))
+
+const down = { inFlight: 3, state: 'down', since: '2026-11-21T02:04:00.000Z', reason: 'connection refused' }
+const { config: _, ...well } = calm
+const standing = {
+  ...well,
+  config: { ...runs.config, ...calm.config },
+  upstreams: { ...calm.upstreams, market: upstream(endpoint('http://a', down)) },
+}
 
 const diff = async (body: unknown, file: string, ...args: readonly string[]) => {
   const admin = await scriptedAdmin(json(body))
@@ -169,4 +178,31 @@ test('a real gateway and a file are compared, and secrets stay where they are', 
   expect(differs.out).toMatch(/\n\nmarket\n {2}endpoints {2}sandbox → http:\/\/b\n/)
   expect(differs.out).toMatch(/\n\nrisk\n {2}.*changed, not shown\n/)
   expect(asJson.out + differs.out).not.toContain('hunter')
+})
+
+describe('diff --live', () => {
+  test('tells how it stands just now with the groups that differ, and with no other', async () => {
+    const { code, asked, out } = await diff({ ...runs, ...standing }, fileWith(text('http://b')), '--live')
+
+    expect(code).toBe(1)
+    expect(asked).toEqual(['GET /config', 'GET /status'])
+    // The listener says the same to both, so that the configuration has keys of the status as well.
+    expect(out).toContain('\nmarket\n  endpoints  http://a → http://b\n')
+    expect(out).toMatch(
+      /\n\njust now\n\ngroup +endpoint .*\nmarket +http:\/\/a +100 +3 +DOWN since 2026-11-21T02:04:00Z, 1m ago: connection refused\n$/,
+    )
+  })
+
+  test('and of groups that do not differ, nothing', async () => {
+    const { out } = await diff({ ...runs, ...standing }, fileWith(text('http://a')), '--live')
+
+    expect(out).toBe(`no difference: FILE says what runs (hash ${runs.hash})\n`)
+  })
+
+  test('JSON has it by group', async () => {
+    const { out } = await diff({ ...runs, ...standing }, fileWith(text('http://b')), '--live', '--format', 'json')
+
+    expect(JSON.parse(out)).toMatchObject({ same: false, live: { market: { endpoints: [{ inFlight: 3 }] } } })
+    expect(Object.keys(JSON.parse(out).live)).toEqual(['market'])
+  })
 })

@@ -1,8 +1,9 @@
+import type { Live } from '../gateway/live/live.ts'
 import type { Setting } from './behind.ts'
 import type { Explanation } from './explanation.ts'
 
-/** Writes an explanation for a program: the same facts, one object; a setting that is built in has no line. */
-export const explanationJson = (explanation: Explanation): string => {
+/** Writes an explanation for a program: the same facts, one object; a setting that is built in has no line. `live` is there when it was asked for. */
+export const explanationJson = (explanation: Explanation, live: Live | null = null): string => {
   const { method, target, file, hash, operation, query, authority, refused, behind } = explanation
   const place = ({ origin }: Pick<Setting, 'origin'>) => ({
     level: origin.source,
@@ -31,6 +32,7 @@ export const explanationJson = (explanation: Explanation): string => {
     layers:
       behind?.layers.map(({ name, key, value, on, origin }) => ({ name, on, key, value, ...place({ origin }) })) ?? [],
     settings: Object.fromEntries(settings.map(({ key, value, origin }) => [key, { value, ...place({ origin }) }])),
+    ...(live === null ? {} : { live: { ...live, at: new Date(live.at).toISOString() } }),
   }
   return `${JSON.stringify(told, null, 2)}\n`
 }

@@ -1,14 +1,21 @@
-import { type Change, difference, report } from '../../config/diff.ts'
+import type { Group } from '../../catalog.ts'
+import { type Change, changedGroups, difference, report } from '../../config/diff.ts'
 import { loadConfig } from '../../config/load.ts'
 import { formatProblems, type Problem } from '../../config/problem.ts'
-import { running, understood } from './answers.ts'
+import { running, type Status, status, understood } from './answers.ts'
 import { ask } from './ask.ts'
 import { changesText } from './changes-text.ts'
 import { findGateway, type Where } from './find.ts'
 import { noteDoubt, type Printing, printJson } from './print.ts'
+import { table } from './table.ts'
+import type { Target } from './target.ts'
+import { upstreamRows } from './upstreams-text.ts'
 
 /** Compares what a gateway runs with a file and prints what differs; resolves to the exit code. */
-export const compare = async (file: string, { format, ...where }: Where & Printing): Promise<number> => {
+export const compare = async (
+  file: string,
+  { format, live: isLive, ...where }: Where & Printing & { readonly live?: true },
+): Promise<number> => {
   const loaded = loadConfig(file)
   if (!loaded.ok) {
     const { problems, unreadable } = loaded
@@ -23,10 +30,27 @@ export const compare = async (file: string, { format, ...where }: Where & Printi
   const now = understood(target, body, running)
   const { hash } = loaded.config
   const changes = difference(now, report(loaded.config))
-  if (format === 'json') printJson(comparison(file, now.hash, hash, changes, []))
-  else process.stdout.write(asText(file, now.hash, hash, changes))
+  const live = isLive ? await standing(target, changedGroups(changes)) : null
+  if (format === 'json')
+    printJson({ ...comparison(file, now.hash, hash, changes, []), ...(live && { live: live.upstreams }) })
+  else process.stdout.write(asText(file, now.hash, hash, changes) + (live === null ? '' : liveText(live)))
   return now.hash === hash ? 0 : 1
 }
+
+/** Is how it stands with some groups just now. */
+interface Standing {
+  readonly upstreams: Status['upstreams']
+  readonly at: number
+}
+
+const standing = async (target: Target, groups: readonly Group[]): Promise<Standing> => {
+  const { body, at } = await ask(target, { method: 'GET', path: '/status', limitMs: 5000 })
+  const told = Object.entries(understood(target, body, status).upstreams)
+  return { upstreams: Object.fromEntries(told.filter(([group]) => groups.some((each) => each === group))), at }
+}
+
+const liveText = ({ upstreams, at }: Standing): string =>
+  Object.keys(upstreams).length === 0 ? '' : `\njust now\n\n${table(upstreamRows(upstreams, at))}\n`
 
 const comparison = (
   file: string,

@@ -3,8 +3,9 @@ import type { AuditStatus, Status } from './answers.ts'
 import { certificateRows } from './certificates-text.ts'
 import { findingsText } from './findings-text.ts'
 import { limitRows } from './limits-text.ts'
+import { operationRows } from './operations-text.ts'
 import { ago, span, until } from './span.ts'
-import { type Row, table } from './table.ts'
+import { table } from './table.ts'
 import { tokenRows } from './tokens-text.ts'
 import { upstreamRows } from './upstreams-text.ts'
 import { workerRows } from './workers-text.ts'
@@ -83,14 +84,6 @@ const fileState = ({ fileDiffers, lastRefusal, loadedBy, nextTry }: Status['conf
   if (loadedBy === 'rollback') return 'DIFFERS from what runs: it was rolled back; reload takes it again'
   return 'DIFFERS from what runs: it was not read yet; reload reads it now'
 }
-
-const operationRows = (operations: Status['operations'], at: number): readonly Row[] => [
-  ['operation', 'state'],
-  ...Object.entries(operations).map(([id, { state, until: end }]): Row => {
-    const said = state === 'refuse' ? 'REFUSED' : state === 'serve' ? 'served' : state
-    return [id, end === null ? `${said} by the file` : `${said} by an operator until ${until(end, at)}`]
-  }),
-]
 
 const refusal = (
   { file }: Status['config'],
