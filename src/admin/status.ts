@@ -9,6 +9,7 @@ import { version } from '../version.ts'
 import { auditStatus } from './audit-status.ts'
 import { cacheStatus } from './cache-status.ts'
 import { certificateStatus } from './certificate-status.ts'
+import { clientsStatus } from './clients-status.ts'
 import type { Desk } from './desk.ts'
 import { findings } from './findings/findings.ts'
 import { readingOf } from './findings/read.ts'
@@ -56,6 +57,7 @@ export const statusOf = async (desk: Desk, report: Report) => {
       groups.map((group) => [group, upstreamStatus(upstreams[group], overrides.endpoints, group)]),
     ),
     limits: limitsStatus(limits),
+    clients: clientsStatus(reloader.config),
     tokens: tokensStatus(tokens),
     cache: cacheStatus(cache),
     operations: Object.fromEntries(catalog.flatMap(({ id }) => operation(reloader, overrides, id))),

@@ -98,6 +98,7 @@ describe('/status', () => {
       ),
       limits: { rate: null, concurrency: [{ key: 'limits.concurrency', inFlight: 0, limit: 10_000 }], eventLoop: null },
       operations: {},
+      clients: null,
       tokens: { jwt: null, introspection: null, proofs: null },
       cache: null,
       retiring: 0,

@@ -2,7 +2,6 @@ import type { Overview } from '../overview.ts'
 import { formTokenField } from '../session/forms.ts'
 import type { Visitor } from '../session/visitor.ts'
 import { assetAt } from './assets.ts'
-import { found } from './found.ts'
 import { type Html, html } from './html.ts'
 import { layout } from './layout.ts'
 import { findings } from './sections/findings.ts'
@@ -37,9 +36,9 @@ export type SectionName = keyof typeof sections
 const small: readonly SectionName[] = ['limits', 'cache', 'clients', 'certificates', 'workers', 'records']
 
 /** Says in a few words how it stands: for the tab, which may be all that is seen of it. */
-export const titleOf = (overview: Overview): string => {
-  const wrong = found(overview).filter(({ severity }) => severity !== 'notice').length
-  return wrong > 0 ? `${wrong} wrong` : overview.status.state
+export const titleOf = ({ status: { findings, state } }: Overview): string => {
+  const wrong = findings.filter(({ severity }) => severity !== 'notice').length
+  return wrong > 0 ? `${wrong} wrong` : state
 }
 
 /** Writes the page for a visitor: all of it, so that it can be read without a script. */

@@ -1,5 +1,4 @@
 import type { Overview } from '../../../src/admin/overview.ts'
-import type { Finding } from '../../../src/admin/page/found.ts'
 import { catalog, type Group } from '../../../src/catalog.ts'
 
 const at = '2026-11-21T02:14:07.250Z'
@@ -44,7 +43,7 @@ const wave = (index: number, scale: number): number =>
   scale * (1 + 0.35 * Math.sin(index / 17) + 0.15 * Math.sin(index / 3.1))
 
 /** Is a page on which everything that can be seen is to be seen. */
-export const fixture: Overview & { readonly status: { readonly findings: readonly Finding[] } } = {
+export const fixture: Overview = {
   at,
   status: {
     version: '0.1.0',
@@ -63,7 +62,17 @@ export const fixture: Overview & { readonly status: { readonly findings: readonl
       nextTry: null,
       previous: '9b02c7d11e55',
     },
-    warnings: [],
+    warnings: [
+      {
+        file: '/etc/lender-gateway/gateway.yaml',
+        line: 31,
+        column: 5,
+        path: 'upstreams.leads.tls.verify',
+        expected: 'true',
+        found: 'false',
+        message: 'anybody can pretend to be this upstream',
+      },
+    ],
     certificates: [
       {
         key: 'listen.tls.certificates[0]',
@@ -134,6 +143,7 @@ export const fixture: Overview & { readonly status: { readonly findings: readonl
       ],
       eventLoop: { delayMs: 1.2, limitMs: 200, sheds: false, since: before(190_000), where: null },
     },
+    clients: { methods: ['apiKey', 'jwt'], count: 12, disabled: 1 },
     tokens: {
       jwt: {
         source: 'url',

@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { Overview } from '../../../src/admin/overview.ts'
 import { page, sections, titleOf } from '../../../src/admin/page/page.ts'
 import { Visitor } from '../../../src/admin/session/visitor.ts'
 import { catalog, groups } from '../../../src/catalog.ts'
 import { fixture } from './fixture.ts'
 
-type Told = typeof fixture
+type Told = Overview
 
 const nobody = (): Visitor => new Visitor(null, Number.POSITIVE_INFINITY)
 const written = (overview: Told = fixture): string => page(overview, nobody()).toString()
@@ -76,7 +77,7 @@ test('what is wrong stands in words, the worst first, with since when and what s
   expect(part('findings')).toMatch(
     /critical upstreams\.risk http:\/\/risk-a\.internal:8080 refuses connections .* since 02:07:47 \(6 min\) lender-gateway explain .*warning config .*notice operations/,
   )
-  expect(part('findings', { findings: [] } as never)).toContain('Nothing is wrong.')
+  expect(part('findings', { findings: [] })).toContain('Nothing is wrong.')
   expect(titleOf(fixture)).toBe('2 wrong')
 })
 
@@ -102,6 +103,8 @@ test('a reload says what changed, a refused one where in the file, what was expe
   expect(reloads).toContain('upstreams.market.endpoints : ["http://market-endpoints:8080"] →')
   expect(reloads).toContain('upstreams.market.host : not set →')
   expect(reloads).toContain('2 more changes')
+  expect(reloads).toContain('doubtful in what runs')
+  expect(reloads).toContain('upstreams.leads.tls.verify anybody can pretend to be this upstream')
 })
 
 test('a refused request says why', () => {
@@ -123,6 +126,8 @@ test('what is off or unknown is said so, and nothing is written as null or undef
       ...status,
       workers: [],
       certificates: [],
+      warnings: [],
+      clients: null,
       cache: null,
       audit: null,
       limits: { rate: null, concurrency: [], eventLoop: null },

@@ -1,5 +1,5 @@
+import type { Finding } from '../../findings/finding.ts'
 import type { Overview } from '../../overview.ts'
-import { type Finding, found } from '../found.ts'
 import { type Html, html } from '../html.ts'
 import { type Mood, mark } from '../marks.ts'
 import { section } from '../table.ts'
@@ -8,13 +8,13 @@ import { since } from '../words.ts'
 const moods: Readonly<Record<Finding['severity'], Mood>> = { critical: 'bad', warning: 'warning', notice: 'notice' }
 
 /** Says what is wrong, in words, the worst first. */
-export const findings = (overview: Overview): Html =>
+export const findings = ({ at, status }: Overview): Html =>
   section(
     'findings',
     'What is wrong',
-    found(overview).length === 0
+    status.findings.length === 0
       ? html`<p class="fine">${mark('good', 'Nothing is wrong.')}</p>`
-      : html`<ol class="findings">${found(overview).map((each) => finding(overview.at, each))}</ol>`,
+      : html`<ol class="findings">${status.findings.map((each) => finding(at, each))}</ol>`,
   )
 
 const finding = (at: string, { severity, about, cause, since: from, command }: Finding): Html => html`

@@ -10,31 +10,34 @@ const moods: Readonly<Record<ReloadView['result'], Mood>> = { applied: 'good', u
 const shown = 3
 const mostOfList = 50
 
-/** Tells what came of each reload: what changed, or what was refused and where it stands. */
-export const reloads = ({ at, reloads }: Overview): Html =>
+/** Tells what came of each reload, what changed or was refused and where that stands, and what in what runs is doubtful. */
+export const reloads = ({ at, reloads, status: { warnings } }: Overview): Html =>
   section(
     'reloads',
     'Reloads',
-    reloads.length === 0
-      ? html`<p>None since the start.</p>`
-      : table<ReloadView>({
-          id: 'reloads-table',
-          caption: 'The last 20, the newest first',
-          idOf: ({ at, trigger }) => `reload-${at}-${trigger}`,
-          isBad: ({ result }) => result === 'refused',
-          bodies: [{ rows: reloads }],
-          columns: [
-            { title: 'When', cell: (reload) => moment(at, reload.at) },
-            { title: 'By', cell: ({ trigger }) => trigger },
-            {
-              title: 'Result',
-              cell: ({ result, held }) => mark(moods[result], held ? 'held back' : result),
-            },
-            { title: 'Runs', cell: ({ hash }) => html`<code>${hash}</code>` },
-            { title: 'What', kind: 'wide', cell: what },
-          ],
-        }),
+    html`${warnings.length > 0 && html`<div class="doubts">${mark('warning', 'doubtful in what runs')}${listed('doubts', warnings, problem, 'doubt')}</div>`}${last(at, reloads)}`,
   )
+
+const last = (at: string, reloads: readonly ReloadView[]): Html =>
+  reloads.length === 0
+    ? html`<p>None since the start.</p>`
+    : table<ReloadView>({
+        id: 'reloads-table',
+        caption: 'The last 20, the newest first',
+        idOf: ({ at, trigger }) => `reload-${at}-${trigger}`,
+        isBad: ({ result }) => result === 'refused',
+        bodies: [{ rows: reloads }],
+        columns: [
+          { title: 'When', cell: (reload) => moment(at, reload.at) },
+          { title: 'By', cell: ({ trigger }) => trigger },
+          {
+            title: 'Result',
+            cell: ({ result, held }) => mark(moods[result], held ? 'held back' : result),
+          },
+          { title: 'Runs', cell: ({ hash }) => html`<code>${hash}</code>` },
+          { title: 'What', kind: 'wide', cell: what },
+        ],
+      })
 
 const what = ({ at, changes, problems }: ReloadView): Shown => [
   listed(`reload-${at}-changes`, changes, change, 'change'),

@@ -2,17 +2,18 @@ import type { Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
 import { type Mood, mark } from '../marks.ts'
 import { list, section } from '../table.ts'
-import { count, moment, since } from '../words.ts'
+import { count, counted, moment, since } from '../words.ts'
 
 type Status = Overview['status']
 type Standing = NonNullable<Status['tokens']['introspection']>
 
 /** Tells how it stands with what clients are known by. */
-export const clients = ({ at, status: { tokens } }: Overview): Html =>
+export const clients = ({ at, status: { clients, tokens } }: Overview): Html =>
   section(
     'clients',
     'Clients',
     list([
+      ['Known', clients === null ? 'nobody is asked' : known(clients)],
       ['Keys of the issuer', tokens.jwt && html`${standing(at, tokens.jwt)}, ${count(tokens.jwt.keys)} keys`],
       ['Introspection', tokens.introspection && standing(at, tokens.introspection)],
       [
@@ -21,6 +22,9 @@ export const clients = ({ at, status: { tokens } }: Overview): Html =>
       ],
     ]),
   )
+
+const known = ({ methods, count: all, disabled }: NonNullable<Status['clients']>): string =>
+  `${counted(all, 'client')}, ${disabled === 0 ? 'none' : count(disabled)} disabled; by ${methods.length === 0 ? 'nothing unless an operation asks' : methods.join(', ')}`
 
 const standing = (at: string, { error, since: from, lastSuccess, where }: Standing): Html =>
   error === null
