@@ -76,6 +76,8 @@ const mergeEndpoint = (primary: EndpointReport, workers: readonly EndpointReport
     requests: total(({ requests }) => requests),
     failures: total(({ failures }) => failures),
     ejections: total(({ ejections }) => ejections),
+    lastFailure: workers.flatMap(({ lastFailure }) => lastFailure ?? []).sort((a, b) => b.at - a.at)[0] ?? null,
+    outdated: workers.flatMap(({ outdated }) => outdated ?? []).sort((a, b) => a.since - b.since)[0] ?? null,
     ejectedForMs: ejectedForMs.length === 0 ? null : Math.max(...ejectedForMs),
     latencyMs: latencyOf(workers),
   }

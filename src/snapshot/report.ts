@@ -1,12 +1,14 @@
 import { type Group, groups } from '../catalog.ts'
 import { now } from '../clock.ts'
 import type { UpstreamConfig } from '../config/config.ts'
+import type { Kind } from '../errors.ts'
 import type { MeterReport } from '../observe/metrics/meter-report.ts'
 import type { RefusalsReport } from '../observe/refusals/refusals.ts'
 import type { RuntimeReport } from '../observe/runtime.ts'
+import type { Reason } from '../reasons.ts'
 import type { CircuitBreaker } from '../upstream/breaker.ts'
 import type { Member, MemberState } from '../upstream/member.ts'
-import type { Probe } from '../upstream/standing.ts'
+import type { LastFailure, Outage, Probe } from '../upstream/standing.ts'
 import { type CacheReport, reportOnCache } from './cache-report.ts'
 import { type LimitsReport, reportOnLimits } from './limits-report.ts'
 import type { Live } from './live.ts'
@@ -75,10 +77,25 @@ export interface EndpointReport {
   readonly requests: number
   readonly failures: number
   readonly ejections: number
+  /** Null: none has failed. */
+  readonly lastFailure: FailureReport | null
+  /** Since when, and why, its name does not resolve any more; null: it does, or is none, or never did. */
+  readonly outdated: Outage | null
   /** What is left of an ejection; null: it is not ejected. */
   readonly ejectedForMs: number | null
   /** Null: until there was a request, nothing is known. */
   readonly latencyMs: number | null
+}
+
+/** Is a request that failed by the endpoint's fault. */
+export interface FailureReport {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  /** Null: it was answered, with this status. */
+  readonly kind: Kind | null
+  /** A bounded word; null: the kind says it all. */
+  readonly reason: Reason | null
+  readonly status: number | null
 }
 
 /** Reports on the snapshot that is live. */
@@ -110,7 +127,7 @@ const upstream = ({ upstreams, budgets }: Snapshot, group: Group): UpstreamRepor
 
 const endpoint = ({ endpoint: { name, inFlight, standing }, weight, state }: Member): EndpointReport => {
   const at = now()
-  const { requests, failures, ejections, ejection, lastProbe } = standing
+  const { requests, failures, ejections, ejection, lastProbe, outdated } = standing
   return {
     url: name,
     weight,
@@ -120,7 +137,14 @@ const endpoint = ({ endpoint: { name, inFlight, standing }, weight, state }: Mem
     requests,
     failures,
     ejections,
+    lastFailure: standing.lastFailure && failureOf(standing.lastFailure),
+    outdated,
     ejectedForMs: ejection !== null && standing.isEjected(at) ? ejection.until - at : null,
     latencyMs: requests === 0 ? null : standing.latency.at(at),
   }
 }
+
+const failureOf = ({ at, why }: LastFailure): FailureReport =>
+  typeof why === 'number'
+    ? { at, kind: null, reason: null, status: why }
+    : { at, kind: why.kind, reason: why.reason, status: null }

@@ -205,12 +205,14 @@ export class Endpoint {
         known = true
         failing = false
         standing.unresolved = null
+        standing.outdated = null
         this.#pools.spread(addresses)
       },
       failed: (reason) => {
         failing = true
         this.#tell('warn', 'endpoint not resolved', { endpoint, reason })
-        if (!known) standing.unresolved = { since: wallClock(), reason }
+        if (known) standing.outdated = { since: wallClock(), reason }
+        else standing.unresolved = { since: wallClock(), reason }
       },
     })
   }

@@ -133,7 +133,7 @@ export class Sending implements EndpointHandler, Source {
     this.#exchange.bodySent = this.connection?.hasWritten === true && this.#exchange.attempts === 1
     this.connection?.settle(true)
     this.#endpoint.done()
-    this.#settle(outcomeOf(this.#status))
+    this.#settle(outcomeOf(this.#status), this.#status)
     this.#answer.end()
   }
 
@@ -144,7 +144,7 @@ export class Sending implements EndpointHandler, Source {
     if (this.#maySendAgain()) return this.#sendAgain()
     this.#endpoint.done()
     const failure = this.#ended ?? this.#classify(error)
-    this.#settle(outcomeOfFailure(failure, this.#exchange))
+    this.#settle(outcomeOfFailure(failure, this.#exchange), failure)
     if (this.#status > 0) this.#answer.fail(failure)
     else this.#reject(failure)
   }
@@ -164,7 +164,7 @@ export class Sending implements EndpointHandler, Source {
 
   cancel(): void {
     if (this.#over) return
-    this.#settle(outcomeOf(this.#status))
+    this.#settle(outcomeOf(this.#status), this.#status)
     this.#controller?.abort(new Error('nobody takes the rest'))
   }
 
@@ -187,7 +187,7 @@ export class Sending implements EndpointHandler, Source {
     if (this.#controller !== null) return this.#controller.abort(reason)
     // It still waits for its turn, or for a connection: then it is dropped when there is one. Nobody waits for that.
     const waitedForItsTurn = this.#endpoint.withdraw(this)
-    this.#settle(waitedForItsTurn ? 'nothing' : outcomeOfFailure(reason, this.#exchange))
+    this.#settle(waitedForItsTurn ? 'nothing' : outcomeOfFailure(reason, this.#exchange), reason)
     this.#reject(reason)
   }
 
@@ -217,7 +217,7 @@ export class Sending implements EndpointHandler, Source {
     this.#endpoint.dispatchFresh(this.#request as EndpointRequest, this)
   }
 
-  #settle(outcome: Outcome): void {
+  #settle(outcome: Outcome, why: GatewayError | number): void {
     const { standing } = this.#endpoint
     const { watch } = this.#manner
     this.#over = true
@@ -226,7 +226,7 @@ export class Sending implements EndpointHandler, Source {
     this.#exchange.whenAborted(null)
     this.#upload?.stop()
     this.#attempt.endedAt = now()
-    standing.count(outcome)
+    standing.count(outcome, why)
     if (this.#timed && this.#status === 0) standing.latency.ended(this.#attempt.endedAt)
     watch?.(outcome, this.#attempt.startedAt)
   }

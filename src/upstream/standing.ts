@@ -1,4 +1,5 @@
-import { now } from '../clock.ts'
+import { now, wallClock } from '../clock.ts'
+import type { GatewayError } from '../errors.ts'
 import { Latency } from './latency.ts'
 import type { Outcome } from './outcome.ts'
 import { Window } from './window.ts'
@@ -16,6 +17,14 @@ export interface Probe {
 export interface Outage {
   readonly since: number
   readonly reason: string
+}
+
+/** Is the last request that failed by the endpoint's fault. */
+export interface LastFailure {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  /** The failure, or the status of an answer that counts as one. */
+  readonly why: GatewayError | number
 }
 
 /** Is an outage that ends by itself. Times of the monotonic clock but for `since`. */
@@ -41,6 +50,9 @@ export class Standing {
   down: Outage | null = null
   /** Set when its name does not resolve. */
   unresolved: Outage | null = null
+  /** Set when its name does not resolve any more; what it resolved to before is used on. */
+  outdated: Outage | null = null
+  lastFailure: LastFailure | null = null
   /** Set by outlier detection; it may be over, which is for the reader to see: {@link isEjected}. */
   ejection: Ejection | null = null
   /** How many ejections followed each other closely, the last included. */
@@ -64,13 +76,14 @@ export class Standing {
     this.returnedAt = now()
   }
 
-  /** Counts how a request ended. */
-  count(outcome: Outcome): void {
+  /** Counts how a request ended, and of one that failed remembers why. */
+  count(outcome: Outcome, why: GatewayError | number): void {
     this.requests++
     if (outcome === 'success') this.consecutiveFailures = 0
     if (outcome !== 'failure') return
     this.failures++
     this.consecutiveFailures++
+    this.lastFailure = { at: wallClock(), why }
   }
 
   /** Tells whether traffic has taken it out, and that is not over. */

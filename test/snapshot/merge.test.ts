@@ -16,6 +16,8 @@ const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
   requests: 0,
   failures: 0,
   ejections: 0,
+  lastFailure: null,
+  outdated: null,
   ejectedForMs: null,
   latencyMs: null,
   ...more,
@@ -95,6 +97,16 @@ const primary = report(
     endpoints: [endpoint(), endpoint({ url: 'http://b' })],
   }),
 )
+
+test('the last failure of an endpoint is the last of all workers, and its name is gone when it is for one of them', () => {
+  const failure = (at: number) => ({ at, kind: 'connect-failed' as const, reason: 'refused' as const, status: null })
+  const outdated = { since: 5, reason: 'ENOTFOUND' }
+
+  expect(mergeOne({}, { lastFailure: failure(1) }, { lastFailure: failure(2), outdated })).toMatchObject({
+    lastFailure: failure(2),
+    outdated,
+  })
+})
 
 test('the order of the workers says nothing', () => {
   fc.assert(

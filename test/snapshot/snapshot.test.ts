@@ -141,7 +141,7 @@ describe('a configuration', () => {
       })
     const before = build(stateOf(settings(100)), null, sharedAmong(endpoints))
     const { standing } = before.upstreams.market.members[0] ?? {}
-    standing?.count('failure')
+    standing?.count('failure', 503)
 
     const after = build(stateOf(settings(7)), before, sharedAmong(endpoints))
     const other = build(stateOf(settings(7, '9s')), after, sharedAmong(endpoints))

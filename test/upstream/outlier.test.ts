@@ -40,7 +40,7 @@ class Rig {
   /** Ends `times` requests of one member. */
   end(i: number, outcome: Outcome, times = 1, startedAt = now()): void {
     for (let n = 0; n < times; n++) {
-      this.standing(i).count(outcome)
+      this.standing(i).count(outcome, 503)
       this.#outlier.settled(this.member(i), outcome, startedAt)
     }
   }
@@ -269,7 +269,7 @@ describe('an ejection', () => {
     )
     vi.advanceTimersByTime(10_000)
 
-    rig.standing(0).count('failure')
+    rig.standing(0).count('failure', 503)
     next.settled(rig.member(0), 'failure', now())
 
     expect(rig.standing(0).ejection).toMatchObject({ startedAt: now(), until: now() + 20_000 })

@@ -7,10 +7,12 @@ import { time } from '../time.ts'
 import { counted, grouped, tallyOf } from './counted.ts'
 import { type Finding, finding } from './finding.ts'
 import type { Reading } from './reading.ts'
-import { groupOf, saidOf } from './words.ts'
+import { groupOf, lastOf, saidOf } from './words.ts'
 
 // Fewer in a minute may be a hiccup of one connection.
 const many = 3
+
+const recentMs = 60_000
 
 // Of the time after which its requests are given up.
 const slowShare = 0.5
@@ -49,14 +51,15 @@ const breaker = (group: Group, causes: readonly CauseReport[], { report, config 
     ),
   )
   const [first] = causes
-  const why = first === undefined ? '' : `, because ${saidOf(first, first.endpoint ?? 'its endpoint', config)}`
+  const why =
+    first === undefined ? lastWhy(report.upstreams[group].endpoints) : saidOf(first, first.endpoint ?? '', config)
   const where = state.where === null ? '' : ` ${state.where}`
   const held = refused.lastQuarter === 0 ? '' : `: ${counted(refused, 'refused')}`
   const does =
     state.state === 'open'
       ? 'so nothing is sent to it'
       : 'so only a few requests are sent, to find out whether it is well'
-  const cause = `the circuit breaker of ${group} is ${state.state}${where}, ${does}${why}${held}`
+  const cause = `the circuit breaker of ${group} is ${state.state}${where}, ${does}${why === null ? '' : `, because ${why}`}${held}`
   const severity = state.state === 'open' ? 'critical' : 'warning'
   return [finding(severity, aboutOf(group), cause, { since: state.since, command: online })]
 }
@@ -84,11 +87,33 @@ const endpoint = (
     return finding(severity, about, cause + also, { since: tally.firstAt, command: online })
   })
   if (failing.length > 0) return failing
+  const last = lastWhy([each])
   if (out !== null) {
-    const severity = alone ? 'critical' : 'warning'
-    return [finding(severity, about, `${url}: ${out}`, { since: state.since, command: online })]
+    const cause = state.name === 'ejected' && last !== null ? `${last}; ${out}` : `${url}: ${out}`
+    return [finding(alone ? 'critical' : 'warning', about, cause, { since: state.since, command: online })]
   }
-  return slow(group, each, reading)
+  return [...outdated(about, each), ...stumbled(about, each, reading.at), ...slow(group, each, reading)]
+}
+
+/** Says why a request failed last at any of them; null: none has. */
+const lastWhy = (endpoints: readonly EndpointReport[]): string | null => {
+  const failed = endpoints.flatMap(({ url, lastFailure }) => (lastFailure === null ? [] : [{ url, lastFailure }]))
+  const [last] = failed.sort((a, b) => b.lastFailure.at - a.lastFailure.at)
+  return last === undefined ? null : lastOf(last.lastFailure, last.url)
+}
+
+const outdated = (about: string, { url, outdated: since }: EndpointReport): readonly Finding[] => {
+  if (since === null) return []
+  const cause = `the name of ${url} is not found any more: ${since.reason}; what it was before is used on`
+  return [finding('warning', about, cause, { since: since.since, command: online })]
+}
+
+/** Finds what failed at an endpoint and was answered all the same: by another one, or by its own error, which is passed on. */
+const stumbled = (about: string, { url, lastFailure }: EndpointReport, at: number): readonly Finding[] => {
+  if (lastFailure === null || at - lastFailure.at > recentMs) return []
+  const other = lastFailure.kind === null ? 'which is passed on' : 'and another attempt was made'
+  const cause = `${lastOf(lastFailure, url)}, ${other}`
+  return [finding('notice', about, cause, { since: lastFailure.at, command: statusCommand })]
 }
 
 /** Says why an endpoint gets nothing, or as little as can be; null: it is not out. */

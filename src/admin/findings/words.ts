@@ -2,15 +2,26 @@ import { catalog, type Group } from '../../catalog.ts'
 import type { Config } from '../../config/config.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
 import { type Reason, reasonText } from '../../reasons.ts'
+import type { FailureReport } from '../../snapshot/report.ts'
 import { formatDuration } from '../../units.ts'
 import { kindWords } from '../kind-words.ts'
 
 /** Says in words what went wrong at an endpoint, by its name: `http://risk-a:8080 refuses connections (ECONNREFUSED)`. */
-export const saidOf = ({ kind, reason, operation }: CauseReport, endpoint: string, config: Config): string => {
-  const words = reason === null ? kindWords[kind] : reasonText(reason)
-  const named = words.includes('the endpoint') ? words.replace('the endpoint', endpoint) : `${endpoint}: ${words}`
+export const saidOf = ({ kind, reason, operation }: CauseReport, endpoint: string, config: Config): string =>
+  lastOf({ at: 0, kind, reason, status: null }, endpoint) + boundOf(kind, operation, config)
+
+/** Says in words why a request last failed at an endpoint. */
+export const lastOf = ({ kind, reason, status }: FailureReport, endpoint: string): string => {
+  if (kind === null) return `${endpoint} answered ${status}`
+  return named(reason === null ? kindWords[kind] : reasonText(reason), endpoint) + codeOf(reason)
+}
+
+const named = (words: string, endpoint: string): string =>
+  words.includes('the endpoint') ? words.replace('the endpoint', endpoint) : `${endpoint}: ${words}`
+
+const codeOf = (reason: Reason | null): string => {
   const code = reason === null ? undefined : codes[reason]
-  return `${named}${code === undefined ? '' : ` (${code})`}${boundOf(kind, operation, config)}`
+  return code === undefined ? '' : ` (${code})`
 }
 
 /** Names the bound that was exceeded, with what it is set to. */

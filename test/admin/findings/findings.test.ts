@@ -60,6 +60,39 @@ describe('an endpoint', () => {
     ])
   })
 
+  test('whose failures others made good is told of, for a minute', () => {
+    const failed = (ago: number, more = {}) =>
+      endpoint({ lastFailure: { at: at - ago, kind: 'connect-failed', reason: 'refused', status: null, ...more } })
+    const of = (each: ReturnType<typeof failed>) => found({ upstreams: { risk: { endpoints: [each] } } })
+
+    expect(of(failed(1000))).toMatchObject([
+      { severity: 'notice', cause: `${risk} refuses connections (ECONNREFUSED), and another attempt was made` },
+    ])
+    expect(of(failed(1000, { kind: null, reason: null, status: 503 }))).toMatchObject([
+      { severity: 'notice', cause: `${risk} answered 503, which is passed on` },
+    ])
+    expect(of(failed(61_000))).toEqual([])
+  })
+
+  test('that is ejected is told with what failed last', () => {
+    const ejected = endpoint({
+      state: { name: 'ejected', since: at - 5000, reason: '5 failures in a row' },
+      lastFailure: { at, kind: 'tls-failed', reason: 'certificate-expired', status: null },
+    })
+
+    expect(causes({ upstreams: { risk: { endpoints: [ejected] } } })).toEqual([
+      `the certificate of ${risk} has expired (CERT_HAS_EXPIRED); it is ejected: 5 failures in a row`,
+    ])
+  })
+
+  test('whose name is not found any more is told of, though it answers', () => {
+    const outdated = { since: at - 5000, reason: 'the name does not resolve (ENOTFOUND)' }
+
+    expect(causes({ upstreams: { risk: { endpoints: [endpoint({ outdated })] } } })).toEqual([
+      `the name of ${risk} is not found any more: the name does not resolve (ENOTFOUND); what it was before is used on`,
+    ])
+  })
+
   test('that is the only one and is down is critical, though nobody has asked', () => {
     const endpoints = [endpoint({ state: { name: 'down', since: at, reason: 'connection refused' } })]
 

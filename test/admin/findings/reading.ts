@@ -21,6 +21,8 @@ export const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => 
   requests: 40,
   failures: 0,
   ejections: 0,
+  lastFailure: null,
+  outdated: null,
   ejectedForMs: null,
   latencyMs: 5,
   ...more,
