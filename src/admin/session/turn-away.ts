@@ -8,7 +8,7 @@ import { isAction } from './leave.ts'
 export const turnAway = (request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply => {
   const path = pathOf(request.url)
   const isPage = path === '/' || path === '/login' || path === '/logout' || isAction(path)
-  if (!isPage || refusal.status === 421) return sendProblem(reply, refusal)
+  if (!isPage) return sendProblem(reply, refusal)
   const mayLogIn = refusal.status === 401 && wantsPage(request.headers)
   return mayLogIn && request.method === 'GET' ? reply.redirect('/login', 303) : refuse(request, reply, refusal)
 }

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest'
+import { bootLive } from '../helpers/live-gateway.ts'
+import { logIn, token, visit } from '../helpers/page.ts'
+import { exchangeRaw, statusOf } from '../helpers/raw.ts'
+
+// The attack: whatever has an operator's browser send a request has it send the cookie too. So a cookie by itself must change nothing, under whatever spelling.
+const orders = [
+  ['POST', '/reload', ''],
+  ['POST', '/reload?force', ''],
+  ['POST', '/rollback', ''],
+  ['POST', '/operations/refuse', '{"operation":"market.insights"}'],
+  ['POST', '/operations/serve', '{"operation":"market.insights"}'],
+  ['POST', '/endpoints/drain', '{"group":"market","url":"http://127.0.0.1:1"}'],
+  ['POST', '/endpoints/ready', '{"group":"market","url":"http://127.0.0.1:1"}'],
+  ['POST', '/log-level', '{"level":"trace"}'],
+  ['DELETE', '/cache', ''],
+] as const
+
+const done = ['operation override', 'endpoint order', 'cache cleared', 'configuration unchanged', 'log level']
+const market = { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] }
+
+describe('a session alone', () => {
+  test.each(orders)('gives no order by %s %s', async (method, target, body) => {
+    const live = await bootLive({ admin: { token }, upstreams: { market } })
+    const { cookie } = await logIn(live.admin)
+    const ask = (headers: Record<string, string>) =>
+      fetch(live.admin + target, { method, headers, ...(body === '' ? {} : { body }) })
+
+    const refused = await ask({ cookie })
+    const withLevel = await ask({ cookie, authorization: 'Bearer of-something-else' })
+
+    expect([refused.status, withLevel.status]).toEqual([401, 401])
+    expect(live.lines.filter(({ msg }) => done.includes(msg))).toEqual([])
+  })
+
+  test.each([
+    'POST /%72eload',
+    'POST /actions/../reload',
+    'POST //reload',
+    'POST /reload/',
+    'POST /status/../reload',
+    'POST /actions/%2e%2e/reload',
+    'POST /reload;/actions/',
+    'POST /reload?/actions/reload',
+    'POST /reload#/actions/reload',
+    'POST http://localhost/reload',
+    'POST http://localhost/actions/../reload',
+    'PUT /actions/reload',
+    'DELETE /actions/reload',
+    'POST /status',
+  ])('nor by %s', async (line) => {
+    const live = await bootLive({ admin: { token } })
+    const { cookie } = await logIn(live.admin)
+    const { port } = live.gateway.adminAddress
+
+    const answer = await exchangeRaw(
+      port,
+      `${line} HTTP/1.1\r\nHost: localhost:${port}\r\nCookie: ${cookie}\r\nX-HTTP-Method-Override: POST\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
+    )
+
+    expect([400, 401, 403, 404, 405]).toContain(statusOf(answer))
+    expect(live.lines.filter(({ msg }) => done.includes(msg))).toEqual([])
+  })
+
+  test('reads what it may, by GET and HEAD', async () => {
+    const live = await bootLive({ admin: { token } })
+    const session = await logIn(live.admin)
+
+    for (const path of ['/status', '/config', '/overview', '/refused']) {
+      const head = await fetch(live.admin + path, { method: 'HEAD', headers: session })
+      expect([path, (await visit(live.admin + path, session)).status, head.status]).toEqual([path, 200, 200])
+    }
+  })
+})

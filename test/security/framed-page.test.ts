@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { bootLive } from '../helpers/live-gateway.ts'
+import { logIn, token, visit } from '../helpers/page.ts'
+
+// The attack: a page of an action stands in a frame of another page, invisible, where the operator is brought to click (clickjacking). Or a page, its form token
+// among it, is kept by a cache, or told to somebody by a Referer.
+test.each(['/login', '/actions/reload', '/actions/drain'])(
+  '%s may not be framed, kept, or run anything',
+  async (path) => {
+    const { admin } = await bootLive({ admin: { token } })
+    const session = path === '/login' ? {} : await logIn(admin)
+
+    const { headers } = await visit(admin + path, session)
+
+    const policy = (headers.get('content-security-policy') ?? '').split('; ')
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).toContain("frame-ancestors 'none'")
+    expect(policy).toContain("form-action 'self'")
+    expect(policy).toContain("base-uri 'none'")
+    expect(policy.join()).not.toMatch(/script-src|unsafe|\*/)
+    expect(headers.get('x-frame-options')).toBe('DENY')
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(headers.get('referrer-policy')).toBe('same-origin')
+  },
+)
+
+test.each(['/status', '/config', '/', '/login', '/nowhere'])(
+  '%s is kept by no cache, whatever it answers',
+  async (path) => {
+    const { admin } = await bootLive({ admin: { token } })
+
+    expect((await visit(admin + path)).headers.get('cache-control')).toBe('no-store')
+    expect((await visit(admin + path, await logIn(admin))).headers.get('cache-control')).toBe('no-store')
+  },
+)

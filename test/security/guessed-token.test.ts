@@ -1,0 +1,26 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
+import { hidden, send, token, visit } from '../helpers/page.ts'
+
+// The attack: the token is guessed by the form, as fast as it answers; or the form is kept busy, so that operators cannot get in at all.
+test('guesses are bounded, and the bearer is let in all the while', async () => {
+  const live = await bootLive({ admin: { token } })
+  vi.useFakeTimers({ toFake: ['performance'] }) // time stands still: all of them come at once
+  onTestFinished(() => void vi.useRealTimers())
+  const form = hidden(await visit(`${live.admin}/login`))
+  const guess = (given: string, accept = 'text/html') =>
+    send(`${live.admin}/login`, { ...form, token: given }, { accept })
+
+  const guesses = await Promise.all(Array.from({ length: 30 }, (_, i) => guess(`guess-number-${i}-of-thirty`)))
+  const right = await guess(token, 'application/json')
+  const bearer = await askAdmin(`${live.admin}/status`, 'GET', { headers: { Authorization: `Bearer ${token}` } })
+
+  const bounded = guesses.filter(({ status }) => status === 429)
+  expect([guesses.filter(({ status }) => status === 403).length, bounded.length]).toEqual([5, 25])
+  expect(bounded.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true)
+  expect(bounded[0]?.text).toContain('<p role="alert">Too many attempts: try again in a second.</p>')
+  expect(right.status).toBe(429) // who guesses right by then is not told
+  expect(right.headers.get('content-type')).toBe('application/problem+json')
+  expect(JSON.parse(right.text)).toMatchObject({ code: 'too-many-attempts' })
+  expect(bearer.status).toBe(200)
+})
