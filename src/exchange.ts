@@ -97,6 +97,22 @@ export type AuthMethod = 'apiKey' | 'jwt' | 'introspection' | 'mtls'
 /** Says how an operation's cache came to its answer: `collapsed` is that of a fetch which another exchange had begun. */
 export type CacheOutcome = 'hit' | 'stale' | 'miss' | 'revalidated' | 'collapsed' | 'bypass'
 
+/** Is an exchange's place in a trace that several systems share. */
+export interface ExchangeTrace {
+  /** 32 hex digits, by which others know it. */
+  readonly traceId: string
+  /** Begins an attempt at an endpoint, as the file names it; null: nothing is told of this trace. */
+  attempt(endpoint: string): AttemptTrace | null
+}
+
+/** Is an attempt's place in a trace. */
+export interface AttemptTrace {
+  /** Adds to a request's fields what tells the endpoint whose child it is. */
+  fields(fields: Fields): Fields
+  /** Ends it; the status is null when no head came. */
+  end(status: number | null, failure: GatewayError | null): void
+}
+
 /** Is told that the exchange is over before its answer was complete. */
 type OnAbort = (reason: GatewayError) => void
 
@@ -135,6 +151,8 @@ export class Exchange {
   cache: CacheOutcome | null = null
   /** Where the last attempt went and how long it took, for the access log. */
   attempt: Attempt | null = null
+  /** Its place in a trace; null: nobody follows it. */
+  trace: ExchangeTrace | null = null
   /** How many attempts there were. */
   attempts = 0
   /** When the deadline is over, on the monotonic clock; null: there is none, or it has not begun. */

@@ -19,7 +19,7 @@ import type { Serving } from './serving/serving.ts'
 import { onItsWayMs, type Place } from './shared/place.ts'
 import { type KeptOrders, keepOrders } from './snapshot/orders.ts'
 import type { Listed } from './snapshot/overrides.ts'
-import { Plane } from './snapshot/plane.ts'
+import { openPlane } from './snapshot/plane.ts'
 import { logReload, logWarnings } from './snapshot/reload-log.ts'
 import { type Loaded, type Outcome, Reloader, type Trigger } from './snapshot/reloader.ts'
 import type { State } from './snapshot/state.ts'
@@ -202,7 +202,7 @@ class Parts {
     const trail = this.#trail
     if (size > 1) return openCrew({ size, first, place, pseudonym: makePseudonym(), log, trail, passOn, patience })
     const tell: Tell = (level, event, fields) => log[level](fields, event)
-    return serveHere(new Plane(first, { tell, log, auditor: trail }), log, place)
+    return serveHere(await openPlane(first, { tell, log, auditor: trail }), log, place)
   }
 
   #leave(): void {

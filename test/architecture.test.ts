@@ -87,6 +87,8 @@ test('the rule can fail', () => {
 })
 
 describe('libraries stay at the rim', () => {
+  const parts = ['api', 'core', 'resources', 'sdk-trace', 'exporter-trace-otlp-proto', 'semantic-conventions']
+  const opentelemetry = parts.map((part) => `@opentelemetry/${part}`)
   const rims: Readonly<Record<string, RegExp>> = {
     fastify: /^(public|admin)\//,
     '@fastify/http-proxy': /^public\/mount\.ts$/,
@@ -102,6 +104,7 @@ describe('libraries stay at the rim', () => {
     'structured-headers': /^(shared\/limiter|layers\/auth|layers\/cache)\//,
     '@redis/client': /^shared\/redis\/client\.ts$/,
     fflate: /^cli\/gateway\/bundle\/archive\.ts$/,
+    ...Object.fromEntries(opentelemetry.map((name) => [name, /^observe\/tracing\//])),
     commander: /^(cli\/|main\.ts$)/,
   }
 
@@ -146,6 +149,16 @@ describe('libraries stay at the rim', () => {
 
     expect(users.map(({ path }) => path)).toEqual(['admin/page/assets.ts'])
     expect(users.flatMap(({ imports }) => imports).filter((name) => /uplot|idiomorph/.test(name))).toEqual([])
+  })
+
+  test('what makes spans is loaded when they are to be sent, and not before', () => {
+    const at = sources.flatMap(({ path, text }) =>
+      [...text.matchAll(/^import (?!type).*'@opentelemetry\/.*|(?<!typeof )import\('@opentelemetry\/[^']+'\)/gm)].map(
+        ([found]) => `${path}: ${found}`,
+      ),
+    )
+
+    expect(at).toEqual(opentelemetry.map((name) => `observe/tracing/sdk.ts: import('${name}')`))
   })
 
   test('@fastify/http-proxy stands in exactly one file', () => {

@@ -7,12 +7,16 @@ export interface TracingConfig {
 }
 
 /** Describes where spans are sent, and of how many traces. */
-export interface OtlpConfig {
+export interface OtlpConfig extends ReceiverConfig {
+  /** The share (0 to 1) of the traces that begin here; of others, whoever began them has decided. */
+  readonly sample: number
+}
+
+/** Describes who is sent spans. */
+export interface ReceiverConfig {
   /** The whole URL that traces are posted to, in protobuf: OTLP/HTTP. */
   readonly url: string
   readonly headers: readonly { readonly name: string; readonly value: string; readonly secret: boolean }[]
-  /** The share (0 to 1) of the traces that begin here; of others, whoever began them has decided. */
-  readonly sample: number
   /** What the gateway is called there. */
   readonly serviceName: string
 }

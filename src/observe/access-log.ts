@@ -34,6 +34,7 @@ export const logAccess = (log: Log, exchanged: Exchanged): void => {
     bytesIn: exchanged.bytesIn,
     bytesOut: exchanged.bytesOut,
     config: exchanged.configHash,
+    trace_id: exchanged.trace?.traceId,
     failure: kind,
     fault,
     reason: failure.reason ?? undefined,
@@ -54,12 +55,15 @@ const logSuccess = (log: Log, exchanged: Exchanged): void => {
       `${identified(exchanged.identity)},"operation":${quoted(operation)},"status":${exchanged.status},"endpoint":${quoted(endpoint)}` +
       `,"attempts":${exchanged.attempts}${exchanged.cache === null ? '' : `,"cache":"${exchanged.cache}"`}` +
       `,"gatewayMs":${decimal(totalMs - (upstreamMs ?? 0))},"upstreamMs":${upstreamMs === null ? null : decimal(upstreamMs)}` +
-      `,"bytesIn":${exchanged.bytesIn},"bytesOut":${exchanged.bytesOut},"config":"${exchanged.configHash}","msg":"exchange"}\n`,
+      `,"bytesIn":${exchanged.bytesIn},"bytesOut":${exchanged.bytesOut},"config":"${exchanged.configHash}"${traced(exchanged)},"msg":"exchange"}\n`,
   )
 }
 
 const identified = (identity: Identity | null): string =>
   identity === null ? '' : `,"clientId":"${identity.client}","auth":"${identity.method}"`
+
+// As OpenTelemetry has it, so that whoever reads both finds one by the other.
+const traced = ({ trace }: Exchanged): string => (trace === null ? '' : `,"trace_id":"${trace.traceId}"`)
 
 const quoted = (name: string | null): string => (name === null ? 'null' : `"${name}"`)
 

@@ -1,6 +1,6 @@
 import type { OperationId } from '../catalog.ts'
 import type { GatewayError } from '../errors.ts'
-import type { AuthMethod, CacheOutcome, Identity } from '../exchange.ts'
+import type { AuthMethod, CacheOutcome, ExchangeTrace, Identity } from '../exchange.ts'
 import type { Digests } from './audit/line.ts'
 
 /** Is what is known of an exchange when its body has ended. Durations are milliseconds. */
@@ -29,8 +29,8 @@ export interface Exchanged {
   readonly bytesIn: number
   readonly bytesOut: number
   readonly configHash: string
-  /** Of the trace that it belongs to, in hex; null: traces are off. */
-  readonly traceId: string | null
+  /** Its place in a trace; null: nobody follows it. */
+  readonly trace: ExchangeTrace | null
   readonly failure: GatewayError | null
   /** What its operation's cache did; null: it has none, or was not asked. */
   readonly cache: CacheOutcome | null

@@ -56,7 +56,7 @@ const exchangedOf = (visit: Visit): Exchanged => {
     bytesIn: visit.body?.receivedBytes ?? 0,
     bytesOut: visit.sentBytes,
     configHash: visit.snapshot.config.hash,
-    traceId: null,
+    trace: exchange?.trace ?? null,
     failure,
     cache: exchange?.cache ?? null,
     digests: exchange?.digests ?? null,
@@ -77,7 +77,7 @@ const nothingKnown = {
   bytesIn: 0,
   cache: null,
   digests: null,
-  traceId: null,
+  trace: null,
 } as const
 
 const statusOf = ({ failure, response }: Visit): number =>

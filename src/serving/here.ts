@@ -8,6 +8,7 @@ import type { Live } from '../snapshot/live.ts'
 import type { Plane } from '../snapshot/plane.ts'
 import { reportOn } from '../snapshot/report.ts'
 import type { State } from '../snapshot/state.ts'
+import { readyFor } from '../snapshot/tracings.ts'
 import type { Prepared, Serving } from './serving.ts'
 
 /** Serves clients in this process, where the file says unless told otherwise. Rejects when it cannot listen there. */
@@ -42,6 +43,7 @@ const serveBy = (plane: Plane, server: PublicServer): Serving => {
   return {
     address: server.address,
     async prepare(state: State): Promise<Prepared> {
+      await readyFor(state.config)
       const next = plane.build(state)
       return {
         async commit() {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { openLog } from '../observe/log.ts'
 import { exitWhenUncaught } from '../observe/uncaught.ts'
-import { Plane } from '../snapshot/plane.ts'
+import { openPlane, type Plane } from '../snapshot/plane.ts'
 import { Auditing } from './auditing.ts'
 import { Counting } from './counting.ts'
 import { serveHanded } from './here.ts'
@@ -27,7 +27,7 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
   exitWhenUncaught(log, closeLog, { worker })
   const counting = new Counting(tell)
   const auditing = new Auditing(tell, start.auditFailing)
-  const plane = new Plane(state, {
+  const plane = await openPlane(state, {
     tell: (level, event, fields) => log[level]({ worker, ...fields }, event),
     prober: 'elsewhere',
     known: verdicts,

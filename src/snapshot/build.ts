@@ -21,6 +21,7 @@ import { Snapshot } from './snapshot.ts'
 import { stack } from './stack.ts'
 import type { State } from './state.ts'
 import type { TokenSources } from './token-sources.ts'
+import { noTracing, type Tracings } from './tracings.ts'
 
 /** Is what all snapshots of a process share, one after the other. */
 export interface Shared {
@@ -30,6 +31,8 @@ export interface Shared {
   readonly caches: Caches
   readonly auditor: Auditor
   readonly observation: Observation
+  /** Null: nobody is served here. */
+  readonly tracings: Tracings | null
   /** Hears what is not of an endpoint, from the first snapshot on. */
   readonly tell: Tell
 }
@@ -41,10 +44,11 @@ export interface Shared {
 export const build = (
   { config, said, sandboxOrigin }: State,
   previous: Snapshot | null,
-  { endpoints, limiters, sources, caches: allCaches, auditor, observation, tell }: Shared,
+  { endpoints, limiters, sources, caches: allCaches, auditor, observation, tracings, tell }: Shared,
 ): Snapshot => {
   const { breakers, budgets, pressure } = carriedOver(config, previous, tell)
   const taken: Endpoint[] = []
+  const traces = tracings?.hold(config) ?? noTracing
   const guard = guardOf(config, sources, limiters)
   const addressLimit = holdAddressLimit(config.limits, limiters)
   const clientLimits = holdClientLimits(config.clients, config.limits, limiters)
@@ -54,7 +58,7 @@ export const build = (
     clientLimits.release()
     addressLimit?.release()
     guard.release()
-    await Promise.all(taken.map((endpoint) => endpoints.release(endpoint)))
+    await Promise.all([...taken.map((endpoint) => endpoints.release(endpoint)), traces.release()])
   }
   try {
     const upstreams = Object.fromEntries(
@@ -85,6 +89,8 @@ export const build = (
           auditor,
           metrics: config.metrics,
           meter: observation.meter,
+          tracing: config.tracing,
+          traces: traces.tracing,
           addressLimiter,
           guard,
           clientLimits,

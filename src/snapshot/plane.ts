@@ -15,6 +15,7 @@ import { Seconds } from './seconds.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { State } from './state.ts'
 import { TokenSources } from './token-sources.ts'
+import { readyFor, Tracings } from './tracings.ts'
 
 /** Is what a plane stands on. */
 export interface Ground {
@@ -33,6 +34,12 @@ export interface Ground {
   readonly auditor?: Auditor
   /** Is told what has become invalid here, and may be stored in other processes. */
   readonly invalidated?: (targets: readonly Target[]) => void
+}
+
+/** Opens a plane that serves clients, with all that its first snapshot needs. Rejects as `build` throws. */
+export const openPlane = async (first: State, ground: Ground): Promise<Plane> => {
+  await readyFor(first.config)
+  return new Plane(first, ground)
 }
 
 /** Is the data plane of one process: the snapshot that is live, and the endpoints that snapshots share. */
@@ -54,6 +61,7 @@ export class Plane {
       invalidated,
     }: Ground,
   ) {
+    const observation = openObservation(log ?? null, process)
     this.#shared = {
       endpoints: new Endpoints(tell, prober),
       limiters: new Limiters(part, (isShared, reason) => {
@@ -63,7 +71,8 @@ export class Plane {
       sources: new TokenSources(tell),
       caches: new Caches(tell, invalidated, part.is === 'primary' ? null : new Seconds(tell)),
       auditor,
-      observation: openObservation(log ?? null, process),
+      observation,
+      tracings: part.is === 'primary' ? null : new Tracings(observation.meter.spans, tell),
       tell,
     }
     for (const verdict of known) this.#shared.endpoints.hear(verdict)

@@ -6,6 +6,7 @@ import { Meter } from '../observe/metrics/meter.ts'
 import type { Recorder } from '../observe/recorder.ts'
 import { Refusals } from '../observe/refusals/refusals.ts'
 import { Runtime } from '../observe/runtime.ts'
+import { spans } from '../observe/tracing/recorder.ts'
 
 /** Is what one process observes its exchanges by. There is one for all its snapshots. */
 export interface Observation {
@@ -29,7 +30,7 @@ export const openObservation = (log: Log | null, process: string): Observation =
 
 /** Lists who hears of every exchange, in that order; what is off is not in it. */
 export const recorders = (
-  { audit, metrics, log: { access } }: Config,
+  { audit, metrics, tracing: { otlp }, log: { access } }: Config,
   { log, meter, refusals }: Observation,
   auditor: Auditor,
 ): readonly Recorder[] =>
@@ -37,5 +38,6 @@ export const recorders = (
     audit === null ? null : auditRecorder(auditor),
     metrics === null ? null : meter.recorder(metrics.clients),
     refusals,
+    otlp === null ? null : spans,
     access && log !== null ? accessLog(log) : null,
   ].filter((each) => each !== null)

@@ -4,6 +4,7 @@ import type { CacheConfig, OperationCacheConfig } from '../config/cache-config.t
 import type { AuditConfig, Config, OperationConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
 import { cachePolicy } from '../config/effective-cache.ts'
 import type { AddressLimitConfig, LimitsConfig } from '../config/limits-config.ts'
+import type { OtlpConfig, TracingConfig } from '../config/tracing-config.ts'
 import { compose, type Handle, type Layer } from '../exchange.ts'
 import { withTwins } from '../fields.ts'
 import { addressLimit } from '../layers/address-limit.ts'
@@ -22,11 +23,14 @@ import { loadShedding } from '../layers/load-shedding/load-shedding.ts'
 import { refuse } from '../layers/refuse.ts'
 import { RetryBudget } from '../layers/retry/budget.ts'
 import { retry } from '../layers/retry/retry.ts'
+import { serverTiming } from '../layers/server-timing.ts'
+import { tracing } from '../layers/tracing.ts'
 import type { Auditor } from '../observe/audit/auditor.ts'
 import type { Meter } from '../observe/metrics/meter.ts'
+import { nobody, type Tracing } from '../observe/tracing/tracing.ts'
 import type { Limiter } from '../shared/limiter/limiter.ts'
 import { MemoryLimiter } from '../shared/limiter/memory.ts'
-import { formatDuration, formatRate, formatSize } from '../units.ts'
+import { formatDuration, formatPercent, formatRate, formatSize } from '../units.ts'
 import type { HeldCaches } from './caches.ts'
 import type { ClientLimits } from './client-limits.ts'
 import type { Guard } from './guard.ts'
@@ -66,6 +70,9 @@ export interface Stacked {
   readonly pressure: Pressure
   /** Null: nothing is recorded. */
   readonly audit: AuditConfig | null
+  readonly tracing: TracingConfig
+  /** Null: that is off, or nothing will be followed. */
+  readonly traces: Tracing | null
   /** Null: nothing is counted. */
   readonly metrics: Config['metrics']
   readonly meter: Pick<Meter, 'operations'>
@@ -89,6 +96,8 @@ export const stackRows = ({
   guard,
   clientLimits,
   pressure: { loop, counts },
+  tracing: { otlp, serverTiming: isTimed },
+  traces,
   audit,
   metrics,
   meter: { operations: counted },
@@ -97,6 +106,8 @@ export const stackRows = ({
   caches,
   listen,
 }: Stacked): readonly StackRow[] => [
+  row('tracing', 'tracing.otlp', otlp, formatOtlp, () => tracing(traces ?? nobody)),
+  row('server-timing', 'tracing.serverTiming', isTimed || null, String, () => serverTiming),
   row(
     'metrics',
     'metrics',
@@ -172,6 +183,8 @@ const formatCache = (config: OperationCacheConfig): string => {
   const said = Object.entries(cachePolicy(config)).filter(([, value]) => value !== false && value !== 'none')
   return said.map(([key, value]) => `${key}: ${value}`).join(', ')
 }
+
+const formatOtlp = ({ url, sample }: OtlpConfig): string => `${url}, sample: ${formatPercent(sample)}`
 
 const formatAudit = ({ onFailure, digests }: AuditConfig): string => `onFailure: ${onFailure}, digests: ${digests}`
 

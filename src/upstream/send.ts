@@ -1,10 +1,11 @@
 import type { UpstreamConfig } from '../config/config.ts'
 import { overloaded } from '../errors.ts'
-import type { Answer, Exchange, Handle, Upload } from '../exchange.ts'
+import type { Answer, Exchange, Handle } from '../exchange.ts'
 import { withTwins } from '../fields.ts'
 import { edit } from './edits.ts'
-import type { Endpoint, EndpointRequest } from './endpoint.ts'
-import { type Manner, Sending } from './sending.ts'
+import type { Endpoint } from './endpoint.ts'
+import type { Manner } from './manner.ts'
+import { Sending } from './sending.ts'
 
 /**
  * Compiles the sending of exchanges to one endpoint. Method, catalog path, raw query, end-to-end fields and body go out as they came. The
@@ -12,6 +13,8 @@ import { type Manner, Sending } from './sending.ts'
  * hears what became of each; null: nobody compares this endpoint with others.
  */
 export const sender = (config: UpstreamConfig, endpoint: Endpoint, watch: Manner['watch'] = null): Handle => {
+  const { host } = config
+  const editRequest = edit(config.request, withTwins)
   const manner: Manner = {
     headersTimeoutMs: config.headersTimeoutMs,
     bodyTimeoutMs: config.bodyTimeoutMs,
@@ -19,24 +22,22 @@ export const sender = (config: UpstreamConfig, endpoint: Endpoint, watch: Manner
     // What the final answer says otherwise or not at all, no interim one says before it.
     editInterim: edit({ set: [], remove: [...config.response.remove, ...config.response.set.map(({ name }) => name)] }),
     watch,
+    render: ({ operation, query, authority, body: { length } }, fields, body) => ({
+      method: operation.method,
+      path: endpoint.pathPrefix + operation.path + query,
+      headers: editRequest === null ? fields : editRequest(fields),
+      host: hostToSend(host, authority),
+      body,
+      bodyLength: length,
+    }),
   }
-  const { host } = config
-  const editRequest = edit(config.request, withTwins)
-  const render = (exchange: Exchange, body: Buffer | Upload | null): EndpointRequest => ({
-    method: exchange.operation.method,
-    path: endpoint.pathPrefix + exchange.operation.path + exchange.query,
-    headers: editRequest === null ? exchange.fields : editRequest(exchange.fields),
-    host: hostToSend(host, exchange.authority),
-    body,
-    bodyLength: exchange.body.length,
-  })
   const dispatch = (exchange: Exchange, body: Buffer | null): Promise<Answer> =>
     new Promise((resolve, reject) => {
       if (exchange.aborted !== null) return reject(exchange.aborted)
       // Before anything is made for it: what is over the bound must cost nothing.
       if (endpoint.full) return reject(overloaded('endpoint-connections'))
       const sending = new Sending(exchange, endpoint, manner, resolve, reject)
-      sending.send(render(exchange, body ?? sending.upload()))
+      sending.send(body ?? sending.upload())
     })
   return (exchange) =>
     exchange.body.replayable ? exchange.body.read().then((body) => dispatch(exchange, body)) : dispatch(exchange, null)

@@ -1,27 +1,15 @@
 import type { Dispatcher } from 'undici'
 import { Alarm, now } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
-import type { Answer, Attempt, Exchange, Upload } from '../exchange.ts'
+import type { Answer, Attempt, AttemptTrace, Exchange, Upload } from '../exchange.ts'
 import { without } from '../fields.ts'
 import { answerFields } from './answer-fields.ts'
 import { AnswerQueue, type Source } from './answer-queue.ts'
-import { connectFailed } from './connect.ts'
 import type { Connection, EndpointHandler } from './connection.ts'
-import type { Edit } from './edits.ts'
 import type { Endpoint, EndpointRequest } from './endpoint.ts'
+import { failureOf } from './failure-of.ts'
+import type { Manner } from './manner.ts'
 import { type Outcome, outcomeOf, outcomeOfFailure } from './outcome.ts'
-import { isMalformed, isRefusal } from './undici-errors.ts'
-import { whyOf } from './why.ts'
-
-/** Says how an upstream wants to be sent to, compiled once from its configuration. */
-export interface Manner {
-  readonly headersTimeoutMs: number | null
-  readonly bodyTimeoutMs: number | null
-  readonly editAnswer: Edit | null
-  readonly editInterim: Edit | null
-  /** Hears what a request told of its endpoint, when it has ended, and when it began; null: nobody compares it with others. */
-  readonly watch: ((outcome: Outcome, startedAt: number) => void) | null
-}
 
 /** Is one attempt on its way through undici: its handler, its timers and its answer. */
 export class Sending implements EndpointHandler, Source {
@@ -35,6 +23,7 @@ export class Sending implements EndpointHandler, Source {
   readonly #alarm: Alarm
   readonly #answer: AnswerQueue
   #request: EndpointRequest | null = null
+  #trace: AttemptTrace | null = null
   #upload: Upload | null = null
   #controller: Dispatcher.DispatchController | null = null
   /** The status of the answer; 0: its head has not come. */
@@ -88,12 +77,11 @@ export class Sending implements EndpointHandler, Source {
   }
 
   /** Sends it, once. */
-  send(request: EndpointRequest): void {
-    this.#request = request
+  send(body: EndpointRequest['body']): void {
     // How long the answer to an upload takes is the client's to say as much as the endpoint's.
     this.#timed = this.#manner.watch !== null && this.#upload === null
     if (this.#timed) this.#endpoint.standing.latency.begun(this.#attempt.startedAt)
-    this.#endpoint.dispatch(request, this)
+    this.#endpoint.dispatch(this.#render(body), this)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -141,7 +129,7 @@ export class Sending implements EndpointHandler, Source {
     // Where nothing was sent there may be a connection, and nothing is wrong with it.
     this.connection?.settle(this.#controller === null && this.connection.isOpen)
     if (this.#over) return this.#endpoint.done()
-    if (this.#maySendAgain()) return this.#sendAgain()
+    if (this.#maySendAgain()) return this.#sendAgain(error)
     this.#endpoint.done()
     const failure = this.#ended ?? this.#classify(error)
     this.#settle(outcomeOfFailure(failure, this.#exchange), failure)
@@ -209,12 +197,21 @@ export class Sending implements EndpointHandler, Source {
     )
   }
 
-  #sendAgain(): void {
+  #sendAgain(error: Error): void {
+    this.#trace?.end(null, this.#classify(error))
     this.#sentAgain = true
     this.#controller = null
     this.#alarm.clear()
     this.#exchange.attempts++
-    this.#endpoint.dispatchFresh(this.#request as EndpointRequest, this)
+    this.#endpoint.dispatchFresh(this.#render(this.#request?.body ?? null), this)
+  }
+
+  /** Makes the request anew each time it is sent: a trace tells one sending from another. */
+  #render(body: EndpointRequest['body']): EndpointRequest {
+    const { trace, fields } = this.#exchange
+    this.#trace = trace === null ? null : trace.attempt(this.#endpoint.name)
+    this.#request = this.#manner.render(this.#exchange, this.#trace?.fields(fields) ?? fields, body)
+    return this.#request
   }
 
   #settle(outcome: Outcome, why: GatewayError | number): void {
@@ -229,15 +226,11 @@ export class Sending implements EndpointHandler, Source {
     standing.count(outcome, why)
     if (this.#timed && this.#status === 0) standing.latency.ended(this.#attempt.endedAt)
     watch?.(outcome, this.#attempt.startedAt)
+    this.#trace?.end(this.#status === 0 ? null : this.#status, why instanceof GatewayError ? why : null)
   }
 
   #classify(error: Error): GatewayError {
-    // Thrown by the connector, by the request's own body, or by what the answer's head held.
-    if (error instanceof GatewayError) return error
-    if (isRefusal(error)) return new GatewayError('internal', { cause: error })
-    if (this.#controller === null) return connectFailed(error)
-    const kind = this.#status > 0 ? 'truncated' : isMalformed(error) ? 'bad-answer' : 'reset-before-headers'
-    return new GatewayError(kind, { reason: whyOf(error), cause: error })
+    return failureOf(error, this.#status > 0 ? 'answered' : this.#controller === null ? 'unsent' : 'sent')
   }
 }
 

@@ -31,6 +31,7 @@ export interface Settings {
   readonly audit?: Tree
   readonly cache?: Tree
   readonly metrics?: boolean | 'none' | Tree
+  readonly tracing?: Tree
   readonly log?: Tree
   readonly shutdown?: Tree
   readonly allowSandbox?: boolean

@@ -41,7 +41,7 @@ test('the line of an exchange is JSON, whatever a client sends', () => {
         path: null,
         firstByteMs: totalMs,
         digests: null,
-        traceId: null,
+        trace: null,
         cache: null,
         upstreamMs: totalMs / 2,
         bytesIn: 0,

@@ -18,7 +18,7 @@ export const exchanged = (more: Partial<Exchanged> = {}): Exchanged => ({
   bytesIn: 3,
   bytesOut: 5,
   configHash: '0123456789ab',
-  traceId: null,
+  trace: null,
   failure: null,
   cache: null,
   digests: null,

@@ -104,7 +104,7 @@ test('what the meter of one that is gone has counted stays, but nothing of its i
     failure: null,
     cache: null,
     digests: null,
-    traceId: null,
+    trace: null,
   })
   tally.note(one, { report: counting(new Map(), meter), droppedLines: 0 })
   tally.note(two, { report: counting(new Map(), meter), droppedLines: 0 })

@@ -97,6 +97,7 @@ const sharedAmong = (endpoints: Endpoints): Shared => ({
   sources: new TokenSources(() => {}),
   caches: new Caches(() => {}),
   observation: openObservation(null, 'gateway'),
+  tracings: null,
   auditor: noAuditor,
   tell: () => {},
 })

@@ -30,6 +30,8 @@ const recorded: AuditConfig = {
   rotateBytes: null,
 }
 
+const receiver = { url: 'http://localhost:4318/v1/traces', headers: [], sample: 0.01, serviceName: 'lender-gateway' }
+
 const address = { rate: { count: 100, perMs: 1000 }, burst: 200, ipv6Prefix: 64 }
 
 interface On extends Partial<OperationConfig> {
@@ -42,6 +44,7 @@ interface On extends Partial<OperationConfig> {
   readonly request?: FieldEdits
   readonly budget?: RetryBudget | null
   readonly audit?: AuditConfig | null
+  readonly tracing?: Config['tracing']
   readonly metrics?: Config['metrics']
   readonly caches?: HeldCaches
 }
@@ -68,6 +71,7 @@ const stacked = ({
   retry = null,
   request,
   budget = null,
+  tracing = { otlp: null, serverTiming: false },
   metrics = null,
   audit = null,
   caches = noCaches(testConfig()),
@@ -92,6 +96,8 @@ const stacked = ({
   guard: noGuard,
   clientLimits: noClientLimits,
   pressure,
+  tracing,
+  traces: null,
   metrics,
   meter: new Meter(),
   audit,
@@ -117,6 +123,8 @@ test.each<[string, On]>([
   ['one for its own', { concurrency: 1 }],
   ['auth', { auth: { methods: ['apiKey'], scopes: [], claims: {} } }],
   ['a field for upstreams', { allAuth }],
+  ['a trace', { tracing: { otlp: receiver, serverTiming: false } }],
+  ['Server-Timing', { tracing: { otlp: null, serverTiming: true } }],
   ['load shedding', { limits: { eventLoopDelayMs: 100 } }],
 ])('%s stands in front of it', (_, on) => {
   const send = fakeNext()
@@ -167,10 +175,18 @@ describe('the list as it is shown', () => {
       retry,
       audit: recorded,
       metrics: { clients: true },
+      tracing: { otlp: receiver, serverTiming: true },
     })
     const rows = stackRows({ ...bounded, clientLimits: { ...noClientLimits, bounded: 1, rated: 2 } })
 
     expect(rows).toEqual([
+      {
+        name: 'tracing',
+        key: 'tracing.otlp',
+        setting: 'http://localhost:4318/v1/traces, sample: 1%',
+        layer: expect.any(Function),
+      },
+      { name: 'server-timing', key: 'tracing.serverTiming', setting: 'true', layer: expect.any(Function) },
       { name: 'metrics', key: 'metrics', setting: 'clients: true', layer: expect.any(Function) },
       {
         name: 'audit',
@@ -232,6 +248,8 @@ describe('the list as it is shown', () => {
 
   test('keeps what is off, without a layer', () => {
     expect(stackRows(stacked())).toMatchObject([
+      { name: 'tracing', setting: 'none', layer: null },
+      { name: 'server-timing', setting: 'none', layer: null },
       { name: 'metrics', setting: 'none', layer: null },
       { name: 'audit', setting: 'none', layer: null },
       { name: 'load-shedding', setting: 'none', layer: null },

@@ -86,6 +86,8 @@ export const behind = (described: Operation, config: Config, origins: Origins): 
         pressure: noPressure(),
         metrics: config.metrics,
         meter: new Meter(),
+        tracing: config.tracing,
+        traces: null,
         audit: config.audit,
         auditor: noAuditor,
         cache: config.cache,

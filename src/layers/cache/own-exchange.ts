@@ -14,5 +14,6 @@ export const ownExchange = (cause: Exchange, isUnasked: boolean): Exchange => {
         }
   const own = new Exchange({ operation, client, sender, query, fields, authority, body, onInterim: relayed })
   own.identity = cause.identity
+  own.trace = cause.trace
   return own
 }

@@ -2,6 +2,7 @@ import type { OperationId } from '../../catalog.ts'
 import type { Kind } from '../../errors.ts'
 import type { AuthMethod } from '../../exchange.ts'
 import type { Reason } from '../../reasons.ts'
+import type { SpanCounts } from '../tracing/trouble.ts'
 import { addHistograms, type HistogramReport } from './histogram.ts'
 
 /** Names an operation, or `none`: what was turned away before it was one of the nine. */
@@ -10,6 +11,8 @@ export type Metered = OperationId | 'none'
 /** Is what a process has counted since it started, as plain data. What was never seen is not there. */
 export interface MeterReport {
   readonly operations: Readonly<Record<Metered, OperationReport>>
+  /** What became of spans. */
+  readonly spans: Readonly<SpanCounts>
   /** Requests by the id of the client and the class of the status; empty unless asked for. */
   readonly clients: readonly { readonly client: string; readonly statusClass: number; readonly count: number }[]
 }
@@ -43,11 +46,11 @@ export interface OperationReport {
 }
 
 /** Takes out what is in flight, of a process that is gone. */
-export const atRest = ({ operations, clients }: MeterReport): MeterReport => ({
+export const atRest = ({ operations, ...counted }: MeterReport): MeterReport => ({
+  ...counted,
   operations: Object.fromEntries(
     Object.entries(operations).map(([name, each]) => [name, { ...each, inFlight: 0 }]),
   ) as unknown as MeterReport['operations'],
-  clients,
 })
 
 /** Adds up what several processes have counted; at least one. */
@@ -59,6 +62,11 @@ export const addMeters = (each: readonly MeterReport[]): MeterReport => {
     operations: Object.fromEntries(
       names.map((name) => [name, addOperations(each.map(({ operations }) => operations[name]))]),
     ) as MeterReport['operations'],
+    spans: {
+      exported: sumOf(each, ({ spans }) => spans.exported),
+      dropped: sumOf(each, ({ spans }) => spans.dropped),
+      failed: sumOf(each, ({ spans }) => spans.failed),
+    },
     clients: addCounts(
       each.flatMap(({ clients }) => clients),
       ({ client, statusClass }) => `${statusClass} ${client}`,
@@ -66,8 +74,10 @@ export const addMeters = (each: readonly MeterReport[]): MeterReport => {
   }
 }
 
+const sumOf = <T>(each: readonly T[], read: (one: T) => number): number => each.reduce((sum, one) => sum + read(one), 0)
+
 const addOperations = (each: readonly OperationReport[]): OperationReport => {
-  const total = (read: (one: OperationReport) => number): number => each.reduce((sum, one) => sum + read(one), 0)
+  const total = (read: (one: OperationReport) => number): number => sumOf(each, read)
   return {
     inFlight: total(({ inFlight }) => inFlight),
     requests: addCounts(

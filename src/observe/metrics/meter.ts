@@ -1,6 +1,7 @@
 import { catalog } from '../../catalog.ts'
 import type { Exchanged } from '../exchanged.ts'
 import type { Recorder } from '../recorder.ts'
+import type { SpanCounts } from '../tracing/trouble.ts'
 import type { Metered, MeterReport } from './meter-report.ts'
 import { classOf, OperationMeter } from './operation-meter.ts'
 
@@ -9,6 +10,8 @@ export class Meter {
   readonly operations = Object.fromEntries(
     [...catalog.map(({ id }) => id), 'none' as const].map((name) => [name, new OperationMeter()]),
   ) as Readonly<Record<Metered, OperationMeter>>
+  /** What became of spans. */
+  readonly spans: SpanCounts = { exported: 0, dropped: 0, failed: 0 }
   /** By id, then by class of status. Ids are those of the file. */
   readonly #clients = new Map<string, number[]>()
 
@@ -28,6 +31,7 @@ export class Meter {
       operations: Object.fromEntries(
         Object.entries(this.operations).map(([name, each]) => [name, each.report]),
       ) as unknown as MeterReport['operations'],
+      spans: { ...this.spans },
       clients: [...this.#clients].flatMap(([client, counts]) =>
         counts.flatMap((count, statusClass) => (count === 0 ? [] : [{ client, statusClass, count }])),
       ),

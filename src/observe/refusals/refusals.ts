@@ -96,7 +96,7 @@ const refusal = ({ at, exchanged }: Seen): Refusal => {
     kind: failure.kind,
     reason: failure.reason,
     cause: causeOf(failure)?.slice(0, 200) ?? null,
-    traceId: exchanged.traceId,
+    traceId: exchanged.trace?.traceId ?? null,
   }
 }
 

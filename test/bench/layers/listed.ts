@@ -30,6 +30,8 @@ export const listed = (file: string): readonly string[] => {
     pressure: noPressure(),
     metrics: loaded.config.metrics,
     meter: new Meter(),
+    tracing: loaded.config.tracing,
+    traces: null,
     audit: loaded.config.audit,
     auditor: noAuditor,
     cache: loaded.config.cache,

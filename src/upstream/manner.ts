@@ -1,0 +1,17 @@
+import type { Exchange } from '../exchange.ts'
+import type { Fields } from '../fields.ts'
+import type { Edit } from './edits.ts'
+import type { EndpointRequest } from './endpoint.ts'
+import type { Outcome } from './outcome.ts'
+
+/** Says how an upstream wants to be sent to, compiled once from its configuration. */
+export interface Manner {
+  readonly headersTimeoutMs: number | null
+  readonly bodyTimeoutMs: number | null
+  readonly editAnswer: Edit | null
+  readonly editInterim: Edit | null
+  /** Hears what a request told of its endpoint, when it has ended, and when it began; null: nobody compares it with others. */
+  readonly watch: ((outcome: Outcome, startedAt: number) => void) | null
+  /** Makes the request that an exchange is sent as, with these fields and this body. */
+  readonly render: (exchange: Exchange, fields: Fields, body: EndpointRequest['body']) => EndpointRequest
+}
