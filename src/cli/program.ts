@@ -14,6 +14,7 @@ import { rollbackCommand } from './rollback.ts'
 import { schemaCommand } from './schema.ts'
 import { serveCommand } from './serve.ts'
 import { statusCommand } from './status.ts'
+import { tailCommand } from './tail.ts'
 
 /** Builds the command line. Each command loads what it needs when it runs: `check` starts neither a server nor a logger. */
 export function program(): Command {
@@ -33,6 +34,7 @@ export function program(): Command {
     operationCommand(),
     endpointCommand(),
     logLevelCommand(),
+    tailCommand(),
     diffCommand(),
     bundleCommand(),
     auditCommand(),

@@ -32,7 +32,8 @@ export const liveOf = async (target: Target, { id, group }: Operation): Promise<
   ])
   const told = understood(target, body, status)
   const { refusals } = understood(target, last, refused)
-  const about = [`upstreams.${group}`, `operations.${id}`, 'limits.concurrency', 'limits.eventLoopDelay', 'process']
+  const owners = [`upstreams.${group}`, `operations.${id}`, 'limits', 'auth', 'process', 'workers']
+  const concerns = (about: string): boolean => owners.some((one) => about === one || about.startsWith(`${one}.`))
   return {
     url: urlOf(target),
     at,
@@ -40,7 +41,7 @@ export const liveOf = async (target: Target, { id, group }: Operation): Promise<
     operation: told.operations[id] ?? null,
     upstream: told.upstreams[group] ?? null,
     limits: told.limits && limitsOf(told.limits, [`upstreams.${group}`, `operations.${id}`, 'limits']),
-    findings: told.findings?.filter((finding) => about.some((one) => finding.about === one)) ?? [],
+    findings: told.findings?.filter(({ about }) => concerns(about)) ?? [],
     failures: failuresOf(refusals, id, at),
   }
 }
