@@ -14,11 +14,13 @@ export interface ExportBounds {
   readonly batch: number
   /** How long a span waits for others. */
   readonly delayMs: number
+  /** How long a batch is tried to be sent. */
+  readonly exportMs: number
   /** How long what waits is tried to be sent at the end. */
   readonly flushMs: number
 }
 
-const usual: ExportBounds = { maxWaiting: 2048, batch: 512, delayMs: 5000, flushMs: 2000 }
+const usual: ExportBounds = { maxWaiting: 2048, batch: 512, delayMs: 5000, exportMs: 10_000, flushMs: 2000 }
 
 /** Is a span that is over: it is made when all that it tells is known. Times are milliseconds since the epoch. */
 export interface Told {
@@ -54,13 +56,13 @@ export class Exporting {
     const { trace, resources, conventions } = sdk()
     this.#bounds = bounds
     this.#trouble = trouble
-    this.#receiver = openReceiver(otlp, trouble)
+    this.#receiver = openReceiver(otlp, bounds.exportMs, trouble)
     this.#batches = new trace.BatchSpanProcessor({
       exporter: this.#counting(),
       maxQueueSize: bounds.maxWaiting,
       maxExportBatchSize: bounds.batch,
       scheduledDelayMillis: bounds.delayMs,
-      exportTimeoutMillis: 30_000, // longer than the receiver is given: that one knows why
+      exportTimeoutMillis: 3 * bounds.exportMs, // the receiver's own comes first, and knows why
     })
     this.#provider = new trace.TracerProvider({
       resource: resources.defaultResource().merge(
@@ -99,7 +101,7 @@ export class Exporting {
       this.#bounds.flushMs,
       this.#provider.shutdown().catch(() => {}),
     )
-    this.#receiver.cut()
+    this.#receiver.end()
   }
 
   #counting(): Receiver {

@@ -6,23 +6,20 @@ import type { ReceiverConfig } from '../../config/tracing-config.ts'
 import { sdk } from './sdk.ts'
 import type { Trouble } from './trouble.ts'
 
-// Of one batch, its retries included.
-const exportMs = 10_000
-
 // One at a time, and at the end all that wait: four batches, beside one that is under way.
 const maxAtOnce = 8
 
 /** Is a receiver of spans. */
 export interface Receiver extends SpanExporter {
-  /** Cuts what is under way. */
-  cut(): void
+  /** Cuts what is under way, and connects no more. */
+  end(): void
 }
 
 /**
- * Speaks to a receiver by OTLP/HTTP, and counts what it takes. A redirect is not followed. Only what the file says is sent: the exporter's own
+ * Speaks to a receiver by OTLP/HTTP, and counts what it takes. `exportMs` is for one batch, its retries included. A redirect is not followed. Only what the file says is sent: the exporter's own
  * variables (`OTEL_EXPORTER_OTLP_HEADERS` …) would add to it what no operator sees in `effective`.
  */
-export const openReceiver = ({ url, headers }: ReceiverConfig, trouble: Trouble): Receiver => {
+export const openReceiver = ({ url, headers }: ReceiverConfig, exportMs: number, trouble: Trouble): Receiver => {
   const { otlp, core } = sdk()
   const agent = new (url.startsWith('https:') ? TlsAgent : Agent)({ keepAlive: true, maxSockets: maxAtOnce })
   const exporter = withoutVariables(
@@ -35,20 +32,29 @@ export const openReceiver = ({ url, headers }: ReceiverConfig, trouble: Trouble)
         httpAgentOptions: () => agent,
       }),
   )
-  const cut = (): void => agent.destroy()
   return {
-    cut,
     export(spans: ReadableSpan[], done) {
+      let isLate = false
       // The exporter's own bound is on silence: one that answers a byte at a time would hold a batch for ever.
-      const settle = later(exportMs, cut)
+      const settle = later(exportMs, () => {
+        isLate = true
+        agent.destroy()
+      })
       exporter.export(spans, (result) => {
         settle()
         if (result.code === core.ExportResultCode.SUCCESS) trouble.arrived(spans.length)
-        else trouble.lost('failed', spans.length, reasonOf(result.error))
+        else trouble.lost('failed', spans.length, isLate ? 'no answer in time' : reasonOf(result.error))
         done(result)
       })
     },
     shutdown: () => exporter.shutdown(),
+    end() {
+      // What was cut would be tried again.
+      agent.createConnection = () => {
+        throw new Error('nothing is sent any more')
+      }
+      agent.destroy()
+    },
   }
 }
 
