@@ -1,5 +1,5 @@
 import type { Overview } from '../overview.ts'
-import { formTokenField } from '../session/forms.ts'
+import { logoutForm } from '../session/logout-form.ts'
 import type { Visitor } from '../session/visitor.ts'
 import { assetAt } from './assets.ts'
 import { type Html, html } from './html.ts'
@@ -52,13 +52,10 @@ export const page = (overview: Overview, visitor: Visitor): Html => {
 <script src="${assetAt('idiomorph.js')}" defer></script>
 <script src="${assetAt('page.js')}" type="module"></script>
 `,
-    beside: html`<p id="live" class="live" data-at="${overview.at}">as of <time datetime="${overview.at}">${overview.at.slice(11, 19)}</time> UTC</p>${visitor.session !== null && logout(visitor)}`,
+    beside: html`<p id="live" class="live" data-at="${overview.at}">as of <time datetime="${overview.at}">${overview.at.slice(11, 19)}</time> UTC</p>${logoutForm(visitor)}`,
     body: html`${note !== null && html`<p class="note" role="status">${note}</p>\n`}<noscript><p class="note">Without JavaScript the page stays as it was at ${overview.at}. <a href="/">Load it again</a></p></noscript>
 ${written.filter(([name]) => !small.includes(name)).map(([, part]) => html`${part}\n`)}<div class="grid">
 ${written.filter(([name]) => small.includes(name)).map(([, part]) => html`${part}\n`)}</div>
 <p id="announced" class="unseen" aria-live="polite"></p>`,
   })
 }
-
-const logout = (visitor: Visitor): Html =>
-  html`<form method="post" action="/logout">${formTokenField(visitor)}<button type="submit">Log out</button></form>`

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatProblem } from '../../config/problem.ts'
-import { phraseOf } from '../../errors.ts'
 import { type Refusal, sendProblem } from '../problem.ts'
 import { type Html, html } from './html.ts'
 import { layout } from './layout.ts'
@@ -19,10 +18,12 @@ export const refuse = ({ headers }: FastifyRequest, reply: FastifyReply, refusal
 /** Writes a reason as a sentence. */
 export const sentence = (reason: string): string => `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`
 
-const refusalPage = ({ status, detail, problems = [] }: Refusal): Html =>
-  layout({
-    title: phraseOf(status),
-    body: html`<h1>${phraseOf(status)}</h1>
+const refusalPage = ({ status, detail, problems = [] }: Refusal): Html => {
+  const title = status < 500 ? 'Refused' : 'Not done as asked'
+  return layout({
+    title,
+    body: html`<h1>${title}</h1>
 <p role="alert">${sentence(detail)}</p>
 ${problems.map((problem) => html`<pre>${formatProblem(problem)}</pre>\n`)}<p><a href="/">To the overview</a></p>`,
   })
+}

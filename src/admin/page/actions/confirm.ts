@@ -1,6 +1,6 @@
 import { formatDuration } from '../../../units.ts'
-import { logoutForm } from '../../session/bar.ts'
 import { formTokenField } from '../../session/forms.ts'
+import { logoutForm } from '../../session/logout-form.ts'
 import type { Visitor } from '../../session/visitor.ts'
 import { type Html, html } from '../html.ts'
 import { layout } from '../layout.ts'

@@ -1,0 +1,165 @@
+/** Logging in, acting and logging out in a real browser, with scripts and without; and what a page of somebody else's can do there. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { AxeBuilder } from '@axe-core/playwright'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { bootLive, type LiveGateway } from '../../helpers/live-gateway.ts'
+import { token } from '../../helpers/page.ts'
+import { needProgram } from '../../helpers/program.ts'
+
+const found = await needProgram('chromium')
+
+describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
+  let browser: Browser
+  beforeAll(async () => {
+    // As root, as which a container runs tests, chromium has no sandbox.
+    const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+    browser = await chromium.launch({ executablePath: found.path ?? '', args })
+  }, 60_000)
+  afterAll(() => browser.close())
+
+  /** Opens a tab that forgets all when the test has finished, and notes what it complains of and what it asks others for. */
+  const openTab = async (live: LiveGateway, options: BrowserContextOptions = {}) => {
+    const context = await browser.newContext(options)
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    const complaints: string[] = []
+    page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())))
+    page.on('pageerror', (error) => void complaints.push(error.message))
+    page.on('request', (request) => {
+      if (new URL(request.url()).port !== new URL(live.admin).port) complaints.push(`asks ${request.url()}`)
+    })
+    return { context, page, complaints }
+  }
+
+  const logIn = async (page: Page, at: string): Promise<void> => {
+    await page.goto(at)
+    await page.getByLabel('Token of the operators').fill(token)
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.waitForURL(`${at}/`)
+  }
+
+  test.each([
+    ['with scripts', true],
+    ['without', false],
+  ])('an operator logs in, refuses an operation, reads that it is, and logs out: %s', async (_, javaScriptEnabled) => {
+    const live = await bootLive({ admin: { token } })
+    const { page, complaints } = await openTab(live, { javaScriptEnabled })
+
+    await logIn(page, live.admin)
+    await page.locator('a[href="/actions/refuse?operation=market.insights"]').click()
+    await page.getByRole('link', { name: '1 hour' }).click()
+    expect(await page.textContent('main')).toContain('Every client of GET /market/insights is answered 503 for 1 hour')
+    await page.getByRole('button', { name: 'Refuse it' }).click()
+
+    await page.waitForURL(`${live.admin}/`)
+    expect(await page.textContent('[role=status]')).toMatch(/^market\.insights is refused until 20/)
+    expect((await fetch(`${live.url}/market/insights`)).status).toBe(503)
+    await page.reload()
+    expect(await page.textContent('body')).not.toContain('market.insights is refused until')
+
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.waitForURL(`${live.admin}/login`)
+    await page.goto(live.admin)
+    expect(page.url()).toBe(`${live.admin}/login`)
+    expect(complaints).toEqual([])
+  })
+
+  test.each(['127.0.0.1', 'localhost'])('the cookie is taken at http://%s, and no script can read it', async (host) => {
+    const live = await bootLive({ admin: { token } })
+    const { port } = new URL(live.admin)
+    const { page, context } = await openTab(live)
+
+    await logIn(page, `http://${host}:${port}`)
+
+    expect(await context.cookies()).toEqual([
+      expect.objectContaining({
+        name: `__Host-lender-gateway-${port}`,
+        domain: host,
+        path: '/',
+        secure: true,
+        httpOnly: true,
+        sameSite: 'Strict',
+      }),
+    ])
+    expect(await page.evaluate('document.cookie')).toBe('')
+  })
+
+  test.each([
+    ['/login', {}],
+    ['/login', { host: '0.0.0.0', insecure: true }],
+    ['/actions/refuse?operation=market.insights', { token: undefined }],
+    ['/actions/rollback', { token: undefined }],
+  ])('axe finds nothing wrong with %s, %j, on a light screen and a dark phone', async (path, admin) => {
+    const live = await bootLive({ admin: { token, ...admin } })
+
+    for (const [colorScheme, width] of [
+      ['light', 1280],
+      ['dark', 360],
+    ] as const) {
+      const { page } = await openTab(live, { colorScheme, viewport: { width, height: 800 } })
+      await page.goto(live.admin + path)
+      const { violations } = await new AxeBuilder({ page }).analyze()
+      expect([colorScheme, violations.map(({ id, help }) => `${id}: ${help}`)]).toEqual([colorScheme, []])
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
+    }
+  })
+
+  test('a wrong token is said to be one, where a screen reader hears it', async () => {
+    const live = await bootLive({ admin: { token } })
+    const { page } = await openTab(live)
+
+    await page.goto(`${live.admin}/login`)
+    await page.getByLabel('Token of the operators').fill('a-wrong-token')
+    await page.keyboard.press('Enter')
+
+    await expect.poll(() => page.textContent('[role=alert]')).toBe('This is not admin.token.')
+    expect(await page.getByLabel('Token of the operators').inputValue()).toBe('')
+  })
+
+  // The attack of all attacks: same site to the browser, since a port makes no difference, so that the cookie goes along.
+  test('a page at another port of the same host gives no order, by a form or a script, though the cookie goes along', async () => {
+    const live = await bootLive({ admin: { token } })
+    const { page } = await openTab(live)
+    const attacker = await serve(`<form method="post" action="${live.admin}/actions/refuse">
+<input name="operation" value="market.insights"><button>Win a prize</button></form><a href="${live.admin}/">A link</a>`)
+    await logIn(page, live.admin)
+
+    await page.goto(attacker)
+    await page.evaluate(
+      `Promise.allSettled(['/reload', '/rollback', '/actions/reload', '/logout'].map((path) =>
+        fetch('${live.admin}' + path, { method: 'POST', mode: 'no-cors', credentials: 'include' })))`,
+    )
+    await page.getByRole('button').click()
+    await page.waitForURL(`${live.admin}/actions/refuse`)
+    const refused = await page.textContent('[role=alert]')
+    await page.goto(attacker)
+    await page.getByRole('link').click()
+    await page.waitForURL(`${live.admin}/`)
+    const linked = await page.textContent('[role=alert]')
+    await page.getByRole('link', { name: 'To the overview' }).click()
+
+    expect(refused).toBe('A web page of another origin may not use the operator’s listener.')
+    expect(linked).toBe(refused)
+    await expect.poll(() => page.locator('#operations').count()).toBe(1) // still logged in
+    const orders = live.lines.filter(({ msg }) => msg === 'admin request')
+    expect(orders.map(({ url, status }) => `${url} ${status}`).sort()).toEqual([
+      '/actions/refuse 403',
+      '/actions/reload 403',
+      '/login 303',
+      '/logout 403',
+      '/reload 403',
+      '/rollback 403',
+    ])
+    // What came with the cookie is noted with its session.
+    expect(orders.filter(({ session }) => session === undefined).map(({ url }) => url)).toEqual(['/login'])
+  })
+
+  const serve = async (body: string): Promise<string> => {
+    const server = createServer((_, response) => response.setHeader('Content-Type', 'text/html').end(body))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => new Promise<void>((resolve) => void server.close(() => resolve()).closeAllConnections()))
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  }
+})
