@@ -1,34 +1,15 @@
-import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { configText } from '../helpers/gateway.ts'
 import { askAdmin } from '../helpers/live-gateway.ts'
+import { mountsPermitted, onSmallDisk } from '../helpers/mounts.ts'
 import { listening, serve } from '../helpers/serve.ts'
 import { inPlace } from '../helpers/ways.ts'
 import { key, verified } from '../observe/audit/sample.ts'
 
-/** Runs a command with a small file system of its own at a folder, of which a filler takes the most. */
-const onSmallDisk = (folder: string): readonly string[] => [
-  'unshare',
-  '--map-root-user',
-  '--mount',
-  'sh',
-  '-ec',
-  'mount -t tmpfs -o size=96k none "$0"; head -c 65536 /dev/zero > "$0/filler"; exec "$@"',
-  folder,
-]
-
-const permitted = ((): boolean => {
-  const folder = mkdtempSync(join(tmpdir(), 'disk-'))
-  const { status } = spawnSync('unshare', [...onSmallDisk(folder).slice(1), 'true'])
-  rmSync(folder, { recursive: true })
-  if (status !== 0) console.warn('skipped: no mount namespace is permitted here')
-  return status === 0
-})()
-
-describe.skipIf(!permitted)('on a disk that is full', () => {
+describe.skipIf(!mountsPermitted)('on a disk that is full', () => {
   test.each([
     ['refuse', 2],
     ['continue', 1],

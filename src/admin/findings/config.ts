@@ -17,7 +17,7 @@ export const configFindings = ({ at, file }: Reading): readonly Finding[] => {
     return [
       finding('warning', 'config', cause, {
         since: refusal.at,
-        command: nextTryAt === null ? command : `${command} --online`,
+        command: nextTryAt === null ? command : `lender-gateway check --online ${name}`,
       }),
     ]
   }

@@ -42,7 +42,8 @@ const causesOf = (group: Group, { report }: Reading): readonly CauseReport[] =>
       (failures[kind].fault === 'upstream' || kind === 'deadline-exceeded'),
   )
 
-const breaker = (group: Group, causes: readonly CauseReport[], { report, config }: Reading): readonly Finding[] => {
+const breaker = (group: Group, causes: readonly CauseReport[], reading: Reading): readonly Finding[] => {
+  const { report, config } = reading
   const { breaker: state } = report.upstreams[group]
   if (state === null || state.state === 'closed') return []
   const refused = tallyOf(
@@ -61,7 +62,7 @@ const breaker = (group: Group, causes: readonly CauseReport[], { report, config 
       : 'so only a few requests are sent, to find out whether it is well'
   const cause = `the circuit breaker of ${group} is ${state.state}${where}, ${does}${why === null ? '' : `, because ${why}`}${held}`
   const severity = state.state === 'open' ? 'critical' : 'warning'
-  return [finding(severity, aboutOf(group), cause, { since: state.since, command: online })]
+  return [finding(severity, aboutOf(group), cause, { since: state.since, command: onlineCommand(reading) })]
 }
 
 const endpoint = (
@@ -72,6 +73,7 @@ const endpoint = (
 ): readonly Finding[] => {
   const { state, url } = each
   const about = aboutOf(group)
+  const command = onlineCommand(reading)
   const out = outOf(each, reading.at)
   const own = grouped(
     causes.filter((cause) => cause.endpoint === url),
@@ -84,15 +86,15 @@ const endpoint = (
     const severity = hurts ? 'critical' : tally.lastMinute > 0 || out !== null ? 'warning' : 'notice'
     const cause = `${saidOf(same[0] as CauseReport, url, reading.config)}: ${counted(tally, 'failed')}`
     const also = i === 0 && out !== null ? `; ${out}` : ''
-    return finding(severity, about, cause + also, { since: tally.firstAt, command: online })
+    return finding(severity, about, cause + also, { since: tally.firstAt, command })
   })
   if (failing.length > 0) return failing
   const last = lastWhy([each])
   if (out !== null) {
     const cause = state.name === 'ejected' && last !== null ? `${last}; ${out}` : `${url}: ${out}`
-    return [finding(alone ? 'critical' : 'warning', about, cause, { since: state.since, command: online })]
+    return [finding(alone ? 'critical' : 'warning', about, cause, { since: state.since, command })]
   }
-  return [...outdated(about, each), ...stumbled(about, each, reading.at), ...slow(group, each, reading)]
+  return [...outdated(about, each, command), ...stumbled(about, each, reading.at), ...slow(group, each, reading)]
 }
 
 /** Says why a request failed last at any of them; null: none has. */
@@ -102,10 +104,10 @@ const lastWhy = (endpoints: readonly EndpointReport[]): string | null => {
   return last === undefined ? null : lastOf(last.lastFailure, last.url)
 }
 
-const outdated = (about: string, { url, outdated: since }: EndpointReport): readonly Finding[] => {
+const outdated = (about: string, { url, outdated: since }: EndpointReport, command: string): readonly Finding[] => {
   if (since === null) return []
   const cause = `the name of ${url} is not found any more: ${since.reason}; what it was before is used on`
-  return [finding('warning', about, cause, { since: since.since, command: online })]
+  return [finding('warning', about, cause, { since: since.since, command })]
 }
 
 /** Finds what failed at an endpoint and was answered all the same: by another one, or by its own error, which is passed on. */
@@ -161,5 +163,5 @@ const merged = (found: readonly Finding[]): readonly Finding[] =>
 
 const aboutOf = (group: Group): string => `upstreams.${group}`
 
-const online = 'lender-gateway check --online'
+const onlineCommand = ({ file }: Reading): string => `lender-gateway check --online ${file.name}`
 const statusCommand = 'lender-gateway status'

@@ -45,7 +45,7 @@ export const groupOf = (id: NonNullable<CauseReport['operation']>): Group =>
 /** Writes the command that shows what stands in the way of an operation. */
 export const explainCommand = (id: NonNullable<CauseReport['operation']>): string => {
   const { method, path } = catalog.find((each) => each.id === id) as (typeof catalog)[number]
-  return `lender-gateway explain ${method} ${path}`
+  return `lender-gateway explain ${method} ${path} --live`
 }
 
 // As people look for them.

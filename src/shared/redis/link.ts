@@ -175,13 +175,13 @@ export class RedisLink {
   }
 
   #tell(isShared: boolean, reason: string | null): void {
-    const isNews = this.isShared !== isShared || !this.#wasTold
-    if (this.#isClosed || !isNews) return
+    const { shown = (each) => each, onChange } = this.#options
+    if (this.#isClosed) return
+    this.reason = reason && shown(reason) // also of a further try: that a connection was lost says less than that it is refused
+    if (this.isShared === isShared && this.#wasTold) return
     this.#wasTold = true
     this.isShared = isShared
     this.since = wallClock()
-    const { shown, onChange } = this.#options
-    this.reason = reason === null || shown === undefined ? reason : shown(reason)
     onChange(isShared, this.reason)
   }
 

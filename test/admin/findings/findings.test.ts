@@ -37,7 +37,7 @@ describe('an endpoint', () => {
         about: 'upstreams.risk',
         cause: `${risk} refuses connections (ECONNREFUSED): 12 requests failed in the last minute`,
         since: '2026-11-21T02:03:00.000Z',
-        command: 'lender-gateway check --online',
+        command: 'lender-gateway check --online gateway.yaml',
       },
     ])
   })
@@ -157,7 +157,7 @@ describe('a group', () => {
       about: 'upstreams.risk',
       cause: `the circuit breaker of risk is open, so nothing is sent to it, because ${risk} refuses connections (ECONNREFUSED): 40 requests were refused in the last minute`,
       since: '2026-11-21T02:03:58.000Z',
-      command: 'lender-gateway check --online',
+      command: 'lender-gateway check --online gateway.yaml',
     })
   })
 
@@ -213,7 +213,7 @@ describe('a bound', () => {
         severity: 'warning',
         about: key,
         cause: `${key} is full: 12 requests were refused in the last minute, 3 of 3 in flight now`,
-        command: 'lender-gateway explain POST /risk/asset-valuation',
+        command: 'lender-gateway explain POST /risk/asset-valuation --live',
       },
     ])
     expect(causes({ report: report(1), causes: [refused] })[0]).toContain(`${key} was full`)

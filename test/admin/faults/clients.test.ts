@@ -1,0 +1,68 @@
+/** What clients do wrong or too much of, and what an operator reads of it. */
+import { expect, test } from 'vitest'
+import type { Finding } from '../../../src/admin/findings/finding.ts'
+import { bootLive } from '../../helpers/live-gateway.ts'
+import { audience, claims, issuer, jwks, signingKey, token } from '../../helpers/tokens.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
+import { eventually } from '../../helpers/wire.ts'
+import { lacks, shows, symptom } from './symptom.ts'
+
+test('a token that has expired is named, and of whom', async () => {
+  const key = signingKey('ES256', 'elliptic')
+  const live = await bootLive({
+    auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: jwks(key) } },
+    clients: [{ id: 'bank-a', claims: { client_id: 'bank-a' }, operations: ['market.insights'] }],
+  })
+  const ask = async (shown: string): Promise<number> =>
+    (await fetch(`${live.url}/market/insights`, { headers: { authorization: `Bearer ${shown}` } })).status
+  expect(await ask(token(key))).toBe(200)
+  await lacks(live.admin, symptom(4))
+
+  const now = Math.floor(Date.now() / 1000)
+  const expired = token(key, claims({ exp: now - 60 }))
+  expect([await ask(expired), await ask(expired), await ask(expired)]).toEqual([401, 401, 401])
+
+  const { cause } = await shows(live.admin, symptom(4))
+  expect(cause).toMatch(/: 3 requests .*, of 127\.0\.0\.1$/)
+  expect(cause).not.toContain(expired.slice(0, 20))
+})
+
+test('a limit that is full is named by its key, with how full it is', async () => {
+  const release = Promise.withResolvers<void>()
+  const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end()))
+  const live = await bootLive({
+    upstreams: { market: upstream.url },
+    operations: { 'market.insights': { concurrency: 1 } },
+  })
+  await lacks(live.admin, symptom(5))
+
+  const running = fetch(`${live.url}/market/insights`)
+  await eventually(() => upstream.requests.length === 1)
+  expect((await fetch(`${live.url}/market/insights`)).status).toBe(503)
+
+  expect((await shows(live.admin, symptom(5))).cause).toMatch(/: 1 request was refused .*, 1 of 1 in flight now$/)
+  release.resolve()
+  expect((await running).status).toBe(200)
+})
+
+test('bodies that are too large are named, and the bound', async () => {
+  const live = await bootLive({ operations: { 'inventory.sync': { maxBody: '1KiB' } } })
+  const send = async (size: number): Promise<number> =>
+    (await fetch(`${live.url}/inventory/sync`, { method: 'POST', body: 'x'.repeat(size) })).status
+  expect(await send(1024)).toBe(200)
+  await lacks(live.admin, symptom(11))
+
+  expect([await send(1025), await send(2000), await send(2000)]).toEqual([413, 413, 413])
+
+  expect((await shows(live.admin, symptom(11))).command).toBe('lender-gateway tail --refused')
+})
+
+test('a single mistake of a client is no finding', async () => {
+  const live = await bootLive()
+
+  await fetch(`${live.url}/nowhere`)
+  await live.line(({ failure }) => failure === 'not-found')
+
+  const { findings } = (await (await fetch(`${live.admin}/status`)).json()) as { readonly findings: readonly Finding[] }
+  expect(findings.filter(({ about }) => about !== 'process')).toEqual([]) // a busy machine may well make it late
+})

@@ -1,0 +1,58 @@
+/** Faults of what the gateway itself stands on, and what an operator reads of them. */
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { run } from '../../cli/gateway/helper.ts'
+import { bootLive } from '../../helpers/live-gateway.ts'
+import { needProgram } from '../../helpers/program.ts'
+import { type Redis, startRedis } from '../../helpers/redis.ts'
+import { lacks, shows, symptom } from './symptom.ts'
+
+const program = await needProgram('redis-server')
+
+test('an edit that was refused is named, with the place and the problem', async () => {
+  const live = await bootLive()
+  await lacks(live.admin, symptom(6))
+
+  live.edit({ upstreams: { market: 'market-b.internal:8080' } })
+  expect((await fetch(`${live.admin}/reload`, { method: 'POST' })).status).toBe(422)
+
+  const { command } = await shows(live.admin, symptom(6))
+  expect(command).toBe(`lender-gateway check ${live.file}`)
+  expect(await run(['check', live.file])).toMatchObject({
+    code: 1,
+    out: expect.stringContaining('upstreams.market: not a URL'),
+  })
+})
+
+describe.skipIf(program.missing)('Redis', () => {
+  let redis: Redis
+  beforeAll(async () => {
+    redis = await startRedis(program.path ?? '')
+  })
+  afterAll(() => redis.kill())
+
+  test('that is gone is named, with why, and what that means', async () => {
+    const live = await bootLive({
+      limits: { address: { rate: '100/s', burst: 100 }, redis: { url: redis.url, timeout: '1s' } },
+    })
+    await live.line(({ msg }) => msg === 'limits are shared')
+    await lacks(live.admin, symptom(10))
+
+    await redis.kill()
+
+    await shows(live.admin, symptom(10))
+  })
+})
+
+test('an event loop that is starved is named, with how late it is', async () => {
+  const live = await bootLive({ limits: { eventLoopDelay: '25ms' } })
+  expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
+  await lacks(live.admin, symptom(12))
+
+  // Sleeps in the thread that serves: nothing runs meanwhile, and no core is kept busy.
+  const cell = new Int32Array(new SharedArrayBuffer(4))
+  const starving = setInterval(() => Atomics.wait(cell, 0, 0, 60), 5)
+  onTestFinished(() => clearInterval(starving))
+  await expect.poll(async () => (await fetch(`${live.url}/market/insights`)).status, { timeout: 15_000 }).toBe(503)
+
+  await shows(live.admin, symptom(12))
+})

@@ -1,0 +1,29 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { symptoms } from './symptom.ts'
+
+test('docs/operating.md has twelve symptoms, each with a sentence that a test has read of a real fault', () => {
+  const here = fileURLToPath(new URL('.', import.meta.url))
+  const tests = readdirSync(here)
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => readFileSync(here + name, 'utf8'))
+    .join('\n')
+  const shown = [...tests.matchAll(/(?:lacks|shows)\((?:live\.)?admin, symptom\((\d+)\)/g)]
+  const numbers = new Set(shown.map(([, number]) => Number(number)))
+
+  expect(symptoms.map(({ heading }) => Number.parseInt(heading, 10))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
+  expect(symptoms.filter(({ severity, about }) => severity === '' || about === '')).toEqual([])
+  expect([...numbers].sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
+})
+
+test('an example stands for others of its kind, and for nothing else', () => {
+  const [dead] = symptoms
+
+  expect(
+    dead?.cause.test('http://10.0.0.7:81 refuses connections (ECONNREFUSED): 1 request failed in the last minute'),
+  ).toBe(true)
+  expect(
+    dead?.cause.test('http://10.0.0.7:81 reset the connection (ECONNRESET): 1 request failed in the last minute'),
+  ).toBe(false)
+})

@@ -1,0 +1,63 @@
+/** Faults of the system below the gateway, made for a real process in file systems of its own, and what an operator reads of them. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { configText, type Settings } from '../../helpers/gateway.ts'
+import { mountsPermitted, onSmallDisk, withNames } from '../../helpers/mounts.ts'
+import { listening, serve } from '../../helpers/serve.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
+import { lacks, shows, symptom } from './symptom.ts'
+
+const folder = (): string => {
+  const made = mkdtempSync(join(tmpdir(), 'fault-'))
+  onTestFinished(() => rmSync(made, { recursive: true }))
+  return made
+}
+
+/** Starts the command through another; `ask` gives the status of an answer. */
+const start = async (settings: Settings, through: readonly string[]) => {
+  const file = join(folder(), 'gateway.yaml')
+  writeFileSync(file, configText({ ...settings, shutdown: { wait: '0ms' } }))
+  const served = serve(file, {}, through)
+  const port = await listening(served)
+  const { port: adminPort } = await served.line(({ msg }) => msg === 'admin listening')
+  const ask = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/market/insights`)).status
+  return { served, ask, admin: `http://127.0.0.1:${adminPort}` }
+}
+
+describe.skipIf(!mountsPermitted)('a gateway whose', () => {
+  test('names are gone says so, though it goes on by what they were', async () => {
+    const upstream = await httpUpstream()
+    const [hosts, nsswitch] = [join(folder(), 'hosts'), join(folder(), 'nsswitch.conf')]
+    writeFileSync(hosts, '127.0.0.1 localhost market.internal\n')
+    writeFileSync(nsswitch, 'hosts: files\n')
+    const market = { endpoints: [`http://market.internal:${upstream.port}`], resolve: '1s' }
+    const { ask, admin } = await start({ upstreams: { market } }, withNames(hosts, nsswitch))
+    expect(await ask()).toBe(200)
+    await lacks(admin, symptom(8))
+
+    writeFileSync(hosts, '127.0.0.1 localhost\n')
+
+    await shows(admin, symptom(8))
+    expect(await ask()).toBe(200)
+  })
+
+  test('audit log stands on a full disk says so, and that requests are refused for it', async () => {
+    const disk = folder()
+    const key = join(folder(), 'key')
+    writeFileSync(key, 'k'.repeat(32))
+    const { ask, admin, served } = await start(
+      { audit: { file: join(disk, 'audit.log'), key: `file:${key}`, onFailure: 'refuse' } },
+      onSmallDisk(disk),
+    )
+    expect(await ask()).toBe(200)
+    await lacks(admin, symptom(9))
+
+    let asked = 0
+    while (!served.lines.some(({ msg }) => msg === 'audit cannot be written') && asked++ < 2000) await ask()
+    expect(await ask()).toBe(503)
+
+    await shows(admin, symptom(9))
+  })
+})

@@ -1,0 +1,91 @@
+/** Faults of what stands behind the gateway, and what an operator reads of them. */
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { run } from '../../cli/gateway/helper.ts'
+import { type Certificates, makeCertificates, type Pair } from '../../helpers/certificates.ts'
+import { bootLive } from '../../helpers/live-gateway.ts'
+import { needProgram } from '../../helpers/program.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
+import { lacks, shows, symptom } from './symptom.ts'
+
+const openssl = await needProgram('openssl')
+
+const ask = async (url: string, times = 1): Promise<readonly number[]> => {
+  const got: number[] = []
+  for (let n = 0; n < times; n++) got.push((await fetch(`${url}/market/insights`)).status)
+  return got
+}
+
+test('a dead endpoint is named, with the code that people know it by', async () => {
+  const upstream = await httpUpstream()
+  const live = await bootLive({ upstreams: { market: upstream.url } })
+  expect(await ask(live.url)).toEqual([200])
+  await lacks(live.admin, symptom(1))
+
+  await upstream.close()
+  expect(await ask(live.url, 4)).toEqual([502, 502, 502, 502])
+
+  const { command } = await shows(live.admin, symptom(1))
+  expect(command).toBe(`lender-gateway check --online ${live.file}`)
+  expect((await run(['check', '--online', live.file])).out).toContain('connection refused')
+})
+
+test('a slow endpoint is named, with the time that it was given', async () => {
+  let slow = false
+  const upstream = await httpUpstream((_, response) => void (slow || response.end()))
+  const live = await bootLive({
+    upstreams: { market: { endpoints: [upstream.url], timeouts: { headers: '150ms' } } },
+  })
+  expect(await ask(live.url)).toEqual([200])
+  await lacks(live.admin, symptom(2))
+
+  slow = true
+  expect(await ask(live.url, 3)).toEqual([504, 504, 504])
+
+  expect((await shows(live.admin, symptom(2))).cause).toContain(
+    `${upstream.url} did not answer within timeouts.headers (150ms)`,
+  )
+})
+
+test('an open circuit breaker is named, with what opened it', async () => {
+  const upstream = await httpUpstream()
+  const market = { endpoints: [upstream.url], circuitBreaker: { minRequests: 3, openFor: '1m' } }
+  const live = await bootLive({ upstreams: { market } })
+  expect(await ask(live.url)).toEqual([200])
+  await lacks(live.admin, symptom(7))
+
+  await upstream.close()
+  expect((await ask(live.url, 8)).slice(-3)).toEqual([503, 503, 503])
+
+  await shows(live.admin, symptom(7))
+})
+
+describe.skipIf(openssl.missing !== null)('the certificate of an endpoint', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
+  test.each<[string, (made: Certificates) => Pair, RegExp]>([
+    ['that has expired', ({ expired }) => expired, /has expired \(CERT_HAS_EXPIRED\)/],
+    ['for another name', ({ wrongName }) => wrongName, /is for another name/],
+    ['that nobody has signed', ({ selfSigned }) => selfSigned, /is of an unknown authority/],
+  ])('%s is named as such', async (_, pick, words) => {
+    const server = createServer(made.right, (_, response) => void response.end())
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const url = `https://localhost:${(server.address() as AddressInfo).port}`
+    const live = await bootLive({ upstreams: { market: { endpoints: [url], tls: { ca: made.authority.cert } } } })
+    expect(await ask(live.url)).toEqual([200])
+    await lacks(live.admin, symptom(3))
+
+    server.setSecureContext(pick(made))
+    server.closeAllConnections()
+    expect(await ask(live.url, 3)).toEqual([502, 502, 502])
+
+    const said = symptom(3)
+    const cause = new RegExp(said.cause.source.replace('has expired \\(CERT_HAS_EXPIRED\\)', words.source))
+    expect((await shows(live.admin, { ...said, cause })).cause).toContain(`the certificate of ${url} `)
+  })
+})
