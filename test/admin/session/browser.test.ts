@@ -4,11 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { AxeBuilder } from '@axe-core/playwright'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { makeCertificates } from '../../helpers/certificates.ts'
 import { bootLive, type LiveGateway } from '../../helpers/live-gateway.ts'
 import { token } from '../../helpers/page.ts'
 import { needProgram } from '../../helpers/program.ts'
 
 const found = await needProgram('chromium')
+const openssl = await needProgram('openssl')
 
 describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
   let browser: Browser
@@ -104,6 +106,32 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
       expect([colorScheme, violations.map(({ id, help }) => `${id}: ${help}`)]).toEqual([colorScheme, []])
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
     }
+  })
+
+  test('a refused edit is read on a phone, each problem with its place', async () => {
+    const live = await bootLive()
+    const { page } = await openTab(live, { viewport: { width: 360, height: 800 } })
+    live.edit('upstreams:\n  risc: sandbox\n')
+
+    await page.goto(`${live.admin}/actions/reload`)
+    await page.getByRole('button', { name: 'Reload' }).click()
+
+    await expect.poll(() => page.textContent('h1')).toBe('Refused')
+    const problems = (await page.locator('pre').allTextContents()).join('\n')
+    expect(problems).toContain(`${live.file}:2:3 upstreams.risc: unknown key`)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
+    expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([])
+  })
+
+  test.skipIf(openssl.missing)('off loopback, with TLS, one logs in as well', async () => {
+    const { right } = makeCertificates(openssl.path ?? '')
+    const tls = { certificate: right.cert, key: right.key }
+    const live = await bootLive({ admin: { token, host: '0.0.0.0', tls } })
+    const { page, context } = await openTab(live, { ignoreHTTPSErrors: true })
+
+    await logIn(page, live.admin.replace('http:', 'https:'))
+
+    expect(await context.cookies()).toMatchObject([{ secure: true, httpOnly: true, sameSite: 'Strict' }])
   })
 
   test('a wrong token is said to be one, where a screen reader hears it', async () => {
