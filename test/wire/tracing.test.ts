@@ -164,6 +164,21 @@ test('a failure is told by its kind and reason, as the access line has it; one o
   expect(told.map((span) => span.traceId)).toEqual(access.map(({ trace_id }) => trace_id))
 })
 
+test('what is answered from the cache has no attempt', async () => {
+  const upstream = await httpUpstream((_, response) => response.writeHead(200, { 'Cache-Control': 'max-age=60' }).end())
+
+  const { spans } = await traced({ upstream: upstream.url, operations: { 'market.insights': { cache: true } } }, [
+    {},
+    {},
+  ])
+
+  const servers = spans.filter(({ kind }) => kind === 'server')
+  expect(servers.map(({ attributes }) => attributes['lender_gateway.cache'])).toEqual(['miss', 'hit'])
+  expect(spans.filter(({ kind }) => kind === 'client').map(({ parentSpanId }) => parentSpanId)).toEqual([
+    servers[0]?.spanId,
+  ])
+})
+
 describe('what a trace is told to whom', () => {
   test('tracestate goes on to the upstream as it came, and into no span', async () => {
     const upstream = await httpUpstream()

@@ -1,0 +1,117 @@
+/** What becomes of spans, and of clients, when the receiver is not there, is another one, or is sent spans by several processes. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { freePort } from '../helpers/free-port.ts'
+import { configText } from '../helpers/gateway.ts'
+import { bootLive } from '../helpers/live-gateway.ts'
+import { listening, serve } from '../helpers/serve.ts'
+import { type Behaviour, spanReceiver } from '../helpers/span-receiver.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+import { call } from '../helpers/wire.ts'
+import { startCrew } from '../serving/crew-process.ts'
+
+describe('a gateway whose receiver', () => {
+  test.each<[string, Behaviour | 'gone']>([
+    ['hangs', 'hang'],
+    ['drips', 'drip'],
+    ['resets', 'reset'],
+    ['answers 400', 400],
+    ['answers 429', 429],
+    ['is not there', 'gone'],
+  ])('%s serves its clients, and ends when it is told to', async (_, how) => {
+    const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
+    if (how !== 'gone') receiver.behave(how)
+    const otlp = how === 'gone' ? `http://127.0.0.1:${await freePort()}/v1/traces` : receiver.url
+    const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'gateway.yaml')
+    writeFileSync(
+      file,
+      configText({
+        upstream: upstream.url,
+        tracing: { otlp, sample: '100%' },
+        shutdown: { wait: '0ms', deadline: '20s' },
+      }),
+    )
+    const served = serve(file)
+    const port = await listening(served)
+
+    // Two spans each, so that a batch goes out while they are served.
+    const statuses = await Promise.all(Array.from({ length: 300 }, async () => (await call(port)).status))
+    served.signal('SIGTERM')
+
+    expect(statuses.every((status) => status === 200)).toBe(true)
+    expect(await served.ended).toEqual({ code: 0, signal: null })
+  })
+})
+
+test('an edit of the receiver sends what waits to the old one, and what is new to the new one', async () => {
+  const [first, second, upstream] = [await spanReceiver(), await spanReceiver(), await httpUpstream()]
+  const settings = (tracing: { readonly [key: string]: unknown }) => ({ upstream: upstream.url, tracing })
+  const live = await bootLive(settings({ otlp: first.url, sample: '100%' }))
+  const port = live.gateway.address.port
+  const reload = async (tracing: { readonly [key: string]: unknown }): Promise<void> => {
+    live.edit(settings(tracing))
+    expect((await live.gateway.reload('request')).result).toBe('applied')
+  }
+
+  await call(port)
+  await live.line(({ msg }) => msg === 'exchange')
+  await reload({ otlp: second.url, sample: '100%' })
+  await first.come(2)
+  await call(port)
+  await reload({ otlp: second.url, sample: '0%' })
+  await call(port)
+  await reload({})
+  await second.come(2)
+  await call(port)
+  await live.line(() => live.lines.filter(({ msg }) => msg === 'exchange').length === 4)
+  await live.gateway.close()
+
+  expect([first.spans.length, second.spans.length]).toEqual([2, 2])
+  const lines = live.lines.filter(({ msg }) => msg === 'exchange')
+  expect(lines.map(({ trace_id }) => trace_id !== undefined)).toEqual([true, true, true, false])
+  expect(lines.map(({ config }) => config)).toEqual([
+    first.spans.find(({ kind }) => kind === 'server')?.attributes['lender_gateway.config_hash'],
+    second.spans.find(({ kind }) => kind === 'server')?.attributes['lender_gateway.config_hash'],
+    expect.anything(),
+    expect.anything(),
+  ])
+})
+
+test('a gateway that begins to tell when it already runs loses no request meanwhile', async () => {
+  const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
+  const live = await bootLive({ upstream: upstream.url })
+  const { port } = live.gateway.address
+
+  live.edit({ upstream: upstream.url, tracing: { otlp: receiver.url, sample: '100%' } })
+  const [outcome, ...answers] = await Promise.all([
+    live.gateway.reload('request'),
+    ...Array.from({ length: 50 }, () => call(port)),
+  ])
+  answers.push(await call(port))
+  await live.gateway.close()
+
+  expect(outcome.result).toBe('applied')
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+  expect(receiver.spans.length).toBeGreaterThanOrEqual(2)
+})
+
+test('of two workers each tells of what it has served, and is told from the other', async () => {
+  const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
+  const crew = await startCrew({
+    upstream: upstream.url,
+    tracing: { otlp: receiver.url, sample: '100%' },
+    shutdown: { wait: '0ms', deadline: '20s' },
+  })
+  onTestFinished(() => crew.stop())
+
+  await Promise.all(Array.from({ length: 20 }, () => call(crew.port)))
+  crew.signal('SIGTERM')
+
+  expect(await crew.ended).toBe(0)
+  expect(receiver.spans).toHaveLength(40)
+  expect(new Set(receiver.spans.map(({ resource }) => resource['service.instance.id'])).size).toBe(2)
+})
