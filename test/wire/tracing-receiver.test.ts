@@ -16,9 +16,6 @@ describe('a gateway whose receiver', () => {
   test.each<[string, Behaviour | 'gone']>([
     ['hangs', 'hang'],
     ['drips', 'drip'],
-    ['resets', 'reset'],
-    ['answers 400', 400],
-    ['answers 429', 429],
     ['is not there', 'gone'],
   ])('%s serves its clients, and ends when it is told to', async (_, how) => {
     const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
