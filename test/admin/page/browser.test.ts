@@ -1,0 +1,266 @@
+/** The page in a real browser: Debian's chromium. */
+import { AxeBuilder } from '@axe-core/playwright'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { catalog, groups } from '../../../src/catalog.ts'
+import { freePort } from '../../helpers/free-port.ts'
+import type { Settings } from '../../helpers/gateway.ts'
+import { askAdmin, bootLive, type LiveGateway } from '../../helpers/live-gateway.ts'
+import { needProgram } from '../../helpers/program.ts'
+import { httpUpstream, type TestUpstream } from '../../helpers/upstream.ts'
+
+const found = await needProgram('chromium')
+
+describe.skipIf(found.missing)('in a browser', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: found.path ?? '', args: ['--no-sandbox'] })
+  })
+  afterAll(() => browser.close())
+
+  interface Seen {
+    readonly page: Page
+    /** What the browser complained of. */
+    readonly complaints: readonly string[]
+    /** Where it asked for something. */
+    readonly origins: ReadonlySet<string>
+  }
+
+  /** Opens a page, and notes what it does that it should not. */
+  const visit = async (url: string, options: BrowserContextOptions = {}): Promise<Seen> => {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    const complaints: string[] = []
+    const origins = new Set<string>()
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+    })
+    page.on('pageerror', (error) => complaints.push(String(error)))
+    context.on('request', (request) => {
+      if (!request.url().startsWith('data:')) origins.add(new URL(request.url()).origin)
+    })
+    await page.goto(url)
+    return { page, complaints, origins }
+  }
+
+  /** Waits until what a script asks of the page is so. Polled from here: the policy of the page lets no script do it. */
+  const becomes = (page: Page, script: string): Promise<void> =>
+    expect.poll(() => page.evaluate(script), { timeout: 15_000, interval: 20 }).toBe(true)
+
+  const isLive = (page: Page): Promise<unknown> => page.waitForSelector('#live[data-state=on]')
+
+  /** Lists what axe finds that keeps somebody from using the page. */
+  const grave = async (page: Page): Promise<readonly unknown[]> => {
+    // Of what is well nothing is told: to name each of it takes most of the time.
+    const { violations } = await new AxeBuilder({ page }).options({ resultTypes: ['violations'] }).analyze()
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => [id, nodes.map(({ html }) => html).slice(0, 3)])
+  }
+
+  /** Boots a gateway with two endpoints behind risk, and one of them behind each other group. */
+  const bootTwo = async (
+    settings: Settings = {},
+  ): Promise<LiveGateway & { readonly upstreams: readonly TestUpstream[]; readonly same: Settings }> => {
+    const upstreams = [await httpUpstream(), await httpUpstream()]
+    const endpoints = upstreams.map(({ url }) => url)
+    const same = { upstream: endpoints[1], upstreams: { risk: { endpoints } } }
+    return { ...(await bootLive({ ...same, ...settings })), upstreams, same }
+  }
+
+  const askAll = (url: string): Promise<unknown> =>
+    Promise.all(
+      [...catalog.map(({ method, path }) => [method, path] as const), ['GET', '/none/of/them'] as const].map(
+        async ([method, path]) => (await fetch(url + path, { method })).arrayBuffer(),
+      ),
+    )
+
+  /** Has a gateway show as much as can be: traffic, what was refused, a drained endpoint, a reload that was refused. */
+  const trouble = async ({ admin, url, upstreams, edit }: Awaited<ReturnType<typeof bootTwo>>): Promise<void> => {
+    await askAll(url)
+    edit('upstreams: 1\n')
+    await fetch(`${admin}/reload`, { method: 'POST' })
+    await fetch(`${admin}/endpoints/drain`, {
+      method: 'POST',
+      body: JSON.stringify({ group: 'risk', url: upstreams[0]?.url }),
+    })
+    await fetch(`${admin}/operations/refuse`, { method: 'POST', body: JSON.stringify({ operation: 'inventory.sync' }) })
+    await fetch(`${url}/inventory/sync`, { method: 'POST' })
+  }
+
+  test('what happens shows with the tick after it, and within two seconds', async () => {
+    const { admin, upstreams } = await bootTwo()
+    const { page, complaints } = await visit(admin)
+    await isLive(page)
+    // The page itself notes when it sees the change, and how many ticks it has had since it was told of the cause.
+    await page.evaluate(`
+      globalThis.noted = { ticks: 0, seenAt: 0, seenAfter: 0 }
+      const upstreams = document.getElementById('upstreams')
+      new MutationObserver(() => noted.ticks++).observe(document.getElementById('live'), { childList: true })
+      new MutationObserver(() => {
+        if (noted.seenAt !== 0 || !upstreams.textContent.includes('draining')) return
+        Object.assign(noted, { seenAt: Date.now(), seenAfter: noted.ticks })
+      }).observe(upstreams, { subtree: true, childList: true, characterData: true })`)
+
+    const causedAt = Date.now()
+    const ticksThen = await page.evaluate('noted.ticks')
+    const body = JSON.stringify({ group: 'risk', url: upstreams[0]?.url })
+    await askAdmin(`${admin}/endpoints/drain`, 'POST', { body })
+    await becomes(page, 'noted.seenAt !== 0')
+    const [seenAt, seenAfter] = (await page.evaluate('[noted.seenAt, noted.seenAfter]')) as [number, number]
+
+    console.log(`an endpoint that is drained shows ${seenAt - causedAt} ms after the order was sent`)
+    // One tick may have looked before it happened; the next has seen it.
+    expect(seenAfter - Number(ticksThen)).toBeLessThanOrEqual(2)
+    expect(complaints).toEqual([])
+  })
+
+  test('an endpoint that dies shows with its cause in words', async () => {
+    const { admin, url, upstreams } = await bootTwo()
+    const { page } = await visit(admin)
+    await isLive(page)
+    const quiet = await page.textContent('#findings')
+
+    await upstreams[0]?.close()
+    const causedAt = Date.now()
+    for (let i = 0; i < 12; i++) await (await fetch(`${url}/risk/asset-valuation`, { method: 'POST' })).arrayBuffer()
+    await becomes(page, `document.getElementById('findings').textContent.includes('${upstreams[0]?.url}')`)
+
+    console.log(`an endpoint that is killed is named as the cause ${Date.now() - causedAt} ms after that`)
+    expect(quiet).toContain('Nothing is wrong.')
+    expect(await page.textContent('#findings')).toMatch(/refuse/)
+    expect(await page.textContent('#announced')).toMatch(/refuse/)
+    expect(await page.title()).toMatch(/wrong/)
+  })
+
+  test('it loads nothing from elsewhere, breaks no policy of its own, and draws a chart for each of the nine', async () => {
+    const gateway = await bootTwo()
+    await trouble(gateway)
+    const { page, complaints, origins } = await visit(gateway.admin)
+    await isLive(page)
+    await becomes(page, 'document.querySelectorAll(".chart canvas").length === 18')
+
+    expect(complaints).toEqual([])
+    expect([...origins]).toEqual([gateway.admin])
+  })
+
+  test('axe finds nothing serious, in light and dark, on a screen and on a phone', async () => {
+    const gateway = await bootTwo()
+    await trouble(gateway)
+    const { page } = await visit(gateway.admin)
+    await isLive(page)
+
+    for (const [colorScheme, width] of [
+      ['light', 1280],
+      ['dark', 1280],
+      ['light', 390],
+      ['dark', 360],
+    ] as const) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width, height: 800 })
+      expect([colorScheme, width, await grave(page)]).toEqual([colorScheme, width, []])
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+    }
+  }, 120_000)
+
+  test('without a script there are plain tables, and a way to load them again', async () => {
+    const gateway = await bootTwo()
+    await trouble(gateway)
+    const { page } = await visit(gateway.admin, { javaScriptEnabled: false })
+
+    const text = ((await page.textContent('body')) ?? '').replaceAll(/\s+/g, ' ')
+    const rows = page.locator('#upstreams-table tbody tr:not(.group)')
+
+    expect(await page.locator('table caption').count()).toBeGreaterThanOrEqual(4)
+    expect(await rows.count()).toBe(groups.length + 1)
+    for (const { id } of catalog) expect(text).toContain(id)
+    expect(text).toContain('Without JavaScript the page stays as it was')
+    expect(text).toContain('draining')
+    expect(text).toContain('gateway.yaml:1:')
+    await page.click('.note a')
+    expect(await page.locator('h1').count()).toBe(1)
+  })
+
+  test('by keyboard one gets past the head, and to every action', async () => {
+    const { admin } = await bootTwo()
+    const { page } = await visit(admin)
+    await isLive(page)
+    const actions = await page.locator('a.action').evaluateAll((links) => links.map(({ id }) => id))
+    const focused = () => page.evaluate('document.activeElement.id || document.activeElement.className')
+
+    await page.keyboard.press('Tab')
+    const first = await focused()
+    const reached: unknown[] = []
+    while (reached.length < actions.length + 30 && reached.at(-1) !== actions.at(-1)) {
+      await page.keyboard.press('Tab')
+      reached.push(await focused())
+    }
+
+    expect(first).toBe('skip')
+    expect(actions.length).toBeGreaterThanOrEqual(1 + catalog.length + groups.length + 1)
+    expect(reached.filter((each) => actions.includes(String(each)))).toEqual(actions)
+  })
+
+  test('what is focused, selected and opened stays so while everything around it changes', async () => {
+    const gateway = await bootTwo()
+    const changes = Object.fromEntries(catalog.map(({ id }) => [id, { deadline: '7s' }]))
+    gateway.edit({ ...gateway.same, operations: changes })
+    await fetch(`${gateway.admin}/reload`, { method: 'POST' })
+    const { page } = await visit(gateway.admin)
+    await isLive(page)
+    await page.click('#reloads details summary')
+    await page.evaluate(`
+      getSelection().selectAllChildren(document.querySelector('#operations-table tbody th b'))
+      document.querySelector('#upstreams a.action').focus()`)
+    const before = await page.evaluate('[document.activeElement.id, getSelection().toString()]')
+
+    await trouble(gateway)
+    await becomes(page, `document.getElementById('upstreams').textContent.includes('draining')`)
+    await becomes(page, `document.querySelectorAll('#reloads-table tbody tr').length === 2`)
+    const after = await page.evaluate('[document.activeElement.id, getSelection().toString()]')
+
+    expect(after).toEqual(before)
+    expect(after).toEqual([expect.stringMatching(/^do-drain-/), 'valuation.score'])
+    expect(await page.locator('#reloads details').getAttribute('open')).not.toBeNull()
+  })
+
+  test('when the gateway goes the page says since when it is stale, and goes on when there is one again', async () => {
+    const admin = { port: await freePort() }
+    const first = await bootLive({ admin })
+    const { page } = await visit(first.admin)
+    await isLive(page)
+
+    await first.gateway.close()
+    await page.waitForSelector('#live[data-state=stale]')
+    const stale = await page.textContent('#live')
+    await bootLive({ admin })
+    await isLive(page)
+
+    expect(stale).toMatch(/^stale since \d\d:\d\d:\d\d UTC: the gateway/)
+  })
+
+  test('one logs in, does something after being asked, and is told when the session is over', async () => {
+    const settings = { admin: { token: 'a-token-of-an-operator' } }
+    const gateway = await bootTwo(settings)
+    const { page, complaints } = await visit(gateway.admin)
+    await page.fill('input[name=token]', settings.admin.token)
+    await page.click('button[type=submit]')
+    await isLive(page)
+
+    await page.click('#upstreams a[id^=do-drain-risk] >> nth=0')
+    await page.click('main button[type=submit]')
+    await isLive(page)
+    const note = await page.textContent('.note[role=status]')
+    gateway.edit({
+      ...gateway.same,
+      admin: { token: 'another-token-of-them' },
+    })
+    await gateway.gateway.reload('request')
+    await page.waitForSelector('#live[data-state=over] a[href="/login"]')
+
+    expect(note).toMatch(/gets no new requests/)
+    expect(await page.textContent('#live')).toContain('your session is over')
+    expect(complaints).toEqual([])
+  })
+})
