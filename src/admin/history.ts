@@ -16,6 +16,13 @@ export interface Pace {
   readonly p99Ms: number | null
 }
 
+/** Is how often an operation was asked lately, and answered with an error of its upstream's own. */
+export interface Recent {
+  readonly requests: number
+  /** Answered with 5xx, which was passed on. */
+  readonly passedOn: number
+}
+
 /** Is what had been counted of one operation at one moment. */
 interface Sample {
   /** On the monotonic clock. */
@@ -26,6 +33,7 @@ interface Sample {
 interface Totals {
   readonly requests: number
   readonly errors: number
+  readonly passedOn: number
   readonly refused: number
   readonly total: HistogramReport
 }
@@ -70,6 +78,18 @@ export class History {
     return { ...rates, p50Ms, p99Ms }
   }
 
+  /** Counts what an operation was asked in the last minute, or as long as is known. */
+  recent(id: OperationId, counted: MeterReport): Recent {
+    const present = sampleOf(counted)
+    const to = present.operations.get(id)
+    const from = this.#before(present.at - 60_000)?.operations.get(id)
+    if (from === undefined || to === undefined) return { requests: 0, passedOn: 0 }
+    return {
+      requests: Math.max(0, to.requests - from.requests),
+      passedOn: Math.max(0, to.passedOn - from.passedOn),
+    }
+  }
+
   /** Tells how it did in each step of the last quarter of an hour, the oldest first. */
   steps(id: OperationId): readonly Pace[] {
     return this.#samples.slice(1).map((sample, i) => between(this.#samples[i] as Sample, sample, id))
@@ -92,6 +112,7 @@ const totalsOf = ({ requests, total }: OperationReport): Totals => {
   return {
     requests: count(() => true),
     errors: count(isError),
+    passedOn: count(({ statusClass, failure }) => statusClass >= 5 && failure === null),
     refused: count((each) => each.failure !== null && !isError(each)),
     total,
   }

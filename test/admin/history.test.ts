@@ -47,6 +47,20 @@ test('an error of an upstream that is passed on is an error, and a 4xx of its ow
   expect(pace()).toMatchObject({ perSecond: 2, errorsPerSecond: 1, refusedPerSecond: 0 })
 })
 
+test('what is passed on is counted over a minute, and what the gateway itself failed is not among it', async () => {
+  const { meter, history, serve } = await begun()
+  const recent = () => history.recent(id, meter.report)
+
+  serve(10, { status: 503 })
+  serve(5, { status: 502, failure: new GatewayError('connect-failed') })
+  serve(5)
+  await vi.advanceTimersByTimeAsync(30_000)
+
+  expect(recent()).toEqual({ requests: 20, passedOn: 10 })
+  await vi.advanceTimersByTimeAsync(90_000)
+  expect(recent()).toEqual({ requests: 0, passedOn: 0 })
+})
+
 test('it goes back a quarter of an hour, in steps of five seconds, and no further', async () => {
   const { history, serve } = await begun()
 

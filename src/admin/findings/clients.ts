@@ -39,4 +39,4 @@ const whose = (kind: Kind, reason: CauseReport['reason'], { report }: Reading): 
   return who.size === 1 ? `, of ${one}` : `, of ${who.size} clients, the last one ${one}`
 }
 
-const command = 'lender-gateway tail --refused'
+const command = 'lender-gateway tail --refused --since 15m'

@@ -1,6 +1,6 @@
 import { time } from '../time.ts'
 
-/** Says how bad it is: requests fail, or records are lost; something is wrong, and requests are served all the same; worth knowing. */
+/** Says how bad it is: requests fail, or records are lost; something is wrong, and most requests are served all the same; worth knowing. */
 export type Severity = 'critical' | 'warning' | 'notice'
 
 /** Is something that is wrong, with its cause in words. */

@@ -3,13 +3,17 @@ import type { CauseReport } from '../../observe/refusals/causes.ts'
 import { reasonText } from '../../reasons.ts'
 import { kindWords } from '../kind-words.ts'
 import { time } from '../time.ts'
-import { counted, grouped, tallyOf } from './counted.ts'
+import { counted, grouped, requests, tallyOf } from './counted.ts'
 import { type Finding, finding } from './finding.ts'
 import type { Reading } from './reading.ts'
-import { explainCommand } from './words.ts'
+import { explainCommand, lastOf } from './words.ts'
 
-/** Finds operations that an operator has taken out, and failures that are the gateway's own or nobody's. */
-export const operationFindings = (reading: Reading): readonly Finding[] => [...refused(reading), ...own(reading)]
+/** Finds operations that an operator has taken out, errors of an upstream's own, and failures that are the gateway's or nobody's. */
+export const operationFindings = (reading: Reading): readonly Finding[] => [
+  ...refused(reading),
+  ...passedOn(reading),
+  ...own(reading),
+]
 
 const refused = ({ said, config, report }: Reading): readonly Finding[] =>
   catalog.flatMap(({ id }): readonly Finding[] => {
@@ -21,6 +25,23 @@ const refused = ({ said, config, report }: Reading): readonly Finding[] =>
       order === null ? 'the file refuses it (state: refuse)' : `an operator refuses it until ${time(order.until)}`
     const command = explainCommand(id)
     return [finding(order === null ? 'notice' : 'warning', `operations.${id}`, `${who}${held}`, { command })]
+  })
+
+// As for what fails at an endpoint: fewer in a minute may be a hiccup.
+const many = 3
+
+/** Finds operations that are answered, but with errors: the gateway passes on what an upstream says of itself. */
+const passedOn = ({ recent, report }: Reading): readonly Finding[] =>
+  catalog.flatMap(({ id, group }): readonly Finding[] => {
+    const { requests: all, passedOn: errors } = recent?.[id] ?? { requests: 0, passedOn: 0 }
+    if (errors < many) return []
+    const said = report.upstreams[group].endpoints
+      .flatMap(({ url, lastFailure }) => (lastFailure?.kind === null ? [{ url, lastFailure }] : []))
+      .sort((a, b) => b.lastFailure.at - a.lastFailure.at)
+    const last = said[0] === undefined ? '' : ` (${lastOf(said[0].lastFailure, said[0].url)} last)`
+    const cause = `its upstream answers with 5xx of its own${last}: ${errors} of ${requests(all)} in the last minute`
+    const severity = errors * 2 >= all ? 'critical' : 'warning'
+    return [finding(severity, `operations.${id}`, cause, { command: explainCommand(id) })]
   })
 
 const isOwn = ({ kind, endpoint }: CauseReport): boolean =>
@@ -37,6 +58,9 @@ const own = ({ report }: Reading): readonly Finding[] =>
       const severity = tally.lastMinute === 0 ? 'notice' : kind === 'internal' ? 'critical' : 'warning'
       const about = operation === null ? 'process' : `operations.${operation}`
       const cause = `${reason === null ? kindWords[kind] : reasonText(reason)}: ${counted(tally, 'failed')}`
-      return finding(severity, about, cause, { since: tally.firstAt, command: 'lender-gateway tail --refused' })
+      return finding(severity, about, cause, {
+        since: tally.firstAt,
+        command: 'lender-gateway tail --refused --since 15m',
+      })
     },
   )

@@ -1,3 +1,4 @@
+import { catalog } from '../../catalog.ts'
 import { wallClock } from '../../clock.ts'
 import type { Report } from '../../snapshot/report.ts'
 import type { Desk } from '../desk.ts'
@@ -17,6 +18,7 @@ export const readingOf = (desk: Desk, report: Report, isUnread: boolean): Readin
       nextTryAt: state.nextTryAt,
     },
     report,
+    recent: recentOf(desk, report),
     said: desk.overrides,
     audit: desk.audit.state,
     workers: desk.workers(),
@@ -25,3 +27,7 @@ export const readingOf = (desk: Desk, report: Report, isUnread: boolean): Readin
     droppedLines: desk.droppedLines(),
   }
 }
+
+const recentOf = ({ history }: Desk, { meter }: Report): Reading['recent'] =>
+  meter &&
+  (Object.fromEntries(catalog.map(({ id }) => [id, history.recent(id, meter)])) as NonNullable<Reading['recent']>)

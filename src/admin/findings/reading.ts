@@ -1,8 +1,10 @@
+import type { OperationId } from '../../catalog.ts'
 import type { Config } from '../../config/config.ts'
 import type { Problem } from '../../config/problem.ts'
 import type { WriterState } from '../../observe/audit/writer-state.ts'
 import type { Said } from '../../snapshot/overrides.ts'
 import type { Report, WorkerState } from '../../snapshot/report.ts'
+import type { Recent } from '../history.ts'
 
 /** Is all that is known of the gateway at one moment: what findings are made of. Times are milliseconds since the epoch. */
 export interface Reading {
@@ -10,6 +12,8 @@ export interface Reading {
   readonly config: Config
   readonly file: FileReading
   readonly report: Report
+  /** What each operation was asked in the last minute; null: nothing is counted. */
+  readonly recent: Readonly<Record<OperationId, Recent>> | null
   /** What operators have said for a while. */
   readonly said: Said
   /** Null: there is no audit log, or another process writes it. */

@@ -9,7 +9,7 @@ import { type Finding, finding } from './finding.ts'
 import type { Reading } from './reading.ts'
 import { groupOf, lastOf, saidOf } from './words.ts'
 
-// Fewer in a minute may be a hiccup of one connection.
+// Fewer in a minute may be a hiccup of one connection, and are a warning.
 const many = 3
 
 const recentMs = 60_000
@@ -82,13 +82,12 @@ const endpoint = (
   const alone = !reading.report.upstreams[group].endpoints.some((other) => other !== each && isUp(other))
   const failing = own.map((same, i): Finding => {
     const tally = tallyOf(same)
-    const hurts = tally.lastMinute >= many && alone
-    const severity = hurts ? 'critical' : tally.lastMinute > 0 || out !== null ? 'warning' : 'notice'
+    const severity = tally.lastMinute >= many ? 'critical' : tally.lastMinute > 0 || out !== null ? 'warning' : 'notice'
     const cause = `${saidOf(same[0] as CauseReport, url, reading.config)}: ${counted(tally, 'failed')}`
     const also = i === 0 && out !== null ? `; ${out}` : ''
     return finding(severity, about, cause + also, { since: tally.firstAt, command })
   })
-  if (failing.length > 0) return failing
+  if (failing.length > 0) return [...failing, ...outdated(about, each, command)]
   const last = lastWhy([each])
   if (out !== null) {
     const cause = state.name === 'ejected' && last !== null ? `${last}; ${out}` : `${url}: ${out}`

@@ -89,3 +89,23 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint', () =
     expect((await shows(live.admin, { ...said, cause })).cause).toContain(`the certificate of ${url} `)
   })
 })
+
+test('an upstream that answers with errors of its own is named, though they are passed on', async () => {
+  let broken = false
+  const upstream = await httpUpstream((_, response) => void response.writeHead(broken ? 500 : 200).end())
+  const live = await bootLive({ upstreams: { market: upstream.url } })
+  const passedOn = {
+    heading: '',
+    severity: 'critical',
+    about: 'operations.market.insights',
+    cause: /its upstream answers with 5xx of its own \(\S+ answered 500 last\): 4 of 5 requests in the last minute/,
+    command: /^lender-gateway explain GET \/market\/insights --live$/,
+  }
+  expect(await ask(live.url)).toEqual([200])
+  await lacks(live.admin, passedOn)
+
+  broken = true
+  expect(await ask(live.url, 4)).toEqual([500, 500, 500, 500])
+
+  await shows(live.admin, passedOn)
+})

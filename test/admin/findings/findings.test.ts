@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { findings } from '../../../src/admin/findings/findings.ts'
+import { catalog, type OperationId } from '../../../src/catalog.ts'
 import type { Refusal } from '../../../src/observe/refusals/refusals.ts'
 import { at, cause, endpoint, reading, risk } from './reading.ts'
 
@@ -193,7 +194,7 @@ describe('what clients do wrong', () => {
       {
         about: 'operations.risk.asset-valuation',
         cause: 'the token has expired: 12 requests were refused in the last minute with 401, of bank-a',
-        command: 'lender-gateway tail --refused',
+        command: 'lender-gateway tail --refused --since 15m',
       },
     ])
     expect(of(...last)).toMatchObject([{ cause: expect.stringMatching(/, of 2 clients, the last one bank-a$/) }])
@@ -326,6 +327,26 @@ describe('the audit log', () => {
     expect(found({ audit: { ...audit, reason: null, lost: 7 } })).toMatchObject([{ severity: 'notice' }])
     expect(found({ audit: { ...audit, reason: null } })).toEqual([])
   })
+})
+
+test('an operation whose upstream answers with errors of its own is named, with the last', () => {
+  const none = { requests: 40, passedOn: 2 }
+  const of = (passedOn: number) => ({
+    ...(Object.fromEntries(catalog.map(({ id }) => [id, none])) as Record<OperationId, typeof none>),
+    'risk.asset-valuation': { requests: 40, passedOn },
+  })
+  const lastFailure = { at: at - 61_000, kind: null, reason: null, status: 503 }
+  const upstreams = { risk: { endpoints: [endpoint({ lastFailure })] } }
+
+  expect(found({ recent: of(30), upstreams })).toMatchObject([
+    {
+      severity: 'critical',
+      about: 'operations.risk.asset-valuation',
+      cause: `its upstream answers with 5xx of its own (${risk} answered 503 last): 30 of 40 requests in the last minute`,
+    },
+  ])
+  expect(found({ recent: of(4) })).toMatchObject([{ severity: 'warning' }])
+  expect(found({ recent: of(2) })).toEqual([])
 })
 
 test('an operation that an operator refuses is named with the end of that', () => {

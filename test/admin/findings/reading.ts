@@ -79,6 +79,7 @@ export const reading = ({
     retiring: 0,
     ...report,
   },
+  recent: null,
   said: { operations: nothing, endpoints: nothing },
   audit: null,
   workers: [],
