@@ -35,7 +35,7 @@ export const hidden = ({ text }: Answered): Fields =>
 export const logIn = async (admin: string, given = token): Promise<{ readonly cookie: string }> => {
   const page = await visit(`${admin}/login`)
   const answer = await send(`${admin}/login`, { ...hidden(page), token: given })
-  expect([answer.status, answer.location]).toEqual([303, '/'])
+  expect([answer.status, answer.location]).toEqual([303, '/login?done'])
   return { cookie: (answer.headers.get('set-cookie') ?? '').split(';')[0] ?? '' }
 }
 

@@ -62,6 +62,28 @@ describe('a session alone', () => {
     expect(live.lines.filter(({ msg }) => done.includes(msg))).toEqual([])
   })
 
+  test('gives none by any path that there is, but for the forms of the pages', async () => {
+    const live = await bootLive({ admin: { token } })
+    const session = await logIn(live.admin)
+    const { text } = await visit(`${live.admin}/nowhere`, { authorization: `Bearer ${token}`, accept: '*/*' })
+    const paths = [...String(JSON.parse(text).detail).matchAll(/\/[^, ]*/g)].map(([path]) => path)
+
+    const orders = paths.flatMap((path) => ['POST', 'PUT', 'PATCH', 'DELETE'].map((method) => ({ path, method })))
+    const taken: string[] = []
+    for (const { path, method } of orders) {
+      const { status } = await fetch(live.admin + path, { method, headers: session, redirect: 'manual' })
+      if (status !== 401) taken.push(`${method} ${path} ${status}`)
+    }
+
+    expect(paths).toEqual(expect.arrayContaining(['/reload', '/cache', '/operations/refuse', '/log-level']))
+    expect(taken.filter((each) => !/^\w+ \/(?:live|ready|login) /.test(each))).toEqual([
+      ...['reload', 'rollback', 'drain', 'ready', 'refuse', 'serve', 'clear-cache'].map(
+        (name) => `POST /actions/${name} 403`,
+      ),
+      'POST /logout 403',
+    ])
+  })
+
   test('reads what it may, by GET and HEAD', async () => {
     const live = await bootLive({ admin: { token } })
     const session = await logIn(live.admin)

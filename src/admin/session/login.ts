@@ -7,6 +7,7 @@ import { refuse, wantsPage } from '../page/refusal.ts'
 import { sendPage } from '../page/send.ts'
 import { isRefusal, type Refusal, sendProblem } from '../problem.ts'
 import { isSame } from '../same.ts'
+import { queryOf } from '../target.ts'
 import { Attempts } from './attempts.ts'
 import { cookieFor, noCookieFor } from './cookie.ts'
 import { formOf } from './forms.ts'
@@ -22,7 +23,8 @@ export const registerLogin = (app: FastifyInstance, { reloader, audit }: Desk, l
     const { admin } = reloader.config
     if (admin.token === null || visitorOf(request).session !== null) return reply.redirect('/', 303)
     if (canBeRead(admin)) return sendPage(reply, noLogin.status, noLoginPage())
-    return sendPage(reply, 200, loginPage(visitorOf(request), null))
+    const isLost = queryOf(request.url) === 'done'
+    return sendPage(reply, 200, loginPage(visitorOf(request), isLost ? cookieLost : null))
   })
 
   app.post('/login', async (request, reply) => {
@@ -42,7 +44,7 @@ export const registerLogin = (app: FastifyInstance, { reloader, audit }: Desk, l
     const { id, visitor } = sessions.open(admin.token)
     log.info({ client: request.ip, session: visitor.session }, 'login')
     audit.tell('login', { session: visitor.session, address: request.ip, config })
-    return reply.header('Set-Cookie', cookieFor(request.headers, id, sessionMs)).redirect('/', 303)
+    return reply.header('Set-Cookie', cookieFor(request.headers, id, sessionMs)).redirect('/login?done', 303)
   })
 
   app.post('/logout', async (request, reply) => {
@@ -73,6 +75,10 @@ const noLogin: Refusal = {
   detail:
     'others on the network could read a token that is sent here, because this listener has no TLS: set admin.tls, or have it listen on 127.0.0.1 and use a tunnel',
 }
+
+/** Says why one who has just logged in is here again: whoever has the cookie is sent on from here to the overview. */
+const cookieLost =
+  'the token was right, but the browser has not kept the cookie of the session: it keeps one that comes by https, or from localhost or 127.0.0.1'
 
 const wrongToken: Refusal = { status: 403, code: 'wrong-token', detail: 'this is not admin.token' }
 

@@ -16,7 +16,10 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
   let browser: Browser
   beforeAll(async () => {
     // As root, as which a container runs tests, chromium has no sandbox.
-    const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+    const args = [
+      '--host-resolver-rules=MAP gateway.test 127.0.0.1',
+      ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+    ]
     browser = await chromium.launch({ executablePath: found.path ?? '', args })
   }, 60_000)
   afterAll(() => browser.close())
@@ -86,6 +89,18 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
       }),
     ])
     expect(await page.evaluate('document.cookie')).toBe('')
+  })
+
+  test('where the cookie is not taken, by a name without TLS, the login says so', async () => {
+    const live = await bootLive({ admin: { token, hosts: ['gateway.test'] } })
+    const { page, context } = await openTab(live)
+
+    await page.goto(`${live.admin.replace('127.0.0.1', 'gateway.test')}/login`)
+    await page.getByLabel('Token of the operators').fill(token)
+    await page.keyboard.press('Enter')
+
+    await expect.poll(() => page.textContent('[role=alert]')).toMatch(/has not kept the cookie .* https/)
+    expect(await context.cookies()).toEqual([])
   })
 
   test.each([

@@ -44,7 +44,7 @@ describe('the right token', () => {
     const answer = await send(`${live.admin}/login`, { ...hidden(page), token })
 
     const { port } = new URL(live.admin)
-    expect([answer.status, answer.location]).toEqual([303, '/'])
+    expect([answer.status, answer.location]).toEqual([303, '/login?done'])
     expect(answer.headers.getSetCookie()).toEqual([
       expect.stringMatching(
         new RegExp(
@@ -68,6 +68,16 @@ describe('the right token', () => {
       msg: 'login',
     })
     expect(cookie).not.toContain(line.session)
+  })
+
+  test('leads to the overview, or says what is wrong when the browser has not kept the cookie', async () => {
+    const { admin } = await bootLive({ admin: { token } })
+    const session = await logIn(admin)
+
+    const [kept, lost] = [await visit(`${admin}/login?done`, session), await visit(`${admin}/login?done`)]
+
+    expect([kept.status, kept.location]).toEqual([303, '/'])
+    expect(lost.text).toContain('<p role="alert">The token was right, but the browser has not kept the cookie')
   })
 
   test('may be pasted with blanks around it', async () => {
