@@ -25,6 +25,8 @@ export interface Switches {
   readonly access: string
   readonly audit: string
   readonly requestId: string
+  readonly tracing: string
+  readonly metrics: string
 }
 
 const off: Switches = {
@@ -40,6 +42,8 @@ const off: Switches = {
   access: 'true',
   audit: 'none',
   requestId: 'none',
+  tracing: 'none',
+  metrics: 'none',
 }
 
 /** Is where a gateway runs. */
@@ -49,6 +53,8 @@ export interface Place {
   readonly directory: string
   /** Where it asks about tokens; null: it does not. */
   readonly introspection: string | null
+  /** Where it sends spans; null: it does not. */
+  readonly receiver: string | null
 }
 
 const { apiKeys } = JSON.parse(clientsText(1))[0]
@@ -58,6 +64,7 @@ export const fileOf = (level: Level, place: Place): string =>
   textOf(level, place)
     .replaceAll('DIRECTORY', place.directory)
     .replaceAll('INTROSPECTION', place.introspection ?? '')
+    .replaceAll('RECEIVER', place.receiver ?? '')
     .replaceAll('ISSUER', issuer)
     .replaceAll('AUDIENCE', audience)
     .replaceAll('KEY', JSON.stringify(apiKeys[0]))
@@ -82,11 +89,15 @@ const textOf = (level: Level, { port, upstreamPort }: Place): string => {
     access,
     audit,
     requestId,
+    tracing,
+    metrics,
   } = { ...off, ...level.on }
   const listen = `  publicUrl: ${publicUrl}\n${level.tls ? tls : ''}`
   return `${gatewayFile(port, { tls: listen })}requestId: { header: ${requestId} }
 log: { access: ${access} }
 audit: ${audit}
+tracing: ${tracing}
+metrics: ${metrics}
 limits: { concurrency: ${concurrency}, address: ${address}, eventLoopDelay: ${eventLoopDelay} }
 auth: ${auth}
 ${client === '' ? '' : `clients: [{ id: bank-a, operations: all, ${client} }]\n`}defaults: { concurrency: ${upstreamConcurrency}, maxBody: ${maxBody}, deadline: ${deadline}, retry: ${retry} }

@@ -25,8 +25,11 @@ export const peerOf = (level: Level, { atEnd }: Pick<Stage, 'atEnd'>, lists: Map
     const shows = level.tls ? await writePairs(directory) : null
     if (shows !== null && 'missing' in shows) return shows
     writeSecrets(directory)
-    const introspection = level.on.auth?.includes('INTROSPECTION') === true ? await startIntrospection(atEnd) : null
-    const text = (port: number): string => fileOf(level, { port, upstreamPort, directory, introspection })
+    const beside = {
+      introspection: level.on.auth?.includes('INTROSPECTION') === true ? await startIntrospection(atEnd) : null,
+      receiver: level.on.tracing === undefined ? null : await startReceiver(atEnd),
+    }
+    const text = (port: number): string => fileOf(level, { port, upstreamPort, directory, ...beside })
     const running = await serveTree(here, site, text, level.tls ? 'https' : 'http', shows)
     lists.set(idOf(level), listed(join(directory, 'gateway.yaml')))
     return running
@@ -49,13 +52,19 @@ export const writePairs = async (directory: string): Promise<Pair | { readonly m
 }
 
 /** Starts a server of its own to be asked about tokens, and gives where. */
-const startIntrospection = async (atEnd: Stage['atEnd']): Promise<string> => {
-  const args = [join(import.meta.dirname, 'introspection-server.ts')]
+const startIntrospection = async (atEnd: Stage['atEnd']): Promise<string> =>
+  `http://127.0.0.1:${await startBeside('introspection-server.ts', atEnd)}/introspect`
+
+/** Starts one that takes spans, and gives where. */
+const startReceiver = async (atEnd: Stage['atEnd']): Promise<string> =>
+  `http://127.0.0.1:${await startBeside('span-server.ts', atEnd)}/v1/traces`
+
+const startBeside = async (script: string, atEnd: Stage['atEnd']): Promise<number> => {
+  const args = [join(import.meta.dirname, script)]
   const child = await start({ path: process.execPath, args }, ['ignore', 'pipe', 'inherit'])
   atEnd(() => stop(child))
-  const port = await new Promise<number>((resolve, reject) => {
+  return new Promise<number>((resolve, reject) => {
     child.stdout?.once('data', (line) => resolve(Number(line)))
-    child.once('exit', () => reject(new Error('the introspection endpoint did not start')))
+    child.once('exit', () => reject(new Error(`${script} did not start`)))
   })
-  return `http://127.0.0.1:${port}/introspect`
 }

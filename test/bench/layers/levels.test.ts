@@ -22,7 +22,13 @@ const listOf = async (level: (typeof levels)[number]): Promise<readonly string[]
   const file = join(directory, 'gateway.yaml')
   writeFileSync(
     file,
-    fileOf(level, { port: 1, upstreamPort: 2, directory, introspection: 'http://127.0.0.1:3/introspect' }),
+    fileOf(level, {
+      port: 1,
+      upstreamPort: 2,
+      directory,
+      introspection: 'http://127.0.0.1:3/introspect',
+      receiver: 'http://127.0.0.1:4/v1/traces',
+    }),
   )
   return listed(file)
 }
@@ -37,6 +43,7 @@ test.skipIf(openssl.missing !== null).each(levels)(
 
     if (level.over === null || beside.includes(level.name)) expect(list).toEqual([])
     else if (level.name.startsWith('auth')) expect(list[0]).toBe('auth')
+    else if (level.name.startsWith('tracing')) expect(list).toEqual(['tracing'])
     else expect(list).not.toEqual([])
   },
 )

@@ -59,11 +59,14 @@ export const levels: readonly Level[] = [
     { name: 'retry', on: { retry: '{ }' } },
     { name: 'audit', on: { audit: audited } },
     { name: 'audit with digests', on: { audit: `${audited.slice(0, -1)}, digests: both }` } },
+    { name: 'metrics', on: { metrics: 'true' } },
+    { name: 'tracing 1%', on: { tracing: '{ otlp: "RECEIVER", sample: 1% }' } },
+    { name: 'tracing 100%', on: { tracing: '{ otlp: "RECEIVER", sample: 100% }' } },
     { name: 'no access log', on: { access: 'false' } },
     { name: 'request id', on: { requestId: 'X-Request-Id' } },
     {
       name: 'the defaults',
-      on: { concurrency: '10000', maxBody: '64MiB', deadline: '30s', requestId: 'X-Request-Id' },
+      on: { concurrency: '10000', maxBody: '64MiB', deadline: '30s', requestId: 'X-Request-Id', metrics: 'true' },
     },
   ]),
   ...over('nothing beside a JWT', oneToken, false, [
