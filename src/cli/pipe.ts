@@ -1,7 +1,7 @@
 /** Ends the process, with 0, when whoever reads its output has gone: `… | head` has what it wanted. */
 export const endWithReader = (): void => {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
+    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error // EIO: a terminal that was closed
     process.exit(0)
   })
 }

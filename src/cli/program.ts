@@ -15,6 +15,7 @@ import { schemaCommand } from './schema.ts'
 import { serveCommand } from './serve.ts'
 import { statusCommand } from './status.ts'
 import { tailCommand } from './tail.ts'
+import { topCommand } from './top.ts'
 
 /** Builds the command line. Each command loads what it needs when it runs: `check` starts neither a server nor a logger. */
 export function program(): Command {
@@ -29,6 +30,7 @@ export function program(): Command {
   const commands = [
     serveCommand(),
     statusCommand(),
+    topCommand(),
     reloadCommand(),
     rollbackCommand(),
     operationCommand(),

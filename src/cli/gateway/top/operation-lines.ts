@@ -1,0 +1,85 @@
+import type { OperationStatus } from '../overview-answer.ts'
+import { table } from '../table.ts'
+import { type Line, line, type Means, type Tone } from './line.ts'
+import { spark } from './spark.ts'
+
+/** Is a column; those of a lower rank go first when there is no room for all. */
+interface Column {
+  readonly title: string
+  readonly rank: number
+  readonly cell: (operation: OperationStatus) => string
+}
+
+type Pace = NonNullable<OperationStatus['pace']>
+
+const paced =
+  (cell: (pace: Pace) => string) =>
+  ({ pace }: OperationStatus): string =>
+    pace === null ? '-' : cell(pace)
+
+const columns: readonly Column[] = [
+  { title: 'operation', rank: 9, cell: ({ id, state }) => (state === 'refuse' ? `${id} REFUSED` : id) },
+  { title: 'req/s', rank: 8, cell: paced(({ perSecond }) => rate(perSecond)) },
+  { title: 'err/s', rank: 7, cell: paced(({ errorsPerSecond }) => rate(errorsPerSecond)) },
+  { title: '4xx/s', rank: 4, cell: paced(({ refusedPerSecond }) => rate(refusedPerSecond)) },
+  { title: 'p50', rank: 3, cell: paced(({ p50Ms }) => duration(p50Ms)) },
+  { title: 'p99', rank: 6, cell: paced(({ p99Ms }) => duration(p99Ms)) },
+  { title: 'in flight', rank: 2, cell: paced(({ inFlight }) => `${inFlight}`) },
+]
+
+// As the page has it: a quarter of an hour, in steps of 5 s.
+const chartSeconds = 900
+const [leastChart, mostChart] = [10, 60]
+
+/** Lists the nine with how they do, and a chart of the last 15 minutes where there is room for it. */
+export const operationLines = (operations: readonly OperationStatus[], means: Means): readonly Line[] => {
+  const shown = fitting(operations, means.columns)
+  const rows = table([
+    shown.map(({ title }) => title),
+    ...operations.map((each) => shown.map(({ cell }) => cell(each))),
+  ])
+  const [title = '', ...lines] = rows.split('\n')
+  const width = Math.max(...rows.split('\n').map(({ length }) => length))
+  const room = Math.min(means.columns - width - 2, mostChart)
+  const isCounted = operations.some(({ history }) => history !== null)
+  if (room < leastChart || !isCounted)
+    return [line(title, 'title'), ...lines.map((text, i) => line(text, toneOf(operations[i])))]
+  const chart = ({ history }: OperationStatus): string =>
+    history === null ? '' : spark(history.perSecond, steps(history.stepSeconds), room, means.unicode)
+  return [
+    line(`${title.padEnd(width)}  ${'last 15 min'.slice(0, room)}`, 'title'),
+    ...operations.map((each, i) => line(`${(lines[i] ?? '').padEnd(width)}  ${chart(each)}`.trimEnd(), toneOf(each))),
+  ]
+}
+
+const steps = (stepSeconds: number): number =>
+  Math.min(chartSeconds, Math.max(1, Math.round(chartSeconds / stepSeconds)))
+
+/** Leaves out columns until the others have room. */
+const fitting = (operations: readonly OperationStatus[], room: number): readonly Column[] => {
+  let shown = columns
+  const widthOf = ({ title, cell }: Column): number =>
+    2 + Math.max(title.length, ...operations.map((each) => cell(each).length))
+  while (shown.length > 2 && shown.reduce((sum, column) => sum + widthOf(column), -2) > room) {
+    const least = Math.min(...shown.map(({ rank }) => rank))
+    shown = shown.filter(({ rank }) => rank !== least)
+  }
+  return shown
+}
+
+const toneOf = (operation: OperationStatus | undefined): Tone => {
+  if (operation === undefined) return 'plain'
+  if (operation.state === 'refuse') return 'warning'
+  return (operation.pace?.errorsPerSecond ?? 0) > 0 ? 'critical' : 'plain'
+}
+
+const rate = (perSecond: number): string => {
+  if (perSecond === 0) return '0'
+  return perSecond < 9.95 ? perSecond.toFixed(1) : `${Math.round(perSecond)}`
+}
+
+const duration = (ms: number | null): string => {
+  if (ms === null) return '-'
+  if (ms < 9.95) return `${ms.toFixed(1)}ms`
+  return ms < 999.5 ? `${Math.round(ms)}ms` : `${(ms / 1000).toFixed(1)}s`
+}

@@ -1,0 +1,73 @@
+import type { ReadStream, WriteStream } from 'node:tty'
+import type { Environment } from '../../../config/environment.ts'
+import { drawn, type Line, type Means } from './line.ts'
+
+// xterm's, which every terminal of today knows: the other screen, no cursor, and lines that end at the edge.
+const enter = '\u001b[?1049h\u001b[?25l\u001b[?7l'
+const leave = '\u001b[?7h\u001b[?25h\u001b[?1049l'
+
+/** Tells what a stream can show: colours on a terminal, unless NO_COLOR forbids them; characters beyond ASCII in a UTF-8 locale. */
+export const meansOf = (stream: Pick<WriteStream, 'isTTY' | 'columns' | 'rows'>, environment: Environment): Means => {
+  const { NO_COLOR = '', LC_ALL = '', LC_CTYPE = '', LANG = '', TERM = '' } = environment
+  return {
+    columns: stream.isTTY ? stream.columns || 80 : Number.POSITIVE_INFINITY,
+    rows: stream.isTTY ? stream.rows || 24 : Number.POSITIVE_INFINITY,
+    colour: stream.isTTY === true && NO_COLOR === '' && TERM !== 'dumb',
+    unicode: /utf-?8/i.test(LC_ALL || LC_CTYPE || LANG),
+  }
+}
+
+/** Is the whole of a terminal, until it is given back. */
+export interface Screen {
+  draw(lines: readonly Line[], means: Means): void
+  /** Gives it back as it was. */
+  close(): void
+}
+
+/**
+ * Takes a terminal. However the process ends, but for SIGKILL, it is given back: `exit` comes after an error that nobody catches as well.
+ * `onKey` is told each key, `onResize` that the window has another size now.
+ */
+export const openScreen = (
+  { stdin, stdout }: { readonly stdin: ReadStream; readonly stdout: WriteStream },
+  onKey: (key: string) => void,
+  onResize: () => void,
+): Screen => {
+  const hear = (keys: Buffer): void => {
+    for (const key of keys.toString('latin1')) onKey(key)
+  }
+  let open = true
+  const close = (): void => {
+    if (!open) return
+    open = false
+    stdout.write(leave)
+    stdout.off('resize', onResize)
+    process.off('exit', close)
+    process.off('SIGCONT', again)
+    if (!stdin.isTTY) return
+    stdin.off('data', hear)
+    stdin.setRawMode(false)
+    stdin.pause()
+  }
+  const take = (): void => {
+    stdout.write(enter)
+    if (stdin.isTTY) stdin.setRawMode(true) // or keys would wait for the end of a line, and show
+  }
+  const again = (): void => {
+    take() // a shell has had it, while this process was stopped
+    onResize()
+  }
+  process.on('exit', close)
+  process.on('SIGCONT', again)
+  stdout.on('resize', onResize)
+  if (stdin.isTTY) stdin.on('data', hear)
+  take()
+  return {
+    draw(lines, means) {
+      // Each line is cleared before it is written: behind one that is as wide as the window, its last character would go as well.
+      const text = lines.map((each) => `\u001b[2K${drawn(each, means)}`).join('\r\n')
+      stdout.write(`\u001b[H${text}${lines.length < means.rows ? '\r\n\u001b[J' : ''}`)
+    },
+    close,
+  }
+}
