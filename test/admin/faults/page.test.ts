@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { symptoms } from './symptom.ts'
+import { program } from '../../../src/cli/program.ts'
+import { symptoms, text } from './symptom.ts'
 
 test('docs/operating.md has twelve symptoms, each with a sentence that a test has read of a real fault', () => {
   const here = fileURLToPath(new URL('.', import.meta.url))
@@ -15,6 +16,14 @@ test('docs/operating.md has twelve symptoms, each with a sentence that a test ha
   expect(symptoms.map(({ heading }) => Number.parseInt(heading, 10))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
   expect(symptoms.filter(({ severity, about }) => severity === '' || about === '')).toEqual([])
   expect([...numbers].sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
+})
+
+test('every command that the page names is one', () => {
+  const known = program().commands.map((command) => command.name())
+  const named = new Set([...text.matchAll(/lender-gateway ([a-z-]+)/g)].map(([, name]) => name))
+
+  expect([...named].filter((name) => !known.includes(name ?? ''))).toEqual([])
+  expect(named.size).toBeGreaterThanOrEqual(5)
 })
 
 test('an example stands for others of its kind, and for nothing else', () => {

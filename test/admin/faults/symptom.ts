@@ -20,7 +20,8 @@ export interface Symptom {
   readonly command: RegExp | null
 }
 
-const page = readFileSync(fileURLToPath(new URL('../../../docs/operating.md', import.meta.url)), 'utf8')
+/** Is docs/operating.md. */
+export const text = readFileSync(fileURLToPath(new URL('../../../docs/operating.md', import.meta.url)), 'utf8')
 
 // A URL, a path of a file, a number with its unit, a time.
 const varying = /(https?:\/\/[^\s;,)]+|\/[\w./-]+|\d[\w.:-]*)/
@@ -37,7 +38,7 @@ const pattern = (example: string): RegExp => {
 }
 
 /** Lists them in the order of the page. */
-export const symptoms: readonly Symptom[] = page
+export const symptoms: readonly Symptom[] = text
   .split(/^## /m)
   .slice(1)
   .map((section) => {

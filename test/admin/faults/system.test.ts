@@ -61,3 +61,19 @@ describe.skipIf(!mountsPermitted)('a gateway whose', () => {
     await shows(admin, symptom(9))
   })
 })
+
+test('with several workers, what has failed is counted over all of them', async () => {
+  const upstream = await httpUpstream()
+  const { ask, admin } = await start({ workers: 2, upstreams: { market: upstream.url } }, [])
+  expect(await ask()).toBe(200)
+  await lacks(admin, symptom(1))
+
+  await upstream.close()
+  const connections = [0, 1, 2, 3, 4, 5].map(async () => expect(await ask()).toBe(502))
+  await Promise.all(connections)
+
+  const dead = symptom(1)
+  const { cause } = await shows(admin, dead)
+  const failed = / (\d+) requests? failed/.exec(cause)?.[1]
+  expect(Number(failed)).toBeGreaterThanOrEqual(3)
+})
