@@ -26,6 +26,7 @@ const packages: Readonly<Record<string, string>> = {
   h2load: 'nghttp2-client',
   nghttp: 'nghttp2-client',
   perf: 'linux-perf',
+  prlimit: 'util-linux',
   promtool: 'prometheus',
   script: 'bsdutils',
   'systemd-analyze': 'systemd',

@@ -1,0 +1,59 @@
+/** The dashboard that is shipped, as far as it can be judged without Grafana and Prometheus. */
+import { expect, test } from 'vitest'
+import { families } from '../../../src/admin/metrics/families.ts'
+import { examples, read } from '../files.ts'
+import { chosen, dashboard, expressions } from './dashboard.ts'
+
+const names = families.map(({ name }) => name)
+const mentioned = (text: string): string[] =>
+  [...text.matchAll(/lender_gateway_[a-z0-9_]+/g)].map(([name]) => name.replace(/_(bucket|sum|count)$/, ''))
+
+test('it names only metrics that there are, and so do the rules', () => {
+  const used = expressions('1m').flatMap(({ expression }) => mentioned(expression))
+  const ruled = mentioned(
+    read(`${examples}/prometheus/alerts.yml`).replaceAll(/job:lender_gateway\w*:\w*|docs\/metrics\.md/g, ''),
+  )
+
+  expect([...used, ...ruled].filter((name) => !names.includes(name))).toEqual([])
+  expect(used.length).toBeGreaterThan(50)
+})
+
+test('it shows nearly every metric that there is', () => {
+  const used = new Set(expressions('1m').flatMap(({ expression }) => mentioned(expression)))
+
+  expect(names.filter((name) => !used.has(name))).toEqual([
+    'lender_gateway_client_requests_total', // there are none unless the file asks for them
+    'lender_gateway_endpoint_weight',
+    'lender_gateway_load_shedding_limit_seconds',
+    'lender_gateway_token_keys',
+    'lender_gateway_proofs_remembered',
+    'lender_gateway_proofs_room',
+    'lender_gateway_certificate_not_after_timestamp_seconds',
+    'lender_gateway_process_start_time_seconds',
+    'lender_gateway_process_uptime_seconds',
+    'lender_gateway_process_heap_limit_bytes',
+    'lender_gateway_process_external_memory_bytes',
+    'lender_gateway_configurations_retiring',
+    'lender_gateway_audit_waiting_bytes',
+  ])
+})
+
+test('every panel asks the data source that was chosen, and none lies on another', () => {
+  const { panels, templating } = dashboard
+  const ids = panels.map(({ id }) => id)
+  const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+    Array.from({ length: w * h }, (_, i) => `${x + (i % w)} ${y + Math.trunc(i / w)}`),
+  )
+
+  expect(templating.list.map(({ name }) => name)).toEqual(['datasource', 'job', 'instance', 'operation'])
+  for (const { type, datasource } of panels)
+    expect(type === 'row' || datasource?.uid === '${' + 'datasource}').toBe(true)
+  expect(new Set(ids).size).toBe(ids.length)
+  expect(new Set(cells).size).toBe(cells.length)
+  expect(panels.every(({ gridPos: { x, w } }) => x + w <= 24)).toBe(true)
+})
+
+test('nothing is left in an expression that Grafana would have put there', () => {
+  for (const { expression } of expressions('1m')) expect(expression).not.toMatch(/\$/)
+  expect(chosen('$job', '1m')).toBe('.*')
+})

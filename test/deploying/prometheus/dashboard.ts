@@ -1,0 +1,46 @@
+/** Reads the dashboard for Grafana that is shipped. */
+import { examples, read } from '../files.ts'
+
+interface Target {
+  readonly expr: string
+  readonly legendFormat: string
+}
+
+interface Panel {
+  readonly id: number
+  readonly type: string
+  readonly title: string
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
+  readonly datasource?: { readonly uid: string }
+  readonly targets?: readonly Target[]
+}
+
+interface Variable {
+  readonly name: string
+  readonly type: string
+  readonly definition?: string
+}
+
+interface Dashboard {
+  readonly uid: string
+  readonly schemaVersion: number
+  readonly panels: readonly Panel[]
+  readonly templating: { readonly list: readonly Variable[] }
+  readonly annotations: { readonly list: readonly { readonly name: string; readonly expr?: string }[] }
+}
+
+export const dashboard = JSON.parse(read(`${examples}/grafana/lender-gateway.json`)) as Dashboard
+
+/** Lists every expression that a panel shows, as Prometheus gets it when all of everything is chosen. */
+export const expressions = (window: string) =>
+  dashboard.panels.flatMap(({ title, targets = [] }) =>
+    targets.map(({ expr }) => ({ title, expression: chosen(expr, window) })),
+  )
+
+/** Puts into an expression what Grafana would. */
+export const chosen = (expression: string, window: string): string =>
+  expression
+    .replaceAll('$__rate_interval', window)
+    .replaceAll('$job', '.*')
+    .replaceAll('$instance', '.*')
+    .replaceAll('$operation', '.+')

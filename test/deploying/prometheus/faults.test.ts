@@ -1,0 +1,158 @@
+/** The rules that are shipped, with what they wait for shortened, and a gateway to which it all happens. */
+import { execFileSync } from 'node:child_process'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { needProgram } from '../../helpers/program.ts'
+import { kill } from '../../serving/crew-process.ts'
+import { ask, keepAsking, key, openWorld, type World } from './world.ts'
+
+const programs = {
+  prometheus: await needProgram('prometheus'),
+  redis: await needProgram('redis-server'),
+  openssl: await needProgram('openssl'),
+  prlimit: await needProgram('prlimit'),
+}
+const missing = Object.values(programs).find((each) => each.missing !== null)?.missing
+
+const nowhere = 'http://127.0.0.1:1'
+
+describe.skipIf(missing)('the rules fire', () => {
+  let world: World
+  const stops: (() => Promise<void>)[] = []
+
+  beforeAll(async () => {
+    const { prometheus, redis, openssl } = programs
+    world = await openWorld({
+      prometheus: prometheus.path ?? '',
+      redis: redis.path ?? '',
+      openssl: openssl.path ?? '',
+    })
+  }, 60_000)
+
+  afterAll(async () => {
+    await Promise.all(stops.map((stop) => stop()))
+    await world?.close()
+  })
+
+  /** Waits until these have fired. A machine that is busy with other tests may be late, and that is what one of them then says. */
+  const fire = (...alerts: readonly string[]) =>
+    expect
+      .poll(async () => alerts.filter((alert) => !fired.includes(alert)).length === 0 || look(), {
+        timeout: 60_000,
+        interval: 500,
+      })
+      .toBe(true)
+  let fired: readonly string[] = []
+  const look = async (): Promise<boolean> => {
+    fired = await world.prometheus.fired()
+    return false
+  }
+
+  test('for nothing while all is well', async () => {
+    const { port } = world.crew
+    stops.push(
+      keepAsking([
+        () => ask(port, 'GET', '/market/insights'),
+        () => ask(port, 'GET', '/leads/pipeline', `X-API-Key: ${key}\r\n`),
+        () => ask(port, 'POST', '/risk/asset-valuation'),
+      ]),
+    )
+
+    await expect
+      .poll(async () => (await world.prometheus.query('sum(rate(lender_gateway_requests_total[6s]))'))[0]?.value ?? 0, {
+        timeout: 20_000,
+      })
+      .toBeGreaterThan(1)
+
+    expect((await world.prometheus.fired()).filter((alert) => alert !== 'LenderGatewayEventLoopLate')).toEqual([])
+  })
+
+  test('for endpoints, groups, breakers, errors, slowness and bounds', async () => {
+    const { crew, settings } = world
+    const { port } = crew
+    const { upstream } = settings
+    const healthCheck = { path: '/', interval: '100ms', unhealthyAfter: 1 }
+    const edited = await world.edit({
+      ...settings,
+      upstreams: {
+        risk: { endpoints: [upstream, nowhere] },
+        financing: { endpoints: [nowhere], healthCheck },
+      },
+    })
+    stops.push(
+      keepAsking([
+        () => ask(port, 'POST', '/risk/asset-valuation'),
+        () => ask(port, 'GET', '/compliance/audit-trail?ill'),
+        () => ask(port, 'GET', '/leads/pipeline', 'X-API-Key: key.wrong\r\n'),
+      ]),
+      ...Array.from({ length: 4 }, () => keepAsking([() => ask(port, 'GET', '/analysis/esg-grant?after=5600')])),
+      ...Array.from({ length: 4 }, () => keepAsking([() => ask(port, 'POST', '/inventory/sync?after=700')], 100)),
+    )
+
+    expect(edited).toBe(200)
+    await fire(
+      'LenderGatewayEndpointDown',
+      'LenderGatewayGroupDown',
+      'LenderGatewayBreakerOpen',
+      'LenderGatewayErrors',
+      'LenderGatewayErrorBudgetFast',
+      'LenderGatewayErrorBudgetSlow',
+      'LenderGatewaySlow',
+      'LenderGatewayShedding',
+      'LenderGatewayRefusesCredentials',
+    )
+  }, 90_000)
+
+  test('for certificates, keys, Redis, the audit log, the log and an edit', async () => {
+    const { crew, settings, redis, brief } = world
+    const { auth } = settings
+    const edited = await world.edit({
+      ...settings,
+      auth: {
+        ...auth,
+        jwt: { ...(auth?.jwt as object), jwks: `${nowhere}/jwks` },
+        mtls: { from: 'client-cert', ca: brief },
+      },
+    })
+    await redis.kill()
+    execFileSync(programs.prlimit.path ?? '', ['--pid', String(crew.pid), '--fsize=1'])
+    crew.stdout.pause()
+    crew.edit({ ...settings, upstream: 'no URL' })
+    const refused = (await crew.ask('POST', '/reload')).status
+
+    expect([edited, refused]).toEqual([200, 422])
+    await fire(
+      'LenderGatewayCannotProveClients',
+      'LenderGatewayCertificateExpires',
+      'LenderGatewayRedisLost',
+      'LenderGatewayAuditFailing',
+      'LenderGatewayLogLinesDropped',
+      'LenderGatewayConfigRefused',
+      'LenderGatewayFileDiffers',
+    )
+  }, 90_000)
+
+  test('for an event loop that is late, and for a worker that ends', async () => {
+    const pid = async (): Promise<number> => {
+      const { workers } = JSON.parse((await world.crew.ask('GET', '/status')).body)
+      return workers[0].pid
+    }
+    const first = await pid()
+
+    kill(first, 'SIGWINCH')
+    await fire('LenderGatewayEventLoopLate')
+    kill(first, 'SIGKILL')
+
+    await fire('LenderGatewayWorkerRestarts')
+  }, 90_000)
+
+  test('for a gateway that is leaving, and for one that is gone; and for nothing else in all that time', async () => {
+    world.crew.signal('SIGTERM')
+    await fire('LenderGatewayNotReady')
+    expect(fired).not.toContain('LenderGatewayDown')
+    world.crew.signal('SIGKILL')
+
+    await fire('LenderGatewayDown')
+
+    expect(fired).not.toContain('LenderGatewayAuditLinesLost')
+  }, 90_000)
+})

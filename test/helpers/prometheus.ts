@@ -1,0 +1,112 @@
+/** Runs a real Prometheus on the configuration and the rules that are shipped. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parse, stringify } from 'yaml'
+import { freePort } from './free-port.ts'
+
+/** Is one series at a moment. */
+export interface Point {
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+export interface Prometheus {
+  /** Asks for what an expression is just now. Throws when it is none. */
+  query(expression: string): Promise<readonly Point[]>
+  /** Lists what has fired so far, each alert once. */
+  fired(): Promise<readonly string[]>
+  close(): Promise<void>
+}
+
+const examples = fileURLToPath(new URL('../../config/examples/prometheus/', import.meta.url))
+const read = (name: string): string => readFileSync(join(examples, name), 'utf8')
+
+// A machine that is busy with other tests takes its time over an answer, and one that comes later than that is none.
+const interval = '1s'
+/** Is the window that an expression needs to see a rate. */
+export const window = '6s'
+
+/** Starts it on what listens for operators at a port; `more` is what the example has as comments. */
+export const startPrometheus = async (
+  path: string,
+  admin: number,
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<Prometheus> => {
+  const folder = mkdtempSync(join(tmpdir(), 'prometheus-'))
+  const config = parse(read('prometheus.yml'))
+  config.global = { scrape_interval: interval, evaluation_interval: interval }
+  config.scrape_configs[0].static_configs[0].targets = [`127.0.0.1:${admin}`]
+  Object.assign(config.scrape_configs[0], more)
+  writeFileSync(join(folder, 'prometheus.yml'), stringify(config))
+  writeFileSync(join(folder, 'alerts.yml'), hurried(read('alerts.yml')))
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort()
+    const child = spawn(
+      path,
+      [
+        `--config.file=${join(folder, 'prometheus.yml')}`,
+        `--storage.tsdb.path=${join(folder, 'data')}`,
+        `--web.listen-address=127.0.0.1:${port}`,
+        '--log.level=warn',
+      ],
+      { stdio: ['ignore', 'inherit', 'pipe'], env: { ...process.env, GOMAXPROCS: '1' } },
+    )
+    let said = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said += text
+    })
+    if (await isReady(child, port)) return running(child, port, folder)
+    // The port may have been taken since it was found free.
+    if (attempt === 3) throw new Error(`prometheus did not start: ${said}`)
+  }
+}
+
+/** Shortens what rules wait for and look back on, and changes nothing else of them. */
+const hurried = (rules: string): string =>
+  rules.replaceAll(/^( +for: )\w+$/gm, '$12s').replaceAll(/\[\d+[mh]\]/g, `[${window}]`)
+
+const isReady = async (child: ChildProcess, port: number): Promise<boolean> => {
+  for (let tries = 0; tries < 600 && child.exitCode === null; tries++) {
+    const answer = await fetch(`http://127.0.0.1:${port}/-/ready`).catch(() => null)
+    if (answer?.ok === true) return true
+    await pause(50)
+  }
+  child.kill('SIGKILL')
+  return false
+}
+
+interface Answer {
+  readonly data: {
+    readonly result: readonly { readonly metric: Point['labels']; readonly value: readonly [number, string] }[]
+  }
+}
+
+const running = (child: ChildProcess, port: number, folder: string): Prometheus => {
+  const query = async (expression: string): Promise<readonly Point[]> => {
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/query`, {
+      method: 'POST',
+      body: new URLSearchParams({ query: expression }),
+    })
+    if (!answer.ok) throw new Error(`${expression}: ${await answer.text()}`)
+    const { data } = (await answer.json()) as Answer
+    return data.result.map(({ metric: labels, value: [, value] }) => ({ labels, value: Number(value) }))
+  }
+  return {
+    query,
+    async fired() {
+      const points = await query('count_over_time(ALERTS{alertstate="firing"}[1h])')
+      return [...new Set(points.map(({ labels }) => labels.alertname ?? ''))].sort()
+    },
+    async close() {
+      const ended = once(child, 'exit')
+      child.kill('SIGKILL')
+      await ended
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
