@@ -7,7 +7,7 @@ const texts = {
   'bad-target': 'the request target is malformed',
   'bad-host': 'Host is missing, malformed, or there are several',
   'bad-length': 'Content-Length is no length, or contradicts the body',
-  'bad-transfer-coding': 'the transfer coding is not chunked, or not the last',
+  'bad-transfer-coding': 'the transfer coding is not chunked, not the last, or beside a Content-Length',
   'bad-chunk': 'a chunk of the body is malformed',
   'bad-method': 'the method is none that HTTP has',
   'bad-version': 'the version of HTTP is malformed',
