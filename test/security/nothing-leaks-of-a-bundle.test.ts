@@ -1,4 +1,6 @@
+import { spawn } from 'node:child_process'
 import { hash } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -32,7 +34,22 @@ const planted = {
   url: 'planted-in-the-url-of-an-upstream',
 } as const
 
-test('no credential that is in anything comes out in an archive', async () => {
+/** Has `tail` print what was refused up to now, as many lines at least. */
+const lastRefused = async (file: string, most: number): Promise<string> => {
+  const args = ['src/main.ts', 'tail', '--refused', '--since', '1h', '--config', file]
+  const child = spawn(process.execPath, args)
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let text = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk
+  })
+  await expect.poll(() => text.trimEnd().split('\n').length, { timeout: 30_000 }).toBeGreaterThan(most / 2)
+  child.kill('SIGINT')
+  await once(child, 'close')
+  return text
+}
+
+test('no credential that is in anything comes out in an archive, nor in a terminal', async () => {
   const upstream = await httpUpstream(({ url }, response) => {
     if (url.includes('cut')) return void response.socket?.destroy()
     response.writeHead(500, { 'X-Answer': planted.answer }).end(planted.answer)
@@ -90,14 +107,31 @@ test('no credential that is in anything comes out in an archive', async () => {
   writeFileSync(file, configText(settings))
 
   const { code, err, out } = await make(output)
+  const shown = await Promise.all(
+    [['top', '--once'], ['status'], ['explain', 'GET', '/market/insights', '--live']].map((command) =>
+      run([...command, '--config', file], { PLANTED: planted.environment }),
+    ),
+  )
+  const followed = await lastRefused(file, answers.length)
 
   expect(answers).toEqual([500, 502, 500, 502, 404, 404, 405, 401, 503])
   expect([edit.status, broken.code, code]).toEqual([422, 0, 0])
-  const parts: Readonly<Record<string, string>> = { ...unzipped(output), out: out + err }
+  const parts: Readonly<Record<string, string>> = {
+    ...unzipped(output),
+    out: out + err,
+    followed,
+    shown: shown.map((each) => each.out + each.err).join(),
+  }
   const others = Object.entries(unzipped(join(folder, 'broken.zip')))
   for (const [name, text] of [...Object.entries(parts), ...others])
     for (const [where, secret] of Object.entries(planted))
       for (const spelling of spellings(secret)) expect(text.includes(spelling), `${where} is in ${name}`).toBe(false)
+  for (const name of ['status', 'config', 'overview', 'refused'].map((each) => `${each}.json`).concat('metrics.txt'))
+    expect(parts[name], name).toBeDefined()
+  expect(parts['refused.json']).toContain('"kind": "unauthenticated"')
+  expect(parts['metrics.txt']).toContain('lender_gateway_')
+  expect(shown.map((each) => each.code)).toEqual([0, 0, 0])
+  expect(followed).toContain('401 unauthenticated')
   expect(parts['config.json']).toContain('"X-File": "***"')
   expect(parts['status.json']).toContain('"lastRefusal": {')
   expect(parts['explain.txt']).toContain('POST /risk/asset-valuation: forwarded')
