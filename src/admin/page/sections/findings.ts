@@ -20,5 +20,5 @@ export const findings = ({ at, status }: Overview): Html =>
 const finding = (at: string, { severity, about, cause, since: from, command }: Finding): Html => html`
 <li class="${severity}" data-about="${about}">
 <p class="cause">${mark(moods[severity], severity)} <b>${about}</b> <span class="words">${cause}</span></p>
-<p class="more">${from !== null && html`since ${since(at, from)}`}${command !== null && html` <code>${command}</code>`}</p>
+<p class="more">${from !== null && html`<span>since ${since(at, from)}</span> `}${command !== null && html`<code>${command}</code>`}</p>
 </li>`
