@@ -3,6 +3,7 @@ import { cache } from './families/cache.ts'
 import { configuration } from './families/configuration.ts'
 import { limits } from './families/limits.ts'
 import { processes } from './families/process.ts'
+import { recording } from './families/recording.ts'
 import { spans } from './families/spans.ts'
 import { traffic } from './families/traffic.ts'
 import { upstreams } from './families/upstreams.ts'
@@ -17,5 +18,6 @@ export const families: readonly Metric[] = [
   ...auth,
   ...configuration,
   ...processes,
+  ...recording,
   ...spans,
 ]

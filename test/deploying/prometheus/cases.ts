@@ -182,6 +182,13 @@ export const cases: readonly Case[] = [
     good: { [of('audit_lines_lost_total')]: at(1) },
   },
   {
+    alert: 'LenderGatewaySpansLost',
+    bad: { [of('spans_total', 'outcome="failed"')]: '0x5 512x5' },
+    waits: null,
+    fires: 7,
+    good: { [of('spans_total', 'outcome="dropped"')]: at(2048), [of('spans_total', 'outcome="exported"')]: by(512) },
+  },
+  {
     alert: 'LenderGatewayRedisLost',
     bad: { [of('rate_limits_shared')]: at(1), [of('cache_redis_up')]: at(0) },
     waits: 1,

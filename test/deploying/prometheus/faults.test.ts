@@ -102,11 +102,12 @@ describe.skipIf(missing)('the rules fire', () => {
     )
   }, 90_000)
 
-  test('for certificates, keys, Redis, the audit log, the log and an edit', async () => {
+  test('for certificates, keys, Redis, the audit log, the log, traces and an edit', async () => {
     const { crew, settings, redis, brief } = world
     const { auth } = settings
     const edited = await world.edit({
       ...settings,
+      tracing: { otlp: `${nowhere}/v1/traces`, sample: '100%' },
       auth: {
         ...auth,
         jwt: { ...(auth?.jwt as object), jwks: `${nowhere}/jwks` },
@@ -125,6 +126,7 @@ describe.skipIf(missing)('the rules fire', () => {
       'LenderGatewayCertificateExpires',
       'LenderGatewayRedisLost',
       'LenderGatewayAuditFailing',
+      'LenderGatewaySpansLost',
       'LenderGatewayLogLinesDropped',
       'LenderGatewayConfigRefused',
       'LenderGatewayFileDiffers',

@@ -63,6 +63,7 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
   const set = jwks(signingKey('ES256', 'one'))
   const upstream = await openHttpUpstream(({ url, method }, response) => {
     if (url === '/jwks') return void response.end(set)
+    if (url === '/v1/traces') return void response.end()
     const status = url.startsWith('/compliance/') && url.endsWith('ill') ? 503 : 200
     response.writeHead(status, { 'Cache-Control': method === 'GET' ? 'max-age=60' : 'no-store' })
     const [, ms = '0'] = /after=(\d+)/.exec(url) ?? []
@@ -102,6 +103,7 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
       'inventory.sync': { auth: 'none', concurrency: 2 },
     },
     audit: audit.settings,
+    tracing: { otlp: `${upstream.url}/v1/traces`, sample: '100%' },
     log: { buffer: '4KiB' },
     shutdown: { wait: '20s', deadline: '30s' },
   }

@@ -3,7 +3,7 @@ import { version } from '../../../version.ts'
 import { counter, gauge, type Metric } from '../metric.ts'
 import type { Reading } from '../reading.ts'
 
-/** Says how the processes do, and what they write. */
+/** Says how the processes do. */
 export const processes: readonly Metric[] = [
   gauge('build_info', 'Is 1; its labels are the versions of the gateway and of Node.', ['version', 'node'], () => [
     [version(), process.version, 1],
@@ -56,30 +56,6 @@ export const processes: readonly Metric[] = [
   gauge('configurations_retiring', 'Earlier configurations that still finish requests.', [], ({ report }) => [
     [report.retiring],
   ]),
-  counter(
-    'log_lines_dropped_total',
-    'Log lines that were dropped because their reader was too slow.',
-    [],
-    ({ droppedLines }) => [[droppedLines]],
-  ),
-  counter(
-    'audit_lines_total',
-    'Lines that the chain of the audit log has, those of processes before this one among them.',
-    [],
-    ({ audit }) => (audit === null ? [] : [[audit.count]]),
-  ),
-  counter(
-    'audit_lines_lost_total',
-    'Lines of the audit log that could not be kept until they could be written.',
-    [],
-    ({ audit }) => (audit === null ? [] : [[audit.lost]]),
-  ),
-  gauge('audit_failing', 'Whether the audit log cannot be written (1).', [], ({ audit }) =>
-    audit === null ? [] : [[audit.reason === null ? 0 : 1]],
-  ),
-  gauge('audit_waiting_bytes', 'Lines of the audit log that wait to be written.', [], ({ audit }) =>
-    audit === null ? [] : [[audit.waitingBytes]],
-  ),
 ]
 
 const ofProcesses = ({ report }: Reading, read: (each: ProcessReport) => number) =>
