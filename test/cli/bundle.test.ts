@@ -166,7 +166,28 @@ describe('what cannot be had costs nothing else', () => {
     expect(unzipped(output)['MANIFEST.txt']).toContain(why)
   })
 
-  test('what a gateway does not have is not missing', async () => {
+  test('what is turned off is not missing', async () => {
+    const live = await bootLive({ metrics: 'none' })
+    const output = join(folder(), 'a.zip')
+
+    const { code, err } = await run(['bundle', '--config', live.file, '--admin', live.admin, '--output', output])
+
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(unzipped(output)['MANIFEST.txt']).toMatch(/^metrics\.txt .* none +the gateway has none: older, or off/m)
+    expect(Object.keys(unzipped(output)).sort()).toEqual([...whole, 'overview.json', 'refused.json'].sort())
+  })
+
+  test('whoever asks the public listener by mistake hears of it', async () => {
+    const live = await bootLive()
+    const output = join(folder(), 'a.zip')
+
+    const { code, err } = await run(['bundle', '--config', live.file, '--admin', live.url, '--output', output])
+
+    expect(code).toBe(1)
+    expect(err).toContain('is that the admin listener, and not the public one?')
+  })
+
+  test('what an older gateway does not have is not missing', async () => {
     const admin = await scriptedAdmin(json({ code: 'not-found', detail: 'one of /live is expected' }, 404))
     const output = join(folder(), 'a.zip')
 

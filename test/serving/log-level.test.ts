@@ -55,6 +55,24 @@ test('all workers follow, those too that are started while it holds, and all go 
   expect(written.sort()).toEqual(['heard-1', 'heard-2'])
 })
 
+test('one that hangs keeps nobody from it, and follows when it comes round', { timeout: 60_000 }, async () => {
+  const crew = await start(2)
+  const pid = (await crew.status()).workers[0]?.pid ?? 0
+
+  kill(pid, 'SIGSTOP')
+  await order(crew, 'warn')
+  kill(pid, 'SIGCONT')
+  await expect
+    .poll(async () => (await crew.status()).workers.map(({ state, restarts }) => `${state} ${restarts}`))
+    .toEqual(['serving 0', 'serving 0'])
+  await askBoth(crew, 'quiet')
+  await order(crew, 'back')
+  await askBoth(crew, 'heard')
+  for (const n of [1, 2]) await crew.line(({ requestId }) => requestId === `heard-${n}`)
+
+  expect(crew.lines.filter(({ requestId }) => `${requestId}`.startsWith('quiet'))).toEqual([])
+})
+
 test('whoever takes over goes on with it, for the time that is left', { timeout: 60_000 }, async () => {
   const crew = await start(1)
   const given = await order(crew, 'warn')

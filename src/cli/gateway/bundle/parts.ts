@@ -66,10 +66,10 @@ const fetched = async (target: Target, path: string): Promise<string> => {
   throw refusal(target, path, status, json(text))
 }
 
-/** Tells whether it is a gateway that says so: whoever asks the public listener by mistake shall hear of it. */
+/** Tells whether an admin listener says so, by the detail: whoever asks the public one by mistake shall hear of it. */
 const isOurs = (text: string): boolean => {
   const told = json(text)
-  return typeof told === 'object' && told !== null && 'code' in told && told.code === 'not-found' && 'detail' in told
+  return typeof told === 'object' && told !== null && 'code' in told && 'detail' in told
 }
 
 const parse = (target: Target, text: string): unknown => {
