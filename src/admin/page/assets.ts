@@ -42,6 +42,9 @@ const read = (): Assets => {
 /** Tells where a page finds what it loads: below the hash of all of it, so that what a browser has kept is never another version's. */
 export const assetAt = (name: keyof typeof files): string => `/assets/${assets().version}/${name}`
 
+/** Names the version of what pages load, as it stands in where they find it. */
+export const assetsVersion = (): string => assets().version
+
 /** Serves what pages load, from memory. There is nothing in it that anybody may not see: the login looks as it does before it knows who asks. */
 export const registerAssets = (app: FastifyInstance): void => {
   const { version, contents } = assets()

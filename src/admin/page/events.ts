@@ -15,7 +15,7 @@ export const registerEvents = (
     const { raw } = reply
     let stream: Stream | null = null
     stream = streams.open({
-      write: (text) => raw.write(text),
+      write: (text) => !raw.destroyed && raw.write(text),
       end(atOnce) {
         if (atOnce) raw.destroy()
         else raw.end()

@@ -1,5 +1,6 @@
 import type { OperationId } from '../../catalog.ts'
 import type { OperationView, Overview } from '../overview.ts'
+import { assetsVersion } from './assets.ts'
 import { type SectionName, sections, titleOf } from './page.ts'
 
 /** Is all that a page shows at one moment, written out: what two of them have in common need not be sent again. */
@@ -26,10 +27,13 @@ export const frameOf = (overview: Overview): Frame => ({
 export const changedParts = (before: Frame | null, { parts }: Frame): readonly PartName[] =>
   [...parts.keys()].filter((name) => before?.parts.get(name) !== parts.get(name))
 
-/** Writes the event that brings a page up to date by some of its parts; none: that it is. */
+/**
+ * Writes the event that brings a page up to date by some of its parts; none: that it is. A page that was loaded from another version of the gateway
+ * knows by `assets` that its scripts are not those of what it is sent.
+ */
 export const eventOf = ({ at, title, parts }: Frame, names: Iterable<PartName>): string => {
   const { charts, ...sections } = Object.fromEntries([...names].map((name) => [name, parts.get(name)]))
-  const said = JSON.stringify({ at, title, sections })
+  const said = JSON.stringify({ at, title, assets: assetsVersion(), sections })
   return `event: tick\ndata: ${charts === undefined ? said : `${said.slice(0, -1)},"charts":${charts}}`}\n\n`
 }
 

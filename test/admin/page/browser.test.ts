@@ -14,7 +14,7 @@ const found = await needProgram('chromium')
 describe.skipIf(found.missing)('in a browser', () => {
   let browser: Browser
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: found.path ?? '', args: ['--no-sandbox'] })
+    browser = await chromium.launch({ executablePath: found.path ?? '', args: ['--no-sandbox'] }) // as root, as which a container runs tests, it has no sandbox of its own
   })
   afterAll(() => browser.close())
 
@@ -238,6 +238,23 @@ describe.skipIf(found.missing)('in a browser', () => {
     await isLive(page)
 
     expect(stale).toMatch(/^stale since \d\d:\d\d:\d\d UTC: the gateway/)
+  })
+
+  test('a page of another version of the gateway says that it is to be loaded again', async () => {
+    const { admin } = await bootLive()
+    const { page } = await visit('about:blank')
+    await page.route(`${admin}/`, async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({
+        response,
+        body: (await response.text()).replaceAll(/\/assets\/\w+/g, '/assets/0123456789abcdef'),
+      })
+    })
+
+    await page.goto(admin)
+    await isLive(page)
+
+    expect(await page.textContent('#live')).toMatch(/^live, .* of another version now: load it again$/)
   })
 
   test('one logs in, does something after being asked, and is told when the session is over', async () => {

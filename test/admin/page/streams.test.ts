@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Overview } from '../../../src/admin/overview.ts'
+import { assetsVersion } from '../../../src/admin/page/assets.ts'
 import { maxStreams, type Sink, Streams } from '../../../src/admin/page/streams.ts'
 import { fixture } from './fixture.ts'
 
@@ -59,7 +60,7 @@ test('whoever comes gets the whole page, and then each second what has changed',
   const [first, second, third] = ticks()
   expect(Object.keys(first?.sections ?? {})).toHaveLength(12)
   expect(first?.charts).toBeDefined()
-  expect(second).toEqual({ at: fixture.at, title: '2 wrong', sections: {} })
+  expect(second).toEqual({ at: fixture.at, title: '2 wrong', assets: assetsVersion(), sections: {} })
   expect(Object.keys(third?.sections ?? {})).toEqual(['summary'])
   expect(third?.sections.summary).toContain('draining')
   expect(ticks()).toHaveLength(3)

@@ -14,6 +14,9 @@ const tell = (state, ...words) => {
   live.replaceChildren(...words)
 }
 
+/** @param {string} href @param {string} words */
+const link = (href, words) => Object.assign(document.createElement('a'), { href, textContent: words })
+
 /** @param {string} at */
 const clock = (at) => `${at.slice(11, 19)} UTC`
 
@@ -37,7 +40,8 @@ listen({
     at = tick.at
     stale = null
     document.title = `${tick.title} · lender gateway`
-    tell('on', `live, ${clock(at)}`)
+    if (import.meta.url.includes(`/${tick.assets}/`)) tell('on', `live, ${clock(at)}`)
+    else tell('on', `live, ${clock(at)}, of another version now: `, link('/', 'load it again'))
     announce(before)
   },
   onStale(why) {
@@ -46,9 +50,6 @@ listen({
     tell('stale', `stale since ${clock(at)}: ${why}`)
   },
   onSessionOver() {
-    const link = document.createElement('a')
-    link.href = '/login'
-    link.textContent = 'log in again'
-    tell('over', `stale since ${clock(at)}: your session is over, `, link)
+    tell('over', `stale since ${clock(at)}: your session is over, `, link('/login', 'log in again'))
   },
 })

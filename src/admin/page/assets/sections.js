@@ -33,13 +33,13 @@ const callbacks = {
 }
 
 /**
- * Lists what is wrong, as the section says it.
+ * Lists what is wrong, as the section says it; what is told apart by numbers and times only is the same.
  * @returns {ReadonlyMap<string, string>}
  */
 export const findings = () =>
   new Map(
-    [...document.querySelectorAll('#findings [data-about]')].map((item) => [
-      `${item.className} ${item.getAttribute('data-about')}`,
-      item.querySelector('.cause')?.textContent ?? '',
+    [...document.querySelectorAll('#findings [data-about] .cause')].map(({ textContent: words }) => [
+      words.replaceAll(/(?<= )\d+(?= )|\d{4}-\d\d-\d\dT[\d:.]+Z/g, ''),
+      words,
     ]),
   )

@@ -1,7 +1,7 @@
 // @ts-check
 // Listens to the gateway, and says when nothing is heard of it.
 
-/** @typedef {{ at: string, title: string, sections: Record<string, string>, charts?: Record<string, import('./charts.js').History> }} Tick */
+/** @typedef {{ at: string, title: string, assets: string, sections: Record<string, string>, charts?: Record<string, import('./charts.js').History> }} Tick */
 /**
  * @typedef {object} Listener
  * @property {(tick: Tick) => void} onTick
