@@ -258,6 +258,18 @@ describe('what a trace is told to whom', () => {
     expect(receiver.batches).toEqual([])
   })
 
+  test.each([
+    [{ remove: ['Traceparent'] }, []],
+    [{ set: { traceparent: 'of-the-file' } }, ['of-the-file']],
+  ])('what the file says of fields has the last word: %j', async (request, arrived) => {
+    const upstream = await httpUpstream()
+
+    const { attempts } = await traced({ upstream: { endpoints: [upstream.url], request } }, [{}])
+
+    expect(arrivedValues(upstream.requests[0], 'traceparent')).toEqual(arrived)
+    expect(attempts).toHaveLength(1)
+  })
+
   test('the receiver is sent what the file says, and told which process speaks', async () => {
     const upstream = await httpUpstream()
 

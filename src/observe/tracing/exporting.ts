@@ -80,17 +80,25 @@ export class Exporting {
     this.#tracer = this.#provider.getTracer('lender-gateway', version())
   }
 
-  /** Takes a span that is over. */
+  /** Takes a span that is over. Whatever goes wrong with it, whoever tells of it hears nothing. */
   tell(told: Told): void {
     if (this.#isClosed || this.#waiting >= this.#bounds.maxWaiting)
       return this.#trouble.lost('dropped', 1, 'too many spans wait')
+    try {
+      this.#make(told)
+    } catch {
+      this.#trouble.lost('dropped', 1, 'the span could not be made')
+    }
+  }
+
+  #make(told: Told): void {
     const { api } = sdk()
     const { name, kind, parent, startedAt, endedAt, attributes, isError } = told
     const context: Context = parent === null ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, parent)
-    this.#waiting++
     this.#making = told
     const span = this.#tracer.startSpan(name, { kind, attributes, startTime: startedAt }, context)
     if (isError) span.setStatus({ code: api.SpanStatusCode.ERROR })
+    this.#waiting++ // before it is over: a batch that is full goes out at once
     span.end(endedAt)
   }
 
