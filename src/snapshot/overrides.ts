@@ -178,7 +178,7 @@ export const isDrained = (orders: Said['endpoints'], key: EndpointKey, byFile: b
   (orders.of(key)?.state ?? (byFile ? 'drain' : 'ready')) === 'drain'
 
 /** Tells whose key it is, as the log names it. */
-const endpointOf = (key: EndpointKey): { readonly group: string; readonly endpoint: string } => {
+export const endpointOf = (key: EndpointKey): { readonly group: string; readonly endpoint: string } => {
   const [group = '', endpoint = ''] = key.split(' ', 2)
   return { group, endpoint }
 }

@@ -1,6 +1,7 @@
 import { catalog } from '../../catalog.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
 import { reasonText } from '../../reasons.ts'
+import { endpointOf } from '../../snapshot/overrides.ts'
 import { kindWords } from '../kind-words.ts'
 import { time } from '../time.ts'
 import { counted, grouped, requests, tallyOf } from './counted.ts'
@@ -11,6 +12,7 @@ import { explainCommand, lastOf } from './words.ts'
 /** Finds operations that an operator has taken out, errors of an upstream's own, and failures that are the gateway's or nobody's. */
 export const operationFindings = (reading: Reading): readonly Finding[] => [
   ...refused(reading),
+  ...drained(reading),
   ...passedOn(reading),
   ...own(reading),
 ]
@@ -25,6 +27,17 @@ const refused = ({ said, config, report }: Reading): readonly Finding[] =>
       order === null ? 'the file refuses it (state: refuse)' : `an operator refuses it until ${time(order.until)}`
     const command = explainCommand(id)
     return [finding(order === null ? 'notice' : 'warning', `operations.${id}`, `${who}${held}`, { command })]
+  })
+
+/** Finds endpoints that an operator keeps from new work: an order that was forgotten ends by itself, but later. */
+const drained = ({ said }: Reading): readonly Finding[] =>
+  said.endpoints.all.flatMap(([key, { state, until }]): readonly Finding[] => {
+    if (state !== 'drain') return []
+    const { group, endpoint: url } = endpointOf(key)
+    const cause = `an operator drains ${url} until ${time(until)}: it gets no new requests`
+    return [
+      finding('notice', `upstreams.${group}`, cause, { command: `lender-gateway endpoint ready ${group} ${url}` }),
+    ]
   })
 
 // As for what fails at an endpoint: fewer in a minute may be a hiccup.

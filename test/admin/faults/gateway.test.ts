@@ -44,13 +44,13 @@ describe.skipIf(program.missing)('Redis', () => {
 })
 
 test('an event loop that is starved is named, with how late it is', async () => {
-  const live = await bootLive({ limits: { eventLoopDelay: '25ms' } })
+  const live = await bootLive({ limits: { eventLoopDelay: '100ms' } })
   expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
   await lacks(live.admin, symptom(12))
 
   // Sleeps in the thread that serves: nothing runs meanwhile, and no core is kept busy.
   const cell = new Int32Array(new SharedArrayBuffer(4))
-  const starving = setInterval(() => Atomics.wait(cell, 0, 0, 60), 5)
+  const starving = setInterval(() => Atomics.wait(cell, 0, 0, 180), 5)
   onTestFinished(() => clearInterval(starving))
   await expect.poll(async () => (await fetch(`${live.url}/market/insights`)).status, { timeout: 15_000 }).toBe(503)
 

@@ -329,6 +329,20 @@ describe('the audit log', () => {
   })
 })
 
+test('an endpoint that an operator drains is a notice, with what ends that', () => {
+  const order = { state: 'drain', until: at + 60_000 } as const
+  const endpoints = { of: () => null, all: [[`risk ${risk}`, order] as const] }
+
+  expect(found({ said: { operations: { of: () => null, all: [] }, endpoints } })).toMatchObject([
+    {
+      severity: 'notice',
+      about: 'upstreams.risk',
+      cause: `an operator drains ${risk} until 2026-11-21T02:05:00.000Z: it gets no new requests`,
+      command: `lender-gateway endpoint ready risk ${risk}`,
+    },
+  ])
+})
+
 test('an operation whose upstream answers with errors of its own is named, with the last', () => {
   const none = { requests: 40, passedOn: 2 }
   const of = (passedOn: number) => ({
