@@ -129,7 +129,8 @@ test('no credential that is in anything comes out of anything', async () => {
   expect(await operator('/reload', planted.admin, 'POST')).toBe(422)
   writeFileSync(file, `${configText(settings)}\nadmin: ${planted.broken}: x`)
   expect(await operator('/reload', planted.admin, 'POST')).toBe(422)
-  for (const page of ['/', '/overview', '/refused', '/status']) expect(await operator(page, planted.admin)).toBe(200)
+  for (const page of ['/', '/overview', '/refused', '/status', '/metrics'])
+    expect(await operator(page, planted.admin)).toBe(200)
   told.push(await firstTick(`http://127.0.0.1:${adminPort}/events`, planted.admin))
   const command = (...args: readonly string[]): void => {
     const { stdout, stderr, status } = spawnSync(process.execPath, ['src/main.ts', ...args], {
@@ -164,6 +165,7 @@ test('no credential that is in anything comes out of anything', async () => {
   expect(all).toContain('X-Set-Token') // what differs is named, and not shown
   expect(all).toContain('"clientId":"bank-a"')
   expect(all).toContain('event: tick')
+  expect(all).toContain('lender_gateway_requests_total')
   for (const [place, secret] of Object.entries(planted))
     expect([place, spellings(secret).filter((each) => all.toLowerCase().includes(each.toLowerCase()))]).toEqual([
       place,

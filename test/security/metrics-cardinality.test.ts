@@ -1,0 +1,88 @@
+import { METHODS } from 'node:http'
+import { expect, test } from 'vitest'
+import { catalog } from '../../src/catalog.ts'
+import { seriesOf, total } from '../admin/metrics/exposed.ts'
+import { type Piece, sendAll } from '../helpers/lane.ts'
+import { bootLive } from '../helpers/live-gateway.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+
+// The attack: each request brings a path, a method, a Host, an id or a key that has never been there, so that whoever counts by any of them
+// keeps a series for each, until the gateway, or Prometheus, has no memory left.
+const requests = 100_000
+const perBatch = 50
+
+/** Is in all that they bring. */
+const mark = 'hostile'
+
+const paths = catalog.map(({ path }) => path)
+const methods = METHODS.filter((method) => method !== 'CONNECT')
+
+/** Names nobody's method, path, Host, id or key but this one's. */
+const hostile = (n: number): { readonly method: string; readonly bytes: string } => {
+  const own = `${mark}-${n}`
+  const path = paths[n % paths.length] as string
+  const write = (method: string, target: string, ...fields: readonly string[]) => ({
+    method,
+    bytes: `${[`${method} ${target} HTTP/1.1`, ...fields].join('\r\n')}\r\n\r\n`,
+  })
+  const host = 'Host: gateway.test'
+  switch (n % 8) {
+    case 0:
+      return write('GET', `/${own}`, host)
+    case 1:
+      return write('GET', `${path}/${own}?${own}`, host)
+    case 2:
+      return write('POST', `${path};${own}`, host, 'Content-Length: 0')
+    case 3:
+      return write(methods[n % methods.length] as string, `/%2e%2e/${own}"\\\t`.replace('\t', '%09'), host)
+    case 4:
+      return write('DELETE', `${path}?${own}`, host, `X-Request-Id: ${own}`)
+    case 5:
+      return write('GET', path, `Host: ${own}.example`)
+    case 6:
+      return write('GET', '/leads/pipeline', host, `X-API-Key: key.${own}`, `X-Request-Id: ${own}`)
+    default:
+      // None that HTTP has, which ends the connection: not as many of these.
+      return n % 800 === 7 ? write(`${mark.toUpperCase()}${n}`, path, host) : write('PUT', `/${own}/${own}`, host)
+  }
+}
+
+test('a hundred thousand requests of which each is another leave as many series as there were', async () => {
+  const { url: upstream } = await httpUpstream()
+  const { gateway, admin } = await bootLive({
+    upstream,
+    listen: { hosts: ['gateway.test'] },
+    log: { access: false },
+    auth: { methods: ['apiKey'] },
+    clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'key', sha256: 'a'.repeat(64) }] }],
+    metrics: { clients: true },
+  })
+  const metrics = async (): Promise<string> => (await fetch(`${admin}/metrics`)).text()
+  const before = await metrics()
+
+  const statuses = new Map<number, number>()
+  const batches = Array.from({ length: requests / perBatch }, (_, batch) =>
+    Array.from({ length: perBatch }, (_, i): Piece => {
+      const { method, bytes } = hostile(batch * perBatch + i)
+      return {
+        bytes,
+        method,
+        onAnswer: (answer) => statuses.set(answer?.status ?? 0, (statuses.get(answer?.status ?? 0) ?? 0) + 1),
+      }
+    }),
+  )
+  await sendAll(gateway.address.port, 4, batches)
+
+  const answered = [...statuses].reduce((sum, [status, count]) => (status === 0 ? sum : sum + count), 0)
+  expect([...statuses.keys()].sort()).toEqual([0, 400, 401, 404, 405, 421]) // 0: behind one that ended its connection
+  expect(answered).toBeGreaterThan(requests * 0.9)
+  await expect
+    .poll(async () => total(await metrics(), 'lender_gateway_requests_total'))
+    .toBeGreaterThanOrEqual(answered)
+  const after = await metrics()
+  // How late the loop is, is known after some seconds only.
+  const measured = (text: string): string[] =>
+    [...seriesOf(text).keys()].filter((series) => !series.includes('event_loop_delay'))
+  expect(measured(after)).toEqual(measured(before))
+  expect(after.toLowerCase()).not.toContain(mark)
+}, 120_000)
