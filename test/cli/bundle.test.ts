@@ -199,7 +199,12 @@ describe('what cannot be had costs nothing else', () => {
 })
 
 describe('it is safe to send', () => {
-  const told = { refusals: [{ client: '198.51.100.77' }], config: { clients: [{ addresses: ['198.51.100.77'] }] } }
+  const findings = [{ cause: 'there is no credential: 3 requests refused with 401, of 198.51.100.77' }]
+  const told = {
+    findings,
+    refusals: [{ client: '198.51.100.77' }],
+    config: { clients: [{ addresses: ['198.51.100.77'] }] },
+  }
 
   test('addresses of clients are cut, unless they are asked for', async () => {
     const admin = await scriptedAdmin(json(told))

@@ -23,6 +23,21 @@ describe('an address is cut to its network', () => {
   })
 })
 
+test('that stands by itself in a cause, and none that is of an upstream', () => {
+  const causes = [
+    ['there is no credential: 3 refused with 401, of 198.51.100.77', '… of 198.51.100.0/24'],
+    ['… of 2 clients, the last one 2001:db8:1:2::7', '… the last one 2001:db8:1::/48'],
+    ['198.51.100.77: asks too often (198.51.100.78)', '198.51.100.0/24: … (198.51.100.0/24)'],
+    ['http://10.0.0.8:8080 refuses connections (ECONNREFUSED 10.0.0.8:8080)', 'http://10.0.0.8:8080 …10.0.0.8:8080)'],
+  ] as const
+
+  for (const [cause, expected] of causes) {
+    const { findings } = cutAddresses({ findings: [{ cause }] }) as { findings: [{ cause: string }] }
+    for (const part of expected.split('…')) expect(findings[0].cause).toContain(part.trim())
+    expect(findings[0].cause).not.toMatch(/51\.100\.7|1:2::7/)
+  }
+})
+
 test('of clients that were refused, and of those that the configuration knows, and no others', () => {
   const told = {
     refusals: [{ client: '198.51.100.77', clientId: 'bank-a', status: 401 }],

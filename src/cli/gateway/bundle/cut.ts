@@ -30,8 +30,9 @@ const firstGroups = (address: string, count: number): string => {
 }
 
 /**
- * Cuts the addresses of clients in what an admin listener tells: `client` of those that were refused, and `addresses` of those that the
- * configuration knows. Addresses of upstreams stay: without them nothing can be explained.
+ * Cuts the addresses of clients in what an admin listener tells: `client` of those that were refused, `addresses` of those that the
+ * configuration knows, and what stands by itself in a `cause`, in words. Addresses of upstreams, which are URLs, stay: without them nothing can
+ * be explained.
  */
 export const cutAddresses = (told: unknown): unknown => {
   if (Array.isArray(told)) return told.map(cutAddresses)
@@ -39,10 +40,17 @@ export const cutAddresses = (told: unknown): unknown => {
   return Object.fromEntries(
     Object.entries(told).map(([key, value]) => {
       if (key === 'client' && typeof value === 'string') return [key, isIP(value) === 0 ? value : cut(value)]
+      if (key === 'cause' && typeof value === 'string') return [key, cutWords(value)]
       return [key, key === 'addresses' ? all(value) : cutAddresses(value)]
     }),
   )
 }
+
+const cutWords = (text: string): string =>
+  text.replaceAll(/[^\s,;()]+/g, (word) => {
+    const bare = isIP(word) === 0 ? word.replace(/[:.]+$/, '') : word
+    return isIP(bare) === 0 ? word : cut(bare) + word.slice(bare.length)
+  })
 
 const all = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(all)
