@@ -63,7 +63,9 @@ test('one that hangs keeps nobody from it, and follows when it comes round', { t
   await order(crew, 'warn')
   kill(pid, 'SIGCONT')
   await expect
-    .poll(async () => (await crew.status()).workers.map(({ state, restarts }) => `${state} ${restarts}`))
+    .poll(async () => (await crew.status()).workers.map(({ state, restarts }) => `${state} ${restarts}`), {
+      timeout: 20_000,
+    })
     .toEqual(['serving 0', 'serving 0'])
   await askBoth(crew, 'quiet')
   await order(crew, 'back')

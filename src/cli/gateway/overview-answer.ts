@@ -11,7 +11,6 @@ export interface Overview {
 export interface OperationStatus {
   readonly id: string
   readonly state: string
-  readonly until: string | null
   /** Null: nothing is counted, or not for long enough. */
   readonly pace: {
     readonly inFlight: number
@@ -37,7 +36,6 @@ export const overview = shape<Overview>({
     shape<OperationStatus>({
       id: text,
       state: text,
-      until: nullable(text),
       pace: nullable(
         shape<NonNullable<OperationStatus['pace']>>({
           inFlight: number,
