@@ -6,6 +6,7 @@ import { limitFindings } from './limits.ts'
 import { operationFindings } from './operations.ts'
 import { processFindings } from './process.ts'
 import type { Reading } from './reading.ts'
+import { spanFindings } from './spans.ts'
 import { trustFindings } from './trust.ts'
 import { upstreamFindings } from './upstreams.ts'
 
@@ -22,5 +23,6 @@ export const findings = (reading: Reading): readonly Finding[] =>
     ...limitFindings(reading),
     ...trustFindings(reading),
     ...configFindings(reading),
+    ...spanFindings(reading),
     ...clientFindings(reading),
   ]).slice(0, most)

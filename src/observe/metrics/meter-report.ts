@@ -45,9 +45,10 @@ export interface OperationReport {
   readonly upstream: HistogramReport
 }
 
-/** Takes out what is in flight, of a process that is gone. */
-export const atRest = ({ operations, ...counted }: MeterReport): MeterReport => ({
+/** Takes out what is so just now, of a process that is gone. */
+export const atRest = ({ operations, spans, ...counted }: MeterReport): MeterReport => ({
   ...counted,
+  spans: { ...spans, trouble: null },
   operations: Object.fromEntries(
     Object.entries(operations).map(([name, each]) => [name, { ...each, inFlight: 0 }]),
   ) as unknown as MeterReport['operations'],
@@ -66,6 +67,7 @@ export const addMeters = (each: readonly MeterReport[]): MeterReport => {
       exported: sumOf(each, ({ spans }) => spans.exported),
       dropped: sumOf(each, ({ spans }) => spans.dropped),
       failed: sumOf(each, ({ spans }) => spans.failed),
+      trouble: each.find(({ spans }) => spans.trouble !== null)?.spans.trouble ?? null,
     },
     clients: addCounts(
       each.flatMap(({ clients }) => clients),

@@ -1,7 +1,7 @@
 import { catalog } from '../../catalog.ts'
 import type { Exchanged } from '../exchanged.ts'
 import type { Recorder } from '../recorder.ts'
-import type { SpanCounts } from '../tracing/trouble.ts'
+import { noSpans, type SpanCounts } from '../tracing/trouble.ts'
 import type { Metered, MeterReport } from './meter-report.ts'
 import { classOf, OperationMeter } from './operation-meter.ts'
 
@@ -11,7 +11,7 @@ export class Meter {
     [...catalog.map(({ id }) => id), 'none' as const].map((name) => [name, new OperationMeter()]),
   ) as Readonly<Record<Metered, OperationMeter>>
   /** What became of spans. */
-  readonly spans: SpanCounts = { exported: 0, dropped: 0, failed: 0 }
+  readonly spans: SpanCounts = noSpans()
   /** By id, then by class of status. Ids are those of the file. */
   readonly #clients = new Map<string, number[]>()
 

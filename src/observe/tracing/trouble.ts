@@ -1,4 +1,4 @@
-import { now } from '../../clock.ts'
+import { now, wallClock } from '../../clock.ts'
 
 // A receiver that is gone is told of as long as it is, but not with every batch.
 const onceInMs = 60_000
@@ -6,7 +6,7 @@ const onceInMs = 60_000
 /** Hears what is to be said in the log. */
 export type TellTrouble = (level: 'info' | 'warn', event: string, fields: Readonly<Record<string, unknown>>) => void
 
-/** Counts spans by what became of them; it only ever grows. */
+/** Counts spans by what became of them: numbers that only ever grow. */
 export interface SpanCounts {
   /** Taken by the receiver. */
   exported: number
@@ -14,7 +14,12 @@ export interface SpanCounts {
   dropped: number
   /** Sent, and not taken. */
   failed: number
+  /** Since when they are lost, in ms since the epoch, and why; null: the last that were sent have arrived, or none were. */
+  trouble: { readonly since: number; readonly reason: string } | null
 }
+
+/** Makes the counts of a process that has sent none. */
+export const noSpans = (): SpanCounts => ({ exported: 0, dropped: 0, failed: 0, trouble: null })
 
 /** Counts spans, and tells the log of those that are lost: at once, then once a minute, and when they arrive again. */
 export class Trouble {
@@ -31,6 +36,7 @@ export class Trouble {
 
   arrived(spans: number): void {
     this.#counts.exported += spans
+    this.#counts.trouble = null
     if (this.#toldAt === null) return
     this.#tell('info', 'spans arrive again', { ...this.#untold })
     this.#untold = { dropped: 0, failed: 0 }
@@ -41,6 +47,9 @@ export class Trouble {
   lost(how: 'dropped' | 'failed', spans: number, reason: string): void {
     this.#counts[how] += spans
     this.#untold[how] += spans
+    const { trouble } = this.#counts
+    // Why they are not taken says more than that there is no more room.
+    if (trouble === null || how === 'failed') this.#counts.trouble = { since: trouble?.since ?? wallClock(), reason }
     const at = now()
     if (this.#toldAt !== null && at - this.#toldAt < onceInMs) return
     this.#toldAt = at

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { findings } from '../../../src/admin/findings/findings.ts'
 import { catalog, type OperationId } from '../../../src/catalog.ts'
+import { Meter } from '../../../src/observe/metrics/meter.ts'
 import type { Refusal } from '../../../src/observe/refusals/refusals.ts'
 import { at, cause, endpoint, reading, risk } from './reading.ts'
 
@@ -28,6 +29,27 @@ test('the worst comes first, whatever it is of', () => {
     ['warning', 'config'],
     ['notice', 'clients'],
   ])
+})
+
+test('spans that are lost are worth knowing, with why and since when, where there is a receiver', () => {
+  const trouble = { since: at - 60_000, reason: 'ECONNREFUSED' }
+  const meter = new Meter()
+  meter.spans.trouble = trouble
+  const report = { meter: meter.report }
+  const tracing = { otlp: 'http://collector:4318/v1/traces' }
+
+  expect(found({ settings: { tracing }, report })).toEqual([
+    {
+      severity: 'notice',
+      about: 'tracing',
+      cause:
+        'spans are lost: http://collector:4318 does not take them (ECONNREFUSED); requests are served all the same',
+      since: '2026-11-21T02:03:00.000Z',
+      command: null,
+    },
+  ])
+  expect(found({ report })).toEqual([])
+  expect(found({ settings: { tracing } })).toEqual([])
 })
 
 describe('an endpoint', () => {

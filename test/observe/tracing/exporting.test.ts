@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type ExportBounds, Exporting, type Told } from '../../../src/observe/tracing/exporting.ts'
 import { loadSdk, sdk } from '../../../src/observe/tracing/sdk.ts'
-import { type SpanCounts, Trouble } from '../../../src/observe/tracing/trouble.ts'
+import { noSpans, type SpanCounts, Trouble } from '../../../src/observe/tracing/trouble.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { type Behaviour, type SpanReceiver, spanReceiver } from '../../helpers/span-receiver.ts'
 
@@ -15,7 +15,7 @@ const soon = 200
 
 /** Opens what sends to a receiver, with the bounds of a test, and closes it when the test has finished. */
 const exportingTo = (url: string, more: Partial<ExportBounds> = {}) => {
-  const counts: SpanCounts = { exported: 0, dropped: 0, failed: 0 }
+  const counts = noSpans()
   const told: (readonly [event: string, fields: object])[] = []
   const trouble = new Trouble(counts, (_, event, fields) => told.push([event, fields]))
   const config = { url, headers: [{ name: 'X-Tenant', value: 'lender', secret: false }], serviceName: 'gateway' }
@@ -60,7 +60,7 @@ test('what is told arrives with its ids and times, and is counted', async () => 
     startMs: 1_800_000_000_000.25,
     endMs: 1_800_000_000_001.5,
   })
-  expect([counts, told]).toEqual([{ exported: 1, dropped: 0, failed: 0 }, []])
+  expect([counts, told]).toEqual([{ exported: 1, dropped: 0, failed: 0, trouble: null }, []])
 })
 
 test('one that cannot be made is dropped, and nobody but the log hears of it', async () => {
@@ -167,7 +167,7 @@ describe('what waits', () => {
 
     for (let i = 0; i < 1000; i++) tell(exporting)
 
-    expect(counts).toEqual({ exported: 0, dropped: 1000 - bounds.batch - bounds.maxWaiting, failed: 0 })
+    expect(counts).toMatchObject({ exported: 0, dropped: 1000 - bounds.batch - bounds.maxWaiting, failed: 0 })
     expect(told).toEqual([['spans are lost', { dropped: 1, failed: 0, reason: 'too many spans wait' }]])
   })
 

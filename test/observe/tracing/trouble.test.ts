@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Trouble } from '../../../src/observe/tracing/trouble.ts'
+import { noSpans, Trouble } from '../../../src/observe/tracing/trouble.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 test('what is lost is told at once, then once a minute with all since, and when spans arrive again', () => {
-  const counts = { exported: 0, dropped: 0, failed: 0 }
+  const counts = noSpans()
   const told: unknown[] = []
   const trouble = new Trouble(counts, (level, event, fields) => told.push([level, event, fields]))
 
@@ -25,5 +25,20 @@ test('what is lost is told at once, then once a minute with all since, and when 
     ['warn', 'spans are lost', { dropped: 1, failed: 6, reason: 'ECONNREFUSED' }],
     ['info', 'spans arrive again', { dropped: 0, failed: 5 }],
   ])
-  expect(counts).toEqual({ exported: 14, dropped: 1, failed: 14 })
+  expect(counts).toEqual({ exported: 14, dropped: 1, failed: 14, trouble: null })
+})
+
+test('since when and why is known as long as it lasts; that there is no room says less than why', () => {
+  vi.setSystemTime(1_800_000_000_000)
+  const counts = noSpans()
+  const trouble = new Trouble(counts, () => {})
+
+  trouble.lost('dropped', 1, 'too many spans wait')
+  expect(counts.trouble).toEqual({ since: 1_800_000_000_000, reason: 'too many spans wait' })
+  vi.advanceTimersByTime(1000)
+  trouble.lost('failed', 1, 'ECONNREFUSED')
+  trouble.lost('dropped', 1, 'too many spans wait')
+  expect(counts.trouble).toEqual({ since: 1_800_000_000_000, reason: 'ECONNREFUSED' })
+  trouble.arrived(1)
+  expect(counts.trouble).toBe(null)
 })
