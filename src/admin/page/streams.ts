@@ -7,6 +7,9 @@ const tickMs = 1000
 export const maxStreams = 16
 // Whoever reads nothing for that long has gone, or the way to him has.
 const patienceTicks = 30
+// A long list of what was refused changes with every request that is: sent each second, it would be nearly all that is sent.
+const longText = 32 * 1024
+const longTicks = 5
 
 /** Takes what is sent to one page. */
 export interface Sink {
@@ -32,6 +35,8 @@ interface Watcher extends Stream {
   readonly stale: Set<PartName>
   /** For how many ticks it has taken nothing; null: it takes. */
   blocked: number | null
+  /** How many events it has been sent. */
+  sent: number
 }
 
 /** Why a stream ends; the page says so, and tries again or does not. */
@@ -65,6 +70,7 @@ export class Streams {
       sink,
       stale: new Set(this.#last?.parts.keys()),
       blocked: null,
+      sent: 0,
       drained: () => {
         watcher.blocked = null
       },
@@ -109,9 +115,10 @@ export class Streams {
 
   #write(watcher: Watcher, frame: Frame): void {
     const { sink, stale } = watcher
-    const event = eventOf(frame, stale)
-    stale.clear()
-    if (!sink.write(event)) watcher.blocked = 0
+    const isLongDue = watcher.sent++ % longTicks === 0
+    const due = [...stale].filter((name) => isLongDue || (frame.parts.get(name)?.length ?? 0) < longText)
+    for (const name of due) stale.delete(name)
+    if (!sink.write(eventOf(frame, due))) watcher.blocked = 0
   }
 
   #end(watcher: Watcher, reason: Reason): void {

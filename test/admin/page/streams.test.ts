@@ -116,6 +116,27 @@ test('a slow reader is left out until it has read, and then gets all that has ch
   expect(slow.ticks()[1]?.sections.summary).toContain('draining')
 })
 
+test('what is long is sent every fifth time only, however often it changes, and as it is then', async () => {
+  const { seen, streams } = opened()
+  const { sink, ticks } = reader()
+  const [one] = fixture.refusals
+  if (one === undefined) throw new Error('there is none')
+
+  for (let second = 0; second < 11; second++) {
+    const refusals = Array.from({ length: 100 }, (_, i) => ({ ...one, requestId: `request-${second}-${i}` }))
+    seen.overview = { ...fixture, refusals }
+    if (second === 0) streams.open(sink)
+    await vi.advanceTimersByTimeAsync(second === 0 ? 0 : 1000)
+  }
+
+  const sent = ticks().map(({ sections }) => sections.refusals?.match(/request-\d+-0</)?.[0])
+  expect(sent.flatMap((each, second) => (each === undefined ? [] : [`${second}: ${each}`]))).toEqual([
+    '0: request-0-0<',
+    '5: request-5-0<',
+    '10: request-10-0<',
+  ])
+})
+
 test('one that reads nothing for half a minute is cut off, and its place is free', async () => {
   const { streams } = opened()
   const stuck = reader()
