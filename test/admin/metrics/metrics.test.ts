@@ -1,5 +1,4 @@
 /** What Prometheus is told at /metrics. */
-import { execFile } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { families } from '../../../src/admin/metrics/families.ts'
 import {
@@ -17,6 +16,7 @@ import { askAdmin, bootLive } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 import { readExposition, seriesOf, total } from './exposed.ts'
+import { lint } from './lint.ts'
 
 const promtool = await needProgram('promtool')
 
@@ -25,15 +25,6 @@ const metrics = async (admin: string, init: RequestInit = {}): Promise<string> =
   expect([answer.status, answer.headers.get('Content-Type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8'])
   return answer.text()
 }
-
-/** Has promtool look for what is not as Prometheus wants it; what it says. */
-const lint = (text: string): Promise<string> =>
-  new Promise((resolve) => {
-    const child = execFile(promtool.path ?? '', ['check', 'metrics'], (error, stdout, stderr) =>
-      resolve(`${error === null ? '' : `exit ${error.code}: `}${stdout}${stderr}`),
-    )
-    child.stdin?.end(text)
-  })
 
 test.skipIf(promtool.missing)('promtool has nothing to say of it', async () => {
   const { url: upstream } = await httpUpstream()
@@ -51,8 +42,8 @@ test.skipIf(promtool.missing)('promtool has nothing to say of it', async () => {
 
   const text = await metrics(admin)
 
-  expect(await lint(text)).toBe('')
-  expect(await lint(text.replaceAll('_total', '_totals'))).not.toBe('')
+  expect(await lint(promtool.path ?? '', text)).toBe('')
+  expect(await lint(promtool.path ?? '', text.replaceAll('_total', '_totals'))).not.toBe('')
 })
 
 test('what is shown is what the list says, and each of it once', async () => {

@@ -3,19 +3,21 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { families } from '../../../src/admin/metrics/families.ts'
 import { catalog } from '../../../src/catalog.ts'
 import { seriesOf, total } from '../../admin/metrics/exposed.ts'
+import { lint } from '../../admin/metrics/lint.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { window } from '../../helpers/prometheus.ts'
 import { kill } from '../../serving/crew-process.ts'
 import { expressions } from './dashboard.ts'
 import { ask, keepAsking, key, openWorld, type World } from './world.ts'
 
-const [prometheus, redis, openssl] = [
+const [prometheus, promtool, redis, openssl] = [
   await needProgram('prometheus'),
+  await needProgram('promtool'),
   await needProgram('redis-server'),
   await needProgram('openssl'),
 ]
 
-describe.skipIf(prometheus.missing ?? redis.missing ?? openssl.missing)('under load', () => {
+describe.skipIf(prometheus.missing ?? promtool.missing ?? redis.missing ?? openssl.missing)('under load', () => {
   let world: World
   let stop: () => Promise<void> = async () => {}
 
@@ -92,6 +94,10 @@ describe.skipIf(prometheus.missing ?? redis.missing ?? openssl.missing)('under l
     }
 
     await expect.poll(empty, { timeout: 25_000, interval: 500 }).toEqual([])
+  })
+
+  test('promtool has nothing to say of all of it', async () => {
+    expect(await lint(promtool.path ?? '', await world.metrics())).toBe('')
   })
 
   test('no counter goes back when a worker is killed, and its successor is counted', async () => {
