@@ -93,7 +93,9 @@ export const openPublicServer = async (
   const crowd = new Crowd()
   crowd.bound(listen)
   const who = worker === undefined ? {} : { worker }
-  const [tooMany, tooManyOfOne] = [turnedAway(log, 'maxConnections', who), turnedAway(log, 'maxConnectionsPerAddress')]
+  const { turnedAway: counts } = live.current.pressure
+  const tooMany = turnedAway(log, 'maxConnections', counts, who)
+  const tooManyOfOne = turnedAway(log, 'maxConnectionsPerAddress', counts)
   const keep = (socket: Socket): boolean => {
     // What stands on another connection is not another one.
     const counted = 'encrypted' in socket ? null : crowd.enter(socket.remoteAddress)

@@ -1,5 +1,6 @@
-import { Alarm } from '../clock.ts'
+import { Alarm, wallClock } from '../clock.ts'
 import type { Log } from '../observe/log.ts'
+import type { ConnectionBound, TurnedAwayCounts } from '../snapshot/turned-away.ts'
 
 const onceInMs = 1000
 
@@ -11,8 +12,13 @@ export interface TurnedAway {
   close(): void
 }
 
-/** Begins to count connections that a setting has closed. Whoever floods the listener must not flood the log as well. */
-export const turnedAway = (log: Log, setting: string, more: { readonly worker?: number } = {}): TurnedAway => {
+/** Begins to count connections that a setting has closed, in `counts` too. Whoever floods the listener must not flood the log as well. */
+export const turnedAway = (
+  log: Log,
+  setting: ConnectionBound,
+  counts: TurnedAwayCounts,
+  more: { readonly worker?: number } = {},
+): TurnedAway => {
   let untold = 0
   let waiting = false
   const tell = (): void => {
@@ -25,6 +31,7 @@ export const turnedAway = (log: Log, setting: string, more: { readonly worker?: 
   const alarm = new Alarm(tell)
   return {
     count() {
+      counts[setting].count(wallClock())
       untold++
       if (!waiting) tell()
     },

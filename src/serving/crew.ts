@@ -88,8 +88,9 @@ class Crew implements Serving {
       part: { is: 'primary' },
       process: 'primary',
     })
-    this.#tooMany = turnedAway(log, 'maxConnections')
-    this.#tooManyOfOne = turnedAway(log, 'maxConnectionsPerAddress')
+    const { turnedAway: counts } = this.#plane.live.current.pressure
+    this.#tooMany = turnedAway(log, 'maxConnections', counts)
+    this.#tooManyOfOne = turnedAway(log, 'maxConnectionsPerAddress', counts)
     this.#entrance = new Entrance({ tooMany: this.#tooMany, tooManyOfOne: this.#tooManyOfOne }, patience.takeMs)
     this.#entrance.bound(first.config.listen)
     this.#muster = new Muster({

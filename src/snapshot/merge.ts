@@ -8,6 +8,7 @@ import { mergeLimits } from './limits-report.ts'
 import type { EndpointReport, Report, UpstreamReport } from './report.ts'
 import { sum } from './sum.ts'
 import { mergeTokens } from './tokens-report.ts'
+import { mergeTurnedAway } from './turned-away.ts'
 
 /**
  * Makes one report of several processes that run the same configuration: the traffic is the workers', who alone have any, and what probes
@@ -37,6 +38,7 @@ export const mergeReports = (primary: Report, workers: readonly Report[]): Repor
     meter: primary.meter && addMeters(workers.flatMap(({ meter }) => meter ?? [])),
     refusals: mergeRefusals(workers.map(({ refusals }) => refusals)),
     runtimes: [...primary.runtimes, ...workers.flatMap(({ runtimes }) => runtimes)],
+    turnedAway: mergeTurnedAway([primary, ...workers].flatMap(({ turnedAway }) => turnedAway)),
     retiring: sum(workers.map(({ retiring }) => retiring)),
   }
 }

@@ -14,6 +14,7 @@ import { type LimitsReport, reportOnLimits } from './limits-report.ts'
 import type { Live } from './live.ts'
 import type { Snapshot } from './snapshot.ts'
 import { reportOnTokens, type TokensReport } from './tokens-report.ts'
+import { reportOnTurnedAway, type TurnedAwayReport } from './turned-away.ts'
 
 /** Is what a process knows of its traffic and of what stands behind it, as plain data. Times are milliseconds since the epoch. */
 export interface Report {
@@ -26,6 +27,8 @@ export interface Report {
   readonly refusals: RefusalsReport
   /** How the processes do that serve, and that which has them do so. */
   readonly runtimes: readonly ProcessReport[]
+  /** Connections that were closed at once of late; empty: none. */
+  readonly turnedAway: readonly TurnedAwayReport[]
   /** How many earlier snapshots still finish requests. */
   readonly retiring: number
 }
@@ -107,6 +110,7 @@ export const reportOn = ({ current, retiring }: Live): Report => ({
   meter: current.config.metrics && current.observation.meter.report,
   refusals: current.observation.refusals.report,
   runtimes: [{ process: current.observation.process, ...current.observation.runtime.report }],
+  turnedAway: reportOnTurnedAway(current.pressure.turnedAway),
   retiring,
 })
 

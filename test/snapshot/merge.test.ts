@@ -42,6 +42,7 @@ const report = (market: UpstreamReport, retiring = 0): Report => ({
   meter: null,
   refusals: { last: [], causes: [] },
   runtimes: [],
+  turnedAway: [],
   retiring,
 })
 
@@ -106,6 +107,19 @@ test('the last failure of an endpoint is the last of all workers, and its name i
     lastFailure: failure(2),
     outdated,
   })
+})
+
+test('connections that were turned away are those of all processes, the primary among them', () => {
+  const turnedAway = (lastMinute: number, firstAt: number) =>
+    [{ setting: 'maxConnections', lastMinute, lastQuarter: lastMinute, firstAt }] as const
+  const of = (...told: readonly ReturnType<typeof turnedAway>[number][]) => ({
+    ...report(upstream()),
+    turnedAway: told,
+  })
+
+  const merged = mergeReports(of(...turnedAway(2, 9)), [of(...turnedAway(3, 7)), of()])
+
+  expect(merged.turnedAway).toEqual(turnedAway(5, 7).map((each) => ({ ...each, lastQuarter: 5 })))
 })
 
 test('the order of the workers says nothing', () => {

@@ -10,6 +10,7 @@ export const limitFindings = (reading: Reading): readonly Finding[] => [
   ...refusing(reading),
   ...full(reading),
   ...places(reading),
+  ...connections(reading),
   ...alone(reading),
 ]
 
@@ -65,6 +66,18 @@ const places = ({ report }: Reading): readonly Finding[] =>
       return finding(severity, `upstreams.${group}`, cause, { since: tally.firstAt, command })
     },
   )
+
+/** Finds bounds that close connections at once: whoever connects is told nothing, and leaves no line. */
+const connections = ({ report, config }: Reading): readonly Finding[] =>
+  report.turnedAway.map(({ setting, lastMinute, lastQuarter, firstAt }) => {
+    const key = `listen.${setting}`
+    const count = lastMinute > 0 ? lastMinute : lastQuarter
+    const when = lastMinute > 0 ? 'in the last minute' : 'in the last 15 minutes, none in the last minute'
+    const were = count === 1 ? '1 connection was' : `${count} connections were`
+    const cause = `${key} (${config.listen[setting]}) is reached: ${were} closed at once ${when}`
+    const severity = lastMinute > 0 && setting === 'maxConnections' ? 'warning' : 'notice'
+    return finding(severity, key, cause, { since: firstAt })
+  })
 
 /** Finds what should be shared in Redis and is not. */
 const alone = ({ report: { limits, cache } }: Reading): readonly Finding[] => {

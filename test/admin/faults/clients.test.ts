@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import type { Finding } from '../../../src/admin/findings/finding.ts'
 import { bootLive } from '../../helpers/live-gateway.ts'
+import { rawClient } from '../../helpers/raw.ts'
 import { audience, claims, issuer, jwks, signingKey, token } from '../../helpers/tokens.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 import { eventually } from '../../helpers/wire.ts'
@@ -65,4 +66,24 @@ test('a single mistake of a client is no finding', async () => {
 
   const { findings } = (await (await fetch(`${live.admin}/status`)).json()) as { readonly findings: readonly Finding[] }
   expect(findings.filter(({ about }) => about !== 'process')).toEqual([]) // a busy machine may well make it late
+})
+
+test('connections that are closed at once are named by the setting that has it so', async () => {
+  const live = await bootLive({ listen: { maxConnections: 1 } })
+  const port = Number(new URL(live.url).port)
+  const turnedAway = {
+    heading: '',
+    severity: 'warning',
+    about: 'listen.maxConnections',
+    cause: /listen\.maxConnections \(1\) is reached: 1 connection was closed at once in the last minute/,
+    command: null,
+  }
+  const first = await rawClient(port)
+  await lacks(live.admin, turnedAway)
+
+  const second = await rawClient(port)
+  await second.ended()
+
+  await shows(live.admin, turnedAway)
+  first.close()
 })

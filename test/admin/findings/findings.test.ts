@@ -248,6 +248,22 @@ describe('a bound', () => {
   })
 })
 
+test('connections that are closed at once are counted by the setting that has it so', () => {
+  const turnedAway = (lastMinute: number) =>
+    [{ setting: 'maxConnections', lastMinute, lastQuarter: 9, firstAt: at }] as const
+
+  expect(found({ report: { turnedAway: turnedAway(1) } })).toMatchObject([
+    {
+      severity: 'warning',
+      about: 'listen.maxConnections',
+      cause: 'listen.maxConnections (10000) is reached: 1 connection was closed at once in the last minute',
+    },
+  ])
+  expect(found({ report: { turnedAway: turnedAway(0) } })).toMatchObject([
+    { severity: 'notice', cause: expect.stringContaining('9 connections were closed at once in the last 15 minutes') },
+  ])
+})
+
 test('Redis that cannot be asked is named for what it is used for, with the reason', () => {
   const gone = { state: 'local', since: at, reason: 'connect ECONNREFUSED 127.0.0.1:6379', where: null } as const
   const rate = { store: 'redis', evictions: 0, ...gone } as const

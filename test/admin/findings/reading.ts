@@ -76,6 +76,7 @@ export const reading = ({
     meter: null,
     refusals: { last, causes },
     runtimes: [],
+    turnedAway: [],
     retiring: 0,
     ...report,
   },
