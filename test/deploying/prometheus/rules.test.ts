@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { program } from '../../../src/cli/program.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { at, documentsOf, examples, read, root, scratch, type Tree } from '../files.ts'
 import { type Case, cases } from './cases.ts'
@@ -33,6 +34,18 @@ test('each alert says how bad it is, what is wrong, and the command that names t
     expect(['critical', 'warning']).toContain(at(alert, 'labels', 'severity'))
     expect(Object.keys(at(alert, 'annotations') as Tree)).toEqual(['summary', 'description', 'command'])
     expect(at(alert, 'annotations', 'command')).toMatch(/^lender-gateway [a-z]/)
+  }
+})
+
+test('each of those commands is one that there is, with options that it has', () => {
+  const commands = program().commands
+  for (const alert of alerts) {
+    const [, name, ...args] = String(at(alert, 'annotations', 'command')).split(' ')
+    const command = commands.find((each) => each.name() === name)
+    const options = command?.options.map(({ long }) => long)
+
+    expect([name, command !== undefined]).toEqual([name, true])
+    for (const option of args.filter((each) => each.startsWith('--'))) expect(options).toContain(option)
   }
 })
 
