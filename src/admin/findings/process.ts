@@ -3,8 +3,8 @@ import { counted, tallyOf } from './counted.ts'
 import { type Finding, finding } from './finding.ts'
 import type { Reading } from './reading.ts'
 
-// Far more than a pause of the garbage collector: who waits notices.
-const lateMs = 100
+// Far more than pauses of the garbage collector, or the hiccups of a machine that others use too: clients notice.
+const lateMs = 500
 
 const fullHeap = 0.9
 

@@ -307,10 +307,10 @@ describe('the event loop', () => {
       eventLoop: { activeSeconds: 1, idleSeconds: 1, delayMs: { p50: 1, p99, max: p99 } },
     })
 
-    expect(causes({ report: { runtimes: [runtime(300)] } })).toEqual([
-      'the event loop of worker-1 is up to 300ms late: something keeps the process from its work',
+    expect(causes({ report: { runtimes: [runtime(600)] } })).toEqual([
+      'the event loop of worker-1 is up to 600ms late: something keeps the process from its work',
     ])
-    expect(causes({ report: { runtimes: [runtime(20)] } })).toEqual([])
+    expect(causes({ report: { runtimes: [runtime(400)] } })).toEqual([])
   })
 })
 
