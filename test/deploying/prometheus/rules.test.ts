@@ -61,6 +61,15 @@ describe.skipIf(promtool.missing)('promtool', () => {
     expect(output).toContain('1 rule files found')
   })
 
+  test('takes what docs/metrics.md shows of it', async () => {
+    const [, shown = ''] = read('docs/metrics.md').split('```yaml\n')
+    const folder = scratch({ 'prometheus.yml': shown.split('```')[0] ?? '' })
+
+    const { code, output } = await run('check', 'config', '--syntax-only', join(folder, 'prometheus.yml'))
+
+    expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining('is valid') })
+  })
+
   test('sees that a rule which is broken is broken', async () => {
     const folder = scratch({ 'alerts.yml': read(`${examples}/prometheus/alerts.yml`).replace('== 0', '== (') })
 
