@@ -1,4 +1,5 @@
 /** What Prometheus is told at /metrics. */
+import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { families } from '../../../src/admin/metrics/families.ts'
 import {
@@ -19,6 +20,9 @@ import { readExposition, seriesOf, total } from './exposed.ts'
 import { lint } from './lint.ts'
 
 const promtool = await needProgram('promtool')
+
+const secret = 'A'.repeat(43)
+const key = `key.${secret}`
 
 const metrics = async (admin: string, init: RequestInit = {}): Promise<string> => {
   const answer = await fetch(`${admin}/metrics`, init)
@@ -119,16 +123,23 @@ test('whoever has no token is told nothing', async () => {
 })
 
 test('clients are named when the file says so, and not else', async () => {
-  const clients = [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'one', sha256: 'a'.repeat(64) }] }]
-  const settings = { auth: { methods: ['apiKey'] }, clients }
-  const { admin, edit } = await bootLive(settings)
+  const clients = [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'key', sha256: hash('sha256', secret) }] }]
+  const { url: upstream } = await httpUpstream()
+  const settings = { upstream, auth: { methods: ['apiKey'] }, clients }
+  const { url, admin, edit } = await bootLive(settings)
 
   const without = await metrics(admin)
 
   expect(without).not.toContain('bank-a')
   edit({ ...settings, metrics: { clients: true } })
   await askAdmin(`${admin}/reload`, 'POST')
-  expect(total(await metrics(admin), 'lender_gateway_client_requests_total', { client: 'bank-a' })).toBe(0)
+  await fetch(`${url}/market/insights`, { headers: { 'X-API-Key': key } })
+  const requests = async (): Promise<number> =>
+    total(await metrics(admin), 'lender_gateway_client_requests_total', { client: 'bank-a', status_class: '2xx' })
+  await expect.poll(requests).toBe(1)
+  edit({ ...settings, metrics: { clients: true }, clients: [] })
+  await askAdmin(`${admin}/reload`, 'POST')
+  expect(await metrics(admin)).not.toContain('bank-a')
 })
 
 test('an endpoint that the file names twice is one', async () => {

@@ -25,15 +25,8 @@ export const auth: readonly Metric[] = [
     ['source'],
     (reading) => ofSources(reading, ({ lastSuccess }) => (lastSuccess ?? 0) / 1000),
   ),
-  gauge(
-    'token_keys',
-    'How many keys of the issuer are known.',
-    [],
-    ({
-      report: {
-        tokens: { jwt },
-      },
-    }) => (jwt === null ? [] : [[jwt.keys]]),
+  gauge('token_keys', 'How many keys of the issuer are known.', [], ({ report: { tokens } }) =>
+    tokens.jwt === null ? [] : [[tokens.jwt.keys]],
   ),
   gauge('proofs_remembered', 'How many proofs of possession have come in this window.', [], ({ report }) =>
     report.tokens.proofs === null ? [] : [[report.tokens.proofs.remembered]],

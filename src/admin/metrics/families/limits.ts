@@ -36,11 +36,10 @@ export const limits: readonly Metric[] = [
     'rate_limits_shared',
     'Whether rates are counted for all gateways (1), or each counts for itself until Redis is back (0); with limits.redis only.',
     [],
-    ({
-      report: {
-        limits: { rate },
-      },
-    }) => (rate?.store === 'redis' ? [[rate.state === 'shared' ? 1 : 0]] : []),
+    ({ report }) => {
+      const { rate } = report.limits
+      return rate?.store === 'redis' ? [[rate.state === 'shared' ? 1 : 0]] : []
+    },
   ),
   counter(
     'rate_keys_forgotten_total',
@@ -52,11 +51,7 @@ export const limits: readonly Metric[] = [
     'load_shedding',
     'Whether new requests are refused because the event loop is late (1), in one worker at least.',
     [],
-    ({
-      report: {
-        limits: { eventLoop },
-      },
-    }) => (eventLoop === null ? [] : [[eventLoop.sheds ? 1 : 0]]),
+    ({ report }) => (report.limits.eventLoop === null ? [] : [[report.limits.eventLoop.sheds ? 1 : 0]]),
   ),
   gauge(
     'load_shedding_limit_seconds',

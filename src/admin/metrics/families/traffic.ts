@@ -47,7 +47,7 @@ export const traffic: readonly Metric[] = [
   counter('response_body_bytes_total', 'Bytes of answer bodies that were sent.', ['operation'], (reading) =>
     ofAll(reading, ({ bytesOut }) => bytesOut),
   ),
-  counter('retries_total', 'Attempts after the first.', ['operation'], (reading) =>
+  counter('retries_total', 'Attempts at endpoints after the first one of a request.', ['operation'], (reading) =>
     ofNine(reading, ({ retries }) => retries),
   ),
   counter(
@@ -93,8 +93,10 @@ const clients = ({ config, meter }: Reading): readonly Counted[] => {
   const counts = new Map<string, Counted>()
   const count = (client: string, statusClass: number, counted: number) =>
     counts.set(`${statusClass} ${client}`, [client, nameOf(statusClass), counted])
-  for (const { id } of config.clients) for (const statusClass of [2, 4, 5]) count(id, statusClass, 0)
-  for (const { client, statusClass, count: counted } of meter.clients) count(client, statusClass, counted)
+  const known = new Set(config.clients.map(({ id }) => id))
+  for (const id of known) for (const statusClass of [2, 4, 5]) count(id, statusClass, 0)
+  for (const { client, statusClass, count: counted } of meter.clients)
+    if (known.has(client)) count(client, statusClass, counted)
   return [...counts.values()]
 }
 
