@@ -2,6 +2,7 @@
 import { AxeBuilder } from '@axe-core/playwright'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { maxStreams } from '../../../src/admin/page/streams.ts'
 import { catalog, groups } from '../../../src/catalog.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import type { Settings } from '../../helpers/gateway.ts'
@@ -252,6 +253,43 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
     await isLive(page)
 
     expect(stale).toMatch(/^stale since \d\d:\d\d:\d\d UTC: the gateway/)
+  })
+
+  test('a page that is one too many says so in the words of the gateway, and goes on when there is room', async () => {
+    const { admin } = await bootLive()
+    const leave = new AbortController()
+    await Promise.all(Array.from({ length: maxStreams }, () => fetch(`${admin}/events`, { signal: leave.signal })))
+    const { page } = await visit(admin)
+
+    await page.waitForSelector('#live[data-state=stale]')
+    const stale = await page.textContent('#live')
+    leave.abort()
+    await isLive(page)
+
+    expect(stale).toMatch(/^stale since \d\d:\d\d:\d\d UTC: 16 pages are kept up to date already/)
+  })
+
+  test('a tab that nobody sees is not kept up to date, and is again when it is seen', async () => {
+    const { admin } = await bootLive()
+    const { page } = await visit(admin)
+    await isLive(page)
+    const hide = (hidden: boolean): Promise<unknown> =>
+      page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'))`)
+    const connections = async (): Promise<number> =>
+      Number(
+        await page.evaluate(
+          `performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/events')).length`,
+        ),
+      )
+
+    await hide(true)
+    await expect.poll(connections).toBe(1) // an entry is made when it has ended
+    const then = await page.textContent('#live')
+    await hide(false)
+    await expect.poll(() => page.textContent('#live'), { timeout: 10_000 }).not.toBe(then)
+
+    expect(await page.getAttribute('#live', 'data-state')).toBe('on')
   })
 
   test('a page of another version of the gateway says that it is to be loaded again', async () => {
