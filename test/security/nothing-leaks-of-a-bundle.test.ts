@@ -31,6 +31,8 @@ const planted = {
   redis: 'planted-in-a-redis-url',
   auditKey: `planted-in-the-audit-key-${'k'.repeat(32)}`,
   clientSecret: 'planted-as-client-secret',
+  spanToken: 'planted-for-the-receiver-of-spans',
+  spanKey: 'planted-as-a-key-of-that-receiver',
   url: 'planted-in-the-url-of-an-upstream',
 } as const
 
@@ -60,6 +62,7 @@ test('no credential that is in anything comes out in an archive, nor in a termin
   const [file, output] = [join(folder, 'gateway.yaml'), join(folder, 'a.zip')]
   writeFileSync(join(folder, 'secret'), planted.file)
   writeFileSync(join(folder, 'audit-key'), planted.auditKey)
+  writeFileSync(join(folder, 'span-token'), `Bearer ${planted.spanToken}`)
   const settings = {
     upstreams: { compliance: `http://127.0.0.1:${nobody}` },
     upstream: {
@@ -74,6 +77,11 @@ test('no credential that is in anything comes out in an archive, nor in a termin
       introspection: { url: `${upstream.url}/cut`, clientId: 'gateway', clientSecret: planted.clientSecret },
     },
     audit: { file: join(folder, 'audit.log'), key: 'file:audit-key' },
+    tracing: {
+      otlp: `http://127.0.0.1:${nobody}/v1/traces`,
+      headers: { Authorization: 'file:span-token', 'X-Api-Key': planted.spanKey },
+      sample: '100%',
+    },
     clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'a', sha256: hash('sha256', planted.key) }] }],
   }
   writeFileSync(file, configText(settings))

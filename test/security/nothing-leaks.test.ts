@@ -38,6 +38,8 @@ const planted = {
   proof: `${Buffer.from('{"typ":"dpop+jwt"}').toString('base64url')}.planted-in-a-proof.planted`,
   auditKey: `planted-in-the-audit-key-${'k'.repeat(32)}`,
   clientSecret: 'planted-as-client-secret',
+  spanToken: 'planted-for-the-receiver-of-spans',
+  spanKey: 'planted-as-a-key-of-that-receiver',
   next: 'planted-in-the-next-file',
 } as const
 
@@ -54,6 +56,7 @@ test('no credential that is in anything comes out of anything', async () => {
   writeFileSync(join(folder, 'secret'), planted.file)
   writeFileSync(join(folder, 'crash.mjs'), crashOnSignal(planted.crash))
   writeFileSync(join(folder, 'audit-key'), planted.auditKey)
+  writeFileSync(join(folder, 'span-token'), `Bearer ${planted.spanToken}`)
   const settings = {
     upstreams: { compliance: `http://127.0.0.1:${nobody}` },
     upstream: {
@@ -71,6 +74,11 @@ test('no credential that is in anything comes out of anything', async () => {
     },
     audit: { file: join(folder, 'audit.log'), key: 'file:audit-key', digests: 'both' },
     operations: { 'leads.pipeline': { auth: 'none' } },
+    tracing: {
+      otlp: `http://127.0.0.1:${nobody}/v1/traces`,
+      headers: { Authorization: 'file:span-token', 'X-Api-Key': planted.spanKey },
+      sample: '100%',
+    },
     clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'a', sha256: hash('sha256', planted.key) }] }],
   }
   writeFileSync(file, configText(settings))
