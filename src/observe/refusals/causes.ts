@@ -1,9 +1,7 @@
 import type { OperationId } from '../../catalog.ts'
-import type { GatewayError, Kind } from '../../errors.ts'
+import { failures, type Kind } from '../../errors.ts'
 import type { Reason } from '../../reasons.ts'
-import { causeOf } from '../cause.ts'
-import type { Exchanged } from '../exchanged.ts'
-import { Slots } from './slots.ts'
+import { Slots, slotOf } from './slots.ts'
 
 /** Is how often something went wrong of late. Times are milliseconds since the epoch. */
 export interface CauseReport {
@@ -23,51 +21,80 @@ export interface CauseReport {
   readonly lastAt: number
 }
 
+/** Is what went wrong once. Every part that it is told from others by is one of a bounded number of words. */
+export interface Caused {
+  readonly operation: OperationId | null
+  readonly endpoint: string | null
+  readonly kind: Kind
+  readonly reason: Reason | null
+  readonly cause: string | null
+}
+
 const most = 200
 
 interface Cause {
-  readonly operation: OperationId | null
-  readonly endpoint: string | null
   readonly slots: Slots
-  failure: GatewayError
+  last: Caused
   lastAt: number
 }
 
-/** Counts causes over a quarter of an hour. Every part of a key is one of a bounded number of words. */
+/** Counts causes over a quarter of an hour. */
 export class Causes {
-  readonly #causes = new Map<string, Cause>()
+  // Apart, or a client that is refused in every way there is would leave no room for an upstream that is dead.
+  readonly #ofClients = new Pool()
+  readonly #others = new Pool()
 
-  add(at: number, { operation, endpoint }: Exchanged, failure: GatewayError): void {
-    const key = `${operation} ${failure.kind} ${failure.reason} ${endpoint}`
-    let cause = this.#causes.get(key)
-    if (cause === undefined) {
-      if (this.#causes.size >= most) this.#forget(at)
-      if (this.#causes.size >= most) return
-      cause = { operation, endpoint, slots: new Slots(), failure, lastAt: at }
-      this.#causes.set(key, cause)
-    }
-    cause.slots.count(at)
-    cause.failure = failure
-    cause.lastAt = at
+  add(at: number, caused: Caused): void {
+    const pool = failures[caused.kind].fault === 'client' ? this.#ofClients : this.#others
+    pool.add(at, caused)
   }
 
   /** Tells of those that came within the last quarter of an hour, the most frequent first. */
   report(at: number): readonly CauseReport[] {
+    return mostFirst([...this.#ofClients.at(at), ...this.#others.at(at)].map((cause) => reportOf(cause, at)))
+  }
+}
+
+/** Keeps so many causes. */
+class Pool {
+  readonly #causes = new Map<string, Cause>()
+  /** In which ten seconds it was looked for old ones; whoever finds no room again and again must not cost that each time. */
+  #lookedIn: number | null = null
+
+  add(at: number, caused: Caused): void {
+    const key = keyOf(caused)
+    let cause = this.#causes.get(key)
+    if (cause === undefined) {
+      if (this.#causes.size >= most && this.#lookedIn !== slotOf(at)) this.#forget(at)
+      if (this.#causes.size >= most) return
+      cause = { slots: new Slots(), last: caused, lastAt: at }
+      this.#causes.set(key, cause)
+    }
+    cause.slots.count(at)
+    cause.last = caused
+    cause.lastAt = at
+  }
+
+  at(at: number): readonly Cause[] {
     this.#forget(at)
-    return mostFirst([...this.#causes.values()].map((cause) => reportOf(cause, at)))
+    return [...this.#causes.values()]
   }
 
   #forget(at: number): void {
+    this.#lookedIn = slotOf(at)
     for (const [key, { slots }] of this.#causes) if (slots.firstAt(at) === null) this.#causes.delete(key)
   }
 }
 
-const reportOf = ({ operation, endpoint, slots, failure, lastAt }: Cause, at: number): CauseReport => ({
-  operation,
-  kind: failure.kind,
-  reason: failure.reason,
-  endpoint,
-  detail: causeOf(failure)?.slice(0, 200) ?? null,
+const keyOf = ({ operation, kind, reason, endpoint }: Omit<Caused, 'cause'>): string =>
+  `${operation} ${kind} ${reason} ${endpoint}`
+
+const reportOf = ({ last, slots, lastAt }: Cause, at: number): CauseReport => ({
+  operation: last.operation,
+  kind: last.kind,
+  reason: last.reason,
+  endpoint: last.endpoint,
+  detail: last.cause,
   lastMinute: slots.within(at, 60_000),
   lastQuarter: slots.within(at, 900_000),
   firstAt: slots.firstAt(at) ?? lastAt,
@@ -78,7 +105,7 @@ const reportOf = ({ operation, endpoint, slots, failure, lastAt }: Cause, at: nu
 export const mergeCauses = (each: readonly CauseReport[]): readonly CauseReport[] => {
   const merged = new Map<string, CauseReport>()
   for (const one of each) {
-    const key = `${one.operation} ${one.kind} ${one.reason} ${one.endpoint}`
+    const key = keyOf(one)
     const found = merged.get(key)
     merged.set(key, found === undefined ? one : both(found, one))
   }

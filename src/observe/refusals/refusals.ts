@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import type { OperationId } from '../../catalog.ts'
 import { wallClock } from '../../clock.ts'
-import type { Kind } from '../../errors.ts'
+import type { GatewayError, Kind } from '../../errors.ts'
 import type { Reason } from '../../reasons.ts'
 import { causeOf } from '../cause.ts'
 import type { Exchanged } from '../exchanged.ts'
@@ -44,30 +44,25 @@ const kept = 100
 export class Refusals implements Recorder {
   readonly name = 'refusals'
   // Apart, or whoever scans the internet would push out what operators look for.
-  readonly #served = new Ring<Seen>(kept)
-  readonly #strange = new Ring<Seen>(kept)
+  readonly #served = new Ring<Refusal>(kept)
+  readonly #strange = new Ring<Refusal>(kept)
   readonly #causes = new Causes()
 
   record(exchanged: Exchanged): void {
     const { failure, operation } = exchanged
     if (failure === null || failure.kind === 'client-gone') return
-    const at = wallClock()
+    const refusal = refusalOf(wallClock(), exchanged, failure)
     const ring = operation === null ? this.#strange : this.#served
-    ring.add({ at, exchanged })
-    this.#causes.add(at, exchanged, failure)
+    ring.add(refusal)
+    this.#causes.add(refusal.at, refusal)
   }
 
   get report(): RefusalsReport {
     return {
-      last: newestFirst([...this.#served.all, ...this.#strange.all].map(refusal)),
+      last: newestFirst([...this.#served.all, ...this.#strange.all]),
       causes: this.#causes.report(wallClock()),
     }
   }
-}
-
-interface Seen {
-  readonly at: number
-  readonly exchanged: Exchanged
 }
 
 /** Makes one report of what several processes have refused. */
@@ -80,24 +75,32 @@ export const mergeRefusals = (each: readonly RefusalsReport[]): RefusalsReport =
 
 const newestFirst = (refusals: readonly Refusal[]): readonly Refusal[] => refusals.toSorted((a, b) => b.at - a.at)
 
-const refusal = ({ at, exchanged }: Seen): Refusal => {
-  const { failure } = exchanged
-  if (failure === null) throw new Error('what went well is not kept')
-  return {
-    at,
-    requestId: exchanged.requestId,
-    client: exchanged.client,
-    clientId: exchanged.identity?.client ?? null,
-    method: exchanged.method === null || known.has(exchanged.method) ? exchanged.method : 'another method',
-    path: exchanged.path,
-    operation: exchanged.operation,
-    endpoint: exchanged.endpoint,
-    status: exchanged.status,
-    kind: failure.kind,
-    reason: failure.reason,
-    cause: causeOf(failure)?.slice(0, 200) ?? null,
-    traceId: exchanged.trace?.traceId ?? null,
-  }
+/**
+ * Makes what is kept of a refusal: none of the objects that it came of. An error of Node's parser has the whole packet, one of undici may have
+ * what it was thrown in, a trace has where its spans go; and what a client sent is not for keeping.
+ */
+const refusalOf = (at: number, exchanged: Exchanged, failure: GatewayError): Refusal => ({
+  at,
+  requestId: exchanged.requestId,
+  client: ownText(exchanged.client),
+  clientId: exchanged.identity?.client ?? null,
+  method: exchanged.method === null || known.has(exchanged.method) ? exchanged.method : 'another method',
+  path: exchanged.path && ownText(exchanged.path),
+  operation: exchanged.operation,
+  endpoint: exchanged.endpoint,
+  status: exchanged.status,
+  kind: failure.kind,
+  reason: failure.reason,
+  cause: ownCause(failure),
+  traceId: exchanged.trace && ownText(exchanged.trace.traceId),
+})
+
+const ownCause = (failure: GatewayError): string | null => {
+  const cause = causeOf(failure)
+  return cause === undefined ? null : ownText(cause.slice(0, 200))
 }
+
+/** Copies text: what was cut out of a field or a target keeps all of that in memory, which may be a megabyte. */
+const ownText = (text: string): string => Buffer.from(text).toString()
 
 const known: ReadonlySet<string> = new Set(METHODS)

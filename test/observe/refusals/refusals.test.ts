@@ -1,6 +1,10 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { catalog } from '../../../src/catalog.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import { mergeRefusals, Refusals } from '../../../src/observe/refusals/refusals.ts'
+import { reasons } from '../../../src/reasons.ts'
 import { exchanged } from '../exchanged.ts'
 
 beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-22T02:00:00Z') }))
@@ -48,6 +52,41 @@ describe('the last refusals', () => {
   })
 })
 
+test('what is kept of a refusal holds neither its packet nor what it was thrown in', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const refusals = new Refusals()
+  const refuse = (): WeakRef<Error> => {
+    const cause = Object.assign(new Error('Parse Error'), { rawPacket: Buffer.alloc(65_536) })
+    refusals.record(exchanged({ ...notFound, failure: new GatewayError('bad-request', { cause }) }))
+    return new WeakRef(cause)
+  }
+  vi.useRealTimers()
+  const held = refuse()
+
+  await new Promise(setImmediate) // what a WeakRef tells stays until the end of the job
+  collect()
+
+  expect(refusals.report).toMatchObject({ last: [{ cause: 'Parse Error' }], causes: [{ detail: 'Parse Error' }] })
+  expect(held.deref()).toBeUndefined()
+})
+
+test('nor the target and the field that its path and its address were cut out of', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const [fields, bytes] = [100, 512 * 1024]
+  const cutOut = (): string => Buffer.alloc(bytes, 'x').toString('latin1').concat(',', '192.168.100.100').slice(-20)
+  const refusals = new Refusals()
+  collect()
+  const before = process.memoryUsage().heapUsed
+
+  for (let i = 0; i < fields; i++) refusals.record(exchanged({ ...notFound, path: cutOut(), client: cutOut() }))
+  collect()
+
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan((fields * bytes) / 2)
+  expect(refusals.report.last).toHaveLength(fields)
+})
+
 describe('causes', () => {
   test('are counted over a minute and a quarter of an hour, and then forgotten', () => {
     const refusals = kept(dead('first'), dead('last'))
@@ -85,6 +124,27 @@ describe('causes', () => {
 
     expect(refusals.report.causes).toHaveLength(200)
     expect(refusals.report.causes.every(({ endpoint }) => endpoint?.startsWith('http://b-'))).toBe(true)
+  })
+
+  test('of what clients do wrong leave room for an upstream that is dead', () => {
+    const refusals = new Refusals()
+    for (const { id } of catalog)
+      for (const reason of reasons)
+        refusals.record(exchanged({ operation: id, failure: new GatewayError('unauthenticated', { reason }) }))
+
+    refusals.record(exchanged(dead()))
+
+    expect(refusals.report.causes.filter(({ kind }) => kind === 'unauthenticated')).toHaveLength(200)
+    expect(refusals.report.causes.filter(({ kind }) => kind === 'connect-failed')).toHaveLength(1)
+  })
+
+  test('of a clock that has been set back are not of the last minute for as long as that', () => {
+    const refusals = kept(dead('then'))
+    vi.setSystemTime(Date.parse('2026-11-22T01:00:00Z'))
+    refusals.record(exchanged(notFound))
+
+    expect(refusals.report.causes).toMatchObject([{ kind: 'not-found', lastMinute: 1 }])
+    expect(refusals.report.causes).toHaveLength(1)
   })
 
   test('of several processes add up, the most frequent first', () => {
