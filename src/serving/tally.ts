@@ -1,5 +1,5 @@
 import { addMeters, atRest, type MeterReport } from '../observe/metrics/meter-report.ts'
-import { addCounts, type Counts, countsOf, withCounts } from '../snapshot/counts.ts'
+import { addCounts, type Counts, countsOf, isOfEndpoint, withCounts } from '../snapshot/counts.ts'
 import type { Report } from '../snapshot/report.ts'
 import type { Answer } from './protocol.ts'
 
@@ -15,7 +15,7 @@ interface Tallied {
 export class Tally<Worker extends object> {
   readonly #said = new Map<Worker, Tallied>()
   #before: Tallied = { meter: null, counts: new Map(), droppedLines: 0 }
-  /** What the last report counted; what is in none any more is not kept for ever. */
+  /** What the last report counted; an endpoint that is in none any more is not kept for ever. */
   #known: ReadonlySet<string> = new Set()
 
   /** Takes what a worker says. */
@@ -29,9 +29,12 @@ export class Tally<Worker extends object> {
   ended(worker: Worker): void {
     const said = this.#said.get(worker)
     if (said === undefined) return
+    // What workers disagree about, while an edit is under way, stands in no report just now.
+    const told = new Set([...this.#said.values()].flatMap(({ counts }) => [...counts.keys()]))
     this.#said.delete(worker)
+    const stays = (what: string): boolean => !isOfEndpoint(what) || this.#known.has(what) || told.has(what)
     const meters = [this.#before.meter, said.meter && atRest(said.meter)].filter((each) => each !== null)
-    const counts = [...addCounts([this.#before.counts, said.counts])].filter(([what]) => this.#known.has(what))
+    const counts = [...addCounts([this.#before.counts, said.counts])].filter(([what]) => stays(what))
     this.#before = {
       meter: meters.length === 0 ? null : addMeters(meters),
       counts: new Map(counts),

@@ -26,6 +26,9 @@ export const addCounts = (each: readonly Counts[]): Counts => {
   return sums
 }
 
+/** Tells whether a count is of an endpoint: every edit may bring more of them, while of all else there is what it was built with. */
+export const isOfEndpoint = (what: string): boolean => groups.some((group) => what.startsWith(`${group} `))
+
 /** Makes a report that is the same but for what it counts; what is not told of stays as it is. */
 export const withCounts = (report: Report, counts: Counts): Report =>
   changeCounts(report, (what, count) => counts.get(what) ?? count)

@@ -115,6 +115,33 @@ test('what the meter of one that is gone has counted stays, but nothing of its i
   expect([told?.bytesOut, told?.inFlight]).toEqual([14, 3])
 })
 
+test('what one has used that hung before it was ended stays, and what those had used before it', () => {
+  const tally = new Tally<object>()
+  const used = (user: number): Report => ({
+    ...none,
+    runtimes: quiet.runtimes.map((each) => ({
+      ...each,
+      process: 'worker-1',
+      cpuSeconds: { user, system: 0 },
+    })),
+  })
+  const [first, second, third, other] = [{}, {}, {}, {}]
+  const told = (report: Report): number | undefined => tally.inAll(report, none).runtimes[0]?.cpuSeconds.user
+
+  tally.note(first, { report: used(100), droppedLines: 0 })
+  told(used(100))
+  tally.ended(first)
+  tally.note(second, { report: used(10), droppedLines: 0 })
+  expect(told(used(10))).toBe(110)
+  told(none) // it hangs
+  tally.note(other, { report: none, droppedLines: 0 })
+  tally.ended(other)
+  tally.ended(second)
+  tally.note(third, { report: used(1), droppedLines: 0 })
+
+  expect(told(used(1))).toBe(111)
+})
+
 test('what is in no report any more is not kept for ever', () => {
   const tally = new Tally<object>()
   for (let n = 0; n < 50; n++) {
