@@ -16,7 +16,10 @@ export function nearest(key: string, known: readonly string[]): string | undefin
   let best: string | undefined
   let least = tolerated + 1
   for (const candidate of known) {
-    const slips = distance(folded, candidate.toLowerCase())
+    const named = candidate.toLowerCase()
+    // Each letter more is a slip at least. Clients write what is compared here, and would have it compared at length.
+    if (Math.abs(folded.length - named.length) >= least) continue
+    const slips = distance(folded, named)
     if (slips < least) {
       best = candidate
       least = slips
