@@ -23,12 +23,14 @@ export const readyFor = async ({ tracing: { otlp } }: Config): Promise<void> => 
 /** Keeps what sends spans from a process: one for each receiver, as long as a snapshot sends there. */
 export class Tracings {
   readonly #kept = new Kept<Exporting>()
-  readonly #trouble: Trouble
+  readonly #counts: SpanCounts
+  readonly #tell: TellTrouble
   // Processes are told apart by it: several gateways, and the workers of one.
   readonly #instanceId = randomUUID()
 
   constructor(counts: SpanCounts, tell: TellTrouble) {
-    this.#trouble = new Trouble(counts, tell)
+    this.#counts = counts
+    this.#tell = tell
   }
 
   /** Throws where {@link readyFor} has not been waited for. */
@@ -36,7 +38,8 @@ export class Tracings {
     if (otlp === null) return noTracing
     const { sample, ...receiver } = otlp
     const name = JSON.stringify(receiver)
-    const exporting = this.#kept.hold(name, () => new Exporting(receiver, this.#instanceId, this.#trouble))
+    const open = () => new Exporting(receiver, this.#instanceId, new Trouble(this.#counts, this.#tell))
+    const exporting = this.#kept.hold(name, open)
     return {
       tracing: openTracing(exporting, sample, siteOf(listen)),
       release: async () => this.#kept.release(name)?.close(),

@@ -105,6 +105,7 @@ export class Exporting {
   /** Sends what waits, as far as that can be done in time, and takes nothing more. */
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#trouble.over()
     await within(
       this.#bounds.flushMs,
       this.#provider.shutdown().catch(() => {}),

@@ -21,13 +21,16 @@ export interface SpanCounts {
 /** Makes the counts of a process that has sent none. */
 export const noSpans = (): SpanCounts => ({ exported: 0, dropped: 0, failed: 0, trouble: null })
 
-/** Counts spans, and tells the log of those that are lost: at once, then once a minute, and when they arrive again. */
+/** Counts the spans of one receiver, beside those of others in the same counts, and tells the log of those that are lost: at once, then once a minute, and when they arrive again. */
 export class Trouble {
   readonly #counts: SpanCounts
   readonly #tell: TellTrouble
   #untold = { dropped: 0, failed: 0 }
   /** When it was told last; null: there is nothing to tell the end of. */
   #toldAt: number | null = null
+  /** What it says of its receiver, as far as nobody has said anything since. */
+  #said: SpanCounts['trouble'] = null
+  #isOver = false
 
   constructor(counts: SpanCounts, tell: TellTrouble) {
     this.#counts = counts
@@ -36,7 +39,7 @@ export class Trouble {
 
   arrived(spans: number): void {
     this.#counts.exported += spans
-    this.#counts.trouble = null
+    if (!this.#isOver) this.#counts.trouble = null
     if (this.#toldAt === null) return
     this.#tell('info', 'spans arrive again', { ...this.#untold })
     this.#untold = { dropped: 0, failed: 0 }
@@ -49,11 +52,20 @@ export class Trouble {
     this.#untold[how] += spans
     const { trouble } = this.#counts
     // Why they are not taken says more than that there is no more room.
-    if (trouble === null || how === 'failed') this.#counts.trouble = { since: trouble?.since ?? wallClock(), reason }
+    if (!this.#isOver && (trouble === null || how === 'failed')) {
+      this.#said = { since: trouble?.since ?? wallClock(), reason }
+      this.#counts.trouble = this.#said
+    }
     const at = now()
     if (this.#toldAt !== null && at - this.#toldAt < onceInMs) return
     this.#toldAt = at
     this.#tell('warn', 'spans are lost', { ...this.#untold, reason })
     this.#untold = { dropped: 0, failed: 0 }
+  }
+
+  /** Says no more of a receiver that is done with: what it still loses counts, and is no fault of whoever gets spans now. */
+  over(): void {
+    this.#isOver = true
+    if (this.#counts.trouble === this.#said) this.#counts.trouble = null
   }
 }

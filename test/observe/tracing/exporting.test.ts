@@ -231,3 +231,17 @@ test('a receiver that answers with more than anybody reads costs nothing but its
 
   await expect.poll(() => sum(counts), { timeout: 10_000 }).toBe(1)
 })
+
+test('what is not taken of one that is closed is counted, and nobody is told that it is so still', async () => {
+  const receiver = await spanReceiver()
+  receiver.behave(400)
+  const { exporting, counts } = exportingTo(receiver.url, { flushMs: soon })
+  tell(exporting)
+  await vi.waitFor(() => expect(counts.trouble).not.toBeNull(), { timeout: 30_000 })
+
+  tell(exporting)
+  await exporting.close()
+  tell(exporting)
+
+  expect(counts).toMatchObject({ exported: 0, dropped: 1, trouble: null })
+})

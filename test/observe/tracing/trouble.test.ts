@@ -42,3 +42,18 @@ test('since when and why is known as long as it lasts; that there is no room say
   trouble.arrived(1)
   expect(counts.trouble).toBe(null)
 })
+
+test('a receiver that is done with says nothing of the one that comes after it', () => {
+  const counts = noSpans()
+  const [before, after] = [new Trouble(counts, () => {}), new Trouble(counts, () => {})]
+
+  before.lost('failed', 1, 'ECONNREFUSED')
+  before.over()
+  before.lost('failed', 2, 'ECONNREFUSED')
+  expect(counts).toMatchObject({ failed: 3, trouble: null })
+  after.lost('failed', 1, 'status 400')
+  before.arrived(1)
+  before.over()
+
+  expect(counts).toMatchObject({ exported: 1, failed: 4, trouble: { reason: 'status 400' } })
+})
