@@ -42,7 +42,8 @@ export const usage = `npm run bench -- [flags]
   --seconds N          seconds a peer and workload in each round (3)
   --connections N      keep-alive connections (64)
   --only A,B           peers: gateway, bare, httpxy, nginx, haproxy, caddy (these);
-                       gateway-policies, gateway-workers, bare-direct, nginx-memory,
+                       gateway-uncounted, gateway-traced, gateway-policies,
+                       gateway-workers, bare-direct, nginx-memory,
                        gateway-cache, node-cache, nginx-cache,
                        gateway-tls, nginx-tls, haproxy-tls, gateway-h2, nginx-h2, haproxy-h2
   --workloads A,B      workloads: get, post (these); post-64k, answer-1m, cached,

@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Pair } from '../../helpers/certificates.ts'
 import { jwks } from '../../helpers/tokens.ts'
+import { spanServer, spansAt, startBeside } from '../beside.ts'
 import { certificates, writeCertificate } from '../peers/certificate.ts'
 import { here, serveTree } from '../peers/gateway-tree.ts'
 import type { Peer } from '../peers/peer.ts'
-import { start, stop } from '../process.ts'
 import type { Stage } from '../stage.ts'
 import { issuerKey } from './brought.ts'
 import { fileOf } from './file.ts'
@@ -52,19 +52,15 @@ export const writePairs = async (directory: string): Promise<Pair | { readonly m
 }
 
 /** Starts a server of its own to be asked about tokens, and gives where. */
-const startIntrospection = async (atEnd: Stage['atEnd']): Promise<string> =>
-  `http://127.0.0.1:${await startBeside('introspection-server.ts', atEnd)}/introspect`
+const startIntrospection = async (atEnd: Stage['atEnd']): Promise<string> => {
+  const server = await startBeside('layers/introspection-server.ts')
+  atEnd(server.stop)
+  return `http://127.0.0.1:${server.port}/introspect`
+}
 
 /** Starts one that takes spans, and gives where. */
-const startReceiver = async (atEnd: Stage['atEnd']): Promise<string> =>
-  `http://127.0.0.1:${await startBeside('span-server.ts', atEnd)}/v1/traces`
-
-const startBeside = async (script: string, atEnd: Stage['atEnd']): Promise<number> => {
-  const args = [join(import.meta.dirname, script)]
-  const child = await start({ path: process.execPath, args }, ['ignore', 'pipe', 'inherit'])
-  atEnd(() => stop(child))
-  return new Promise<number>((resolve, reject) => {
-    child.stdout?.once('data', (line) => resolve(Number(line)))
-    child.once('exit', () => reject(new Error(`${script} did not start`)))
-  })
+const startReceiver = async (atEnd: Stage['atEnd']): Promise<string> => {
+  const server = await startBeside(spanServer)
+  atEnd(server.stop)
+  return spansAt(server)
 }

@@ -1,6 +1,17 @@
 import { bare, bareDirect, nodeCacheServer } from './bare.ts'
 import { caddy } from './caddy.ts'
-import { before, cache, cacheBefore, gateway, gatewayH2, gatewayTls, policies, workers } from './gateway.ts'
+import {
+  before,
+  cache,
+  cacheBefore,
+  gateway,
+  gatewayH2,
+  gatewayTls,
+  policies,
+  traced,
+  uncounted,
+  workers,
+} from './gateway.ts'
 import { haproxy, haproxyH2, haproxyTls } from './haproxy.ts'
 import { httpxy } from './httpxy.ts'
 import { nginx, nginxCache, nginxH2, nginxMemory, nginxTls } from './nginx.ts'
@@ -10,6 +21,8 @@ import type { Peer } from './peer.ts'
 export const peers: readonly Peer[] = [
   gateway,
   before,
+  uncounted,
+  traced,
   policies,
   workers,
   cache,

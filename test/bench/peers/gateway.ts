@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { groups } from '../../../src/catalog.ts'
 import { addresses } from '../addresses.ts'
+import { spanServer, spansAt, startBeside } from '../beside.ts'
 import { askedForKeys, clientsFile, clientsText, looked } from '../clients.ts'
 import { writeCertificate } from './certificate.ts'
 import { here, serveTree } from './gateway-tree.ts'
@@ -74,6 +75,31 @@ export const cache = variant('gateway-cache', cached, true, cachedEach)
 
 /** Runs that of another checkout. */
 export const cacheBefore = ofBefore('gateway-cache-before', cached, cachedEach)
+
+/** Runs it with nothing counted: what the others have of metrics. */
+export const uncounted = variant(
+  'gateway-uncounted',
+  'this gateway, metrics: none',
+  true,
+  (port) => `metrics: none\n${oneEach(port)}`,
+)
+
+/** Runs it with traces, of which one in a hundred is sampled and sent to a server beside it. */
+export const traced: Peer = {
+  name: 'gateway-traced',
+  description: 'this gateway, defaults, tracing with sample: 1%',
+  onRequest: true,
+  start: async (site) => {
+    const receiver = await startBeside(spanServer)
+    const more = `tracing: { otlp: "${spansAt(receiver)}", sample: 1% }\n`
+    const running = await serveTree(
+      here,
+      site,
+      (port) => gatewayFile(port, roomFor(site)) + more + oneEach(site.upstreamPort),
+    )
+    return { ...running, stop: () => running.stop().finally(receiver.stop) }
+  },
+}
 
 const overTls = (name: string, description: string, speaks: 'https' | 'h2'): Peer => ({
   name,
