@@ -77,7 +77,8 @@ const endpoint = (
   const out = outOf(each, reading.at)
   const own = grouped(
     causes.filter((cause) => cause.endpoint === url),
-    ({ kind, reason }) => `${kind} ${reason}`,
+    // By what is said of it: a connection may be closed before the head of the answer and behind it.
+    ({ kind, reason }) => lastOf({ at: 0, kind, reason, status: null }, url),
   )
   const alone = !reading.report.upstreams[group].endpoints.some((other) => other !== each && isUp(other))
   const failing = own.map((same, i): Finding => {

@@ -53,6 +53,15 @@ test('spans that are lost are worth knowing, with why and since when, where ther
 })
 
 describe('an endpoint', () => {
+  test('that closes connections before its answers and within them is named once, with all of them', () => {
+    const before = cause({ kind: 'reset-before-headers', reason: 'closed', lastMinute: 2 })
+    const within = cause({ kind: 'truncated', reason: 'closed', lastMinute: 3 })
+
+    expect(found({ causes: [before, within] })).toMatchObject([
+      { cause: `${risk} closed the connection: 5 requests failed in the last minute` },
+    ])
+  })
+
   test('that fails is named with its cause, how often, since when, and what shows more', () => {
     expect(found({ causes: [cause()] })).toEqual([
       {
