@@ -27,8 +27,12 @@ export interface Recent {
 interface Sample {
   /** On the monotonic clock. */
   readonly at: number
-  readonly operations: ReadonlyMap<OperationId, Totals>
+  readonly operations: ByOperation<Totals>
+  /** What each did since the sample before; null: there was none. */
+  readonly step: ByOperation<Pace> | null
 }
+
+type ByOperation<T> = Readonly<Record<OperationId, T>>
 
 interface Totals {
   readonly requests: number
@@ -58,7 +62,7 @@ export class History {
   async begin(): Promise<void> {
     const counted = await this.#count().catch(() => null)
     if (!this.#isOpen) return
-    this.#samples = counted === null ? [] : [...this.#samples, sampleOf(counted)].slice(-steps - 1)
+    this.#samples = counted === null ? [] : [...this.#samples, this.#sample(counted)].slice(-steps - 1)
     this.#stop = later(stepSeconds * 1000, () => void this.begin())
   }
 
@@ -69,21 +73,20 @@ export class History {
 
   /** Tells how an operation has done of late: its rates over ten seconds, its latency over a minute; null: nothing is known yet. */
   pace(id: OperationId, counted: MeterReport): Pace | null {
-    const present = sampleOf(counted)
-    const recent = this.#before(present.at - 10_000)
-    const minute = this.#before(present.at - 60_000)
+    const at = now()
+    const recent = this.#before(at - 10_000)
+    const minute = this.#before(at - 60_000)
     if (recent === undefined || minute === undefined) return null
-    const rates = between(recent, present, id)
-    const { p50Ms, p99Ms } = between(minute, present, id)
-    return { ...rates, p50Ms, p99Ms }
+    const present = totalsOf(counted.operations[id])
+    const { p50Ms, p99Ms } = between(minute.operations[id], present, at - minute.at)
+    return { ...between(recent.operations[id], present, at - recent.at), p50Ms, p99Ms }
   }
 
   /** Counts what an operation was asked in the last minute, or as long as is known. */
   recent(id: OperationId, counted: MeterReport): Recent {
-    const present = sampleOf(counted)
-    const to = present.operations.get(id)
-    const from = this.#before(present.at - 60_000)?.operations.get(id)
-    if (from === undefined || to === undefined) return { requests: 0, passedOn: 0 }
+    const from = this.#before(now() - 60_000)?.operations[id]
+    if (from === undefined) return { requests: 0, passedOn: 0 }
+    const to = totalsOf(counted.operations[id])
     return {
       requests: Math.max(0, to.requests - from.requests),
       passedOn: Math.max(0, to.passedOn - from.passedOn),
@@ -92,7 +95,15 @@ export class History {
 
   /** Tells how it did in each step of the last quarter of an hour, the oldest first. */
   steps(id: OperationId): readonly Pace[] {
-    return this.#samples.slice(1).map((sample, i) => between(this.#samples[i] as Sample, sample, id))
+    return this.#samples.slice(1).flatMap(({ step }) => step?.[id] ?? [])
+  }
+
+  #sample({ operations }: MeterReport): Sample {
+    const at = now()
+    const last = this.#samples.at(-1)
+    const totals = byOperation((id) => totalsOf(operations[id]))
+    const step = last ? byOperation((id) => between(last.operations[id], totals[id], at - last.at)) : null
+    return { at, operations: totals, step }
   }
 
   /** Finds the last sample that is at least so old, or else the oldest. */
@@ -101,10 +112,8 @@ export class History {
   }
 }
 
-const sampleOf = ({ operations }: MeterReport): Sample => ({
-  at: now(),
-  operations: new Map(catalog.map(({ id }) => [id, totalsOf(operations[id])])),
-})
+const byOperation = <T>(make: (id: OperationId) => T): ByOperation<T> =>
+  Object.fromEntries(catalog.map(({ id }) => [id, make(id)])) as ByOperation<T>
 
 const totalsOf = ({ requests, total }: OperationReport): Totals => {
   const count = (matches: (each: OperationReport['requests'][number]) => boolean): number =>
@@ -121,10 +130,8 @@ const totalsOf = ({ requests, total }: OperationReport): Totals => {
 const isError = ({ statusClass, failure }: OperationReport['requests'][number]): boolean =>
   statusClass >= 5 || (failure !== null && failures[failure].fault !== 'client')
 
-const between = (earlier: Sample, later: Sample, id: OperationId): Pace => {
-  const [from, to] = [earlier.operations.get(id), later.operations.get(id)]
-  const seconds = Math.max(0.001, (later.at - earlier.at) / 1000)
-  if (from === undefined || to === undefined) return nothing
+const between = (from: Totals, to: Totals, ms: number): Pace => {
+  const seconds = Math.max(0.001, ms / 1000)
   const rate = (read: (totals: Totals) => number): number => Math.max(0, read(to) - read(from)) / seconds
   const spent = since(to.total, from.total)
   return {
@@ -135,5 +142,3 @@ const between = (earlier: Sample, later: Sample, id: OperationId): Pace => {
     p99Ms: quantile(spent, 0.99),
   }
 }
-
-const nothing: Pace = { perSecond: 0, errorsPerSecond: 0, refusedPerSecond: 0, p50Ms: null, p99Ms: null }
