@@ -1,11 +1,12 @@
-import { catalog, type Group, type OperationId } from '../catalog.ts'
+import { catalog, type Group, type Operation, type OperationId } from '../catalog.ts'
 import { wallClock } from '../clock.ts'
+import type { Config } from '../config/config.ts'
 import { type Change, changedGroups } from '../config/diff.ts'
 import type { Problem } from '../config/problem.ts'
 import type { Reloaded } from '../snapshot/reload-history.ts'
 import type { Report } from '../snapshot/report.ts'
 import type { Desk } from './desk.ts'
-import { type History, stepSeconds } from './history.ts'
+import { type History, type Pace, stepSeconds } from './history.ts'
 import { type RefusalView, refusalView } from './refusals.ts'
 import { type Status, statusOf } from './status.ts'
 import { time } from './time.ts'
@@ -44,14 +45,8 @@ export interface OperationView {
   } | null
 }
 
-export interface PaceView {
+export interface PaceView extends Pace {
   readonly inFlight: number
-  readonly perSecond: number
-  readonly errorsPerSecond: number
-  readonly refusedPerSecond: number
-  /** Null: there was no request. */
-  readonly p50Ms: number | null
-  readonly p99Ms: number | null
 }
 
 /** Is what came of a reload. */
@@ -76,20 +71,26 @@ export const overview = async (desk: Desk): Promise<Overview> => {
   return {
     at: time(wallClock()),
     status,
-    operations: catalog.map((each) => operationView(each.id, status, report, desk.history)),
+    operations: catalog.map((each) => operationView(each, status, report, desk.history)),
     reloads: history.last.map(reloadView),
-    refusals: report.refusals.last.map((refusal) => refusalView(refusal, config.listen)),
+    refusals: refusalViews(report, config),
   }
 }
 
 /** Tells of the last refusals alone. */
-export const refused = async ({ report, reloader }: Desk) => {
-  const { refusals } = await report()
-  return { refusals: refusals.last.map((refusal) => refusalView(refusal, reloader.config.listen)) }
-}
+export const refused = async ({ report, reloader }: Desk) => ({
+  refusals: refusalViews(await report(), reloader.config),
+})
 
-const operationView = (id: OperationId, { operations }: Status, { meter }: Report, history: History): OperationView => {
-  const { group, method, path } = catalog.find((each) => each.id === id) as (typeof catalog)[number]
+const refusalViews = ({ refusals }: Report, { listen }: Config): readonly RefusalView[] =>
+  refusals.last.map((refusal) => refusalView(refusal, listen))
+
+const operationView = (
+  { id, group, method, path }: Operation,
+  { operations }: Status,
+  { meter }: Report,
+  history: History,
+): OperationView => {
   const { state, until } = operations[id] ?? { state: 'serve' as const, until: null }
   const pace = meter === null ? null : history.pace(id, meter)
   return {
