@@ -1,5 +1,6 @@
 import { isatty } from 'node:tty'
 import { Command } from 'commander'
+import { now } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Loaded } from '../snapshot/reloader.ts'
 import { banner, bannerRows, howToReroute } from './banner.ts'
@@ -25,6 +26,9 @@ export const serveCommand = (): Command =>
       process.stderr.write(formatProblems(result.problems))
       process.exitCode = result.unreadable ? 2 : 1
     })
+
+// npm passes SIGINT and SIGTERM on. A terminal, or a supervisor that signals a whole group, has then signalled the gateway too: that is one order.
+const passedOnMs = 1000
 
 const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<void> => {
   const [{ startGateway }, { openLog }, { exitWhenUncaught }, { workerCount }, { handover }, { startedWith }] =
@@ -67,11 +71,14 @@ const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<vo
       finish(gateway.config.shutdown.waitMs)
     },
   })
-  let stopping = false
+  let asked: { readonly signal: NodeJS.Signals; readonly at: number } | null = null
   const stop = (signal: NodeJS.Signals): void => {
-    if (stopping) process.exit(1) // asked twice: at once
-    stopping = true
-    log.info({ signal }, 'stopping')
+    const again = asked !== null
+    // Asked twice: at once.
+    if (asked !== null && (signal !== asked.signal || now() - asked.at > passedOnMs)) process.exit(1)
+    log.info(again ? { signal, again } : { signal }, 'stopping')
+    if (again) return
+    asked = { signal, at: now() }
     takeover.end()
     if (left) return // it is about to end already
     // Nobody balances load to a terminal: whoever presses Ctrl-C there means now.

@@ -97,7 +97,35 @@ describe('after SIGTERM', () => {
     expect(performance.now() - since).toBeLessThan(15_000)
   })
 
-  test('a second signal ends it at once', async () => {
+  // npm passes on what it gets, and a terminal has signalled its whole process group: one press of Ctrl-C comes twice.
+  test('the same signal once more within a second changes nothing', async () => {
+    const release = Promise.withResolvers<void>()
+    const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
+    const { served, port } = await start({ upstream: upstream.url, shutdown: { wait: '0s' } })
+    const running = exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
+    await expect.poll(() => upstream.begun()).toBe(1)
+
+    served.signal('SIGINT')
+    await served.line(({ msg }) => msg === 'stopping')
+    served.signal('SIGINT')
+    await served.line(({ again }) => again === true)
+    release.resolve()
+
+    expect(await running).toMatch(/^HTTP\/1.1 200 .*late$/s)
+    expect((await served.ended).code).toBe(0)
+  })
+
+  test('the same signal a second later ends it at once', async () => {
+    const { served } = await start({ shutdown: { wait: '20s' } })
+
+    const again = setInterval(() => served.signal('SIGTERM'), 100)
+    const { code } = await served.ended
+    clearInterval(again)
+
+    expect(code).toBe(1)
+  })
+
+  test('another signal ends it at once', async () => {
     const { served } = await start({ shutdown: { wait: '20s' } })
 
     served.signal('SIGTERM')

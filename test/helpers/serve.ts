@@ -1,6 +1,7 @@
 /** Runs the real command, `node src/main.ts serve --config FILE`, as a platform team does. */
-import { spawn } from 'node:child_process'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import type { LogLine } from './gateway.ts'
@@ -36,11 +37,23 @@ export const serve = (
 ): Served => {
   const whole = [...through, process.execPath, '--disable-sigusr1', 'src/main.ts', 'serve', '--config', file]
   const [command = '', ...args] = whole
-  const child = spawn(command, args, {
-    cwd: root,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...env },
+  return follow(spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } }))
+}
+
+/**
+ * Starts the command as the README does, by a real npm, in a process group of its own as a terminal gives it, and kills the group when the test
+ * has finished. `env` becomes its environment.
+ */
+export const npmStart = (npm: string, file: string, env: Readonly<Record<string, string>>): Served => {
+  const args = ['--silent', 'start', '--', '--config', file]
+  const child = spawn(npm, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], env, detached: true })
+  onTestFinished(() => {
+    if (child.pid !== undefined) killIfThere(-child.pid)
   })
+  return follow(child)
+}
+
+const follow = (child: ChildProcessByStdio<null, Readable, Readable>): Served => {
   const exited = once(child, 'exit').then(([code, signal]): Ended => ({ code, signal }))
   onTestFinished(() => {
     child.kill('SIGKILL')
