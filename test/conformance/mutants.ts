@@ -112,6 +112,25 @@ export const mutants: readonly Mutant[] = [
   { what: 'holds everything fresh', section: '9111 §4.2.4', parts: { ...policy, reuse: () => ({ kind: 'fresh' }) } },
   { what: 'sends stale what it may not', section: '9111 §5.2.2.2', parts: { ...policy, mayServeStale: () => true } },
   { what: 'never sends anything stale', section: '9111 §4.2.4', parts: { ...policy, mayServeStale: () => false } },
+  {
+    what: 'lets an error take the place of what could stand in for it',
+    section: 'own §caching',
+    parts: { ...policy, keepsPlace: () => false },
+  },
+  {
+    what: 'keeps for ever what an error could take the place of',
+    section: 'own §caching',
+    parts: { ...policy, keepsPlace: (_head, status) => policy.isServerError(status) },
+  },
+  {
+    what: 'sends an error stale',
+    section: 'own §caching',
+    parts: {
+      ...policy,
+      mayServeStale: (head, request, trouble, now) =>
+        policy.mayServeStale(head, request, trouble, now) || head.status >= 500,
+    },
+  },
   { what: 'takes any variant', section: '9111 §4.1', parts: { ...policy, select: ([first]) => first ?? null } },
   { what: 'validates by nothing', section: '9111 §4.3.1', parts: { ...policy, conditionFields: () => [] } },
   {

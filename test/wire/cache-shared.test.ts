@@ -36,6 +36,7 @@ describe.skipIf(program.missing)('with Redis', () => {
   let upstream: TestUpstream
   let nth = 0
   let said: Record<string, string>
+  let code: number
 
   const connect = async (url: string) => {
     const { createClient } = await import('@redis/client')
@@ -55,11 +56,13 @@ describe.skipIf(program.missing)('with Redis', () => {
   beforeEach(async () => {
     nth++
     said = { 'Cache-Control': 'max-age=60' }
+    code = 200
     upstream = await httpUpstream((arrived, response) => {
       const { method } = arrived
       if (method === 'POST') response.writeHead(201, { Location: '/market/insights?a=1' })
       else for (const [name, value] of Object.entries(said)) response.setHeader(name, value)
       if (arrivedValues(arrived, 'if-none-match').includes(said.ETag ?? 'none')) return response.writeHead(304).end()
+      response.statusCode = method === 'POST' ? 201 : code
       response.end(Buffer.from(`answer ${upstream.requests.length}\0\xff\xfe\r\n`, 'latin1'))
     })
   })
@@ -157,6 +160,60 @@ describe.skipIf(program.missing)('with Redis', () => {
     await upstream.close()
 
     expect(await get(other, '/market/insights')).toMatchObject({ status: 200, body: 'answer 1\0\xff\xfe\r\n' })
+  })
+
+  describe('of an upstream that answers 503 with a lifetime,', () => {
+    const operations = { 'market.insights': { cache: { staleIfError: '10m' } } }
+    const good = { status: 200, body: 'answer 1\0\xff\xfe\r\n' }
+
+    test('the error leaves there what may stand in for it', async () => {
+      said = { 'Cache-Control': 'max-age=0', Vary: 'Accept-Language' }
+      const [one, other, third] = [await boot({ operations }), await boot({ operations }), await boot({ operations })]
+      await get(one, '/market/insights', { 'accept-language': 'en' })
+      await written(1)
+      code = 503
+      said = { 'Cache-Control': 'max-age=60' }
+
+      const got = await get(other, '/market/insights', { 'accept-language': 'de' })
+      await get(other, '/market/insights?written=later')
+      await written(2)
+
+      expect(got.status).toBe(503)
+      expect(await get(third, '/market/insights', { 'accept-language': 'en' })).toMatchObject(good)
+    })
+
+    test('the error that is there does not take the place of what is in memory', async () => {
+      const [one, other] = [await boot({ operations }), await boot({ operations })]
+      await get(one, '/market/insights')
+      await written(1)
+      await client.flushDb()
+      code = 503
+      said = { 'Cache-Control': 'max-age=600' }
+      await get(other, '/market/insights')
+      await written(1)
+
+      await get(one, '/market/insights', { 'cache-control': 'min-fresh=100' })
+
+      expect(await get(one, '/market/insights')).toMatchObject(good)
+    })
+
+    test('what is there takes the place of the error in memory', async () => {
+      said = { 'Cache-Control': 'max-age=0' }
+      const [one, other] = [await boot({ operations }), await boot({ operations })]
+      await get(one, '/market/insights')
+      await written(1)
+      const keys = await client.keys('*')
+      for (const key of keys) await client.rename(key, `kept:${key}`)
+      code = 503
+      said = { 'Cache-Control': 'max-age=60' }
+      await get(other, '/market/insights')
+      await written(1)
+      for (const key of keys) await client.rename(`kept:${key}`, key)
+
+      await get(other, '/market/insights', { 'cache-control': 'min-fresh=100' })
+
+      expect(await get(other, '/market/insights')).toMatchObject(good)
+    })
   })
 
   test('no client gets what another was answered, and each finds its own', async () => {

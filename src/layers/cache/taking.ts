@@ -3,16 +3,15 @@ import { without } from '../../fields.ts'
 import type { Fetching } from './fetching.ts'
 import type { Landing } from './landing.ts'
 import type { CacheRequest } from './policy/request.ts'
-import { mayServeStale } from './policy/reuse.ts'
+import { keepsPlace } from './policy/reuse.ts'
 import { select } from './policy/selecting.ts'
-import { isOfTheRequest } from './policy/statuses.ts'
+import { isOfTheRequest, isServerError } from './policy/statuses.ts'
 import { type StoredHead, withLength } from './policy/stored.ts'
 import { type AnswerTimes, storable } from './policy/storing.ts'
 import { refreshed } from './policy/validating.ts'
 import { declaredLength, Recording } from './recording.ts'
 import type { Reservation } from './reservation.ts'
 import { ownCopy, type Stored, StoredBody } from './stored.ts'
-import { troubleOfStatus } from './trouble.ts'
 import { isLikelyAgain } from './uncacheable.ts'
 
 /** Is what a fetch has to know, and to be told, of what becomes of its answer. */
@@ -35,12 +34,11 @@ const ofOneExchange: ReadonlySet<string> = new Set(['x-fapi-interaction-id'])
 /** Makes of an answer what those who asked may use, and stores it if it is all there. */
 export const take = (taking: Taking, answer: Answer): Landing => {
   const { request, fetching, times, reservation } = taking
-  const { rules, stored } = fetching
+  const { rules, part, key } = fetching
   const { status, fields, body } = answer
-  const isTrouble = troubleOfStatus(status) !== null
-  // Stored, it would take the place of what is better than it.
-  if (isTrouble && stored !== null && mayServeStale(stored.head, request, 'error', times.receivedAt))
-    return alone(answer)
+  // Not what there was when it was sent: another fetch may have stored something better meanwhile.
+  const present = select(part.find(key)?.variants ?? [], request)
+  if (present !== null && keepsPlace(present.head, status, request, times.receivedAt)) return alone(answer)
   const verdict = storable(request, kept(answer), times, rules)
   if (verdict.head === null) {
     forget(taking, status, isLikelyAgain(verdict.not))
@@ -139,10 +137,10 @@ const chosenBy =
   (other: Stored): boolean =>
     other === stored || select([other], request) !== null
 
-/** Forgets what was stored: the upstream does not say it any more. Of trouble, and of a bad request, nothing is learnt about it. */
+/** Forgets what was stored: the upstream does not say it any more. Of a server error, and of a bad request, nothing is learnt about it. */
 const forget = (taking: Taking, status: number, isLasting: boolean): void => {
   const { part, key, stored, sighting } = taking.fetching
-  if (troubleOfStatus(status) !== null || isOfTheRequest(status)) return
+  if (isServerError(status) || isOfTheRequest(status)) return
   if (stored !== null) part.remove(key, chosenBy(taking))
   sighting?.remove()
   if (isLasting) part.uncacheable.note(key)

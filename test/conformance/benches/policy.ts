@@ -5,6 +5,7 @@ import * as reuse from '../../../src/layers/cache/policy/reuse.ts'
 import type { CacheRules } from '../../../src/layers/cache/policy/rules.ts'
 import * as selecting from '../../../src/layers/cache/policy/selecting.ts'
 import * as serving from '../../../src/layers/cache/policy/serving.ts'
+import * as statuses from '../../../src/layers/cache/policy/statuses.ts'
 import * as stored from '../../../src/layers/cache/policy/stored.ts'
 import * as storing from '../../../src/layers/cache/policy/storing.ts'
 import * as validating from '../../../src/layers/cache/policy/validating.ts'
@@ -21,6 +22,7 @@ export const policy = {
   ...reuse,
   ...selecting,
   ...serving,
+  ...statuses,
   ...stored,
   ...storing,
   ...validating,
@@ -141,12 +143,14 @@ class Simple implements Session {
     const isError = [500, 502, 503, 504].includes(given.status)
     const instead = isError ? this.#instead(found, request, 'error', given.status) : null
     if (instead !== null) return instead
+    if (found !== null && parts.keepsPlace(found.head, given.status, request, times.receivedAt))
+      return withStatus(given, parts.forwardedStatus(member(why, null, false)))
     const { head } = parts.storable(request, { reason: '', ...given }, times, this.#rules)
     const whole = head === null ? null : parts.withLength(head, Buffer.byteLength(given.body, 'latin1'))
     const isSmall = given.body.length <= this.#rules.maxEntryBytes
     const status = parts.forwardedStatus(member(why, null, whole !== null && isSmall))
     if (whole === null || !isSmall) {
-      if (found !== null) this.#forget(key, found, request)
+      if (found !== null && !parts.isServerError(given.status)) this.#forget(key, found, request)
       return withStatus(given, status)
     }
     const entry = { head: whole, body: given.body }

@@ -236,3 +236,64 @@ promises.may('caching', 'an error that could be stored does not take the place o
   get(status(503, 'Cache-Control', 'max-age=5'), { asked: true, status: 200, body: 1 }, { at: 15 }),
   get(status(503), { status: 200, body: 1 }, { at: 60 }),
 ])
+
+const lastingError = (code: number): Reply => status(code, 'Cache-Control', 'max-age=60')
+const unwilling = asking('Cache-Control', 'no-cache')
+for (const code of [500, 501, 503, 507])
+  promises.may('caching', `a ${code} with a lifetime leaves what stale-if-error keeps, though its own client took it`, [
+    get(cc('max-age=10, stale-if-error=1000')),
+    get(lastingError(code), and(notStale, { status: code }), { at: 15, ...unwilling }),
+    get(error, { asked: true, status: 200, body: 1 }, { at: 20 }),
+  ])
+promises.may(
+  'caching',
+  'a 503 with a lifetime leaves what staleIfError keeps, though its own client took it',
+  [
+    get(cc('max-age=10')),
+    get(lastingError(503), and(notStale, { status: 503 }), { at: 15, ...unwilling }),
+    get(error, { asked: true, status: 200, body: 1 }, { at: 20 }),
+  ],
+  cache({ staleIfError: '10m' }),
+)
+promises.may('caching', 'a 503 with a lifetime leaves what is fresh', [
+  get(cc('max-age=60')),
+  get(lastingError(503), and(notStale, { status: 503 }), { at: 5, ...unwilling }),
+  again(reused, { at: 10 }),
+])
+promises.may('caching', 'a 501 that is not stored leaves what is fresh', [
+  get(cc('max-age=60')),
+  get(status(501), and(notStale, { status: 501 }), { at: 5, ...unwilling }),
+  again(reused, { at: 10 }),
+])
+promises.may('caching', 'a 503 with a lifetime takes the place of what may no longer stand in for it', [
+  get(cc('max-age=10, stale-if-error=10')),
+  get(lastingError(503), and(notStale, { status: 503 }), { at: 30 }),
+  again({ asked: false, status: 503, body: 2 }, { at: 40 }),
+])
+promises.may('caching', 'a 503 with a lifetime takes the place of what must be validated each time', [
+  get(cc('no-cache, max-age=100, stale-if-error=100', 'ETag', '"a"')),
+  get(lastingError(503), and(notStale, { status: 503 }), { at: 5 }),
+  again({ asked: false, status: 503, body: 2 }, { at: 10 }),
+])
+promises.may('caching', 'what is good takes the place of a stored 503', [
+  get(lastingError(503)),
+  get(cc('max-age=60'), and(notStale, { status: 200 }), { at: 5, ...unwilling }),
+  again({ asked: false, status: 200, body: 2 }, { at: 10 }),
+])
+for (const trouble of gone)
+  promises.may(
+    'caching',
+    `a stored 503 is not sent stale when the connection is ${trouble}`,
+    [get(lastingError(503)), get(trouble, { status: 502, body: { text: '' } }, { at: 70 })],
+    { notOn: { sockets: 'the error has a body of its own' } },
+  )
+promises.may(
+  'caching',
+  'a stored 503 is not sent stale in the place of another error',
+  [get(lastingError(503)), get(status(500), and(notStale, { status: 500 }), { at: 70 })],
+  cache({ staleIfError: '10m' }),
+)
+promises.may('caching', 'a stored 503 is not sent stale while it is revalidated, whatever it says', [
+  get(status(503, 'Cache-Control', 'max-age=10, stale-while-revalidate=100')),
+  get(cc('max-age=60'), forwarded, { at: 20 }),
+])

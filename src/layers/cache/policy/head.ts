@@ -5,6 +5,7 @@ import { writeDate } from './http-date.ts'
 import type { CacheRequest } from './request.ts'
 import type { CacheRules } from './rules.ts'
 import { selectingKey } from './selecting.ts'
+import { isServerError } from './statuses.ts'
 import { bytesOf, type StoredHead } from './stored.ts'
 import type { AnswerHead, AnswerTimes } from './storing.ts'
 import type { Told } from './told.ts'
@@ -21,7 +22,8 @@ export const headOf = (
   const { directives, date, noCache } = told
   const bornAt = times.receivedAt - initialAge(fields, date, times)
   const freshUntil = bornAt + lifetimeOf(told)
-  const mayBeStale = !noCache && !forbidsStale(directives)
+  // RFC 9111 §4.2.4 leaves it to the cache: in place of a failure, an older failure helps no client.
+  const mayBeStale = !noCache && !forbidsStale(directives) && !isServerError(status)
   const staleFor = (ms: number): number => (mayBeStale ? freshUntil + ms : freshUntil)
   const head = {
     status,

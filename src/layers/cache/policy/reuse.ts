@@ -1,4 +1,5 @@
 import type { CacheRequest } from './request.ts'
+import { isServerError } from './statuses.ts'
 import { ageOf, type StoredHead } from './stored.ts'
 
 /** Says why a request went forward: the tokens of RFC 9211 §2.2. */
@@ -42,6 +43,15 @@ export const mayServeStale = (head: StoredHead, request: CacheRequest, trouble: 
   if (request.staleIfErrorMs !== null && now - head.freshUntil <= request.staleIfErrorMs) return true
   const allowed = now < head.staleIfErrorUntil || (trouble === 'disconnected' && now < head.staleWhenDisconnectedUntil)
   return isGoodFor(head, request, now) && acceptsStale(head, request, now, allowed)
+}
+
+/**
+ * Tells whether a stored answer keeps its place when one of `status` comes that could be stored as well: a server error does not end what may
+ * stand in for server errors (RFC 5861 §4), for all clients or for this one.
+ */
+export const keepsPlace = (head: StoredHead, status: number, request: CacheRequest, now: number): boolean => {
+  if (!isServerError(status) || isServerError(head.status)) return false
+  return (!head.noCache && now < head.staleIfErrorUntil) || mayServeStale(head, request, 'error', now)
 }
 
 /** Tells whether a request asks for nothing better, how stale it is aside (RFC 9111 §5.2.1). */

@@ -17,6 +17,11 @@ export const isUnderstood = (status: number): boolean => known.has(status)
 export const isStorable = (status: number): boolean =>
   status >= 200 && status <= 599 && status !== 206 && status !== 304
 
+/**
+ * Tells whether a status is the server's own failure, and says nothing of the resource. One that is not known counts as 500 (RFC 9110 §15).
+ */
+export const isServerError = (status: number): boolean => status >= 500
+
 const ofTheRequest = new Set([400, 406, 408, 411, 412, 413, 414, 415, 416, 417, 421, 422, 425, 426, 428, 429, 431])
 
 /**

@@ -23,7 +23,10 @@ export interface StoredHead extends Validators {
   readonly isHeuristic: boolean
   /** Whether it has to be validated each time (§5.2.2.4). */
   readonly noCache: boolean
-  /** Whether it may ever be served stale: `must-revalidate`, `proxy-revalidate`, `s-maxage` and `no-cache` forbid it (§4.2.4). */
+  /**
+   * Whether it may ever be served stale: `must-revalidate`, `proxy-revalidate`, `s-maxage` and `no-cache` forbid it (§4.2.4), and so does a status
+   * of 5xx.
+   */
   readonly mayBeStale: boolean
   /** Until when it may be served stale while it is validated (RFC 5861 §3). Never, where it may not be stale: this and the next two are `freshUntil`. */
   readonly staleWhileRevalidateUntil: number

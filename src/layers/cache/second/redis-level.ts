@@ -3,8 +3,10 @@ import { inTime } from '../../../shared/redis/in-time.ts'
 import type { Notices } from '../notices.ts'
 import type { Part } from '../part.ts'
 import type { CacheRequest } from '../policy/request.ts'
+import { keepsPlace } from '../policy/reuse.ts'
 import type { CacheRules } from '../policy/rules.ts'
 import { select, selectingKey } from '../policy/selecting.ts'
+import { isServerError } from '../policy/statuses.ts'
 import type { StoredHead } from '../policy/stored.ts'
 import { hasValidator } from '../policy/validators.ts'
 import type { Reservation } from '../reservation.ts'
@@ -86,7 +88,7 @@ export class RedisLevel implements SecondLevel {
       const head = headOf(record, body.bytes.length, { request, rules, now: askedAt, ageMs })
       if (head === null || head.bytes + body.bytes.length > rules.maxEntryBytes) return
       const present = select(part.find(key)?.variants ?? [], request)
-      if (present !== null && present.head.receivedAt >= head.receivedAt) return
+      if (present !== null && staysBefore(present.head, head, request, askedAt)) return
       store.found++
       part.put(reservation, { head, body }, (other) => other === present || select([other], request) !== null)
     } catch (error) {
@@ -128,8 +130,9 @@ export class RedisLevel implements SecondLevel {
     const { store, part } = this.#options
     const bytes = head.bytes + body.bytes.length
     const forMs = usefulMs(head)
-    // What is there already is older, and would be used on.
-    if (bytes > mostBytes || forMs <= 0) return store.remove(base)
+    const isError = isServerError(head.status)
+    // What is there already is older, and would be used on: what may stand in for an error is.
+    if (bytes > mostBytes || forMs <= 0) return isError ? undefined : store.remove(base)
     if (generations === null) return
     store.write({
       base,
@@ -137,6 +140,7 @@ export class RedisLevel implements SecondLevel {
       generationKeys: generationKeys(store.prefix, part.operation, name),
       generations,
       forMs,
+      isError,
       varies: head.varies,
       bytes,
       head: () => encode(this.#asked(name), head, body.bytes, wallClock()),
@@ -150,11 +154,18 @@ export class RedisLevel implements SecondLevel {
   }
 }
 
-/** Tells for how long an answer may be of any use. */
+/** Tells whether what is in memory stays, and not what was found. */
+const staysBefore = (present: StoredHead, found: StoredHead, request: CacheRequest, now: number): boolean => {
+  if (keepsPlace(found, present.status, request, now)) return false
+  return keepsPlace(present, found.status, request, now) || present.receivedAt >= found.receivedAt
+}
+
+/** Tells for how long an answer may be of any use: an error no longer than it is fresh, so that it keeps no other out. */
 const usefulMs = (head: StoredHead): number => {
   const { freshUntil, staleWhileRevalidateUntil, staleIfErrorUntil, staleWhenDisconnectedUntil } = head
   const until = Math.max(freshUntil, staleWhileRevalidateUntil, staleIfErrorUntil, staleWhenDisconnectedUntil)
-  return Math.min(longestMs, until - wallClock() + (hasValidator(head) ? validatedMs : 0))
+  const isValidatedLater = hasValidator(head) && !isServerError(head.status)
+  return Math.min(longestMs, until - wallClock() + (isValidatedLater ? validatedMs : 0))
 }
 
 const nothing = (): void => {}

@@ -25,6 +25,8 @@ export interface Written {
   readonly generations: readonly string[]
   /** For how long it may be of use, in milliseconds. */
   readonly forMs: number
+  /** Whether it is a server error: it is written only where nothing is. */
+  readonly isError: boolean
   readonly varies: readonly string[]
   readonly bytes: number
   /** Makes its head when its turn has come. */
@@ -143,9 +145,28 @@ export class RedisStore {
   }
 }
 
-const givenFor = ({ base, key, generationKeys, generations: seen, forMs, varies, head, body }: Written): Given => ({
+const givenFor = ({
+  base,
+  key,
+  generationKeys,
+  generations: seen,
+  forMs,
+  isError,
+  varies,
+  head,
+  body,
+}: Written): Given => ({
   keys: [base, key, ...generationKeys],
-  args: [...seen, newGeneration(), generationMs, String(Math.ceil(forMs)), varies.join(','), head(), body],
+  args: [
+    ...seen,
+    newGeneration(),
+    generationMs,
+    String(Math.ceil(forMs)),
+    varies.join(','),
+    head(),
+    body,
+    isError ? '1' : '',
+  ],
 })
 
 const newGeneration = (): string => randomBytes(16).toString('hex')

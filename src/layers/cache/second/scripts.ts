@@ -33,7 +33,7 @@ return found
 /**
  * Stores an answer, unless a generation has ended since it was looked for. KEYS: where it is looked for first, where it is, and its generations.
  * ARGV: these as they were (empty: there was none), a new one, for how long that is known, for how long the answer is, the names of what it varies
- * by, its head and its body. Answers 1 if it is stored.
+ * by, its head and its body, and `1` if it must take no other's place. Answers 1 if it is stored.
  */
 export const storeScript = scriptOf(`
 for i = 3, 5 do
@@ -50,6 +50,7 @@ for i = 3, 5 do
   end
   now = now .. generation .. ' '
 end
+if ARGV[10] == '1' and redis.pcall('HMGET', KEYS[1], 'g')[1] == now then return 0 end
 local time = redis.call('TIME')
 local at = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 if KEYS[1] ~= KEYS[2] then
