@@ -220,7 +220,7 @@ describe('while it streams', () => {
 
     expect([...together, after].map(({ sha256 }) => sha256)).toEqual(Array(4).fill(sha256(body)))
     expect(upstream.begun()).toBeGreaterThan(1)
-    expect(statusOf(after)).toBe('lender-gateway;fwd=uri-miss')
+    expect(statusOf(after)).toBe('lender-gateway;fwd=uri-miss;detail=too-large')
   })
 })
 

@@ -145,11 +145,11 @@ export class Asking {
       throw landing.error
     }
     if (landing.kind === 'alone') {
-      this.#note(wanting, 'miss', {})
+      this.#note(wanting, 'miss', { detail: landing.not })
       exchange.whenAborted((reason) => fetch.exchange.abort(reason))
       return landing.answer
     }
-    const { head, fields, isValidated, isStored } = landing
+    const { head, fields, isValidated, isStored, not } = landing
     const answer = this.#shared(wanting, landing, fields)
     if (answer === null) return this.#forward(wanting)
     // Nobody may read it any more, and it is stored all the same.
@@ -159,6 +159,7 @@ export class Asking {
       status: came === answer.status ? null : came,
       stored: isStored,
       ttlMs: head.freshUntil - wallClock(),
+      detail: not,
     })
     return answer
   }
@@ -170,10 +171,11 @@ export class Asking {
 
   /** Forwards a request as it came, for itself alone. */
   #forward(wanting: Wanting): Promise<Answer> {
-    const { exchange, stored } = wanting
+    const { exchange, request, key, stored } = wanting
     const sent = this.#next(exchange)
+    const detail = request.range === null ? this.#part.uncacheable.why(key) : 'range'
     if (stored === null) {
-      this.#note(wanting, 'miss', {})
+      this.#note(wanting, 'miss', { detail })
       return sent
     }
     return sent.then(
@@ -184,7 +186,7 @@ export class Asking {
           answer.body.discard()
           return stale
         }
-        this.#note(wanting, 'miss', {})
+        this.#note(wanting, 'miss', { detail })
         return answer
       },
       (error) => {

@@ -106,10 +106,10 @@ export const cache =
         const hasCertificate = identity === null && sender.certificate() !== null
         const facts = { authority, hasBody: body.length !== 0, hasCertificate }
         const request = readRequest(fields, facts, rules)
-        if (bypassReason(request, rules) === null)
-          return look(exchange, request, part.keyOf(nameOf(exchange, request)), 2, unasked)
+        const detail = bypassReason(request, rules)
+        if (detail === null) return look(exchange, request, part.keyOf(nameOf(exchange, request)), 2, unasked)
         if (request.onlyIfCached) return refused()
-        note(exchange, part, 'bypass', forwardedFor('bypass'))
+        note(exchange, part, 'bypass', forwardedFor('bypass', { detail }))
       } catch (error) {
         notices.broken(error)
       }

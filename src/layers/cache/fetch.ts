@@ -125,7 +125,7 @@ export class Fetch {
       return landing
     } catch (error) {
       this.fetching.notices.broken(error)
-      if (validated === null) return { kind: 'alone', answer }
+      if (validated === null) return { kind: 'alone', answer, not: null }
       answer.body.discard()
       return { kind: 'none' }
     }

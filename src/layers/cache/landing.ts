@@ -3,6 +3,7 @@ import type { Answer } from '../../exchange.ts'
 import type { Fields } from '../../fields.ts'
 import type { Trouble } from './policy/reuse.ts'
 import type { StoredHead } from './policy/stored.ts'
+import type { NotStored } from './policy/storing.ts'
 import type { Recording } from './recording.ts'
 import type { StoredBody } from './stored.ts'
 import { troubleOf, troubleOfStatus } from './trouble.ts'
@@ -18,6 +19,8 @@ export interface Shared {
   /** Whether it is what was stored, which the upstream says is still good. */
   readonly isValidated: boolean
   readonly isStored: boolean
+  /** Why it is not stored; null: it is, or there is nothing to say. */
+  readonly not: NotStored | null
 }
 
 /**
@@ -26,7 +29,7 @@ export interface Shared {
  */
 export type Landing =
   | Shared
-  | { readonly kind: 'alone'; readonly answer: Answer }
+  | { readonly kind: 'alone'; readonly answer: Answer; readonly not: NotStored | null }
   | { readonly kind: 'none' }
   | { readonly kind: 'failed'; readonly error: GatewayError }
 

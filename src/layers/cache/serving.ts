@@ -61,4 +61,4 @@ export const answerShared = (
 
 /** Writes the `Cache-Status` of an answer that was forwarded for. */
 export const forwardedFor = (why: FwdReason, told: Partial<Forwarded> = {}): string =>
-  forwardedStatus({ why, status: null, stored: false, collapsed: false, ttlMs: null, ...told })
+  forwardedStatus({ why, status: null, stored: false, collapsed: false, ttlMs: null, detail: null, ...told })

@@ -7,12 +7,11 @@ import { keepsPlace } from './policy/reuse.ts'
 import { select } from './policy/selecting.ts'
 import { isOfTheRequest, isServerError } from './policy/statuses.ts'
 import { type StoredHead, withLength } from './policy/stored.ts'
-import { type AnswerTimes, storable } from './policy/storing.ts'
+import { type AnswerTimes, type NotStored, storable } from './policy/storing.ts'
 import { refreshed } from './policy/validating.ts'
 import { declaredLength, Recording } from './recording.ts'
 import type { Reservation } from './reservation.ts'
 import { ownCopy, type Stored, StoredBody } from './stored.ts'
-import { isLikelyAgain } from './uncacheable.ts'
 
 /** Is what a fetch has to know, and to be told, of what becomes of its answer. */
 export interface Taking {
@@ -38,11 +37,12 @@ export const take = (taking: Taking, answer: Answer): Landing => {
   const { status, fields, body } = answer
   // Not what there was when it was sent: another fetch may have stored something better meanwhile.
   const present = select(part.find(key)?.variants ?? [], request)
-  if (present !== null && keepsPlace(present.head, status, request, times.receivedAt)) return alone(answer)
+  if (present !== null && keepsPlace(present.head, status, request, times.receivedAt))
+    return alone(answer, 'stale-if-error')
   const verdict = storable(request, kept(answer), times, rules)
   if (verdict.head === null) {
-    forget(taking, status, isLikelyAgain(verdict.not))
-    return alone(answer)
+    forget(taking, status, verdict.not)
+    return alone(answer, verdict.not)
   }
   const { head } = verdict
   const whole = body.whole()
@@ -50,12 +50,22 @@ export const take = (taking: Taking, answer: Answer): Landing => {
   const declared = declaredLength(answer)
   const most = rules.maxEntryBytes - head.bytes
   if (declared === undefined || (declared ?? 0) > most) {
-    forget(taking, status, true)
-    return alone(answer)
+    const why = declared === undefined ? 'bad-length' : 'too-large'
+    forget(taking, status, why)
+    return alone(answer, why)
   }
-  if (!reservation.grow((declared ?? 0) + head.bytes)) return alone(answer)
+  if (!reservation.grow((declared ?? 0) + head.bytes)) return alone(answer, 'no-room')
   const recording = record(taking, answer, head, declared, most)
-  return { kind: 'shared', head, fields, body: recording, bodyBytes: declared, isValidated: false, isStored: true }
+  return {
+    kind: 'shared',
+    head,
+    fields,
+    body: recording,
+    bodyBytes: declared,
+    isValidated: false,
+    isStored: true,
+    not: null,
+  }
 }
 
 /** Updates what is stored by a 304 (RFC 9111 §4.3.4), and lets it be used; null: that was about something else. */
@@ -79,19 +89,29 @@ export const takeNotModified = (taking: Taking, answer: Answer, validated: Store
     bodyBytes: body.bytes.length,
     isValidated: true,
     isStored: updated !== null,
+    not: update.kind === 'updated' && update.stored.head === null ? update.stored.not : null,
   }
 }
 
-const alone = (answer: Answer): Landing => ({ kind: 'alone', answer })
+const alone = (answer: Answer, not: NotStored): Landing => ({ kind: 'alone', answer, not })
 
 const kept = (answer: Answer): Answer => ({ ...answer, fields: without(answer.fields, ofOneExchange) })
 
 const takeWhole = (taking: Taking, answer: Answer, head: StoredHead, whole: Buffer): Landing => {
   const body = new StoredBody(ownCopy(whole))
   const complete = storeWhole(taking, head, body)
-  if (complete === null) return alone({ ...answer, body }) // its own has been taken
+  if (complete === null) return alone({ ...answer, body }, 'too-large') // its own has been taken
   const { fields } = answer
-  return { kind: 'shared', head: complete, fields, body, bodyBytes: whole.length, isValidated: false, isStored: true }
+  return {
+    kind: 'shared',
+    head: complete,
+    fields,
+    body,
+    bodyBytes: whole.length,
+    isValidated: false,
+    isStored: true,
+    not: null,
+  }
 }
 
 const record = (taking: Taking, answer: Answer, head: StoredHead, declared: number | null, most: number): Recording =>
@@ -103,7 +123,7 @@ const record = (taking: Taking, answer: Answer, head: StoredHead, declared: numb
       taking.finish()
     },
     lost: () => {
-      forget(taking, head.status, true)
+      forget(taking, head.status, 'too-large')
       taking.lost()
     },
     failed: () => taking.finish(),
@@ -138,10 +158,10 @@ const chosenBy =
     other === stored || select([other], request) !== null
 
 /** Forgets what was stored: the upstream does not say it any more. Of a server error, and of a bad request, nothing is learnt about it. */
-const forget = (taking: Taking, status: number, isLasting: boolean): void => {
+const forget = (taking: Taking, status: number, why: NotStored): void => {
   const { part, key, stored, sighting } = taking.fetching
   if (isServerError(status) || isOfTheRequest(status)) return
   if (stored !== null) part.remove(key, chosenBy(taking))
   sighting?.remove()
-  if (isLasting) part.uncacheable.note(key)
+  part.uncacheable.note(key, why)
 }

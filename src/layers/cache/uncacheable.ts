@@ -6,26 +6,38 @@ import type { NotStored } from './policy/storing.ts'
 const rememberedMs = 5_000
 const mostBytes = 256 * 1024
 
+interface Remembered {
+  readonly why: NotStored
+  readonly until: number
+}
+
 /**
  * Remembers keys whose answers could not be shared: while it does, requests for them wait for nobody and are forwarded as they came. Otherwise
  * they would wait in groups for an answer that each has to fetch for itself in the end.
  */
 export class Uncacheable {
-  readonly #until = new LRUCache<string, number>({ maxSize: mostBytes, sizeCalculation: (_, key) => key.length + 128 })
+  readonly #remembered = new LRUCache<string, Remembered>({
+    maxSize: mostBytes,
+    sizeCalculation: (_, key) => key.length + 128,
+  })
 
-  note(key: string): void {
-    this.#until.set(key, now() + rememberedMs)
+  /** Notes a key, unless it was for what only one client sent that its answer could not be shared: the next is likely to be another. */
+  note(key: string, why: NotStored): void {
+    if (why === 'authorization' || why === 'credentials') return
+    this.#remembered.set(key, { why, until: now() + rememberedMs })
   }
 
   has(key: string): boolean {
-    if (this.#until.size === 0) return false
-    const until = this.#until.get(key)
-    if (until === undefined) return false
-    if (now() < until) return true
-    this.#until.delete(key)
-    return false
+    return this.why(key) !== null
+  }
+
+  /** Says why the last answer under a key could not be shared; null: it could, or that is too long ago. */
+  why(key: string): NotStored | null {
+    if (this.#remembered.size === 0) return null
+    const remembered = this.#remembered.get(key)
+    if (remembered === undefined) return null
+    if (now() < remembered.until) return remembered.why
+    this.#remembered.delete(key)
+    return null
   }
 }
-
-/** Tells whether the next answer is likely to be no more storable: where it is so because of what only one client sent, it is not. */
-export const isLikelyAgain = (not: NotStored): boolean => not !== 'authorization' && not !== 'credentials'

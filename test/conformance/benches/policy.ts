@@ -82,21 +82,23 @@ class Simple implements Session {
     if (asked.operation === 'inventory.sync') return this.#change(asked, fields)
     const facts = { authority: 'gateway.test', hasBody: asked.body !== null, hasCertificate: false }
     const request = parts.readRequest(fields, facts, this.#rules)
-    if (parts.bypassReason(request, this.#rules) !== null)
-      return request.onlyIfCached ? unanswered : this.#pass(fields, 'bypass')
+    const bypass = parts.bypassReason(request, this.#rules)
+    if (bypass !== null) return request.onlyIfCached ? unanswered : this.#pass(fields, 'bypass', bypass)
     const key = [asked.client, asked.operation, asked.query].join(' ')
     const variants = this.#resources.get(key)
     const found = variants === undefined ? null : parts.select(variants, request)
     if (found === null) {
       if (request.onlyIfCached) return unanswered
       const why = variants === undefined ? 'uri-miss' : 'vary-miss'
-      return request.range === null ? this.#fetch(key, request, null, why) : this.#pass(fields, why)
+      return request.range === null ? this.#fetch(key, request, null, why) : this.#pass(fields, why, 'range')
     }
     const now = this.#clock.now()
     const verdict = parts.reuse(found.head, request, now)
     if (verdict.kind === 'refuse') return unanswered
     if (verdict.kind === 'fetch')
-      return request.range === null ? this.#fetch(key, request, found, verdict.why) : this.#pass(fields, verdict.why)
+      return request.range === null
+        ? this.#fetch(key, request, found, verdict.why)
+        : this.#pass(fields, verdict.why, 'range')
     if (verdict.kind === 'stale' && verdict.revalidate)
       this.#later = () => void this.#fetch(key, request, found, 'stale')
     const got = this.#serve(found, request, parts.storedFields(found.head, now))
@@ -115,11 +117,10 @@ class Simple implements Session {
   }
 
   /** Forwards a request as it came. */
-  #pass(fields: readonly string[], why: reuse.FwdReason): Got {
+  #pass(fields: readonly string[], why: reuse.FwdReason, detail: cacheStatus.Detail): Got {
     const given = this.#send(fields)
     if (typeof given === 'string') return failed
-    const member = { why, status: null, stored: false, collapsed: false, ttlMs: null }
-    return withStatus(given, this.#parts.forwardedStatus(member))
+    return withStatus(given, this.#parts.forwardedStatus(member(why, null, false, detail)))
   }
 
   /** Asks for the whole, by the stored answer's own conditions where it has any. */
@@ -138,17 +139,21 @@ class Simple implements Session {
       if (head === null) this.#forget(key, validates, request)
       else this.#keep(key, { head, body: validates.body }, validates)
       const served = this.#serve({ head: head ?? validates.head, body: validates.body }, request, made.fields)
-      return withStatus(served, parts.forwardedStatus(member(why, 304, head !== null)))
+      const not = made.kind === 'updated' && made.stored.head === null ? made.stored.not : null
+      return withStatus(served, parts.forwardedStatus(member(why, 304, head !== null, not)))
     }
     const isError = [500, 502, 503, 504].includes(given.status)
     const instead = isError ? this.#instead(found, request, 'error', given.status) : null
     if (instead !== null) return instead
     if (found !== null && parts.keepsPlace(found.head, given.status, request, times.receivedAt))
-      return withStatus(given, parts.forwardedStatus(member(why, null, false)))
-    const { head } = parts.storable(request, { reason: '', ...given }, times, this.#rules)
+      return withStatus(given, parts.forwardedStatus(member(why, null, false, 'stale-if-error')))
+    const verdict = parts.storable(request, { reason: '', ...given }, times, this.#rules)
+    const { head } = verdict
     const whole = head === null ? null : parts.withLength(head, Buffer.byteLength(given.body, 'latin1'))
     const isSmall = given.body.length <= this.#rules.maxEntryBytes
-    const status = parts.forwardedStatus(member(why, null, whole !== null && isSmall))
+    const status = parts.forwardedStatus(
+      member(why, null, whole !== null && isSmall, verdict.head === null ? verdict.not : null),
+    )
     if (whole === null || !isSmall) {
       if (found !== null && !parts.isServerError(given.status)) this.#forget(key, found, request)
       return withStatus(given, status)
@@ -199,13 +204,12 @@ const unanswered: Got = { status: 504, fields: [], body: '' }
 
 const failed: Got = { status: 502, fields: [], body: '' }
 
-const member = (why: reuse.FwdReason, status: number | null, isStored: boolean) => ({
-  why,
-  status,
-  stored: isStored,
-  collapsed: false,
-  ttlMs: null,
-})
+const member = (
+  why: reuse.FwdReason,
+  status: number | null,
+  isStored: boolean,
+  detail: cacheStatus.Detail | null = null,
+) => ({ why, status, stored: isStored, collapsed: false, ttlMs: null, detail })
 
 /** Adds the gateway's member of Cache-Status, on a line of its own as relaying does. */
 const withStatus = ({ status, fields, body }: Got, value: string): Got => ({

@@ -1,4 +1,4 @@
-import type { Expectation } from '../row.ts'
+import type { Expectation, Reply } from '../row.ts'
 import {
   again,
   and,
@@ -82,6 +82,44 @@ mustNot('2.5', 'stored is said of what was bypassed', [
 ])
 mustNot('2.6', 'collapsed is said of what was asked for alone', [
   get(cc('max-age=60'), and(forwarded, { either: [says({ collapsed: null }), says({ collapsed: false })] })),
+])
+const detail = (word: string | null): Expectation => says({ detail: word, stored: null })
+const unstored: Readonly<Record<string, Reply>> = {
+  'no-store': cc('no-store'),
+  private: cc('private, max-age=60'),
+  'set-cookie': cc('max-age=60', 'Set-Cookie', 'a=b'),
+  vary: cc('max-age=60', 'Vary', '*'),
+  'no-lifetime': status(200),
+  'already-stale': cc('max-age=0, must-revalidate'),
+}
+for (const [word, reply] of Object.entries(unstored))
+  may('2.8', `detail says why it is not stored: ${word}`, [get(reply, and(forwarded, detail(word)))])
+may('2.8', 'detail says that it is the 304 which forbids to store', [
+  get(validating(cc('max-age=10', 'ETag', '"a"'))),
+  get({ ...validating(cc('no-store', 'ETag', '"a"')) }, and({ asked: true, status: 200 }, detail('no-store')), {
+    at: 20,
+  }),
+])
+may('2.8', 'detail says that an error left what is stored', [
+  get(cc('max-age=10, stale-if-error=1000')),
+  get(status(503, 'Cache-Control', 'max-age=60'), and({ asked: true, status: 503 }, detail('stale-if-error')), {
+    at: 15,
+    ...asking('Cache-Control', 'no-cache'),
+  }),
+])
+may('2.8', 'detail says that only a part was asked for', [
+  get(cc('max-age=60'), and({ asked: true }, detail('range')), asking('Range', 'bytes=0-1')),
+])
+for (const [word, fields] of Object.entries({
+  credentials: ['Authorization', 'Bearer x'],
+  condition: ['If-Match', '"a"'],
+  'no-store': ['Cache-Control', 'no-store'],
+}))
+  may('2.8', `detail says why the cache was not asked: ${word}`, [
+    get(cc('max-age=60'), and({ asked: true }, detail(word)), asking(...fields)),
+  ])
+mustNot('2.8', 'a detail stands beside stored', [
+  get(cc('max-age=60'), and(forwarded, says({ stored: true, detail: null }))),
 ])
 should('2', 'what other caches said stays before it', [
   get(cc('max-age=60', 'Cache-Status', 'Origin; hit; ttl=5'), {

@@ -87,11 +87,11 @@ describe('what is stored', () => {
   })
 
   test.each([
-    ['a body', { body: { ...fakeExchange().body, length: 3 } }],
-    ['credentials', { fields: ['Authorization', 'Bearer x'] }],
-    ['another credential', { fields: ['X-Api-Key', 'x'] }],
-    ['a certificate', { sender: { trusted: false, certificate: () => ({}) as never } }],
-  ])('is passed by with %s: the exchange itself goes on', async (_, opening) => {
+    ['a body', { body: { ...fakeExchange().body, length: 3 } }, 'body'],
+    ['credentials', { fields: ['Authorization', 'Bearer x'] }, 'credentials'],
+    ['another credential', { fields: ['X-Api-Key', 'x'] }, 'credentials'],
+    ['a certificate', { sender: { trusted: false, certificate: () => ({}) as never } }, 'credentials'],
+  ])('is passed by with %s: the exchange itself goes on', async (_, opening, detail) => {
     const stage = opened()
     await storing(stage, answerOf(fresh))
     const exchange = fakeExchange(opening)
@@ -99,7 +99,49 @@ describe('what is stored', () => {
     void stage.handle(exchange)
 
     expect(stage.sent[1]?.exchange).toBe(exchange)
-    expect([exchange.cache, cacheStatusOf(exchange)]).toEqual(['bypass', 'lender-gateway;fwd=bypass'])
+    expect([exchange.cache, cacheStatusOf(exchange)]).toEqual(['bypass', `lender-gateway;fwd=bypass;detail=${detail}`])
+  })
+
+  test.each([
+    ['forbidden', answerOf(['Cache-Control', 'no-store']), 'no-store', undefined],
+    ['too long', answerOf([...fresh, 'Content-Length', '65536'], new FedBody()), 'too-large', undefined],
+    ['of a length that is none', answerOf([...fresh, 'Content-Length', 'x'], new FedBody()), 'bad-length', undefined],
+    ['more than there is room for', answerOf([...fresh, 'Content-Length', '60000'], new FedBody()), 'no-room', 65536],
+  ])('is not what is %s, and the answer says so', async (_, answer, detail, maxBytes) => {
+    const stage = opened({}, maxBytes)
+    const exchange = exchangeOf()
+
+    const asked = stage.handle(exchange)
+    await stage.sent[0]?.answer(answer)
+    await asked
+
+    expect(cacheStatusOf(exchange)).toBe(`lender-gateway;fwd=uri-miss;detail=${detail}`)
+  })
+
+  test('is not what is asked for within five seconds of an answer that could not be shared: the reason is said again', async () => {
+    const stage = opened()
+    await storing(stage, answerOf(['Cache-Control', 'private']))
+    const [soon, later] = [exchangeOf(), exchangeOf()]
+
+    void stage.handle(soon)
+    secondsLater(5)
+    const asked = stage.handle(later)
+    await stage.sent[2]?.answer(answerOf(['Cache-Control', 'no-store']))
+    await asked
+
+    expect(cacheStatusOf(soon)).toBe('lender-gateway;fwd=uri-miss;detail=private')
+    expect(cacheStatusOf(later)).toBe('lender-gateway;fwd=uri-miss;detail=no-store')
+  })
+
+  test('says nothing of the credentials of another client: what only those forbade is not said again', async () => {
+    const stage = opened({ shared: true })
+    await storing(stage, answerOf(fresh), ['Authorization', 'Bearer x'])
+    const exchange = exchangeOf()
+
+    void stage.handle(exchange)
+    await stage.sent[1]?.answer(answerOf(fresh))
+
+    expect(cacheStatusOf(exchange)).toBe('lender-gateway;fwd=uri-miss;stored;ttl=60')
   })
 
   test('is all that a client takes who says so', async () => {

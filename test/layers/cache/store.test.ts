@@ -246,7 +246,7 @@ describe('keys whose answers cannot be shared', () => {
 
   test('are remembered for five seconds', () => {
     const { uncacheable } = new CacheStore(64 * kib).open('market.insights')
-    uncacheable.note('a')
+    uncacheable.note('a', 'no-store')
 
     vi.advanceTimersByTime(4999)
     const [before, other] = [uncacheable.has('a'), uncacheable.has('b')]
@@ -258,7 +258,7 @@ describe('keys whose answers cannot be shared', () => {
   test('are forgotten when there are too many', () => {
     const { uncacheable } = new CacheStore(64 * kib).open('market.insights')
 
-    for (let i = 0; i < 1000; i++) uncacheable.note(`${'x'.repeat(8000)}${i}`)
+    for (let i = 0; i < 1000; i++) uncacheable.note(`${'x'.repeat(8000)}${i}`, 'private')
 
     const known = Array.from({ length: 1000 }, (_, i) => uncacheable.has(`${'x'.repeat(8000)}${i}`))
     expect(known.filter(Boolean).length).toBeLessThan(33)

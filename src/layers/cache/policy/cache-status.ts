@@ -1,5 +1,10 @@
 import { serializeItem, serializeParameters, Token } from 'structured-headers'
+import type { Bypass } from './request.ts'
 import type { FwdReason } from './reuse.ts'
+import type { NotStored } from './storing.ts'
+
+/** Says why a response was not stored, in a bounded word (RFC 9211 §2.8); `range`: the client wanted a part, and nothing whole was fetched. */
+export type Detail = NotStored | Bypass | 'range'
 
 /** Is what became of a request that went forward. */
 export interface Forwarded {
@@ -10,9 +15,11 @@ export interface Forwarded {
   readonly collapsed: boolean
   /** For how long what is served is still fresh, negative when it is stale; null: it is not of the cache. */
   readonly ttlMs: number | null
+  /** Why it was not stored; null: it was, or there is nothing to say. */
+  readonly detail: Detail | null
 }
 
-// What is the same in each is serialised once: the rest are whole numbers, whose serialisation is themselves (RFC 9651 §4.1.4).
+// What is the same in each is serialised once: the rest are whole numbers, and tokens, whose serialisation is themselves (RFC 9651 §4.1.4, §4.1.7).
 const cache = serializeItem(new Token('lender-gateway'))
 const hit = `${cache}${serializeParameters(new Map([['hit', true]]))}`
 const forward = (why: FwdReason): string => `${cache}${serializeParameters(new Map([['fwd', new Token(why)]]))}`
@@ -30,12 +37,13 @@ const forwardedFor: Readonly<Record<FwdReason, string>> = {
 export const hitStatus = (ttlMs: number): string => `${hit};ttl=${seconds(ttlMs)}`
 
 /** Writes the member for an answer that was forwarded for. */
-export const forwardedStatus = ({ why, status, stored, collapsed, ttlMs }: Forwarded): string =>
+export const forwardedStatus = ({ why, status, stored, collapsed, ttlMs, detail }: Forwarded): string =>
   forwardedFor[why] +
   (status === null ? '' : `;fwd-status=${status}`) +
   (stored ? ';stored' : '') +
   (collapsed ? ';collapsed' : '') +
-  (ttlMs === null ? '' : `;ttl=${seconds(ttlMs)}`)
+  (ttlMs === null ? '' : `;ttl=${seconds(ttlMs)}`) +
+  (detail === null ? '' : `;detail=${detail}`)
 
 /** Is the member for a request that was neither: it wanted what is stored, and nothing was (RFC 9111 §5.2.1.7). */
 export const refusedStatus = cache

@@ -23,7 +23,7 @@ export interface AnswerTimes {
   readonly receivedAt: number
 }
 
-/** Says why an answer is not stored. */
+/** Says why an answer is not stored: `detail` of Cache-Status (RFC 9211 §2.8). Of the words, none says more than the answer itself, or its length. */
 export type NotStored =
   | 'status'
   | 'no-store'
@@ -31,9 +31,13 @@ export type NotStored =
   | 'authorization'
   | 'set-cookie'
   | 'vary'
-  | 'no-freshness'
+  | 'no-lifetime'
   | 'credentials'
-  | 'useless'
+  | 'already-stale'
+  | 'bad-length'
+  | 'too-large'
+  | 'no-room'
+  | 'stale-if-error'
 
 /** Is the head that is stored, or why none is. */
 export type Storable = { readonly head: StoredHead } | { readonly head: null; readonly not: NotStored }
@@ -58,7 +62,7 @@ export const storable = (
   const varies = varyNames(answer.fields)
   if (varies === '*') return not('vary') // §4.1: it matches no request
   const head = headOf(request, answer, told, varies, times, rules)
-  return isOfUse(head) ? { head } : not('useless')
+  return isOfUse(head) ? { head } : not('already-stale')
 }
 
 /** Tells what forbids to store an answer, whoever it is for. */
@@ -89,7 +93,7 @@ const allowsAuthorized = (directives: readonly Directive[]): boolean =>
 /** Tells what an answer does not say that has to be known. Where there are credentials, a guess is not enough. */
 const unusable = (request: CacheRequest, { explicitMs, isGuessed, noCache, validators }: Told): NotStored | null => {
   if (explicitMs !== null) return null
-  if (!isGuessed && !(noCache && hasValidator(validators))) return 'no-freshness'
+  if (!isGuessed && !(noCache && hasValidator(validators))) return 'no-lifetime'
   return request.hasOtherCredentials ? 'credentials' : null
 }
 

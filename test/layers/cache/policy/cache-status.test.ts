@@ -12,7 +12,7 @@ test.each([
   expect(parseList(hitStatus(ttlMs))).toHaveLength(1)
 })
 
-const none = { status: null, stored: false, collapsed: false, ttlMs: null }
+const none = { status: null, stored: false, collapsed: false, ttlMs: null, detail: null }
 
 test.each([
   [{ ...none, why: 'uri-miss' }, 'lender-gateway;fwd=uri-miss'],
@@ -21,6 +21,7 @@ test.each([
   [{ ...none, why: 'stale', status: 304, stored: true }, 'lender-gateway;fwd=stale;fwd-status=304;stored'],
   [{ ...none, why: 'stale', status: 503, ttlMs: -2500 }, 'lender-gateway;fwd=stale;fwd-status=503;ttl=-3'],
   [{ ...none, why: 'bypass' }, 'lender-gateway;fwd=bypass'],
+  [{ ...none, why: 'uri-miss', detail: 'no-store' }, 'lender-gateway;fwd=uri-miss;detail=no-store'],
 ] as const)('%j is written as %s', (forwarded, value) => {
   expect(forwardedStatus(forwarded)).toBe(value)
   expect(parseList(value)).toHaveLength(1)

@@ -23,8 +23,8 @@ describe('by what it says', () => {
   test.each([
     ['max-age=1', null],
     ['s-maxage=1', null],
-    ['public', 'no-freshness'],
-    ['no-transform', 'no-freshness'],
+    ['public', 'no-lifetime'],
+    ['no-transform', 'no-lifetime'],
     ['no-store, max-age=1', 'no-store'],
     ['No-Store, max-age=1', 'no-store'],
     ['max-age=1, x="no-store"', null],
@@ -34,13 +34,13 @@ describe('by what it says', () => {
     ['private="content-type", max-age=1', 'private'],
     ['private="x-a, Date", max-age=1', 'private'],
     ['private="etag", max-age=1', 'private'],
-    ['no-cache', 'no-freshness'],
-    ['no-cache, max-age=1', 'useless'],
+    ['no-cache', 'no-lifetime'],
+    ['no-cache, max-age=1', 'already-stale'],
     ['must-understand, max-age=1', null],
     ['must-understand, no-store, max-age=1', null],
     ['must-understand=x, no-store, max-age=1', 'no-store'],
     ['max-age=0', null],
-    ['max-age=0, must-revalidate', 'useless'],
+    ['max-age=0, must-revalidate', 'already-stale'],
     ['max-age=x', null],
   ])('%s: %s', (value, reason) => {
     expect(why(cc(value))).toBe(reason)
@@ -61,7 +61,7 @@ describe('by what it says', () => {
   })
 
   test('what is stale already, and can never be served, is not', () => {
-    expect(why(cc('max-age=0'), { staleWhenDisconnectedMs: 0 })).toBe('useless')
+    expect(why(cc('max-age=0'), { staleWhenDisconnectedMs: 0 })).toBe('already-stale')
     expect(why([...cc('max-age=0'), 'ETag', '"a"'], { staleWhenDisconnectedMs: 0 })).toBeNull()
   })
 })
@@ -145,7 +145,7 @@ describe('freshness', () => {
     ['without Last-Modified', ['ETag', '"a"'], { heuristic: true }],
     ['for another status', modified, { heuristic: true, status: 202 }],
   ])('is not guessed %s', (_, fields, given) => {
-    expect(why(fields, given)).toBe('no-freshness')
+    expect(why(fields, given)).toBe('no-lifetime')
   })
 
   test('is not guessed where it is said', () => {
