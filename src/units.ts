@@ -41,6 +41,14 @@ export const formatDuration = (ms: number): string => format(ms, time)
 /** Writes bytes in the largest unit that leaves a whole number: 65536 → `64KiB`. */
 export const formatSize = (bytes: number): string => format(bytes, size)
 
+/** Writes bytes to three digits or so, for people: 1234567 → `1.2 MiB`. */
+export const roundedSize = (bytes: number): string => {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
+  const power = Math.min(units.length - 1, bytes < 1 ? 0 : Math.floor(Math.log2(bytes) / 10))
+  const value = bytes / 1024 ** power
+  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[power]}`
+}
+
 /** Writes bytes a second in the largest unit that leaves a whole number: 1024 → `1KiB/s`. */
 export const formatByteRate = (bytes: number): string => `${formatSize(bytes)}/s`
 

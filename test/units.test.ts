@@ -11,6 +11,7 @@ import {
   parsePercent,
   parseRate,
   parseSize,
+  roundedSize,
   suggestByteRate,
   suggestDuration,
   suggestPercent,
@@ -202,4 +203,14 @@ describe('a percentage', () => {
   ])('%j was probably meant as %s', (text, meant) => {
     expect(suggestPercent(text)).toBe(meant)
   })
+})
+
+test.each([
+  [0, '0 B'],
+  [1023, '1023 B'],
+  [1_204_224, '1.1 MiB'],
+  [67_108_864, '64.0 MiB'],
+  [2 ** 60, '1048576 TiB'],
+])('%d bytes are %s', (value, written) => {
+  expect(roundedSize(value)).toBe(written)
 })

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { version } from '../version.ts'
 import { auditCommand } from './audit.ts'
 import { bundleCommand } from './bundle.ts'
+import { cacheCommand } from './cache.ts'
 import { checkCommand } from './check.ts'
 import { diffCommand } from './diff.ts'
 import { endpointCommand } from './endpoint.ts'
@@ -35,6 +36,7 @@ export function program(): Command {
     rollbackCommand(),
     operationCommand(),
     endpointCommand(),
+    cacheCommand(),
     logLevelCommand(),
     tailCommand(),
     diffCommand(),

@@ -18,14 +18,6 @@ export const milliseconds = (ms: number | null): string => {
   return ms < 9.95 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`
 }
 
-/** Writes bytes, to three digits or so. */
-export const size = (bytes: number): string => {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
-  const power = Math.min(units.length - 1, bytes < 1 ? 0 : Math.floor(Math.log2(bytes) / 10))
-  const value = bytes / 1024 ** power
-  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[power]}`
-}
-
 /** Writes how long something is ago, or lasts: to the minute, since it is looked at every second. */
 export const age = (ms: number): string => {
   const minutes = Math.floor(Math.abs(ms) / 60_000)

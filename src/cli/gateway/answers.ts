@@ -1,4 +1,5 @@
 import type { Problem } from '../../config/problem.ts'
+import { type CacheStatus, cache } from './cache-answer.ts'
 import { type Finding, findings } from './findings-answer.ts'
 import { type LimitsStatus, limits } from './limits-answer.ts'
 import { type LogStatus, log } from './log-answer.ts'
@@ -37,6 +38,8 @@ export interface Status {
   readonly limits: LimitsStatus | null
   /** Null: the gateway is older than they are. */
   readonly tokens: TokensStatus | null
+  /** Null: no operation is cached, or the gateway is older than that. */
+  readonly cache: CacheStatus | null
   readonly operations: Readonly<Record<string, { readonly state: string; readonly until: string | null }>>
   readonly retiring: number
   /** Where the audit log stands; null: there is none, or the gateway is older than it is. */
@@ -202,6 +205,7 @@ export const status = shape<Status>({
   ),
   limits: nullable(limits),
   tokens: nullable(tokens),
+  cache: nullable(cache),
   operations: map(shape<{ state: string; until: string | null }>({ state: text, until: nullable(text) })),
   retiring: number,
   audit: nullable(shape<AuditStatus>({ file: text, count: number, since: text, reason: nullable(text), lost: number })),

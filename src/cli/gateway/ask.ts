@@ -7,7 +7,7 @@ import { Unasked, unasked } from './unasked.ts'
 
 /** Is what is asked of a gateway. */
 export interface Question {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly body?: string
   /** Longest time until the whole answer is there. */

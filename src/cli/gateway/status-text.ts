@@ -1,5 +1,6 @@
 import { formatProblem } from '../../config/problem.ts'
 import type { AuditStatus, Status } from './answers.ts'
+import { cacheRows } from './cache-text.ts'
 import { certificateRows } from './certificates-text.ts'
 import { findingsText } from './findings-text.ts'
 import { limitRows } from './limits-text.ts'
@@ -18,7 +19,7 @@ const maxProblems = 10
  * file was refused.
  */
 export const statusText = (url: string, status: Status, at: number): string => {
-  const { findings, certificates, workers, upstreams, limits, tokens, operations, config, warnings } = status
+  const { findings, certificates, workers, upstreams, limits, tokens, cache, operations, config, warnings } = status
   const sections = [...(findings === null ? [] : [findingsText(findings, at)]), facts(url, status, at)]
   if (workers !== null && workers.length > 0) sections.push(table(workerRows(workers, config.hash, at)))
   sections.push(table(upstreamRows(upstreams, at)))
@@ -26,6 +27,7 @@ export const statusText = (url: string, status: Status, at: number): string => {
   if (bounds.length > 1) sections.push(table(bounds))
   const servers = tokens === null ? [] : tokenRows(tokens, at)
   if (servers.length > 1) sections.push(table(servers))
+  if (cache !== null) sections.push(table(cacheRows(cache, at)))
   if (certificates !== null && certificates.length > 0) sections.push(table(certificateRows(certificates)))
   if (Object.keys(operations).length > 0) sections.push(table(operationRows(operations, at)))
   if (warnings.length > 0) sections.push(doubtful(config, warnings))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { age, count, counted, cut, milliseconds, moment, rate, size } from '../../../src/admin/page/words.ts'
+import { age, count, counted, cut, milliseconds, moment, rate } from '../../../src/admin/page/words.ts'
 
 test.each([
   [0, '0'],
@@ -31,16 +31,6 @@ test.each([
   [86_400_000 * 40 + 3_600_000, '40 d'],
 ])('%d ms are an age of %s', (value, written) => {
   expect(age(value)).toBe(written)
-})
-
-test.each([
-  [0, '0 B'],
-  [1023, '1023 B'],
-  [1_204_224, '1.1 MiB'],
-  [67_108_864, '64.0 MiB'],
-  [2 ** 60, '1048576 TiB'],
-])('%d bytes are %s', (value, written) => {
-  expect(size(value)).toBe(written)
 })
 
 test('a time of another day has its day', () => {

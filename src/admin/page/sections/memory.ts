@@ -1,8 +1,9 @@
+import { roundedSize } from '../../../units.ts'
 import type { Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
 import { action, mark } from '../marks.ts'
 import { list, section } from '../table.ts'
-import { count, since, size } from '../words.ts'
+import { count, since } from '../words.ts'
 
 /** Tells what is stored, and of how much use that is. */
 export const cache = ({ at, status: { cache } }: Overview): Html =>
@@ -12,7 +13,7 @@ export const cache = ({ at, status: { cache } }: Overview): Html =>
     cache === null
       ? html`<p>No operation is cached.</p>`
       : list([
-          ['Stored', `${size(cache.bytes)} of ${size(cache.maxBytes)}`],
+          ['Stored', `${roundedSize(cache.bytes)} of ${roundedSize(cache.maxBytes)}`],
           ['Made room', `${count(cache.evictions)}×`],
           ['Redis', cache.redis && shared(at, cache.redis)],
           ...Object.entries(cache.operations).map(

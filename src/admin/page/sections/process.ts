@@ -1,8 +1,9 @@
+import { roundedSize } from '../../../units.ts'
 import type { Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
 import { mark } from '../marks.ts'
 import { list, section } from '../table.ts'
-import { count, counted, moment, since, size } from '../words.ts'
+import { count, counted, moment, since } from '../words.ts'
 
 /** Tells of the processes that serve clients. */
 export const workers = ({ at, status }: Overview): Html =>
@@ -34,6 +35,6 @@ export const records = ({ at, status: { audit, log } }: Overview): Html =>
   )
 
 const written = (at: string, { reason, since: from, file, count: lines, waitingBytes, lost }: Audit): Html =>
-  html`${reason === null ? mark('good', 'written') : mark('bad', 'failing')} since ${since(at, from)}${reason !== null && `: ${reason}`}, <span class="url">${file}</span>, ${counted(lines, 'line')}${waitingBytes > 0 && `, ${size(waitingBytes)} wait`}${lost > 0 && html`, <strong>${count(lost)} lost</strong>`}`
+  html`${reason === null ? mark('good', 'written') : mark('bad', 'failing')} since ${since(at, from)}${reason !== null && `: ${reason}`}, <span class="url">${file}</span>, ${counted(lines, 'line')}${waitingBytes > 0 && `, ${roundedSize(waitingBytes)} wait`}${lost > 0 && html`, <strong>${count(lost)} lost</strong>`}`
 
 type Audit = NonNullable<Overview['status']['audit']>
