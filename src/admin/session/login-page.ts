@@ -23,13 +23,13 @@ export const noLoginPage = (): Html =>
   layout({
     title: 'No login here',
     body: html`<h1>No login here</h1>
-<p>This listener can be reached from other machines and speaks plain HTTP. Whoever is on the way could read the token that you type, or the
-session that you get for it, so neither is taken from a browser.</p>
+<p>This connection comes over the network and has no TLS. Others on the way could read the token that you type, or the session that you get
+for it, so neither is taken from a browser.</p>
 <p>One of these helps:</p>
 <ul>
-<li>Set <code>admin.tls</code>, and come back by <code>https://</code>.</li>
-<li>Have it listen on this machine only, <code>admin.host: 127.0.0.1</code>, and come by a tunnel: <code>ssh -L 9901:127.0.0.1:9901 HOST</code>, or
-<code>kubectl port-forward POD 9901</code>.</li>
+<li>Come by a tunnel, which ends on this machine's own loopback: <code>kubectl port-forward POD 9901</code>, or
+<code>ssh -L 9901:127.0.0.1:9901 HOST</code>. Then open <code>http://localhost:9901/</code>.</li>
+<li>Set <code>admin.tls</code>, restart the gateway, and come back by <code>https://</code>.</li>
 </ul>
-<p>Both need a restart of the gateway. Until then the commands of the gateway show the same: <code>lender-gateway status</code>.</p>`,
+<p>The commands of the gateway show the same: <code>lender-gateway status</code>.</p>`,
   })

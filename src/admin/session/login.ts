@@ -1,6 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { AdminConfig } from '../../config/operating-config.ts'
-import { isLoopback } from '../../config/schema/address.ts'
 import type { Log } from '../../observe/log.ts'
 import type { Desk } from '../desk.ts'
 import { refuse, wantsPage } from '../page/refusal.ts'
@@ -12,6 +10,7 @@ import { Attempts } from './attempts.ts'
 import { cookieFor, noCookieFor } from './cookie.ts'
 import { formOf } from './forms.ts'
 import { loginPage, noLoginPage } from './login-page.ts'
+import { isPrivate } from './private.ts'
 import { type Sessions, sessionMs } from './sessions.ts'
 import { visitorOf } from './visitor.ts'
 
@@ -22,7 +21,7 @@ export const registerLogin = (app: FastifyInstance, { reloader, audit }: Desk, l
   app.get('/login', async (request, reply) => {
     const { admin } = reloader.config
     if (admin.token === null || visitorOf(request).session !== null) return reply.redirect('/', 303)
-    if (canBeRead(admin)) return sendPage(reply, noLogin.status, noLoginPage())
+    if (!isPrivate(request.socket)) return sendPage(reply, noLogin.status, noLoginPage())
     const isLost = queryOf(request.url) === 'done'
     return sendPage(reply, 200, loginPage(visitorOf(request), isLost ? cookieLost : null))
   })
@@ -30,7 +29,7 @@ export const registerLogin = (app: FastifyInstance, { reloader, audit }: Desk, l
   app.post('/login', async (request, reply) => {
     const { admin, hash: config } = reloader.config
     if (admin.token === null) return reply.redirect('/', 303)
-    if (canBeRead(admin)) return refuse(request, reply, noLogin)
+    if (!isPrivate(request.socket)) return refuse(request, reply, noLogin)
     const form = formOf(request)
     if (isRefusal(form)) return again(request, reply, form)
     const retryAfter = attempts.take()
@@ -60,9 +59,6 @@ export const registerLogin = (app: FastifyInstance, { reloader, audit }: Desk, l
   })
 }
 
-/** Tells whether others can read what a browser sends here, a token and a cookie among it. */
-const canBeRead = ({ host, tls }: AdminConfig): boolean => tls === null && !isLoopback(host)
-
 /** Shows the form once more, with the reason. */
 const again = (request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply =>
   wantsPage(request.headers)
@@ -73,7 +69,7 @@ const noLogin: Refusal = {
   status: 403,
   code: 'no-login',
   detail:
-    'others on the network could read a token that is sent here, because this listener has no TLS: set admin.tls, or have it listen on 127.0.0.1 and use a tunnel',
+    'others on the network could read a token that is sent here, because this connection has no TLS and does not come by loopback: use a tunnel to 127.0.0.1, or set admin.tls',
 }
 
 /** Says why one who has just logged in is here again: whoever has the cookie is sent on from here to the overview. */

@@ -6,6 +6,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { makeCertificates } from '../../helpers/certificates.ts'
 import { bootLive, type LiveGateway } from '../../helpers/live-gateway.ts'
+import { networkAddress } from '../../helpers/network-address.ts'
 import { token } from '../../helpers/page.ts'
 import { needProgram } from '../../helpers/program.ts'
 
@@ -104,11 +105,11 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
   })
 
   test.each([
-    ['/login', {}],
-    ['/login', { host: '0.0.0.0', insecure: true }],
-    ['/actions/refuse?operation=market.insights', { token: undefined }],
-    ['/actions/rollback', { token: undefined }],
-  ])('axe finds nothing wrong with %s, %j, on a light screen and a dark phone', async (path, admin) => {
+    ['/login', {}, '127.0.0.1'],
+    ['/login', { host: '0.0.0.0', insecure: true }, networkAddress ?? '127.0.0.1'],
+    ['/actions/refuse?operation=market.insights', { token: undefined }, '127.0.0.1'],
+    ['/actions/rollback', { token: undefined }, '127.0.0.1'],
+  ])('axe finds nothing wrong with %s, %j, on a light screen and a dark phone', async (path, admin, host) => {
     const live = await bootLive({ admin: { token, ...admin } })
 
     for (const [colorScheme, width] of [
@@ -116,7 +117,7 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
       ['dark', 360],
     ] as const) {
       const { page } = await openTab(live, { colorScheme, viewport: { width, height: 800 } })
-      await page.goto(live.admin + path)
+      await page.goto(live.admin.replace('127.0.0.1', host) + path)
       const { violations } = await new AxeBuilder({ page }).analyze()
       expect([colorScheme, violations.map(({ id, help }) => `${id}: ${help}`)]).toEqual([colorScheme, []])
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)

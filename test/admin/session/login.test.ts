@@ -1,6 +1,8 @@
 /** Logging in to the pages of the operator's listener, over real sockets. */
 import { describe, expect, test } from 'vitest'
+import { isPrivate } from '../../../src/admin/session/private.ts'
 import { bootLive } from '../../helpers/live-gateway.ts'
+import { networkAddress } from '../../helpers/network-address.ts'
 import { hidden, logIn, send, token, visit } from '../../helpers/page.ts'
 
 describe('a browser without a session', () => {
@@ -147,31 +149,66 @@ describe('without admin.token', () => {
   })
 })
 
-describe('where others on the network could read the token', () => {
+describe.skipIf(networkAddress === null)('a connection that others on the network could read', () => {
   const open = { token, host: '0.0.0.0', insecure: true }
-
-  test('no login is offered, and the page says why and what to do', async () => {
+  const boot = async (): Promise<string> => {
     const { admin } = await bootLive({ admin: open })
+    return admin.replace('127.0.0.1', networkAddress ?? '')
+  }
+
+  test('is offered no login, and the page says why and what to do', async () => {
+    const admin = await boot()
 
     const page = await visit(`${admin}/login`)
 
     expect((await visit(`${admin}/`)).location).toBe('/login')
     expect(page.status).toBe(403)
     expect(page.text).not.toContain('<form')
-    expect(page.text).toMatch(/plain HTTP[\s\S]*admin\.tls[\s\S]*admin\.host: 127\.0\.0\.1/)
+    expect(page.text).toMatch(/no TLS[\s\S]*kubectl port-forward[\s\S]*admin\.tls/)
   })
 
-  test('none is taken either, though the token is right', async () => {
-    const { admin } = await bootLive({ admin: open })
+  test('gets none by sending the form, though the token is right', async () => {
+    const admin = await boot()
 
     const answer = await send(`${admin}/login`, { token })
 
     expect([answer.status, answer.headers.get('set-cookie')]).toEqual([403, null])
   })
 
-  test('the bearer is taken as ever', async () => {
-    const { admin } = await bootLive({ admin: open })
+  test('is taken with the bearer as ever', async () => {
+    const admin = await boot()
 
     expect((await visit(`${admin}/status`, { authorization: `Bearer ${token}` })).status).toBe(200)
+  })
+})
+
+test('the same listener offers the login to a connection by loopback, as a tunnel brings it', async () => {
+  const live = await bootLive({ admin: { token, host: '0.0.0.0', insecure: true } })
+
+  const session = await logIn(live.admin)
+
+  expect((await visit(`${live.admin}/`, session)).status).toBe(200)
+})
+
+describe('nobody reads along on a connection', () => {
+  test.each([
+    ['with TLS', { encrypted: true, localAddress: '10.1.2.3', remoteAddress: '10.9.9.9' }],
+    ['by loopback', { localAddress: '127.0.0.1', remoteAddress: '127.0.0.1' }],
+    ['by loopback of IPv6', { localAddress: '::1', remoteAddress: '::1' }],
+    [
+      'by loopback, on a listener of both families',
+      { localAddress: '::ffff:7f00:1', remoteAddress: '::ffff:127.0.0.1' },
+    ],
+  ])('%s', (_, connection) => {
+    expect(isPrivate(connection)).toBe(true)
+  })
+
+  test.each([
+    ['over the network', { localAddress: '10.1.2.3', remoteAddress: '10.9.9.9' }],
+    ['that a sidecar brings to the pod’s address', { localAddress: '10.1.2.3', remoteAddress: '127.0.0.6' }],
+    ['that a neighbour has routed to loopback', { localAddress: '127.0.0.1', remoteAddress: '10.9.9.9' }],
+    ['that is gone', {}],
+  ])('unless it is one %s', (_, connection) => {
+    expect(isPrivate(connection)).toBe(false)
   })
 })
