@@ -23,6 +23,8 @@ export const guard = ({ method, path, headers, hasSession = false }: Asked, admi
   if (!isOurs(headers.host, admin)) return misdirected(headers.host)
   if (isForeignPage(headers)) return foreign
   if (admin.token === null || isOpen(method, path) || carries(headers.authorization, admin.token)) return null
+  if (path === '/metrics' && admin.metricsToken !== null && carries(headers.authorization, admin.metricsToken))
+    return null
   return hasSession && mayBySession(method, path) ? null : unauthenticated
 }
 

@@ -47,6 +47,11 @@ export function crossFindings(tree: unknown): readonly Finding[] {
   return [
     ...sameAddress(open, own),
     ...openAdmin(access),
+    ...metricsTokenFindings(
+      access.token,
+      read(adminShape.token, 'admin', 'token'),
+      read(adminShape.metricsToken, 'admin', 'metricsToken'),
+    ),
     ...(pair === undefined ? [] : certificateFindings(['admin', 'tls'], pair)),
     ...listenTlsFindings(tree),
     ...http2Findings(tree),
@@ -110,6 +115,18 @@ function openAdmin({ host, token, tls, insecure }: Access): readonly Finding[] {
       : [{ ...told, expected, hint: 'set admin.tls, or admin.insecure: true where the network itself is safe' }]),
   ]
 }
+
+/** A token that opens less stands beside one that opens more, and is another one. */
+function metricsTokenFindings(hasToken: boolean, token: string | undefined, metricsToken: string | undefined) {
+  if (metricsToken === undefined || (hasToken && token !== metricsToken)) return []
+  const path: Path = ['admin', 'metricsToken']
+  const expected = 'another token than admin.token, beside it'
+  return hasToken
+    ? [{ path, message: 'this token opens everything', expected, found: 'the same as admin.token', hint: make }]
+    : [{ path, message: 'without admin.token everything is open', expected, found: 'no admin.token', hint: make }]
+}
+
+const make = 'make each with: openssl rand -hex 32'
 
 function ownListener({ path, origin }: Endpoint, { name, host, port }: Listener): readonly Finding[] {
   if (origin === 'sandbox' || host === undefined || port === undefined || port === 0) return []

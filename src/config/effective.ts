@@ -51,6 +51,7 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
       port: admin.port,
       hosts: admin.hosts,
       ...(admin.token === null ? {} : { token: new Secret(admin.token) }),
+      ...(admin.metricsToken === null ? {} : { metricsToken: new Secret(admin.metricsToken) }),
       ...(admin.tls === null
         ? {}
         : { tls: { certificate: new Secret(admin.tls.certificate), key: new Secret(admin.tls.key) } }),

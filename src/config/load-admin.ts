@@ -70,6 +70,7 @@ function select(section: unknown, unfilled: ReadonlySet<string>, file: string): 
     port: take('port', shape.port) ?? defaults.port,
     hosts: take('hosts', shape.hosts) ?? defaults.hosts,
     token: take('token', shape.token) ?? null,
+    metricsToken: take('metricsToken', shape.metricsToken) ?? null,
     tls: take('tls', shape.tls) ?? null,
     insecure: take('insecure', shape.insecure) ?? defaults.insecure,
   }
@@ -79,6 +80,6 @@ function select(section: unknown, unfilled: ReadonlySet<string>, file: string): 
 }
 
 const { host, port, hosts, insecure } = configSchema.shape.admin.parse({})
-const defaults: AdminConfig = deepFreeze({ host, port, hosts, token: null, tls: null, insecure })
+const defaults: AdminConfig = deepFreeze({ host, port, hosts, token: null, metricsToken: null, tls: null, insecure })
 
 const builtIn = (reason: string | null): FoundAdmin => ({ admin: defaults, reason })

@@ -6,6 +6,8 @@ export interface AdminConfig {
   readonly hosts: readonly string[]
   /** What operators send as `Authorization: Bearer …`; null: nothing is asked for. */
   readonly token: string | null
+  /** What opens `/metrics` as well, and nothing else: for Prometheus. Null: `token` alone does. */
+  readonly metricsToken: string | null
   /** PEM texts; null: plain HTTP. */
   readonly tls: { readonly certificate: string; readonly key: string } | null
   /** Whether an address that other machines reach may do without TLS. */

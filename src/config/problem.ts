@@ -72,7 +72,7 @@ export const quote = (text: string): string => JSON.stringify(text.length > 60 ?
 /** Says whether a secret may stand at a path or below it: what is there is never shown. */
 export const holdsSecrets = (path: Path): boolean => {
   const [section, ...below] = path
-  if (section === 'admin') return below[0] === 'token' || below[0] === 'tls'
+  if (section === 'admin') return below[0] === 'token' || below[0] === 'metricsToken' || below[0] === 'tls'
   if (section === 'listen') return inTls(below)
   if (section === 'audit') return below.length === 0 || below[0] === 'key'
   if (section === 'tracing') return below[0] === 'headers'

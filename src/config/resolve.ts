@@ -62,6 +62,7 @@ export function resolve(parsed: ParsedConfig, { clients, parts }: ListedClients 
       port: admin.port,
       hosts: admin.hosts,
       token: admin.token ?? null,
+      metricsToken: admin.metricsToken ?? null,
       tls: admin.tls ?? null,
       insecure: admin.insecure,
     },

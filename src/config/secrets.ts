@@ -28,6 +28,7 @@ const places: readonly Place[] = [
   { path: ['auth', 'introspection', 'clientSecret'], lines: false },
   { path: ['auth', 'mtls', 'ca'], lines: true },
   { path: ['admin', 'token'], lines: false },
+  { path: ['admin', 'metricsToken'], lines: false },
   { path: ['audit', 'key'], lines: false },
   { path: ['tracing', 'headers', '*'], lines: false },
   { path: ['admin', 'tls', 'certificate'], lines: true },

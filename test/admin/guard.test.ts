@@ -2,7 +2,15 @@ import { describe, expect, test } from 'vitest'
 import { guard } from '../../src/admin/guard.ts'
 import type { AdminConfig } from '../../src/config/operating-config.ts'
 
-const open: AdminConfig = { host: '127.0.0.1', port: 9901, hosts: [], token: null, tls: null, insecure: false }
+const open: AdminConfig = {
+  host: '127.0.0.1',
+  port: 9901,
+  hosts: [],
+  token: null,
+  metricsToken: null,
+  tls: null,
+  insecure: false,
+}
 const locked: AdminConfig = { ...open, token: 'a-token-of-an-operator' }
 const local = { host: 'localhost:9901' }
 
@@ -66,6 +74,28 @@ describe('a token, once configured,', () => {
 
   test.each(['Bearer a-token-of-an-operator', 'bearer a-token-of-an-operator'])('is %s', (authorization) => {
     expect(ask({ ...local, authorization }, locked)).toBeNull()
+  })
+})
+
+describe('a token of Prometheus', () => {
+  const scraped: AdminConfig = { ...locked, metricsToken: 'a-token-of-prometheus' }
+  const bearer = (token: string | null) => ({ ...local, authorization: `Bearer ${token}` })
+
+  test('opens /metrics, and so does that of operators', () => {
+    expect(ask(bearer(scraped.metricsToken), scraped, '/metrics')).toBeNull()
+    expect(ask(bearer(scraped.token), scraped, '/metrics')).toBeNull()
+  })
+
+  test.each(['/', '/status', '/config', '/reload', '/rollback', '/operations/refuse', '/metrics/', '/cache'])(
+    'does not open %s',
+    (path) => {
+      expect(ask(bearer(scraped.metricsToken), scraped, path)).toBe(401)
+    },
+  )
+
+  test('is none where there is none in the file', () => {
+    expect(ask(bearer('a-token-of-prometheus'), locked, '/metrics')).toBe(401)
+    expect(ask(bearer('null'), locked, '/metrics')).toBe(401)
   })
 })
 

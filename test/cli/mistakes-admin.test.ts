@@ -26,6 +26,20 @@ const access: Readonly<Record<string, Mistake>> = {
     message: 'too short',
     remedy: 'openssl rand -hex 32',
   },
+  'a token of Prometheus that is the operators’': {
+    text: top('admin:', `  token: ${token}`, `  metricsToken: ${token}`),
+    line: 3,
+    key: 'admin.metricsToken',
+    message: 'this token opens everything',
+    remedy: 'another token than admin.token',
+  },
+  'a token of Prometheus, and none of operators': {
+    text: top('admin:', `  metricsToken: ${token}`),
+    line: 2,
+    key: 'admin.metricsToken',
+    message: 'without admin.token everything is open',
+    remedy: 'openssl rand -hex 32',
+  },
   'a token with its scheme': {
     text: top('admin:', `  token: Bearer ${token}`),
     line: 2,

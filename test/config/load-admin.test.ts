@@ -8,7 +8,15 @@ import { loadConfig } from '../../src/config/load.ts'
 import { loadAdmin } from '../../src/config/load-admin.ts'
 import { folderWith, sandbox } from './helper.ts'
 
-const builtIn = { host: '127.0.0.1', port: 9901, hosts: [], token: null, tls: null, insecure: false }
+const builtIn = {
+  host: '127.0.0.1',
+  port: 9901,
+  hosts: [],
+  token: null,
+  metricsToken: null,
+  tls: null,
+  insecure: false,
+}
 const token = 'abcdefghijklmnop-0123456789'
 
 /** Writes a file among others, and reads what it tells of the operator's listener. */

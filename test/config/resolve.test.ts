@@ -37,7 +37,7 @@ test('every key but upstreams has a default', () => {
       keepAliveTimeoutMs: 75_000,
       tls: null,
     },
-    admin: { host: '127.0.0.1', port: 9901, hosts: [], token: null, tls: null, insecure: false },
+    admin: { host: '127.0.0.1', port: 9901, hosts: [], token: null, metricsToken: null, tls: null, insecure: false },
     limits: { address: null, redis: null, concurrency: 10_000, eventLoopDelayMs: null },
     audit: null,
     log: { level: 'info', access: true, bufferBytes: 16 * 1024 ** 2 },
@@ -117,7 +117,15 @@ operations:
 
   expect(listen).toMatchObject({ host: '0.0.0.0', port: 0, basePath: '/lender/v1', via: 'gw-1' })
   expect(listen.trustedProxies).toEqual(['10.0.0.0/8', 'fd00::/8', '192.0.2.7'])
-  expect(admin).toEqual({ host: '::1', port: 0, hosts: [], token: null, tls: null, insecure: false })
+  expect(admin).toEqual({
+    host: '::1',
+    port: 0,
+    hosts: [],
+    token: null,
+    metricsToken: null,
+    tls: null,
+    insecure: false,
+  })
   expect(requestIdHeader).toBeNull()
   expect(groups.map((group) => upstreams[group].endpoints[0])).toEqual([
     { origin: 'http://valuation.internal', pathPrefix: '', weight: 100, drain: false },
@@ -261,7 +269,7 @@ describe('precedence', () => {
         23 +
         10 +
         28 +
-        7 +
+        8 +
         6 +
         6 +
         3 +

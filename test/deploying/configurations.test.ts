@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { groups } from '../../src/catalog.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { configurations, doubtsOf, load, textOf, tokenBeside } from './configurations.ts'
+import { configurations, doubtsOf, load, metricsTokenBeside, textOf, tokenBeside } from './configurations.ts'
 import { scratch } from './files.ts'
 
 describe.each(configurations)('$name', ({ name }) => {
@@ -51,10 +51,11 @@ test("the unit's configuration reads the token from systemd's copy, and from the
 
 test('a ConfigMap and a Secret in one projected volume are read through its symbolic links', () => {
   const folder = scratch({})
-  const contents = scratch({ 'gateway.yaml': textOf('kubernetes'), 'admin-token': tokenBeside })
+  const secrets = { 'admin-token': tokenBeside, 'metrics-token': metricsTokenBeside }
+  const contents = scratch({ 'gateway.yaml': textOf('kubernetes'), ...secrets })
   cpSync(contents, join(folder, '..2026'), { recursive: true })
   symlinkSync('..2026', join(folder, '..data'))
-  for (const name of ['gateway.yaml', 'admin-token']) symlinkSync(join('..data', name), join(folder, name))
+  for (const name of ['gateway.yaml', ...Object.keys(secrets)]) symlinkSync(join('..data', name), join(folder, name))
 
   const result = loadConfig(join(folder, 'gateway.yaml'), {})
 

@@ -20,9 +20,16 @@ export const textOf = (wanted: Name): string => configurations.find(({ name }) =
 /** Is the admin token that lies beside each. */
 export const tokenBeside = 'k'.repeat(64)
 
+/** Is what Prometheus has, beside that of Kubernetes. */
+export const metricsTokenBeside = 'm'.repeat(64)
+
 /** Loads one as `serve` does, from a folder with the token beside it; throws with its problems when it has any. */
 export const load = (name: Name, environment: Environment = {}) => {
-  const folder = scratch({ 'gateway.yaml': textOf(name), 'admin-token': `${tokenBeside}\n` })
+  const folder = scratch({
+    'gateway.yaml': textOf(name),
+    'admin-token': `${tokenBeside}\n`,
+    'metrics-token': metricsTokenBeside,
+  })
   const result = loadConfig(join(folder, 'gateway.yaml'), environment)
   if (!result.ok) throw new Error(formatProblems(result.problems))
   return result

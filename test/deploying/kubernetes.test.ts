@@ -54,7 +54,6 @@ test('every selector takes the pods of the deployment, and every port that is na
   expect(at(manifestOf('NetworkPolicy'), 'spec', 'podSelector', 'matchLabels')).toEqual(labels)
   expect(ports.map(({ name }) => name)).toEqual(['public', 'admin'])
   expect(at(manifestOf('Service'), 'spec', 'ports', 0, 'targetPort')).toBe('public')
-  expect(at(manifestOf('NetworkPolicy'), 'spec', 'ingress', 0, 'ports')).toEqual([{ port: 'public', protocol: 'TCP' }])
 })
 
 test('the pod runs as the image does: not as root, on a read-only root, without a privilege', () => {

@@ -37,11 +37,16 @@ export const startPrometheus = async (
   admin: number,
   more: Readonly<Record<string, unknown>> = {},
 ): Promise<Prometheus> => {
+  const { scrape_configs, ...config } = parse(read('prometheus.yml'))
+  const [job] = scrape_configs
+  const static_configs = [{ targets: [`127.0.0.1:${admin}`] }]
+  return runPrometheus(path, { ...config, scrape_configs: [{ ...job, static_configs, ...more }] })
+}
+
+/** Starts it on a configuration, with the rules beside it, and has it look every second. */
+export const runPrometheus = async (path: string, given: Readonly<Record<string, unknown>>): Promise<Prometheus> => {
   const folder = mkdtempSync(join(tmpdir(), 'prometheus-'))
-  const config = parse(read('prometheus.yml'))
-  config.global = { scrape_interval: interval, evaluation_interval: interval }
-  config.scrape_configs[0].static_configs[0].targets = [`127.0.0.1:${admin}`]
-  Object.assign(config.scrape_configs[0], more)
+  const config = { ...given, global: { scrape_interval: interval, evaluation_interval: interval } }
   writeFileSync(join(folder, 'prometheus.yml'), stringify(config))
   writeFileSync(join(folder, 'alerts.yml'), hurried(read('alerts.yml')))
   for (let attempt = 1; ; attempt++) {

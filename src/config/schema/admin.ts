@@ -7,19 +7,21 @@ import { boolean, choice, integer, optionalDuration } from './values.ts'
 // RFC 6750 §2.1. Whoever guesses at a shorter one over a local network may well succeed.
 const leastLength = 16
 
-const token = scalar<string>(
-  {
-    expected: `a token of at least ${leastLength} letters, digits and -._~+/, or file: and a path`,
-    read: (value) => {
-      if (typeof value !== 'string') return new Wrong('not text', 'put the token in quotes')
-      if (!/^[A-Za-z0-9._~+/-]+=*$/.test(value)) return new Wrong('not a token', 'make one with: openssl rand -hex 32')
-      if (value.length < leastLength) return new Wrong('too short', 'make one with: openssl rand -hex 32')
-      return value
+const token = (description: string) =>
+  scalar<string>(
+    {
+      expected: `a token of at least ${leastLength} letters, digits and -._~+/, or file: and a path`,
+      read: (value) => {
+        if (typeof value !== 'string') return new Wrong('not text', 'put the token in quotes')
+        if (!/^[A-Za-z0-9._~+/-]+=*$/.test(value))
+          return new Wrong('not a token', 'make one with: openssl rand -hex 32')
+        if (value.length < leastLength) return new Wrong('too short', 'make one with: openssl rand -hex 32')
+        return value
+      },
+      json: { type: 'string', pattern: `^(file:.+|[A-Za-z0-9._~+/-]{${leastLength},}=*)$` },
     },
-    json: { type: 'string', pattern: `^(file:.+|[A-Za-z0-9._~+/-]{${leastLength},}=*)$` },
-  },
-  'What operators send as Authorization: Bearer …; file:PATH to read it from a file',
-)
+    description,
+  )
 
 const tls = z
   .strictObject({
@@ -38,7 +40,8 @@ export const adminSchema = z
       .max(100)
       .meta({ description: 'Further names that may be asked for as Host' })
       .prefault([]),
-    token: token.optional(),
+    token: token('What operators send as Authorization: Bearer …; file:PATH to read it from a file').optional(),
+    metricsToken: token('What Prometheus may send instead: it opens /metrics, and nothing else').optional(),
     tls: tls.optional(),
     insecure: boolean('Whether an address that other machines reach may do without TLS').prefault(false),
   })

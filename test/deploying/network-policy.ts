@@ -1,0 +1,29 @@
+import { at, manifestOf, type Tree } from './files.ts'
+
+/** A pod that wants to connect: its own labels, and those of its namespace. */
+export interface Peer {
+  readonly namespace: Tree
+  readonly pod: Tree
+}
+
+/**
+ * Says whether the network policy lets a pod connect to a port, by the rules of networking.k8s.io/v1: an ingress rule admits what one of
+ * its `from` and one of its `ports` match; within one peer, both selectors have to. Knows `matchLabels`, and ports by their name.
+ */
+export const admits = ({ namespace, pod }: Peer, portName: string): boolean =>
+  list(at(manifestOf('NetworkPolicy'), 'spec', 'ingress')).some(
+    (rule) =>
+      list(at(rule, 'ports')).some(({ port }) => port === portName) &&
+      list(at(rule, 'from')).some(
+        ({ namespaceSelector, podSelector }) =>
+          // A peer without a namespace selector is one of the gateways' own namespace.
+          namespaceSelector !== undefined &&
+          matches(namespaceSelector, namespace) &&
+          (podSelector === undefined || matches(podSelector, pod)),
+      ),
+  )
+
+const matches = (selector: unknown, labels: Tree): boolean =>
+  Object.entries(at(selector, 'matchLabels') as Tree).every(([name, value]) => labels[name] === value)
+
+const list = (value: unknown): readonly Tree[] => value as readonly Tree[]

@@ -1,0 +1,90 @@
+/** A real Prometheus with the configuration for Kubernetes, the network policy that lets it in, and a pod of the manifests. */
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { needProgram } from '../../helpers/program.ts'
+import { runPrometheus } from '../../helpers/prometheus.ts'
+import { load, metricsTokenBeside, tokenBeside } from '../configurations.ts'
+import { at, documentsOf, examples, manifestOf, read, scratch, type Tree } from '../files.ts'
+import { admits } from '../network-policy.ts'
+import { startPod } from '../pod.ts'
+
+const prometheus = await needProgram('prometheus')
+const text = read(`${examples}/prometheus/prometheus-kubernetes.yml`)
+const template = at(manifestOf('Deployment'), 'spec', 'template')
+const namespaced = (name: string): Tree => ({ 'kubernetes.io/metadata.name': name })
+const named = (name: string): Tree => ({ 'app.kubernetes.io/name': name })
+
+describe('the network policy', () => {
+  test.each([
+    ['Prometheus', 'admin', 'monitoring', 'prometheus'],
+    ['a client', 'public', 'lender-systems', 'anything'],
+  ])('lets %s in at the %s port', (_, port, namespace, name) => {
+    expect(admits({ namespace: namespaced(namespace), pod: named(name) }, port)).toBe(true)
+  })
+
+  test.each([
+    ['a client', 'admin', 'lender-systems', 'anything'],
+    ['a client that calls itself Prometheus', 'admin', 'lender-systems', 'prometheus'],
+    ['another pod beside Prometheus', 'admin', 'monitoring', 'grafana'],
+    ['another gateway', 'admin', 'default', 'lender-gateway'],
+    ['Prometheus', 'public', 'monitoring', 'prometheus'],
+  ])('keeps %s from the %s port', (_, port, namespace, name) => {
+    expect(admits({ namespace: namespaced(namespace), pod: named(name) }, port)).toBe(false)
+  })
+})
+
+test('what Prometheus has is one token of its own, in a Secret that the pods mount', () => {
+  const { admin } = load('kubernetes').config
+  const secrets = documentsOf(text).map((document) => at(document, 'scrape_configs', 0, 'authorization'))
+
+  expect(admin).toMatchObject({ token: tokenBeside, metricsToken: metricsTokenBeside })
+  expect(secrets).toEqual([{ credentials_file: '/etc/prometheus/lender-gateway/metrics-token' }])
+  expect(at(template, 'spec', 'volumes', 0, 'projected', 'sources')).toContainEqual({
+    secret: { name: 'lender-gateway-metrics' },
+  })
+})
+
+/**
+ * What the discovery of pods finds of a pod of the Deployment, and of one like it of another application: a target for each port of a
+ * container. Debian's Prometheus is built without that discovery, so what it would find is listed, and the rest of the job is as it stands.
+ */
+const discovered = (adminPort: number): readonly Tree[] => {
+  const ours = at(template, 'metadata', 'labels', 'app.kubernetes.io/name')
+  const ports = at(template, 'spec', 'containers', 0, 'ports') as readonly Tree[]
+  return [
+    ['lender-gateway-7d9f', ours],
+    ['other-5c4b', 'other'],
+  ].flatMap(([pod, application]) =>
+    ports.map(({ name, containerPort }) => ({
+      targets: [`127.0.0.1:${name === 'admin' ? adminPort : containerPort}`],
+      labels: {
+        __meta_kubernetes_pod_name: pod,
+        __meta_kubernetes_pod_label_app_kubernetes_io_name: application,
+        __meta_kubernetes_pod_container_port_name: name,
+      },
+    })),
+  )
+}
+
+describe.skipIf(prometheus.missing)('a real Prometheus', () => {
+  test.each([
+    ['reads', metricsTokenBeside, 1],
+    ['with another token does not read', 'x'.repeat(64), 0],
+  ])('%s the admin port of every pod of the Deployment, and nothing else', async (_, token, up) => {
+    const { adminPort } = await startPod()
+    const folder = scratch({ 'metrics-token': token })
+    const [config] = documentsOf(text.replace('/etc/prometheus/lender-gateway/', `${folder}/`))
+    const [{ kubernetes_sd_configs: discovery, ...job } = {}] = at(config, 'scrape_configs') as readonly Tree[]
+    const scrape_configs = [{ ...job, static_configs: discovered(adminPort) }]
+
+    const watching = await runPrometheus(prometheus.path ?? '', { ...config, scrape_configs })
+    onTestFinished(() => watching.close())
+
+    expect(discovery).toEqual([{ role: 'pod', namespaces: { names: ['default'] } }])
+    await expect
+      .poll(async () => (await watching.query('up')).map(({ labels, value }) => [labels.instance, value]), {
+        timeout: 20_000,
+      })
+      .toEqual([['lender-gateway-7d9f', up]])
+    expect(await watching.query('lender_gateway_ready')).toHaveLength(up)
+  })
+})
