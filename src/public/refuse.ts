@@ -7,6 +7,9 @@ import type { Visit } from './visit.ts'
 // An unread body up to this size is discarded to keep the connection; a larger one costs more than a new connection.
 const discardBytes = 64 * 1024
 
+// RFC 9110 §15.1: a cache may store 404, 405, 414 and 501 unasked. A refusal is of one request at one moment.
+const problemFields = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'] as const
+
 /** Renders the body of an error (RFC 9457): what happened, never why. `requestId` is null when ids are switched off. */
 const problem = (kind: Kind, requestId: string | null): string => {
   const { status } = failures[kind]
@@ -23,7 +26,7 @@ export const refuse = (visit: Visit, error: GatewayError): void => {
 
   const idField = snapshot.config.requestIdHeader
   const body = problem(error.kind, idField === null ? null : visit.requestId) // ASCII: an id is a sane token
-  const fields = ['Content-Type', 'application/problem+json', 'Content-Length', String(body.length), ...error.fields]
+  const fields = [...problemFields, 'Content-Length', String(body.length), ...error.fields]
   if (idField !== null) fields.push(idField, visit.requestId)
   fields.push(...(visit.exchange?.answerFields ?? []))
   if (head.interactionId !== null) fields.push('x-fapi-interaction-id', head.interactionId)
@@ -56,13 +59,11 @@ export const rawProblem = (
 ): { readonly head: string; readonly body: string } => {
   const { status } = failures[kind]
   const body = problem(kind, idField === null ? null : requestId)
-  const lines = [
-    `HTTP/1.1 ${status} ${phraseOf(status)}`,
-    'Content-Type: application/problem+json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `Date: ${new Date(wallClock()).toUTCString()}`,
-  ]
-  for (let i = 0; i < more.length; i += 2) lines.push(`${more[i]}: ${more[i + 1]}`)
-  if (idField !== null) lines.push(`${idField}: ${requestId}`)
-  return { head: `${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n`, body }
+  const fields = [...problemFields, 'Content-Length', String(body.length), 'Date', new Date(wallClock()).toUTCString()]
+  fields.push(...more)
+  if (idField !== null) fields.push(idField, requestId)
+  fields.push('Connection', 'close')
+  let head = `HTTP/1.1 ${status} ${phraseOf(status)}\r\n`
+  for (let i = 0; i < fields.length; i += 2) head += `${fields[i]}: ${fields[i + 1]}\r\n`
+  return { head: `${head}\r\n`, body }
 }

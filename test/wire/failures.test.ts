@@ -63,6 +63,7 @@ describe('every failure has the shape that the table of failures gives it', () =
     else {
       expect(status).toBe(row.status)
       expect(fields.get('content-type')).toBe('application/problem+json')
+      expect(fields.get('cache-control')).toBe('no-store')
       expect(Object.fromEntries(fields)).toMatchObject(row.fields ?? {})
       for (const name of Object.keys(row.fields ?? {})) fields.delete(name)
       for (const name of everyAnswer) fields.delete(name)
@@ -81,7 +82,15 @@ describe('every failure has the shape that the table of failures gives it', () =
 })
 
 // What any answer of the gateway's own may have.
-const everyAnswer = ['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'x-request-id']
+const everyAnswer = [
+  'content-type',
+  'content-length',
+  'cache-control',
+  'date',
+  'connection',
+  'keep-alive',
+  'x-request-id',
+]
 
 const loggedStatus = (told: number | 'cut' | 'silence'): number =>
   told === 'cut' ? 200 : told === 'silence' ? 499 : told
