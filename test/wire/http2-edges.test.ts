@@ -146,6 +146,28 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(upstream.requests.filter(({ complete }) => complete)).toEqual([])
   })
 
+  // As Node's client, among others, sends an empty text: a head that is not the end, and a frame that is nothing else.
+  test.each<[string, string, string[], Buffer[]]>([
+    ['one frame', '/valuation/score', [], [frame(0, 1, 1)]],
+    ['two frames', '/valuation/score', [], [frame(0, 0, 1), frame(0, 1, 1)]],
+    ['a padded frame', '/valuation/score', [], [frame(0, 9, 1, Buffer.from([2, 0, 0]))]],
+    ['a length of 0', '/valuation/score', ['content-length', '0'], [frame(0, 1, 1)]],
+    ['a wait for 100', '/valuation/score', ['expect', '100-continue'], [frame(0, 1, 1)]],
+    ['one frame, to a path that is refused', '/none', [], [frame(0, 1, 1)]],
+  ])('an empty body of %s in the packet of its head is a whole one', async (_, path, fields, frames) => {
+    const upstream = await httpUpstream()
+    const { port, line } = await bootHttp2({ upstream: upstream.url })
+    const client = await frameClient(port)
+
+    await client.send(head(1, [...get(path, 'POST'), ...fields], false), ...frames)
+
+    const { status } = await line(({ msg }) => msg === 'exchange')
+    expect(status).toBe(path === '/none' ? 404 : 200)
+    expect(upstream.requests.map(({ body }) => body.length)).toEqual(path === '/none' ? [] : [0])
+    expect(await client.frame(({ flags, type }) => type === 0 && (flags & 1) === 1)).toBeDefined()
+    expect(client.frames.map(({ type }) => type)).not.toContain(3)
+  })
+
   test('an answer that breaks off ends its stream with an error, and no other', async () => {
     const sockets: Socket[] = []
     const upstream = await rawUpstream((socket) =>

@@ -40,7 +40,13 @@ export class StreamRequest implements ClientRequest {
     this.socket = socket
     this.stream = stream
     this.#ended = stream.endAfterHeaders
-    if (!this.#ended) this.#gather()
+    if (this.#ended) return
+    // Before the body is asked for: of an empty one Node tells the end at once, and once only.
+    stream.once('end', () => {
+      // Node ends the body of a stream that was reset, or whose length was wrong, as one that is whole.
+      this.#ended = !stream.closed && !stream.destroyed
+    })
+    this.#gather()
   }
 
   get complete(): boolean {
@@ -55,12 +61,11 @@ export class StreamRequest implements ClientRequest {
       this.resume()
       return this
     }
-    this.stream.on('end', () => {
-      // Node ends the body of a stream that was reset, or whose length was wrong, as one that is whole.
-      if (this.stream.closed || this.stream.destroyed) return
-      this.#ended = true
-      ;(listener as () => void)()
-    })
+    if (this.#ended) process.nextTick(listener as () => void)
+    else
+      this.stream.once('end', () => {
+        if (this.#ended) (listener as () => void)()
+      })
     return this
   }
 
