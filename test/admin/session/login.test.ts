@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { isPrivate } from '../../../src/admin/session/private.ts'
 import { bootLive } from '../../helpers/live-gateway.ts'
-import { networkAddress } from '../../helpers/network-address.ts'
 import { hidden, logIn, send, token, visit } from '../../helpers/page.ts'
+import { remoteConnections } from '../../helpers/remote-connections.ts'
 
 describe('a browser without a session', () => {
   test.each(['/', '/actions/reload', '/actions/drain?group=risk'])(
@@ -149,11 +149,11 @@ describe('without admin.token', () => {
   })
 })
 
-describe.skipIf(networkAddress === null)('a connection that others on the network could read', () => {
+describe('a connection that others on the network could read', () => {
   const open = { token, host: '0.0.0.0', insecure: true }
   const boot = async (): Promise<string> => {
-    const { admin } = await bootLive({ admin: open })
-    return admin.replace('127.0.0.1', networkAddress ?? '')
+    remoteConnections()
+    return (await bootLive({ admin: open })).admin
   }
 
   test('is offered no login, and the page says why and what to do', async () => {
