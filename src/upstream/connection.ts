@@ -1,5 +1,10 @@
 import type { Socket } from 'node:net'
 import { type buildConnector, Client, type Dispatcher } from 'undici'
+import { now } from '../clock.ts'
+import { isSilent, longestMarginMs, restMs, reusableMs } from './reuse.ts'
+
+// Most bytes of an answer's head: twice what a request may have.
+const maxAnswerHeaderBytes = 64 * 1024
 
 /** Is a dispatch handler that knows when nothing more is to be done for it, and is told what it is sent on. */
 export interface EndpointHandler extends Dispatcher.DispatchHandler {
@@ -23,12 +28,25 @@ export class Connection extends Client {
   /** Is told when it may carry another request; null: it is for one alone. */
   onFree: (() => void) | null = null
   #busy = false
+  #freeSince = 0
+  readonly #reusableMs: number
   readonly #line: Line
 
-  constructor(origin: URL | string, options: Client.Options, connect: buildConnector.connector) {
+  /** `keepAliveMs` is how long it may be idle, the margin included. 0: it is for one request alone. */
+  constructor(origin: string, connect: buildConnector.connector, keepAliveMs: number) {
     const line: Line = { socket: null, begun: 0, readBefore: 0 }
+    const keepAliveTimeout = reusableMs(Math.max(keepAliveMs, 1))
     super(origin, {
-      ...options,
+      allowH2: false,
+      pipelining: keepAliveMs === 0 ? 0 : 1, // 0 is undici's way to say `Connection: close`
+      keepAliveTimeout,
+      keepAliveMaxTimeout: keepAliveTimeout,
+      // Of the time that an answer's own Keep-Alive field names.
+      keepAliveTimeoutThreshold: longestMarginMs,
+      maxHeaderSize: maxAnswerHeaderBytes,
+      // The gateway keeps its own time (exact, and aware of who is waiting for whom).
+      headersTimeout: 0,
+      bodyTimeout: 0,
       connect: (wanted, callback) =>
         connect(wanted, (...result) => {
           line.socket = result[1] as Socket | null
@@ -37,6 +55,7 @@ export class Connection extends Client {
           callback(...result)
         }),
     })
+    this.#reusableMs = keepAliveTimeout
     this.#line = line
   }
 
@@ -54,7 +73,9 @@ export class Connection extends Client {
   /** Is told by its request that it has ended, and whether another one can follow. */
   settle(reusable: boolean): void {
     this.#busy = false
-    if (reusable) this.onFree?.()
+    if (!reusable) return
+    this.#freeSince = now()
+    this.onFree?.()
   }
 
   /** Notes that a request begins. */
@@ -67,6 +88,19 @@ export class Connection extends Client {
   /** Tells whether there is a connection. */
   get isOpen(): boolean {
     return this.#line.socket?.destroyed === false
+  }
+
+  /** Tells whether another request may go out on it, as far as the event loop knows: undici's timer, which closes it in time, may be late. */
+  get isReusable(): boolean {
+    return this.isOpen && now() - this.#freeSince < this.#reusableMs
+  }
+
+  /** Looks, just before a request is written, whether the endpoint has ended it in the meantime; then it is closed here too. */
+  hasEnded(): boolean {
+    const { begun, socket } = this.#line
+    if (begun === 0 || socket === null || now() - this.#freeSince < restMs || isSilent(socket)) return false
+    socket.destroy()
+    return true
   }
 
   /** Tells whether all that was to be written has been taken. */

@@ -1,5 +1,5 @@
 import { isIP, type LookupFunction } from 'node:net'
-import type { Client, Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { wallClock } from '../clock.ts'
 import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../config/config.ts'
 import type { Upload } from '../exchange.ts'
@@ -13,9 +13,6 @@ import { Pools } from './pools.ts'
 import { probe } from './probe.ts'
 import { type Outage, Standing } from './standing.ts'
 import { Turns } from './turns.ts'
-
-// Most bytes of an answer's head: twice what a request may have.
-const maxAnswerHeaderBytes = 64 * 1024
 
 /** Is a request as an endpoint sends it. */
 export interface EndpointRequest {
@@ -84,7 +81,7 @@ export class Endpoint {
     this.#probing = probing
     this.#connect = connector({ timeoutMs: upstream.connectTimeoutMs, tls: upstream.tls })
     this.#turns = new Turns(upstream.maxConnections, upstream.maxPending, (handler, request) =>
-      this.#pools.next().dispatch(this.#render(request), handler),
+      this.redispatch(request, handler),
     )
     this.#pools = new Pools((lookup) => this.#opener(lookup))
     this.#addresses = isIP(this.#hostname.replace(/^\[|\]$/g, '')) === 0 ? this.#resolve() : null
@@ -100,9 +97,14 @@ export class Endpoint {
     this.#turns.enter(handler, request)
   }
 
+  /** Sends a request that has its place, and of which nothing was sent yet. */
+  redispatch(request: EndpointRequest, handler: EndpointHandler): void {
+    this.#pools.next().dispatch(this.#render(request), handler)
+  }
+
   /** Sends a request that is under way once more, on a connection that nothing was sent on before. */
   dispatchFresh(request: EndpointRequest, handler: EndpointHandler): void {
-    const connection = new Connection(this.#origin, this.#options(0), this.#connect(this.#pools.lookup))
+    const connection = new Connection(this.#origin, this.#connect(this.#pools.lookup), 0)
     this.#fresh.add(connection)
     connection.dispatch(this.#render(request), handler)
     void connection.close().finally(() => this.#fresh.delete(connection))
@@ -176,23 +178,7 @@ export class Endpoint {
   /** Makes what opens the connections of a pool. */
   #opener(lookup?: LookupFunction): () => Connection {
     const connect = this.#connect(lookup)
-    // 0 means one connection a request; undici knows that as no pipelining at all.
-    const options = this.#options(this.#upstream.keepAliveMs === 0 ? 0 : 1)
-    return () => new Connection(this.#origin, options, connect)
-  }
-
-  #options(pipelining: 0 | 1): Client.Options {
-    const keepAliveMs = Math.max(this.#upstream.keepAliveMs, 1)
-    return {
-      allowH2: false,
-      pipelining,
-      keepAliveTimeout: keepAliveMs,
-      keepAliveMaxTimeout: keepAliveMs,
-      maxHeaderSize: maxAnswerHeaderBytes,
-      // The gateway keeps its own time (exact, and aware of who is waiting for whom).
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    }
+    return () => new Connection(this.#origin, connect, this.#upstream.keepAliveMs)
   }
 
   #resolve(): Addresses {

@@ -37,7 +37,7 @@ export class Pool {
   }
 
   #take(): Connection {
-    for (let last = this.#free.pop(); last !== undefined; last = this.#free.pop()) if (last.isOpen) return last
+    for (let last = this.#free.pop(); last !== undefined; last = this.#free.pop()) if (last.isReusable) return last
     const connection = this.#open()
     this.#all.add(connection)
     connection.onFree = () => this.#free.push(connection)

@@ -87,6 +87,8 @@ export class Sending implements EndpointHandler, Source {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     // Ended while it waited for a connection: thrown, because controller.abort() would destroy a connection that nothing was sent on.
     if (this.#ended !== null) throw this.#ended
+    // What is sent only once must not go out on what the endpoint has closed. A GET would be sent again.
+    if (this.#request?.method === 'POST' && this.connection?.hasEnded() === true) throw endedWhileIdle
     this.#controller = controller
     this.connection?.begin()
     this.#alarm.set(this.#manner.headersTimeoutMs)
@@ -129,6 +131,8 @@ export class Sending implements EndpointHandler, Source {
     // Where nothing was sent there may be a connection, and nothing is wrong with it.
     this.connection?.settle(this.#controller === null && this.connection.isOpen)
     if (this.#over) return this.#endpoint.done()
+    if (error === endedWhileIdle && !this.#endpoint.isCut && this.#request !== null)
+      return this.#endpoint.redispatch(this.#request, this)
     if (this.#maySendAgain()) return this.#sendAgain(error)
     this.#endpoint.done()
     const failure = this.#ended ?? this.#classify(error)
@@ -233,6 +237,8 @@ export class Sending implements EndpointHandler, Source {
     return failureOf(error, this.#status > 0 ? 'answered' : this.#controller === null ? 'unsent' : 'sent')
   }
 }
+
+const endedWhileIdle = new Error('the endpoint has closed an idle connection')
 
 const contentLength: ReadonlySet<string> = new Set(['content-length'])
 

@@ -55,7 +55,7 @@ test('every key but upstreams has a default', () => {
     connectTimeoutMs: 2000,
     headersTimeoutMs: 15_000,
     bodyTimeoutMs: 30_000,
-    keepAliveMs: 3000,
+    keepAliveMs: 1500,
     maxConnections: 256,
     maxPending: 1024,
     concurrency: null,
@@ -201,7 +201,7 @@ describe('precedence', () => {
     const { upstreams, operations } = configOf(text('upstream'))
 
     expect(upstreams.market.connectTimeoutMs).toBe(2000)
-    expect(upstreams.market.keepAliveMs).toBe(3000)
+    expect(upstreams.market.keepAliveMs).toBe(1500)
     expect(operations['market.insights'].deadlineMs).toBe(30_000)
   })
 

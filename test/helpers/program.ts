@@ -22,6 +22,7 @@ export interface Machine {
 
 /** Lists the programs whose Debian package has another name. */
 const packages: Readonly<Record<string, string>> = {
+  go: 'golang-go',
   nginx: 'nginx-light',
   h2load: 'nghttp2-client',
   nghttp: 'nghttp2-client',

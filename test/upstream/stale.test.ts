@@ -1,10 +1,16 @@
-import type { Socket } from 'node:net'
-import { describe, expect, test } from 'vitest'
+import type { AddressInfo, Socket } from 'node:net'
+import { createServer } from 'node:tls'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
+import { makeCertificates } from '../helpers/certificates.ts'
 import { fakeBody, fakeExchange } from '../helpers/exchange.ts'
 import { openTestUpstream, outcome } from '../helpers/open-upstream.ts'
+import { needProgram } from '../helpers/program.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { upstreamConfig } from '../helpers/upstream-config.ts'
 import { eventually } from '../helpers/wire.ts'
+
+const openssl = await needProgram('openssl')
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
@@ -127,4 +133,175 @@ test('a GET that is cut with its endpoint is not sent again', async () => {
   expect(await running).toBe('reset-before-headers')
   expect(heads).toEqual(['GET', 'GET'])
   expect(accepted()).toBe(1)
+})
+
+/** Waits for the end of the turn of the event loop that runs: then a connection whose answer has been read is idle. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/**
+ * Opens an upstream that answers every request, with connections that have rested for a second by the gateway's clock: as many as `uses`.
+ * `strike` does something to each in the very moment before the next request is written: the event loop does not hear of it in between.
+ */
+const rested = async (uses = 1, more: Parameters<typeof openTestUpstream>[1] = {}) => {
+  const sockets: Socket[] = []
+  const heads: string[] = []
+  const held: (() => void)[] = []
+  const opened = await rawUpstream((socket) => {
+    sockets.push(socket)
+    onRequest(socket, (head) => {
+      heads.push(head.split(' ')[0] ?? '')
+      if (held.length < uses) held.push(() => socket.write(ok))
+      else socket.write(ok)
+      if (held.length === uses) for (const answer of held) answer()
+    })
+  })
+  const upstream = openTestUpstream(opened.url, more)
+  await Promise.all(Array.from({ length: uses }, () => outcome(upstream, fakeExchange())))
+  await turn()
+  vi.advanceTimersByTime(1000)
+  const idle = [...sockets]
+  const strike = (how: (socket: Socket) => void): void => void setImmediate(() => idle.forEach(how))
+  return { ...opened, upstream, heads, strike }
+}
+
+describe('a connection that is closed for having been idle, in the moment before a POST is written', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+  })
+
+  test.each<[string, (socket: Socket) => void]>([
+    ['closed', (socket) => socket.destroy()],
+    ['cut', cut],
+    ['told 408', (socket) => socket.write('HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n')],
+  ])('(%s) costs the POST nothing: it goes out on another, once', async (_, how) => {
+    const { upstream, heads, accepted, strike } = await rested()
+    const exchange = post()
+
+    strike(how)
+
+    expect(await outcome(upstream, exchange)).toBe(200)
+    expect(heads).toEqual(['GET', 'POST'])
+    expect(accepted()).toBe(2)
+    expect(exchange.attempts).toBe(1)
+  })
+
+  test.skipIf(openssl.missing !== null)('costs the POST nothing over TLS either', async () => {
+    const { key, cert } = makeCertificates(openssl.path ?? '').authority
+    const sockets: Socket[] = []
+    const server = createServer({ key, cert }, (socket) => {
+      sockets.push(socket)
+      socket.on('error', () => {})
+      onRequest(socket, () => socket.write(ok))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const { tls } = upstreamConfig('http://unused.invalid')
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const upstream = openTestUpstream(url, { tls: { ...tls, verify: false } })
+    await outcome(upstream, fakeExchange())
+    await turn()
+    vi.advanceTimersByTime(1000)
+
+    setImmediate(() => sockets[0]?.destroy())
+
+    expect(await outcome(upstream, post())).toBe(200)
+    expect(await outcome(upstream, post())).toBe(200)
+    expect(sockets).toHaveLength(2)
+  })
+
+  test('costs none of a burst of them anything', async () => {
+    const { upstream, heads, strike } = await rested(8)
+
+    strike((socket) => socket.destroy())
+    const outcomes = await Promise.all(Array.from({ length: 8 }, () => outcome(upstream, post())))
+
+    expect(new Set(outcomes)).toEqual(new Set([200]))
+    expect(heads.filter((method) => method === 'POST')).toHaveLength(8)
+  })
+
+  test('leaves a POST its place among those that wait, and the place is free afterwards', async () => {
+    const { upstream, strike } = await rested(1, { maxConnections: 1, maxPending: 1 })
+
+    strike((socket) => socket.destroy())
+    const outcomes = await Promise.all(Array.from({ length: 3 }, () => outcome(upstream, post())))
+    const afterwards = await outcome(upstream, post())
+
+    expect([...outcomes, afterwards]).toEqual([200, 200, 'overloaded', 200])
+    expect(upstream.members[0]?.endpoint.inFlight).toBe(0)
+  })
+
+  test('has a POST go over to another endpoint when its own is gone altogether', async () => {
+    const [one, other] = await Promise.all(
+      [0, 1].map(() => rawUpstream((socket) => onRequest(socket, () => socket.write(ok)))),
+    )
+    const upstream = openTestUpstream([one?.url ?? '', other?.url ?? ''], { balance: 'round-robin' })
+    await Promise.all([outcome(upstream, fakeExchange()), outcome(upstream, fakeExchange())])
+    await turn()
+    vi.advanceTimersByTime(1000)
+
+    setImmediate(() => void one?.close())
+    const outcomes = await Promise.all([outcome(upstream, post()), outcome(upstream, post())])
+
+    expect(outcomes).toEqual([200, 200])
+    expect([one?.accepted(), (other?.accepted() ?? 0) > 0]).toEqual([1, true])
+  })
+
+  test('ends a POST with its own reason when its client leaves in that moment', async () => {
+    const { upstream, heads, strike } = await rested()
+    const exchange = post()
+
+    strike((socket) => {
+      socket.destroy()
+      exchange.abort(new GatewayError('client-gone'))
+    })
+
+    expect(await outcome(upstream, exchange)).toBe('client-gone')
+    await turn()
+    expect(heads).toEqual(['GET'])
+    expect(upstream.members[0]?.endpoint.inFlight).toBe(0)
+  })
+
+  test('fails a POST as not connected when its endpoint is cut in that moment', async () => {
+    const { upstream, heads, strike } = await rested()
+
+    strike((socket) => {
+      socket.destroy()
+      void upstream.members[0]?.endpoint.destroy(new Error('shut down'))
+    })
+
+    expect(await outcome(upstream, post())).toBe('connect-failed')
+    expect(heads).toEqual(['GET'])
+  })
+})
+
+describe('an idle connection', () => {
+  const both = ['setTimeout', 'clearTimeout'] as const
+
+  /** Sends a second request when so much time has passed after the first, and tells whether it had a connection of its own. */
+  const isFreshAfter = async (ms: number, answer = ok, timers: readonly ('setTimeout' | 'clearTimeout')[] = both) => {
+    vi.useFakeTimers({ toFake: [...timers, 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { url, accepted } = await rawUpstream((socket) => onRequest(socket, () => socket.write(answer)))
+    const upstream = openTestUpstream(url, { keepAliveMs: 1500 })
+    await outcome(upstream, fakeExchange())
+    await turn()
+    vi.advanceTimersByTime(ms)
+    expect(await outcome(upstream, fakeExchange())).toBe(200)
+    return accepted() === 2
+  }
+
+  test('is used until a quarter of its time is left, and not afterwards', async () => {
+    expect([await isFreshAfter(1124), await isFreshAfter(1126)]).toEqual([false, true])
+  })
+
+  test('is not used afterwards even when the timer that closes it is late', async () => {
+    expect([await isFreshAfter(1124, ok, []), await isFreshAfter(1126, ok, [])]).toEqual([false, true])
+  })
+
+  test('is used until half a second before the end that its answer names, where that is earlier', async () => {
+    const answer = ok.replace('\r\n\r\n', '\r\nKeep-Alive: timeout=1\r\n\r\n')
+
+    expect([await isFreshAfter(499, answer), await isFreshAfter(501, answer)]).toEqual([false, true])
+  })
 })

@@ -28,9 +28,9 @@ export const defaultsSchema = z
       .meta({ description: 'How long an upstream may take' })
       .prefault({}),
     // `none`, `false` and `0s` allow no reuse: then every request gets a connection of its own.
-    keepAlive: optionalDuration('How long an idle upstream connection may be used again; none or 0s: never', {
+    keepAlive: optionalDuration('How long an idle upstream connection is kept, less a margin; none or 0s: not at all', {
       min: 0,
-    }).prefault('3s'),
+    }).prefault('1500ms'),
     maxConnections: integer('Most connections to one endpoint', { min: 1, max: 10_000 }).prefault(256),
     maxPending: integer('Most requests that wait for one of them', { min: 0, max: 100_000 }).prefault(1024),
     concurrency: concurrency.prefault('none'),
