@@ -43,7 +43,7 @@ export const symptoms: readonly Symptom[] = text
   .slice(1)
   .map((section) => {
     const said =
-      /^\$ lender-gateway status\n(CRITICAL|warning|notice) +([\w.[\]-]+): (.+)\n +since [^;\n]+(?:; more: (.+))?$/m
+      /^\$ npx lender-gateway status\n(CRITICAL|warning|notice) +([\w.[\]-]+): (.+)\n +since [^;\n]+(?:; more: (.+))?$/m
     const [, severity = '', about = '', cause = '', command] = said.exec(section) ?? []
     const heading = section.split('\n', 1)[0] ?? ''
     return {
