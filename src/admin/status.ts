@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { catalog, groups } from '../catalog.ts'
 import { clientAuthorities } from '../config/client-authorities.ts'
 import { shownCertificates } from '../config/shown-certificates.ts'
@@ -42,6 +43,7 @@ export const statusOf = async (desk: Desk, report: Report) => {
     pid: process.pid,
     config: {
       file: reloader.file,
+      path: resolve(reloader.file),
       hash: reloader.config.hash,
       loadedAt: time(loadedAt),
       loadedBy,

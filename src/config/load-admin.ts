@@ -18,6 +18,8 @@ export interface FoundAdmin {
   readonly admin: AdminConfig
   /** Why what is built in stands for some or all of it; null: all is as the file says. */
   readonly reason: string | null
+  /** Whether its address is not the file's word but what is built in, because the file could not be read so far. */
+  readonly isGuessed: boolean
 }
 
 /**
@@ -76,10 +78,11 @@ function select(section: unknown, unfilled: ReadonlySet<string>, file: string): 
   }
   // Never what the value is: a token may be in it.
   const reason = broken.length === 0 ? null : `${broken.join(', ')} in ${file} cannot be used; see: check ${file}`
-  return { admin: deepFreeze(admin), reason }
+  const isGuessed = broken.includes('admin.host') || broken.includes('admin.port')
+  return { admin: deepFreeze(admin), reason, isGuessed }
 }
 
 const { host, port, hosts, insecure } = configSchema.shape.admin.parse({})
 const defaults: AdminConfig = deepFreeze({ host, port, hosts, token: null, metricsToken: null, tls: null, insecure })
 
-const builtIn = (reason: string | null): FoundAdmin => ({ admin: defaults, reason })
+const builtIn = (reason: string | null): FoundAdmin => ({ admin: defaults, reason, isGuessed: reason !== null })

@@ -70,6 +70,7 @@ describe('/status', () => {
       pid: process.pid,
       config: {
         file: live.file,
+        path: live.file,
         hash: live.gateway.config.hash,
         loadedAt: expect.stringMatching(/^\d{4}-.*Z$/),
         loadedBy: 'start',

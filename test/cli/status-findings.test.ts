@@ -10,21 +10,23 @@ const found = {
 }
 const notice = { ...found, severity: 'notice', about: 'clients', cause: 'the token has expired', since: null }
 
-test('what is wrong stands first, with since when and what shows more', async () => {
+test('below which gateway was asked, what is wrong stands first, with since when and what shows more', async () => {
   const { code, out } = await shown({ ...calm, findings: [found, { ...notice, command: null }] })
 
   expect(code).toBe(0)
   expect(out).toMatch(
-    /^CRITICAL {2}upstreams\.risk: http:\/\/risk-a:8080 refuses connections \(ECONNREFUSED\): 12 requests failed in the last minute\n {10}since 2026-11-21T02:04:00Z, .* ago; more: lender-gateway check --online\nnotice {4}clients: the token has expired\n\ngateway {2}serving, ready\n/,
+    /^asked .*\n\nCRITICAL {2}upstreams\.risk: http:\/\/risk-a:8080 refuses connections \(ECONNREFUSED\): 12 requests failed in the last minute\n {10}since 2026-11-21T02:04:00Z, .* ago; more: lender-gateway check --online\nnotice {4}clients: the token has expired\n\ngateway {2}serving, ready\n/,
   )
 })
 
 test('that nothing is wrong is said in so many words', async () => {
-  expect((await shown({ ...calm, findings: [] })).out).toMatch(/^nothing is wrong\n\ngateway {2}serving, ready\n/)
+  expect((await shown({ ...calm, findings: [] })).out).toMatch(
+    /^asked .*\n\nnothing is wrong\n\ngateway {2}serving, ready\n/,
+  )
 })
 
 test('a gateway that is older than findings is not said to be well', async () => {
-  expect((await shown(calm)).out).toMatch(/^gateway {2}serving, ready\n/)
+  expect((await shown(calm)).out).toMatch(/^asked .*\n\ngateway {2}serving, ready\n/)
 })
 
 test('what is said cannot speak to the terminal', async () => {

@@ -41,7 +41,7 @@ group `)
 test('a gateway of which no worker serves says so first', async () => {
   const { out } = await shown({ ...calm, state: 'not serving', ready: false, workers: [] })
 
-  expect(out).toMatch(/^gateway {2}NOT SERVING, NOT READY\n/)
+  expect(out).toMatch(/^gateway {2}NOT SERVING, NOT READY\n/m)
 })
 
 test.each([

@@ -63,8 +63,9 @@ describe('status shows', () => {
     expect(await shown(calm)).toEqual({
       code: 0,
       err: '',
-      out: `gateway  serving, ready
-at       http://gateway
+      out: `asked http://gateway (--admin), which runs /etc/lender-gateway/gateway.yaml as process 1
+
+gateway  serving, ready
 version  0.1.0, Node v24.21.0, process 1
 up       1d 2h
 config   3f1c0a9be2d4, loaded 2026-11-21T02:00:07Z, 4m 52s ago, by an edit of the file
@@ -86,8 +87,9 @@ limits.concurrency  2 of 10000 in flight
     expect(await shown(upset)).toEqual({
       code: 0,
       err: '',
-      out: `gateway   draining, NOT READY
-at        http://gateway
+      out: `asked http://gateway (--admin), which runs /etc/lender-gateway/gateway.yaml as process 1
+
+gateway   draining, NOT READY
 version   0.1.0, Node v24.21.0, process 1
 up        59s
 config    3f1c0a9be2d4, loaded 2026-11-21T02:00:07Z, 4m 52s ago, at the start
@@ -233,7 +235,7 @@ describe('status --ready', () => {
       registerHooks({ resolve: (name, context, next) => { if (/^(zod|yaml|fastify|undici|pino|node:https|node:crypto|@fastify)|config\\/|public\\/|snapshot\\//.test(name)) process.stderr.write(name); return next(name, context) } })`
 
     const args = ['status', '--ready', '--admin', admin.url]
-    expect(await run(args, {}, ['--import', `data:text/javascript,${encodeURIComponent(spy)}`])).toEqual({
+    expect(await run(args, {}, { node: ['--import', `data:text/javascript,${encodeURIComponent(spy)}`] })).toEqual({
       code: 0,
       out: 'ready\n',
       err: '',

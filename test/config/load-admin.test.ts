@@ -34,11 +34,11 @@ test('a sound file tells what a gateway takes from it', () => {
   const file = join(folder, 'gateway.yaml')
   const loaded = loadConfig(file, {})
 
-  expect(loadAdmin(file, {})).toEqual({ admin: loaded.ok && loaded.config.admin, reason: null })
+  expect(loadAdmin(file, {})).toEqual({ admin: loaded.ok && loaded.config.admin, reason: null, isGuessed: false })
 })
 
 test('a file without the section means what is built in', () => {
-  expect(read(sandbox)).toEqual({ admin: builtIn, reason: null })
+  expect(read(sandbox)).toEqual({ admin: builtIn, reason: null, isGuessed: false })
 })
 
 describe('what is broken elsewhere does not matter', () => {
@@ -63,7 +63,11 @@ describe('what is broken elsewhere does not matter', () => {
   })
 
   test('a cross-check: a running gateway may have been started before the address was edited', () => {
-    expect(read('admin: { host: 0.0.0.0 }')).toEqual({ admin: { ...builtIn, host: '0.0.0.0' }, reason: null })
+    expect(read('admin: { host: 0.0.0.0 }')).toEqual({
+      admin: { ...builtIn, host: '0.0.0.0' },
+      reason: null,
+      isGuessed: false,
+    })
   })
 })
 
@@ -75,13 +79,17 @@ describe('what cannot be read is as built in, with the reason', () => {
     ['an error of syntax in front of it', '"', 'errors of syntax'],
     ['other bytes', Buffer.from('# caf\xe9', 'latin1'), 'not UTF-8'],
   ])('%s', (_what, text, reason) => {
-    expect(read(text)).toEqual({ admin: builtIn, reason: expect.stringContaining(reason) })
+    expect(read(text)).toEqual({ admin: builtIn, reason: expect.stringContaining(reason), isGuessed: true })
   })
 
   test('a file that is not there', () => {
     const file = join(folderWith({}), 'none.yaml')
 
-    expect(loadAdmin(file, {})).toEqual({ admin: builtIn, reason: `${file} cannot be read: no such file` })
+    expect(loadAdmin(file, {})).toEqual({
+      admin: builtIn,
+      reason: `${file} cannot be read: no such file`,
+      isGuessed: true,
+    })
   })
 
   test.each([

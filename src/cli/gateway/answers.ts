@@ -20,6 +20,8 @@ export interface Status {
   readonly pid: number
   readonly config: {
     readonly file: string
+    /** Where that is; null: the gateway is older than this member. */
+    readonly path: string | null
     readonly hash: string
     readonly loadedAt: string
     readonly loadedBy: string
@@ -182,6 +184,7 @@ export const status = shape<Status>({
   pid: number,
   config: shape<Status['config']>({
     file: text,
+    path: nullable(text),
     hash: text,
     loadedAt: text,
     loadedBy: text,

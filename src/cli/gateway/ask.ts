@@ -27,10 +27,13 @@ export interface Reply {
 }
 
 /**
- * Asks a gateway's admin listener. Throws {@link Unasked} when there is no answer in time, when it is no JSON, or when it says that this
- * asker or this way of asking is not welcome; what else it says is for the caller.
+ * Asks a gateway's admin listener. Throws {@link Unasked} when there is no answer in time, when it is no JSON, when it says that this
+ * asker or this way of asking is not welcome, or when an order would go where nothing but a guess leads; what else it says is for the caller.
  */
 export const ask = async (target: Target, question: Question): Promise<Reply> => {
+  // Another gateway may listen where it is guessed to be, and what an order does there cannot be taken back.
+  if (question.method !== 'GET' && target.isGuessed)
+    throw unasked(`${target.doubt}, so it is not known which gateway is meant: give --config FILE or --admin URL`)
   const { status, date, text } = await askText(target, question)
   const body = parse(text)
   if (!meant.has(status)) throw (await import('./refusal.ts')).refusal(target, question.path, status, body)

@@ -36,7 +36,7 @@ export const findProbe = async ({ config, admin }: Where, environment: Environme
 
 const inFile = async (file: string, environment: Environment): Promise<Target> => {
   const { loadAdmin } = await import('../../config/load-admin.ts')
-  const { admin, reason } = loadAdmin(file, environment)
+  const { admin, reason, isGuessed } = loadAdmin(file, environment)
   return {
     tls: admin.tls !== null,
     host: reachableHost(admin.host),
@@ -45,6 +45,7 @@ const inFile = async (file: string, environment: Environment): Promise<Target> =
     token: admin.token === null ? null : { value: admin.token, from: `admin.token in ${file}` },
     file,
     doubt: reason,
+    isGuessed,
   }
 }
 
@@ -58,5 +59,5 @@ const parseUrl = (text: string): Target => {
   const tls = url.protocol === 'https:'
   const port = url.port === '' ? (tls ? 443 : 80) : Number(url.port)
   const host = reachableHost(url.hostname.replace(/^\[(.*)\]$/, '$1'))
-  return { tls, host, port, certificate: null, token: null, file: null, doubt: null }
+  return { tls, host, port, certificate: null, token: null, file: null, doubt: null, isGuessed: false }
 }

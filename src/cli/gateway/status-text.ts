@@ -7,6 +7,7 @@ import { limitRows } from './limits-text.ts'
 import { operationRows } from './operations-text.ts'
 import { ago, span, until } from './span.ts'
 import { table } from './table.ts'
+import { type Target, urlOf } from './target.ts'
 import { tokenRows } from './tokens-text.ts'
 import { upstreamRows } from './upstreams-text.ts'
 import { workerRows } from './workers-text.ts'
@@ -15,12 +16,13 @@ import { workerRows } from './workers-text.ts'
 const maxProblems = 10
 
 /**
- * Writes a gateway's status on a screen: what is wrong first, then what it is, who serves, what runs, what does not, what is doubtful, and last, where the eye ends, why the
- * file was refused.
+ * Writes a gateway's status on a screen: whom it is of, what is wrong, then what it is, who serves, what runs, what does not, what is doubtful,
+ * and last, where the eye ends, why the file was refused.
  */
-export const statusText = (url: string, status: Status, at: number): string => {
+export const statusText = (target: Target, status: Status, at: number): string => {
   const { findings, certificates, workers, upstreams, limits, tokens, cache, operations, config, warnings } = status
-  const sections = [...(findings === null ? [] : [findingsText(findings, at)]), facts(url, status, at)]
+  const told = findings === null ? [] : [findingsText(findings, at)]
+  const sections = [asked(target, status), ...told, facts(status, at)]
   if (workers !== null && workers.length > 0) sections.push(table(workerRows(workers, config.hash, at)))
   sections.push(table(upstreamRows(upstreams, at)))
   const bounds = limits === null ? [] : limitRows(limits, at)
@@ -35,14 +37,18 @@ export const statusText = (url: string, status: Status, at: number): string => {
   return `${sections.join('\n\n')}\n`
 }
 
+/** Says which gateway has answered, and why that one was asked: there may be others on the machine. */
+const asked = (target: Target, { config, pid }: Status): string => {
+  const why = target.file === null ? '--admin' : target.isGuessed ? 'by default' : `admin in ${target.file}`
+  return `asked ${urlOf(target)} (${why}), which runs ${config.path ?? config.file} as process ${pid}`
+}
+
 const facts = (
-  url: string,
   { state, ready, version, node, pid, uptimeSeconds, config, retiring, audit, log }: Status,
   at: number,
 ): string => {
   const rows: (readonly [string, string])[] = [
     ['gateway', `${state === 'not serving' ? 'NOT SERVING' : state}, ${ready ? 'ready' : 'NOT READY'}`],
-    ['at', url],
     ['version', `${version}, Node ${node}, process ${pid}`],
     ['up', span(uptimeSeconds)],
     [

@@ -3,7 +3,6 @@ import { ask } from './ask.ts'
 import { findGateway, type Where } from './find.ts'
 import { noteDoubt, type Printing, printJson } from './print.ts'
 import { statusText } from './status-text.ts'
-import { urlOf } from './target.ts'
 
 /** Asks for the status of a gateway and prints it; resolves to the exit code. */
 export const showStatus = async ({ format, ...where }: Where & Printing): Promise<number> => {
@@ -12,6 +11,6 @@ export const showStatus = async ({ format, ...where }: Where & Printing): Promis
   noteDoubt(target)
   const told = understood(target, body, status)
   if (format === 'json') printJson(body)
-  else process.stdout.write(statusText(urlOf(target), told, at))
+  else process.stdout.write(statusText(target, told, at))
   return 0
 }

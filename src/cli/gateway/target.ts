@@ -11,6 +11,8 @@ export interface Target {
   readonly file: string | null
   /** Why the file does not say all of it; null: it does. */
   readonly doubt: string | null
+  /** Whether neither the file nor the command line says where it is. */
+  readonly isGuessed: boolean
 }
 
 /** Is what an operator is known by. It is sent, and never printed. */

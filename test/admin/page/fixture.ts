@@ -54,6 +54,7 @@ export const fixture: Overview = {
     pid: 1,
     config: {
       file: '/etc/lender-gateway/gateway.yaml',
+      path: '/etc/lender-gateway/gateway.yaml',
       hash: '3f1c0a9be2d4',
       loadedAt: before(8040),
       loadedBy: 'file',

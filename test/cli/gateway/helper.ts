@@ -63,6 +63,7 @@ export const target = (port: number, more: Partial<Target> = {}): Target => ({
   token: null,
   file: null,
   doubt: null,
+  isGuessed: false,
   ...more,
 })
 
@@ -84,11 +85,11 @@ export interface Ran {
 export const run = async (
   args: readonly string[],
   environment: NodeJS.ProcessEnv = {},
-  node: readonly string[] = [],
+  { node = [], cwd = root }: { readonly node?: readonly string[]; readonly cwd?: string } = {},
 ): Promise<Ran> => {
   const { LENDER_GATEWAY_ADMIN_TOKEN: _, ...inherited } = process.env
-  const child = spawn(process.execPath, [...node, 'src/main.ts', ...args], {
-    cwd: root,
+  const child = spawn(process.execPath, [...node, join(root, 'src/main.ts'), ...args], {
+    cwd,
     env: { ...inherited, ...environment },
   })
   let out = ''
