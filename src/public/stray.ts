@@ -55,7 +55,8 @@ export const stray = (currentEdge: CurrentEdge, accounts: Accounts): Stray => {
       const kind = kindOf(error, line, edge.config.listen.maxTargetBytes)
       if (kind === null) return void socket.destroy()
       const connection = connectionOf(socket, edge)
-      const failure = new GatewayError(kind, { reason: reasonOf(kind, error), cause: error })
+      const proxied = Buffer.isBuffer(error.rawPacket) ? proxyHeader(error.rawPacket) : null
+      const failure = proxied ?? new GatewayError(kind, { reason: reasonOf(kind, error), cause: error })
       const last = connection.running.at(-1)
       if (last !== undefined && !last.request.complete) return breakOff(last, connection, failure)
       // The parser fails again on everything that follows, and at its end.
@@ -63,10 +64,8 @@ export const stray = (currentEdge: CurrentEdge, accounts: Accounts): Stray => {
     },
 
     plainHttp(socket, first) {
-      const failure = new GatewayError('bad-request', {
-        reason: 'plain-http',
-        cause: new Error('plain HTTP where TLS is spoken'),
-      })
+      const cause = new Error('plain HTTP where TLS is spoken')
+      const failure = proxyHeader(first) ?? new GatewayError('bad-request', { reason: 'plain-http', cause })
       const { peer } = connectionOf(socket, currentEdge())
       answer(socket, peer.address, failure, first.toString('latin1', 0, 5) === 'HEAD ')
     },
@@ -129,6 +128,18 @@ const reasonOf = (kind: Kind, { code = '' }: ParserError): Reason | null => {
   if (kind === 'request-timeout') return 'head-too-slow'
   if (kind === 'header-too-large') return 'fields-too-large'
   return kind === 'bad-request' ? (reasons[code] ?? 'bad-syntax') : null
+}
+
+// The PROXY protocol, §2.1 and §2.2: a line of text, or a signature that no other protocol begins with.
+const proxyLine = /^PROXY (?:TCP4|TCP6|UNKNOWN)[ \r]/
+const proxySignature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
+
+/** Says that a load balancer in front sends a PROXY protocol header; null: that is not what came. What the header says is not read. */
+const proxyHeader = (first: Buffer): GatewayError | null => {
+  const isBinary = first.subarray(0, proxySignature.length).equals(proxySignature)
+  if (!isBinary && !proxyLine.test(first.toString('latin1', 0, 16))) return null
+  const cause = new Error(`a PROXY protocol header, version ${isBinary ? 2 : 1}, where none is taken`)
+  return new GatewayError('bad-request', { reason: 'proxy-header', cause })
 }
 
 const reasons: Readonly<Record<string, Reason>> = {

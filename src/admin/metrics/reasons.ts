@@ -108,6 +108,7 @@ export const rejectReasons = [
   'bad-pseudo-field',
   'cut-short',
   'plain-http',
+  'proxy-header',
   'bad-syntax',
   'bad-frames',
   'too-many-frames',
