@@ -1,7 +1,7 @@
 import { StacklessError } from '../../errors.ts'
 import type { Reason } from '../../reasons.ts'
 
-/** Is why a credential proves nothing: for operators alone, in words that hold nothing of the credential. */
+/** Is why a credential proves nothing: for operators alone, in words that hold nothing of the credential but names of its form. */
 export class Refused extends StacklessError {
   override readonly name = 'Refused'
   readonly reason: Reason

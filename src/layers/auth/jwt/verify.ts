@@ -63,14 +63,39 @@ const readHeader = (token: string, settings: VerifySettings): Header => {
   const { alg, typ, kid } = header
   const algorithm = algorithms.find((each) => each === alg)
   if (algorithm === undefined || !settings.algorithms.includes(algorithm))
-    throw new Refused('token-type', 'its algorithm is not allowed')
+    throw new Refused('token-type', `its algorithm is not allowed: ${difference(header, settings)}`)
   const refused = refusedParameters.find((name) => Object.hasOwn(header, name))
   if (refused !== undefined) throw new Refused('other-token-flaw', `its header has ${refused}`)
   if (typeof typ !== 'string' || !settings.types.includes(typeOf(typ)))
-    throw new Refused('token-type', 'its type is not allowed')
+    throw new Refused('token-type', `its type is not allowed: ${difference(header, settings)}`)
   if (kid !== undefined && typeof kid !== 'string') throw new Refused('other-token-flaw', 'its kid is not a string')
   return { algorithm, kid: kid ?? null }
 }
+
+/** Says which type and algorithm came, and which are taken: most often it is the issuer, or the file, that has to be told of the other. */
+const difference = ({ alg, typ }: Claims, { algorithms, types }: VerifySettings): string => {
+  const [type, algorithm] = [registered(typ, registeredTypes, typeOf), registered(alg, registeredAlgorithms)]
+  return `typ is ${type} and alg ${algorithm}, taken are typ ${types.join(', ')} and alg ${algorithms.join(', ')}`
+}
+
+/** Says what a token calls itself, as far as that is a registered name: anything may stand there, a secret too, and none of it is for the log. */
+const registered = (value: unknown, names: readonly string[], spelled = (text: string): string => text): string => {
+  if (value === undefined) return 'missing'
+  const name = typeof value === 'string' ? spelled(value) : ''
+  return names.includes(name) ? name : 'not a registered name'
+}
+
+// Of IANA's list for JOSE, those by which tokens are signed; for all that, one may come that is taken nowhere.
+const registeredAlgorithms = [
+  ...['HS256', 'HS384', 'HS512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'ES256K', 'EdDSA', 'Ed25519', 'Ed448', 'ML-DSA-44', 'ML-DSA-65', 'ML-DSA-87', 'none'],
+]
+
+// What issuers are known to write: of the registered media types of JWTs, and the type of any JWT, of most ID tokens too.
+const registeredTypes = [
+  ...['jwt', 'at+jwt', 'dpop+jwt', 'logout+jwt', 'secevent+jwt', 'token-introspection+jwt', 'oauth-authz-req+jwt'],
+  ...['client-authentication+jwt', 'entity-statement+jwt', 'vc+jwt', 'dc+sd-jwt', 'kb+jwt', 'jose', 'jose+json'],
+]
 
 /** Spells a type as one that is allowed is compared: media types know no case, and may leave out `application/` (RFC 7515 §4.1.9). */
 export const typeOf = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')

@@ -36,6 +36,28 @@ test('RS256 is for those who ask for it', async () => {
   expect(await verify(token(old), { algorithms: ['RS256'] })).toMatchObject({ claims: { sub: 'robot' } })
 })
 
+test.each([
+  [{ typ: 'JWT', alg: 'ES256' }, 'its type is not allowed: typ is jwt and alg ES256'],
+  [{ alg: 'ES256' }, 'its type is not allowed: typ is missing and alg ES256'],
+  [{ typ: 'application/DPoP+JWT', alg: 'ES256' }, 'its type is not allowed: typ is dpop+jwt and alg ES256'],
+  [{ typ: 'at+jwt', alg: 'HS256' }, 'its algorithm is not allowed: typ is at+jwt and alg HS256'],
+  [{ typ: 'at+jwt', alg: 'none' }, 'its algorithm is not allowed: typ is at+jwt and alg none'],
+  [{ typ: 'at+jwt' }, 'its algorithm is not allowed: typ is at+jwt and alg missing'],
+])('of a token of the wrong form the log says what came, and what is taken: %j', async (header, words) => {
+  const shown = `${part(header)}.${part(claims())}.c2ln`
+
+  await expect(verify(shown)).rejects.toThrow(`${words}, taken are typ at+jwt and alg PS256, ES256, EdDSA`)
+})
+
+test('of what a token says of its form, only registered names get into the log', async () => {
+  const hostile = ['secret', 'HS256 ', 'a\n', '\u202eb', '<b>', '', 7, null, ['at+jwt'], { a: 'secret' }, 'constructor']
+
+  for (const each of hostile) {
+    const words = 'its algorithm is not allowed: typ is not a registered name and alg not a registered name, taken are'
+    await expect(verify(`${part({ typ: each, alg: each })}.${part(claims())}.c2ln`)).rejects.toThrow(words)
+  }
+})
+
 test('a type may be spelled as a media type, in any case', async () => {
   expect(await verify(token(elliptic, claims(), { typ: 'application/AT+JWT' }))).toBeTruthy()
   expect(await verify(token(elliptic, claims(), { typ: 'JWT' }), { types: ['jwt'] })).toBeTruthy()
@@ -112,7 +134,10 @@ describe('what is wrong is refused, and the reason holds nothing of it', () => {
   ])('%s', async (_, shown) => {
     const error: unknown = await verify(shown).catch((thrown) => thrown)
 
-    expect(error).toMatchObject({ name: 'Refused', message: expect.stringMatching(/^[a-z A-Z0-9,]+$/) })
+    expect(error).toMatchObject({
+      name: 'Refused',
+      message: expect.stringMatching(/^[a-z A-Z0-9,]+(: [a-z A-Z0-9,+]+)?$/),
+    })
     expect((error as Error).cause).toBeUndefined()
   })
 })
