@@ -25,7 +25,7 @@ const verifyCommand = (): Command =>
   new Command('verify')
     .description('Tell whether an audit log is as it was written: no line edited, dropped, inserted or moved.')
     .argument('<FILE...>', 'the files')
-    .requiredOption('--key <file:PATH>', 'the key; again for further ones', gather, [])
+    .requiredOption('--key <file:PATH>', 'the key; again for further ones', gather)
     .option('--checkpoint <COUNT:HASH|FILE>', 'where the chain stood once; again for further ones', gather, [])
     .option('--mixed', 'the lines stand among others, as with audit.file: stdout', false)
     .addHelpText('after', help)
@@ -34,4 +34,4 @@ const verifyCommand = (): Command =>
       process.exitCode = await verify(files, { keys: key, checkpoints: checkpoint, mixed })
     })
 
-const gather = (value: string, before: readonly string[]): readonly string[] => [...before, value]
+const gather = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]

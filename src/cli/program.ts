@@ -49,6 +49,8 @@ export function program(): Command {
   ]
   for (const command of commands) {
     top.addCommand(command.copyInheritedSettings(top))
+    // One of a command's own would end the process by itself otherwise, wrong usage with 1.
+    for (const own of command.commands) own.copyInheritedSettings(command)
   }
   return top
 }

@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { verify } from '../../src/cli/audit/verify.ts'
 import { openingOf } from '../../src/observe/audit/chain.ts'
 import { sample } from '../observe/audit/sample.ts'
+import { run } from './gateway/helper.ts'
 
 /** Verifies files of such names and contents, in the order of their names as a shell has it; tells what it prints. */
 const verifies = async (contents: Readonly<Record<string, string | Buffer>>, checkpoints: readonly string[] = []) => {
@@ -75,4 +76,14 @@ test('a checkpoint that is no such thing is not taken for one', async () => {
   })
   writeFileSync(log, line({ chain: link.chain, count: link.count, hash: link.mac }))
   expect(await verifies({ 'audit.log': first.text }, [log])).toMatchObject({ code: 0, errors: '' })
+})
+
+test.each([
+  ['a key', ['/nowhere/audit.log'], "required option '--key <file:PATH>' not specified"],
+  ['a file', ['--key', 'file:/nowhere/key'], "missing required argument 'FILE'"],
+])('without %s it is wrong usage, which is said once, and nothing is read', async (_, args, words) => {
+  const { code, out, err } = await run(['audit', 'verify', ...args])
+
+  expect({ code, out }).toEqual({ code: 2, out: '' })
+  expect(err.trim()).toBe(`error: ${words}`)
 })

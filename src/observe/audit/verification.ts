@@ -47,14 +47,15 @@ interface Pieces extends Place {
   isEnded: boolean
 }
 
-// With a wrong key there are as many as lines.
+// Of a file of another format there are as many as lines.
 const mostKept = 1000
 
 interface Following {
   link: Link
   readonly first: number
   lines: number
-  key: Key | null
+  /** What its next lines are sealed with, as far as they say; null: they do not. */
+  keyId: string | null
   place: Place
 }
 
@@ -73,6 +74,8 @@ export class Verification {
   readonly #isMixed: boolean
   readonly #chains = new Map<string, Following>()
   readonly #met = new Set<Checkpoint>()
+  /** The keys that were not given, each found fault with once: of what it seals, nothing more can be said. */
+  readonly #missing = new Set<string | null>()
   #last: Following | null = null
   /** What stands behind the last line and is none. */
   #torn: Pieces | null = null
@@ -100,7 +103,7 @@ export class Verification {
     if (chain === null) return
     this.#judge(chain, read, place)
     if (!isEnded) this.#note(place, 'the last line has no end: a crash cut it off, or it is just being written')
-    if (said?.event === 'key') chain.key = this.#keyOf(said.next)
+    if (said?.event === 'key') chain.keyId = said.next
   }
 
   /** Judges what only the end tells. */
@@ -171,21 +174,22 @@ export class Verification {
       return null
     }
     const link = { chain: read.chain, count: read.number - 1, mac: said.previous }
-    const begun = { link, first: read.number, lines: 0, key: this.#keyOf(said.key), place }
+    const begun = { link, first: read.number, lines: 0, keyId: said.key, place }
     this.#chains.set(read.chain, begun)
     this.#last = begun
     return begun
   }
 
   #judge(chain: Following, { chain: name, number, mac, sealed }: Read, place: Place): void {
-    const { link, key } = chain
+    const { link, keyId } = chain
+    const key = this.#keys.find(({ id }) => id === keyId)
     const expected = link.count + 1
     const at = { ...place, number }
     if (name !== link.chain)
       this.#find(at, `this is of another chain, ${name}; expected number ${expected} of ${link.chain}`)
     else if (number !== expected)
       this.#find(at, `this is number ${number}; expected ${expected}: lines were dropped, inserted or moved`)
-    else if (key === null) this.#find(at, this.#unknownKey)
+    else if (key === undefined) this.#miss(keyId, at)
     else if (macOf(key, link.mac, sealed) !== mac)
       this.#find(
         at,
@@ -197,12 +201,15 @@ export class Verification {
     chain.place = place
   }
 
-  #unknownKey = 'this is sealed with another key; expected a --key for it'
-
-  #keyOf(id: string | null): Key | null {
-    const found = this.#keys.find((key) => key.id === id) ?? null
-    if (found === null) this.#unknownKey = `this is sealed with key ${id}; expected a --key with that id`
-    return found
+  #miss(keyId: string | null, at: Place): void {
+    if (this.#missing.has(keyId)) return
+    if (this.#missing.size < mostKept) this.#missing.add(keyId)
+    const key = keyId === null ? 'a key that is not named' : `key ${keyId.slice(0, 64)}`
+    const given = this.#keys.map(({ id }) => id).join(', ')
+    this.#find(
+      at,
+      `this and what follows is sealed with ${key}, and cannot be verified; expected a --key with that id, and not ${given}`,
+    )
   }
 
   #compare({ chain, count, mac }: Link, place: Place): void {
