@@ -1,4 +1,4 @@
-import { type Group, groups } from '../catalog.ts'
+import { catalog, type Group, groups } from '../catalog.ts'
 import { type EndpointOrder, isDrained, keyOf } from '../snapshot/overrides.ts'
 import type { UpstreamReport } from '../snapshot/report.ts'
 import type { Desk } from './desk.ts'
@@ -111,10 +111,13 @@ const lastOne = (group: Group, place: Place, places: readonly Place[]): Refusal 
   const enough = others.some(({ outage }) => outage === null) || (place.outage !== null && others.length > 0)
   if (!place.takes || enough) return null
   const out = others.map(({ url, outage }) => `${url} is ${outage}`).join(', ')
+  const drained = places.find(({ url, takes }) => url !== place.url && !takes)
+  const ready = drained === undefined ? '' : ` (lender-gateway endpoint ready ${group} ${drained.url})`
+  const refuse = catalog.flatMap((row) => (row.group === group ? [`lender-gateway operation refuse ${row.id}`] : []))
   return {
     status: 409,
     code: 'last-endpoint',
-    detail: `no other endpoint of ${group} takes work${out === '' ? '' : ` (${out})`}: make another one ready first, add one in the file, or take its operations out of service with POST /operations/refuse`,
+    detail: `no other endpoint of ${group} takes work${out === '' ? '' : ` (${out})`}: make another one ready first${ready}, add one in the file, or take its operations out of service (${refuse.join('; ')})`,
   }
 }
 
