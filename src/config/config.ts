@@ -67,6 +67,8 @@ export interface ListenConfig {
   /** Longest gap between two pieces of a body, in either direction. */
   readonly bodyTimeoutMs: number | null
   readonly keepAliveTimeoutMs: number
+  /** What becomes of interim responses (102, 103) where the client speaks HTTP/1.1. */
+  readonly interim: 'drop' | 'relay'
   /** Whether clients may choose HTTP/2, by ALPN. */
   readonly http2: boolean
   /** Null: plain HTTP. */

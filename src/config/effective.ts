@@ -38,6 +38,7 @@ export const effective = (config: Config): { readonly [key: string]: Effective }
         body: duration(listen.bodyTimeoutMs),
         keepAlive: formatDuration(listen.keepAliveTimeoutMs),
       },
+      interim: listen.interim,
       ...(listen.tls === null ? {} : { tls: listenTls(listen.tls) }),
     },
     limits: {

@@ -46,6 +46,7 @@ export function resolve(parsed: ParsedConfig, { clients, parts }: ListedClients 
       headersTimeoutMs: listen.timeouts.headers,
       bodyTimeoutMs: listen.timeouts.body,
       keepAliveTimeoutMs: listen.timeouts.keepAlive,
+      interim: listen.interim,
       http2: listen.http2,
       tls: listen.tls ? listenTls(listen.tls) : null,
     },

@@ -1,3 +1,4 @@
+import type { ListenConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import { Exchange } from '../exchange.ts'
 import { type Fields, without } from '../fields.ts'
@@ -29,13 +30,22 @@ export const open = (visit: Visit, { operation, query, authority }: Admitted, vi
     fields,
     authority,
     body,
-    onInterim: request.httpVersion === '1.0' ? null : (status, interim) => writeInterim(visit, status, interim),
+    onInterim: takesInterim(request.httpVersion, snapshot.config.listen)
+      ? (status, fields) => writeInterim(visit, status, fields)
+      : null,
   })
   body.onFailure = (error) => exchange.abort(error)
   visit.body = body
   visit.exchange = exchange
   return exchange
 }
+
+/**
+ * Tells whether a client is sent interim responses that it has not asked for. RFC 9110 §15.2 wants every client of HTTP/1.1 to read them, but
+ * many take one for the response: from then on each request on the connection gets the response before its own.
+ */
+const takesInterim = (version: string, { interim }: ListenConfig): boolean =>
+  version === '1.1' ? interim === 'relay' : version !== '1.0'
 
 /** Writes an interim answer as it came (RFC 9110 §15.2, RFC 8297). Throws `bad-answer` when it holds what cannot be written. */
 const writeInterim = ({ response, wire, snapshot }: Visit, status: number, fields: Fields): void => {

@@ -35,6 +35,7 @@ test('every key but upstreams has a default', () => {
       headersTimeoutMs: 10_000,
       bodyTimeoutMs: 30_000,
       keepAliveTimeoutMs: 75_000,
+      interim: 'drop',
       tls: null,
     },
     admin: { host: '127.0.0.1', port: 9901, hosts: [], token: null, metricsToken: null, tls: null, insecure: false },
@@ -266,7 +267,7 @@ describe('precedence', () => {
       2 +
         1 +
         3 +
-        23 +
+        24 +
         10 +
         28 +
         8 +

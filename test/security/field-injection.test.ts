@@ -51,7 +51,7 @@ describe.each(breaks)('%s in an answer', (_, bytes) => {
     ],
   ])('in %s becomes no field of the client’s', async (_, answer) => {
     const evilUpstream = await rawUpstream((socket) => onRequest(socket, () => void socket.write(answer, 'latin1')))
-    const { port } = await bootGateway({ upstream: evilUpstream.url })
+    const { port } = await bootGateway({ upstream: evilUpstream.url, listen: { interim: 'relay' } })
 
     const received = await exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
 

@@ -19,7 +19,7 @@ test('a client that does not read is not kept more interim answers than it may h
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlast', () => told.resolve())
     }),
   )
-  const { port } = await bootGateway({ upstream: upstream.url })
+  const { port } = await bootGateway({ upstream: upstream.url, listen: { interim: 'relay' } })
   const client = await dial(port)
 
   client.pause()

@@ -253,16 +253,23 @@ describe('interim answers', () => {
   const interim =
     'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nLINK: </b>\r\n\r\n'
   const final = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
-  const answered = async (bytes: string, version: '1.0' | '1.1') => {
+  const answered = async (bytes: string, version: '1.0' | '1.1', interim: 'drop' | 'relay' = 'relay') => {
     const upstream = await openRawUpstream((socket) => onRequest(socket, () => void socket.write(bytes)))
-    const booted = await openGateway({ upstream: upstream.url })
+    const booted = await openGateway({ upstream: upstream.url, listen: { interim } })
     const answer = await call(booted.port, { version })
     await booted.gateway.close()
     await upstream.close()
     return answer
   }
 
-  test('102 and 103 reach an HTTP/1.1 client', async () => {
+  test('never reach an HTTP/1.1 client unless the listener relays them', async () => {
+    const answer = await answered(interim + final, '1.1', 'drop')
+
+    expect(answer.interim).toEqual([])
+    expect(answer).toMatchObject({ status: 200, whole: true, body: Buffer.from('ok') })
+  })
+
+  test('102 and 103 reach an HTTP/1.1 client where the listener relays them', async () => {
     const answer = await answered(interim + final, '1.1')
 
     expect(answer.interim.map(({ status }) => status)).toEqual([102, 103])

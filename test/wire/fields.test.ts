@@ -528,7 +528,7 @@ describe('X-Request-Id', () => {
 
   test("an upstream's own is replaced, in interim answers too", async () => {
     const { send } = await rig(
-      undefined,
+      () => ({ listen: { interim: 'relay' } }),
       `HTTP/1.1 103 Early Hints\r\nX-Request-Id: theirs\r\n\r\n${answering('X-Request-ID', 'theirs', 'x-request-id', 'again')}`,
     )
 
@@ -607,6 +607,7 @@ describe('configured edits', () => {
   test('set and remove fields of the answer, and remove them from interim ones', async () => {
     const { send } = await rig(
       (origin) => ({
+        listen: { interim: 'relay' },
         upstreams: {
           market: {
             endpoints: [origin],

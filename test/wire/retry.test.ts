@@ -61,6 +61,27 @@ test.each([
   expect(heads).toBe(times)
 })
 
+test.each([
+  ['drop', 200, 2],
+  ['relay', 502, 1],
+])(
+  'a GET whose connection ends behind an interim response is tried again where it was not relayed: %s',
+  async (interim, status, times) => {
+    let heads = 0
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, () => {
+        if (++heads > 1) return socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+        return socket.end('HTTP/1.1 103 Early Hints\r\n\r\n')
+      }),
+    )
+    const booted = await bootGateway({ upstream: upstream.url, listen: { interim }, defaults: { retry: {} } })
+
+    const answer = await call(booted.port)
+
+    expect([answer.status, heads]).toEqual([status, times])
+  },
+)
+
 test('when every request fails, a fifth more is sent, at most', async () => {
   const upstream = await httpUpstream((_, response) => response.writeHead(503).end())
   const booted = await bootGateway({ upstream: upstream.url, defaults: { retry: {} } })

@@ -27,6 +27,7 @@ export const everywhereRows = ({
   ['listen.timeouts.headers', formatDuration(listen.headersTimeoutMs)],
   ['listen.timeouts.body', bound(listen.bodyTimeoutMs, formatDuration)],
   ['listen.timeouts.keepAlive', formatDuration(listen.keepAliveTimeoutMs)],
+  ['listen.interim', listen.interim],
   ['listen.minRate', bound(listen.minBytesPerSecond, formatByteRate)],
   ['listen.trustedProxies', list(listen.trustedProxies, 'none')],
   ['listen.maxTarget', formatSize(listen.maxTargetBytes)],

@@ -3,7 +3,16 @@ import { askedHost, basePath, host, isToken, network, portRange, tokenPattern } 
 import { listenTlsSchema } from './listen-tls.ts'
 import { publicUrl } from './public-url.ts'
 import { scalar, Wrong } from './scalar.ts'
-import { boolean, duration, integer, optionalByteRate, optionalDuration, optionalInteger, size } from './values.ts'
+import {
+  boolean,
+  choice,
+  duration,
+  integer,
+  optionalByteRate,
+  optionalDuration,
+  optionalInteger,
+  size,
+} from './values.ts'
 
 const via = scalar<string>(
   {
@@ -60,6 +69,10 @@ export const listenSchema = z
       max: 1024 ** 3,
     }).prefault('none'),
     timeouts: listenTimeouts.prefault({}),
+    interim: choice("What becomes of an upstream's 102 and 103 on HTTP/1.1; HTTP/2 clients get them always", [
+      'drop',
+      'relay',
+    ]).prefault('drop'),
     http2: boolean('Whether clients may choose HTTP/2, by ALPN; needs tls').prefault(false),
     tls: listenTlsSchema.optional(),
   })
