@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { DCLinter } from 'dclint'
 import { expect, test } from 'vitest'
 import { at, documentsOf, examples, read, root, scratch } from './files.ts'
@@ -28,6 +29,22 @@ test.each(['read_only:', 'cap_drop:', 'stop_grace_period:', 'services:', 'create
     expect(problemsOf(join(folder, 'compose.yaml')).join()).toMatch('invalid-schema')
   },
 )
+
+test('the image is built from this checkout, and no registry is asked for its name', () => {
+  const gateway = at(documentsOf(read(file))[0], 'services', 'gateway')
+
+  const context = join(root, dirname(file), String(at(gateway, 'build', 'context')))
+  expect(relative(root, context)).toBe('')
+  expect(at(gateway, 'build')).not.toHaveProperty('dockerfile') // the Dockerfile of the context
+  expect(existsSync(join(context, 'Dockerfile'))).toBe(true)
+  expect(at(gateway, 'pull_policy')).toBe('build')
+})
+
+test('what is mounted is there, beside the file', () => {
+  const source = String(at(documentsOf(read(file))[0], 'services', 'gateway', 'volumes', 0, 'source'))
+
+  expect(existsSync(join(root, dirname(file), source, 'gateway.yaml'))).toBe(true)
+})
 
 test('the container runs on a read-only root, without a privilege, and publishes the public port alone', () => {
   const gateway = at(documentsOf(read(file))[0], 'services', 'gateway')
