@@ -22,7 +22,9 @@ ENV NODE_COMPILE_CACHE=/app/.compiled
 RUN install -d -o 10001 -g 10001 /app/.compiled
 USER 10001:10001
 RUN { sed 's/port: 8080/port: 0/' /etc/lender-gateway/gateway.yaml; printf 'admin: { port: 0 }\nshutdown: { wait: 0s }\n'; } > /tmp/warm.yaml \
-    && { timeout 5 node src/main.ts serve --config /tmp/warm.yaml > /tmp/warm.log; grep -q '"listening"' /tmp/warm.log; } \
+    && { node src/main.ts serve --config /tmp/warm.yaml > /tmp/warm.log & } \
+    && { timeout 60 sh -c 'until grep -q "\"listening\"" /tmp/warm.log; do sleep 0.1; done' || { cat /tmp/warm.log; exit 1; }; } \
+    && kill $! && wait $! \
     && { node src/main.ts status --ready --config /tmp/warm.yaml; test -n "$(ls /app/.compiled)"; }
 USER root
 RUN chown -R root:root /app/.compiled && chmod -R a=rX /app/.compiled
