@@ -1,0 +1,101 @@
+/** Does for one service what systemd does, as far as the commands of docs/deploying.md ask for it: systemd itself wants to be process 1. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { descriptorOf } from '../../src/shared/place.ts'
+import { settingOf, settingsOf } from './unit.ts'
+
+export interface StandIn {
+  /** Does what `systemctl ARGS` asks for, and returns when systemctl would. Throws for what it does not know. */
+  systemctl(...args: readonly string[]): Promise<void>
+  /** All that processes of the service have written to stderr. */
+  errors(): string
+}
+
+// A process that systemd starts with a socket: `exec` only once there is a command, since the socket must be inherited now.
+const waiting = 'IFS= read -r command && eval "$command"'
+const restarts = 3
+
+/** Starts with nothing that runs, on the units below `root`, whose paths `mapped` puts there; ends what runs when the test has finished. */
+export const standIn = (root: string, mapped: (text: string) => string): StandIn => {
+  const unit = (name: string): string => mapped(readFileSync(join(root, 'etc/systemd/system', name), 'utf8'))
+  const credentials = join(root, 'credentials')
+  const children: ChildProcess[] = []
+  /** Those that hold the socket of the socket unit, and will each be the service once; null: there is no such unit. */
+  let holders: ChildProcess[] | null = null
+  let service: ChildProcess | null = null
+  let errors = ''
+  onTestFinished(() => {
+    for (const child of children) child.kill('SIGKILL')
+  })
+
+  const shell = (more: readonly number[]): ChildProcess => {
+    const child = spawn('/bin/sh', ['-c', waiting], { stdio: ['pipe', 'ignore', 'pipe', ...more], env: {} })
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      errors += text
+    })
+    children.push(child)
+    return child
+  }
+
+  /** Opens the socket, and leaves it to processes that do not accept from it: who connects waits. */
+  const openSocket = async (): Promise<void> => {
+    const [, port] = /:(\d+)$/.exec(settingOf(unit('lender-gateway.socket'), 'ListenStream')) ?? []
+    const server = createServer()
+    await once(server.listen(Number(port), '127.0.0.1'), 'listening')
+    const fd = descriptorOf(server) ?? -1
+    holders = Array.from({ length: restarts }, () => shell([fd]))
+    await Promise.all(holders.map((holder) => once(holder, 'spawn')))
+    await new Promise((resolve) => server.close(resolve))
+  }
+
+  const start = (): void => {
+    const text = unit('lender-gateway.service')
+    mkdirSync(credentials, { recursive: true })
+    for (const credential of settingsOf(text, 'LoadCredential')) {
+      const [name = '', from = ''] = credential.split(':')
+      copyFileSync(from, join(credentials, name))
+    }
+    // sd_listen_fds(3): the first descriptor is 3, and the pid is that of the process itself.
+    const named = holders === null ? '' : settingOf(unit('lender-gateway.socket'), 'FileDescriptorName')
+    const socket = holders === null ? '' : `LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=${named}`
+    const environment = `CREDENTIALS_DIRECTORY=${credentials} ${settingsOf(text, 'Environment').join(' ')} ${socket}`
+    const command = `exec env ${environment} ${settingOf(text, 'ExecStart')} < /dev/null`
+    service = holders === null ? shell([]) : (holders.shift() ?? null)
+    if (service === null) throw new Error(`it can be started ${restarts} times`)
+    service.stdin?.end(`cd ${settingOf(text, 'WorkingDirectory')} && ${command}\n`)
+  }
+
+  const stop = async (): Promise<void> => {
+    if (service === null) return
+    const ended = once(service, 'exit')
+    service.kill('SIGTERM')
+    service = null
+    await ended
+  }
+
+  return {
+    errors: () => errors,
+    async systemctl(...args) {
+      switch (args.join(' ')) {
+        case 'daemon-reload':
+          return
+        case 'enable --now lender-gateway':
+        case 'start lender-gateway':
+          return start()
+        case 'enable --now lender-gateway.socket':
+          return openSocket()
+        case 'stop lender-gateway':
+          return stop()
+        case 'restart lender-gateway':
+          await stop()
+          return start()
+        default:
+          throw new Error(`systemctl ${args.join(' ')} is not known here`)
+      }
+    },
+  }
+}

@@ -1,0 +1,111 @@
+/** The commands for systemd in docs/deploying.md, as printed, in a shell: installed, with a socket unit, upgraded under load, and back. */
+import { execFile, execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { delimiter, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { freePort } from '../helpers/free-port.ts'
+import { needProgram } from '../helpers/program.ts'
+import { openServer, steadyLoad } from '../helpers/steady-load.ts'
+import { read, root, scratch } from './files.ts'
+import { type StandIn, standIn } from './systemd-stand-in.ts'
+
+const run = promisify(execFile)
+const [git, openssl] = [await needProgram('git'), await needProgram('openssl')]
+
+/** Takes the shell blocks below a heading, down to the next one. */
+const blocksBelow = (heading: string): readonly string[] => {
+  const [, below = ''] = read('docs/deploying.md').split(`\n${heading}\n`)
+  const [section = ''] = below.split(/^#+ \w/m)
+  return [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+}
+
+/** Makes a repository with the versions 0.1.0 and 0.2.0 of these sources, on ports and an upstream of the test's. */
+const makeRepository = (folder: string, site: (text: string) => string): void => {
+  const config = 'config/examples/systemd'
+  for (const path of ['src', config]) cpSync(join(root, path), join(folder, path), { recursive: true })
+  for (const name of ['gateway.yaml', 'lender-gateway.socket'])
+    writeFileSync(join(folder, config, name), site(read(`${config}/${name}`)))
+  const shared = ['-C', folder, '-c', 'user.name=test', '-c', 'user.email=test@test', '-c', 'init.defaultBranch=main']
+  const env = { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null' } // no hooks and signatures of the machine's
+  const ask = (...args: readonly string[]) => execFileSync(git.path ?? '', [...shared, ...args], { env, stdio: 'pipe' })
+  ask('init')
+  for (const version of ['0.1.0', '0.2.0']) {
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...JSON.parse(read('package.json')), version }))
+    ask('add', '.')
+    ask('commit', '--message', version)
+    ask('tag', version)
+  }
+}
+
+/** Puts `systemctl`, which asks the stand-in, and `npm`, which has installed already, before all others; returns the folder. */
+const programsFor = async (folder: string, { systemctl }: StandIn): Promise<string> => {
+  const door = join(folder, 'door')
+  const server = createServer({ allowHalfOpen: true }, async (socket) => {
+    const [text] = await once(socket.setEncoding('utf8'), 'data')
+    const failed = await systemctl(...JSON.parse(text)).then(() => '', String)
+    socket.end(failed)
+  })
+  await once(server.listen(door), 'listening')
+  onTestFinished(() => void server.close())
+  const script = `const socket = require('node:net').connect(${JSON.stringify(door)}, () => socket.write(JSON.stringify(process.argv.slice(2))))
+socket.setEncoding('utf8').on('data', (failed) => { console.error(failed); process.exitCode = 1 })`
+  const programs = join(folder, 'bin')
+  mkdirSync(programs)
+  writeFileSync(join(programs, 'systemctl'), `#!${process.execPath}\n${script}\n`, { mode: 0o755 })
+  const install = `[ "$*" = 'ci --omit=dev' ] && ln -s ${join(root, 'node_modules')} node_modules`
+  writeFileSync(join(programs, 'npm'), `#!/bin/sh\n${install}\n`, { mode: 0o755 })
+  return programs
+}
+
+describe.skipIf(git.missing ?? openssl.missing)('the commands for systemd', () => {
+  test('install a version, take another without losing a request, and go back', { timeout: 180_000 }, async () => {
+    const folder = realpathSync(scratch({}))
+    const [port, adminPort] = [await freePort(), await freePort()]
+    const upstream = await openServer(0, onTestFinished)
+    const site = (text: string): string =>
+      text
+        .replaceAll(/http:\/\/\w+\.internal:8080/g, upstream)
+        .replace(/(port: |0\.0\.0\.0:)8080/, `$1${port}`)
+        .replace('9901', `${adminPort}`)
+        .replace('\nupstreams:', '\nshutdown: { wait: 500ms }\n\nupstreams:')
+    makeRepository(join(folder, 'repository'), site)
+    for (const each of ['opt', 'etc/systemd/system']) mkdirSync(join(folder, each), { recursive: true })
+    const mapped = (text: string): string =>
+      text.replaceAll(/(?<![\w.])\/(opt|etc)\//g, `${folder}/$1/`).replaceAll('/usr/bin/node', process.execPath)
+    const systemd = standIn(folder, mapped)
+    const programs = await programsFor(folder, systemd)
+    const path = [programs, dirname(process.execPath), process.env.PATH].join(delimiter)
+    const shell = (block = ''): Promise<{ readonly stdout: string }> =>
+      run('sh', ['-e', '-c', mapped(block).replace('REPOSITORY', join(folder, 'repository'))], {
+        env: { ...process.env, PATH: path },
+        cwd: folder,
+      })
+    const version = async (): Promise<string> => {
+      const Authorization = `Bearer ${readFileSync(join(folder, 'etc/lender-gateway/admin-token'), 'utf8').trim()}`
+      const answer = await fetch(`http://127.0.0.1:${adminPort}/status`, { headers: { Authorization } })
+      return ((await answer.json()) as { readonly version: string }).version
+    }
+    const [install] = blocksBelow('## systemd')
+    const [socket] = blocksBelow('### Restarts under systemd')
+    const [upgrade, back] = blocksBelow('### Upgrade, and back')
+
+    await shell(install)
+    await expect.poll(version, { timeout: 30_000 }).toBe('0.1.0')
+    await shell(socket)
+    await expect.poll(version, { timeout: 30_000 }).toBe('0.1.0')
+    const load = steadyLoad(port, onTestFinished, { fresh: 2, mayEnd: true })
+    const { stdout } = await shell(upgrade)
+    const upgraded = await version()
+    await shell(back)
+    const { failed, requests } = await load.stop()
+
+    expect([upgraded, await version()]).toEqual(['0.2.0', '0.1.0'])
+    expect(stdout).toMatch(/version +0\.1\.0,.*\nready\n.*version +0\.2\.0,/s)
+    expect(failed).toEqual([])
+    expect(requests).toBeGreaterThan(20)
+    expect(systemd.errors()).toBe('')
+  })
+})
