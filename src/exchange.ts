@@ -218,9 +218,11 @@ export class Exchange {
   }
 }
 
-/** Records one attempt at an endpoint, for the access log. Times are milliseconds of the monotonic clock. */
+/** Records one attempt at an endpoint: for the access log, and for the next attempt, which goes elsewhere. Times are milliseconds of the monotonic clock. */
 export interface Attempt {
   readonly endpoint: string
   readonly startedAt: number
   endedAt: number | null
+  /** The attempt before it, of the same exchange; null: it was the first. */
+  readonly before: Attempt | null
 }

@@ -1,10 +1,14 @@
 import { now } from '../clock.ts'
 import { GatewayError, overloaded } from '../errors.ts'
+import type { Attempt } from '../exchange.ts'
 import type { Pick } from './balance/balance.ts'
 import type { Member } from './member.ts'
 
-/** Chooses who gets an exchange, leaving out those that were tried; null: nobody is left. */
-export type Choose = (tried: readonly Member[]) => Member | null
+/**
+ * Chooses who gets an exchange, given the last attempt that it has made. `elsewhere`: an endpoint that was tried already is no choice; else it
+ * is one only when all that are as good were tried. Null: there is no choice.
+ */
+export type Choose = (last: Attempt | null, elsewhere: boolean) => Member | null
 
 /**
  * Chooses among the members of an upstream. Those that are up come first. When none is, ejected ones are better than nothing, then those
@@ -12,9 +16,9 @@ export type Choose = (tried: readonly Member[]) => Member | null
  */
 export const chooser = (members: readonly Member[], pick: Pick<Member>): Choose => {
   const takers = members.filter(({ takesWork }) => takesWork)
-  return (tried) => {
+  return (last, elsewhere) => {
     const at = now()
-    const open = tried.length === 0 && takers.every((each) => isOpen(each, at)) ? takers : best(takers, tried, at)
+    const open = last === null && takers.every((each) => isOpen(each, at)) ? takers : best(takers, last, elsewhere, at)
     return open.length === 0 ? null : pick(open, at)
   }
 }
@@ -30,9 +34,18 @@ export const nobody = (members: readonly Member[]): GatewayError => {
 const isOpen = ({ standing, endpoint }: Member, at: number): boolean =>
   !standing.isDown && !standing.isEjected(at) && !endpoint.full
 
-const best = (takers: readonly Member[], tried: readonly Member[], at: number): readonly Member[] => {
-  const left = takers.filter((each) => !each.endpoint.full && !tried.includes(each))
+const best = (takers: readonly Member[], last: Attempt | null, elsewhere: boolean, at: number): readonly Member[] => {
+  const untried = ({ name }: Member): boolean => !hasTried(last, name)
+  const left = takers.filter((each) => !each.endpoint.full && (!elsewhere || untried(each)))
   const up = left.filter(({ standing }) => !standing.isDown)
   const here = up.filter(({ standing }) => !standing.isEjected(at))
-  return here.length > 0 ? here : up.length > 0 ? up : left
+  const choice = here.length > 0 ? here : up.length > 0 ? up : left
+  const fresh = choice.filter(untried)
+  return fresh.length > 0 ? fresh : choice
+}
+
+/** Tells whether an endpoint, by its name, was tried by an attempt or one before it. */
+const hasTried = (last: Attempt | null, name: string): boolean => {
+  for (let each = last; each !== null; each = each.before) if (each.endpoint === name) return true
+  return false
 }

@@ -49,7 +49,7 @@ export class Sending implements EndpointHandler, Source {
     this.#manner = manner
     this.#resolve = resolve
     this.#reject = reject
-    this.#attempt = { endpoint: endpoint.name, startedAt: now(), endedAt: null }
+    this.#attempt = { endpoint: endpoint.name, startedAt: now(), endedAt: null, before: exchange.attempt }
     this.#alarm = new Alarm(() => this.#end(this.#status > 0 ? stalled() : new GatewayError('headers-timeout')))
     this.#answer = new AnswerQueue(this)
     endpoint.inFlight++

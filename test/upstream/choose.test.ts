@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { Attempt } from '../../src/exchange.ts'
 import { chooser, nobody } from '../../src/upstream/choose.ts'
 import type { Member } from '../../src/upstream/member.ts'
 
@@ -17,13 +18,17 @@ const member = (given: Partial<Fake> & { readonly name: string }): Member => {
   return { name: given.name, takesWork, endpoint: { full }, standing } as unknown as Member
 }
 
+/** Makes the last of the attempts of an exchange that has tried these, one after the other. */
+const attempts = (tried: readonly Member[]): Attempt | null =>
+  tried.reduce<Attempt | null>((before, { name }) => ({ endpoint: name, startedAt: 0, endedAt: 0, before }), null)
+
 /** Tells among whom is picked, in order. */
-const open = (members: readonly Member[], tried: readonly Member[] = []): readonly string[] => {
+const open = (members: readonly Member[], tried: readonly Member[] = [], elsewhere = false): readonly string[] => {
   const seen: string[] = []
   chooser(members, (candidates) => {
     seen.push(...candidates.map(({ name }) => name))
     return candidates[0] as Member
-  })(tried)
+  })(attempts(tried), elsewhere)
   return seen
 }
 
@@ -45,12 +50,27 @@ describe('picked is', () => {
     expect(open(members)).toEqual(names)
   })
 
-  test('nobody twice', () => {
-    const other = member({ name: 'other' })
+  const other = member({ name: 'other' })
+  const third = member({ name: 'third' })
 
-    expect(open([up, other, ejected], [up])).toEqual(['other'])
-    expect(open([up, ejected], [up])).toEqual(['ejected'])
-    expect(open([up], [up])).toEqual([])
+  test.each<[string, readonly Member[], readonly Member[], readonly string[]]>([
+    ['one that is up and was not tried', [up, other, third, ejected], [up, other], ['third']],
+    ['one that was tried, when none besides is up', [up, ejected, down, draining], [up], ['up']],
+    ['all that are up, when all of them were tried', [up, other, ejected], [other, up], ['up', 'other']],
+    ['one that is out and was not tried, when none is up', [ejected, both, down], [down], ['ejected']],
+    ['one that was tried, when the other is full', [up, full], [up], ['up']],
+    ['none that drains, tried or not', [draining], [up], []],
+  ])('for another attempt %s', (_, members, tried, names) => {
+    expect(open(members, tried)).toEqual(names)
+  })
+
+  test.each<[string, readonly Member[], readonly Member[], readonly string[]]>([
+    ['one that is up', [up, other, ejected], [up], ['other']],
+    ['one that is out, when none is up besides', [up, ejected], [up], ['ejected']],
+    ['nobody, when all were tried', [up], [up], []],
+    ['nobody, when the same endpoint stands there twice', [up, up], [up], []],
+  ])('elsewhere, %s', (_, members, tried, names) => {
+    expect(open(members, tried, true)).toEqual(names)
   })
 })
 
@@ -69,7 +89,8 @@ test('whatever the states, one that drains is never picked, and one that is up a
       const tried = members.filter((_, i) => (seed >> i) % 2 === 1)
       const left = members.filter((each) => !tried.includes(each) && each.takesWork && !each.endpoint.full)
 
-      const chosen = chooser(members, (candidates) => candidates[seed % candidates.length] as Member)(tried)
+      const pick = (candidates: readonly Member[]) => candidates[seed % candidates.length] as Member
+      const chosen = chooser(members, pick)(attempts(tried), true)
 
       const healthy = left.filter(({ standing }) => !standing.isDown && !standing.isEjected())
       if (healthy.length > 0) expect(healthy).toContain(chosen)

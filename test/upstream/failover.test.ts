@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { failures, GatewayError, type Kind } from '../../src/errors.ts'
 import type { Answer, Exchange } from '../../src/exchange.ts'
+import type { Choose } from '../../src/upstream/choose.ts'
 import { failover } from '../../src/upstream/failover.ts'
 import type { Member } from '../../src/upstream/member.ts'
 import { fakeAnswer, fakeExchange } from '../helpers/exchange.ts'
@@ -11,13 +12,19 @@ type Step = Kind | 'answer'
 const members = (...steps: readonly Step[]) => {
   const tried: number[] = []
   const all = steps.map((step, i) => ({
-    send: async (): Promise<Answer> => {
+    name: `${i}`,
+    send: async (exchange: Exchange): Promise<Answer> => {
       tried.push(i)
+      exchange.attempt = { endpoint: `${i}`, startedAt: 0, endedAt: 0, before: exchange.attempt }
       if (step === 'answer') return fakeAnswer()
       throw new GatewayError(step)
     },
   })) as unknown as readonly Member[]
-  const choose = (already: readonly Member[]) => all.find((each) => !already.includes(each)) ?? null
+  const choose: Choose = (last, elsewhere) => {
+    const already: string[] = []
+    for (let each = last; each !== null; each = each.before) already.push(each.endpoint)
+    return all.find(({ name }) => !already.includes(name)) ?? (elsewhere ? null : (all[0] ?? null))
+  }
   return { tried, send: failover(choose, () => new GatewayError('no-healthy-endpoint')) }
 }
 
@@ -52,6 +59,17 @@ test('when all have failed the last failure is told', async () => {
 
   expect(await outcome(send)).toBe('tls-failed')
   expect(tried).toEqual([0, 1, 2])
+})
+
+test('an exchange that is sent again goes to one that it has not tried while there is one', async () => {
+  const { send, tried } = members('reset-before-headers', 'connect-failed', 'bad-answer', 'answer')
+  const exchange = fakeExchange()
+
+  const outcomes = [await outcome(send, exchange), await outcome(send, exchange), await outcome(send, exchange)]
+
+  expect(outcomes).toEqual(['reset-before-headers', 'bad-answer', 200])
+  expect(tried).toEqual([0, 1, 2, 3])
+  expect(await outcome(send, exchange)).toBe('reset-before-headers')
 })
 
 test('with nobody to choose from it fails as told', async () => {
