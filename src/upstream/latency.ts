@@ -21,26 +21,34 @@ export class Latency {
     if (this.#waiting++ === 0) this.#silentSince = at
   }
 
-  /** Takes in that the head of an answer came, `ms` after its request was given. */
-  heard(ms: number, at: number): void {
+  /**
+   * Takes in that the head of an answer came, `ms` after its request was given. One that `failed` may come at once, for nothing was done for
+   * it: it counts as the slowest answer that is remembered.
+   */
+  heard(ms: number, at: number, failed = false): void {
     this.#leave()
     this.#silentSince = at
-    this.#take(ms, at)
+    this.#take(ms, at, failed)
   }
 
   /**
    * Counts a request that ended without the head of an answer. It tells only that the endpoint is no faster than it was silent, which
-   * must outlast the wait: one that hangs would be fast again as soon as the last of those who waited has given up.
+   * must outlast the wait: one that hangs would be fast again as soon as the last of those who waited has given up. `failed`: by the
+   * endpoint's fault.
    */
-  ended(at: number = now()): void {
-    if (this.#waiting > 0) this.#take(this.#silence(at), at)
+  ended(at: number = now(), failed = false): void {
+    if (this.#waiting > 0) this.#take(this.#silence(at), at, failed)
     this.#leave()
+  }
+
+  /** For how long, in ms, there has been no head although a request waits; 0: none does. */
+  silenceAt(at: number): number {
+    return this.#waiting > 0 ? this.#silence(at) : 0
   }
 
   /** Tells the estimate; never below 1 ms. */
   at(at: number): number {
-    const remembered = this.#remembered(at)
-    return this.#waiting > 0 ? Math.max(remembered, this.#silence(at)) : remembered
+    return Math.max(this.#remembered(at), this.silenceAt(at))
   }
 
   #remembered(at: number): number {
@@ -49,11 +57,12 @@ export class Latency {
 
   /**
    * A sample above the estimate replaces it. One below pulls it down no further than the time since the last one has: a fast answer must
-   * not make an endpoint look slower than it did a moment before, which an average with the estimate as it was then would.
+   * not make an endpoint look slower than it did a moment before, which an average with the estimate as it was then would. A failure lets
+   * nothing be forgotten.
    */
-  #take(ms: number, at: number): void {
+  #take(ms: number, at: number, failed: boolean): void {
     if (!Number.isFinite(ms)) return // one would spoil the estimate for ever
-    this.#estimateMs = Math.max(ms, this.#remembered(at))
+    this.#estimateMs = Math.max(ms, failed ? this.#estimateMs : this.#remembered(at))
     this.#heardAt = Math.max(at, this.#heardAt)
   }
 

@@ -1,3 +1,4 @@
+import type { GatewayError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Fields } from '../fields.ts'
 import type { Edit } from './edits.ts'
@@ -10,8 +11,8 @@ export interface Manner {
   readonly bodyTimeoutMs: number | null
   readonly editAnswer: Edit | null
   readonly editInterim: Edit | null
-  /** Hears what a request told of its endpoint, when it has ended, and when it began; null: nobody compares it with others. */
-  readonly watch: ((outcome: Outcome, startedAt: number) => void) | null
+  /** Hears what a request told of its endpoint, by which failure or status, and when it began; null: nobody compares it with others. */
+  readonly watch: ((outcome: Outcome, why: GatewayError | number, startedAt: number) => void) | null
   /** Makes the request that an exchange is sent as, with these fields and this body. */
   readonly render: (exchange: Exchange, fields: Fields, body: EndpointRequest['body']) => EndpointRequest
 }

@@ -1,4 +1,5 @@
 import type { UpstreamConfig } from '../config/config.ts'
+import type { GatewayError } from '../errors.ts'
 import type { Handle } from '../exchange.ts'
 import type { Load } from './balance/balance.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -22,7 +23,7 @@ interface Place {
   /** Whether it takes no new work. */
   readonly draining: boolean
   /** Hears what a request told of its endpoint; null: there is nothing to compare it with. */
-  readonly watch: ((member: Member, outcome: Outcome, startedAt: number) => void) | null
+  readonly watch: ((member: Member, outcome: Outcome, why: GatewayError | number, startedAt: number) => void) | null
 }
 
 /** Is an endpoint in its place behind a group: its connections may be shared with another snapshot, its share of the traffic is not. */
@@ -42,7 +43,7 @@ export class Member implements Load {
     this.send = sender(
       config,
       endpoint,
-      watch === null ? null : (outcome, startedAt) => watch(this, outcome, startedAt),
+      watch === null ? null : (outcome, why, startedAt) => watch(this, outcome, why, startedAt),
     )
   }
 
@@ -81,6 +82,10 @@ export class Member implements Load {
 
   latencyAt(at: number): number {
     return this.standing.latency.at(at)
+  }
+
+  attemptsAt(at: number): number {
+    return this.standing.attemptsAt(at)
   }
 
   /** Ends an ejection: an operator says that it is ready. */

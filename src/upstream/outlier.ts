@@ -55,20 +55,14 @@ export class Outlier {
     this.#random = random
   }
 
-  /**
-   * Takes in how a request ended that began at `startedAt` and that the standing has counted already. Only a failure takes a member out.
-   */
-  settled(member: OutlierMember, outcome: Outcome, startedAt: number): void {
-    if (outcome === 'nothing') return
+  /** Takes in how a request ended that says how the member is now, and that the standing has counted. Only a failure takes a member out. */
+  settled(member: OutlierMember, outcome: Outcome): void {
     const { standing } = member
-    const at = now()
-    // What began before it was back, or was sent meanwhile for want of any better, does not say how it is since.
-    if (standing.ejection !== null && startedAt < standing.ejection.until) return
-    standing.recent.count(outcome === 'failure', at)
     if (outcome === 'success') {
       standing.onProbation = false
       return
     }
+    const at = now()
     const reason = this.#reason(member, at)
     if (reason !== null && member.takesWork && this.#hasRoom(at)) this.#eject(member, reason, at)
   }

@@ -103,7 +103,7 @@ export class Sending implements EndpointHandler, Source {
     this.#alarm.clear() // until somebody takes the body: a small one is there by then
     if (this.#timed) {
       const at = now()
-      this.#endpoint.standing.latency.heard(at - this.#attempt.startedAt, at)
+      this.#endpoint.standing.latency.heard(at - this.#attempt.startedAt, at, outcomeOf(status) === 'failure')
     }
     this.#resolve({
       status,
@@ -228,8 +228,8 @@ export class Sending implements EndpointHandler, Source {
     this.#upload?.stop()
     this.#attempt.endedAt = now()
     standing.count(outcome, why)
-    if (this.#timed && this.#status === 0) standing.latency.ended(this.#attempt.endedAt)
-    watch?.(outcome, this.#attempt.startedAt)
+    if (this.#timed && this.#status === 0) standing.latency.ended(this.#attempt.endedAt, outcome === 'failure')
+    watch?.(outcome, why, this.#attempt.startedAt)
     this.#trace?.end(this.#status === 0 ? null : this.#status, why instanceof GatewayError ? why : null)
   }
 

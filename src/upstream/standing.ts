@@ -4,6 +4,12 @@ import { Latency } from './latency.ts'
 import type { Outcome } from './outcome.ts'
 import { Window } from './window.ts'
 
+// For how long the share of failures is remembered.
+const recentMs = 10_000
+
+// Long enough for a canary with a tenth of little traffic to show how it differs.
+const answersMs = 300_000
+
 /** Is the last probe of an endpoint. */
 export interface Probe {
   /** Milliseconds since the epoch. */
@@ -59,8 +65,10 @@ export class Standing {
   ejectionsInARow = 0
   /** Whether no request has gone well since the last ejection was over. */
   onProbation = false
-  /** What its traffic was lately, for the share of failures; forgotten when it is taken out. */
-  readonly recent = new Window(10_000)
+  /** What its traffic was lately, for the share of failures; forgotten when it is taken out. Only where it has siblings, as {@link answers}. */
+  readonly recent = new Window(recentMs)
+  /** The requests of the last minutes, and how many of them were answered with a 4xx: failures of the client's, if they are as many elsewhere. */
+  readonly answers = new Window(answersMs)
   lastProbe: Probe | null = null
   /** When it came back from being down or ejected, on the monotonic clock; null: it was never out. */
   returnedAt: number | null = null
@@ -84,6 +92,27 @@ export class Standing {
     this.failures++
     this.consecutiveFailures++
     this.lastFailure = { at: wallClock(), why }
+  }
+
+  /**
+   * Counts, for a comparison with its siblings, how a request ended that began at `startedAt`. False: it does not say how the endpoint is now.
+   * Nor does what began before an ejection was over, or was sent meanwhile for want of any better.
+   */
+  compare(outcome: Outcome, why: GatewayError | number, startedAt: number): boolean {
+    if (outcome === 'nothing') return false
+    const at = now()
+    this.answers.count(typeof why === 'number' && why >= 400 && why < 500, at)
+    if (this.ejection !== null && startedAt < this.ejection.until) return false
+    this.recent.count(outcome === 'failure', at)
+    return true
+  }
+
+  /** Tells how many attempts a success takes of late, on the safe side: 1 when all go well, n + 1 after n that have failed. */
+  attemptsAt(at: number): number {
+    const requests = this.recent.requests(at)
+    if (requests > 0) return (requests + 1) / (requests + 1 - this.recent.failures(at))
+    // Nothing came back: the last failure holds until something does, and silence for so long is one.
+    return this.consecutiveFailures > 0 || this.latency.silenceAt(at) >= recentMs ? 2 : 1
   }
 
   /** Tells whether traffic has taken it out, and that is not over. */

@@ -1,4 +1,5 @@
 import type { CircuitBreakerConfig, EndpointConfig, UpstreamConfig } from '../config/config.ts'
+import type { GatewayError } from '../errors.ts'
 import type { Handle } from '../exchange.ts'
 import { balancers } from './balance/balance.ts'
 import { CircuitBreaker } from './breaker.ts'
@@ -38,7 +39,9 @@ export const openUpstream = (config: UpstreamConfig, { open, drains, breaker: ea
   const several = config.endpoints.length > 1
   let outlier: Outlier | null = null
   const watch = several
-    ? (member: Member, outcome: Outcome, startedAt: number) => outlier?.settled(member, outcome, startedAt)
+    ? (member: Member, outcome: Outcome, why: GatewayError | number, startedAt: number) => {
+        if (member.standing.compare(outcome, why, startedAt)) outlier?.settled(member, outcome)
+      }
     : null
   const members = config.endpoints.map(
     (each) => new Member(open(each), config, { weight: each.weight, draining: drains(each), watch }),

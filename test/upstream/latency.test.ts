@@ -121,6 +121,37 @@ test('a request that fails at once makes the endpoint neither faster nor slower'
   expect(latency.at(decayMs + 20)).toBeCloseTo(heardOnce(100).at(decayMs + 20))
 })
 
+test('a failure at once counts as the slowest answer that is remembered, however long it goes on', () => {
+  const latency = heardOnce(200)
+
+  for (let at = 1_000; at <= 60_000; at += 1_000) {
+    latency.begun(at)
+    latency.heard(1, at, true)
+  }
+  latency.begun(60_500)
+  latency.ended(60_501, true)
+
+  expect(latency.at(60_501)).toBe(200)
+})
+
+test('after failures it is forgotten as ever', () => {
+  const latency = heardOnce(1_001)
+  latency.heard(1, 30_000, true)
+
+  latency.heard(1, 30_000 + decayMs)
+
+  expect(latency.at(30_000 + decayMs)).toBeCloseTo(1 + 1_000 / Math.E)
+})
+
+test('silence lasts from the last head on, while a request waits', () => {
+  const latency = heardOnce(5)
+  const before = latency.silenceAt(1_000)
+
+  latency.begun(2_000)
+
+  expect([before, latency.silenceAt(2_700)]).toEqual([0, 700])
+})
+
 test('the head that comes after a long wait counts as that wait', () => {
   const latency = heardOnce(5)
   latency.begun(0)
@@ -151,6 +182,7 @@ test.each([Number.NaN, Number.POSITIVE_INFINITY, -5])('a time of %d does not spo
 test('whatever happens, the estimate is a number, at least the floor and at most the longest time there was', () => {
   const event = fc.record({
     kind: fc.constantFrom('begun', 'heard', 'ended'),
+    failed: fc.boolean(),
     afterMs: fc.oneof(fc.nat(100), fc.double({ min: 0, max: 1e7, noNaN: true })),
     ms: fc.oneof(fc.nat(1_000), fc.double({ min: -1, max: 1e7, noNaN: true })),
   })
@@ -161,12 +193,12 @@ test('whatever happens, the estimate is a number, at least the floor and at most
       let at = 0
       let longest = 1
 
-      for (const { kind, afterMs, ms } of events) {
+      for (const { kind, afterMs, ms, failed } of events) {
         at += afterMs
         longest = Math.max(longest, ms, at)
         if (kind === 'begun') latency.begun(at)
-        if (kind === 'heard') latency.heard(ms, at)
-        if (kind === 'ended') latency.ended(at)
+        if (kind === 'heard') latency.heard(ms, at, failed)
+        if (kind === 'ended') latency.ended(at, failed)
 
         expect(latency.at(at)).toBeGreaterThanOrEqual(1)
         expect(latency.at(at)).toBeLessThanOrEqual(longest)

@@ -5,6 +5,7 @@ import { Latency } from '../../../src/upstream/latency.ts'
 export class FakeMember implements Load {
   inFlight = 0
   latencyMs = 1
+  attempts = 1
   weight: number
 
   constructor(weight = 100) {
@@ -17,6 +18,10 @@ export class FakeMember implements Load {
 
   latencyAt(): number {
     return this.latencyMs
+  }
+
+  attemptsAt(): number {
+    return this.attempts
   }
 }
 
@@ -65,6 +70,10 @@ export class Server implements Load {
 
   latencyAt(now: number): number {
     return this.latency.at(now)
+  }
+
+  attemptsAt(): number {
+    return 1
   }
 
   give(now: number): void {
