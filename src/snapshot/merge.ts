@@ -82,6 +82,10 @@ const mergeEndpoint = (primary: EndpointReport, workers: readonly EndpointReport
     outdated: workers.flatMap(({ outdated }) => outdated ?? []).sort((a, b) => a.since - b.since)[0] ?? null,
     ejectedForMs: ejectedForMs.length === 0 ? null : Math.max(...ejectedForMs),
     latencyMs: latencyOf(workers),
+    answers: {
+      requests: total(({ answers }) => answers.requests),
+      clientErrors: total(({ answers }) => answers.clientErrors),
+    },
   }
 }
 

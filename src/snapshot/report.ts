@@ -88,6 +88,8 @@ export interface EndpointReport {
   readonly ejectedForMs: number | null
   /** Null: until there was a request, nothing is known. */
   readonly latencyMs: number | null
+  /** Of the last 5 minutes: requests that say something of the endpoint, and those answered with a 4xx; none where it has no siblings. */
+  readonly answers: { readonly requests: number; readonly clientErrors: number }
 }
 
 /** Is a request that failed by the endpoint's fault. */
@@ -145,6 +147,7 @@ const endpoint = ({ endpoint: { name, inFlight, standing }, weight, state }: Mem
     outdated,
     ejectedForMs: ejection !== null && standing.isEjected(at) ? ejection.until - at : null,
     latencyMs: requests === 0 ? null : standing.latency.at(at),
+    answers: { requests: standing.answers.requests(at), clientErrors: standing.answers.failures(at) },
   }
 }
 

@@ -20,6 +20,7 @@ const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
   outdated: null,
   ejectedForMs: null,
   latencyMs: null,
+  answers: { requests: 0, clientErrors: 0 },
   ...more,
 })
 
@@ -73,6 +74,7 @@ const anyWorker: fc.Arbitrary<Report> = fc
       state: anyState,
       requests: anyCount,
       failures: anyCount,
+      answers: fc.record({ requests: anyCount, clientErrors: anyCount }),
       ejections: anyCount,
       ejectedForMs: fc.option(anyCount),
       latencyMs: fc.option(anyCount),
@@ -213,6 +215,15 @@ test.each<[string, readonly Partial<EndpointReport>[], number | null]>([
   ],
 ])('the latency of an endpoint: %s', (_, workers, expected) => {
   expect(mergeOne({ latencyMs: 1000 }, ...workers)?.latencyMs).toBe(expected)
+})
+
+test('what endpoints answered of late is all workers’', () => {
+  const [one, other] = [
+    { requests: 30, clientErrors: 2 },
+    { requests: 12, clientErrors: 1 },
+  ]
+
+  expect(mergeOne({}, { answers: one }, { answers: other })?.answers).toEqual({ requests: 42, clientErrors: 3 })
 })
 
 describe('of a group', () => {

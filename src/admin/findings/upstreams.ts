@@ -4,6 +4,7 @@ import type { CauseReport } from '../../observe/refusals/causes.ts'
 import type { EndpointReport } from '../../snapshot/report.ts'
 import { formatDuration } from '../../units.ts'
 import { time } from '../time.ts'
+import { clientErrorFindings } from './client-errors.ts'
 import { counted, grouped, tallyOf } from './counted.ts'
 import { type Finding, finding } from './finding.ts'
 import type { Reading } from './reading.ts'
@@ -28,6 +29,7 @@ export const upstreamFindings = (reading: Reading): readonly Finding[] =>
         ...endpoints.flatMap((each) => endpoint(group, each, causes, reading)),
         ...nobody(group, endpoints, reading),
         ...budget(group, reading),
+        ...clientErrorFindings(group, reading),
       ]
     }),
   )

@@ -25,6 +25,7 @@ export const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => 
   outdated: null,
   ejectedForMs: null,
   latencyMs: 5,
+  answers: { requests: 0, clientErrors: 0 },
   ...more,
 })
 
