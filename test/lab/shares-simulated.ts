@@ -1,0 +1,91 @@
+/** Runs the cases on a clock of its own: the gateway's sending, balancing, outlier detection and retries, in front of endpoints that only answer. */
+import { join } from 'node:path'
+import type * as BudgetModule from '../../src/layers/retry/budget.ts'
+import type * as RetryModule from '../../src/layers/retry/retry.ts'
+import type { EndpointHandler } from '../../src/upstream/connection.ts'
+import type { Endpoint } from '../../src/upstream/endpoint.ts'
+import type * as StandingModule from '../../src/upstream/standing.ts'
+import type * as UpstreamModule from '../../src/upstream/upstream.ts'
+import type * as ExchangeHelper from '../helpers/exchange.ts'
+import { upstreamConfig } from '../helpers/upstream-config.ts'
+import { seeded } from '../upstream/balance/fakes.ts'
+import { type Answers, type Measure, percentileOf } from './shares-cases.ts'
+import { onSimulatedClock } from './sim-clock.ts'
+
+// What the way there and back takes.
+const wireMs = 0.3
+
+const outlier = { consecutiveFailures: 5, failureRate: 0.5, ejectionTimeMs: 10_000, maxEjected: 0.5 }
+
+const retryConfig = {
+  attempts: 3,
+  on: { kinds: [], statuses: [502, 503, 504] },
+  backoff: { baseMs: 25, maxMs: 250 },
+  budget: { share: 0.1, floorPerSecond: 3 },
+}
+
+/** Measures with the source of a tree, for so many seconds of its own clock. */
+export const simulated = async (tree: string, seconds: number, seed = 1): Promise<Measure> => {
+  const load = <T>(path: string): Promise<T> => import(join(tree, path))
+  const { openUpstream } = await load<typeof UpstreamModule>('src/upstream/upstream.ts')
+  const { Standing } = await load<typeof StandingModule>('src/upstream/standing.ts')
+  const { retry } = await load<typeof RetryModule>('src/layers/retry/retry.ts')
+  const { RetryBudget } = await load<typeof BudgetModule>('src/layers/retry/budget.ts')
+  const { fakeExchange } = await load<typeof ExchangeHelper>('test/helpers/exchange.ts')
+
+  /** Makes an endpoint that answers, and counts; with no sockets. */
+  const open = (name: string, { status, ms }: Answers, counts: number[], i: number) => ({
+    name,
+    pathPrefix: '',
+    standing: new Standing(),
+    inFlight: 0,
+    full: false,
+    isCut: false,
+    done: () => {},
+    dispatch(_: unknown, handler: EndpointHandler): void {
+      counts[i] = (counts[i] ?? 0) + 1
+      const controller = { rawHeaders: [], abort: () => {}, pause: () => {}, resume: () => {} } as never
+      handler.onRequestStart?.(controller, {})
+      setTimeout(() => {
+        handler.onResponseStart?.(controller, status, {}, '')
+        handler.onResponseEnd?.(controller, {})
+      }, wireMs + ms)
+    },
+  })
+
+  return ({ endpoints, ...policies }, lanes) =>
+    onSimulatedClock(seeded(seed), async (at) => {
+      const counts = endpoints.map(() => 0)
+      const names = endpoints.map((_, i) => `http://e${i}.test`)
+      const opened = endpoints.map((each, i) => open(names[i] as string, each, counts, i))
+      const config = upstreamConfig(names, {
+        endpoints: endpoints.map(({ weight }, i) => ({
+          ...{ origin: names[i] as string, pathPrefix: '', weight, drain: false },
+        })),
+        slowStartMs: 10_000,
+        outlier: policies.outlier ? outlier : null,
+      })
+      const { send } = openUpstream(config, {
+        open: ({ origin }) => opened[names.indexOf(origin)] as unknown as Endpoint,
+        drains: () => false,
+        breaker: null,
+        tell: () => {},
+      })
+      const layer = retry(retryConfig, new RetryBudget(retryConfig.budget), { safe: true, keyed: false })
+      const handle = policies.retry ? layer(send) : send
+      const times: number[] = []
+      let failed = 0
+      const lane = async (): Promise<void> => {
+        while (at() < seconds * 1000) {
+          const from = at()
+          const { status, body } = await handle(fakeExchange())
+          body.consume({ data: () => true, end: () => {}, fail: () => {} })
+          times.push(at() - from)
+          if (status >= 500) failed++
+        }
+      }
+      await Promise.all(Array.from({ length: lanes }, lane))
+      const all = counts.reduce((sum, count) => sum + count, 0)
+      return { watched: counts[0] ?? 0, all, asked: times.length, failed, p99: percentileOf(times, 99) }
+    })
+}
