@@ -107,7 +107,7 @@ const carry = (from: Socket, into: Socket, { delayMs, bytesPerSecond, windowByte
   into.on('close', () => {
     if (timer !== null) clearTimeout(timer)
     queue.length = 0
-    from.resume() // or its end is never read
+    from.pause() // nothing is taken any more; what became of it is on its way back
   })
 }
 
