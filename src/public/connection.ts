@@ -49,6 +49,9 @@ const idleOf = (socket: Socket): Alarm => {
   return idle
 }
 
+/** Tells how many bytes a request on a connection may have at most. */
+export const mostBodyBytes = (socket: Socket): number => connections.get(socket)?.edge.maxBodyBytes ?? 0
+
 /** Notes that the answer now given on a connection is its last. */
 export const closeAfterAnswer = (socket: Socket): void => {
   const known = connections.get(socket)

@@ -13,6 +13,8 @@ export interface Edge {
   readonly isOurs: IsOurs
   /** Most requests on a connection. */
   readonly maxRequests: number
+  /** The largest body that any operation takes. */
+  readonly maxBodyBytes: number
   /** Longest time from an answer to the head of the next request. */
   readonly idleMs: number
   /** The lower-case name of the field that carries the request id, or null. */
@@ -26,6 +28,9 @@ const edgeOf = (config: Config): Edge => ({
   isTrusted: networks(config.listen.trustedProxies),
   isOurs: hosts(config.listen),
   maxRequests: config.listen.maxRequestsPerConnection ?? Number.POSITIVE_INFINITY,
+  maxBodyBytes: Math.max(
+    ...Object.values(config.operations).map((each) => each.maxBodyBytes ?? Number.POSITIVE_INFINITY),
+  ),
   // What Node allows for the wait and for the head, and how late it looks at most.
   idleMs: config.listen.keepAliveTimeoutMs + config.listen.headersTimeoutMs + 2000,
   idField: config.requestIdHeader?.toLowerCase() ?? null,

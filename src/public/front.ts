@@ -55,13 +55,8 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
   const answerHop = `1.1 ${pseudonym}`
 
   /** Begins a visit and sees to its end. */
-  const receive = (
-    request: ClientRequest,
-    response: ClientResponse,
-    wire: Wire,
-    edge: Edge,
-    { peer, running, closing, idle }: Lane,
-  ): Visit => {
+  const receive = (request: ClientRequest, response: ClientResponse, wire: Wire, edge: Edge, lane: Lane): Visit => {
+    const { peer, running, idle } = lane
     const head = readHead(request.rawHeaders, edge.idField, peer.trusted)
     const snapshot = live.current
     const visit = new Visit({
@@ -75,14 +70,15 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
       client: clientAddress(peer, head.forwarded.for, edge.isTrusted),
       startedAt: now(),
       expectsContinue: expectation(request) === 'continue',
-      draining: closing ? always : draining,
+      draining: lane.closing ? always : draining,
     })
     running.push(visit)
     snapshot.enter()
     response.on('close', () => {
       if (running.length === 1) running.pop()
       else passOn(running, visit)
-      if (running.length === 0 && !request.socket.destroyed) idle?.set(edge.idleMs)
+      // A connection that closes may linger: its end is seen to.
+      if (running.length === 0 && !lane.closing && !request.socket.destroyed) idle?.set(edge.idleMs)
       if (!response.writableFinished) leave(visit)
       visit.exchange?.over()
       snapshot.leave()

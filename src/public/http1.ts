@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Refused } from './admit.ts'
-import { lingerOnClose } from './linger.ts'
+import { lingerOnClose, patienceAfter } from './linger.ts'
 import type { ClientResponse, Wire } from './wire.ts'
 
 const unsupported: Refused = { kind: 'unsupported-version', reason: null, fields: [] }
@@ -23,9 +23,9 @@ export const http1: Wire = {
       ownResponse(response).writeInformation(status, fields)
   },
 
-  last({ request }, fields, unread) {
+  last({ request, failure }, fields, unread) {
     fields.push('Connection', 'close')
-    if (unread) lingerOnClose(request as IncomingMessage)
+    if (unread) lingerOnClose(request as IncomingMessage, patienceAfter(failure))
   },
 
   hasTurn(response) {

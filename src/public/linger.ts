@@ -1,38 +1,95 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { closeAfterAnswer } from './connection.ts'
+import { Alarm, now } from '../clock.ts'
+import type { GatewayError } from '../errors.ts'
+import { closeAfterAnswer, mostBodyBytes } from './connection.ts'
 
-const lingerMs = 300
+// nginx's lingering_time and lingering_timeout.
+const totalMs = 30_000
+const quietMs = 5_000
+const lookEveryMs = 1000
+
+// Of one process. Each is a connection, or a stream of one, whose client could as well stay idle for longer (`keepAlive`): the bound keeps
+// what they send, which costs time and serves nobody, from growing with their number.
+const most = 1000
+// What a client gets beyond that: enough within a data centre.
+const shortMs = 300
+let lingering = 0
+
+/** How long a client is waited for that is still sending after its answer: as long as it sends, within bounds, or for 300 ms. */
+export type Patience = 'long' | 'short'
+
+/** Tells how long to wait for a client that was refused. One that sends too slowly has been waited for already (RFC 9110 §15.5.9). */
+export const patienceAfter = (failure: GatewayError | null): Patience =>
+  failure?.kind === 'request-timeout' ? 'short' : 'long'
+
+/**
+ * Waits for a client that is still sending after its answer: as long as it sends, for 30 s in all, and for `mostBytes`; then calls `end`.
+ * The caller discards what comes, and counts it by `received`. Returns what ends the wait.
+ */
+export const linger = (
+  patience: Patience,
+  mostBytes: number,
+  received: () => number,
+  end: () => void,
+): (() => void) => {
+  if (patience === 'short' || lingering >= most) {
+    const alarm = new Alarm(end)
+    alarm.set(shortMs)
+    return () => alarm.clear()
+  }
+  const startedAt = now()
+  const from = received()
+  let seen = from
+  let seenAt = startedAt
+  // It looks now and then: a timer that starts over with each piece would cost the gateway something for each.
+  const alarm = new Alarm(() => {
+    const time = now()
+    if (received() !== seen) {
+      seen = received()
+      seenAt = time
+    }
+    if (time - startedAt >= totalMs || time - seenAt >= quietMs || seen - from > mostBytes) end()
+    else alarm.set(lookEveryMs)
+  })
+  lingering++
+  alarm.set(lookEveryMs)
+  return () => {
+    lingering--
+    alarm.clear()
+  }
+}
 
 /**
  * Lets a client that is still sending hear the answer: closing a socket with unread input makes the kernel reset it, and the answer is
- * lost. So when the response closes the connection, the gateway half-closes, discards what comes, and closes when the request ends or
- * after 300 ms (RFC 9112 §9.6). A request that is pipelined behind is not served.
+ * lost. So when the response closes the connection, the gateway half-closes, discards what comes, and closes when the request ends, or
+ * when the bounds of {@link linger} are reached (RFC 9112 §9.6). A request that is pipelined behind is not served.
  */
-export const lingerOnClose = (request: IncomingMessage): void => {
+export const lingerOnClose = (request: IncomingMessage, patience: Patience): void => {
   const { socket } = request
   closeAfterAnswer(socket)
   // Node calls this once the last answer of a connection has been written.
   socket.destroySoon = () => {
     if (request.complete || socket.destroyed) return void socket.destroy()
     request.once('end', () => socket.destroy())
-    discard(socket)
+    lingerOn(socket, patience)
     socket.end()
     request.resume()
   }
 }
 
 /** Writes the last bytes of a connection that has no request any more, and lets the client hear them in the same way. */
-export const lingerAfter = (socket: Socket, bytes: string): void => {
+export const lingerAfter = (socket: Socket, bytes: string, patience: Patience): void => {
   closeAfterAnswer(socket)
-  discard(socket)
+  lingerOn(socket, patience)
   socket.end(bytes, 'latin1')
   socket.resume()
 }
 
-/** Closes a socket when the other side has ended, or when its time is up. */
-const discard = (socket: Socket): void => {
-  const timer = setTimeout(() => socket.destroy(), lingerMs)
-  socket.once('end', () => socket.destroy())
-  socket.once('close', () => clearTimeout(timer))
+/** Closes a socket when the other side has ended, or is not waited for any more. */
+const lingerOn = (socket: Socket, patience: Patience): void => {
+  const end = () => void socket.destroy()
+  const over = linger(patience, mostBodyBytes(socket), () => socket.bytesRead, end)
+  socket.once('end', end)
+  socket.once('close', over)
 }

@@ -5,7 +5,7 @@ import type { Accounts } from './accounts.ts'
 import { type Connection, connectionOf } from './connection.ts'
 import type { CurrentEdge } from './edge.ts'
 import { ownResponse } from './http1.ts'
-import { lingerAfter } from './linger.ts'
+import { lingerAfter, patienceAfter } from './linger.ts'
 import { rawProblem } from './refuse.ts'
 import { makeId } from './request-id.ts'
 import type { Visit } from './visit.ts'
@@ -35,7 +35,7 @@ export const stray = (currentEdge: CurrentEdge, accounts: Accounts): Stray => {
     const requestId = makeId()
     const idField = currentEdge().config.requestIdHeader
     const { head, body } = rawProblem(failure.kind, requestId, idField, failure.fields)
-    lingerAfter(socket, headOnly ? head : head + body)
+    lingerAfter(socket, headOnly ? head : head + body, patienceAfter(failure))
     accounts.stray(requestId, client, failure, headOnly ? 0 : Buffer.byteLength(body))
   }
 

@@ -1,5 +1,6 @@
 import { METHODS } from 'node:http'
 import type { Refused } from '../admit.ts'
+import { patienceAfter } from '../linger.ts'
 import type { ClientRequest, ClientResponse, Wire } from '../wire.ts'
 import type { StreamRequest } from './request.ts'
 import type { StreamResponse } from './response.ts'
@@ -26,7 +27,8 @@ export const http2: Wire = {
     answering(response).writeInterim(status, fields)
   },
 
-  last({ request, draining }) {
+  last({ request, response, draining, failure }) {
+    answering(response).patience = patienceAfter(failure)
     // The stream ends with its answer in any case. GOAWAY says of the connection what `Connection: close` does on HTTP/1.
     if (draining()) asked(request).stream.session?.close()
   },

@@ -1,6 +1,8 @@
 import { validateHeaderValue } from 'node:http'
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { Fields } from '../../fields.ts'
+import { mostBodyBytes } from '../connection.ts'
+import { linger, type Patience } from '../linger.ts'
 import type { ClientResponse } from '../wire.ts'
 import type { StreamRequest } from './request.ts'
 
@@ -10,11 +12,14 @@ const maxInterims = 16
 /** Is the answer of one stream. */
 export class StreamResponse implements ClientResponse {
   statusCode = 200
+  /** How long to wait for the rest of the request once the answer is out. */
+  patience: Patience = 'long'
   readonly stream: ServerHttp2Stream
   readonly #request: StreamRequest
   #ended = false
   #bodiless = false
   #interims = 0
+  readonly #onClose: (() => void)[] = []
 
   constructor(request: StreamRequest) {
     this.stream = request.stream
@@ -26,6 +31,7 @@ export class StreamResponse implements ClientResponse {
     }
     this.stream.once('aborted', () => process.nextTick(leave))
     this.stream.once('end', leave)
+    this.stream.once('close', () => this.#close())
   }
 
   get headersSent(): boolean {
@@ -95,20 +101,45 @@ export class StreamResponse implements ClientResponse {
   end(body?: Buffer | string, encoding: BufferEncoding = 'latin1'): void {
     this.#ended = true
     if (this.destroyed) return
-    // RFC 9113 §8.1: what the client still has to send is not needed. Before the last frame is out, it would cut the answer off.
-    if (!this.#request.complete) this.#whenWritten(() => this.stream.close(constants.NGHTTP2_NO_ERROR))
+    if (!this.#request.complete) this.#whenWritten(() => this.#linger())
     if (!this.#bodiless) this.stream.end(body, encoding)
     else if (!this.stream.writableEnded) this.stream.end()
   }
 
   on(event: 'close' | 'drain' | 'finish', listener: () => void): this {
-    this.stream.on(event, listener)
+    if (event === 'close') this.#onClose.push(listener)
+    else this.stream.on(event, listener)
     return this
   }
 
   once(event: 'close' | 'drain' | 'finish', listener: () => void): this {
-    this.stream.once(event, listener)
+    if (event === 'close') this.#onClose.push(listener)
+    else this.stream.once(event, listener)
     return this
+  }
+
+  /**
+   * Discards what the client still has to send. RFC 9113 §8.1 lets a server say with RST_STREAM that it is not needed; h2 (httpx) and Java
+   * 17 then throw the answer away that came before. So that comes last, for those that go on for too long.
+   */
+  #linger(): void {
+    const { stream } = this
+    let received = 0
+    stream.on('data', (piece: Buffer) => {
+      received += piece.length
+    })
+    this.#request.resume()
+    const end = () => stream.close(constants.NGHTTP2_NO_ERROR)
+    stream.once(
+      'close',
+      linger(this.patience, mostBodyBytes(this.#request.socket), () => received, end),
+    )
+    this.#close()
+  }
+
+  /** Tells once that the answer is over: the stream may stay open for what is discarded. */
+  #close(): void {
+    for (const listener of this.#onClose.splice(0)) listener()
   }
 
   #whenWritten(then: () => void): void {

@@ -1,0 +1,139 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { makeCertificates } from '../helpers/certificates.ts'
+import { bootGateway, openGateway, type Settings } from '../helpers/gateway.ts'
+import { bootHttp2, dialHttp2, hear } from '../helpers/http2.ts'
+import { needProgram } from '../helpers/program.ts'
+import { slowLink } from '../helpers/slow-link.ts'
+import { shake } from '../helpers/tls-client.ts'
+import { entry } from '../helpers/tls-gateway.ts'
+import { openRawUpstream } from '../helpers/upstream.ts'
+import { drained, noise, readToEnd, renderHead } from '../helpers/wire.ts'
+
+const openssl = await needProgram('openssl')
+
+// More than the kernel's buffers on both sides of the link take.
+const piece = noise(64 * 1024)
+const pieces = 384 // 24 MiB
+
+const closers: (() => Promise<unknown>)[] = []
+const links = { plain: 0, tls: 0 }
+
+/** Boots a gateway behind a link on which an upload takes more than a second. */
+const bootFarAway = async (upstream: string, listen: Settings['listen'] = {}): Promise<number> => {
+  const { port, gateway } = await openGateway({
+    upstream,
+    listen,
+    operations: { 'inventory.sync': { state: 'refuse' }, 'valuation.forecast': { maxBody: '1MiB' } },
+  })
+  const link = await slowLink({ to: port, delayMs: 50, bytesPerSecond: 20_000_000 })
+  closers.push(link.close, () => gateway.close())
+  return link.port
+}
+
+beforeAll(async () => {
+  const early = await openRawUpstream((socket) => {
+    socket.once('data', () => socket.write('HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nmuch')).resume()
+  })
+  closers.push(early.close)
+  links.plain = await bootFarAway(early.url)
+  if (openssl.path === null) return
+  const { right } = makeCertificates(openssl.path)
+  links.tls = await bootFarAway(early.url, { tls: { certificates: [entry(right)] } })
+})
+
+afterAll(async () => {
+  for (const close of closers.reverse()) await close()
+})
+
+// Node's sockets otherwise write nothing more once the other side has ended.
+const dialHalfOpen = (port: number): Socket => connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+
+/** Says what a client came to that writes all of its upload before it reads anything: a status, or how its writing failed. */
+const upload = async (socket: Socket, target: string): Promise<number | string> => {
+  let failed = ''
+  socket.on('error', (error: NodeJS.ErrnoException) => {
+    failed = error.code ?? error.message
+  })
+  socket.pause()
+  const length = String(pieces * piece.length)
+  const fields = ['Content-Length', length, 'Connection', 'keep-alive']
+  socket.write(renderHead({ method: 'POST', target, fields }))
+  for (let i = 0; i < pieces && !socket.destroyed; i++) if (!socket.write(piece)) await drained(socket)
+  if (failed !== '') return failed
+  const heard = readToEnd(socket)
+  socket.once('end', () => socket.end()).resume()
+  const answer = await heard
+  return answer.whole ? answer.status : 'cut'
+}
+
+const refusals = [
+  ['of an unknown path', '/unknown', 404],
+  ['of a body that is too large', '/valuation/forecast', 413],
+  ['of an operation that is switched off', '/inventory/sync', 503],
+  ['of the upstream, which answers early', '/valuation/score', 413],
+] as const
+
+describe('a client that writes all of an upload before it reads anything hears the refusal', () => {
+  test.concurrent.each(refusals)('%s', async (_, target, status) => {
+    expect(await upload(dialHalfOpen(links.plain), target)).toBe(status)
+  })
+
+  test.skipIf(openssl.missing).concurrent.each(refusals)('%s, over TLS', async (_, target, status) => {
+    const { socket } = await shake(links.tls, { socket: dialHalfOpen(links.tls) })
+
+    expect(await upload(socket, target)).toBe(status)
+  })
+
+  test('that came before its chunks were malformed', async () => {
+    const socket = dialHalfOpen(links.plain)
+    await once(socket, 'connect')
+    socket.write(renderHead({ method: 'POST', target: '/unknown', fields: ['Transfer-Encoding', 'chunked'] }))
+    socket.write('x\r\n')
+
+    expect(await upload(socket, '/ignored')).toBe(404)
+  })
+})
+
+describe.skipIf(openssl.missing)('over HTTP/2', () => {
+  const asking = { ':method': 'POST', ':path': '/unknown' }
+
+  test('what a client still sends after its refusal is taken, and its stream is not reset', async () => {
+    const { port } = await bootHttp2()
+    const stream = dialHttp2(port).request(asking)
+    const heard = hear(stream)
+    await once(stream, 'response')
+
+    for (let i = 0; i < pieces; i++) if (!stream.write(piece)) await once(stream, 'drain')
+    stream.end()
+
+    expect(await heard).toMatchObject({ status: 404, code: 0 })
+    expect(stream.writableFinished).toBe(true)
+  })
+
+  test('a refusal is on record when it is out, however long its client goes on', async () => {
+    const booted = await bootHttp2()
+    const stream = dialHttp2(booted.port).request(asking)
+    stream.on('error', () => {})
+    stream.write(piece)
+
+    const line = await booted.line(({ failure }) => failure === 'not-found')
+    stream.close(8) // CANCEL
+
+    expect(line.status).toBe(404)
+  })
+})
+
+test('a stop cuts clients that go on after their refusal at its deadline', async () => {
+  const { port, gateway } = await bootGateway({ shutdown: { wait: '0ms', deadline: '200ms' } })
+  const socket = dialHalfOpen(port)
+  socket.write(renderHead({ method: 'POST', target: '/unknown', fields: ['Content-Length', '1000000'] }))
+  await once(socket, 'data')
+  const startedAt = performance.now()
+
+  await gateway.close()
+
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
+  socket.destroy()
+})
