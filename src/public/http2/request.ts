@@ -1,11 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
-import { Pieces } from '../pieces.ts'
 import type { ClientRequest } from '../wire.ts'
-
-// As much as Node holds before it lets the client wait.
-const heldBytes = 64 * 1024
+import { StreamBody } from './stream-body.ts'
+import type { ReceiveWindows } from './windows.ts'
 
 /** Is what the pseudo-fields of a request say. */
 interface Said {
@@ -25,12 +23,10 @@ export class StreamRequest implements ClientRequest {
   readonly rawHeaders: string[]
   readonly socket: Socket
   readonly stream: ServerHttp2Stream
-  readonly #held = new Pieces()
-  #release: () => void = nothing
-  #isRead = false
-  #ended: boolean
+  /** Null: there is none. */
+  readonly #body: StreamBody | null
 
-  constructor(stream: ServerHttp2Stream, raw: readonly string[], socket: Socket) {
+  constructor(stream: ServerHttp2Stream, raw: readonly string[], socket: Socket, windows: ReceiveWindows) {
     const said: Said = { method: undefined, scheme: undefined, path: undefined }
     this.rawHeaders = asHttp1(raw, said, stream.endAfterHeaders)
     this.method = said.method
@@ -39,18 +35,11 @@ export class StreamRequest implements ClientRequest {
     this.headers = expecting(this.rawHeaders)
     this.socket = socket
     this.stream = stream
-    this.#ended = stream.endAfterHeaders
-    if (this.#ended) return
-    // Before the body is asked for: of an empty one Node tells the end at once, and once only.
-    stream.once('end', () => {
-      // Node ends the body of a stream that was reset, or whose length was wrong, as one that is whole.
-      this.#ended = !stream.closed && !stream.destroyed
-    })
-    this.#gather()
+    this.#body = stream.endAfterHeaders ? null : new StreamBody(stream, windows.body())
   }
 
   get complete(): boolean {
-    return this.#ended
+    return this.#body === null || this.#body.ended
   }
 
   on(event: 'data', listener: (chunk: Buffer) => void): this
@@ -59,50 +48,22 @@ export class StreamRequest implements ClientRequest {
     if (event === 'data') {
       this.stream.on('data', listener)
       this.resume()
-      return this
-    }
-    if (this.#ended) process.nextTick(listener as () => void)
-    else
-      this.stream.once('end', () => {
-        if (this.#ended) (listener as () => void)()
-      })
+    } else this.#body?.onEnd(listener as () => void)
     return this
   }
 
   pause(): void {
-    this.#isRead = false
-    this.stream.pause()
+    this.#body?.pause()
   }
 
   resume(): void {
-    this.#isRead = true
-    this.#release()
-    this.stream.resume()
+    this.#body?.resume()
   }
 
   destroy(): void {
     this.stream.destroy(new Error('unserved'))
   }
-
-  /** Holds what comes while nobody reads. Node would keep each piece as it came: of a byte, a hundred times what it is. */
-  #gather(): void {
-    const { stream } = this
-    const { push } = stream
-    this.#release = () => {
-      if (this.#held.bytes > 0) push.call(stream, this.#held.take())
-    }
-    stream.push = (piece: Buffer | null): boolean => {
-      if (piece !== null && !this.#isRead) {
-        this.#held.push(piece)
-        return this.#held.bytes < heldBytes
-      }
-      this.#release()
-      return push.call(stream, piece)
-    }
-  }
 }
-
-const nothing = (): void => {}
 
 /**
  * Lists the fields as HTTP/1 would have them: `:authority` is Host, and so is `host` where it says the same (RFC 9113 §8.3.1: else there

@@ -14,6 +14,7 @@ import { http2 } from './http2.ts'
 import { StreamRequest } from './request.ts'
 import { StreamResponse } from './response.ts'
 import { type Watch, watch } from './watch.ts'
+import { ReceiveWindows, WideConnections } from './windows.ts'
 
 /** Speaks HTTP/2 on the connections that it is given. */
 export interface Sessions {
@@ -33,9 +34,10 @@ export interface SessionsOptions {
 /** Makes what speaks HTTP/2 for one public listener. */
 export const sessions = (options: SessionsOptions): Sessions => {
   const open = new Set<Watch>()
+  const wideConnections = new WideConnections()
   return {
     take(socket) {
-      const session = begin(socket, options)
+      const session = begin(socket, options, wideConnections)
       open.add(session)
       socket.once('close', () => open.delete(session))
     },
@@ -52,9 +54,14 @@ const isInOrder: ReadonlySet<number | undefined> = new Set([
   constants.NGHTTP2_CANCEL,
 ])
 
-const begin = (socket: TLSSocket, { door, currentEdge, accounts, enter }: SessionsOptions): Watch => {
+const begin = (
+  socket: TLSSocket,
+  { door, currentEdge, accounts, enter }: SessionsOptions,
+  wideConnections: WideConnections,
+): Watch => {
   const { listen } = currentEdge().config
   const session = performServerHandshake(socket, sessionOptions(listen)) as ServerHttp2Session
+  const windows = new ReceiveWindows(session, wideConnections)
   // The listener keeps half-closed connections open, for HTTP/1; here nobody is left who could take an answer.
   socket.once('end', () => socket.destroy())
   const { address } = connectionOf(socket, currentEdge()).peer // when the connection has gone, nobody knows it any more
@@ -70,7 +77,7 @@ const begin = (socket: TLSSocket, { door, currentEdge, accounts, enter }: Sessio
       if (!isInOrder.has(stream.rstCode) && !mayBreakOff())
         endFor('too-many-broken-streams', 'too many requests that break the protocol')
     })
-    const request = new StreamRequest(stream, raw as unknown as string[], socket)
+    const request = new StreamRequest(stream, raw as unknown as string[], socket, windows)
     door.arriveApart(request, new StreamResponse(request), http2, enter)
   })
   // Each is answered: a client that asks for nothing else makes the gateway work for it.

@@ -1,16 +1,22 @@
 import { EventEmitter } from 'node:events'
-import type { ServerHttp2Stream } from 'node:http2'
+import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { StreamRequest } from '../../../src/public/http2/request.ts'
+import { ReceiveWindows, WideConnections } from '../../../src/public/http2/windows.ts'
+
+const windows = new ReceiveWindows(
+  Object.assign(new EventEmitter(), { setLocalWindowSize() {}, settings() {} }) as unknown as ServerHttp2Session,
+  new WideConnections(),
+)
 
 const requestOn = (state: {
   readonly closed: boolean
   readonly destroyed: boolean
   readonly endAfterHeaders?: boolean
 }) => {
-  const stream = Object.assign(new EventEmitter(), { endAfterHeaders: false, ...state })
-  const request = new StreamRequest(stream as unknown as ServerHttp2Stream, [':method', 'POST'], null as never)
+  const stream = Object.assign(new EventEmitter(), { endAfterHeaders: false, push: () => true, ...state })
+  const request = new StreamRequest(stream as unknown as ServerHttp2Stream, [':method', 'POST'], null as never, windows)
   let ended = false
   request.on('end', () => {
     ended = true
@@ -38,7 +44,7 @@ test('a body without a length is chunked, and where there is none nothing is sai
 /** Makes a stream that the test feeds, and the request on it. */
 const feed = () => {
   const stream = Object.assign(new Readable({ read() {} }), { endAfterHeaders: false })
-  const request = new StreamRequest(stream as unknown as ServerHttp2Stream, [':method', 'POST'], null as never)
+  const request = new StreamRequest(stream as unknown as ServerHttp2Stream, [':method', 'POST'], null as never, windows)
   const got: string[] = []
   const listen = () =>
     new Promise<void>((resolve) => request.on('data', (chunk) => got.push(String(chunk))).on('end', () => resolve()))
@@ -74,9 +80,25 @@ test('so is what comes during a pause', async () => {
   expect(got.length).toBeLessThan(6)
 })
 
-test('a client waits when as much is held as Node would hold', () => {
+test('a client waits from the first piece that is not read', () => {
   const { stream } = feed()
-  const half = Buffer.alloc(32 * 1024)
 
-  expect([stream.push(half), stream.push(half)]).toEqual([true, false])
+  expect(stream.push(Buffer.alloc(1))).toBe(false)
+})
+
+test('a body that is read again for a moment only is handed on for that moment only', async () => {
+  const { stream, request } = feed()
+  const lengths: number[] = []
+  const piece = Buffer.alloc(16 * 1024)
+  request.on('data', (chunk) => {
+    lengths.push(chunk.length)
+    request.pause()
+  })
+  await new Promise(setImmediate)
+  for (let i = 0; i < 12; i++) stream.push(piece)
+
+  request.resume()
+  await new Promise(setImmediate)
+
+  expect(lengths).toEqual([16 * 1024, 64 * 1024])
 })

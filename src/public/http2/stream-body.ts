@@ -1,0 +1,91 @@
+import type { ServerHttp2Stream } from 'node:http2'
+import { Pieces } from '../pieces.ts'
+import type { BodyWindow } from './windows.ts'
+
+// What was held is handed on in pieces, so that the rest can wait again after each.
+const pieceBytes = 64 * 1024
+
+/**
+ * The body of a request, as its stream receives it. What comes while it is not read is held here: Node would keep each piece as it came,
+ * of a byte a hundred times what it is, and would let the client go on with the first piece that is taken. To Node, each piece but the
+ * last is still on its way, so the client has its window back when all of it has been taken.
+ */
+export class StreamBody {
+  ended = false
+  readonly #stream: ServerHttp2Stream
+  readonly #window: BodyWindow
+  readonly #push: (piece: Buffer | null) => boolean
+  readonly #held = new Pieces()
+  /** Whether nothing follows what is held. */
+  #isLast = false
+  #isRead = false
+  #hasPaused = false
+
+  constructor(stream: ServerHttp2Stream, window: BodyWindow) {
+    this.#stream = stream
+    this.#window = window
+    this.#push = stream.push.bind(stream)
+    stream.push = (piece: Buffer | null) => this.#receive(piece)
+    // Before anything is asked for: of an empty body Node tells the end at once, and once only.
+    stream.once('end', () => {
+      // Node ends the body of a stream that was reset, or whose length was wrong, as one that is whole.
+      this.ended = !stream.closed && !stream.destroyed
+    })
+    stream.once('close', () => window.waiting(0))
+  }
+
+  /** Calls back at the end of a whole body. */
+  onEnd(listener: () => void): void {
+    if (this.ended) process.nextTick(listener)
+    else
+      this.#stream.once('end', () => {
+        if (this.ended) listener()
+      })
+  }
+
+  pause(): void {
+    this.#isRead = false
+    this.#hasPaused = true
+    this.#stream.pause()
+  }
+
+  resume(): void {
+    this.#isRead = true
+    this.#stream.resume()
+    // Not in the turn of who asks for it, and behind what Node itself holds.
+    if (this.#held.bytes > 0) process.nextTick(() => this.#release())
+  }
+
+  /** Takes what Node has received; null: the end. False: Node is to let the client wait. */
+  #receive(piece: Buffer | null): boolean {
+    if (this.#held.bytes === 0 && (this.#isRead || piece === null)) {
+      if (piece !== null) this.#took(piece)
+      return this.#push(piece)
+    }
+    if (piece === null) this.#isLast = true
+    else {
+      this.#held.push(piece)
+      this.#window.waiting(this.#held.bytes)
+    }
+    return false
+  }
+
+  #release(): void {
+    while (this.#isRead && this.#held.bytes > 0 && !this.#stream.destroyed) {
+      const piece = this.#held.take(pieceBytes)
+      this.#window.waiting(this.#held.bytes)
+      // Before the first pause it waited for the upstream to be there, and not because that is slow.
+      if (!this.#hasPaused) this.#took(piece)
+      if (this.#held.bytes > 0) this.#stream.emit('data', piece)
+      else {
+        this.#push(piece)
+        if (this.#isLast) this.#push(null)
+      }
+    }
+  }
+
+  #took(piece: Buffer): void {
+    // What comes after the answer is only discarded.
+    if (!this.#stream.headersSent) this.#window.took(piece.length)
+  }
+}

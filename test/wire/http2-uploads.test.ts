@@ -1,0 +1,140 @@
+import type { Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { bootHttp2, frameClient, get, head, missing } from '../helpers/http2.ts'
+import { Credit } from '../helpers/http2-credit.ts'
+import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
+import { eventually } from '../helpers/wire.ts'
+
+const MiB = 1024 * 1024
+
+const post = (stream: number, path: string, bytes: number): Buffer =>
+  head(stream, [...get(path, 'POST'), 'content-length', String(bytes)], false)
+
+/** Opens an upstream that counts what comes, and reads it or does not. */
+const counting = async () => {
+  const sockets: Socket[] = []
+  let bytes = 0
+  const { url } = await rawUpstream((socket) => {
+    sockets.push(socket)
+    socket.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+    })
+  })
+  return { url, sockets, bytes: () => bytes }
+}
+
+/**
+ * Opens a gateway before an upstream that reads (valuation) and one with room for a single request, which it has (risk); and a connection
+ * whose windows are wide.
+ */
+const widened = async (obeys = true) => {
+  const reading = await counting()
+  const stalled = await rawUpstream((socket) => void socket.pause())
+  const gateway = await bootHttp2({
+    upstreams: { valuation: reading.url, risk: { endpoints: [stalled.url], maxConnections: 1 } },
+    defaults: { deadline: 'none' },
+    operations: { 'valuation.score': { maxBody: '64MiB' }, 'risk.asset-valuation': { maxBody: '64MiB' } },
+  })
+  const client = await frameClient(gateway.port)
+  const credit = new Credit(client, obeys)
+  await credit.round()
+  await client.send(post(1, '/valuation/score', 64 * MiB))
+  await credit.spend(1)
+  await client.frame(({ type, payload }) => type === 4 && payload.length === 6) // SETTINGS, of one setting
+  await client.send(post(3, '/risk/asset-valuation', 64 * MiB))
+  await eventually(() => stalled.connections() === 1)
+  await credit.round()
+  return { client, credit, reading }
+}
+
+describe.skipIf(missing !== null)('over HTTP/2', () => {
+  test('a body of 10 MiB is sent in ten round trips, and not in a hundred and sixty', async () => {
+    const upstream = await counting()
+    const { port } = await bootHttp2({
+      upstream: upstream.url,
+      defaults: { deadline: 'none' },
+      operations: { 'valuation.score': { maxBody: '64MiB' } },
+    })
+    const client = await frameClient(port)
+    const credit = new Credit(client)
+    await credit.round()
+
+    await client.send(post(1, '/valuation/score', 10 * MiB))
+    let rounds = 0
+    while (credit.sentBytes < 10 * MiB && rounds < 200) {
+      await credit.spend(1, 10 * MiB - credit.sentBytes)
+      await eventually(() => upstream.bytes() >= credit.sentBytes)
+      await credit.round()
+      rounds++
+    }
+
+    expect(rounds).toBeLessThanOrEqual(10)
+    client.socket.destroy()
+  })
+
+  test('bodies that wait for their upstream leave room for one that does not', async () => {
+    const { client, credit, reading } = await widened()
+    const waiting = Array.from({ length: 8 }, (_, n) => 5 + 2 * n)
+    await client.send(...waiting.map((stream) => post(stream, '/risk/asset-valuation', 64 * MiB)))
+    for (let sent = 1; sent > 0; ) {
+      sent = 0
+      for (const stream of waiting) sent += await credit.spend(stream)
+      await credit.round()
+    }
+
+    const before = reading.bytes()
+    while (reading.bytes() < before + 4 * MiB) {
+      await credit.spend(1)
+      await credit.round()
+    }
+
+    expect(client.socket.destroyed).toBe(false)
+    client.socket.destroy()
+  })
+
+  test('a body over its bound is 413 while its window is wide, and the connection goes on', async () => {
+    const upstream = await counting()
+    const market = await httpUpstream()
+    const { port, line } = await bootHttp2({
+      upstreams: { valuation: upstream.url, market: market.url },
+      operations: { 'valuation.score': { maxBody: '1MiB' } },
+    })
+    const client = await frameClient(port)
+    const credit = new Credit(client)
+    await client.send(head(1, get('/valuation/score', 'POST'), false))
+
+    const isAnswered = () => client.frames.some(({ type, stream }) => type === 1 && stream === 1)
+    while (!isAnswered()) {
+      await credit.spend(1)
+      await credit.round()
+    }
+    await client.send(head(3))
+
+    expect(await line(({ operation }) => operation === 'valuation.score')).toMatchObject({ status: 413 })
+    expect(
+      await client.frame(({ type, stream, flags }) => type === 0 && stream === 3 && (flags & 1) === 1),
+    ).toBeDefined()
+    expect(credit.sentBytes).toBeLessThanOrEqual(4 * MiB)
+  })
+
+  // The attack: a body that is taken widens the windows; then a hundred that are not, as wide as they were.
+  test.each([
+    ['obeys', true],
+    ['does not obey', false],
+  ])('a client that %s SETTINGS has 10 MiB wait on a connection, and not 200', async (_, obeys) => {
+    const { client, credit } = await widened(obeys)
+    const before = credit.sentBytes
+    const streams = Array.from({ length: 98 }, (__, n) => 5 + 2 * n)
+    await client.send(...streams.map((stream) => post(stream, '/risk/asset-valuation', 64 * MiB)))
+
+    for (let sent = 1; sent > 0; ) {
+      sent = 0
+      for (const stream of streams) sent += await credit.spend(stream)
+      await credit.round()
+    }
+
+    expect(credit.sentBytes - before).toBeLessThan(10 * MiB)
+    expect(client.socket.destroyed).toBe(false)
+    client.socket.destroy()
+  })
+})
