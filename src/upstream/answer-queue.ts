@@ -16,6 +16,8 @@ const empty = Buffer.alloc(0)
 /** Carries an answer's body from the dispatch handler, which feeds it, to the relay, which takes it when it is ready. */
 export class AnswerQueue implements AnswerBody {
   readonly lasting = false
+  /** How many have come in all. */
+  bytes = 0
   readonly #source: Source
   #chunks: Buffer[] = []
   #waitingBytes = 0
@@ -28,6 +30,7 @@ export class AnswerQueue implements AnswerBody {
   }
 
   push(chunk: Buffer): void {
+    this.bytes += chunk.length
     if (this.#sink !== null) {
       if (!this.#sink.data(chunk)) this.#source.pause()
       return

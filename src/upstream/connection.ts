@@ -6,10 +6,8 @@ import { isSilent, longestMarginMs, restMs, reusableMs } from './reuse.ts'
 // Most bytes of an answer's head: twice what a request may have.
 const maxAnswerHeaderBytes = 64 * 1024
 
-/** Is a dispatch handler that knows when nothing more is to be done for it, and is told what it is sent on. */
+/** Is a dispatch handler that is told what it is sent on. */
 export interface EndpointHandler extends Dispatcher.DispatchHandler {
-  /** Whether it has failed or finished. */
-  readonly over: boolean
   /** The connection that it was given to. */
   connection: Connection | null
   onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void

@@ -18,7 +18,7 @@ export class Pool {
     this.#open = open
   }
 
-  /** Sends a request; one that is over already is not sent. */
+  /** Sends a request. */
   dispatch(options: Dispatcher.DispatchOptions, handler: EndpointHandler): void {
     if (this.#closed !== null) return handler.onResponseError(null, new errors.ClientClosedError())
     this.#take().dispatch(options, handler)

@@ -12,7 +12,12 @@ const refusals: ReadonlySet<unknown> = new Set([
 /** Tells an invalid request, or a pool that has been closed: a defect of the gateway, and no upstream has heard of it. */
 export const isRefusal = (error: UndiciError): boolean => refusals.has(error.code)
 
-const malformed: ReadonlySet<unknown> = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
+const wrongLength = 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'
+
+/** Tells a body that has, as undici counts, another length than its head says. */
+export const isWrongLength = ({ code }: UndiciError): boolean => code === wrongLength
+
+const malformed: ReadonlySet<unknown> = new Set(['UND_ERR_HEADERS_OVERFLOW', wrongLength])
 
 /** Tells a broken message from a broken connection. */
 export const isMalformed = ({ name, code, message }: UndiciError): boolean =>

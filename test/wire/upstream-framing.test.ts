@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest'
+import { bootGateway } from '../helpers/gateway.ts'
+import { onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { call, noise, sha256, valuesOf } from '../helpers/wire.ts'
+
+/** Asks a gateway twice, before an upstream that answers each request with these bytes; `ends` closes the connection behind them. */
+const answered = async (bytes: string, { ends = false } = {}) => {
+  const upstream = await rawUpstream((socket) =>
+    onRequest(socket, () => (ends ? socket.end(bytes) : socket.write(bytes))),
+  )
+  const { port } = await bootGateway({ upstream: upstream.url })
+  const post = { method: 'POST', target: '/valuation/score', body: Buffer.from('{}') }
+  return [await call(port, post), await call(port, post)] as const
+}
+
+const chunks = '2\r\nok\r\n0\r\n\r\n'
+
+describe('the transfer coding of an upstream', () => {
+  test.each(['chunked', 'Chunked', 'chunked ', '  chunked   ', '\tchunked'])('(%j) is chunked', async (coding) => {
+    for (const answer of await answered(`HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n${chunks}`))
+      expect([answer.status, answer.body.toString()]).toEqual([200, 'ok'])
+  })
+
+  test.each(['chunked\t', 'chunked \t', 'chunked,', 'chunked;a=b', 'x', 'chunked, chunked', 'gzip, chunked'])(
+    '(%j) is a bad answer, and its framing no body',
+    async (coding) => {
+      const bytes = `HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n${chunks}`
+
+      for (const answer of await answered(bytes, { ends: true })) {
+        expect(answer.status).toBe(502)
+        expect(answer.body.toString()).toContain('"bad-answer"')
+      }
+    },
+  )
+})
+
+describe('a length with a blank behind it', () => {
+  test.each(['2 ', '2   ', '  2 '])('(%j) is a length', async (length) => {
+    for (const answer of await answered(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\nok`)) {
+      expect(answer).toMatchObject({ status: 200, whole: true, body: Buffer.from('ok') })
+      expect(valuesOf(answer.fields, 'content-length')).toEqual(['2'])
+    }
+  })
+
+  test('is no failure of the endpoint, and its body may be large', async () => {
+    const body = noise(1024 * 1024)
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, () => {
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length} \r\n\r\n`)
+        socket.write(body)
+      }),
+    )
+    const { port, line } = await bootGateway({ upstream: upstream.url })
+
+    const answer = await call(port)
+
+    expect(answer).toMatchObject({ status: 200, whole: true })
+    expect(sha256(answer.body)).toBe(sha256(body))
+    expect(await line(({ msg }) => msg === 'exchange')).not.toHaveProperty('failure')
+  })
+
+  test('does not hide that a part of the body is missing', async () => {
+    const [answer] = await answered('HTTP/1.1 200 OK\r\nContent-Length: 2 \r\n\r\no', { ends: true })
+
+    expect(answer.whole).toBe(false)
+  })
+})
+
+describe('a 205 of an upstream', () => {
+  test.each([
+    ['nothing more', 'Content-Length: 0\r\n\r\n', false],
+    ['a length and a body', 'Content-Length: 2\r\n\r\nok', false],
+    ['a body in chunks', `Transfer-Encoding: chunked\r\n\r\n${chunks}`, false],
+    ['a body up to the end of the connection', '\r\nok', true],
+    ['a body that never ends', 'Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n', false],
+  ])('with %s has no content (RFC 9110 §15.3.6)', async (_, rest, ends) => {
+    for (const answer of await answered(`HTTP/1.1 205 Reset Content\r\nX-A: 1\r\n${rest}`, { ends })) {
+      expect(answer).toMatchObject({ status: 205, whole: true })
+      expect(valuesOf(answer.fields, 'x-a')).toEqual(['1'])
+      expect(valuesOf(answer.fields, 'content-length')).toEqual(['0'])
+      expect(answer.body).toHaveLength(0)
+    }
+  })
+})
+
+// undici's parser decides these before the gateway sees anything: it is safe, and stricter than RFC 9112 wants a client to be.
+describe('what an upstream may say, and is a bad answer all the same,', () => {
+  test.each([
+    ['an unasked 100 (RFC 9110 §15.2)', 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'],
+    ['a later minor version (RFC 9112 §2.3)', 'HTTP/1.2 200 OK\r\nContent-Length: 2\r\n\r\nok'],
+    ['a tab behind a length (RFC 9110 §5.5)', 'HTTP/1.1 200 OK\r\nContent-Length: 2\t\r\n\r\nok'],
+  ])('is %s', async (_, bytes) => {
+    for (const answer of await answered(bytes)) {
+      expect(answer.status).toBe(502)
+      expect(answer.body.toString()).toContain('"bad-answer"')
+    }
+  })
+})
