@@ -1,0 +1,74 @@
+/** A checkout in which the commands that are printed run, on ports, names and folders of the test's. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { expect } from 'vitest'
+import { root } from './printed.ts'
+
+export interface Checkout {
+  readonly folder: string
+  /** Its configuration file, which commands find by themselves. */
+  readonly file: string
+  /** Runs a command as a shell does; tells all that it printed and its exit code. */
+  run(text: string, path: readonly string[]): Promise<{ readonly output: string; readonly code: number | null }>
+  /** Runs one that does not end, until it has printed what is expected; then ends all that it has started, as a terminal that is closed does. */
+  until(text: string, path: readonly string[], says: RegExp): Promise<void>
+  remove(): void
+}
+
+/** Makes one with the packages that are there already; `npm` is the real one, but for `npm ci`. */
+export const makeCheckout = (npm: string, mapped: (text: string, folder: string) => string): Checkout => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'checkout-')))
+  for (const name of ['src', 'scripts', 'node_modules']) symlinkSync(join(root, name), join(folder, name))
+  cpSync(join(root, 'package.json'), join(folder, 'package.json'))
+  for (const name of ['config', 'bin', 'home']) mkdirSync(join(folder, name))
+  // test/lab/fresh-clone.ts has `npm ci` run.
+  writeFileSync(join(folder, 'bin/npm'), `#!/bin/sh\n[ "$1" = ci ] || exec ${npm} "$@"\n`, { mode: 0o755 })
+  // Without it curl is content with an answer of 404.
+  writeFileSync(join(folder, 'home/.curlrc'), 'fail\nsilent\nshow-error\n')
+
+  const start = (text: string, path: readonly string[]) => {
+    const PATH = [join(folder, 'bin'), ...path].join(delimiter)
+    const child = spawn('sh', ['-c', mapped(text, folder)], {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { HOME: join(folder, 'home'), PATH, TZ: 'UTC', LANG: 'C.UTF-8' },
+      detached: true, // a group of its own
+    })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (more: string) => {
+        output += more
+      })
+    const closed = once(child, 'close').then(([code]) => code as number | null)
+    return { child, output: () => output, closed }
+  }
+
+  return {
+    folder,
+    file: join(folder, 'config/gateway.yaml'),
+    async run(text, path) {
+      const { output, closed } = start(text, path)
+      const code = await closed
+      return { output: output(), code }
+    },
+    async until(text, path, says) {
+      const { child, output, closed } = start(text, path)
+      try {
+        await expect.poll(output, { timeout: 30_000 }).toMatch(says)
+      } finally {
+        endGroup(child)
+        await closed // not before the last of the group has ended
+      }
+    },
+    remove: () => rmSync(folder, { recursive: true }),
+  }
+}
+
+const endGroup = ({ pid }: ChildProcess): void => {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGTERM')
+  } catch {} // it has ended already
+}

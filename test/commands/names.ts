@@ -1,0 +1,80 @@
+/** What a command that cannot run here names, looked for where it has to be: in the command line, the manifests, the files. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { program } from '../../src/cli/program.ts'
+import { readOptions as benchOptions } from '../bench/options.ts'
+import { at, documentsOf, manifestOf, manifests, read, root } from '../deploying/files.ts'
+import { readOptions as soakOptions } from '../soak/options.ts'
+
+type Look = (...names: readonly string[]) => boolean
+
+const packageFile: { readonly version: string; readonly scripts: Readonly<Record<string, string>> } = JSON.parse(
+  read('package.json'),
+)
+const file: Look = (path) => existsSync(join(root, path ?? ''))
+const everyManifest = JSON.stringify(manifests)
+const configMap = String(at(manifestOf('ConfigMap'), 'data', 'gateway.yaml'))
+const compose = documentsOf(read('config/examples/compose/compose.yaml'))[0]
+
+/** Says whether the command line has a command with these options; what stands for a value is passed over. */
+const isUsage: Look = (words = '') => {
+  const [name = '', ...rest] = words
+    .replaceAll(/[[\]|]/g, ' ')
+    .trim()
+    .split(/\s+/)
+  const top = program()
+  if (name.startsWith('-')) return top.options.some(({ long }) => long === name) || name === '--help'
+  if (/^[A-Z]+$/.test(name)) return true // COMMAND
+  const command = top.commands.find((each) => each.name() === name)
+  const inner = command?.commands.find((each) => each.name() === rest[0]) ?? command
+  const options = [...(command?.options ?? []), ...(inner?.options ?? [])].map(({ long }) => long)
+  return command !== undefined && rest.every((word) => !word.startsWith('--') || options.includes(word))
+}
+
+const parses =
+  (readOptions: (args: readonly string[]) => unknown): Look =>
+  (args = '') => {
+    readOptions(args.trim() === '' ? [] : args.trim().split(/\s+/)) // throws with what it does not know
+    return true
+  }
+
+/** What may be named, and how it is looked for. */
+const kinds: readonly (readonly [name: RegExp, look: Look])[] = [
+  [/(?:^|npx |-- |exec \w+ )lender-gateway ([^;#]*)/g, isUsage],
+  [/lender-gateway:[\d.]+ ([a-z-][^;#]*)$/g, isUsage],
+  [/node src\/main\.ts ([^;#]*)/g, isUsage],
+  [/lender-gateway:([\d.]+)/g, (tag) => tag === packageFile.version],
+  [/(?:^| )((?:config|docs|test|src|scripts)\/[\w./-]+)/g, file],
+  [/(?:^| )npx vitest run (\S+)/g, file],
+  [/^([A-Z_]+)=\S+ (?:[A-Z_]+=\S+ )*npx vitest run (\S+)/g, (name = '', path = '') => read(path).includes(name)],
+  [/npm run ([\w:]+)/g, (name = '') => name in packageFile.scripts],
+  [/npm run bench(?: --(?: |$)(.*))?$/g, parses(benchOptions)],
+  [/npm run soak(?: --(?: |$)(.*))?$/g, parses(soakOptions)],
+  [/(?:npm) (start|test|ci)\b/g, (name = '') => name === 'ci' || name in packageFile.scripts],
+  // Kubernetes
+  [/\b(deployment|configmap)\/([\w-]+)/g, (kind = '', name) => nameOf(kind) === name],
+  [/\bcreate (configmap) ([\w-]+)/g, (kind = '', name) => nameOf(kind) === name],
+  [/ secret (?:generic )?([\w-]+)/g, (name) => everyManifest.includes(`{"secret":{"name":"${name}"}}`)],
+  [/--from-literal=([\w-]+)=/g, (key) => configMap.includes(`file:${key}`)],
+  [/jsonpath='\{\.data\.([\w-]+)\}'/g, (key) => configMap.includes(`file:${key}`)],
+  [/--from-file=(metrics-token)/g, (key) => configMap.includes(`file:${key}`)],
+  [/--from-file=(gateway\.yaml)/g, (key) => String(key) in (at(manifestOf('ConfigMap'), 'data') as object)],
+  [/--namespace ([\w-]+)/g, (name) => everyManifest.includes(`"kubernetes.io/metadata.name":"${name}"`)],
+  [/ -l ([\w./-]+)=([\w-]+)/g, (label, value) => everyManifest.includes(`"matchLabels":{"${label}":"${value}"}`)],
+  [/(?:port-forward \S+ |-L )(\d+)/g, (port) => everyManifest.includes(`"containerPort":${port}`)],
+  [/(?:apply -f )([\w-]+\.yaml)/g, (name) => file(`config/examples/kubernetes/${name}`)],
+  // systemd
+  [/(?:systemctl|journalctl).* (lender-gateway)(?: |$)/g, (name) => file(`config/examples/systemd/${name}.service`)],
+  // Docker
+  [/docker compose exec (\w+)/g, (service = '') => service in (at(compose, 'services') as object)],
+  [/docker (build|run|exec|compose)\b/g, () => true],
+]
+
+const nameOf = (kind: string): unknown =>
+  at(manifestOf(kind === 'deployment' ? 'Deployment' : 'ConfigMap'), 'metadata', 'name')
+
+/** Lists what a command names, and whether each is there. */
+export const namesIn = (text: string): readonly { readonly name: string; readonly isThere: boolean }[] =>
+  kinds.flatMap(([kind, look]) =>
+    [...text.matchAll(kind)].map(([whole, ...names]) => ({ name: whole.trim(), isThere: look(...names) })),
+  )
