@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import { causeOf } from './observe/cause.ts'
 import type { Reason } from './reasons.ts'
 
 /** Says whose fault a failure is: the client that called, the upstream that answered, or the gateway itself. */
@@ -113,6 +114,45 @@ export class GatewayError extends StacklessError {
     return thrown instanceof GatewayError ? thrown : new GatewayError('internal', { cause: thrown })
   }
 }
+
+/** A failed attempt as plain data, for reports. */
+export interface AttemptReport {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly endpoint: string
+  /** Null: it was answered, with this status. */
+  readonly kind: Kind | null
+  /** A bounded word; null: the kind says it all. */
+  readonly reason: Reason | null
+  readonly status: number | null
+}
+
+/** One attempt that failed by its endpoint's fault. Its message names the endpoint and the cause, for operators. */
+export class FailedAttempt extends StacklessError {
+  readonly endpoint: string
+  /** The failure, or the status of a response that counts as one. */
+  readonly why: GatewayError | number
+  /** Milliseconds since the epoch. */
+  readonly at: number
+
+  constructor(endpoint: string, why: GatewayError | number, at: number) {
+    super(`${endpoint}: ${typeof why === 'number' ? `answered ${why}` : (causeOf(why) ?? why.kind)}`)
+    this.name = 'FailedAttempt'
+    this.endpoint = endpoint
+    this.why = why
+    this.at = at
+  }
+
+  get report(): AttemptReport {
+    return attemptReport(this.endpoint, this)
+  }
+}
+
+/** Makes plain data of a failure at an endpoint. */
+export const attemptReport = (endpoint: string, { at, why }: Pick<FailedAttempt, 'at' | 'why'>): AttemptReport =>
+  typeof why === 'number'
+    ? { at, endpoint, kind: null, reason: null, status: why }
+    : { at, endpoint, kind: why.kind, reason: why.reason, status: null }
 
 /** Makes the failure of what would leave no record. */
 export const auditUnavailable = (): GatewayError =>

@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Operation } from './catalog.ts'
-import type { GatewayError } from './errors.ts'
+import type { FailedAttempt, GatewayError } from './errors.ts'
 import type { Fields } from './fields.ts'
 
 /** Answers one exchange. Everything behind an operation is one of these. */
@@ -155,6 +155,8 @@ export class Exchange {
   trace: ExchangeTrace | null = null
   /** How many attempts there were. */
   attempts = 0
+  /** Those of them that failed by their endpoint's fault, the first first. Null: none. */
+  failedAttempts: FailedAttempt[] | null = null
   /** When the deadline is over, on the monotonic clock; null: there is none, or it has not begun. */
   deadlineAt: number | null = null
   /** Whether the client is the one that is waited for: more of its body has to come before anything else can. */

@@ -133,5 +133,22 @@ export type Reason = keyof typeof texts
 /** Lists all of them. */
 export const reasons = Object.keys(texts) as readonly Reason[]
 
-/** Says one in words, without a full stop. */
-export const reasonText = (reason: Reason): string => texts[reason]
+// As people look for them.
+const codes: Partial<Readonly<Record<Reason, string>>> = {
+  refused: 'ECONNREFUSED',
+  reset: 'ECONNRESET',
+  unreachable: 'EHOSTUNREACH',
+  'name-not-found': 'ENOTFOUND',
+  'name-server-silent': 'EAI_AGAIN',
+  'certificate-expired': 'CERT_HAS_EXPIRED',
+  'no-descriptors': 'EMFILE',
+}
+
+/** Names the code by which people look for a reason; null: it has none. */
+export const reasonCode = (reason: Reason): string | null => codes[reason] ?? null
+
+/** Says one in words, with its code, without a full stop. */
+export const reasonText = (reason: Reason): string => {
+  const code = reasonCode(reason)
+  return code === null ? texts[reason] : `${texts[reason]} (${code})`
+}

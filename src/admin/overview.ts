@@ -6,6 +6,7 @@ import type { Problem } from '../config/problem.ts'
 import type { Reloaded } from '../snapshot/reload-history.ts'
 import type { Report } from '../snapshot/report.ts'
 import type { Desk } from './desk.ts'
+import { groupOutage } from './findings/outage.ts'
 import { type History, type Pace, stepSeconds } from './history.ts'
 import { type RefusalView, refusalView } from './refusals.ts'
 import { type Status, statusOf } from './status.ts'
@@ -31,6 +32,8 @@ export interface OperationView {
   readonly method: string
   readonly path: string
   readonly state: 'serve' | 'refuse'
+  /** Whether every request of the last ten seconds that was let in has failed; without any, whether no endpoint of its group serves. */
+  readonly failing: boolean
   /** When an operator's word on that ends; null: the file's holds. */
   readonly until: string | null
   /** Null: nothing is counted, or not for long enough. */
@@ -71,7 +74,7 @@ export const overview = async (desk: Desk): Promise<Overview> => {
   return {
     at: time(wallClock()),
     status,
-    operations: catalog.map((each) => operationView(each, status, report, desk.history)),
+    operations: catalog.map((each) => operationView(each, status, report, desk)),
     reloads: history.last.map(reloadView),
     refusals: refusalViews(report, config),
   }
@@ -88,17 +91,23 @@ const refusalViews = ({ refusals }: Report, { listen }: Config): readonly Refusa
 const operationView = (
   { id, group, method, path }: Operation,
   { operations }: Status,
-  { meter }: Report,
-  history: History,
+  report: Report,
+  { history, reloader: { config } }: Desk,
 ): OperationView => {
+  const { meter } = report
   const { state, until } = operations[id] ?? { state: 'serve' as const, until: null }
   const pace = meter === null ? null : history.pace(id, meter)
   return {
     ...{ id, group, method, path, state, until },
+    failing: pace !== null && pace.perSecond > 0 ? fails(pace) : groupOutage(group, { report, config }) !== null,
     pace: pace && meter && { inFlight: meter.operations[id].inFlight, ...pace },
     history: meter && historyView(history, id),
   }
 }
+
+/** Tells whether every request failed that was not refused for what its client did. Rates are of one time: an epsilon is for their rounding. */
+const fails = ({ perSecond, errorsPerSecond, refusedPerSecond }: Pace): boolean =>
+  errorsPerSecond > 0 && errorsPerSecond + refusedPerSecond > perSecond - 1e-6
 
 const historyView = (history: History, id: OperationId): OperationView['history'] => {
   const steps = history.steps(id)

@@ -5,6 +5,7 @@ import { differenceOf } from '../config/differs.ts'
 import type { Kind } from '../errors.ts'
 import type { Refusal } from '../observe/refusals/refusals.ts'
 import { reasonText } from '../reasons.ts'
+import { lastOf } from './findings/words.ts'
 import { kindWords } from './kind-words.ts'
 import { time } from './time.ts'
 
@@ -36,7 +37,8 @@ export const refusalView = (refusal: Refusal, listen: ListenConfig): RefusalView
   return { at: time(refusal.at), ...told, reason: wordsOf(refusal, listen) }
 }
 
-const wordsOf = ({ kind, reason, method, path }: Refusal, listen: ListenConfig): string => {
+const wordsOf = ({ kind, reason, because, method, path }: Refusal, listen: ListenConfig): string => {
+  if (reason !== null && because !== null) return `${reasonText(reason)}, because ${lastOf(because, because.endpoint)}`
   if (reason !== null) return reasonText(reason)
   if (path === null) return kindWords[kind]
   if (kind === 'not-found') {

@@ -1,6 +1,7 @@
 import type { Group } from '../catalog.ts'
 import { keyOf, type Said } from '../snapshot/overrides.ts'
 import type { EndpointReport, UpstreamReport } from '../snapshot/report.ts'
+import { lastOf } from './findings/words.ts'
 import { time } from './time.ts'
 
 /** Tells what stands behind a group: each endpoint with its state, and what holds for all of them. */
@@ -11,9 +12,17 @@ export const upstreamStatus = (
 ) => ({
   inFlight: endpoints.reduce((sum, { inFlight }) => sum + inFlight, 0),
   balance,
-  breaker: breaker === null ? null : { ...breaker, since: time(breaker.since) },
+  breaker: breaker && breakerStatus(breaker),
   retryBudget,
   endpoints: endpoints.map((each) => endpoint(each, orders, group)),
+})
+
+const breakerStatus = ({ state, since, where, outageSince, lastFailure }: NonNullable<UpstreamReport['breaker']>) => ({
+  state,
+  since: time(since),
+  where,
+  outageSince: outageSince === null ? null : time(outageSince),
+  reason: lastFailure === null ? null : lastOf(lastFailure, lastFailure.endpoint),
 })
 
 const endpoint = (

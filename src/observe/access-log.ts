@@ -1,7 +1,7 @@
 import { wallClock } from '../clock.ts'
 import { failures } from '../errors.ts'
 import type { Identity } from '../exchange.ts'
-import { causeOf } from './cause.ts'
+import { attemptFields, causeOf } from './cause.ts'
 import type { Exchanged } from './exchanged.ts'
 import { destinationOf, type Log } from './log.ts'
 import type { Recorder } from './recorder.ts'
@@ -28,6 +28,7 @@ export const logAccess = (log: Log, exchanged: Exchanged): void => {
     status: exchanged.status,
     endpoint: exchanged.endpoint,
     attempts: exchanged.attempts,
+    failedAttempts: earlier(exchanged)?.map(attemptFields),
     cache: exchanged.cache ?? undefined,
     gatewayMs: tenths(totalMs - (upstreamMs ?? 0)),
     upstreamMs: upstreamMs === null ? null : tenths(upstreamMs),
@@ -53,10 +54,25 @@ const logSuccess = (log: Log, exchanged: Exchanged): void => {
   destinationOf(log).write(
     `{"level":30,"time":${wallClock()},"requestId":"${exchanged.requestId}","client":"${exchanged.client}"` +
       `${identified(exchanged.identity)},"operation":${quoted(operation)},"status":${exchanged.status},"endpoint":${quoted(endpoint)}` +
-      `,"attempts":${exchanged.attempts}${exchanged.cache === null ? '' : `,"cache":"${exchanged.cache}"`}` +
+      `,"attempts":${exchanged.attempts}${retried(exchanged)}${exchanged.cache === null ? '' : `,"cache":"${exchanged.cache}"`}` +
       `,"gatewayMs":${decimal(totalMs - (upstreamMs ?? 0))},"upstreamMs":${upstreamMs === null ? null : decimal(upstreamMs)}` +
       `,"bytesIn":${exchanged.bytesIn},"bytesOut":${exchanged.bytesOut},"config":"${exchanged.configHash}"${traced(exchanged)},"msg":"exchange"}\n`,
   )
+}
+
+// A line of each would be one for every attempt; and the exchange's own failure is said by the line itself.
+const mostAttempts = 8
+
+/** Lists the first attempts that failed, but for the one that the client was answered with; undefined: there is none. */
+const earlier = ({ failedAttempts: all, failure, status }: Exchanged): Exchanged['failedAttempts'] | undefined => {
+  if (all.length === 0) return undefined
+  const found = all.at(-1)?.why === (failure ?? status) ? all.slice(0, -1) : all
+  return found.length === 0 ? undefined : found.slice(0, mostAttempts)
+}
+
+const retried = (exchanged: Exchanged): string => {
+  const found = earlier(exchanged)
+  return found === undefined ? '' : `,"failedAttempts":${JSON.stringify(found.map(attemptFields))}`
 }
 
 const identified = (identity: Identity | null): string =>

@@ -1,5 +1,5 @@
 import type { OperationId } from '../catalog.ts'
-import type { GatewayError } from '../errors.ts'
+import type { FailedAttempt, GatewayError } from '../errors.ts'
 import type { AuthMethod, CacheOutcome, ExchangeTrace, Identity } from '../exchange.ts'
 import type { Digests } from './audit/line.ts'
 
@@ -21,6 +21,8 @@ export interface Exchanged {
   readonly endpoint: string | null
   /** How often it was sent to an endpoint, or should have been. */
   readonly attempts: number
+  /** Those that failed by their endpoint's fault. */
+  readonly failedAttempts: readonly FailedAttempt[]
   readonly totalMs: number
   /** Until the head of the answer was written; null: none was. */
   readonly firstByteMs: number | null

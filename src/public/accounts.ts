@@ -50,6 +50,7 @@ const exchangedOf = (visit: Visit): Exchanged => {
     status: statusOf(visit),
     endpoint: attempt?.endpoint ?? null,
     attempts: exchange?.attempts ?? 0,
+    failedAttempts: exchange?.failedAttempts ?? none,
     totalMs: endedAt - startedAt,
     firstByteMs: headAt === null ? null : headAt - startedAt,
     upstreamMs: attempt === null ? null : (attempt.endedAt ?? endedAt) - attempt.startedAt,
@@ -63,6 +64,8 @@ const exchangedOf = (visit: Visit): Exchanged => {
   }
 }
 
+const none: Exchanged['failedAttempts'] = []
+
 const nothingKnown = {
   identity: null,
   authMethod: null,
@@ -71,6 +74,7 @@ const nothingKnown = {
   operation: null,
   endpoint: null,
   attempts: 0,
+  failedAttempts: none,
   totalMs: 0,
   firstByteMs: null,
   upstreamMs: null,

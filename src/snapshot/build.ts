@@ -7,6 +7,7 @@ import type { Limiters } from '../shared/limiter/limiters.ts'
 import type { CircuitBreaker } from '../upstream/breaker.ts'
 import type { Endpoint } from '../upstream/endpoint.ts'
 import type { Endpoints } from '../upstream/endpoints.ts'
+import type { OnFailedAttempt } from '../upstream/failed-attempt.ts'
 import type { Tell } from '../upstream/notices.ts'
 import { openUpstream, type Upstream } from '../upstream/upstream.ts'
 import { takesWork } from './brought.ts'
@@ -71,7 +72,11 @@ export const build = (
         }
         const drains = ({ origin, pathPrefix, drain }: EndpointConfig): boolean =>
           isDrained(said.endpoints, keyOf(group, origin + pathPrefix), drain)
-        const ground = { open, drains, breaker: breakers[group], tell: endpoints.tellOf(group) }
+        const onFailure: OnFailedAttempt =
+          config.metrics === null
+            ? () => {}
+            : (attempt, { operation }) => observation.meter.operations[operation.id].attemptFailed(attempt)
+        const ground = { open, drains, breaker: breakers[group], tell: endpoints.tellOf(group), onFailure }
         return [group, openUpstream(upstream, ground)]
       }),
     ) as Record<Group, Upstream>
@@ -79,7 +84,12 @@ export const build = (
       catalog.map((operation) => {
         const { id, group } = operation
         const upstream = config.upstreams[group]
-        const own = { operation, config: config.operations[id], upstream, budget: budgets[group] }
+        const own = {
+          operation,
+          config: config.operations[id],
+          upstream,
+          budget: unlessOpen(upstreams[group].breaker, budgets[group]),
+        }
         const addressLimiter = addressLimit?.limiter ?? null
         const stacked = {
           ...own,
@@ -113,6 +123,15 @@ export const build = (
     throw error
   }
 }
+
+/** Grants no retry, and takes none from the budget, while the breaker would refuse it. */
+const unlessOpen = (
+  breaker: Pick<CircuitBreaker, 'state'> | null,
+  budget: RetryBudget | null,
+): Pick<RetryBudget, 'requested' | 'take'> | null =>
+  breaker === null || budget === null
+    ? budget
+    : { requested: () => budget.requested(), take: () => breaker.state !== 'open' && budget.take() }
 
 interface CarriedOver {
   readonly breakers: Readonly<Record<Group, CircuitBreaker | null>>

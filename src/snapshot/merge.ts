@@ -1,10 +1,13 @@
 import { type Group, groups } from '../catalog.ts'
+import type { AttemptReport } from '../errors.ts'
 import { addMeters } from '../observe/metrics/meter-report.ts'
 import { mergeRefusals } from '../observe/refusals/refusals.ts'
 import type { BreakerState } from '../upstream/breaker.ts'
-import type { MemberState } from '../upstream/member.ts'
+import { failing, type MemberState } from '../upstream/member.ts'
+import { failingAfter } from '../upstream/standing.ts'
 import { mergeCaches } from './cache-report.ts'
 import { mergeLimits } from './limits-report.ts'
+import { earliest, outageOf } from './outage.ts'
 import type { EndpointReport, Report, UpstreamReport } from './report.ts'
 import { sum } from './sum.ts'
 import { mergeTokens } from './tokens-report.ts'
@@ -68,17 +71,18 @@ const mergeUpstream = (
 
 const mergeEndpoint = (primary: EndpointReport, workers: readonly EndpointReport[]): EndpointReport => {
   const total = (read: (worker: EndpointReport) => number): number => sum(workers.map(read))
+  const course = courseOf(workers)
   const ejectedForMs = workers.flatMap((worker) => worker.ejectedForMs ?? [])
   return {
     url: primary.url,
     weight: primary.weight,
     inFlight: total(({ inFlight }) => inFlight),
-    state: stateOf(primary, workers),
+    state: stateOf(primary, workers, course),
     lastProbe: primary.lastProbe,
     requests: total(({ requests }) => requests),
     failures: total(({ failures }) => failures),
     ejections: total(({ ejections }) => ejections),
-    lastFailure: workers.flatMap(({ lastFailure }) => lastFailure ?? []).sort((a, b) => b.at - a.at)[0] ?? null,
+    ...course,
     outdated: workers.flatMap(({ outdated }) => outdated ?? []).sort((a, b) => a.since - b.since)[0] ?? null,
     ejectedForMs: ejectedForMs.length === 0 ? null : Math.max(...ejectedForMs),
     latencyMs: latencyOf(workers),
@@ -89,8 +93,28 @@ const mergeEndpoint = (primary: EndpointReport, workers: readonly EndpointReport
   }
 }
 
+const lastOf = (failed: readonly (AttemptReport | null)[]): AttemptReport | null =>
+  failed.flatMap((each) => each ?? []).sort((a, b) => b.at - a.at)[0] ?? null
+
+type CourseReport = Pick<EndpointReport, 'succeededAt' | 'failingSince' | 'failuresInARow' | 'lastFailure'>
+
+/** Puts together how requests went: those that failed for one worker before another was served have been made good. */
+const courseOf = (workers: readonly EndpointReport[]): CourseReport => {
+  const { succeededAt, failingSince } = outageOf(workers)
+  const failing = workers.filter((worker) => (worker.lastFailure?.at ?? 0) >= (succeededAt ?? 0))
+  return {
+    ...{ succeededAt, failingSince },
+    failuresInARow: failingSince === null ? 0 : sum(failing.map(({ failuresInARow }) => failuresInARow)),
+    lastFailure: lastOf(workers.map(({ lastFailure }) => lastFailure)),
+  }
+}
+
 /** Says the worst that is known, so that whoever decides by it does not count on an endpoint that some workers cannot use. */
-const stateOf = ({ state }: EndpointReport, workers: readonly EndpointReport[]): MemberState => {
+const stateOf = (
+  { state }: EndpointReport,
+  workers: readonly EndpointReport[],
+  { lastFailure, ...course }: CourseReport,
+): MemberState => {
   if (state.name === 'down' || state.name === 'draining') return state
   for (const name of ['down', 'ejected'] as const) {
     const out = workers.map((worker) => worker.state).filter((theirs) => theirs.name === name)
@@ -99,7 +123,8 @@ const stateOf = ({ state }: EndpointReport, workers: readonly EndpointReport[]):
     const where = share(out.length, workers.length)
     return where === null ? first : { ...first, reason: `${first.reason} (${where})` }
   }
-  return { name: 'up', since: null, reason: null }
+  const isFailing = course.failuresInARow >= failingAfter && lastFailure !== null
+  return isFailing ? failing({ ...course, lastFailure }) : { name: 'up', since: null, reason: null }
 }
 
 /** Orders by the beginning; what began at once by the reason, so that the workers' order tells nothing. */
@@ -125,6 +150,11 @@ const worstOf = (breakers: readonly BreakerReport[], otherwise: BreakerReport): 
     state: worst,
     since: Math.min(...same.map(({ since }) => since)),
     where: share(same.length, breakers.length),
+    // Where one of them is closed, requests go through.
+    outageSince: breakers.some(({ outageSince }) => outageSince === null)
+      ? null
+      : earliest(breakers.flatMap(({ outageSince }) => outageSince ?? [])),
+    lastFailure: lastOf(breakers.map(({ lastFailure }) => lastFailure)),
   }
 }
 

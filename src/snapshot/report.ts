@@ -1,14 +1,13 @@
 import { type Group, groups } from '../catalog.ts'
 import { now } from '../clock.ts'
 import type { UpstreamConfig } from '../config/config.ts'
-import type { Kind } from '../errors.ts'
+import { type AttemptReport, attemptReport } from '../errors.ts'
 import type { MeterReport } from '../observe/metrics/meter-report.ts'
 import type { RefusalsReport } from '../observe/refusals/refusals.ts'
 import type { RuntimeReport } from '../observe/runtime.ts'
-import type { Reason } from '../reasons.ts'
 import type { CircuitBreaker } from '../upstream/breaker.ts'
 import type { Member, MemberState } from '../upstream/member.ts'
-import type { LastFailure, Outage, Probe } from '../upstream/standing.ts'
+import type { Outage, Probe } from '../upstream/standing.ts'
 import { type CacheReport, reportOnCache } from './cache-report.ts'
 import { type LimitsReport, reportOnLimits } from './limits-report.ts'
 import type { Live } from './live.ts'
@@ -65,6 +64,10 @@ export interface UpstreamReport {
     readonly since: number
     /** In which of several workers it stands so: `in 1 of 2 workers`; null: in all. */
     readonly where: string | null
+    /** When what opened it began: it lasts until it is closed. Null: it is closed. */
+    readonly outageSince: number | null
+    /** What the upstream failed last; null: it is closed. */
+    readonly lastFailure: AttemptReport | null
   } | null
   readonly retryBudget: { readonly left: number } | null
   readonly endpoints: readonly EndpointReport[]
@@ -81,7 +84,13 @@ export interface EndpointReport {
   readonly failures: number
   readonly ejections: number
   /** Null: none has failed. */
-  readonly lastFailure: FailureReport | null
+  readonly lastFailure: AttemptReport | null
+  /** When a request last went well; null: none has. */
+  readonly succeededAt: number | null
+  /** When the first request failed since then; null: none has. */
+  readonly failingSince: number | null
+  /** How many have failed since then. */
+  readonly failuresInARow: number
   /** Since when, and why, its name does not resolve any more; null: it does, or is none, or never did. */
   readonly outdated: Outage | null
   /** What is left of an ejection; null: it is not ejected. */
@@ -90,17 +99,6 @@ export interface EndpointReport {
   readonly latencyMs: number | null
   /** Of the last 5 minutes: requests that say something of the endpoint, and those answered with a 4xx; none where it has no siblings. */
   readonly answers: { readonly requests: number; readonly clientErrors: number }
-}
-
-/** Is a request that failed by the endpoint's fault. */
-export interface FailureReport {
-  /** Milliseconds since the epoch. */
-  readonly at: number
-  /** Null: it was answered, with this status. */
-  readonly kind: Kind | null
-  /** A bounded word; null: the kind says it all. */
-  readonly reason: Reason | null
-  readonly status: number | null
 }
 
 /** Reports on the snapshot that is live. */
@@ -125,15 +123,24 @@ const upstream = ({ upstreams, budgets }: Snapshot, group: Group): UpstreamRepor
   const budget = budgets[group]
   return {
     balance,
-    breaker: breaker === null ? null : { state: breaker.state, since: breaker.since, where: null },
+    breaker: breaker && breakerReport(breaker),
     retryBudget: budget === null ? null : { left: budget.left },
     endpoints: members.map(endpoint),
   }
 }
 
+const breakerReport = ({ state, since, outageSince, lastFailure }: CircuitBreaker): UpstreamReport['breaker'] => ({
+  state,
+  since,
+  where: null,
+  outageSince,
+  lastFailure: state === 'closed' ? null : (lastFailure?.report ?? null),
+})
+
 const endpoint = ({ endpoint: { name, inFlight, standing }, weight, state }: Member): EndpointReport => {
   const at = now()
-  const { requests, failures, ejections, ejection, lastProbe, outdated } = standing
+  const { requests, failures, ejections, ejection, lastProbe, outdated, succeededAt, failingSince, failuresInARow } =
+    standing
   return {
     url: name,
     weight,
@@ -143,15 +150,13 @@ const endpoint = ({ endpoint: { name, inFlight, standing }, weight, state }: Mem
     requests,
     failures,
     ejections,
-    lastFailure: standing.lastFailure && failureOf(standing.lastFailure),
+    lastFailure: standing.lastFailure && attemptReport(name, standing.lastFailure),
+    succeededAt,
+    failingSince,
+    failuresInARow,
     outdated,
     ejectedForMs: ejection !== null && standing.isEjected(at) ? ejection.until - at : null,
     latencyMs: requests === 0 ? null : standing.latency.at(at),
     answers: { requests: standing.answers.requests(at), clientErrors: standing.answers.failures(at) },
   }
 }
-
-const failureOf = ({ at, why }: LastFailure): FailureReport =>
-  typeof why === 'number'
-    ? { at, kind: null, reason: null, status: why }
-    : { at, kind: why.kind, reason: why.reason, status: null }

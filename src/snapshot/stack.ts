@@ -59,7 +59,7 @@ export interface Stacked {
   /** The configuration of what it is sent to. */
   readonly upstream: Pick<UpstreamConfig, 'request' | 'retry' | 'concurrency'>
   /** The retries of all that is sent there; null: they are off, or nothing will be sent. */
-  readonly budget: RetryBudget | null
+  readonly budget: Pick<RetryBudget, 'requested' | 'take'> | null
   /** What counts by address; null: that is off, or nothing will be counted. */
   readonly addressLimiter: Limiter | null
   /** Makes the ways to prove who calls. */

@@ -1,6 +1,6 @@
 import { now, wallClock } from '../clock.ts'
 import type { CircuitBreakerConfig } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
+import { FailedAttempt, GatewayError } from '../errors.ts'
 import type { Exchange, Handle, Layer } from '../exchange.ts'
 import type { Reason } from '../reasons.ts'
 import { type Outcome, outcomeOf, outcomeOfFailure } from './outcome.ts'
@@ -8,6 +8,9 @@ import { Window } from './window.ts'
 
 /** Is how a breaker stands: everything passes, nothing does, or a few that find out. */
 export type BreakerState = 'closed' | 'open' | 'half-open'
+
+/** Is called after every change of state, with the last request that the upstream failed; null: none has. */
+type OnChange = (state: BreakerState, lastFailure: FailedAttempt | null) => void
 
 /**
  * Leaves a whole upstream alone while it fails.
@@ -22,10 +25,14 @@ export type BreakerState = 'closed' | 'open' | 'half-open'
  */
 export class CircuitBreaker {
   readonly #config: CircuitBreakerConfig
-  readonly #onChange: (state: BreakerState) => void
+  readonly #onChange: OnChange
   readonly #window: Window
   #state: BreakerState = 'closed'
   #since = wallClock()
+  #lastFailure: FailedAttempt | null = null
+  /** When the first request failed since the last that went well, in ms since the epoch; null: none has. */
+  #failingSince: number | null = null
+  #outageSince: number | null = null
   /** Counts the states that there were: what began in an earlier one tells nothing of this one. */
   #era = 0
   /** When it is half-open, on the monotonic clock. */
@@ -38,7 +45,7 @@ export class CircuitBreaker {
   #moreAt = 0
 
   /** `onChange` is told of every change of state, after it. */
-  constructor(config: CircuitBreakerConfig, onChange: (state: BreakerState) => void) {
+  constructor(config: CircuitBreakerConfig, onChange: OnChange) {
     this.#config = config
     this.#onChange = onChange
     this.#window = new Window(config.windowMs)
@@ -53,6 +60,16 @@ export class CircuitBreaker {
     return this.#isOver() ? this.#since + this.#config.openForMs : this.#since
   }
 
+  /** The last request that the upstream failed: why it is open, while it is. Null: none has failed. */
+  get lastFailure(): FailedAttempt | null {
+    return this.#lastFailure
+  }
+
+  /** When what opened it began, in ms since the epoch: it lasts until it is closed. Null: it is closed. */
+  get outageSince(): number | null {
+    return this.#outageSince
+  }
+
   /**
    * Wraps the send of the upstream. Rejects with `circuit-open` and Retry-After before anything of the exchange is touched, its body
    * included. It judges by the head of the answer: a body that is cut short comes too late for it.
@@ -62,10 +79,11 @@ export class CircuitBreaker {
       const era = this.#enter()
       try {
         const answer = await next(exchange)
-        this.#leave(era, outcomeOf(answer.status))
+        this.#leave(era, outcomeOf(answer.status), answer.status, exchange)
         return answer
       } catch (thrown) {
-        this.#leave(era, outcomeOfUpstream(GatewayError.from(thrown), exchange))
+        const error = GatewayError.from(thrown)
+        this.#leave(era, outcomeOfUpstream(error, exchange), error, exchange)
         throw thrown
       }
     }
@@ -75,7 +93,7 @@ export class CircuitBreaker {
   /** Lets a request in, or throws. Tells the era that it belongs to. */
   #enter(): number {
     if (this.#isOver()) this.#turn('half-open')
-    if (this.#state === 'open') throw refusal('breaker-open', this.#openUntil - now())
+    if (this.#state === 'open') throw this.#refusal('breaker-open', this.#openUntil - now())
     if (this.#state === 'half-open') {
       if (this.#probing + this.#proven >= this.#room) this.#makeRoom()
       this.#probing++
@@ -86,12 +104,17 @@ export class CircuitBreaker {
   /** Lets more probes in when those before them take too long, or throws: clients that upload without an end must not shut all others out. */
   #makeRoom(): void {
     const at = now()
-    if (at < this.#moreAt) throw refusal('breaker-proving', 0)
+    if (at < this.#moreAt) throw this.#refusal('breaker-proving', 0)
     this.#room += this.#config.probes
     this.#moreAt = at + this.#config.openForMs
   }
 
-  #leave(era: number, outcome: Outcome): void {
+  #leave(era: number, outcome: Outcome, why: GatewayError | number, { attempt }: Exchange): void {
+    if (outcome === 'success') this.#failingSince = null
+    if (outcome === 'failure') {
+      this.#lastFailure = new FailedAttempt(attempt?.endpoint ?? 'the upstream', why, wallClock())
+      this.#failingSince ??= this.#lastFailure.at
+    }
     if (era !== this.#era) return
     if (this.#state === 'half-open') this.#prove(outcome)
     else if (outcome !== 'nothing') this.#count(outcome === 'failure')
@@ -116,7 +139,15 @@ export class CircuitBreaker {
     return this.#state === 'open' && now() >= this.#openUntil
   }
 
+  /** RFC 9110 §10.2.3: whole seconds. At least 1, or clients would come back at once. */
+  #refusal(reason: Reason, afterMs: number): GatewayError {
+    const fields = ['Retry-After', String(Math.max(1, Math.ceil(afterMs / 1000)))]
+    return new GatewayError('circuit-open', { reason, fields, cause: this.#lastFailure ?? undefined })
+  }
+
   #turn(state: BreakerState): void {
+    if (state === 'open') this.#outageSince ??= this.#failingSince ?? wallClock()
+    if (state === 'closed') this.#outageSince = null
     this.#state = state
     this.#since = wallClock()
     this.#era++
@@ -126,7 +157,7 @@ export class CircuitBreaker {
     this.#moreAt = now() + this.#config.openForMs
     this.#window.clear()
     if (state === 'open') this.#openUntil = now() + this.#config.openForMs
-    this.#onChange(state)
+    this.#onChange(state, this.#lastFailure)
   }
 }
 
@@ -136,7 +167,3 @@ export class CircuitBreaker {
  */
 const outcomeOfUpstream = (error: GatewayError, exchange: Exchange): Outcome =>
   error.kind === 'no-healthy-endpoint' ? 'nothing' : outcomeOfFailure(error, exchange)
-
-/** RFC 9110 §10.2.3: whole seconds. At least 1, or clients would come back at once. */
-const refusal = (reason: Reason, afterMs: number): GatewayError =>
-  new GatewayError('circuit-open', { reason, fields: ['Retry-After', String(Math.max(1, Math.ceil(afterMs / 1000)))] })

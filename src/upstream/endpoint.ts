@@ -197,8 +197,10 @@ export class Endpoint {
       failed: (reason) => {
         failing = true
         this.#tell('warn', 'endpoint not resolved', { endpoint, reason })
-        if (known) standing.outdated = { since: wallClock(), reason }
-        else standing.unresolved = { since: wallClock(), reason }
+        // Another reason is still the same outage.
+        const { since } = standing.outdated ?? standing.unresolved ?? { since: wallClock() }
+        if (known) standing.outdated = { since, reason }
+        else standing.unresolved = { since, reason }
       },
     })
   }

@@ -3,6 +3,7 @@ import type { Exchange } from '../exchange.ts'
 import type { Fields } from '../fields.ts'
 import type { Edit } from './edits.ts'
 import type { EndpointRequest } from './endpoint.ts'
+import type { OnFailedAttempt } from './failed-attempt.ts'
 import type { Outcome } from './outcome.ts'
 
 /** Says how an upstream wants to be sent to, compiled once from its configuration. */
@@ -13,6 +14,8 @@ export interface Manner {
   readonly editInterim: Edit | null
   /** Hears what a request told of its endpoint, by which failure or status, and when it began; null: nobody compares it with others. */
   readonly watch: ((outcome: Outcome, why: GatewayError | number, startedAt: number) => void) | null
+  /** Is called for each attempt that failed by its endpoint's fault, whatever becomes of the exchange. */
+  readonly onFailure: OnFailedAttempt
   /** Makes the request that an exchange is sent as, with these fields and this body. */
   readonly render: (exchange: Exchange, fields: Fields, body: EndpointRequest['body']) => EndpointRequest
 }

@@ -1,15 +1,17 @@
 import type { UpstreamConfig } from '../config/config.ts'
-import type { GatewayError } from '../errors.ts'
+import { type AttemptReport, attemptReport, type GatewayError } from '../errors.ts'
 import type { Handle } from '../exchange.ts'
+import { reasonText } from '../reasons.ts'
 import type { Load } from './balance/balance.ts'
 import type { Endpoint } from './endpoint.ts'
+import type { OnFailedAttempt } from './failed-attempt.ts'
 import type { Outcome } from './outcome.ts'
 import { sender } from './send.ts'
 import type { Standing } from './standing.ts'
 
 /** Says whether a member is sent to, and why not. `since` is milliseconds since the epoch. */
 export interface MemberState {
-  readonly name: 'up' | 'down' | 'ejected' | 'draining'
+  readonly name: 'up' | 'failing' | 'down' | 'ejected' | 'draining'
   readonly since: number | null
   readonly reason: string | null
 }
@@ -24,6 +26,7 @@ interface Place {
   readonly draining: boolean
   /** Hears what a request told of its endpoint; null: there is nothing to compare it with. */
   readonly watch: ((member: Member, outcome: Outcome, why: GatewayError | number, startedAt: number) => void) | null
+  readonly onFailure: OnFailedAttempt
 }
 
 /** Is an endpoint in its place behind a group: its connections may be shared with another snapshot, its share of the traffic is not. */
@@ -35,7 +38,7 @@ export class Member implements Load {
   readonly send: Handle
   readonly #slowStartMs: number | null
 
-  constructor(endpoint: Endpoint, config: UpstreamConfig, { weight, draining, watch }: Place) {
+  constructor(endpoint: Endpoint, config: UpstreamConfig, { weight, draining, watch, onFailure }: Place) {
     this.endpoint = endpoint
     this.weight = weight
     this.draining = draining
@@ -44,6 +47,7 @@ export class Member implements Load {
       config,
       endpoint,
       watch === null ? null : (outcome, why, startedAt) => watch(this, outcome, why, startedAt),
+      onFailure,
     )
   }
 
@@ -69,8 +73,11 @@ export class Member implements Load {
     if (!this.takesWork) return { name: 'draining', since: null, reason: null }
     const outage = down ?? unresolved
     if (outage !== null) return { name: 'down', ...outage }
-    if (ejection === null || !this.standing.isEjected()) return { name: 'up', since: null, reason: null }
-    return { name: 'ejected', since: ejection.since, reason: ejection.reason }
+    if (ejection !== null && this.standing.isEjected())
+      return { name: 'ejected', since: ejection.since, reason: ejection.reason }
+    const { isFailing, lastFailure, failingSince, failuresInARow } = this.standing
+    if (!isFailing || lastFailure === null) return { name: 'up', since: null, reason: null }
+    return failing({ failingSince, failuresInARow, lastFailure: attemptReport(this.name, lastFailure) })
   }
 
   weightAt(at: number): number {
@@ -93,3 +100,19 @@ export class Member implements Load {
     this.standing.lift()
   }
 }
+
+interface Failing {
+  readonly failingSince: number | null
+  readonly failuresInARow: number
+  readonly lastFailure: AttemptReport
+}
+
+/** Says that an endpoint fails, and how. */
+export const failing = ({ failingSince, failuresInARow, lastFailure }: Failing): MemberState => ({
+  name: 'failing',
+  since: failingSince,
+  reason: `no success since ${failuresInARow} failures, the last: ${wordsOf(lastFailure)}`,
+})
+
+const wordsOf = ({ kind, reason, status }: AttemptReport): string =>
+  kind === null ? `it answered ${status}` : reason === null ? kind : reasonText(reason)

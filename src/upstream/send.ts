@@ -12,7 +12,12 @@ import { Sending } from './sending.ts'
  * answer is resolved at its head. Throws every `upstream` kind of the table of failures, `overloaded`, and the reason of an abort. `watch`
  * hears what became of each; null: nobody compares this endpoint with others.
  */
-export const sender = (config: UpstreamConfig, endpoint: Endpoint, watch: Manner['watch'] = null): Handle => {
+export const sender = (
+  config: UpstreamConfig,
+  endpoint: Endpoint,
+  watch: Manner['watch'] = null,
+  onFailure: Manner['onFailure'] = () => {},
+): Handle => {
   const { host } = config
   const editRequest = edit(config.request, withTwins)
   const manner: Manner = {
@@ -22,6 +27,7 @@ export const sender = (config: UpstreamConfig, endpoint: Endpoint, watch: Manner
     // What the final answer says otherwise or not at all, no interim one says before it.
     editInterim: edit({ set: [], remove: [...config.response.remove, ...config.response.set.map(({ name }) => name)] }),
     watch,
+    onFailure,
     render: ({ operation, query, authority, body: { length } }, fields, body) => ({
       method: operation.method,
       path: endpoint.pathPrefix + operation.path + query,

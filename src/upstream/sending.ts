@@ -7,6 +7,7 @@ import { answerFields, isWithoutContent } from './answer-fields.ts'
 import { AnswerQueue, type Source } from './answer-queue.ts'
 import type { Connection, EndpointHandler } from './connection.ts'
 import type { Endpoint, EndpointRequest } from './endpoint.ts'
+import { isFailedAttempt, noteFailedAttempt } from './failed-attempt.ts'
 import { failureOf } from './failure-of.ts'
 import type { Manner } from './manner.ts'
 import { type Outcome, outcomeOf, outcomeOfFailure } from './outcome.ts'
@@ -233,6 +234,8 @@ export class Sending implements EndpointHandler, Source {
     this.#upload?.stop()
     this.#attempt.endedAt = now()
     standing.count(outcome, why)
+    if (isFailedAttempt(outcome, why))
+      noteFailedAttempt(this.#exchange, this.#endpoint.name, why, this.#manner.onFailure)
     if (this.#timed && this.#status === 0) standing.latency.ended(this.#attempt.endedAt, outcome === 'failure')
     watch?.(outcome, why, this.#attempt.startedAt)
     this.#trace?.end(this.#status === 0 ? null : this.#status, why instanceof GatewayError ? why : null)

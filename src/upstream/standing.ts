@@ -25,6 +25,12 @@ export interface Outage {
   readonly reason: string
 }
 
+/** Is an outage that ends by itself. Times of the monotonic clock but for `since`. */
+export interface Ejection extends Outage {
+  readonly startedAt: number
+  readonly until: number
+}
+
 /** Is the last request that failed by the endpoint's fault. */
 export interface LastFailure {
   /** Milliseconds since the epoch. */
@@ -33,11 +39,11 @@ export interface LastFailure {
   readonly why: GatewayError | number
 }
 
-/** Is an outage that ends by itself. Times of the monotonic clock but for `since`. */
-export interface Ejection extends Outage {
-  readonly startedAt: number
-  readonly until: number
-}
+/**
+ * How many failures without a success between them make an endpoint `failing`: as many as outlier detection takes out by default. One is
+ * a hiccup, and a few are the connections that a restart closes.
+ */
+export const failingAfter = 5
 
 /**
  * Is what is known of an endpoint, from the traffic that it had and from probes. It is kept for as long as the endpoint is open, over
@@ -50,14 +56,21 @@ export class Standing {
   failures = 0
   /** How often traffic has taken it out since it was opened. */
   ejections = 0
-  /** Failures since the last request that went well. */
+  /** Failures since the last request that went well, or the last ejection: what outlier detection counts. */
   consecutiveFailures = 0
+  /** When a request last went well, in ms since the epoch; null: none has. */
+  succeededAt: number | null = null
+  /** When the first request failed since then, in ms since the epoch; null: none has. */
+  failingSince: number | null = null
+  /** How many have failed since then, or since probes found it well again. */
+  failuresInARow = 0
   /** Set by a health check that fails; null: up, or not probed. */
   down: Outage | null = null
   /** Set when its name does not resolve. */
   unresolved: Outage | null = null
   /** Set when its name does not resolve any more; what it resolved to before is used on. */
   outdated: Outage | null = null
+  /** The last request that failed by its fault; null: none has. */
   lastFailure: LastFailure | null = null
   /** Set by outlier detection; it may be over, which is for the reader to see: {@link isEjected}. */
   ejection: Ejection | null = null
@@ -78,20 +91,38 @@ export class Standing {
     return this.down !== null || this.unresolved !== null
   }
 
+  /** Whether every request has failed of late. It is sent to all the same: nothing else would find out that it is back. */
+  get isFailing(): boolean {
+    return this.failuresInARow >= failingAfter
+  }
+
   /** Counts it as healthy again. */
   cameUp(): void {
     this.down = null
+    this.failuresInARow = 0
     this.returnedAt = now()
   }
 
   /** Counts how a request ended, and of one that failed remembers why. */
   count(outcome: Outcome, why: GatewayError | number): void {
     this.requests++
-    if (outcome === 'success') this.consecutiveFailures = 0
-    if (outcome !== 'failure') return
+    if (outcome === 'success') this.#succeeded()
+    else if (outcome === 'failure') this.#failed(why)
+  }
+
+  #succeeded(): void {
+    this.succeededAt = wallClock()
+    this.consecutiveFailures = 0
+    this.failingSince = null
+    this.failuresInARow = 0
+  }
+
+  #failed(why: GatewayError | number): void {
     this.failures++
     this.consecutiveFailures++
+    this.failuresInARow++
     this.lastFailure = { at: wallClock(), why }
+    this.failingSince ??= this.lastFailure.at
   }
 
   /**

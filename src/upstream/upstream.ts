@@ -1,10 +1,12 @@
 import type { CircuitBreakerConfig, EndpointConfig, UpstreamConfig } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Handle } from '../exchange.ts'
+import { attemptFields } from '../observe/cause.ts'
 import { balancers } from './balance/balance.ts'
 import { CircuitBreaker } from './breaker.ts'
 import { chooser, nobody } from './choose.ts'
 import type { Endpoint } from './endpoint.ts'
+import type { OnFailedAttempt } from './failed-attempt.ts'
 import { failover } from './failover.ts'
 import { Member } from './member.ts'
 import type { Tell } from './notices.ts'
@@ -32,10 +34,14 @@ export interface Ground {
   /** The breaker of the upstream that this one follows, when it has the same settings; what it knows goes on. */
   readonly breaker: CircuitBreaker | null
   readonly tell: Tell
+  readonly onFailure: OnFailedAttempt
 }
 
 /** Builds an upstream. With one endpoint and no circuit breaker its send is that endpoint's own. */
-export const openUpstream = (config: UpstreamConfig, { open, drains, breaker: earlier, tell }: Ground): Upstream => {
+export const openUpstream = (
+  config: UpstreamConfig,
+  { open, drains, breaker: earlier, tell, onFailure }: Ground,
+): Upstream => {
   const several = config.endpoints.length > 1
   let outlier: Outlier | null = null
   const watch = several
@@ -44,7 +50,7 @@ export const openUpstream = (config: UpstreamConfig, { open, drains, breaker: ea
       }
     : null
   const members = config.endpoints.map(
-    (each) => new Member(open(each), config, { weight: each.weight, draining: drains(each), watch }),
+    (each) => new Member(open(each), config, { weight: each.weight, draining: drains(each), watch, onFailure }),
   )
   if (several && config.outlier !== null)
     outlier = new Outlier(config.outlier, members, (_, { name }, fields) =>
@@ -75,7 +81,8 @@ const balancedSend = (config: UpstreamConfig, members: readonly Member[]): Handl
 }
 
 const openBreaker = (config: CircuitBreakerConfig, tell: Tell): CircuitBreaker =>
-  new CircuitBreaker(config, (state) => {
-    if (state === 'open') tell('warn', 'circuit breaker open', { forMs: config.openForMs })
-    else tell('info', 'circuit breaker lets requests through', { state })
+  new CircuitBreaker(config, (state, lastFailure) => {
+    const why = lastFailure === null || state === 'closed' ? {} : attemptFields(lastFailure)
+    if (state === 'open') tell('warn', 'circuit breaker open', { forMs: config.openForMs, ...why })
+    else tell('info', 'circuit breaker lets requests through', { state, ...why })
   })

@@ -52,6 +52,23 @@ test('what is in flight is counted until the last byte of its answer', async () 
   await expect.poll(inFlight, { timeout: 20_000 }).toBe(0)
 })
 
+test('an operation whose every request fails does so, by what it did of late or by its group', async () => {
+  for (const metrics of [true, 'none'] as const) {
+    const { url, admin } = await bootLive({ upstreams: { risk: dead }, metrics })
+    const failing = async (): Promise<unknown> => {
+      const { body } = await askAdmin(`${admin}/overview`)
+      const operations = Object.values(body.operations ?? {}) as readonly (Told & { readonly failing: boolean })[]
+      return operations.filter((each) => each.failing).map(({ id }) => id)
+    }
+    await fetch(`${url}/market/insights`)
+    expect(await failing()).toEqual([])
+
+    for (let n = 0; n < 5; n++) await fetch(`${url}/risk/asset-valuation`, { method: 'POST', body: '{}' })
+
+    await expect.poll(failing, { timeout: 20_000 }).toEqual(['risk.asset-valuation'])
+  }
+})
+
 test('without metrics there are no rates, and all the rest', async () => {
   const { url, admin } = await bootLive({ upstream: dead, metrics: 'none' })
   await fetch(`${url}/market/insights`)
@@ -68,5 +85,7 @@ test('the refusals alone are told under /refused', async () => {
 
   const { body } = await askAdmin(`${admin}/refused`)
 
-  expect(body.refusals).toMatchObject([{ kind: 'connect-failed', reason: 'the endpoint refuses connections' }])
+  expect(body.refusals).toMatchObject([
+    { kind: 'connect-failed', reason: 'the endpoint refuses connections (ECONNREFUSED)' },
+  ])
 })

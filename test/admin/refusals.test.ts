@@ -22,6 +22,7 @@ const told = (more: Partial<Refusal>, basePath = ''): string =>
       kind: 'not-found',
       reason: null,
       cause: null,
+      because: null,
       traceId: null,
       ...more,
     },

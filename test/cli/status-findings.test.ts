@@ -19,6 +19,15 @@ test('below which gateway was asked, what is wrong stands first, with since when
   )
 })
 
+test('what it is made of stands below it', async () => {
+  const details = ['http://risk-a:8080 is failing', 'the circuit breaker of risk is\u001b[2J open']
+  const { out } = await shown({ ...calm, findings: [{ ...found, details }] })
+
+  expect(out).toMatch(
+    /check --online\n {10}- http:\/\/risk-a:8080 is failing\n {10}- the circuit breaker of risk is\\x1b\[2J open\n\ngateway/,
+  )
+})
+
 test('that nothing is wrong is said in so many words', async () => {
   expect((await shown({ ...calm, findings: [] })).out).toMatch(
     /^asked .*\n\nnothing is wrong\n\ngateway {2}serving, ready\n/,

@@ -31,6 +31,11 @@ describe('of an endpoint, in words', () => {
       { state: 'ejected', since, reason: '5 failures in a row', ejectedForSeconds: 9.2 },
       'EJECTED since 2026-11-21T02:04:11Z, 48s ago: 5 failures in a row; tried again in 10s',
     ],
+    [
+      'failing',
+      { state: 'failing', since, reason: 'no success since 9 failures, the last: it answered 503' },
+      'FAILING since 2026-11-21T02:04:11Z, 48s ago: no success since 9 failures, the last: it answered 503',
+    ],
     ['drained by the file', { state: 'draining' }, 'drained by the file: nothing new'],
     [
       'drained by an operator',

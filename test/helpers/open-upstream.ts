@@ -23,6 +23,7 @@ export const openTestUpstream = (
     drains: ({ drain }) => drain,
     breaker: null,
     tell,
+    onFailure: () => {},
   })
 }
 

@@ -70,6 +70,7 @@ export const simulated = async (tree: string, seconds: number, seed = 1): Promis
         drains: () => false,
         breaker: null,
         tell: () => {},
+        onFailure: () => {},
       })
       const layer = retry(retryConfig, new RetryBudget(retryConfig.budget), { safe: true, keyed: false })
       const handle = policies.retry ? layer(send) : send

@@ -1,10 +1,12 @@
 import fc from 'fast-check'
 import pino from 'pino'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { FailedAttempt, GatewayError } from '../../src/errors.ts'
 import { logAccess } from '../../src/observe/access-log.ts'
 import { clientAddress } from '../../src/public/peer.ts'
 import { isSaneId } from '../../src/public/request-id.ts'
 import { networks } from '../../src/shared/networks.ts'
+import { exchanged } from './exchanged.ts'
 
 const peer = { address: '10.0.0.1', trusted: true, secure: false, certificate: () => null }
 const isTrusted = networks(['10.0.0.0/8'])
@@ -34,6 +36,7 @@ test('the line of an exchange is JSON, whatever a client sends', () => {
         status: 200,
         endpoint: 'http://market.internal:8080',
         attempts: 1,
+        failedAttempts: [],
         totalMs,
         identity: null,
         authMethod: null,
@@ -57,4 +60,53 @@ test('the line of an exchange is JSON, whatever a client sends', () => {
     }),
     { numRuns: 2000 },
   )
+})
+
+describe('attempts that failed', () => {
+  const refused = new GatewayError('connect-failed', {
+    reason: 'refused',
+    cause: new Error('connect ECONNREFUSED "127.0.0.1:1"'),
+  })
+  const attempt = (why: GatewayError | number, endpoint = 'http://market-a:8080') => new FailedAttempt(endpoint, why, 0)
+  const lineOf = (more: Parameters<typeof exchanged>[0]): { readonly failedAttempts?: unknown } => {
+    const lines: string[] = []
+    logAccess(pino({ base: null }, { write: (line: string) => lines.push(line) }), exchanged(more))
+    return JSON.parse(lines[0] ?? '')
+  }
+  const said = {
+    endpoint: 'http://market-a:8080',
+    failure: 'connect-failed',
+    reason: 'refused',
+    cause: 'connect ECONNREFUSED "127.0.0.1:1"',
+  }
+
+  test('before the answer stand in its line, each as it was', () => {
+    const failedAttempts = [attempt(refused), attempt(503, 'http://market-b:8080')]
+
+    expect(lineOf({ attempts: 3, failedAttempts })).toMatchObject({
+      status: 200,
+      failedAttempts: [said, { endpoint: 'http://market-b:8080', status: 503 }],
+    })
+  })
+
+  test('before the failure of the exchange stand beside it, which is not told twice', () => {
+    const failure = new GatewayError('headers-timeout')
+
+    expect(
+      lineOf({ attempts: 2, status: 504, failure, failedAttempts: [attempt(refused), attempt(failure)] }),
+    ).toMatchObject({ failure: 'headers-timeout', failedAttempts: [said] })
+  })
+
+  test('are not there when there is but the one that the client was answered with', () => {
+    expect(lineOf({ status: 502, failure: refused, failedAttempts: [attempt(refused)] })).not.toHaveProperty(
+      'failedAttempts',
+    )
+    expect(lineOf({ status: 503, failedAttempts: [attempt(503)] })).not.toHaveProperty('failedAttempts')
+  })
+
+  test('are eight at most', () => {
+    const failedAttempts = Array.from({ length: 300 }, () => attempt(refused))
+
+    expect(lineOf({ attempts: 301, failedAttempts }).failedAttempts).toHaveLength(8)
+  })
 })

@@ -12,6 +12,7 @@ export const exchanged = (more: Partial<Exchanged> = {}): Exchanged => ({
   status: 200,
   endpoint: 'http://market:8080',
   attempts: 1,
+  failedAttempts: [],
   totalMs: 12,
   firstByteMs: 10,
   upstreamMs: 9,

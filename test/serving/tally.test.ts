@@ -95,6 +95,7 @@ test('what the meter of one that is gone has counted stays, but nothing of its i
     status: 200,
     endpoint: null,
     attempts: 1,
+    failedAttempts: [],
     totalMs: 1,
     firstByteMs: 1,
     upstreamMs: 1,

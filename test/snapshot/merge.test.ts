@@ -17,6 +17,9 @@ const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
   failures: 0,
   ejections: 0,
   lastFailure: null,
+  succeededAt: null,
+  failingSince: null,
+  failuresInARow: 0,
   outdated: null,
   ejectedForMs: null,
   latencyMs: null,
@@ -56,7 +59,7 @@ const merge = (primary: Partial<UpstreamReport>, ...workers: readonly Partial<Up
 /** Merges one endpoint. */
 const mergeOne = (primary: Partial<EndpointReport>, ...workers: readonly Partial<EndpointReport>[]) =>
   merge({ endpoints: [endpoint(primary)] }, ...workers.map((worker) => ({ endpoints: [endpoint(worker)] })))
-    .endpoints[0]
+    .endpoints[0] as EndpointReport
 
 const anyCount = fc.nat(10_000)
 const anyState = fc.oneof(
@@ -84,6 +87,8 @@ const anyWorker: fc.Arbitrary<Report> = fc
         state: fc.constantFrom('open', 'half-open', 'closed'),
         since: anyCount,
         where: fc.constant(null),
+        outageSince: fc.constant(null),
+        lastFailure: fc.constant(null),
       }),
     ),
     retryBudget: fc.option(fc.record({ left: anyCount })),
@@ -95,14 +100,49 @@ const anyWorker: fc.Arbitrary<Report> = fc
 
 const primary = report(
   upstream({
-    breaker: { state: 'closed', since: 1, where: null },
+    breaker: { state: 'closed', since: 1, where: null, outageSince: null, lastFailure: null },
     retryBudget: { left: 3 },
     endpoints: [endpoint(), endpoint({ url: 'http://b' })],
   }),
 )
 
+describe('an endpoint of which requests fail', () => {
+  const last = (at: number) =>
+    ({ at, endpoint: 'http://a', kind: 'connect-failed', reason: 'refused', status: null }) as const
+  const failing = (succeededAt: number | null, since: number, failuresInARow: number) => ({
+    ...{ succeededAt, failingSince: since, failuresInARow },
+    lastFailure: last(since + 10),
+  })
+
+  test('fails when all workers together have seen enough, since the first failure of any of them', () => {
+    expect(mergeOne({}, failing(100, 120, 3), failing(90, 121, 2))).toMatchObject({
+      state: {
+        name: 'failing',
+        since: 120,
+        reason: 'no success since 5 failures, the last: the endpoint refuses connections (ECONNREFUSED)',
+      },
+      ...{ succeededAt: 100, failingSince: 120, failuresInARow: 5 },
+    })
+    expect(mergeOne({}, failing(100, 120, 2), failing(90, 121, 2)).state.name).toBe('up')
+  })
+
+  test('does not fail when one of them was served after that', () => {
+    expect(mergeOne({}, failing(100, 120, 9), { succeededAt: 131 })).toMatchObject({
+      state: { name: 'up' },
+      ...{ succeededAt: 131, failingSince: null, failuresInARow: 0 },
+    })
+  })
+
+  test('is ejected or down rather than failing', () => {
+    const state = { name: 'ejected', since: 1, reason: 'it failed' } as const
+
+    expect(mergeOne({}, { ...failing(100, 120, 9), state }, failing(100, 120, 9)).state.name).toBe('ejected')
+  })
+})
+
 test('the last failure of an endpoint is the last of all workers, and its name is gone when it is for one of them', () => {
-  const failure = (at: number) => ({ at, kind: 'connect-failed' as const, reason: 'refused' as const, status: null })
+  const failure = (at: number) =>
+    ({ at, endpoint: 'http://a', kind: 'connect-failed', reason: 'refused', status: null }) as const
   const outdated = { since: 5, reason: 'ENOTFOUND' }
 
   expect(mergeOne({}, { lastFailure: failure(1) }, { lastFailure: failure(2), outdated })).toMatchObject({
@@ -227,7 +267,11 @@ test('what endpoints answered of late is all workers’', () => {
 })
 
 describe('of a group', () => {
-  const breaker = (state: 'open' | 'half-open' | 'closed', since: number) => ({ state, since, where: null })
+  const breaker = (state: 'open' | 'half-open' | 'closed', since: number, outageSince: number | null = null) => ({
+    ...{ state, since, where: null, outageSince },
+    lastFailure: state === 'closed' ? null : failure,
+  })
+  const failure = { at: 1, endpoint: 'http://a', kind: 'connect-failed', reason: 'refused', status: null } as const
 
   test.each([
     ['closed in all', [breaker('closed', 3), breaker('closed', 2)], breaker('closed', 2)],

@@ -341,6 +341,48 @@ describe('half-open', () => {
   })
 })
 
+describe('why it is open', () => {
+  const at = 'http://a'
+  const sentTo = (endpoint: string) => {
+    const exchange = fakeExchange()
+    exchange.attempt = { endpoint, startedAt: 0, endedAt: null, before: null }
+    return exchange
+  }
+
+  test('is said to whoever is refused: the last request that failed, at which endpoint', async () => {
+    const rig = new Rig({ minRequests: 2 })
+    await rig.send(sentTo(at)).end(503)
+    await rig.send(sentTo(at)).end('connect-failed')
+
+    const refused = await rig.send().settled
+
+    expect(refused).toMatchObject({ kind: 'circuit-open', cause: { message: `${at}: connect-failed` } })
+    expect(rig.breaker.lastFailure?.report).toMatchObject({ endpoint: at, kind: 'connect-failed', status: null })
+  })
+
+  test('is remembered over every probe, and the outage is as old as the first failure since the last success', async () => {
+    const rig = new Rig()
+    await rig.run(500, 200)
+    vi.advanceTimersByTime(100)
+    const began = Date.now()
+    await rig.run(500)
+    vi.advanceTimersByTime(900)
+    await rig.run(500, 500)
+
+    for (let flip = 0; flip < 5; flip++) {
+      vi.advanceTimersByTime(5_000)
+      await rig.send(sentTo(at)).end('headers-timeout')
+      expect([rig.breaker.state, rig.breaker.outageSince]).toEqual(['open', began])
+      expect(await rig.send().settled).toMatchObject({ cause: { message: `${at}: headers-timeout` } })
+    }
+    vi.advanceTimersByTime(5_000)
+    await rig.run(200)
+    expect([rig.breaker.state, rig.breaker.outageSince]).toEqual(['half-open', began])
+    await rig.run(200)
+    expect([rig.breaker.state, rig.breaker.outageSince]).toEqual(['closed', null])
+  })
+})
+
 describe('whatever happens', () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant('send' as const) }),

@@ -10,6 +10,8 @@ export interface Finding {
   readonly about: string
   /** One sentence, without a full stop. Nothing in it is what a client wrote. */
   readonly cause: string
+  /** What it is made of, a line each: the endpoints of a group that does not serve, say. Empty: the cause says it all. */
+  readonly details: readonly string[]
   /** RFC 3339; null: nobody knows. */
   readonly since: string | null
   /** What shows more; null: there is nothing more to show. */
@@ -27,5 +29,9 @@ export const finding = (
   severity: Severity,
   about: string,
   cause: string,
-  { since = null, command = null }: { readonly since?: number | null; readonly command?: string | null } = {},
-): Finding => ({ severity, about, cause, since: since === null ? null : time(since), command })
+  { since = null, command = null, details = [] }: More = {},
+): Finding => ({ severity, about, cause, details, since: since === null ? null : time(since), command })
+
+interface More extends Partial<Pick<Finding, 'command' | 'details'>> {
+  readonly since?: number | null
+}

@@ -6,6 +6,7 @@ import { kindWords } from '../kind-words.ts'
 import { time } from '../time.ts'
 import { counted, grouped, requests, tallyOf } from './counted.ts'
 import { type Finding, finding } from './finding.ts'
+import { groupOutage } from './outage.ts'
 import type { Reading } from './reading.ts'
 import { explainCommand, lastOf } from './words.ts'
 
@@ -44,8 +45,10 @@ const drained = ({ said }: Reading): readonly Finding[] =>
 const many = 3
 
 /** Finds operations that are answered, but with errors: the gateway passes on what an upstream says of itself. */
-const passedOn = ({ recent, report }: Reading): readonly Finding[] =>
+const passedOn = (reading: Reading): readonly Finding[] =>
   catalog.flatMap(({ id, group }): readonly Finding[] => {
+    const { recent, report } = reading
+    if (groupOutage(group, reading) !== null) return [] // which says so itself
     const { requests: all, passedOn: errors } = recent?.[id] ?? { requests: 0, passedOn: 0 }
     if (errors < many) return []
     const said = report.upstreams[group].endpoints

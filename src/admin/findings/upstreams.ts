@@ -7,8 +7,9 @@ import { time } from '../time.ts'
 import { clientErrorFindings } from './client-errors.ts'
 import { counted, grouped, tallyOf } from './counted.ts'
 import { type Finding, finding } from './finding.ts'
+import { groupOutage, outageFindings, serves } from './outage.ts'
 import type { Reading } from './reading.ts'
-import { groupOf, lastOf, saidOf } from './words.ts'
+import { boundOf, groupOf, lastOf, saidOf } from './words.ts'
 
 // Fewer in a minute may be a hiccup of one connection, and are a warning.
 const many = 3
@@ -18,21 +19,25 @@ const recentMs = 60_000
 // Of the time after which its requests are given up.
 const slowShare = 0.5
 
-/** Finds what is wrong with what stands behind the groups. */
-export const upstreamFindings = (reading: Reading): readonly Finding[] =>
-  merged(
-    groups.flatMap((group) => {
-      const { endpoints } = reading.report.upstreams[group]
-      const causes = causesOf(group, reading)
-      return [
-        ...breaker(group, causes, reading),
-        ...endpoints.flatMap((each) => endpoint(group, each, causes, reading)),
-        ...nobody(group, endpoints, reading),
-        ...budget(group, reading),
-        ...clientErrorFindings(group, reading),
-      ]
-    }),
-  )
+/** Finds what is wrong with what stands behind the groups. Of one that does not serve, that is all that is said. */
+export const upstreamFindings = (reading: Reading): readonly Finding[] => [
+  ...outageFindings(reading),
+  ...merged(
+    groups
+      .filter((group) => groupOutage(group, reading) === null)
+      .flatMap((group) => {
+        const { endpoints } = reading.report.upstreams[group]
+        const causes = causesOf(group, reading)
+        return [
+          ...breaker(group, causes, reading),
+          ...endpoints.flatMap((each) => endpoint(group, each, causes, reading)),
+          ...nobody(group, endpoints, reading),
+          ...budget(group, reading),
+          ...clientErrorFindings(group, reading),
+        ]
+      }),
+  ),
+]
 
 /** Lists what went wrong at the endpoints of a group, the most frequent first. */
 const causesOf = (group: Group, { report }: Reading): readonly CauseReport[] =>
@@ -44,6 +49,7 @@ const causesOf = (group: Group, { report }: Reading): readonly CauseReport[] =>
       (failures[kind].fault === 'upstream' || kind === 'deadline-exceeded'),
   )
 
+/** Finds a breaker that is not closed though some requests go well. Half-open is as bad as open: it has not found out yet. */
 const breaker = (group: Group, causes: readonly CauseReport[], reading: Reading): readonly Finding[] => {
   const { report, config } = reading
   const { breaker: state } = report.upstreams[group]
@@ -53,18 +59,21 @@ const breaker = (group: Group, causes: readonly CauseReport[], reading: Reading)
       ({ kind, operation }) => kind === 'circuit-open' && operation !== null && groupOf(operation) === group,
     ),
   )
+  const { lastFailure: last } = state
   const [first] = causes
   const why =
-    first === undefined ? lastWhy(report.upstreams[group].endpoints) : saidOf(first, first.endpoint ?? '', config)
+    last !== null
+      ? lastOf(last, last.endpoint) + boundOf(last.kind, group, config)
+      : first && saidOf(first, first.endpoint ?? '', config)
   const where = state.where === null ? '' : ` ${state.where}`
   const held = refused.lastQuarter === 0 ? '' : `: ${counted(refused, 'refused')}`
   const does =
     state.state === 'open'
       ? 'so nothing is sent to it'
       : 'so only a few requests are sent, to find out whether it is well'
-  const cause = `the circuit breaker of ${group} is ${state.state}${where}, ${does}${why === null ? '' : `, because ${why}`}${held}`
-  const severity = state.state === 'open' ? 'critical' : 'warning'
-  return [finding(severity, aboutOf(group), cause, { since: state.since, command: onlineCommand(reading) })]
+  const cause = `the circuit breaker of ${group} is ${state.state}${where}, ${does}${why === undefined ? '' : `, because ${why}`}${held}`
+  const since = state.outageSince ?? state.since
+  return [finding('critical', aboutOf(group), cause, { since, command: onlineCommand(reading) })]
 }
 
 const endpoint = (
@@ -80,31 +89,45 @@ const endpoint = (
   const own = grouped(
     causes.filter((cause) => cause.endpoint === url),
     // By what is said of it: a connection may be closed before the head of the answer and behind it.
-    ({ kind, reason }) => lastOf({ at: 0, kind, reason, status: null }, url),
+    ({ kind, reason }) => lastOf({ kind, reason, status: null }, url),
   )
-  const alone = !reading.report.upstreams[group].endpoints.some((other) => other !== each && isUp(other))
-  const failing = own.map((same, i): Finding => {
-    const tally = tallyOf(same)
-    const severity = tally.lastMinute >= many ? 'critical' : tally.lastMinute > 0 || out !== null ? 'warning' : 'notice'
-    const cause = `${saidOf(same[0] as CauseReport, url, reading.config)}: ${counted(tally, 'failed')}`
-    const also = i === 0 && out !== null ? `; ${out}` : ''
-    return finding(severity, about, cause + also, { since: tally.firstAt, command })
-  })
-  if (failing.length > 0) return [...failing, ...outdated(about, each, command)]
-  const last = lastWhy([each])
-  if (out !== null) {
-    const cause = state.name === 'ejected' && last !== null ? `${last}; ${out}` : `${url}: ${out}`
-    return [finding(alone ? 'critical' : 'warning', about, cause, { since: state.since, command })]
+  const others = outdated(about, each, command)
+  if (own.length > 0) {
+    const tally = tallyOf(own.flat())
+    const said = own.map(
+      (same) => `${saidOf(same[0] as CauseReport, url, reading.config)}: ${counted(tallyOf(same), 'failed')}`,
+    )
+    const [cause = '', ...details] = said
+    const severity =
+      tally.lastMinute >= many && !isSpared(state)
+        ? 'critical'
+        : tally.lastMinute > 0 || out !== null
+          ? 'warning'
+          : 'notice'
+    const also = out === null ? '' : `; ${out}`
+    return [
+      finding(severity, about, cause + also, {
+        since: each.failingSince ?? state.since ?? tally.firstAt,
+        command,
+        details,
+      }),
+      ...others,
+    ]
   }
-  return [...outdated(about, each, command), ...stumbled(about, each, reading.at), ...slow(group, each, reading)]
+  if (out === null) return [...others, ...stumbled(about, each, reading.at), ...slow(group, each, reading)]
+  const { lastFailure: last } = each
+  const cause = state.name !== 'down' && last !== null ? `${lastOf(last, url)}; ${out}` : `${url}: ${out}`
+  return [
+    finding('warning', about, cause, {
+      since: each.failingSince ?? state.since,
+      command,
+      details: others.map((one) => one.cause),
+    }),
+  ]
 }
 
-/** Says why a request failed last at any of them; null: none has. */
-const lastWhy = (endpoints: readonly EndpointReport[]): string | null => {
-  const failed = endpoints.flatMap(({ url, lastFailure }) => (lastFailure === null ? [] : [{ url, lastFailure }]))
-  const [last] = failed.sort((a, b) => b.lastFailure.at - a.lastFailure.at)
-  return last === undefined ? null : lastOf(last.lastFailure, last.url)
-}
+/** Tells whether an endpoint is left alone while others serve: what failed there has failed, and does so no more. */
+const isSpared = ({ name }: EndpointReport['state']): boolean => name === 'down' || name === 'ejected'
 
 const outdated = (about: string, { url, outdated: since }: EndpointReport, command: string): readonly Finding[] => {
   if (since === null) return []
@@ -120,15 +143,16 @@ const stumbled = (about: string, { url, lastFailure }: EndpointReport, at: numbe
   return [finding('notice', about, cause, { since: lastFailure.at, command: statusCommand })]
 }
 
-/** Says why an endpoint gets nothing, or as little as can be; null: it is not out. */
-const outOf = ({ state, ejectedForMs }: EndpointReport, at: number): string | null => {
-  if (state.name === 'down') return `it is down: ${state.reason}`
+/** Says why an endpoint gets nothing, or as little as can be, or nothing good comes of it; null: it is up. */
+const outOf = (endpoint: EndpointReport, at: number): string | null => {
+  const { state, ejectedForMs } = endpoint
+  const although = serves(endpoint) ? ', and answers all the same' : ''
+  if (state.name === 'down') return `it is down: ${state.reason}${although}`
+  if (state.name === 'failing') return 'no request to it goes well any more'
   if (state.name !== 'ejected') return null
   const until = ejectedForMs === null ? '' : ` until ${time(at + ejectedForMs)}`
-  return `it is ejected${until}: ${state.reason}`
+  return `it is ejected${until}: ${state.reason}${although}`
 }
-
-const isUp = ({ state }: EndpointReport): boolean => state.name === 'up'
 
 const slow = (group: Group, { url, latencyMs }: EndpointReport, { config }: Reading): readonly Finding[] => {
   const bound = config.upstreams[group].headersTimeoutMs

@@ -1,35 +1,32 @@
-import { catalog, type Group } from '../../catalog.ts'
+import { catalog, type Group, type OperationId } from '../../catalog.ts'
 import type { Config } from '../../config/config.ts'
+import type { AttemptReport, Kind } from '../../errors.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
-import { type Reason, reasonText } from '../../reasons.ts'
-import type { FailureReport } from '../../snapshot/report.ts'
+import { reasonText } from '../../reasons.ts'
 import { formatDuration } from '../../units.ts'
 import { kindWords } from '../kind-words.ts'
 
 /** Says in words what went wrong at an endpoint, by its name: `http://risk-a:8080 refuses connections (ECONNREFUSED)`. */
 export const saidOf = ({ kind, reason, operation }: CauseReport, endpoint: string, config: Config): string =>
-  lastOf({ at: 0, kind, reason, status: null }, endpoint) + boundOf(kind, operation, config)
+  lastOf({ kind, reason, status: null }, endpoint) +
+  (operation === null ? '' : boundOf(kind, groupOf(operation), config, operation))
 
 /** Says in words why a request last failed at an endpoint. */
-export const lastOf = ({ kind, reason, status }: FailureReport, endpoint: string): string => {
+export const lastOf = (
+  { kind, reason, status }: Pick<AttemptReport, 'kind' | 'reason' | 'status'>,
+  endpoint: string,
+): string => {
   if (kind === null) return `${endpoint} answered ${status}`
-  return named(reason === null ? kindWords[kind] : reasonText(reason), endpoint) + codeOf(reason)
+  return named(reason === null ? kindWords[kind] : reasonText(reason), endpoint)
 }
 
 const named = (words: string, endpoint: string): string =>
   words.includes('the endpoint') ? words.replace('the endpoint', endpoint) : `${endpoint}: ${words}`
 
-const codeOf = (reason: Reason | null): string => {
-  const code = reason === null ? undefined : codes[reason]
-  return code === undefined ? '' : ` (${code})`
-}
-
 /** Names the bound that was exceeded, with what it is set to. */
-const boundOf = (kind: CauseReport['kind'], id: CauseReport['operation'], config: Config): string => {
-  if (id === null) return ''
-  const group = groupOf(id)
+export const boundOf = (kind: Kind | null, group: Group, config: Config, id: OperationId | null = null): string => {
   const { connectTimeoutMs, headersTimeoutMs } = config.upstreams[group]
-  const { deadlineMs } = config.operations[id]
+  const deadlineMs = id === null ? null : config.operations[id].deadlineMs
   const bound = {
     'connect-timeout': connectTimeoutMs,
     'headers-timeout': headersTimeoutMs,
@@ -46,15 +43,4 @@ export const groupOf = (id: NonNullable<CauseReport['operation']>): Group =>
 export const explainCommand = (id: NonNullable<CauseReport['operation']>): string => {
   const { method, path } = catalog.find((each) => each.id === id) as (typeof catalog)[number]
   return `lender-gateway explain ${method} ${path} --live`
-}
-
-// As people look for them.
-const codes: Partial<Readonly<Record<Reason, string>>> = {
-  refused: 'ECONNREFUSED',
-  reset: 'ECONNRESET',
-  unreachable: 'EHOSTUNREACH',
-  'name-not-found': 'ENOTFOUND',
-  'name-server-silent': 'EAI_AGAIN',
-  'certificate-expired': 'CERT_HAS_EXPIRED',
-  'no-descriptors': 'EMFILE',
 }

@@ -1,4 +1,5 @@
 import type { AuthMethod } from '../../exchange.ts'
+import type { AttemptFailure } from '../../observe/metrics/meter-report.ts'
 import type { Reason } from '../../reasons.ts'
 
 /** Lists which bound may be full. */
@@ -92,7 +93,10 @@ export const upstreamReasons = [
   'answer-coding',
   'answer-status',
   'answer-field',
-] as const satisfies readonly Reason[]
+  'headers-timeout',
+  'deadline-exceeded',
+  'status',
+] as const satisfies readonly AttemptFailure[]
 
 /** Lists what a client may do wrong, and what an operator may have refused. */
 export const rejectReasons = [
@@ -134,7 +138,7 @@ export const rejectReasons = [
 
 /** Counts by reason: those that are expected from the first time on, because whoever reads a rate sees a first one only if there was none before. */
 export const counted = (
-  expected: readonly Reason[],
+  expected: readonly string[],
   seen: readonly { readonly reason: string; readonly count: number }[],
 ): readonly (readonly [reason: string, count: number])[] => {
   const counts = new Map<string, number>(expected.map((reason) => [reason, 0]))

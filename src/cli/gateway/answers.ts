@@ -83,8 +83,17 @@ export interface WorkerStatus {
 /** Is what stands behind a group. */
 export interface UpstreamStatus {
   readonly endpoints: readonly EndpointStatus[]
-  readonly breaker: { readonly state: string; readonly since: string; readonly where: string | null } | null
+  readonly breaker: BreakerStatus | null
   readonly retryBudget: { readonly left: number } | null
+}
+
+/** Is the circuit breaker of a group. */
+interface BreakerStatus {
+  readonly state: string
+  readonly since: string
+  readonly where: string | null
+  /** What the upstream failed last; null: it is closed, or an older gateway does not say. */
+  readonly reason: string | null
 }
 
 /** Is one endpoint of a group. */
@@ -201,7 +210,7 @@ export const status = shape<Status>({
     shape<UpstreamStatus>({
       endpoints: list(endpoint),
       breaker: nullable(
-        shape<NonNullable<UpstreamStatus['breaker']>>({ state: text, since: text, where: nullable(text) }),
+        shape<BreakerStatus>({ state: text, since: text, where: nullable(text), reason: nullable(text) }),
       ),
       retryBudget: nullable(shape<{ left: number }>({ left: number })),
     }),

@@ -5,11 +5,20 @@ export interface Finding {
   readonly severity: string
   readonly about: string
   readonly cause: string
+  /** Null: an older gateway has none. */
+  readonly details: readonly string[] | null
   readonly since: string | null
   readonly command: string | null
 }
 
 /** Reads what `/status` says is wrong. */
 export const findings = list(
-  shape<Finding>({ severity: text, about: text, cause: text, since: nullable(text), command: nullable(text) }),
+  shape<Finding>({
+    severity: text,
+    about: text,
+    cause: text,
+    details: nullable(list(text)),
+    since: nullable(text),
+    command: nullable(text),
+  }),
 )

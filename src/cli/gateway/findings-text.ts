@@ -6,13 +6,17 @@ import { ago } from './span.ts'
 export const findingsText = (findings: readonly Finding[], at: number): string =>
   findings.length === 0 ? 'nothing is wrong' : findings.map((each) => lines(each, at)).join('\n')
 
-const lines = ({ severity, about, cause, since, command }: Finding, at: number): string => {
+const lines = ({ severity, about, cause, details, since, command }: Finding, at: number): string => {
   const more = [
     ...(since === null ? [] : [`since ${ago(since, at)}`]),
     ...(command === null ? [] : [`more: ${printable(command)}`]),
   ]
   const first = `${shown(severity).padEnd(width)}  ${printable(about)}: ${printable(cause)}`
-  return more.length === 0 ? first : `${first}\n${' '.repeat(width)}  ${more.join('; ')}`
+  const below = [
+    ...(more.length === 0 ? [] : [more.join('; ')]),
+    ...(details ?? []).map((each) => `- ${printable(each)}`),
+  ]
+  return [first, ...below.map((each) => `${' '.repeat(width)}  ${each}`)].join('\n')
 }
 
 const shown = (severity: string): string => (severity === 'critical' ? 'CRITICAL' : printable(severity))

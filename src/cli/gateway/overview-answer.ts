@@ -1,5 +1,5 @@
 import { type Status, status } from './answers.ts'
-import { list, nullable, number, type Read, shape, text } from './shape.ts'
+import { flag, list, nullable, number, type Read, shape, text } from './shape.ts'
 
 /** Is what `GET /overview` tells, as far as it is shown. */
 export interface Overview {
@@ -11,6 +11,8 @@ export interface Overview {
 export interface OperationStatus {
   readonly id: string
   readonly state: string
+  /** Whether every request fails; null: an older gateway does not say. */
+  readonly failing: boolean | null
   /** Null: nothing is counted, or not for long enough. */
   readonly pace: {
     readonly inFlight: number
@@ -36,6 +38,7 @@ export const overview = shape<Overview>({
     shape<OperationStatus>({
       id: text,
       state: text,
+      failing: nullable(flag),
       pace: nullable(
         shape<NonNullable<OperationStatus['pace']>>({
           inFlight: number,

@@ -28,6 +28,7 @@ const stateText = (endpoint: EndpointStatus, at: number): string => {
   }
   const why = `${since === null ? '' : ` since ${ago(since, at)}`}${reason === null ? '' : `: ${reason}`}`
   if (state === 'down') return `DOWN${why}`
+  if (state === 'failing') return `FAILING${why}`
   if (state === 'ejected') return `EJECTED${why}${ejectedForSeconds === null ? '' : `; ${left(ejectedForSeconds)}`}`
   const ready = readyUntil === null ? '' : ` by an operator until ${until(readyUntil, at)}`
   return `${state}${why}${ready}${doubts(endpoint)}`
@@ -48,7 +49,7 @@ const common = ({ breaker, retryBudget }: UpstreamStatus, at: number): readonly 
   return rows
 }
 
-const breakerText = ({ state, since, where }: NonNullable<UpstreamStatus['breaker']>, at: number): string => {
+const breakerText = ({ state, since, where, reason }: NonNullable<UpstreamStatus['breaker']>, at: number): string => {
   if (state === 'closed') return 'closed'
   const means =
     state === 'open'
@@ -56,7 +57,7 @@ const breakerText = ({ state, since, where }: NonNullable<UpstreamStatus['breake
       : state === 'half-open'
         ? ': a few are sent, to see'
         : ''
-  return `${state.toUpperCase()}${where === null ? '' : ` ${where}`} since ${ago(since, at)}${means}`
+  return `${state.toUpperCase()}${where === null ? '' : ` ${where}`} since ${ago(since, at)}${means}${reason === null ? '' : `; ${reason}`}`
 }
 
 const budgetText = ({ left }: NonNullable<UpstreamStatus['retryBudget']>): string =>

@@ -113,6 +113,7 @@ export class Asking {
     if (isFirst(wanting, fetch)) {
       exchange.attempt = fetch.exchange.attempt
       exchange.attempts += fetch.exchange.attempts
+      exchange.failedAttempts ??= fetch.exchange.failedAttempts
     }
     const trouble = troubleIn(landing)
     const stale = trouble === null ? null : this.#standIn(wanting, trouble, statusOf(landing))

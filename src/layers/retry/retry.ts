@@ -39,17 +39,24 @@ export const retry = (
   }
 
   return (next) => {
-    const attempt = (exchange: Exchange, made: number): Promise<Answer> =>
-      next(exchange).then(
+    /** `earlier` is how the attempt before failed; null: it was the first, or the one before was answered. */
+    const attempt = (exchange: Exchange, made: number, earlier: GatewayError | null): Promise<Answer> => {
+      const sent = exchange.attempts
+      return next(exchange).then(
         (answer) => (on.statuses.includes(answer.status) ? answered(exchange, made, answer) : answer),
-        (error) => failed(exchange, made, error),
+        (error) => {
+          // It reached no endpoint, as when a breaker has opened meanwhile: the attempt before says more of the upstream.
+          if (earlier !== null && exchange.attempts === sent && exchange.aborted === null) throw earlier
+          return failed(exchange, made, error)
+        },
       )
+    }
 
     const answered = (exchange: Exchange, made: number, answer: Answer): Answer | Promise<Answer> => {
       const ms = pauseBefore(exchange, made, true, answer.fields)
       if (ms === null) return answer
       answer.body.discard() // before the wait: the connection is of use to others
-      return pause(exchange, ms).then(() => attempt(exchange, made + 1))
+      return pause(exchange, ms).then(() => attempt(exchange, made + 1, null))
     }
 
     const failed = async (exchange: Exchange, made: number, error: unknown): Promise<Answer> => {
@@ -58,12 +65,12 @@ export const retry = (
       const ms = allowed === 'never' ? null : pauseBefore(exchange, made, allowed === 'replayable', error.fields)
       if (ms === null) throw error
       await pause(exchange, ms)
-      return attempt(exchange, made + 1)
+      return attempt(exchange, made + 1, error)
     }
 
     return (exchange) => {
       budget.requested()
-      return attempt(exchange, 1)
+      return attempt(exchange, 1, null)
     }
   }
 }

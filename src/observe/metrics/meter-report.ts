@@ -17,6 +17,9 @@ export interface MeterReport {
   readonly clients: readonly { readonly client: string; readonly statusClass: number; readonly count: number }[]
 }
 
+/** Says why an attempt failed: its reason, its kind where that says it all, or a `status` that counts as a failure. */
+export type AttemptFailure = Reason | Kind | 'status'
+
 /** Is what was counted of one operation. */
 export interface OperationReport {
   readonly inFlight: number
@@ -34,6 +37,8 @@ export interface OperationReport {
     readonly method: AuthMethod | null
     readonly count: number
   }[]
+  /** Attempts at endpoints that failed, those among them that another attempt made good. */
+  readonly attemptFailures: readonly { readonly reason: AttemptFailure; readonly count: number }[]
   /** How many were let in by each way to prove who calls. */
   readonly proved: readonly { readonly method: AuthMethod; readonly count: number }[]
   /** How many attempts there were after the first. */
@@ -89,6 +94,10 @@ const addOperations = (each: readonly OperationReport[]): OperationReport => {
     reasons: addCounts(
       each.flatMap(({ reasons }) => reasons),
       ({ failure, reason, method }) => `${failure} ${reason} ${method}`,
+    ),
+    attemptFailures: addCounts(
+      each.flatMap(({ attemptFailures }) => attemptFailures),
+      ({ reason }) => reason,
     ),
     proved: addCounts(
       each.flatMap(({ proved }) => proved),

@@ -1,9 +1,9 @@
-import { failures, type Kind } from '../../errors.ts'
+import { type FailedAttempt, failures, type Kind } from '../../errors.ts'
 import type { AuthMethod } from '../../exchange.ts'
 import type { Reason } from '../../reasons.ts'
 import type { Exchanged } from '../exchanged.ts'
 import { Histogram } from './histogram.ts'
-import type { OperationReport } from './meter-report.ts'
+import type { AttemptFailure, OperationReport } from './meter-report.ts'
 
 const kinds: readonly (Kind | null)[] = [null, ...(Object.keys(failures) as Kind[])]
 const placeOfKind: ReadonlyMap<Kind | null, number> = new Map(kinds.map((kind, i) => [kind, i]))
@@ -16,6 +16,8 @@ export class OperationMeter {
   readonly #requests: number[] = new Array(kinds.length * classes).fill(0)
   /** By a key of bounded words. */
   readonly #reasons = new Map<string, { failure: Kind; reason: Reason; method: AuthMethod | null; count: number }>()
+  /** Attempts that failed, by what was wrong: every one of them, whatever became of its exchange. */
+  readonly #attemptFailures = new Map<AttemptFailure, number>()
   readonly #proved = new Map<AuthMethod, number>()
   readonly #total = new Histogram()
   readonly #firstByte = new Histogram()
@@ -39,6 +41,12 @@ export class OperationMeter {
     if (upstreamMs !== null) this.#upstream.observe(upstreamMs)
   }
 
+  /** Counts an attempt that failed, when it does. */
+  attemptFailed({ why }: FailedAttempt): void {
+    const reason = typeof why === 'number' ? 'status' : (why.reason ?? why.kind)
+    this.#attemptFailures.set(reason, (this.#attemptFailures.get(reason) ?? 0) + 1)
+  }
+
   get report(): OperationReport {
     return {
       inFlight: this.inFlight,
@@ -48,6 +56,7 @@ export class OperationMeter {
           : [{ statusClass: at % classes, failure: kinds[Math.trunc(at / classes)] as Kind | null, count }],
       ),
       reasons: [...this.#reasons.values()].map((each) => ({ ...each })),
+      attemptFailures: [...this.#attemptFailures].map(([reason, count]) => ({ reason, count })),
       proved: [...this.#proved].map(([method, count]) => ({ method, count })),
       retries: this.#retries,
       bytesIn: this.#bytesIn,

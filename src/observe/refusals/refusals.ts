@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import type { OperationId } from '../../catalog.ts'
 import { wallClock } from '../../clock.ts'
-import type { GatewayError, Kind } from '../../errors.ts'
+import { type AttemptReport, FailedAttempt, type GatewayError, type Kind } from '../../errors.ts'
 import type { Reason } from '../../reasons.ts'
 import { causeOf } from '../cause.ts'
 import type { Exchanged } from '../exchanged.ts'
@@ -35,6 +35,8 @@ export interface Refusal {
   /** A bounded word; null: the kind says it all. */
   readonly reason: Reason | null
   readonly cause: string | null
+  /** The attempt because of which nothing was sent; null: something was, or it is not because of one. */
+  readonly because: AttemptReport | null
   readonly traceId: string | null
 }
 
@@ -92,6 +94,7 @@ const refusalOf = (at: number, exchanged: Exchanged, failure: GatewayError): Ref
   kind: failure.kind,
   reason: failure.reason,
   cause: ownCause(failure),
+  because: failure.cause instanceof FailedAttempt ? failure.cause.report : null,
   traceId: exchanged.trace && ownText(exchanged.trace.traceId),
 })
 

@@ -44,6 +44,7 @@ test('spans that are lost are worth knowing, with why and since when, where ther
       about: 'tracing',
       cause:
         'spans are lost: http://collector:4318 does not take them (ECONNREFUSED); requests are served all the same',
+      details: [],
       since: '2026-11-21T02:03:00.000Z',
       command: null,
     },
@@ -51,6 +52,23 @@ test('spans that are lost are worth knowing, with why and since when, where ther
   expect(found({ report })).toEqual([])
   expect(found({ settings: { tracing } })).toEqual([])
 })
+
+const other = endpoint({ url: 'http://risk-b:8080' })
+
+/** Is how an endpoint stands that fails since then. */
+const failing = (since: number) => ({
+  state: {
+    name: 'failing' as const,
+    since,
+    reason: 'no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED)',
+  },
+  failures: 9,
+  succeededAt: since - 50,
+  failingSince: since,
+})
+
+const refusedAt = (when: number, url = risk) =>
+  ({ at: when, endpoint: url, kind: 'connect-failed', reason: 'refused', status: null }) as const
 
 describe('an endpoint', () => {
   test('that closes connections before its answers and within them is named once, with all of them', () => {
@@ -68,6 +86,7 @@ describe('an endpoint', () => {
         severity: 'critical',
         about: 'upstreams.risk',
         cause: `${risk} refuses connections (ECONNREFUSED): 12 requests failed in the last minute`,
+        details: [],
         since: '2026-11-21T02:03:00.000Z',
         command: 'lender-gateway check --online gateway.yaml',
       },
@@ -94,7 +113,9 @@ describe('an endpoint', () => {
 
   test('whose failures others made good is told of, for a minute', () => {
     const failed = (ago: number, more = {}) =>
-      endpoint({ lastFailure: { at: at - ago, kind: 'connect-failed', reason: 'refused', status: null, ...more } })
+      endpoint({
+        lastFailure: { at: at - ago, endpoint: risk, kind: 'connect-failed', reason: 'refused', status: null, ...more },
+      })
     const of = (each: ReturnType<typeof failed>) => found({ upstreams: { risk: { endpoints: [each] } } })
 
     expect(of(failed(1000))).toMatchObject([
@@ -109,11 +130,42 @@ describe('an endpoint', () => {
   test('that is ejected is told with what failed last', () => {
     const ejected = endpoint({
       state: { name: 'ejected', since: at - 5000, reason: '5 failures in a row' },
-      lastFailure: { at, kind: 'tls-failed', reason: 'certificate-expired', status: null },
+      lastFailure: { at, endpoint: risk, kind: 'tls-failed', reason: 'certificate-expired', status: null },
     })
 
-    expect(causes({ upstreams: { risk: { endpoints: [ejected] } } })).toEqual([
+    expect(causes({ upstreams: { risk: { endpoints: [ejected, other] } } })).toEqual([
       `the certificate of ${risk} has expired (CERT_HAS_EXPIRED); it is ejected: 5 failures in a row`,
+    ])
+  })
+
+  test('of which every request fails, and others make them good, is a warning since the first of them', () => {
+    const dead = endpoint({ ...failing(at - 600_400), lastFailure: refusedAt(at - 80) })
+
+    expect(found({ upstreams: { risk: { endpoints: [dead, other] } } })).toMatchObject([
+      {
+        severity: 'warning',
+        cause: `${risk} refuses connections (ECONNREFUSED); no request to it goes well any more`,
+        since: '2026-11-21T01:53:59.600Z',
+      },
+    ])
+  })
+
+  test('that is left alone is no worse than a warning, however many requests it failed before', () => {
+    const ejected = endpoint({ state: { name: 'ejected', since: at - 5000, reason: '5 failures in a row' } })
+
+    expect(found({ causes: [cause()], upstreams: { risk: { endpoints: [ejected, other] } } })).toMatchObject([
+      { severity: 'warning' },
+    ])
+  })
+
+  test('that probes find down and that answers all the same does not fail its group', () => {
+    const down = endpoint({ state: { name: 'down', since: at - 60_000, reason: 'answered 404, 200-299 is expected' } })
+
+    expect(found({ upstreams: { risk: { endpoints: [down] } } })).toMatchObject([
+      {
+        severity: 'warning',
+        cause: `${risk}: it is down: answered 404, 200-299 is expected, and answers all the same`,
+      },
     ])
   })
 
@@ -122,14 +174,6 @@ describe('an endpoint', () => {
 
     expect(causes({ upstreams: { risk: { endpoints: [endpoint({ outdated })] } } })).toEqual([
       `the name of ${risk} is not found any more: the name does not resolve (ENOTFOUND); what it was before is used on`,
-    ])
-  })
-
-  test('that is the only one and is down is critical, though nobody has asked', () => {
-    const endpoints = [endpoint({ state: { name: 'down', since: at, reason: 'connection refused' } })]
-
-    expect(found({ upstreams: { risk: { endpoints } } })).toMatchObject([
-      { severity: 'critical', cause: `${risk}: it is down: connection refused` },
     ])
   })
 
@@ -142,12 +186,16 @@ describe('an endpoint', () => {
     ])
   })
 
-  test('that does not answer is named with the bound', () => {
+  test('that does not answer is named with the bound, and once, whatever it failed by', () => {
     const late = (kind: 'headers-timeout' | 'deadline-exceeded') => cause({ kind, reason: null })
 
-    expect(causes({ causes: [late('headers-timeout'), late('deadline-exceeded')] })).toEqual([
-      `${risk} did not answer within timeouts.headers (15s): 12 requests failed in the last minute`,
-      `${risk}: there was no answer within the deadline of the operation (30s): 12 requests failed in the last minute`,
+    expect(found({ causes: [late('headers-timeout'), late('deadline-exceeded')] })).toMatchObject([
+      {
+        cause: `${risk} did not answer within timeouts.headers (15s): 12 requests failed in the last minute`,
+        details: [
+          `${risk}: there was no answer within the deadline of the operation (30s): 12 requests failed in the last minute`,
+        ],
+      },
     ])
   })
 
@@ -156,16 +204,6 @@ describe('an endpoint', () => {
       `${risk} takes 9s to answer of late, and is given up after 15s (timeouts.headers)`,
     ])
     expect(causes({ upstreams: { risk: { endpoints: [endpoint({ latencyMs: 7000 })] } } })).toEqual([])
-  })
-
-  test('that is the same behind several groups is told once', () => {
-    const down = {
-      endpoints: [endpoint({ state: { name: 'down' as const, since: at, reason: 'connection refused' } })],
-    }
-
-    expect(causes({ upstreams: { risk: down, market: down, leads: down } })).toEqual([
-      `${risk}: it is down: connection refused (the same behind leads, market)`,
-    ])
   })
 
   test.each([
@@ -178,19 +216,127 @@ describe('an endpoint', () => {
 })
 
 describe('a group', () => {
-  test('whose circuit breaker is open is told with what opened it', () => {
-    const breaker = { state: 'open' as const, since: at - 2000, where: null }
+  const dead = (more: Parameters<typeof endpoint>[0] = {}) =>
+    endpoint({ ...failing(at - 2000), lastFailure: refusedAt(at - 80), ...more })
+  const tripped = (state: 'open' | 'half-open') =>
+    ({ state, since: at - 700, where: null, outageSince: at - 1800, lastFailure: refusedAt(at - 80) }) as const
+
+  test('of which no endpoint serves is one finding, since the first failure, with its endpoints below it', () => {
     const refused = cause({ kind: 'circuit-open', reason: 'breaker-open', endpoint: null, lastMinute: 40 })
+    const upstreams = { risk: { breaker: tripped('open'), endpoints: [dead()], retryBudget: { left: 0 } } }
 
-    const [first] = found({ upstreams: { risk: { breaker } }, causes: [refused, cause()] })
+    expect(found({ upstreams, causes: [refused, cause()] })).toEqual([
+      {
+        severity: 'critical',
+        about: 'upstreams.risk',
+        cause: `no endpoint of risk serves since 02:03:58; every request to risk.asset-valuation fails: ECONNREFUSED at ${risk}`,
+        details: [
+          `${risk} is failing: no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED); 9 of 40 requests to it failed since it was opened`,
+          'the circuit breaker of risk is open: 40 requests were refused in the last minute',
+        ],
+        since: '2026-11-21T02:03:58.000Z',
+        command: 'lender-gateway check --online gateway.yaml',
+      },
+    ])
+  })
 
-    expect(first).toEqual({
-      severity: 'critical',
-      about: 'upstreams.risk',
-      cause: `the circuit breaker of risk is open, so nothing is sent to it, because ${risk} refuses connections (ECONNREFUSED): 40 requests were refused in the last minute`,
-      since: '2026-11-21T02:03:58.000Z',
-      command: 'lender-gateway check --online gateway.yaml',
-    })
+  test('is told of as before while its breaker finds out, and while nobody asks', () => {
+    const half = { risk: { breaker: tripped('half-open'), endpoints: [dead()] } }
+    const shut = { risk: { breaker: tripped('open'), endpoints: [dead()] } }
+    const said = (upstreams: typeof half | typeof shut, lastMinute: number) =>
+      found({ upstreams, causes: [cause({ lastMinute })] }).map(({ details, ...all }) => all)
+
+    expect(said(half, 0)).toEqual(said(shut, 40))
+  })
+
+  test('whose breaker has let something through is told of by its breaker, which is critical half-open as well', () => {
+    const through = endpoint({ succeededAt: at - 100, lastFailure: refusedAt(at - 80) })
+
+    for (const state of ['open', 'half-open'] as const)
+      expect(found({ upstreams: { risk: { breaker: tripped(state), endpoints: [through] } } })[0]).toMatchObject({
+        severity: 'critical',
+        cause: expect.stringMatching(
+          /^the circuit breaker of risk is \S+, so .*, because http:\S+ refuses connections \(ECONNREFUSED\)$/,
+        ),
+        since: '2026-11-21T02:03:58.200Z',
+      })
+  })
+
+  test('is served as long as one of its endpoints serves', () => {
+    expect(found({ upstreams: { risk: { endpoints: [dead(), other] } } })).toMatchObject([{ severity: 'warning' }])
+  })
+
+  test('names each endpoint that fails, and how', () => {
+    const b = 'https://risk-b:8443'
+    const expired = { ...refusedAt(at, b), kind: 'tls-failed', reason: 'certificate-expired' } as const
+    const silent = { ...refusedAt(at, 'http://c'), kind: 'headers-timeout', reason: null } as const
+    const endpoints = [
+      dead(),
+      dead({ url: 'http://risk-d', lastFailure: refusedAt(at, 'http://risk-d') }),
+      dead({ url: b, lastFailure: expired }),
+      dead({ url: 'http://c', lastFailure: silent }),
+    ]
+
+    expect(causes({ upstreams: { risk: { endpoints } } })).toEqual([
+      `no endpoint of risk serves since 02:03:58: ECONNREFUSED at ${risk}, http://risk-d; CERT_HAS_EXPIRED at ${b}; http://c did not answer within timeouts.headers (15s)`,
+    ])
+  })
+
+  test('fails since the last of its endpoints does', () => {
+    const long = dead({ succeededAt: at - 900_000, failingSince: at - 890_000 })
+
+    expect(found({ upstreams: { risk: { endpoints: [long, dead({ url: 'http://risk-b' })] } } })).toMatchObject([
+      { severity: 'critical', since: '2026-11-21T02:03:58.000Z' },
+    ])
+  })
+
+  test('of which probes find the only endpoint down is critical, though nobody has asked', () => {
+    const down = endpoint({ state: { name: 'down', since: at, reason: 'connection refused' } })
+
+    expect(found({ upstreams: { risk: { endpoints: [down] } } })).toMatchObject([
+      {
+        severity: 'critical',
+        cause: `no endpoint of risk serves since 02:04:00: ${risk} is down: connection refused`,
+      },
+    ])
+  })
+
+  test('that fails as others do, for the same endpoint, is told of with them, since the first of them', () => {
+    const risky = { risk: { endpoints: [dead()] }, market: { endpoints: [dead({ failingSince: at - 1500 })] } }
+
+    expect(found({ upstreams: risky })).toMatchObject([
+      {
+        cause: `no endpoint of risk and market serves since 02:03:58: ECONNREFUSED at ${risk}`,
+        since: '2026-11-21T02:03:58.000Z',
+      },
+    ])
+  })
+
+  test('that failed before today is told of with the day', () => {
+    const since = at - 86_400_000
+    const gone = dead({ succeededAt: null, failingSince: since })
+
+    expect(causes({ upstreams: { risk: { endpoints: [gone] } } })[0]).toContain('serves since 2026-11-20T02:04:00Z: ')
+  })
+
+  test('that answers with errors of its own alone is told of once', () => {
+    const answered = { at, endpoint: risk, kind: null, reason: null, status: 503 } as const
+    const recent = Object.fromEntries(
+      catalog.map(({ id, group }) => [id, { requests: 40, passedOn: group === 'risk' ? 40 : 0 }]),
+    ) as Record<OperationId, { requests: number; passedOn: number }>
+
+    expect(causes({ recent, upstreams: { risk: { endpoints: [dead({ lastFailure: answered })] } } })).toEqual([
+      `no endpoint of risk serves since 02:03:58; every request to risk.asset-valuation fails: ${risk} answered 503`,
+    ])
+  })
+
+  test('whose answers are cached fails but for what is stored', () => {
+    const settings = { operations: { 'market.insights': { cache: {} } } }
+    const upstreams = { market: { endpoints: [dead()] } }
+
+    expect(causes({ settings, upstreams, causes: [cause({ operation: 'market.insights' })] })).toEqual([
+      `no endpoint of market serves since 02:03:58; every request to market.insights that no cache answers fails: ECONNREFUSED at ${risk}`,
+    ])
   })
 
   test('of which every endpoint drains answers nobody', () => {
@@ -341,6 +487,7 @@ test('an edit that was refused is named with the place and the problem', () => {
       about: 'config',
       cause:
         'an edit of gateway.yaml was refused, and what ran before runs on: gateway.yaml:12:9 upstreams.market: not a URL, and 1 more',
+      details: [],
       since: '2026-11-21T02:04:00.000Z',
       command: 'lender-gateway check gateway.yaml',
     },
@@ -396,7 +543,7 @@ test('an operation whose upstream answers with errors of its own is named, with 
     ...(Object.fromEntries(catalog.map(({ id }) => [id, none])) as Record<OperationId, typeof none>),
     'risk.asset-valuation': { requests: 40, passedOn },
   })
-  const lastFailure = { at: at - 61_000, kind: null, reason: null, status: 503 }
+  const lastFailure = { at: at - 61_000, endpoint: risk, kind: null, reason: null, status: 503 }
   const upstreams = { risk: { endpoints: [endpoint({ lastFailure })] } }
 
   expect(found({ recent: of(30), upstreams })).toMatchObject([

@@ -88,7 +88,7 @@ test('an endpoint says its state, why it is in it, since when, and what can be d
   expect(upstreams).toContain('▲ ejected 5 failures in a row, back in under 1 min ejected 2×')
   expect(upstreams).toContain('○ draining by order until 02:25:47')
   expect(upstreams).toContain(
-    'risk 0 of 2 up, p2c, breaker ■ open in 1 of 2 workers since 02:10:47 (3 min) , no retries left',
+    'risk 0 of 2 up, p2c, breaker ■ open in 1 of 2 workers since 02:10:47 (3 min) : http://risk-a.internal:8080 refuses connections (ECONNREFUSED), no retries left',
   )
   expect(written()).toContain('href="/actions/drain?group=risk&#38;url=http%3A%2F%2Frisk-a.internal%3A8080"')
   expect(written()).toContain('href="/actions/ready?group=risk&#38;url=http%3A%2F%2Frisk-b.internal%3A8080"')

@@ -49,7 +49,7 @@ export const cases: readonly Case[] = [
     bad: {
       [endpoint('http://a:1', 'up')]: at(1),
       [endpoint('http://b:1', 'up')]: at(0),
-      [endpoint('http://b:1', 'ejected')]: at(1),
+      [endpoint('http://b:1', 'failing')]: at(1),
     },
     waits: 1,
     fires: 3,

@@ -70,17 +70,18 @@ describe.skipIf(missing)('the rules fire', () => {
     const { crew, settings } = world
     const { port } = crew
     const { upstream } = settings
-    const healthCheck = { path: '/', interval: '100ms', unhealthyAfter: 1 }
     const edited = await world.edit({
       ...settings,
       upstreams: {
         risk: { endpoints: [upstream, nowhere] },
-        financing: { endpoints: [nowhere], healthCheck },
+        // Alone, without a health check: its requests tell.
+        financing: { endpoints: [nowhere] },
       },
     })
     stops.push(
       keepAsking([
         () => ask(port, 'POST', '/risk/asset-valuation'),
+        () => ask(port, 'POST', '/financing/pre-approval', `X-API-Key: ${key}\r\n`),
         () => ask(port, 'GET', '/compliance/audit-trail?ill'),
         () => ask(port, 'GET', '/leads/pipeline', 'X-API-Key: key.wrong\r\n'),
       ]),

@@ -39,8 +39,10 @@ export const scripted = (...steps: readonly [Step, ...Step[]]): Scripted => {
     }
     return { ...head, fields, body: { ...body, discard } }
   }
-  const handle = async (_: Exchange): Promise<Answer> => {
+  const handle = async (exchange: Exchange): Promise<Answer> => {
     const step = steps[Math.min(calls.push(now()), steps.length) - 1] as Step
+    // As the sender does: what a breaker refuses reaches no endpoint.
+    if (step !== 'circuit-open' && step !== 'overloaded') exchange.attempts++
     if (step instanceof Error) throw step
     if (typeof step === 'string') throw new GatewayError(step)
     if (typeof step === 'number') return answer(step, [])

@@ -78,6 +78,25 @@ describe('another attempt', () => {
     expect(answers.discards).toEqual([1, 1, 1, 0])
   })
 
+  test('that reaches no endpoint does not hide how the one before failed', async () => {
+    for (const refusal of ['circuit-open', 'overloaded'] as const) {
+      const next = scripted('connect-failed', refusal)
+
+      await expect(ending(retry(retryConfig(), plenty(), safe)(next)(fakeExchange()))).rejects.toThrow('connect-failed')
+      expect(next.calls).toHaveLength(2)
+    }
+  })
+
+  test('that fails in another way is how the exchange fails, and a refusal of the first is passed on', async () => {
+    const layer = retry(retryConfig(), plenty(), safe)
+
+    await expect(ending(layer(scripted('connect-failed', 'headers-timeout'))(fakeExchange()))).rejects.toThrow(
+      'headers-timeout',
+    )
+    await expect(ending(layer(scripted('circuit-open'))(fakeExchange()))).rejects.toThrow('circuit-open')
+    await expect(ending(layer(scripted(503, 'circuit-open'))(fakeExchange()))).rejects.toThrow('circuit-open')
+  })
+
   test('does not follow when the client has been sent something', async () => {
     const next = scripted(503, 200)
     const exchange = fakeExchange()

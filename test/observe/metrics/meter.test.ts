@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { GatewayError } from '../../../src/errors.ts'
+import { FailedAttempt, GatewayError } from '../../../src/errors.ts'
 import { Meter } from '../../../src/observe/metrics/meter.ts'
 import { addMeters, atRest, type Metered } from '../../../src/observe/metrics/meter-report.ts'
 import { exchanged } from '../exchanged.ts'
@@ -44,6 +44,20 @@ test('durations, bytes and retries add up', () => {
   expect([total.sumMs, firstByte.sumMs, upstream.sumMs]).toEqual([24, 10, 9])
   expect([total, firstByte, upstream].map(({ counts }) => counts.reduce((sum, count) => sum + count))).toEqual([
     2, 1, 1,
+  ])
+})
+
+test('each attempt that failed is counted by its reason, its kind where there is none, or for its status', () => {
+  const meter = new Meter()
+  const refused = new GatewayError('connect-failed', { reason: 'refused' })
+  for (const why of [refused, refused, new GatewayError('headers-timeout'), 503, 500])
+    meter.operations['market.insights'].attemptFailed(new FailedAttempt('http://market:8080', why, 0))
+  const { attemptFailures } = addMeters([meter.report, meter.report]).operations['market.insights']
+
+  expect(attemptFailures).toEqual([
+    { reason: 'refused', count: 4 },
+    { reason: 'headers-timeout', count: 2 },
+    { reason: 'status', count: 4 },
   ])
 })
 

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { catalog } from '../../../src/catalog.ts'
-import { GatewayError } from '../../../src/errors.ts'
+import { FailedAttempt, GatewayError } from '../../../src/errors.ts'
 import { mergeRefusals, Refusals } from '../../../src/observe/refusals/refusals.ts'
 import { reasons } from '../../../src/reasons.ts'
 import { exchanged } from '../exchanged.ts'
@@ -45,6 +45,16 @@ describe('the last refusals', () => {
     expect(refusals.report.last).toHaveLength(101)
     expect(refusals.report.last.filter(({ operation }) => operation !== null)).toHaveLength(1)
     expect(mergeRefusals([refusals.report, many.report, many.report]).last).toHaveLength(200)
+  })
+
+  test('name what opened the circuit breaker that refused them', () => {
+    const cause = new FailedAttempt('http://market:8080', dead().failure, 0)
+    const open = new GatewayError('circuit-open', { reason: 'breaker-open', cause })
+
+    expect(kept({ status: 503, endpoint: null, failure: open }).report.last[0]).toMatchObject({
+      cause: 'http://market:8080: connect ECONNREFUSED',
+      because: { endpoint: 'http://market:8080', kind: 'connect-failed', reason: 'refused' },
+    })
   })
 
   test('name no method that a client made up', () => {

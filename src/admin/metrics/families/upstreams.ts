@@ -1,5 +1,5 @@
 import { catalog, type Group, groups } from '../../../catalog.ts'
-import { failures } from '../../../errors.ts'
+import type { Reason } from '../../../reasons.ts'
 import type { EndpointReport } from '../../../snapshot/report.ts'
 import { counter, gauge, type Metric, states } from '../metric.ts'
 import type { Reading } from '../reading.ts'
@@ -14,7 +14,7 @@ export const upstreams: readonly Metric[] = [
     ({ report }) =>
       groups.flatMap((group) =>
         endpointsOf(report, group).flatMap(({ url, state }) =>
-          states(['up', 'down', 'ejected', 'draining'], state.name).map(
+          states(['up', 'failing', 'down', 'ejected', 'draining'], state.name).map(
             ([name, is]) => [group, url, name, is] as const,
           ),
         ),
@@ -77,18 +77,27 @@ export const upstreams: readonly Metric[] = [
   ),
   counter(
     'upstream_failures_total',
-    'Requests that an upstream failed, or could not be asked for, by what was wrong.',
+    'Attempts that an upstream failed, retries among them, and requests that it could not be asked for, by what was wrong.',
     ['group', 'reason'],
     ({ meter }) =>
       groups.flatMap((group) => {
-        const reasons = catalog
-          .filter((operation) => operation.group === group)
-          .flatMap(({ id }) => meter.operations[id].reasons)
-          .filter(({ failure }) => failures[failure].fault === 'upstream')
-        return counted(upstreamReasons, reasons).map(([reason, count]) => [group, reason, count] as const)
+        const operations = catalog.filter((each) => each.group === group).map(({ id }) => meter.operations[id])
+        const attempts = operations.flatMap(({ attemptFailures }) => attemptFailures)
+        const unasked = operations.flatMap(({ reasons }) => reasons.filter(({ reason }) => ofNoAttempt.has(reason)))
+        return counted(upstreamReasons, [...attempts, ...unasked]).map(
+          ([reason, count]) => [group, reason, count] as const,
+        )
       }),
   ),
 ]
+
+/** What a request fails by without an attempt that failed: nothing was sent, or what came could not be passed on. */
+const ofNoAttempt: ReadonlySet<Reason> = new Set<Reason>([
+  'all-draining',
+  'breaker-open',
+  'breaker-proving',
+  'answer-field',
+])
 
 /** Lists what stands behind a group. What the file names twice is one thing, and counted once. */
 const endpointsOf = ({ upstreams }: Reading['report'], group: Group): readonly EndpointReport[] =>

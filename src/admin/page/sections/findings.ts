@@ -17,8 +17,8 @@ export const findings = ({ at, status }: Overview): Html =>
       : html`<ol class="findings">${status.findings.map((each) => finding(at, each))}</ol>`,
   )
 
-const finding = (at: string, { severity, about, cause, since: from, command }: Finding): Html => html`
+const finding = (at: string, { severity, about, cause, details, since: from, command }: Finding): Html => html`
 <li class="${severity}" data-about="${about}">
 <p class="cause">${mark(moods[severity], severity)} <b>${about}</b> <span class="words">${cause}</span></p>
 <p class="more">${from !== null && html`<span>since ${since(at, from)}</span> `}${command !== null && html`<code>${command}</code>`}</p>
-</li>`
+${details.length > 0 && html`<ul class="details">${details.map((each) => html`<li>${each}</li>`)}</ul>\n`}</li>`

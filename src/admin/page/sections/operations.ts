@@ -13,7 +13,7 @@ export const operations = ({ at, operations }: Overview): Html =>
       id: 'operations-table',
       caption: 'The nine: requests a second now, times of the last minute, charts of the last 15',
       idOf: ({ id }) => `operation-${id}`,
-      isBad: ({ pace, state }) => (pace?.errorsPerSecond ?? 0) > 0 || state === 'refuse',
+      isBad: ({ pace, state, failing }) => (pace?.errorsPerSecond ?? 0) > 0 || failing || state === 'refuse',
       bodies: [{ rows: operations }],
       columns: [
         {
@@ -35,8 +35,8 @@ export const operations = ({ at, operations }: Overview): Html =>
     html`<p class="legend"><span class="key requests">requests</span> <span class="key errors">errors</span> <span class="key p99">p99</span></p>`,
   )
 
-const state = (at: string, { state, until }: OperationView): Html =>
-  html`${state === 'serve' ? mark('good', 'serves') : mark('off', 'refused')}${until !== null && html` <span class="age">by order until ${moment(at, until)}</span>`}`
+const state = (at: string, { state, failing, until }: OperationView): Html =>
+  html`${state === 'refuse' ? mark('off', 'refused') : failing ? mark('bad', 'fails') : mark('good', 'serves')}${until !== null && html` <span class="age">by order until ${moment(at, until)}</span>`}`
 
 const alarming = (perSecond: number): Html | string =>
   perSecond === 0 ? rate(perSecond) : html`<strong>${rate(perSecond)}</strong>`

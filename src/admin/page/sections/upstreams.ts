@@ -17,7 +17,7 @@ export const upstreams = ({ at, status }: Overview): Html =>
       id: 'upstreams-table',
       caption: 'Every endpoint of the eight groups',
       idOf: ({ group, place }) => `endpoint-${group}-${place}`,
-      isBad: ({ state }) => state === 'down' || state === 'ejected',
+      isBad: ({ state }) => state === 'down' || state === 'ejected' || state === 'failing',
       bodies: groups.flatMap((group) => {
         const upstream = status.upstreams[group]
         if (upstream === undefined) return []
@@ -44,6 +44,7 @@ export const upstreams = ({ at, status }: Overview): Html =>
 
 const moods: Readonly<Record<EndpointView['state'], Mood>> = {
   up: 'good',
+  failing: 'bad',
   down: 'bad',
   ejected: 'warning',
   draining: 'off',
@@ -55,7 +56,7 @@ const heading = (
   { balance, breaker, retryBudget, inFlight, endpoints }: UpstreamView,
 ): Html => {
   const up = endpoints.filter(({ state }) => state === 'up').length
-  return html`<span class="group-name">${group}</span> <span class="facts-of-group">${up} of ${endpoints.length} up${balance !== null && `, ${balance}`}${breaker !== null && html`, breaker ${breakerMark(breaker.state)}${breaker.state !== 'closed' && html` ${breaker.where} since ${since(at, breaker.since)}`}`}${retryBudget !== null && html`, ${retryBudget.left === 0 ? html`<strong>no retries left</strong>` : `${counted(Math.floor(retryBudget.left), 'retry', 'retries')} left`}`}, ${count(inFlight)} in flight</span>`
+  return html`<span class="group-name">${group}</span> <span class="facts-of-group">${up} of ${endpoints.length} up${balance !== null && `, ${balance}`}${breaker !== null && html`, breaker ${breakerMark(breaker.state)}${breaker.state !== 'closed' && html` ${breaker.where} since ${since(at, breaker.since)}${breaker.reason !== null && `: ${breaker.reason}`}`}`}${retryBudget !== null && html`, ${retryBudget.left === 0 ? html`<strong>no retries left</strong>` : `${counted(Math.floor(retryBudget.left), 'retry', 'retries')} left`}`}, ${count(inFlight)} in flight</span>`
 }
 
 const breakerMark = (state: NonNullable<UpstreamView['breaker']>['state']): Html =>

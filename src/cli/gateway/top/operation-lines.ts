@@ -17,8 +17,11 @@ const paced =
   ({ pace }: OperationStatus): string =>
     pace === null ? '-' : cell(pace)
 
+const named = ({ id, state, failing }: OperationStatus): string =>
+  state === 'refuse' ? `${id} REFUSED` : failing === true ? `${id} FAILING` : id
+
 const columns: readonly Column[] = [
-  { title: 'operation', rank: 9, cell: ({ id, state }) => (state === 'refuse' ? `${id} REFUSED` : id) },
+  { title: 'operation', rank: 9, cell: named },
   { title: 'req/s', rank: 8, cell: paced(({ perSecond }) => rate(perSecond)) },
   { title: 'err/s', rank: 7, cell: paced(({ errorsPerSecond }) => rate(errorsPerSecond)) },
   { title: '4xx/s', rank: 4, cell: paced(({ refusedPerSecond }) => rate(refusedPerSecond)) },
@@ -70,7 +73,7 @@ const fitting = (operations: readonly OperationStatus[], room: number): readonly
 const toneOf = (operation: OperationStatus | undefined): Tone => {
   if (operation === undefined) return 'plain'
   if (operation.state === 'refuse') return 'warning'
-  return (operation.pace?.errorsPerSecond ?? 0) > 0 ? 'critical' : 'plain'
+  return operation.failing === true || (operation.pace?.errorsPerSecond ?? 0) > 0 ? 'critical' : 'plain'
 }
 
 const rate = (perSecond: number): string => {
