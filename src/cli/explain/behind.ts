@@ -30,6 +30,8 @@ export interface Share {
   /** Whether the file has it take no new work. */
   readonly drain: boolean
   readonly percent: number
+  /** The most that it gets by being less loaded than the others, while all of them are up. */
+  readonly mostPercent: number
   readonly sandbox: boolean
   readonly origin: Origin
 }
@@ -48,6 +50,8 @@ export interface FieldChange extends Setting {
 /** Is everything that stands behind one operation, and what holds for all nine. */
 export interface Behind {
   readonly endpoints: readonly Share[]
+  /** What a weight is, by the way in which the upstream balances; null: there is nothing to share. */
+  readonly weightMeans: string | null
   readonly fields: readonly FieldChange[]
   readonly upstream: readonly Setting[]
   readonly operation: readonly Setting[]
@@ -63,7 +67,8 @@ export const behind = (described: Operation, config: Config, origins: Origins): 
   const operation = config.operations[id]
   const own = `upstreams.${group}`
   return {
-    endpoints: shares(upstream.endpoints, path, setting(`${own}.endpoints`, '').origin),
+    endpoints: shares(upstream, path, setting(`${own}.endpoints`, '').origin),
+    weightMeans: upstream.endpoints.length > 1 ? weightMeans[upstream.balance] : null,
     fields: [...fieldRows('request', upstream.request), ...fieldRows('response', upstream.response)].map(
       ([direction, what, value]) => ({ ...setting(`${own}.${direction}`, value), what: `${direction}.${what}` }),
     ),
@@ -103,15 +108,27 @@ export const behind = (described: Operation, config: Config, origins: Origins): 
 
 const builtIn: Origin = { source: 'built-in', line: 0, column: 0 }
 
-const shares = (endpoints: readonly EndpointConfig[], path: string, from: Origin): readonly Share[] => {
+const twice = 'one that is less loaded gets up to twice it, one that fails no more than it'
+
+/** Says what a weight is under each policy (docs/upstreams.md, "Choosing"). */
+const weightMeans: Readonly<Record<UpstreamConfig['balance'], string>> = {
+  p2c: `a weight is a share of the traffic; ${twice}`,
+  'least-requests': `a weight is a share of the traffic; ${twice}`,
+  'round-robin': 'a weight is a share of the traffic, whatever the load',
+}
+
+const shares = ({ endpoints, balance }: UpstreamConfig, path: string, from: Origin): readonly Share[] => {
   const taken = ({ weight, drain }: EndpointConfig): number => (drain ? 0 : weight)
   const total = endpoints.reduce((sum, endpoint) => sum + taken(endpoint), 0)
+  const percent = (share: number): number => Math.round(share * 1000) / 10
+  const most = balance === 'round-robin' ? 1 : 2
   return endpoints.map((endpoint) => ({
     url: endpoint.origin === 'sandbox' ? endpoint.origin : `${endpoint.origin}${endpoint.pathPrefix}${path}`,
     pathPrefix: endpoint.pathPrefix,
     weight: endpoint.weight,
     drain: endpoint.drain,
-    percent: Math.round((taken(endpoint) / total) * 1000) / 10,
+    percent: percent(taken(endpoint) / total),
+    mostPercent: percent(Math.min(1, (most * taken(endpoint)) / total)),
     sandbox: endpoint.origin === 'sandbox',
     origin: from,
   }))

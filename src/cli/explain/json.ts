@@ -29,6 +29,7 @@ export const explanationJson = (explanation: Explanation, live: Live | null = nu
     query,
     authority,
     endpoints: behind?.endpoints.map(({ origin, ...share }) => ({ ...share, ...place({ origin }) })) ?? [],
+    weightMeans: behind?.weightMeans ?? null,
     layers:
       behind?.layers.map(({ name, key, value, on, origin }) => ({ name, on, key, value, ...place({ origin }) })) ?? [],
     settings: Object.fromEntries(settings.map(({ key, value, origin }) => [key, { value, ...place({ origin }) }])),

@@ -13,7 +13,9 @@ export const explanationText = (explanation: Explanation): string => {
   const rendered = sections.map(({ title, rows }) => rendering(title, rows, widths))
   const endpoints = behind?.endpoints.map((share) => endpointRow(share, file)) ?? []
   // URLs are long: in columns of their own, they push nothing else to the right.
-  if (endpoints.length > 0) rendered.unshift(rendering('endpoints', endpoints, widthsOf(endpoints)))
+  const means = behind?.weightMeans ?? null
+  const title = means === null ? 'endpoints' : `endpoints: ${means}`
+  if (endpoints.length > 0) rendered.unshift(rendering(title, endpoints, widthsOf(endpoints)))
   return `${[facts, ...rendered].join('\n\n')}\n\n${file} (hash ${explanation.hash})\n`
 }
 
@@ -71,15 +73,16 @@ const sectionsOf = (behind: Behind, { operation, file }: Explanation): readonly 
   ]
 }
 
-const endpointRow = ({ url, weight, drain, percent, sandbox, origin }: Share, file: string): Cells => [
-  sandbox ? 'sandbox (embedded)' : url,
-  `weight ${weight}, ${share(weight, drain, percent)}`,
-  ...from(origin, file),
+const endpointRow = (share: Share, file: string): Cells => [
+  share.sandbox ? 'sandbox (embedded)' : share.url,
+  `weight ${share.weight}, ${shareText(share)}`,
+  ...from(share.origin, file),
 ]
 
-const share = (weight: number, drain: boolean, percent: number): string => {
+const shareText = ({ weight, drain, percent, mostPercent }: Share): string => {
   if (drain) return 'draining, nothing'
-  return weight === 0 ? 'nothing' : `${percent}%`
+  if (weight === 0) return 'nothing'
+  return mostPercent === percent ? `${percent}%` : `${percent}%, at most ${mostPercent}%`
 }
 
 const layerRow = (
