@@ -220,7 +220,10 @@ export class Exchange {
   }
 }
 
-/** Records one attempt at an endpoint: for the access log, and for the next attempt, which goes elsewhere. Times are milliseconds of the monotonic clock. */
+/**
+ * Records one attempt at an endpoint: for the access log, and for the next attempt, which goes elsewhere. Times are
+ * milliseconds of the monotonic clock.
+ */
 export interface Attempt {
   readonly endpoint: string
   readonly startedAt: number

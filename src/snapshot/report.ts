@@ -97,7 +97,10 @@ export interface EndpointReport {
   readonly ejectedForMs: number | null
   /** Null: until there was a request, nothing is known. */
   readonly latencyMs: number | null
-  /** Of the last 5 minutes: requests that say something of the endpoint, and those answered with a 4xx; none where it has no siblings. */
+  /**
+   * Of the last 5 minutes: requests that say something of the endpoint, and those answered with a 4xx; none where it
+   * has no siblings.
+   */
   readonly answers: { readonly requests: number; readonly clientErrors: number }
 }
 

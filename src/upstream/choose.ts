@@ -5,8 +5,8 @@ import type { Pick } from './balance/balance.ts'
 import type { Member } from './member.ts'
 
 /**
- * Chooses who gets an exchange, given the last attempt that it has made. `elsewhere`: an endpoint that was tried already is no choice; else it
- * is one only when all that are as good were tried. Null: there is no choice.
+ * Chooses who gets an exchange, given the last attempt that it has made. `elsewhere`: an endpoint that was tried
+ * already is no choice; else it is one only when all that are as good were tried. Null: there is no choice.
  */
 export type Choose = (last: Attempt | null, elsewhere: boolean) => Member | null
 

@@ -3,10 +3,10 @@ import type { Answer, Exchange, Handle } from '../exchange.ts'
 import type { Choose } from './choose.ts'
 
 /**
- * Sends an exchange to one of several endpoints. What could not be sent at all goes to another, whatever the method: nothing of it has
- * arrived anywhere, and its body is still whole. Each is tried once. An exchange that is sent again for another reason (`retry`) goes to one
- * that it has not tried while there is one, as Envoy's `previous_hosts` and HAProxy's `redispatch` have it. `nobody` makes the failure of
- * having none.
+ * Sends an exchange to one of several endpoints. What could not be sent at all goes to another, whatever the method:
+ * nothing of it has arrived anywhere, and its body is still whole. Each is tried once. An exchange that is sent again
+ * for another reason (`retry`) goes to one that it has not tried while there is one, as Envoy's `previous_hosts` and
+ * HAProxy's `redispatch` have it. `nobody` makes the failure of having none.
  */
 export const failover = (choose: Choose, nobody: () => GatewayError): Handle => {
   const next = (exchange: Exchange, error: unknown): Promise<Answer> => {

@@ -22,8 +22,8 @@ export class Latency {
   }
 
   /**
-   * Takes in that the head of an answer came, `ms` after its request was given. One that `failed` may come at once, for nothing was done for
-   * it: it counts as the slowest answer that is remembered.
+   * Takes in that the head of an answer came, `ms` after its request was given. One that `failed` may come at once, for
+   * nothing was done for it: it counts as the slowest answer that is remembered.
    */
   heard(ms: number, at: number, failed = false): void {
     this.#leave()
@@ -32,9 +32,9 @@ export class Latency {
   }
 
   /**
-   * Counts a request that ended without the head of an answer. It tells only that the endpoint is no faster than it was silent, which
-   * must outlast the wait: one that hangs would be fast again as soon as the last of those who waited has given up. `failed`: by the
-   * endpoint's fault.
+   * Counts a request that ended without the head of an answer. It tells only that the endpoint is no faster than it was
+   * silent, which must outlast the wait: one that hangs would be fast again as soon as the last of those who waited has
+   * given up. `failed`: by the endpoint's fault.
    */
   ended(at: number = now(), failed = false): void {
     if (this.#waiting > 0) this.#take(this.#silence(at), at, failed)
@@ -56,9 +56,9 @@ export class Latency {
   }
 
   /**
-   * A sample above the estimate replaces it. One below pulls it down no further than the time since the last one has: a fast answer must
-   * not make an endpoint look slower than it did a moment before, which an average with the estimate as it was then would. A failure lets
-   * nothing be forgotten.
+   * A sample above the estimate replaces it. One below pulls it down no further than the time since the last one has: a
+   * fast answer must not make an endpoint look slower than it did a moment before, which an average with the estimate
+   * as it was then would. A failure lets nothing be forgotten.
    */
   #take(ms: number, at: number, failed: boolean): void {
     if (!Number.isFinite(ms)) return // one would spoil the estimate for ever

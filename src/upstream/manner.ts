@@ -12,7 +12,10 @@ export interface Manner {
   readonly bodyTimeoutMs: number | null
   readonly editAnswer: Edit | null
   readonly editInterim: Edit | null
-  /** Hears what a request told of its endpoint, by which failure or status, and when it began; null: nobody compares it with others. */
+  /**
+   * Hears what a request told of its endpoint, by which failure or status, and when it began; null: nobody compares it
+   * with others.
+   */
   readonly watch: ((outcome: Outcome, why: GatewayError | number, startedAt: number) => void) | null
   /** Is called for each attempt that failed by its endpoint's fault, whatever becomes of the exchange. */
   readonly onFailure: OnFailedAttempt

@@ -55,7 +55,10 @@ export class Outlier {
     this.#random = random
   }
 
-  /** Takes in how a request ended that says how the member is now, and that the standing has counted. Only a failure takes a member out. */
+  /**
+   * Takes in how a request ended that says how the member is now, and that the standing has counted. Only a failure
+   * takes a member out.
+   */
   settled(member: OutlierMember, outcome: Outcome): void {
     const { standing } = member
     if (outcome === 'success') {

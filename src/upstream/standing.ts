@@ -78,9 +78,15 @@ export class Standing {
   ejectionsInARow = 0
   /** Whether no request has gone well since the last ejection was over. */
   onProbation = false
-  /** What its traffic was lately, for the share of failures; forgotten when it is taken out. Only where it has siblings, as {@link answers}. */
+  /**
+   * What its traffic was lately, for the share of failures; forgotten when it is taken out. Only where it has siblings,
+   * as {@link answers}.
+   */
   readonly recent = new Window(recentMs)
-  /** The requests of the last minutes, and how many of them were answered with a 4xx: failures of the client's, if they are as many elsewhere. */
+  /**
+   * The requests of the last minutes, and how many of them were answered with a 4xx: failures of the client's, if they
+   * are as many elsewhere.
+   */
   readonly answers = new Window(answersMs)
   lastProbe: Probe | null = null
   /** When it came back from being down or ejected, on the monotonic clock; null: it was never out. */
@@ -126,8 +132,9 @@ export class Standing {
   }
 
   /**
-   * Counts, for a comparison with its siblings, how a request ended that began at `startedAt`. False: it does not say how the endpoint is now.
-   * Nor does what began before an ejection was over, or was sent meanwhile for want of any better.
+   * Counts, for a comparison with its siblings, how a request ended that began at `startedAt`. False: it does not say
+   * how the endpoint is now. Nor does what began before an ejection was over, or was sent meanwhile for want of any
+   * better.
    */
   compare(outcome: Outcome, why: GatewayError | number, startedAt: number): boolean {
     if (outcome === 'nothing') return false
@@ -138,7 +145,10 @@ export class Standing {
     return true
   }
 
-  /** Tells how many attempts a success takes of late, on the safe side: 1 when all go well, n + 1 after n that have failed. */
+  /**
+   * Tells how many attempts a success takes of late, on the safe side: 1 when all go well, n + 1 after n that have
+   * failed.
+   */
   attemptsAt(at: number): number {
     const requests = this.recent.requests(at)
     if (requests > 0) return (requests + 1) / (requests + 1 - this.recent.failures(at))

@@ -1,4 +1,7 @@
-/** What the shares of the traffic are shown on: an endpoint that is fast because it is wrong, that fails, or that is slow, beside sound ones. */
+/**
+ * What the shares of the traffic are shown on: an endpoint that is fast because it is wrong, that fails, or that is
+ * slow, beside sound ones.
+ */
 import type { Group } from '../../src/catalog.ts'
 
 /** An endpoint: what it answers, after how many milliseconds, and its weight. */
@@ -18,7 +21,9 @@ export interface Case {
   readonly retry: boolean
 }
 
-/** What a case came to: requests at the watched endpoint and at all, what clients were told, and how long they waited. */
+/**
+ * What a case came to: requests at the watched endpoint and at all, what clients were told, and how long they waited.
+ */
 export interface Result {
   readonly watched: number
   readonly all: number

@@ -1,4 +1,7 @@
-/** Runs the cases on a clock of its own: the gateway's sending, balancing, outlier detection and retries, in front of endpoints that only answer. */
+/**
+ * Runs the cases on a clock of its own: the gateway's sending, balancing, outlier detection and retries, in front of
+ * endpoints that only answer.
+ */
 import { join } from 'node:path'
 import type * as BudgetModule from '../../src/layers/retry/budget.ts'
 import type * as RetryModule from '../../src/layers/retry/retry.ts'

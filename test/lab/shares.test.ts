@@ -15,7 +15,8 @@ describe.each([1, 4, 64])('with %i requests on their way', (lanes) => {
     const isWell = each.endpoints.every(({ status }) => status < 500)
     expect(watched / all).toBeLessThanOrEqual((isWell ? 2 : 1) * weightShare(each) + slack)
     expect(all).toBeGreaterThan(500)
-    // What an endpoint that knows nothing yet is asked at once; where they are tried again, the budget makes good the most of it.
+    // What an endpoint that knows nothing yet is asked at once; where they are tried again, the budget makes good the
+    // most of it.
     expect(failed).toBeLessThanOrEqual(each.retry && lanes < 64 ? 0 : lanes / 2 + 0.02 * asked)
   })
 })

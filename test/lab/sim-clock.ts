@@ -6,8 +6,9 @@ interface Due {
 }
 
 /**
- * Stands in for the clock and the timers of a program: time passes only when nothing is left to do. Unlike the fake timers of a test runner it
- * needs none, and knows fractions of a millisecond. `random` is in the place of Math.random: the same program does the same each time.
+ * Stands in for the clock and the timers of a program: time passes only when nothing is left to do. Unlike the fake
+ * timers of a test runner it needs none, and knows fractions of a millisecond. `random` is in the place of Math.random:
+ * the same program does the same each time.
  */
 export const onSimulatedClock = async <T>(random: () => number, run: (at: () => number) => Promise<T>): Promise<T> => {
   const before = { setTimeout, clearTimeout, random: Math.random, now: performance.now, wallClock: Date.now }

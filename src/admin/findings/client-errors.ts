@@ -13,8 +13,9 @@ const leastExcess = 0.2
 const leastCertainty = 5
 
 /**
- * Finds the endpoints that answer far more of their requests with a 4xx than the others of their group. That is no failure, and takes none of
- * them out: each such answer may be the client's fault. But clients do not choose the endpoint, so all have the same share of those.
+ * Finds the endpoints that answer far more of their requests with a 4xx than the others of their group. That is no
+ * failure, and takes none of them out: each such answer may be the client's fault. But clients do not choose the
+ * endpoint, so all have the same share of those.
  */
 export const clientErrorFindings = (group: Group, { report }: Reading): readonly Finding[] => {
   const taking = report.upstreams[group].endpoints.filter(({ state }) => state.name !== 'draining')

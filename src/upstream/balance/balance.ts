@@ -18,9 +18,9 @@ export interface Load {
 export type Pick<T extends Load> = (open: readonly T[], now: number) => T
 
 /**
- * The ways to balance. Each call begins anew and remembers what it picked; `random` is from 0 to below 1. What two choices compare is how
- * long one more request would wait: p2c by what is in the queue times the time that each takes. Least-requests knows no time, so it takes the
- * queue twice: the square leaves alone sooner one that hangs.
+ * The ways to balance. Each call begins anew and remembers what it picked; `random` is from 0 to below 1. What two
+ * choices compare is how long one more request would wait: p2c by what is in the queue times the time that each takes.
+ * Least-requests knows no time, so it takes the queue twice: the square leaves alone sooner one that hangs.
  */
 export const balancers: Readonly<
   Record<UpstreamConfig['balance'], <T extends Load>(random?: () => number) => Pick<T>>

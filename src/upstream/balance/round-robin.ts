@@ -11,13 +11,15 @@ interface Account {
 const tie = 1e-9
 
 /**
- * Takes turns by weight, blind to load: for endpoints that differ in nothing but size, and for tests that must be told beforehand.
+ * Takes turns by weight, blind to load: for endpoints that differ in nothing but size, and for tests that must be told
+ * beforehand.
  *
- * The turns are evenly spread (smooth weighted round robin, as nginx does it): with every pick each member that is open is owed its share of
- * it, and the one that is owed most has it. Credits are kept in picks, so that weights may differ from one pick to the next. Who is missing is
- * owed nothing meanwhile, and comes back with the credit it left with: no burst. The k largest of n credits never sum to more than
- * k × (n − k), whatever the weights and whoever is missing (by induction over picks, from the sums of the k − 1 and k + 1 largest); so none is
- * ever outside ±(n − 1), and one that is open with a share of at least s waits at most 2 × (n − 1) / s + 1 picks.
+ * The turns are evenly spread (smooth weighted round robin, as nginx does it): with every pick each member that is open
+ * is owed its share of it, and the one that is owed most has it. Credits are kept in picks, so that weights may differ
+ * from one pick to the next. Who is missing is owed nothing meanwhile, and comes back with the credit it left with: no
+ * burst. The k largest of n credits never sum to more than k × (n − k), whatever the weights and whoever is missing (by
+ * induction over picks, from the sums of the k − 1 and k + 1 largest); so none is ever outside ±(n − 1), and one that
+ * is open with a share of at least s waits at most 2 × (n − 1) / s + 1 picks.
  */
 export const roundRobin = <T extends Load>(): Pick<T> => {
   const accounts = new WeakMap<T, Account>()

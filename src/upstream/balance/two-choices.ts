@@ -4,22 +4,26 @@ import type { Load, Pick } from './balance.ts'
 // An endpoint fails more than another one when its successes take so many times the attempts.
 const clearlyMore = 1.1
 
-// How fast the odds of one that fails fall. Beside one that is well, an endpoint that always fails has three or four requests of the first
-// hundred, which is what `retry.budget` makes good, and then one in two seconds, as long as failures are remembered for ten.
-const shyness = 4
+// How fast the odds of one that fails fall. Beside one that is well, an endpoint that always fails has three or four
+// requests of the first hundred, which is what `retry.budget` makes good, and then one in two seconds, as long as
+// failures are remembered for ten.
+const failureExponent = 4
 
 /**
- * Draws two members by weight and tosses a coin between them, biased by their loads (power of two choices). `loadOf` tells how long one more
- * request would wait; `queue` is what is on its way, relative to the member's size, and one more.
+ * Draws two members by weight and tosses a coin between them, biased by their loads (power of two choices). `loadOf`
+ * tells how long one more request would wait; `queue` is what is on its way, relative to the member's size, and one
+ * more.
  *
  * The law, for each pick and whatever the loads are (s: the member's share of the weight that is open):
  *
- * - No member is picked with more than 2 × s. Either draw is a member with s exactly, so it is among the two with 2 × s at most.
- * - A member that fails clearly more than its siblings is picked with s at most: beside each of them it has even odds at best.
+ * - No member is picked with more than 2 × s. Either draw is a member with s exactly, so it is among the two with 2 × s
+ *   at most.
+ * - A member that fails clearly more than its siblings is picked with s at most: beside each of them it has even odds
+ *   at best.
  * - Members of equal loads are picked with s exactly, each being one of the two draws as likely as the other.
  *
- * The coin is biased, not decided: were the less loaded one always taken, a crowd would run after the one that just became idle, and a
- * member with an old bad latency would never be asked again.
+ * The coin is biased, not decided: were the less loaded one always taken, a crowd would run after the one that just
+ * became idle, and a member with an old bad latency would never be asked again.
  */
 export const twoChoices =
   <T extends Load>(
@@ -46,8 +50,8 @@ export const twoChoices =
       one = open[first]
       other = open[(first + 1 + Math.floor(random() * (count - 1))) % count]
     } else {
-      // Two points of a circle on which each member has an arc as long as its weight. The second is as random as the first, and so far from
-      // it that both are on one arc only if that is longer than all the others together.
+      // Two points of a circle on which each member has an arc as long as its weight. The second is as random as the
+      // first, and so far from it that both are on one arc only if that is longer than all the others together.
       const apart = Math.min(heaviest, total / 2)
       const point = random() * total
       one = at(open, point, now)
@@ -63,8 +67,8 @@ export const twoChoices =
     // An answer that fails may come at once and leave nothing on its way: that one is no less loaded.
     if (attempts > otherAttempts * clearlyMore) load = Math.max(load, otherLoad)
     else if (otherAttempts > attempts * clearlyMore) otherLoad = Math.max(load, otherLoad)
-    const odds = otherLoad * otherAttempts ** shyness
-    return random() * (odds + load * attempts ** shyness) < odds ? one : other
+    const odds = otherLoad * otherAttempts ** failureExponent
+    return random() * (odds + load * attempts ** failureExponent) < odds ? one : other
   }
 
 /** Finds whose arc a point is on. */

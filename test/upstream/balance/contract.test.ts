@@ -125,8 +125,9 @@ describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) =>
     })
   }
 
-  // A member that is open with a share of at least s waits at most 2 × (n − 1) / s + 1 picks where turns are taken. Of two choices it is
-  // picked with s / c at least, c being how much larger its load is than the least; 25 times the inverse of that fails once in e^25.
+  // A member that is open with a share of at least s waits at most 2 × (n − 1) / s + 1 picks where turns are taken. Of
+  // two choices it is picked with s / c at least, c being how much larger its load is than the least; 25 times the
+  // inverse of that fails once in e^25.
   const most = { others: 3, inFlight: 2, latency: 3, weight: 2, attempts: 1.5 }
   const leastShare = 1 / (1 + most.others * most.weight)
   const longest = 1 + most.inFlight * most.weight

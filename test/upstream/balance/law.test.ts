@@ -5,7 +5,10 @@ import { FakeMember, seeded } from './fakes.ts'
 
 const picks = 2_000
 
-/** What chance may add to a count that is expected to be at most `picks` × `share`: six standard deviations, once in 10⁹. */
+/**
+ * What chance may add to a count that is expected to be at most `picks` × `share`: six standard deviations, once in
+ * 10⁹.
+ */
 const slack = (share: number): number => 6 * Math.sqrt(picks * share * (1 - share)) + 1
 
 const state = {
@@ -32,7 +35,10 @@ const moments = (member: fc.Arbitrary<Partial<FakeMember>>, siblings: fc.Arbitra
   )
 
 describe.each(['p2c', 'least-requests', 'round-robin'] as const)('%s', (name) => {
-  /** Picks again and again among a member and its siblings; tells how often it was the member, and what its weight's share came to. */
+  /**
+   * Picks again and again among a member and its siblings; tells how often it was the member, and what its weight's
+   * share came to.
+   */
   const played = (at: Moments, seed: number) => {
     const pick = balancers[name]<FakeMember>(seeded(seed))
     const members = Array.from({ length: 1 + ahead(at) }, () => new FakeMember())
