@@ -54,6 +54,8 @@ export const stray = (currentEdge: CurrentEdge, accounts: Accounts): Stray => {
       const line = requestLine(error)
       const kind = kindOf(error, line, edge.config.listen.maxTargetBytes)
       if (kind === null) return void socket.destroy()
+      // Of a client that has sent nothing, a 408 would answer its first request before that comes; RFC 9110 §15.5.9 leaves it out.
+      if (kind === 'request-timeout' && socket.bytesRead === 0) return socket.destroySoon()
       const connection = connectionOf(socket, edge)
       const proxied = Buffer.isBuffer(error.rawPacket) ? proxyHeader(error.rawPacket) : null
       const failure = proxied ?? new GatewayError(kind, { reason: reasonOf(kind, error), cause: error })

@@ -1,0 +1,90 @@
+import type { Duplex } from 'node:stream'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
+import { bootGateway } from '../helpers/gateway.ts'
+import { needProgram } from '../helpers/program.ts'
+import { rawClient, statusOf } from '../helpers/raw.ts'
+import { shake } from '../helpers/tls-client.ts'
+import { bootTls } from '../helpers/tls-gateway.ts'
+import { httpUpstream } from '../helpers/upstream.ts'
+
+const openssl = await needProgram('openssl')
+
+const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
+const timeouts = { headers: '200ms', keepAlive: '200ms' }
+
+/** Reads a connection to its end, and tells what came and how it ended. */
+const drained = (socket: Duplex): Promise<{ readonly received: string; readonly how: 'end' | 'reset' }> =>
+  new Promise((resolve) => {
+    let received = ''
+    let how: 'end' | 'reset' = 'end'
+    socket.on('data', (chunk: Buffer) => {
+      received += chunk.toString('latin1')
+    })
+    socket.once('error', () => {
+      how = 'reset'
+    })
+    socket.once('close', () => resolve({ received, how }))
+  })
+
+// A 408 that no request has asked for is taken for the answer to the next one: RFC 9110 §15.5.9 leaves it open whether to send one.
+describe('a client that sends nothing of a request in time', () => {
+  test('is told nothing on a connection on which it has never sent a byte', async () => {
+    const { port, lines } = await bootGateway({ listen: { timeouts } })
+    const { socket } = await rawClient(port)
+
+    expect(await drained(socket)).toEqual({ received: '', how: 'end' })
+    expect(lines.filter(({ msg }) => msg === 'exchange')).toEqual([])
+  })
+
+  test('is told nothing more on a connection that has served one', async () => {
+    const upstream = await httpUpstream()
+    const { port } = await bootGateway({ upstream: upstream.url, listen: { timeouts } })
+    const client = await rawClient(port)
+
+    client.send(get)
+    const { received, how } = await client.ended()
+
+    expect(statusOf(received)).toBe(200)
+    expect(received.match(/^HTTP\/1\.1 /gm)).toHaveLength(1)
+    expect(how).toBe('end')
+  })
+
+  test.each([
+    ['its first', ''],
+    ['a further', get],
+  ])('is told 408 when it has sent a part of %s head', async (_, before) => {
+    const upstream = await httpUpstream()
+    const { port } = await bootGateway({ upstream: upstream.url, listen: { timeouts } })
+    const client = await rawClient(port)
+
+    client.send(`${before}${get.slice(0, -2)}`)
+    const { received } = await client.ended()
+
+    expect(received.match(/^HTTP\/1\.1 \d+/gm)?.at(-1)).toBe('HTTP/1.1 408')
+  })
+
+  describe.skipIf(openssl.missing !== null)('over TLS', () => {
+    let made: Certificates
+    beforeAll(() => {
+      made = makeCertificates(openssl.path ?? '')
+    })
+
+    test.each([
+      ['nothing, and has its connection closed in order, when it has not sent a byte', '', ''],
+      ['408 when it has sent a part of a head', 'GET /', 'HTTP/1.1 408'],
+    ])('is told %s', async (_, sent, told) => {
+      const { port } = await bootTls(made.right, {}, { listen: { timeouts } })
+      const { socket } = await shake(port)
+      let isInOrder = false
+      socket.once('end', () => {
+        isInOrder = true
+      })
+
+      socket.write(sent)
+      const { received } = await drained(socket)
+
+      expect([received.slice(0, 12), isInOrder]).toEqual([told, true])
+    })
+  })
+})
