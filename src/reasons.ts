@@ -34,7 +34,6 @@ const texts = {
   'body-too-slow': 'the body came slower than listen.minRate',
   'takes-nothing': 'the client took nothing of its answer for listen.timeouts.body',
   'takes-too-slowly': 'the client took its answer slower than listen.minRate',
-  'too-many-under-way': 'too many requests were under way on the connection',
   'nobody-waits': 'nobody waited for the answer any more',
 
   // What is too large.

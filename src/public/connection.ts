@@ -16,8 +16,6 @@ export interface Connection {
   served: number
   /** Whether an answer has said that it is the last: whatever follows is not served (RFC 9112 §9.6). */
   closing: boolean
-  /** How many requests have come behind that answer. */
-  unserved: number
 }
 
 const connections = new WeakMap<Socket, Connection>()
@@ -33,7 +31,6 @@ export const connectionOf = (socket: Socket, edge: Edge): Connection => {
     idle: known?.idle ?? idleOf(socket),
     served: known?.served ?? 0,
     closing: known?.closing ?? false,
-    unserved: known?.unserved ?? 0,
   }
   connections.set(socket, connection)
   return connection

@@ -109,13 +109,9 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
     arrive(request, response, enter) {
       const edge = currentEdge()
       const connection = connectionOf(request.socket, edge)
-      if (connection.running.length + connection.unserved >= maxUnderWay) return cutFlood(connection, request.socket)
-      if (connection.closing) {
-        connection.unserved++
-        return void request.resume()
-      }
-      // Of as many requests as a connection may bring, this is the last: its answer says so, and nothing behind it is served.
-      connection.closing = ++connection.served >= edge.maxRequests
+      if (connection.closing) return parseNoMore(request.socket)
+      // Of as many requests as a connection may bring, this is the last: its response says so, and nothing behind it is served.
+      connection.closing = ++connection.served >= edge.maxRequests || connection.running.length + 1 >= maxUnderWay
       connection.idle.clear()
       letIn(receive(request, response, http1, edge, connection), edge, enter)
     },
@@ -154,14 +150,16 @@ const always = (): boolean => true
 // would have as many requests under way as it has bytes to send. No proxy and no library pipelines nearly as many.
 const maxUnderWay = 100
 
-/** Cuts a connection on which too many requests wait for their answers. */
-const cutFlood = ({ running }: Connection, socket: Socket): void => {
-  if (socket.destroyed) return // and the rest of the packet with it
-  const cause = new Error('too many requests under way')
-  const failure = new GatewayError('client-gone', { reason: 'too-many-under-way', cause })
-  for (const visit of running) visit.failure ??= failure
-  socket.destroy()
+/** The parser of a connection, as far as it is told what to do with a request. Not documented, though as old as Node's parser is. */
+type Parsed = Socket & { readonly parser?: { onIncoming: unknown } | null }
+
+/** Has no further request on a connection be made, in this packet or a later one; the responses that are due go out meanwhile. */
+const parseNoMore = ({ parser }: Parsed): void => {
+  if (parser != null) parser.onIncoming = endOfRequests
 }
+
+// What tells the parser that HTTP ends here, as with an upgrade: what follows is dropped unread.
+const endOfRequests = (): number => 2
 
 /** Takes a visit off those of its connection; it is the turn of the answer behind it, which may have been written long ago. */
 const passOn = (running: Visit[], visit: Visit): void => {

@@ -128,7 +128,6 @@ export const rejectReasons = [
   'body-too-slow',
   'takes-nothing',
   'takes-too-slowly',
-  'too-many-under-way',
   'nobody-waits',
   'body-too-large-declared',
   'body-too-large-streamed',
