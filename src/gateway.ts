@@ -134,14 +134,15 @@ class Parts {
     const audited = await this.#trail.prepare(reloader.config.audit)
     const [place, adminPlace] = [placeOf(inherited.public, listen), placeOf(inherited.admin, operators)]
     // Clients come last: a successor that cannot start must not have accepted any of them.
-    const admin = await openAdminServer(
+    this.#admin = await openAdminServer(
       {
         reloader,
         overrides: this.#orders.overrides,
         logLevel: this.#orders.level,
         audit: this.#trail,
         draining: () => this.#draining && !this.#left,
-        serving: () => this.#serving?.serves() ?? 'fd' in place, // whoever comes by it waits, or is served by the one before
+        notServing: () =>
+          this.#left ? null : this.#serving ? this.#serving.notServing() : 'fd' in place ? null : 'starting',
         droppedLines: () => droppedLines() + (this.#serving?.droppedLines() ?? 0),
         report: async () => (await this.#opened.promise).report(),
         workers: () => this.#serving?.workers() ?? [],
@@ -151,7 +152,6 @@ class Parts {
       log,
       adminPlace,
     )
-    this.#admin = admin
     const serving = await this.#serve(place)
     this.#serving = serving
     audited.commit()
@@ -160,7 +160,7 @@ class Parts {
     logWarnings(log, loaded.warnings)
     return {
       address: serving.address,
-      adminAddress: admin.address,
+      adminAddress: this.#admin.address,
       get config() {
         return reloader.config
       },

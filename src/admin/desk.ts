@@ -5,7 +5,7 @@ import type { ClearedCount } from '../snapshot/caches.ts'
 import type { KeptLevel } from '../snapshot/log-level.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
 import type { Reloader } from '../snapshot/reloader.ts'
-import type { Report, WorkerState } from '../snapshot/report.ts'
+import type { NotServing, Report, WorkerState } from '../snapshot/report.ts'
 import type { History } from './history.ts'
 
 /** Is what the operator's listener shows and moves. */
@@ -15,11 +15,11 @@ export interface Desk {
   /** How much the log writes. */
   readonly logLevel: KeptLevel
   /** Takes what operators do. */
-  readonly audit: Pick<Trail, 'tell' | 'state'>
+  readonly audit: Pick<Trail, 'tell' | 'state' | 'failing'>
   /** Tells whether the gateway is on its way down. */
   draining(): boolean
-  /** Tells whether anybody serves clients: of several workers, at least one. */
-  serving(): boolean
+  /** Tells why no client is served just now; null: clients are. */
+  notServing(): NotServing | null
   /** Tells how many log lines were dropped because their reader was too slow. */
   droppedLines(): number
   /** Tells what is known of the traffic, by whoever serves it. */

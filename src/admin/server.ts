@@ -16,12 +16,13 @@ import { overview, refused } from './overview.ts'
 import { registerActions } from './page/actions.ts'
 import { registerPage } from './page/register.ts'
 import { type Refusal, sendProblem } from './problem.ts'
+import { unready } from './readiness.ts'
 import { admit } from './session/admit.ts'
 import { registerLogin } from './session/login.ts'
 import { Sessions } from './session/sessions.ts'
 import { turnAway } from './session/turn-away.ts'
 import { visitorOf } from './session/visitor.ts'
-import { isReady, status } from './status.ts'
+import { status } from './status.ts'
 import { logged, pathOf } from './target.ts'
 
 /** Is the operator's listener. */
@@ -119,8 +120,8 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log, sessions: Sessions):
 
   app.get('/live', async () => ({ live: true }))
   app.get('/ready', async (_, reply) => {
-    const ready = isReady(desk)
-    return reply.code(ready ? 200 : 503).send({ ready })
+    const reason = unready(desk)
+    return reason === null ? { ready: true } : reply.code(503).send({ ready: false, reason })
   })
   app.get('/status', async () => status(desk))
   app.get('/overview', async () => overview(desk))

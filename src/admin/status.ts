@@ -16,6 +16,7 @@ import { findings } from './findings/findings.ts'
 import { readingOf } from './findings/read.ts'
 import { limitsStatus } from './limits-status.ts'
 import { logLevelStatus } from './log-level.ts'
+import { unready } from './readiness.ts'
 import { time } from './time.ts'
 import { tokensStatus } from './tokens-status.ts'
 import { upstreamStatus } from './upstream-status.ts'
@@ -32,11 +33,13 @@ export const statusOf = async (desk: Desk, report: Report) => {
   const { upstreams, limits, tokens, cache, retiring } = report
   const { reloader, overrides, droppedLines } = desk
   const isUnread = await unread(reloader)
+  const notReady = unready(desk)
   const { loadedAt, loadedBy, fileDiffers, refusal, nextTryAt } = reloader.state
   return {
     version: version(),
-    state: desk.draining() ? 'draining' : desk.serving() ? 'serving' : 'not serving',
-    ready: isReady(desk),
+    state: desk.draining() ? 'draining' : desk.notServing() === null ? 'serving' : 'not serving',
+    ready: notReady === null,
+    notReady,
     findings: findings(readingOf(desk, report, isUnread)),
     uptimeSeconds: Math.round(process.uptime() * 10) / 10,
     node: process.version,
@@ -68,9 +71,6 @@ export const statusOf = async (desk: Desk, report: Report) => {
     log: { ...logLevelStatus(desk), dropped: droppedLines() },
   }
 }
-
-/** Tells whether new clients are welcome. */
-export const isReady = ({ draining, serving }: Desk): boolean => !draining() && serving()
 
 /** Tells of an operation that does not serve, or only for now. */
 const operation = ({ config }: Reloader, overrides: Overrides, id: (typeof catalog)[number]['id']) => {

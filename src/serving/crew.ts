@@ -10,7 +10,7 @@ import { type TurnedAway, turnedAway } from '../public/turned-away.ts'
 import type { Place } from '../shared/place.ts'
 import type { ClearedCount, ClearedHere } from '../snapshot/caches.ts'
 import { Plane } from '../snapshot/plane.ts'
-import { type Report, reportOn, type WorkerState } from '../snapshot/report.ts'
+import { type NotServing, type Report, reportOn, type WorkerState } from '../snapshot/report.ts'
 import type { State } from '../snapshot/state.ts'
 import { agree } from './agreement.ts'
 import { Entrance } from './entrance.ts'
@@ -134,8 +134,9 @@ class Crew implements Serving {
     return this.#address
   }
 
-  serves(): boolean {
-    return this.#entrance.dispatcher.isServed
+  notServing(): NotServing | null {
+    if (this.#entrance.descriptor === null) return 'not-listening'
+    return this.#entrance.dispatcher.isServed ? null : 'no-worker'
   }
 
   async prepare(next: State): Promise<Prepared> {

@@ -54,7 +54,7 @@ const serveBy = (plane: Plane, server: PublicServer): Serving => {
         discard: () => next.retire(),
       }
     },
-    serves: () => true,
+    notServing: () => (server.descriptor() === null ? 'not-listening' : null),
     report: async () => reportOn(live),
     workers: () => [],
     droppedLines: () => 0,

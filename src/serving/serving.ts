@@ -3,7 +3,7 @@ import type { Group } from '../catalog.ts'
 import type { Cleared } from '../layers/cache/store.ts'
 import type { LogLevel } from '../observe/level.ts'
 import type { ClearedCount } from '../snapshot/caches.ts'
-import type { Report, WorkerState } from '../snapshot/report.ts'
+import type { NotServing, Report, WorkerState } from '../snapshot/report.ts'
 import type { State } from '../snapshot/state.ts'
 
 /** Is what serves clients: this process, or several. */
@@ -12,8 +12,8 @@ export interface Serving {
   readonly address: AddressInfo
   /** Does all that can fail before a state takes effect. Rejects when it cannot: nothing has changed then. */
   prepare(state: State): Promise<Prepared>
-  /** Tells whether anybody serves just now. */
-  serves(): boolean
+  /** Tells why no client is served just now; null: clients are. */
+  notServing(): NotServing | null
   /** Tells what is known of the traffic. */
   report(): Promise<Report>
   /** Tells how the workers do, by what the last report found; none: this process serves. */

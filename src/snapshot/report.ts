@@ -38,6 +38,12 @@ export interface ProcessReport extends RuntimeReport {
   readonly process: string
 }
 
+/**
+ * Why no client is served: nothing listens yet (a socket that was handed over is another process's until then), the listening socket is closed, or
+ * no worker serves.
+ */
+export type NotServing = 'starting' | 'not-listening' | 'no-worker'
+
 /** Is a worker: one of several processes that serve clients. */
 export interface WorkerState {
   /** Counted from 1; a process that replaces another has its number. */

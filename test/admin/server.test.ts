@@ -64,6 +64,7 @@ describe('/status', () => {
       version: '0.1.0',
       state: 'serving',
       ready: true,
+      notReady: null,
       findings: expect.toSatisfy((found) => found.every(isLate)),
       uptimeSeconds: expect.any(Number),
       node: process.version,

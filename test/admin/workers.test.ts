@@ -61,9 +61,9 @@ const open = async (more: Partial<Omit<Desk, 'history'>> = {}, reports?: (quiet:
       first: 'info',
       pass: () => {},
     }),
-    audit: { tell: () => {}, state: null },
+    audit: { tell: () => {}, state: null, failing: false },
     draining: () => false,
-    serving: () => true,
+    notServing: () => null,
     droppedLines: () => 0,
     report: async () => reports?.(report) ?? report,
     workers: () => [],
@@ -112,16 +112,18 @@ test('workers are told as the report that stands beside them found them', async 
 })
 
 test.each([
-  ['while none serves', false, false, 503, 'not serving'],
-  ['once one does', true, false, 200, 'serving'],
-  ['while the gateway stops, whoever serves', true, true, 503, 'draining'],
-])('a gateway is ready or not: %s', async (_, serving, draining, status, state) => {
-  const admin = await open({ serving: () => serving, draining: () => draining })
+  ['while none serves', 'no-worker', false, 'no-worker', 'not serving'],
+  ['before the first one does', 'starting', false, 'starting', 'not serving'],
+  ['once one does', null, false, null, 'serving'],
+  ['while the gateway stops, whoever serves', null, true, 'draining', 'draining'],
+  ['while the gateway stops, and nothing listens any more', 'not-listening', true, 'draining', 'draining'],
+] as const)('a gateway is ready or not: %s', async (_, notServing, draining, reason, state) => {
+  const admin = await open({ notServing: () => notServing, draining: () => draining })
 
   const [ready, told] = [await askAdmin(`${admin}/ready`), await askAdmin(`${admin}/status`)]
 
-  expect([ready.status, ready.body]).toEqual([status, { ready: status === 200 }])
-  expect(told.body).toMatchObject({ ready: status === 200, state })
+  expect([ready.status, ready.body]).toEqual(reason === null ? [200, { ready: true }] : [503, { ready: false, reason }])
+  expect(told.body).toMatchObject({ ready: reason === null, notReady: reason, state })
 })
 
 test('an endpoint that only some workers have ejected is none to drain the other one for', async () => {

@@ -267,7 +267,7 @@ test('a real gateway tells how it is, before and while it stops', async () => {
   expect(before.out).toContain('\ninventory.sync  REFUSED by the file\n')
   expect(refused).toMatchObject({ code: 2, out: '', err: expect.stringContaining('wants a token') })
   expect(ready).toMatchObject({ code: 0, out: 'ready\n' })
-  expect(stopping.out).toMatch(/\n\ngateway {2}draining, NOT READY\n/)
+  expect(stopping.out).toMatch(/\n\ngateway {2}draining, NOT READY: draining\n/)
   expect(stopping.out).toMatch(/^warning {3}process: the gateway stops/m)
   expect(late).toMatchObject({ code: 1, out: 'not ready\n' })
 })

@@ -32,6 +32,7 @@ describe.skipIf(!mountsPermitted)('on a disk that is full', () => {
       const { port: admin } = await served.line(({ msg }) => msg === 'admin listening')
       const inside = `/proc/${served.pid}/root${disk}`
       const ask = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/market/insights`)).status
+      const ready = async () => (await askAdmin(`http://127.0.0.1:${admin}/ready`)).body
       const audit = async () =>
         (await askAdmin(`http://127.0.0.1:${admin}/status`)).body as {
           readonly audit?: { readonly state: string; readonly reason: string; readonly count: number }
@@ -42,11 +43,13 @@ describe.skipIf(!mountsPermitted)('on a disk that is full', () => {
       while (!served.lines.some(({ msg }) => msg === 'audit cannot be written') && asked++ < 2000)
         before.add(await ask())
       const failing = await audit()
+      const readyMeanwhile = await ready()
       for (let n = 0; n < 20; n++) meanwhile.add(await ask())
       rmSync(`${inside}/filler`)
       await expect.poll(async () => (await audit()).audit?.state, { timeout: 20_000 }).toBe('written')
       await expect.poll(ask, { timeout: 10_000 }).toBe(200) // workers are told a moment later
       for (let n = 0; n < 5; n++) afterwards.add(await ask())
+      const readyAfterwards = await ready()
       await expect.poll(async () => (await audit()).audit?.count, { timeout: 20_000 }).toBeGreaterThan(asked + 25) // with the line that begins it
       const text = readFileSync(`${inside}/audit.log`)
       served.signal('SIGTERM')
@@ -56,6 +59,10 @@ describe.skipIf(!mountsPermitted)('on a disk that is full', () => {
       expect([...before].filter((status) => status !== 503)).toEqual([200])
       expect([...meanwhile]).toEqual([onFailure === 'refuse' ? 503 : 200])
       expect([...afterwards]).toEqual([200])
+      expect(readyMeanwhile).toEqual(
+        onFailure === 'refuse' ? { ready: false, reason: 'audit-unavailable' } : { ready: true },
+      )
+      expect(readyAfterwards).toEqual({ ready: true })
       expect(verified([text], { keys: [key] }).findings).toEqual([])
       // Those that were refused meanwhile stand there as well.
       expect(String(text).split('"event":"exchange"').length - 1).toBeGreaterThanOrEqual(asked + 25)

@@ -9,7 +9,7 @@ export const auditFindings = ({ audit, config, report }: Reading): readonly Find
   if (audit !== null && audit.reason !== null) {
     const then =
       config.audit?.onFailure === 'refuse'
-        ? 'so requests are refused (audit.onFailure: refuse)'
+        ? 'so requests are refused (audit.onFailure: refuse), and /ready says no'
         : 'and requests go on without a record (audit.onFailure: continue)'
     const cause = `the audit log cannot be written to ${audit.file}: ${audit.reason}, ${then}${held}${lostOf(audit.lost)}`
     return [finding('critical', 'audit', cause, { since: audit.since })]

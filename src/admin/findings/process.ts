@@ -1,3 +1,4 @@
+import type { NotServing } from '../../snapshot/report.ts'
 import { formatDuration } from '../../units.ts'
 import { counted, tallyOf } from './counted.ts'
 import { type Finding, finding } from './finding.ts'
@@ -17,9 +18,15 @@ export const processFindings = (reading: Reading): readonly Finding[] => [
   ...log(reading),
 ]
 
-const serving = ({ serving: serves, draining }: Reading): readonly Finding[] => {
+const unserved: Readonly<Record<NotServing, string>> = {
+  starting: 'nobody serves clients: the gateway is starting',
+  'not-listening': 'nobody serves clients: the public listener is closed; restart the gateway',
+  'no-worker': 'nobody serves clients: no worker is ready',
+}
+
+const serving = ({ notServing, draining }: Reading): readonly Finding[] => {
   if (draining) return [finding('warning', 'process', 'the gateway stops: it finishes what runs, and /ready says no')]
-  return serves ? [] : [finding('critical', 'process', 'nobody serves clients: no worker is ready')]
+  return notServing === null ? [] : [finding('critical', 'process', unserved[notServing])]
 }
 
 const workers = ({ workers: all, draining }: Reading): readonly Finding[] =>

@@ -22,7 +22,7 @@ export const readingOf = (desk: Desk, report: Report, isUnread: boolean): Readin
     said: desk.overrides,
     audit: desk.audit.state,
     workers: desk.workers(),
-    serving: desk.serving(),
+    notServing: desk.notServing(),
     draining: desk.draining(),
     droppedLines: desk.droppedLines(),
   }

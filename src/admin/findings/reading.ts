@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts'
 import type { Problem } from '../../config/problem.ts'
 import type { WriterState } from '../../observe/audit/writer-state.ts'
 import type { Said } from '../../snapshot/overrides.ts'
-import type { Report, WorkerState } from '../../snapshot/report.ts'
+import type { NotServing, Report, WorkerState } from '../../snapshot/report.ts'
 import type { Recent } from '../history.ts'
 
 /** Is all that is known of the gateway at one moment: what findings are made of. Times are milliseconds since the epoch. */
@@ -20,7 +20,8 @@ export interface Reading {
   readonly audit: WriterState | null
   /** None: one process does all. */
   readonly workers: readonly WorkerState[]
-  readonly serving: boolean
+  /** Why no client is served; null: clients are. */
+  readonly notServing: NotServing | null
   readonly draining: boolean
   /** Log lines that were dropped since the start. */
   readonly droppedLines: number

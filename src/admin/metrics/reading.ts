@@ -9,7 +9,7 @@ import type { ReloadCount } from '../../snapshot/reload-history.ts'
 import type { Report, WorkerState } from '../../snapshot/report.ts'
 import { unread } from '../../snapshot/unread.ts'
 import type { Desk } from '../desk.ts'
-import { isReady } from '../status.ts'
+import { unready } from '../readiness.ts'
 
 /** Is all that metrics are read from, of one moment. Times are milliseconds since the epoch. */
 export interface Reading {
@@ -50,7 +50,7 @@ export const readingOf = async (desk: Desk): Promise<Reading | null> => {
     meter,
     report,
     workers: desk.workers(),
-    ready: isReady(desk),
+    ready: unready(desk) === null,
     serving: (id) => (overrides.operations.of(id)?.state ?? config.operations[id].state) === 'serve',
     loadedAt,
     fileDiffers: fileDiffers || isUnread,

@@ -13,6 +13,7 @@ export interface Status {
   readonly version: string
   readonly state: string
   readonly ready: boolean
+  readonly notReady: string | null // also when the gateway is older than this member
   /** What is wrong, the worst first; null: the gateway is older than that. */
   readonly findings: readonly Finding[] | null
   readonly uptimeSeconds: number
@@ -20,8 +21,7 @@ export interface Status {
   readonly pid: number
   readonly config: {
     readonly file: string
-    /** Where that is; null: the gateway is older than this member. */
-    readonly path: string | null
+    readonly path: string | null // the gateway is older than this member
     readonly hash: string
     readonly loadedAt: string
     readonly loadedBy: string
@@ -187,6 +187,7 @@ export const status = shape<Status>({
   version: text,
   state: text,
   ready: flag,
+  notReady: nullable(text),
   findings: nullable(findings),
   uptimeSeconds: number,
   node: text,

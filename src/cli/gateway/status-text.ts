@@ -44,11 +44,14 @@ const asked = (target: Target, { config, pid }: Status): string => {
 }
 
 const facts = (
-  { state, ready, version, node, pid, uptimeSeconds, config, retiring, audit, log }: Status,
+  { state, ready, notReady, version, node, pid, uptimeSeconds, config, retiring, audit, log }: Status,
   at: number,
 ): string => {
   const rows: (readonly [string, string])[] = [
-    ['gateway', `${state === 'not serving' ? 'NOT SERVING' : state}, ${ready ? 'ready' : 'NOT READY'}`],
+    [
+      'gateway',
+      `${state === 'not serving' ? 'NOT SERVING' : state}, ${ready ? 'ready' : `NOT READY${notReady === null ? '' : `: ${notReady}`}`}`,
+    ],
     ['version', `${version}, Node ${node}, process ${pid}`],
     ['up', span(uptimeSeconds)],
     [

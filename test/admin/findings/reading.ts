@@ -88,7 +88,7 @@ export const reading = ({
   said: { operations: nothing, endpoints: nothing },
   audit: null,
   workers: [],
-  serving: true,
+  notServing: null,
   draining: false,
   droppedLines: 0,
   ...more,

@@ -49,6 +49,7 @@ export const fixture: Overview = {
     version: '0.1.0',
     state: 'serving',
     ready: true,
+    notReady: null,
     uptimeSeconds: 190_000.2,
     node: 'v24.21.0',
     pid: 1,

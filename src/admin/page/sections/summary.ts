@@ -5,12 +5,12 @@ import { age, moment, since } from '../words.ts'
 
 /** Says in a line how it stands: whether it serves, what it runs and since when. */
 export const summary = ({ at, status }: Overview): Html => {
-  const { state, ready, version, config, uptimeSeconds, retiring } = status
+  const { state, notReady, version, config, uptimeSeconds, retiring } = status
   return html`<section id="summary" aria-labelledby="summary-heading">
 <h1 id="summary-heading" class="unseen">lender gateway</h1>
 <ul class="facts">
 <li>${mark(state === 'serving' ? 'good' : state === 'draining' ? 'warning' : 'bad', state)}</li>
-<li>${mark(ready ? 'good' : 'bad', ready ? 'ready' : 'not ready')}</li>
+<li>${mark(notReady === null ? 'good' : 'bad', notReady === null ? 'ready' : `not ready: ${notReady}`)}</li>
 <li>version <b>${version}</b></li>
 <li>up <b>${age(uptimeSeconds * 1000)}</b></li>
 <li>configuration <code>${config.hash}</code> by ${config.loadedBy}, since ${since(at, config.loadedAt)}</li>
