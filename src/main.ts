@@ -1,13 +1,17 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander'
+import { outliveReader } from './cli/pipe.ts'
 import { program, withDefaultCommand } from './cli/program.ts'
 import { tuneHeap } from './serving/heap.ts'
 
 tuneHeap()
+const args = withDefaultCommand(process.argv.slice(2))
+// The log of a gateway is written by its descriptor, and says itself what it could not write.
+if (args[0] !== 'serve') outliveReader()
 
 // The edge of the process: arguments in, exit code out. 2 is wrong usage, 1 is anything else that goes wrong; both in one line.
 try {
-  await program().parseAsync(withDefaultCommand(process.argv.slice(2)), { from: 'user' })
+  await program().parseAsync(args, { from: 'user' })
 } catch (error) {
   if (error instanceof CommanderError) {
     // commander has printed its line by now; `--help` and `--version` end here too, with 0.

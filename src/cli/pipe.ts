@@ -1,9 +1,21 @@
-/** Ends the process, with 0, when whoever reads its output has gone: `… | head` has what it wanted. */
+/**
+ * Has a command go on to its end, and to its own exit code, when whoever reads its output has gone: `… | head` has what it wanted, and an order that
+ * was given is done all the same.
+ */
+export const outliveReader = (): void => {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', unlessReaderHasGone)
+}
+
+/** Ends the process, with 0, when whoever reads its output has gone: it would go on for ever. */
 export const endWithReader = (): void => {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error // EIO: a terminal that was closed
+    unlessReaderHasGone(error)
     process.exit(0)
   })
+}
+
+const unlessReaderHasGone = (error: NodeJS.ErrnoException): void => {
+  if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error // EIO: a terminal that was closed
 }
 
 /** Ends the process, with 0, when somebody has seen enough. */

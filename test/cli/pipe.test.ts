@@ -1,0 +1,35 @@
+/** What becomes of a command whose reader has gone, as in `… | head -1`. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Runs a command and closes its output before it can write a byte. */
+const unread = async (args: readonly string[], which: 'stdout' | 'stderr') => {
+  const child = spawn(process.execPath, ['src/main.ts', ...args], { cwd: root })
+  child[which].destroy()
+  let other = ''
+  child[which === 'stdout' ? 'stderr' : 'stdout'].setEncoding('utf8').on('data', (text: string) => {
+    other += text
+  })
+  const [code] = await once(child, 'close')
+  return { code, other }
+}
+
+test.each([
+  ['explain GET /market/insights', 0],
+  ['explain HEAD /market/insights', 1],
+  ['check package.json', 1],
+  ['schema', 0],
+  ['hash-key', 0],
+  ['--help', 0],
+  ['tail --help', 0],
+])('%s ends quietly when nobody reads it, with its own exit code: %i', async (command, code) => {
+  expect(await unread(command.split(' '), 'stdout')).toEqual({ code, other: '' })
+})
+
+test('what is wrong may go unread as well', async () => {
+  expect(await unread(['rollback', '--config', '/nowhere'], 'stderr')).toEqual({ code: 2, other: '' })
+})
