@@ -36,7 +36,7 @@ export function parseSource(text: string): Source {
   }
   const locate = (path: Path, atKey = false): Position => at(offsetOf(document, path, atKey))
   const find = (path: Path): Position | undefined => (has(document, path) ? locate(path) : undefined)
-  const { findings, usable } = syntaxFindings(document, at)
+  const { findings, usable } = syntaxFindings(document, text, at)
   return { document, findings: [...repaired, ...findings], usable, at, locate, find }
 }
 

@@ -7,6 +7,7 @@ import type { Config } from './config.ts'
 import { crossFindings } from './cross-checks.ts'
 import { parseSource, type Source } from './document.ts'
 import { doubtsAbout } from './doubts.ts'
+import { withoutEchoes } from './echoes.ts'
 import type { Environment } from './environment.ts'
 import { deepFreeze } from './freeze.ts'
 import { type Origins, originsOf } from './origins.ts'
@@ -85,7 +86,7 @@ function parse(bytes: Uint8Array, file: string, environment: Environment, client
   if (!result.success) found.push(...news(findingsOf(result.error.issues, secrets.tree), found))
   found.push(...news(clients?.findings ?? [], found))
   found.push(...news(crossFindings(full), found))
-  const problems = inPlace(found, source, file, included)
+  const problems = inPlace(withoutEchoes(found, secrets.tree), source, file, included)
   if (!result.success || problems.length > 0) return refuse(problems, sources)
   const config = resolve(result.data, { clients: clients?.clients ?? [], parts: included?.parts ?? [] })
   const warnings = inPlace(doubtsAbout(result.data, config), source, file, included)

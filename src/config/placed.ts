@@ -12,7 +12,7 @@ export interface Places {
 
 /** Gives each finding its place in the file that it is of, in the order of the file. */
 export function placed(findings: readonly Placed[], { at, locate }: Places, file: string): readonly Problem[] {
-  const problems = findings.slice(0, maxProblems).map(({ path, atKey, offset, hint, ...told }): Problem => {
+  const problems = findings.slice(0, maxProblems).map(({ path, atKey, offset, hint, slip: _, ...told }): Problem => {
     const position = offset === undefined ? locate(path, atKey) : at(offset)
     const problem = { file, ...position, path: formatPath(path), ...told }
     return hint === undefined ? problem : { ...problem, hint }

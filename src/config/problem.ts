@@ -25,6 +25,8 @@ export interface Finding {
   readonly found: string
   readonly message: string
   readonly hint?: string | undefined
+  /** What a line that is indented wrongly may have made of a key: unknown here, missing where it belongs, or without its value. */
+  readonly slip?: 'unknown' | 'missing' | 'empty'
 }
 
 /** Places a finding that has no key path by its offset in the text. */

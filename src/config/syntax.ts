@@ -17,7 +17,7 @@ interface Syntax {
 }
 
 /** Collects errors of syntax, and what YAML allows but this file does not: tags, directives, duplicate keys, many aliases. */
-export function syntaxFindings(document: Document, at: (offset: number) => Position): Syntax {
+export function syntaxFindings(document: Document, text: string, at: (offset: number) => Position): Syntax {
   const findings: Placed[] = []
   const lines = new Set<number>()
   const add = (offset: number, finding: Placed): void => {
@@ -28,9 +28,15 @@ export function syntaxFindings(document: Document, at: (offset: number) => Posit
   // An alias that leads nowhere, or in a circle, leaves no tree to look at.
   let usable = visitRefused(document, add)
   const refused = findings.length
+  let lostAt: number | null = null
   for (const error of document.errors.slice(0, 1000)) {
     // The parser stumbles over what follows a slip, on its line and on later ones: the first stumble tells it best.
-    const echo = lines.has(at(error.pos[0]).line) || (!usable && error.code === 'UNEXPECTED_TOKEN')
+    const [start] = error.pos
+    const isLost = lostAt !== null && !hasFoundItsWay(text, lostAt, start) && isOfStructure(error.code, text, start)
+    if (misleading.has(error.code)) lostAt = start
+    // What should have been a key over several lines is found fault with again, as a key.
+    if (isLost && error.code === 'MULTILINE_IMPLICIT_KEY') lines.add(at(start).line)
+    const echo = isLost || lines.has(at(start).line) || (!usable && error.code === 'UNEXPECTED_TOKEN')
     if (!echo && findings.length < refused + maxSyntaxErrors) {
       const finding = syntaxError(error, document, at)
       add(finding.offset, finding)
@@ -39,6 +45,20 @@ export function syntaxFindings(document: Document, at: (offset: number) => Posit
     if (error.code === 'RESOURCE_EXHAUSTION') break
   }
   return { findings, usable }
+}
+
+// A line that is indented wrongly has the parser take all that follows for something else.
+const misleading: ReadonlySet<string> = new Set(['BAD_INDENT', 'BLOCK_AS_IMPLICIT_KEY', 'MULTILINE_IMPLICIT_KEY'])
+
+/** Tells whether the parser knows again where it is: a key of the whole file has come since. */
+const hasFoundItsWay = (text: string, lostAt: number, offset: number): boolean =>
+  /[\r\n][^\s#-]/.test(text.slice(lostAt, offset + 1))
+
+/** Tells whether an error is of how lines stand to one another, and not one that a line has alone: a second colon, say. */
+const isOfStructure = (code: string, text: string, offset: number): boolean => {
+  if (code !== 'BLOCK_AS_IMPLICIT_KEY') return misleading.has(code)
+  const [line = ''] = text.slice(text.lastIndexOf('\n', offset - 1) + 1).split(/[\r\n]/, 1)
+  return (line.match(/:[ \t]/g) ?? []).length < 2
 }
 
 /** Finds the first `${` that stands in a flow collection without quotes, and the text with that placeholder masked. */

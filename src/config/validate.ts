@@ -79,13 +79,23 @@ function unknownKey(parent: Path, key: string): Finding {
   const message = meant === undefined ? 'unknown key' : `unknown key; did you mean "${meant}"?`
   const found = formatKey(key, parent)
   const hint = meant === undefined ? 'remove it, or indent it under the key that it belongs to' : undefined
-  return { path: [...parent, key], atKey: true, message, expected: `one of ${known.join(', ')}`, found, hint }
+  return {
+    path: [...parent, key],
+    slip: 'unknown',
+    atKey: true,
+    message,
+    expected: `one of ${known.join(', ')}`,
+    found,
+    hint,
+  }
 }
 
 function wrongType(path: Path, expected: string, value: unknown): Finding {
   const found = show(value, path)
-  if (value === undefined) return { path, message: 'missing', expected, found: 'nothing', hint: 'add this key' }
-  if (value === null) return { path, message: 'no value', expected, found, hint: 'write a value, or remove the key' }
+  if (value === undefined)
+    return { path, slip: 'missing', message: 'missing', expected, found: 'nothing', hint: 'add this key' }
+  if (value === null)
+    return { path, slip: 'empty', message: 'no value', expected, found, hint: 'write a value, or remove the key' }
   return { path, message: 'the wrong kind of value', expected, found }
 }
 
