@@ -13,7 +13,10 @@ export interface Checkout {
   readonly file: string
   /** Runs a command as a shell does; tells all that it printed and its exit code. */
   run(text: string, path: readonly string[]): Promise<{ readonly output: string; readonly code: number | null }>
-  /** Runs one that does not end, until it has printed what is expected; then ends all that it has started, as a terminal that is closed does. */
+  /**
+   * Runs one that does not end, until it has printed what is expected; then ends all that it has started, as a terminal
+   * that is closed does.
+   */
   until(text: string, path: readonly string[], says: RegExp): Promise<void>
   remove(): void
 }

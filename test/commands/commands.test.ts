@@ -1,4 +1,7 @@
-/** Every command that README.md and docs print works as it is printed: run here, run by a test of its own, or what it names is there. */
+/**
+ * Every command that README.md and docs print works as it is printed: run here, run by a test of its own, or what it
+ * names is there.
+ */
 import { cpSync, existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

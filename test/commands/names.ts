@@ -1,4 +1,4 @@
-/** What a command that cannot run here names, looked for where it has to be: in the command line, the manifests, the files. */
+/** What a command that cannot run here names, looked for in the command line, the manifests and the files. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { program } from '../../src/cli/program.ts'

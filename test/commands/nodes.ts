@@ -18,7 +18,7 @@ export interface OlderNode {
   remove(): void
 }
 
-/** Finds Node 20 or older: the machine's own, or that of the npm package `node`, which is installed into a folder of its own. */
+/** Finds Node 20 or older: the machine's own, or that of the npm package `node`, which is installed for it. */
 export const findOlderNode = (npm: string): OlderNode => {
   if (isOlder(own)) return { path: own, missing: null, remove: () => {} }
   const folder = mkdtempSync(join(tmpdir(), 'older-node-'))

@@ -37,7 +37,8 @@ export const printed: readonly Printed[] = pages.flatMap((page) => {
   })
 })
 
-// What begins like this is meant to be typed; a program that the pages do not name yet has to be added here to be looked at in running text.
+// What begins like this is meant to be typed; a program that the pages do not name yet has to be added here to be
+// looked at in running text.
 const programs = 'npx|npm|node|lender-gateway|curl|docker|kubectl|systemctl|journalctl|openssl|ssh|git'
 
 /** Lists what stands in running text as a command with something behind it. */

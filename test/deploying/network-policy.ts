@@ -7,8 +7,9 @@ export interface Peer {
 }
 
 /**
- * Says whether the network policy lets a pod connect to a port, by the rules of networking.k8s.io/v1: an ingress rule admits what one of
- * its `from` and one of its `ports` match; within one peer, both selectors have to. Knows `matchLabels`, and ports by their name.
+ * Says whether the network policy lets a pod connect to a port, by the rules of networking.k8s.io/v1: an ingress rule
+ * admits what one of its `from` and one of its `ports` match; within one peer, both selectors have to. Knows
+ * `matchLabels`, and ports by their name.
  */
 export const admits = ({ namespace, pod }: Peer, portName: string): boolean =>
   list(at(manifestOf('NetworkPolicy'), 'spec', 'ingress')).some(

@@ -1,4 +1,7 @@
-/** Does for one service what systemd does, as far as the commands of docs/deploying.md ask for it: systemd itself wants to be process 1. */
+/**
+ * Does for one service what systemd does, as far as the commands of docs/deploying.md ask for it: systemd itself wants
+ * to be process 1.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
@@ -15,11 +18,14 @@ export interface StandIn {
   errors(): string
 }
 
-// A process that systemd starts with a socket: `exec` only once there is a command, since the socket must be inherited now.
+// A process that systemd starts with a socket. It inherits that now, and knows later what it is to become.
 const waiting = 'IFS= read -r command && eval "$command"'
 const restarts = 3
 
-/** Starts with nothing that runs, on the units below `root`, whose paths `mapped` puts there; ends what runs when the test has finished. */
+/**
+ * Starts with nothing that runs, on the units below `root`, whose paths `mapped` puts there; ends what runs when the
+ * test has finished.
+ */
 export const standIn = (root: string, mapped: (text: string) => string): StandIn => {
   const unit = (name: string): string => mapped(readFileSync(join(root, 'etc/systemd/system', name), 'utf8'))
   const credentials = join(root, 'credentials')

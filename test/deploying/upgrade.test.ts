@@ -1,4 +1,7 @@
-/** The commands for systemd in docs/deploying.md, as printed, in a shell: installed, with a socket unit, upgraded under load, and back. */
+/**
+ * The commands for systemd in docs/deploying.md, as printed, in a shell: installed, with a socket unit, upgraded under
+ * load, and back.
+ */
 import { execFile, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
@@ -40,7 +43,7 @@ const makeRepository = (folder: string, site: (text: string) => string): void =>
   }
 }
 
-/** Puts `systemctl`, which asks the stand-in, and `npm`, which has installed already, before all others; returns the folder. */
+/** Makes a folder with a `systemctl` that asks the stand-in, and an `npm` that has installed already. */
 const programsFor = async (folder: string, { systemctl }: StandIn): Promise<string> => {
   const door = join(folder, 'door')
   const server = createServer({ allowHalfOpen: true }, async (socket) => {

@@ -1,12 +1,13 @@
-/** Does what `kubectl port-forward` does: a port on this machine, whose connections are opened anew where the pod is. */
+/** Does what `kubectl port-forward` does: a port here, whose connections are opened anew where the pod is. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { pipeline } from 'node:stream'
 import { onTestFinished } from 'vitest'
 
 /**
- * Forwards a free port to a port of a pod, until the test has finished; returns the port. The container runtime enters the pod's network
- * and dials `localhost` there (containerd `internal/cri/server/sandbox_portforward_linux.go`), so the gateway sees loopback at both ends.
+ * Forwards a free port to a port of a pod, until the test has finished; returns the port. The container runtime enters
+ * the pod's network and dials `localhost` there (containerd `internal/cri/server/sandbox_portforward_linux.go`), so the
+ * gateway sees loopback at both ends.
  */
 export const portForward = async (podPort: number): Promise<number> => {
   const sockets = new Set<{ destroy(): void }>()

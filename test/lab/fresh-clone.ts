@@ -1,6 +1,7 @@
 /**
- * Runs the first two commands of README.md, as printed and with a real `npm ci`, in a fresh clone: with the pinned Node, and with Node 20. Of the
- * suite it runs one file, or all with `--all`. Not part of the suite: it installs the packages four times.
+ * Runs the first two commands of README.md, as printed and with a real `npm ci`, in a fresh clone: with the pinned
+ * Node, and with Node 20. Of the suite it runs one file, or all with `--all`. Not part of the suite: it installs the
+ * packages four times.
  *
  * usage: npx node test/lab/fresh-clone.ts [--all]     (the ports 8080 and 9901 must be free)
  */

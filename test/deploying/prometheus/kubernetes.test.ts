@@ -1,4 +1,4 @@
-/** A real Prometheus with the configuration for Kubernetes, the network policy that lets it in, and a pod of the manifests. */
+/** A real Prometheus with the configuration for Kubernetes, the network policy, and a pod of the manifests. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { needProgram } from '../../helpers/program.ts'
 import { runPrometheus } from '../../helpers/prometheus.ts'
@@ -44,8 +44,9 @@ test('what Prometheus has is one token of its own, in a Secret that the pods mou
 })
 
 /**
- * What the discovery of pods finds of a pod of the Deployment, and of one like it of another application: a target for each port of a
- * container. Debian's Prometheus is built without that discovery, so what it would find is listed, and the rest of the job is as it stands.
+ * What the discovery of pods finds of a pod of the Deployment, and of one like it of another application: a target for
+ * each port of a container. Debian's Prometheus is built without that discovery, so what it would find is listed, and
+ * the rest of the job is as it stands.
  */
 const discovered = (adminPort: number): readonly Tree[] => {
   const ours = at(template, 'metadata', 'labels', 'app.kubernetes.io/name')
