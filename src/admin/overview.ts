@@ -82,7 +82,13 @@ export const overview = async (desk: Desk): Promise<Overview> => {
 
 /** Tells of the last refusals alone. */
 export const refused = async ({ report, reloader }: Desk) => ({
-  refusals: refusalViews(await report(), reloader.config),
+  ...refusalsOf(await report(), reloader.config),
+})
+
+const refusalsOf = (all: Report, config: Config) => ({
+  refusals: refusalViews(all, config),
+  /** Those since the start: who asks again sees how many there were meanwhile. */
+  total: all.refusals.total,
 })
 
 const refusalViews = ({ refusals }: Report, { listen }: Config): readonly RefusalView[] =>

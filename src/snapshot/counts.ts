@@ -35,7 +35,7 @@ export const withCounts = (report: Report, counts: Counts): Report =>
 
 /** Goes over all that is counted: the one place that knows what that is. */
 const changeCounts = (report: Report, change: Change): Report => {
-  const { upstreams, limits, cache, runtimes } = report
+  const { upstreams, limits, refusals, cache, runtimes } = report
   const { rate } = limits
   return {
     ...report,
@@ -43,6 +43,7 @@ const changeCounts = (report: Report, change: Change): Report => {
       groups.map((group) => [group, inUpstream(group, upstreams[group], change)]),
     ) as Report['upstreams'],
     limits: { ...limits, rate: rate && { ...rate, evictions: change('rate evictions', rate.evictions) } },
+    refusals: { ...refusals, total: change('refusals', refusals.total) },
     cache: cache && inCache(cache, change),
     runtimes: runtimes.map((each) => inProcess(each, change)),
   }

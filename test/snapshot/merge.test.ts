@@ -44,7 +44,7 @@ const report = (market: UpstreamReport, retiring = 0): Report => ({
   tokens: { jwt: null, introspection: null, proofs: null },
   cache: null,
   meter: null,
-  refusals: { last: [], causes: [] },
+  refusals: { last: [], causes: [], total: 0 },
   runtimes: [],
   turnedAway: [],
   retiring,

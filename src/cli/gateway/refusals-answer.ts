@@ -33,4 +33,11 @@ export const refusals = list(
 )
 
 /** Reads what `GET /refused` answers. */
-export const refused = shape<{ readonly refusals: readonly RefusalStatus[] }>({ refusals })
+export const refused = shape<Refused>({ refusals, total: nullable(number) })
+
+/** Is what a gateway remembers of what it refused. */
+export interface Refused {
+  readonly refusals: readonly RefusalStatus[]
+  /** How many there were since its start; null: an older gateway does not say. */
+  readonly total: number | null
+}

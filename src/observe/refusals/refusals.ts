@@ -7,12 +7,14 @@ import { causeOf } from '../cause.ts'
 import type { Exchanged } from '../exchanged.ts'
 import type { Recorder } from '../recorder.ts'
 import { type CauseReport, Causes, mergeCauses } from './causes.ts'
-import { Ring } from './ring.ts'
+import { FairList } from './fair-list.ts'
 
 /** Is what the gateway answered with an error of its own of late, as plain data. */
 export interface RefusalsReport {
-  /** Newest first: at most 100 of the nine, and 100 that were none of them. */
+  /** Newest first: at most 100 of the nine, and 100 that were none of them, and of each reason some. */
   readonly last: readonly Refusal[]
+  /** How many there were since the start. */
+  readonly total: number
   readonly causes: readonly CauseReport[]
 }
 
@@ -46,22 +48,25 @@ const kept = 100
 export class Refusals implements Recorder {
   readonly name = 'refusals'
   // Apart, or whoever scans the internet would push out what operators look for.
-  readonly #served = new Ring<Refusal>(kept)
-  readonly #strange = new Ring<Refusal>(kept)
+  readonly #served = fairly()
+  readonly #strange = fairly()
   readonly #causes = new Causes()
+  #total = 0
 
   record(exchanged: Exchanged): void {
     const { failure, operation } = exchanged
     if (failure === null || failure.kind === 'client-gone') return
     const refusal = refusalOf(wallClock(), exchanged, failure)
-    const ring = operation === null ? this.#strange : this.#served
-    ring.add(refusal)
+    const list = operation === null ? this.#strange : this.#served
+    list.add(refusal)
+    this.#total++
     this.#causes.add(refusal.at, refusal)
   }
 
   get report(): RefusalsReport {
     return {
       last: newestFirst([...this.#served.all, ...this.#strange.all]),
+      total: this.#total,
       causes: this.#causes.report(wallClock()),
     }
   }
@@ -69,11 +74,21 @@ export class Refusals implements Recorder {
 
 /** Makes one report of what several processes have refused. */
 export const mergeRefusals = (each: readonly RefusalsReport[]): RefusalsReport => {
-  const last = newestFirst(each.flatMap((one) => one.last))
-  const served = last.filter(({ operation }) => operation !== null).slice(0, kept)
-  const strange = last.filter(({ operation }) => operation === null).slice(0, kept)
-  return { last: newestFirst([...served, ...strange]), causes: mergeCauses(each.flatMap(({ causes }) => causes)) }
+  const served = fairly()
+  const strange = fairly()
+  const oldestFirst = newestFirst(each.flatMap(({ last }) => last)).toReversed()
+  for (const refusal of oldestFirst) (refusal.operation === null ? strange : served).add(refusal)
+  return {
+    last: newestFirst([...served.all, ...strange.all]),
+    total: sum(each.map(({ total }) => total)),
+    causes: mergeCauses(each.flatMap(({ causes }) => causes)),
+  }
 }
+
+/** Makes a list that keeps some of each reason. */
+const fairly = (): FairList<Refusal> => new FairList(kept, ({ kind, reason }) => `${kind} ${reason}`)
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0)
 
 const newestFirst = (refusals: readonly Refusal[]): readonly Refusal[] => refusals.toSorted((a, b) => b.at - a.at)
 

@@ -78,7 +78,7 @@ export const reading = ({
     tokens: { jwt: null, introspection: null, proofs: null },
     cache: null,
     meter: null,
-    refusals: { last, causes },
+    refusals: { last, causes, total: last.length },
     runtimes: [],
     turnedAway: [],
     retiring: 0,

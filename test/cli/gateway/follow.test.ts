@@ -22,58 +22,64 @@ const from = (first: number, last: number, operation?: string | null): readonly 
 
 const ids = (list: readonly RefusalStatus[]): readonly string[] => list.map(({ requestId }) => requestId)
 
+/** Answers as a gateway does that has refused so many since its start. */
+const told = (total: number | null, refusals: readonly RefusalStatus[]) => ({ total, refusals })
+
 test('only what was not told before is new, the oldest first', () => {
   const follow = new Follow()
 
-  const first = follow.next(from(1, 3))
-  const second = follow.next(from(2, 5))
-  const third = follow.next(from(2, 5))
+  const first = follow.next(told(3, from(1, 3)))
+  const second = follow.next(told(5, from(2, 5)))
+  const third = follow.next(told(5, from(2, 5)))
 
   expect([first, second, third].map(({ fresh }) => ids(fresh))).toEqual([['r1', 'r2', 'r3'], ['r4', 'r5'], []])
   expect([first, second, third].map(({ missed }) => missed)).toEqual([false, false, false])
 })
 
-test('when nothing of the list before is left, some may be missing', () => {
+test('when there were more than are told, some are missing', () => {
   const follow = new Follow()
-  follow.next(from(1, 100))
+  follow.next(told(100, from(1, 100)))
 
-  expect(follow.next(from(100, 199)).missed).toBe(false)
-  expect(follow.next(from(200, 299)).missed).toBe(true)
-  expect(follow.next([]).missed).toBe(true) // another process answers
-  expect(follow.next([]).missed).toBe(false)
+  expect(follow.next(told(199, from(100, 199))).missed).toBe(false)
+  expect(follow.next(told(300, from(201, 300))).missed).toBe(true)
 })
 
-test('a list that is full at once may be missing some, one that is not is whole', () => {
+test('some are missing of a flood that leaves others in their place', () => {
   const follow = new Follow()
-  follow.next([])
+  const others = from(1, 50, null)
+  follow.next(told(50, others))
 
-  expect(follow.next(from(1, 99)).missed).toBe(false)
-
-  const other = new Follow()
-  other.next([])
-  expect(other.next(from(1, 100)).missed).toBe(true)
+  expect(follow.next(told(150, [...from(51, 150), ...others])).missed).toBe(false)
+  expect(follow.next(told(251, [...from(152, 251), ...others])).missed).toBe(true)
 })
 
-test('what is none of the nine pushes nothing out, and is told apart', () => {
+test('when another process answers, some may be missing', () => {
   const follow = new Follow()
-  follow.next([...from(500, 501), ...from(1, 100, null)])
+  follow.next(told(3, from(1, 3)))
 
-  expect(follow.next([...from(500, 501), ...from(101, 200, null)]).missed).toBe(true)
-  expect(follow.next([...from(500, 502), ...from(102, 201, null)])).toMatchObject({ missed: false })
+  expect(follow.next(told(1, from(4, 4)))).toMatchObject({ missed: true, fresh: [{ requestId: 'r4' }] })
+  expect(follow.next(told(1, from(4, 4))).missed).toBe(false)
+})
+
+test('an older gateway does not say how many there were', () => {
+  const follow = new Follow()
+  follow.next(told(null, from(1, 100)))
+
+  expect(follow.next(told(null, from(201, 300)))).toMatchObject({ missed: false })
 })
 
 test('what a worker tells again when it answers again is not new', () => {
   const follow = new Follow()
   const [one, other] = [from(1, 50), from(51, 60)]
-  follow.next([...other, ...one])
-  follow.next(other)
+  follow.next(told(60, [...other, ...one]))
+  follow.next(told(60, other))
 
-  expect(follow.next([...other, ...one])).toEqual({ fresh: [], missed: false })
+  expect(follow.next(told(60, [...other, ...one]))).toEqual({ fresh: [], missed: false })
 })
 
 test('what is remembered has an end', () => {
   const follow = new Follow()
-  for (let n = 0; n < 50; n++) follow.next(from(n * 100, n * 100 + 99))
+  for (let n = 0; n < 50; n++) follow.next(told(100 * n, from(n * 100, n * 100 + 99)))
 
-  expect(ids(follow.next(from(0, 0)).fresh)).toEqual(['r0'])
+  expect(ids(follow.next(told(5000, from(0, 0))).fresh)).toEqual(['r0'])
 })

@@ -16,6 +16,16 @@ const dead = (cause = 'connect ECONNREFUSED') => ({
   failure: new GatewayError('connect-failed', { reason: 'refused', cause: new Error(cause) }),
 })
 
+const expired = { status: 401, failure: new GatewayError('unauthenticated', { reason: 'expired' }) }
+const open = {
+  status: 503,
+  endpoint: null,
+  failure: new GatewayError('circuit-open', {
+    reason: 'breaker-open',
+    cause: new FailedAttempt('http://market:8080', dead().failure, 0),
+  }),
+}
+
 const kept = (...all: readonly Parameters<typeof exchanged>[0][]) => {
   const refusals = new Refusals()
   for (const each of all) refusals.record(exchanged(each))
@@ -35,7 +45,11 @@ describe('the last refusals', () => {
   })
 
   test('leave out clients that left', () => {
-    expect(kept({ status: 499, failure: new GatewayError('client-gone') }).report).toEqual({ last: [], causes: [] })
+    expect(kept({ status: 499, failure: new GatewayError('client-gone') }).report).toEqual({
+      last: [],
+      causes: [],
+      total: 0,
+    })
   })
 
   test('are at most a hundred of the nine, which what is none of them never pushes out', () => {
@@ -47,11 +61,30 @@ describe('the last refusals', () => {
     expect(mergeRefusals([refusals.report, many.report, many.report]).last).toHaveLength(200)
   })
 
-  test('name what opened the circuit breaker that refused them', () => {
-    const cause = new FailedAttempt('http://market:8080', dead().failure, 0)
-    const open = new GatewayError('circuit-open', { reason: 'breaker-open', cause })
+  test('keep some of each reason, whatever floods them', () => {
+    const flood = Array.from({ length: 5000 }, () => open)
+    const refusals = kept(expired, dead(), ...flood, dead())
+    const { last, total } = refusals.report
 
-    expect(kept({ status: 503, endpoint: null, failure: open }).report.last[0]).toMatchObject({
+    expect(last).toHaveLength(100)
+    expect(last.filter(({ kind }) => kind === 'connect-failed')).toHaveLength(2)
+    expect(last.filter(({ kind }) => kind === 'unauthenticated')).toHaveLength(1)
+    expect(total).toBe(5003)
+    expect(mergeRefusals([refusals.report, kept(...flood).report])).toMatchObject({
+      total: 10_003,
+      last: expect.arrayContaining([expect.objectContaining({ kind: 'unauthenticated' })]),
+    })
+  })
+
+  test('share the room alike, when all reasons flood', () => {
+    const last = kept(...Array.from({ length: 900 }, (_, i) => [expired, dead(), open][i % 3])).report.last
+
+    const shares = [...Map.groupBy(last, ({ kind }) => kind).values()].map(({ length }) => length)
+    expect(shares.sort()).toEqual([33, 33, 34])
+  })
+
+  test('name what opened the circuit breaker that refused them', () => {
+    expect(kept(open).report.last[0]).toMatchObject({
       cause: 'http://market:8080: connect ECONNREFUSED',
       because: { endpoint: 'http://market:8080', kind: 'connect-failed', reason: 'refused' },
     })

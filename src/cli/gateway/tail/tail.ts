@@ -5,7 +5,7 @@ import { understood } from '../answers.ts'
 import { ask } from '../ask.ts'
 import { findGateway, type Where } from '../find.ts'
 import { noteDoubt, type Printing } from '../print.ts'
-import { type RefusalStatus, refused } from '../refusals-answer.ts'
+import { type RefusalStatus, type Refused, refused } from '../refusals-answer.ts'
 import type { Target } from '../target.ts'
 import { Unasked, unasked } from '../unasked.ts'
 import { Follow } from './follow.ts'
@@ -35,7 +35,7 @@ export const tailRefused = async ({ format, since, operation, ...where }: TailOp
 
   const first = await told(target)
   noteDoubt(target)
-  await print(follow.next(first.list).fresh.filter((each) => Date.parse(each.at) >= first.at - sinceMs && sinceMs > 0))
+  await print(follow.next(first.told).fresh.filter((each) => Date.parse(each.at) >= first.at - sinceMs && sinceMs > 0))
   let lastAt = first.at
   let trouble: string | null = null
   for (;;) {
@@ -49,7 +49,7 @@ export const tailRefused = async ({ format, since, operation, ...where }: TailOp
       trouble = next
       continue
     }
-    const { fresh, missed } = follow.next(next.list)
+    const { fresh, missed } = follow.next(next.told)
     if (trouble !== null) note('it answers again')
     if (missed)
       note(
@@ -61,9 +61,9 @@ export const tailRefused = async ({ format, since, operation, ...where }: TailOp
   }
 }
 
-const told = async (target: Target): Promise<{ readonly list: readonly RefusalStatus[]; readonly at: number }> => {
+const told = async (target: Target): Promise<{ readonly told: Refused; readonly at: number }> => {
   const { body, at } = await ask(target, { method: 'GET', path: '/refused', limitMs })
-  return { list: understood(target, body, refused).refusals, at }
+  return { told: understood(target, body, refused), at }
 }
 
 const note = (text: string): void => void process.stderr.write(`lender-gateway: ${text}\n`)
