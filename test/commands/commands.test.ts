@@ -68,7 +68,9 @@ describe('what is not run', () => {
     'systemctl restart lender',
     'npm run benhc',
   ])('a slip is found: %s', (text) => {
-    expect(namesIn(text).filter(({ isThere }) => !isThere).length + (namesIn(text).length === 0 ? 1 : 0)).toBe(1)
+    const names = namesIn(text)
+
+    expect(names.length > 0 && names.every(({ isThere }) => isThere)).toBe(false)
   })
 })
 
@@ -84,7 +86,7 @@ const runnable = (commands: readonly Printed[]): readonly (readonly [string, str
 
 const readme = printed.filter(({ page }) => page === 'README.md')
 
-describe.skipIf(npm.missing ?? curl.missing)('run in a checkout beside a gateway', () => {
+describe.skipIf(npm.missing ?? curl.missing)('run in a checkout beside a gateway', { timeout: 60_000 }, () => {
   let upstreams: readonly TestUpstream[] = []
   let gateway: Gateway
   /** The one whose file the gateway runs, and one for commands that start another. */
