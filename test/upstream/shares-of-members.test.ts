@@ -21,7 +21,12 @@ const picks = 5_000
 const membersOf = (...weights: readonly number[]): readonly Member[] =>
   weights.map((weight, i) => {
     const endpoint = { name: `http://e${i}.test`, standing: new Standing(), inFlight: 0, full: false }
-    return new Member(endpoint as unknown as Endpoint, config, { weight, draining: weight === 0, watch: null })
+    return new Member(endpoint as unknown as Endpoint, config, {
+      weight,
+      draining: weight === 0,
+      watch: null,
+      onFailure: () => {},
+    })
   })
 
 const end = (member: Member, status: number, times = 1): void => {
