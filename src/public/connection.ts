@@ -46,6 +46,9 @@ const idleOf = (socket: Socket): Alarm => {
   return idle
 }
 
+/** Lists the visits on a connection whose answers are not complete, oldest first. */
+export const runningOn = (socket: Socket): readonly Visit[] => connections.get(socket)?.running ?? []
+
 /** Tells how many bytes a request on a connection may have at most. */
 export const mostBodyBytes = (socket: Socket): number => connections.get(socket)?.edge.maxBodyBytes ?? 0
 

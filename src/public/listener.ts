@@ -20,6 +20,8 @@ export const httpServer = (listen: ListenConfig, arrive: RequestListener, strays
     },
     arrive,
   )
+  // Node's types do not know it. Without it a client that has ended its side is taken to have gone.
+  Object.assign(server, { httpAllowHalfOpen: true })
   server.maxHeadersCount = 0 // counted with the rest of the head: the parser would silently cut the list short
   bound(server, listen)
   server.on('checkContinue', arrive)

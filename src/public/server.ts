@@ -10,6 +10,7 @@ import { accounts } from './accounts.ts'
 import { Crowd } from './crowd.ts'
 import { currentEdge } from './edge.ts'
 import { front } from './front.ts'
+import { probe } from './half-closed.ts'
 import { sessions } from './http2/sessions.ts'
 import { bound, boundConnections, httpServer } from './listener.ts'
 import { mount } from './mount.ts'
@@ -111,7 +112,9 @@ export const openPublicServer = async (
     })
     return true
   }
-  server.on('connection', keep)
+  server.on('connection', (socket) => {
+    if (keep(socket)) socket.once('end', () => probe(socket))
+  })
   const multiplexed = sessions({
     ...{ door, currentEdge: edge, accounts: records },
     enter: (request, response) => app.routing(request, response),

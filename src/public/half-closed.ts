@@ -1,0 +1,43 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { Alarm } from '../clock.ts'
+import { runningOn } from './connection.ts'
+import { ownResponse } from './http1.ts'
+
+/** A response with the head that Node has rendered and not yet sent. Not documented, though as old as `node:http`. */
+type Rendering = ServerResponse & { _header: string }
+
+// Every answer begins so, whatever the client's version. After each look the wait doubles.
+const beginning = 'HTTP/1.1 '
+const firstWaitMs = 125
+const lastWaitMs = 16_000
+
+/**
+ * Finds out whether a client that has ended its side (FIN, or close_notify) after its request still reads. TCP says the same of one that
+ * has sent all and waits, and of one that has closed. But the system of one that has closed answers what is written with a reset, and the
+ * next write fails, which aborts the exchange. So the beginning of the answer goes out ahead, byte by byte. Once the head is out, an empty
+ * write asks the same of what has been written of the answer: nothing else does while it pauses, for Node reads no more after the end.
+ */
+export const probe = (socket: Socket): void => {
+  const visit = runningOn(socket)[0]
+  if (visit === undefined || !visit.request.complete) return
+  const response = ownResponse(visit.response) as Rendering
+  let ahead = 0
+  let waitMs = firstWaitMs
+  const look = (): void => {
+    const isAhead = !response.headersSent && ahead < beginning.length
+    socket.write(isAhead ? beginning.charAt(ahead++) : '')
+    next.set(waitMs)
+    waitMs = Math.min(2 * waitMs, lastWaitMs)
+  }
+  const next = new Alarm(look)
+  const { writeHead } = response
+  response.writeHead = (...args: unknown[]) => {
+    Reflect.apply(writeHead, response, args)
+    response._header = response._header.slice(ahead)
+    return response
+  }
+  response.writeInformation = () => response // the answer has begun: nothing may come before it any more
+  response.once('close', () => next.clear())
+  look()
+}
