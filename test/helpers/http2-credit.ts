@@ -1,5 +1,5 @@
 /** A client of HTTP/2 that sends as much as it may: it keeps the windows of RFC 9113 §6.9 as the gateway gives them. */
-import { type FrameClient, frame } from './http2.ts'
+import { type Frame, type FrameClient, frame } from './http2.ts'
 
 const firstBytes = 65_535
 const mostInFrame = 16_384
@@ -41,7 +41,8 @@ export class Credit {
     const payload = Buffer.alloc(8)
     payload.writeUInt32BE(++this.#pings)
     await this.#client.send(frame(6, 0, 0, payload))
-    await this.#client.frame((each) => each.type === 6 && (each.flags & 1) === 1 && each.payload.equals(payload))
+    const answer = (each: Frame): boolean => each.type === 6 && (each.flags & 1) === 1 && each.payload.equals(payload)
+    if ((await this.#client.frame(answer)) === undefined) throw new Error('the connection has ended')
     const due = this.#settings().length
     for (; this.#acknowledged < due; this.#acknowledged++) await this.#client.send(frame(4, 1, 0))
   }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { bootHttp2, frameClient, get, head, missing } from '../helpers/http2.ts'
+import { bootHttp2, type Frame, frameClient, get, head, missing } from '../helpers/http2.ts'
 import { Credit } from '../helpers/http2-credit.ts'
 import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
@@ -23,6 +23,9 @@ const counting = async () => {
   return { url, sockets, bytes: () => bytes }
 }
 
+/** SETTINGS of one setting; those at the beginning have two. */
+const isWidening = ({ type, payload }: Frame): boolean => type === 4 && payload.length === 6
+
 /**
  * Opens a gateway before an upstream that reads (valuation) and one with room for a single request, which it has (risk); and a connection
  * whose windows are wide.
@@ -40,7 +43,7 @@ const widened = async (obeys = true) => {
   await credit.round()
   await client.send(post(1, '/valuation/score', 64 * MiB))
   await credit.spend(1)
-  await client.frame(({ type, payload }) => type === 4 && payload.length === 6) // SETTINGS, of one setting
+  await client.frame(isWidening)
   await client.send(post(3, '/risk/asset-valuation', 64 * MiB))
   await eventually(() => stalled.connections() === 1)
   await credit.round()
@@ -82,10 +85,12 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
       await credit.round()
     }
 
-    const before = reading.bytes()
-    while (reading.bytes() < before + 4 * MiB) {
-      await credit.spend(1)
+    for (let moved = 0; moved < 4 * MiB; ) {
+      const before = reading.bytes()
+      const bytes = await credit.spend(1)
+      await eventually(() => reading.bytes() >= before + bytes)
       await credit.round()
+      moved += bytes
     }
 
     expect(client.socket.destroyed).toBe(false)
@@ -103,11 +108,11 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const credit = new Credit(client)
     await client.send(head(1, get('/valuation/score', 'POST'), false))
 
-    const isAnswered = () => client.frames.some(({ type, stream }) => type === 1 && stream === 1)
-    while (!isAnswered()) {
-      await credit.spend(1)
-      await credit.round()
-    }
+    await credit.spend(1)
+    await client.frame(isWidening)
+    await credit.round()
+    await credit.spend(1)
+    await client.frame(({ type, stream }) => type === 1 && stream === 1)
     await client.send(head(3))
 
     expect(await line(({ operation }) => operation === 'valuation.score')).toMatchObject({ status: 413 })
