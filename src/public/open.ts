@@ -41,8 +41,8 @@ export const open = (visit: Visit, { operation, query, authority }: Admitted, vi
 }
 
 /**
- * Tells whether a client is sent interim responses that it has not asked for. RFC 9110 §15.2 wants every client of HTTP/1.1 to read them, but
- * many take one for the response: from then on each request on the connection gets the response before its own.
+ * Tells whether a client is sent interim responses that it has not asked for. RFC 9110 §15.2 wants every client of HTTP/1.1 to read
+ * them, but many take one for the response: from then on each request on the connection gets the response before its own.
  */
 const takesInterim = (version: string, { interim }: ListenConfig): boolean =>
   version === '1.1' ? interim === 'relay' : version !== '1.0'

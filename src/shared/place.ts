@@ -36,7 +36,7 @@ export const listenAt = (server: Server, place: Place): Promise<void> =>
     })
   })
 
-/** Tells the number of the descriptor of a server or a socket; null: it is not open. Not documented, though as old as `net` is. */
+/** Tells the descriptor of a server or a socket; null: it is not open. Not documented, though as old as `net` is. */
 export const descriptorOf = (open: Server | Socket): number | null => {
   const { _handle: handle } = open as typeof open & { readonly _handle?: { readonly fd?: number } | null }
   const fd = handle?.fd

@@ -1,10 +1,10 @@
 import { GatewayError } from '../errors.ts'
 import { isHopByHop, isNamed, withoutNominated } from '../fields.ts'
 
-/** Tells whether a response of this status has no content, whatever comes with it (RFC 9110 §15.3.6). undici knows of 204 and 304 itself. */
+/** Tells whether a response of this status has no content, whatever comes with it (RFC 9110 §15.3.6). undici knows 204 and 304. */
 export const isWithoutContent = (status: number): boolean => status === 205
 
-/** Reads the fields of an upstream's response as undici hands them on, and keeps those that are end-to-end. Throws `bad-answer`. */
+/** Reads the fields of an upstream's response from undici, and keeps those that are end-to-end. Throws `bad-answer`. */
 export const answerFields = (status: number, raw: readonly (Buffer | string)[]): string[] => {
   const fields: string[] = []
   const isEmpty = isWithoutContent(status)
@@ -21,8 +21,8 @@ export const answerFields = (status: number, raw: readonly (Buffer | string)[]):
     } else if (isNamed(name, 'connection')) {
       connection = connection === '' ? value : `${connection},${value}`
     } else if (isNamed(name, 'transfer-encoding')) {
-      // undici would hand on the body with another coding still in place, and nothing would say so (RFC 9112 §6.1, §7). Its parser takes
-      // blanks for the end of the value, and a tab for another coding: then the chunks' own framing would pass for the body.
+      // undici would hand on the body with another coding still in place, and nothing would say so (RFC 9112 §6.1, §7). Its parser
+      // takes blanks for the end of the value, and a tab for another coding: the chunks' own framing would pass for the body.
       if (isChunked || !chunked.test(value)) throw otherCoding()
       isChunked = true
     }

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { type buildConnector, Client, type Dispatcher } from 'undici'
 import { now } from '../clock.ts'
+import { type AwaitedResponse, easeResponseStart } from './response-start.ts'
 import { isSilent, longestMarginMs, restMs, reusableMs } from './reuse.ts'
 
 // Most bytes of an answer's head: twice what a request may have.
@@ -13,7 +14,7 @@ export interface EndpointHandler extends Dispatcher.DispatchHandler {
   onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void
 }
 
-interface Line {
+interface Line extends AwaitedResponse {
   socket: Socket | null
   /** Requests that it has begun to carry. */
   begun: number
@@ -32,7 +33,7 @@ export class Connection extends Client {
 
   /** `keepAliveMs` is how long it may be idle, the margin included. 0: it is for one request alone. */
   constructor(origin: string, connect: buildConnector.connector, keepAliveMs: number) {
-    const line: Line = { socket: null, begun: 0, readBefore: 0 }
+    const line: Line = { socket: null, begun: 0, readBefore: 0, awaited: false }
     const keepAliveTimeout = reusableMs(Math.max(keepAliveMs, 1))
     super(origin, {
       allowH2: false,
@@ -50,6 +51,7 @@ export class Connection extends Client {
           line.socket = result[1] as Socket | null
           line.begun = 0
           line.socket?.on('error', stayRecoverable)
+          if (line.socket !== null) easeResponseStart(line.socket, line)
           callback(...result)
         }),
     })
@@ -80,6 +82,7 @@ export class Connection extends Client {
   begin(): void {
     const line = this.#line
     line.begun++
+    line.awaited = true
     line.readBefore = line.socket?.bytesRead ?? 0
   }
 
@@ -88,12 +91,12 @@ export class Connection extends Client {
     return this.#line.socket?.destroyed === false
   }
 
-  /** Tells whether another request may go out on it, as far as the event loop knows: undici's timer, which closes it in time, may be late. */
+  /** Tells whether another request may go out on it, as far as the event loop knows. undici's timer, which closes it, may be late. */
   get isReusable(): boolean {
     return this.isOpen && now() - this.#freeSince < this.#reusableMs
   }
 
-  /** Looks, just before a request is written, whether the endpoint has ended it in the meantime; then it is closed here too. */
+  /** Looks, just before a request is written, whether the endpoint has ended it; then it is closed here too. */
   hasEnded(): boolean {
     const { begun, socket } = this.#line
     if (begun === 0 || socket === null || now() - this.#freeSince < restMs || isSilent(socket)) return false

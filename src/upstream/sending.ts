@@ -135,7 +135,7 @@ export class Sending implements EndpointHandler, Source {
     // Where nothing was sent there may be a connection, and nothing is wrong with it.
     this.connection?.settle(this.#controller === null && this.connection.isOpen)
     if (this.#over) return this.#endpoint.done()
-    // A body as long as its head says is whole, though undici (8.12) adds a blank behind the length to its digits, and misses the rest.
+    // A body as long as its head says is whole: undici (8.12) adds a blank behind the length to its digits, and misses more.
     if (isWrongLength(error) && this.#answer.bytes === Number(firstValue(this.#fields, 'content-length')))
       return this.onResponseEnd()
     if (error === endedWhileIdle && !this.#endpoint.isCut && this.#request !== null)
@@ -168,7 +168,7 @@ export class Sending implements EndpointHandler, Source {
   }
 
   #interim(status: number, fields: string[]): void {
-    // 100 is undici's error, a switch of protocols was not asked for, and below 100 is no status.
+    // A 100 has been left out, a switch of protocols was not asked for, and below 100 is no status.
     if (status < 102)
       throw new GatewayError('bad-answer', { reason: 'answer-status', cause: new Error(`status ${status}`) })
     const { onInterim } = this.#exchange
@@ -247,5 +247,4 @@ export class Sending implements EndpointHandler, Source {
 }
 
 const endedWhileIdle = new Error('the endpoint has closed an idle connection')
-
 const stalled = (): GatewayError => new GatewayError('truncated', { reason: 'answer-stalled' })

@@ -23,5 +23,5 @@ const malformed: ReadonlySet<unknown> = new Set(['UND_ERR_HEADERS_OVERFLOW', wro
 export const isMalformed = ({ name, code, message }: UndiciError): boolean =>
   name === 'HTTPParserError' || // in 8.12 without a code
   malformed.has(code) ||
-  message === 'bad response' || // an unasked 100
+  message === 'bad response' || // a 100 that came in pieces
   message === 'bad upgrade' // an unasked 101

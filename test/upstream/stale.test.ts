@@ -139,8 +139,8 @@ test('a GET that is cut with its endpoint is not sent again', async () => {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /**
- * Opens an upstream that answers every request, with connections that have rested for a second by the gateway's clock: as many as `uses`.
- * `strike` does something to each in the very moment before the next request is written: the event loop does not hear of it in between.
+ * Opens an upstream that answers every request, with `uses` connections that have rested for a second by the gateway's clock.
+ * `strike` does something to each in the moment before the next request is written: the event loop does not hear of it in between.
  */
 const rested = async (uses = 1, more: Parameters<typeof openTestUpstream>[1] = {}) => {
   const sockets: Socket[] = []
@@ -278,7 +278,7 @@ describe('a connection that is closed for having been idle, in the moment before
 describe('an idle connection', () => {
   const both = ['setTimeout', 'clearTimeout'] as const
 
-  /** Sends a second request when so much time has passed after the first, and tells whether it had a connection of its own. */
+  /** Sends a second request so long after the first, and tells whether it had a connection of its own. */
   const isFreshAfter = async (ms: number, answer = ok, timers: readonly ('setTimeout' | 'clearTimeout')[] = both) => {
     vi.useFakeTimers({ toFake: [...timers, 'performance'] })
     onTestFinished(() => void vi.useRealTimers())

@@ -347,7 +347,6 @@ export const failureTable: readonly FailureRow[] = [
     ['a coding before chunked', 'coding-two'],
     ['a coding with a length', 'coding-and-length'],
     ['two lengths', 'two-lengths'],
-    ['a 100 that nobody waits for', 'continue'],
     ['a 101 that nobody asked for', 'switching'],
     ['a head of 100 KB', 'oversized'],
   ].map(

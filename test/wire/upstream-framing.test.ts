@@ -83,16 +83,67 @@ describe('a 205 of an upstream', () => {
   })
 })
 
-// undici's parser decides these before the gateway sees anything: it is safe, and stricter than RFC 9112 wants a client to be.
-describe('what an upstream may say, and is a bad answer all the same,', () => {
+describe('an unasked 100 of an upstream', () => {
+  const final = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+
   test.each([
-    ['an unasked 100 (RFC 9110 §15.2)', 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'],
-    ['a later minor version (RFC 9112 §2.3)', 'HTTP/1.2 200 OK\r\nContent-Length: 2\r\n\r\nok'],
-    ['a tab behind a length (RFC 9110 §5.5)', 'HTTP/1.1 200 OK\r\nContent-Length: 2\t\r\n\r\nok'],
-  ])('is %s', async (_, bytes) => {
-    for (const answer of await answered(bytes)) {
-      expect(answer.status).toBe(502)
-      expect(answer.body.toString()).toContain('"bad-answer"')
-    }
+    ['in front of the response', `HTTP/1.1 100 Continue\r\n\r\n${final}`],
+    ['without a phrase, of HTTP/1.0', `HTTP/1.0 100\r\n\r\n${final}`],
+    ['with fields', `HTTP/1.1 100 Continue\r\nX-A: 1\r\n\r\n${final}`],
+    ['three times', `${'HTTP/1.1 100 Continue\r\n\r\n'.repeat(3)}${final}`],
+  ])('%s is left out (RFC 9110 §15.2)', async (_, bytes) => {
+    for (const answer of await answered(bytes))
+      expect(answer).toMatchObject({ status: 200, whole: true, body: Buffer.from('ok'), interim: [] })
   })
+
+  test('that comes long before the response is left out, on one connection each time', async () => {
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, () => {
+        socket.write('HTTP/1.1 100 Continue\r\n\r\n')
+        setImmediate(() => setImmediate(() => socket.write(final)))
+      }),
+    )
+    const { port } = await bootGateway({ upstream: upstream.url })
+
+    for (let i = 0; i < 3; i++) expect((await call(port)).status).toBe(200)
+    expect(upstream.accepted()).toBe(1)
+  })
+
+  test('that comes again and again puts no bound off', async () => {
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, () => {
+        const more = (): void => void (socket.writable && socket.write('HTTP/1.1 100 Continue\r\n\r\n', more))
+        more()
+      }),
+    )
+    const { port } = await bootGateway({ upstream: upstream.url, defaults: { timeouts: { headers: '200ms' } } })
+
+    expect((await call(port)).status).toBe(504)
+  })
+
+  test('in a body is a part of it', async () => {
+    const body = 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.2'
+    const upstream = await rawUpstream((socket) =>
+      onRequest(socket, () => {
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n`)
+        setImmediate(() => setImmediate(() => socket.write(body)))
+      }),
+    )
+    const { port } = await bootGateway({ upstream: upstream.url })
+
+    expect((await call(port)).body.toString()).toBe(body)
+  })
+})
+
+test.each(['1.2', '1.9'])('a response of HTTP/%s is read as one of HTTP/1.1 (RFC 9110 §2.5)', async (version) => {
+  for (const answer of await answered(`HTTP/${version} 200 OK\r\nContent-Length: 2\r\n\r\nok`))
+    expect(answer).toMatchObject({ status: 200, version: '1.1', body: Buffer.from('ok') })
+})
+
+// undici's parser decides this before the gateway sees anything: it is safe, and stricter than RFC 9110 §5.5 wants a client to be.
+test('a tab behind a length is a bad answer', async () => {
+  for (const answer of await answered('HTTP/1.1 200 OK\r\nContent-Length: 2\t\r\n\r\nok')) {
+    expect(answer.status).toBe(502)
+    expect(answer.body.toString()).toContain('"bad-answer"')
+  }
 })
