@@ -24,6 +24,9 @@ export interface Machine {
 const packages: Readonly<Record<string, string>> = {
   go: 'golang-go',
   nginx: 'nginx-light',
+  go: 'golang-go',
+  java: 'openjdk-17-jre-headless',
+  javac: 'openjdk-17-jdk-headless',
   h2load: 'nghttp2-client',
   nghttp: 'nghttp2-client',
   perf: 'linux-perf',
@@ -41,11 +44,22 @@ const installTimeoutMs = 300_000
  * Finds a program, installing its package where that is possible (as root, with apt-get). Takes seconds to minutes when it
  * installs: await it at the top of a test file, where vitest sets no time limit.
  */
-export const program = async (name: string, machine: Machine = thisMachine()): Promise<Program> => {
-  const present = await find(name, machine.directories)
+export const program = (name: string, machine: Machine = thisMachine()): Promise<Program> =>
+  provide(name, packages[name] ?? name, () => find(name, machine.directories), machine)
+
+/** Finds a file of a Debian package by its path, a library say, and installs the package in the same way. */
+export const debianFile = (path: string, packageName: string, machine: Machine = thisMachine()): Promise<Program> =>
+  provide(path, packageName, async () => ((await isThere(path, constants.R_OK)) ? path : null), machine)
+
+const provide = async (
+  name: string,
+  packageName: string,
+  look: () => Promise<string | null>,
+  machine: Machine,
+): Promise<Program> => {
+  const present = await look()
   if (present !== null) return { path: present, missing: null }
 
-  const packageName = packages[name] ?? name
   const lack = (why: string): Program => ({
     path: null,
     missing: `${name} is missing (Debian: ${packageName}): ${why}`,
@@ -57,7 +71,7 @@ export const program = async (name: string, machine: Machine = thisMachine()): P
   } catch (error) {
     return lack(`apt-get failed: ${lastLine(error)}`)
   }
-  const installed = await find(name, machine.directories)
+  const installed = await look()
   return installed === null ? lack(`not found after installing ${packageName}`) : { path: installed, missing: null }
 }
 
@@ -65,8 +79,11 @@ export const program = async (name: string, machine: Machine = thisMachine()): P
  * Finds a program for a test file: `const nginx = await needProgram('nginx')`, then `describe.skipIf(nginx.missing)(…)`. Prints the
  * line that says what is missing; throws it when `CI` is `true`, where a skipped test would hide that nothing was shown.
  */
-export const needProgram = async (name: string, machine: Machine = thisMachine()): Promise<Program> => {
-  const found = await program(name, machine)
+export const needProgram = async (name: string, machine: Machine = thisMachine()): Promise<Program> =>
+  needFound(await program(name, machine), machine)
+
+/** Does the same for what was looked for by {@link debianFile}. */
+export const needFound = (found: Program, machine: Machine = thisMachine()): Program => {
   if (found.missing === null) return found
   if (machine.env.CI === 'true') throw new Error(found.missing)
   console.warn(`skipped: ${found.missing}`)
@@ -84,13 +101,13 @@ const thisMachine = (): Machine => ({
 const find = async (name: string, directories: readonly string[]): Promise<string | null> => {
   for (const directory of directories) {
     const path = join(directory, name)
-    if (await isExecutable(path)) return path
+    if (await isThere(path, constants.X_OK)) return path
   }
   return null
 }
 
-const isExecutable = (path: string): Promise<boolean> =>
-  access(path, constants.X_OK).then(
+const isThere = (path: string, mode: number): Promise<boolean> =>
+  access(path, mode).then(
     () => true,
     () => false,
   )

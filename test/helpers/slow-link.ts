@@ -79,7 +79,7 @@ const carry = (from: Socket, into: Socket, { delayMs, bytesPerSecond, windowByte
     const [first] = queue
     // What the receiver does not take stays on the link, as behind a closed window of TCP.
     if (first === undefined || timer !== null || into.writableNeedDrain) return
-    timer = setTimeout(deliver, first.dueAt - performance.now())
+    timer = setTimeout(deliver, Math.max(0, first.dueAt - performance.now()))
   }
   const deliver = (): void => {
     timer = null
