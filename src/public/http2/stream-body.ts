@@ -65,7 +65,7 @@ export class StreamBody {
     if (piece === null) this.#isLast = true
     else {
       this.#held.push(piece)
-      this.#window.waiting(this.#held.bytes)
+      this.#noteWaiting()
     }
     return false
   }
@@ -73,7 +73,7 @@ export class StreamBody {
   #release(): void {
     while (this.#isRead && this.#held.bytes > 0 && !this.#stream.destroyed) {
       const piece = this.#held.take(pieceBytes)
-      this.#window.waiting(this.#held.bytes)
+      this.#noteWaiting()
       // Before the first pause it waited for the upstream to be there, and not because that is slow.
       if (!this.#hasPaused) this.#took(piece)
       if (this.#held.bytes > 0) this.#stream.emit('data', piece)
@@ -82,6 +82,11 @@ export class StreamBody {
         if (this.#isLast) this.#push(null)
       }
     }
+  }
+
+  /** With what is held here waits what came in the packet of the head: Node has that. */
+  #noteWaiting(): void {
+    this.#window.waiting(this.#held.bytes + this.#stream.readableLength)
   }
 
   #took(piece: Buffer): void {

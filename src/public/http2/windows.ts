@@ -7,7 +7,7 @@ export const narrowBytes = 65_535
 export const wideBytes = 2 * 1024 * 1024
 /** The window of a connection. One stream alone, however wide, leaves a third of it to the others. */
 export const connectionBytes = 1.5 * wideBytes
-// Two narrow windows: Node asks for more when a first piece is taken, of which what follows may have to wait again.
+// What a stream may hold for itself: a narrow window, and another that Node gives the client when it reads on for a moment.
 const ownBytes = 2 * narrowBytes
 /** How many connections are wide at a time: what waits on them is at most 64 MiB beside what every stream may hold by itself. */
 export const mostWide = Math.floor((64 * 1024 * 1024) / connectionBytes)
@@ -76,8 +76,9 @@ export class ReceiveWindows implements Wide {
 
   /** Notes that a whole narrow window of a body was taken as fast as it came: the client could have sent more. */
   widen(): void {
+    if (this.#session.destroyed) return
     if (this.#width === 'wide') this.#wideConnections.used(this)
-    if (this.#isAdmitted || this.#session.destroyed || !this.#wideConnections.admit(this)) return
+    if (this.#isAdmitted || !this.#wideConnections.admit(this)) return
     this.#isAdmitted = true
     this.#width = 'wide'
     this.#session.settings({ initialWindowSize: wideBytes })

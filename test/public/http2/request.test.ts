@@ -102,3 +102,15 @@ test('a body that is read again for a moment only is handed on for that moment o
 
   expect(lengths).toEqual([16 * 1024, 64 * 1024])
 })
+
+test('what came in the packet of the head waits with what came behind it', () => {
+  const seen: number[] = []
+  const counting = { body: () => ({ took() {}, waiting: (bytes: number) => seen.push(bytes) }) }
+  const stream = Object.assign(new Readable({ read() {} }), { endAfterHeaders: false })
+  stream.push(Buffer.alloc(1000))
+
+  new StreamRequest(stream as unknown as ServerHttp2Stream, [':method', 'POST'], null as never, counting as never)
+  stream.push(Buffer.alloc(10))
+
+  expect(seen).toEqual([1010])
+})

@@ -17,13 +17,11 @@ afterEach(() => void vi.useRealTimers())
 /** Opens a connection whose client acknowledges SETTINGS when the test says so. */
 const open = (wideConnections = new WideConnections()) => {
   const sent: { bytes: number; acknowledge: () => void }[] = []
-  const state = { window: 0, destroyed: false }
+  let window = 0
   const session = Object.assign(new EventEmitter(), {
-    get destroyed() {
-      return state.destroyed
-    },
+    destroyed: false,
     setLocalWindowSize(bytes: number) {
-      state.window = bytes
+      window = bytes
     },
     settings({ initialWindowSize }: { initialWindowSize: number }, acknowledged?: (error: null) => void) {
       sent.push({ bytes: initialWindowSize, acknowledge: () => acknowledged?.(null) })
@@ -36,10 +34,10 @@ const open = (wideConnections = new WideConnections()) => {
     sent,
     widen: () => windows.body().took(narrowBytes),
     /** What the connection may send. */
-    window: () => state.window,
+    window: () => window,
     isWide: () => sent.at(-1)?.bytes === wideBytes,
     close: () => {
-      state.destroyed = true
+      session.destroyed = true
       session.emit('close')
     },
   }
@@ -156,13 +154,14 @@ describe('of all connections of a process', () => {
     expect(connections.filter(({ isWide }) => isWide()).length).toBe(mostWide)
   })
 
-  test('one that closes makes room', () => {
+  test('one that closes makes room, whatever of it is still read', () => {
     const all = new WideConnections()
     const connections = Array.from({ length: mostWide }, () => open(all))
     for (const { widen } of connections) widen()
     const late = open(all)
 
     connections[3]?.close()
+    connections[3]?.widen()
     late.widen()
 
     expect(late.isWide()).toBe(true)
