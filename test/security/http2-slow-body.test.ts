@@ -25,10 +25,10 @@ const begin = async (piece: string) => {
   const client = await frameClient(booted.port)
   await client.send(head(1, get('/risk/asset-valuation', 'POST'), false))
   const answered = (stream: number): boolean => client.frames.some((each) => each.type === 1 && each.stream === stream)
-  const send = async (pieces: number): Promise<void> => {
+  const send = async (pieces: number, first = ''): Promise<void> => {
     for (let i = 0; i < pieces && !answered(1); i++) {
       const had = arrived
-      await client.send(frame(0, 0, 1, Buffer.from(piece)))
+      await client.send(frame(0, 0, 1, Buffer.from(i === 0 ? first + piece : piece)))
       await eventually(() => arrived > had || answered(1))
       vi.advanceTimersByTime(1000)
     }
@@ -63,4 +63,15 @@ test.skipIf(missing !== null)('an upload at the rate goes on', async () => {
 
   expect(answered(1)).toBe(false)
   client.socket.destroy()
+})
+
+test.skipIf(missing !== null)('an upload that slows down once its window is wide is ended all the same', async () => {
+  const { client, send } = await begin('a')
+
+  for (let i = 0; i < 4; i++) await send(1, 'a'.repeat(16_383))
+  await client.frame(({ type, payload }) => type === 4 && payload.length === 6) // SETTINGS, of one setting: it is wide
+  await send(25)
+  const reset = await client.frame(({ type, stream }) => type === 3 && stream === 1)
+
+  expect(reset && codeOf(reset)).toBe(0)
 })
