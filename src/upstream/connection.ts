@@ -20,6 +20,8 @@ interface Line extends AwaitedResponse {
   begun: number
   /** What had been read from it when the last of them began. */
   readBefore: number
+  /** Since when the endpoint has waited for another request: the last response has ended, or the connection was made. */
+  restsSince: number
 }
 
 /** Is a keep-alive connection to an endpoint, one request at a time. */
@@ -27,13 +29,12 @@ export class Connection extends Client {
   /** Is told when it may carry another request; null: it is for one alone. */
   onFree: (() => void) | null = null
   #busy = false
-  #freeSince = 0
   readonly #reusableMs: number
   readonly #line: Line
 
   /** `keepAliveMs` is how long it may be idle, the margin included. 0: it is for one request alone. */
   constructor(origin: string, connect: buildConnector.connector, keepAliveMs: number) {
-    const line: Line = { socket: null, begun: 0, readBefore: 0, awaited: false }
+    const line: Line = { socket: null, begun: 0, readBefore: 0, restsSince: 0, awaited: false }
     const keepAliveTimeout = reusableMs(Math.max(keepAliveMs, 1))
     super(origin, {
       allowH2: false,
@@ -50,6 +51,7 @@ export class Connection extends Client {
         connect(wanted, (...result) => {
           line.socket = result[1] as Socket | null
           line.begun = 0
+          line.restsSince = now()
           line.socket?.on('error', stayRecoverable)
           if (line.socket !== null) easeResponseStart(line.socket, line)
           callback(...result)
@@ -70,12 +72,16 @@ export class Connection extends Client {
     return this.#busy
   }
 
-  /** Is told by its request that it has ended, and whether another one can follow. */
+  /** Is told by its request that it is over, and whether another one can follow. */
   settle(reusable: boolean): void {
     this.#busy = false
-    if (!reusable) return
-    this.#freeSince = now()
-    this.onFree?.()
+    if (reusable) this.onFree?.()
+  }
+
+  /** Is told by its request that its response has come to its end. */
+  finish(): void {
+    this.#line.restsSince = now()
+    this.settle(true)
   }
 
   /** Notes that a request begins. */
@@ -93,13 +99,13 @@ export class Connection extends Client {
 
   /** Tells whether another request may go out on it, as far as the event loop knows. undici's timer, which closes it, may be late. */
   get isReusable(): boolean {
-    return this.isOpen && now() - this.#freeSince < this.#reusableMs
+    return this.isOpen && now() - this.#line.restsSince < this.#reusableMs
   }
 
   /** Looks, just before a request is written, whether the endpoint has ended it; then it is closed here too. */
   hasEnded(): boolean {
-    const { begun, socket } = this.#line
-    if (begun === 0 || socket === null || now() - this.#freeSince < restMs || isSilent(socket)) return false
+    const { socket, restsSince } = this.#line
+    if (socket === null || now() - restsSince < restMs || isSilent(socket)) return false
     socket.destroy()
     return true
   }

@@ -125,7 +125,7 @@ export class Sending implements EndpointHandler, Source {
   onResponseEnd(): void {
     // An answer may come before its request has been written; and another attempt may still be writing.
     this.#exchange.bodySent = this.connection?.hasWritten === true && this.#exchange.attempts === 1
-    this.connection?.settle(true)
+    this.connection?.finish()
     this.#endpoint.done()
     this.#settle(outcomeOf(this.#status), this.#status)
     this.#answer.end()

@@ -210,6 +210,30 @@ describe('a connection that is closed for having been idle, in the moment before
     expect(sockets).toHaveLength(2)
   })
 
+  test.each([
+    ['is used by the next POST', () => {}, 1],
+    ['that is closed costs the next POST nothing', (socket: Socket) => socket.destroy(), 2],
+  ])('when its first client left before it was made, one %s', async (_, how, connections) => {
+    const sockets: Socket[] = []
+    const { url, accepted } = await rawUpstream((socket) => {
+      sockets.push(socket)
+      onRequest(socket, () => socket.write(ok))
+    })
+    const upstream = openTestUpstream(url)
+    const left = fakeExchange()
+    const leaving = outcome(upstream, left)
+    left.abort(new GatewayError('client-gone'))
+    await leaving
+    await eventually(() => accepted() === 1)
+    for (let turns = 0; turns < 3; turns++) await turn() // the gateway hears of it after its upstream
+    vi.advanceTimersByTime(1000)
+
+    for (const socket of sockets) how(socket)
+
+    expect(await outcome(upstream, post())).toBe(200)
+    expect(accepted()).toBe(connections)
+  })
+
   test('costs none of a burst of them anything', async () => {
     const { upstream, heads, strike } = await rested(8)
 
