@@ -6,6 +6,7 @@ import type { KeptLevel } from '../snapshot/log-level.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
 import type { Reloader } from '../snapshot/reloader.ts'
 import type { NotServing, Report, WorkerState } from '../snapshot/report.ts'
+import type { Runnable } from './findings/runnable.ts'
 import type { History } from './history.ts'
 
 /** Is what the operator's listener shows and moves. */
@@ -28,6 +29,8 @@ export interface Desk {
   workers(): readonly WorkerState[]
   /** Ends the ejection of an endpoint, named as `/status` shows it: an operator says that it is ready. */
   lift(group: Group, url: string): void
+  /** Has the commands of findings run on this machine. */
+  readonly runnable: Runnable
   /** What has been served of late. */
   readonly history: History
   /** Removes what is stored. */

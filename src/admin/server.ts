@@ -7,6 +7,7 @@ import type { Log } from '../observe/log.ts'
 import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import { carryOut } from './carry-out.ts'
 import type { Desk } from './desk.ts'
+import { type Runnable, runnable } from './findings/runnable.ts'
 import { History } from './history.ts'
 import { listener, renew } from './listener.ts'
 import { registerLogLevel } from './log-level.ts'
@@ -37,10 +38,14 @@ export interface AdminServer {
   close(): Promise<void>
 }
 
+/** Is the desk before its listener is open. */
+export type ToldDesk = Omit<Desk, 'history' | 'runnable'>
+
 /** Opens the operator's listener, where the file says unless told otherwise. Rejects when it cannot listen there. */
-export const openAdminServer = async (told: Omit<Desk, 'history'>, log: Log, place?: Place): Promise<AdminServer> => {
+export const openAdminServer = async (told: ToldDesk, log: Log, place?: Place): Promise<AdminServer> => {
   const history = new History(async () => (await told.report()).meter)
-  const desk: Desk = { ...told, history }
+  let run: Runnable = (found) => found
+  const desk: Desk = { ...told, history, runnable: (found) => run(found) }
   const { admin } = desk.reloader.config
   const sessions = new Sessions()
   let left = false
@@ -87,6 +92,7 @@ export const openAdminServer = async (told: Omit<Desk, 'history'>, log: Log, pla
   })
   await app.ready()
   await listenAt(app.server, place ?? admin)
+  run = runnable(desk.reloader.file, admin, app.server.address() as AddressInfo)
   void history.begin()
 
   return {

@@ -40,7 +40,7 @@ export const statusOf = async (desk: Desk, report: Report) => {
     state: desk.draining() ? 'draining' : desk.notServing() === null ? 'serving' : 'not serving',
     ready: notReady === null,
     notReady,
-    findings: findings(readingOf(desk, report, isUnread)),
+    findings: findings(readingOf(desk, report, isUnread)).map(desk.runnable),
     uptimeSeconds: Math.round(process.uptime() * 10) / 10,
     node: process.version,
     pid: process.pid,

@@ -1,7 +1,6 @@
 /** What the operator's listener tells and decides when several processes serve. */
 import { expect, onTestFinished, test } from 'vitest'
-import type { Desk } from '../../src/admin/desk.ts'
-import { openAdminServer } from '../../src/admin/server.ts'
+import { openAdminServer, type ToldDesk } from '../../src/admin/server.ts'
 import type { Config } from '../../src/config/config.ts'
 import { keepLevel } from '../../src/snapshot/log-level.ts'
 import { mergeReports } from '../../src/snapshot/merge.ts'
@@ -34,7 +33,7 @@ const quiet = async (config: Config, said: Overrides): Promise<Report> => {
 }
 
 /** Opens the listener of a gateway with two endpoints behind each group. */
-const open = async (more: Partial<Omit<Desk, 'history'>> = {}, reports?: (quiet: Report) => Report) => {
+const open = async (more: Partial<ToldDesk> = {}, reports?: (quiet: Report) => Report) => {
   const loaded = parse(configText({ upstream: { endpoints: [one, two] } }))
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
   const { config } = loaded
@@ -51,7 +50,7 @@ const open = async (more: Partial<Omit<Desk, 'history'>> = {}, reports?: (quiet:
     onOutcome: () => {},
   })
   const report = await quiet(config, overrides)
-  const desk: Omit<Desk, 'history'> = {
+  const desk: ToldDesk = {
     reloader,
     overrides,
     logLevel: keepLevel({

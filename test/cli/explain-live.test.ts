@@ -68,7 +68,7 @@ describe('explain --live', () => {
 
     const { out } = await explain(live.admin, live.file)
 
-    expect(out).toContain(`it runs ${live.gateway.config.hash}, which is NOT WHAT THE FILE SAYS: lender-gateway diff\n`)
+    expect(out).toContain(`it runs ${live.gateway.config.hash}, which is NOT WHAT THE FILE SAYS: diff shows it\n`)
   })
 
   test('prints JSON for programs', async () => {

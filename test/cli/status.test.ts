@@ -142,7 +142,7 @@ refused 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
     const { out } = await shown({ ...calm, config: { ...calm.config, lastRefusal } })
 
     expect(out.split('not a URL').length - 1).toBe(10)
-    expect(out).toMatch(/\nand 2 more: lender-gateway check \/etc\/lender-gateway\/gateway.yaml\n$/)
+    expect(out).toMatch(/\nand 2 more: check shows all\n$/)
   })
 
   test('nothing that speaks to the terminal', async () => {

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { catalog } from '../../catalog.ts'
 import { wallClock } from '../../clock.ts'
 import type { Report } from '../../snapshot/report.ts'
@@ -11,7 +12,7 @@ export const readingOf = (desk: Desk, report: Report, isUnread: boolean): Readin
     at: wallClock(),
     config,
     file: {
-      name: file,
+      name: resolve(file),
       differs: state.fileDiffers || isUnread,
       rolledBack: state.loadedBy === 'rollback',
       refusal: state.refusal,

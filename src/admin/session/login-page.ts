@@ -31,5 +31,5 @@ for it, so neither is taken from a browser.</p>
 <code>ssh -L 9901:127.0.0.1:9901 HOST</code>. Then open <code>http://localhost:9901/</code>.</li>
 <li>Set <code>admin.tls</code>, restart the gateway, and come back by <code>https://</code>.</li>
 </ul>
-<p>The commands of the gateway show the same: <code>lender-gateway status</code>.</p>`,
+<p>The commands of the gateway show the same, such as <code>status</code>.</p>`,
   })

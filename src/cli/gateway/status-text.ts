@@ -32,8 +32,8 @@ export const statusText = (target: Target, status: Status, at: number): string =
   if (cache !== null) sections.push(table(cacheRows(cache, at)))
   if (certificates !== null && certificates.length > 0) sections.push(table(certificateRows(certificates)))
   if (Object.keys(operations).length > 0) sections.push(table(operationRows(operations, at)))
-  if (warnings.length > 0) sections.push(doubtful(config, warnings))
-  if (config.lastRefusal !== null) sections.push(refusal(config, config.lastRefusal, at))
+  if (warnings.length > 0) sections.push(doubtful(warnings))
+  if (config.lastRefusal !== null) sections.push(refusal(config.lastRefusal, at))
   return `${sections.join('\n\n')}\n`
 }
 
@@ -96,21 +96,13 @@ const fileState = ({ fileDiffers, lastRefusal, loadedBy, nextTry }: Status['conf
   return 'DIFFERS from what runs: it was not read yet; reload reads it now'
 }
 
-const refusal = (
-  { file }: Status['config'],
-  { at: when, problems }: NonNullable<Status['config']['lastRefusal']>,
-  at: number,
-): string => {
-  return [`refused ${ago(when, at)}; what ran before runs on`, ...firstOf(file, problems.map(formatProblem))].join('\n')
-}
+const refusal = ({ at: when, problems }: NonNullable<Status['config']['lastRefusal']>, at: number): string =>
+  [`refused ${ago(when, at)}; what ran before runs on`, ...firstOf(problems.map(formatProblem))].join('\n')
 
-const doubtful = ({ file }: Status['config'], warnings: Status['warnings']): string =>
-  firstOf(
-    file,
-    warnings.map((warning) => `warning: ${formatProblem(warning)}`),
-  ).join('\n')
+const doubtful = (warnings: Status['warnings']): string =>
+  firstOf(warnings.map((warning) => `warning: ${formatProblem(warning)}`)).join('\n')
 
-const firstOf = (file: string, told: readonly string[]): readonly string[] => {
+const firstOf = (told: readonly string[]): readonly string[] => {
   const more = told.length - maxProblems
-  return [...told.slice(0, maxProblems), ...(more > 0 ? [`and ${more} more: lender-gateway check ${file}`] : [])]
+  return [...told.slice(0, maxProblems), ...(more > 0 ? [`and ${more} more: check shows all`] : [])]
 }

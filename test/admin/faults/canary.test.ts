@@ -1,6 +1,7 @@
 /** A canary that is wrong, and what an operator reads of it. */
 import { expect, test } from 'vitest'
 import type { Finding } from '../../../src/admin/findings/finding.ts'
+import { programCommand } from '../../../src/shared/command.ts'
 import { run } from '../../cli/gateway/helper.ts'
 import { askAdmin, bootLive } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
@@ -17,7 +18,7 @@ test('a canary that answers 404 is named, with its share and the command that dr
 
   const [found] = await canaries()
   const { out } = await run(['status', '--admin', live.admin])
-  const order = await run([...(found?.command ?? '').split(' ').slice(1), '--admin', live.admin])
+  const order = await run((found?.command ?? '').replace(`${programCommand()} `, '').split(' '))
 
   expect(before).toEqual([])
   const { length } = canary.requests

@@ -1,5 +1,6 @@
 /** Faults of what the gateway itself stands on, and what an operator reads of them. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { programCommand } from '../../../src/shared/command.ts'
 import { run } from '../../cli/gateway/helper.ts'
 import { bootLive } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
@@ -16,7 +17,7 @@ test('an edit that was refused is named, with the place and the problem', async 
   expect((await fetch(`${live.admin}/reload`, { method: 'POST' })).status).toBe(422)
 
   const { command } = await shows(live.admin, symptom(6))
-  expect(command).toBe(`lender-gateway check ${live.file}`)
+  expect(command).toBe(`${programCommand()} check ${live.file}`)
   expect(await run(['check', live.file])).toMatchObject({
     code: 1,
     out: expect.stringContaining('upstreams.market: not a URL'),

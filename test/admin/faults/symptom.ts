@@ -51,7 +51,8 @@ export const symptoms: readonly Symptom[] = text
       severity: severity.toLowerCase(),
       about,
       cause: pattern(cause),
-      command: command === undefined ? null : pattern(command),
+      // What runs the program is another in a checkout.
+      command: command === undefined ? null : pattern(command.replace(/^lender-gateway /, '')),
     }
   })
 

@@ -2,6 +2,7 @@
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { programCommand } from '../../../src/shared/command.ts'
 import { run } from '../../cli/gateway/helper.ts'
 import { type Certificates, makeCertificates, type Pair } from '../../helpers/certificates.ts'
 import { bootLive } from '../../helpers/live-gateway.ts'
@@ -27,7 +28,7 @@ test('a dead endpoint is named, with the code that people know it by', async () 
   expect(await ask(live.url, 5)).toEqual([502, 502, 502, 502, 502])
 
   const { command } = await shows(live.admin, symptom(1))
-  expect(command).toBe(`lender-gateway check --online ${live.file}`)
+  expect(command).toBe(`${programCommand()} check --online ${live.file}`)
   expect((await run(['check', '--online', live.file])).out).toContain('connection refused')
 })
 
@@ -109,7 +110,7 @@ test('an upstream that answers with errors of its own is named, though they are 
     severity: 'critical',
     about: 'operations.market.insights',
     cause: /its upstream answers with 5xx of its own \(\S+ answered 500 last\): 4 of 5 requests in the last minute/,
-    command: /^lender-gateway explain GET \/market\/insights --live$/,
+    command: / explain GET \/market\/insights --live --config /,
   }
   expect(await ask(live.url)).toEqual([200])
   await lacks(live.admin, passedOn)

@@ -105,7 +105,7 @@ describe('a frame', () => {
 
     const lines = screen(seen({ overview: told({ findings }) }), means(80, 24))
 
-    expect(lines).toContain('43 lines more of what is wrong: lender-gateway status')
+    expect(lines).toContain('43 lines more of what is wrong: status shows all')
     expect(lines.some((line) => line.startsWith('market.insights'))).toBe(true)
   })
 

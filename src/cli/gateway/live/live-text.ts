@@ -10,7 +10,7 @@ import type { Live } from './live.ts'
 /** Writes what is so just now, below what the file says; `fileHash` is of the latter. */
 export const liveText = (live: Live, { id, group }: Operation, fileHash: string): string => {
   const { url, at, hash, operation, upstream, limits, findings, failures } = live
-  const differs = hash === fileHash ? '' : ', which is NOT WHAT THE FILE SAYS: lender-gateway diff'
+  const differs = hash === fileHash ? '' : ', which is NOT WHAT THE FILE SAYS: diff shows it'
   const bounds = limits === null ? [] : limitRows(limits, at)
   const sections = [
     `just now, by ${url}: it runs ${hash}${differs}`,

@@ -42,7 +42,7 @@ export const frame = ({ url, overview, at, stale }: Seen, means: Means): readonl
 export const cropped = (lines: readonly Line[], rows: number): readonly Line[] => {
   if (lines.length <= rows) return lines
   const kept = lines.slice(0, Math.max(0, rows - 1))
-  return [...kept, line(`${lines.length - kept.length} lines more: a higher window, or lender-gateway status`, 'title')]
+  return [...kept, line(`${lines.length - kept.length} lines more: a higher window, or status`, 'title')]
 }
 
 const head = (url: string, { version, state, ready, uptimeSeconds, config }: Status, at: number): string =>
@@ -78,7 +78,7 @@ const findingLines = (texts: readonly string[], { columns, rows }: Means): reado
   const room = Math.max(3, Math.floor(rows / 3))
   if (lines.length <= room) return lines
   const kept = lines.slice(0, room - 1)
-  return [...kept, line(`${lines.length - kept.length} lines more of what is wrong: lender-gateway status`, 'title')]
+  return [...kept, line(`${lines.length - kept.length} lines more of what is wrong: status shows all`, 'title')]
 }
 
 const findingTone = (text: string): Tone => {
