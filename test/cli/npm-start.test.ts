@@ -39,4 +39,14 @@ describe.skipIf(npm.missing !== null).each([
     expect(await served.ended).toEqual({ code: 0, signal: null })
     await expect(exchangeRaw(port, '')).rejects.toThrow('ECONNREFUSED')
   })
+
+  test('PORT and ADMIN_PORT say where the file that is shipped has it listen', async () => {
+    const env = { HOME: tmpdir(), PATH: path.join(delimiter), PORT: '0', ADMIN_PORT: '0' }
+    const served = npmStart(npm.path ?? '', 'config/gateway.yaml', env)
+
+    const { port: admin } = await served.line(({ msg }) => msg === 'admin listening')
+
+    expect([8080, 9901]).not.toContain(await listening(served))
+    expect([8080, 9901]).not.toContain(admin)
+  })
 })

@@ -45,18 +45,18 @@ describe.skipIf(nginx.missing)('the nine against a server of another make', () =
   test('are on the sandbox as shipped, and on nginx once the lines of the groups say so', async () => {
     const upstream = await startNginx(nginx.path ?? '')
     onTestFinished(() => upstream.stop())
-    const onSandbox = `${shipped.replace('port: 8080', 'port: 0')}\nadmin: { port: 0 }\nshutdown: { wait: 0s }\nreload: { watch: false }\n`
+    const onSandbox = `${shipped}\nshutdown: { wait: 0s }\nreload: { watch: false }\n`
     const file = join(folderWith({ 'gateway.yaml': onSandbox }), 'gateway.yaml')
     onTestFinished(() => rmSync(dirname(file), { recursive: true }))
 
-    const first = serve(file)
+    const first = serve(file, { PORT: '0', ADMIN_PORT: '0' })
     const echoed = await callTheNine(await listening(first))
     first.signal('SIGTERM')
     const firstEnd = await first.ended
     const before = await upstream.requests()
     const onNginx = onSandbox.replaceAll(/^( {2}[a-z]+): sandbox/gm, `$1: ${upstream.origin}`)
     writeFileSync(file, onNginx)
-    const second = serve(file)
+    const second = serve(file, { PORT: '0', ADMIN_PORT: '0' })
     const answered = await callTheNine(await listening(second))
     second.signal('SIGTERM')
     const secondEnd = await second.ended
