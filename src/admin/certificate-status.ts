@@ -9,6 +9,11 @@ const dayMs = 24 * 3_600_000
 export const certificateStatus = ({ path, names, notAfter }: ShownCertificate) => ({
   key: formatPath(path),
   names,
+  ...endOf(notAfter),
+})
+
+/** Tells when a certificate ends; `daysLeft` is below 0 when it has. */
+export const endOf = (notAfter: number) => ({
   notAfter: time(notAfter),
   daysLeft: Math.floor((notAfter - wallClock()) / dayMs),
 })

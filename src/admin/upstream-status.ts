@@ -1,6 +1,9 @@
 import type { Group } from '../catalog.ts'
+import { wallClock } from '../clock.ts'
 import { keyOf, type Said } from '../snapshot/overrides.ts'
 import type { EndpointReport, UpstreamReport } from '../snapshot/report.ts'
+import { firstToEnd, type SeenCertificate } from '../upstream/certificates.ts'
+import { endOf } from './certificate-status.ts'
 import { lastOf } from './findings/words.ts'
 import { time } from './time.ts'
 
@@ -26,11 +29,24 @@ const breakerStatus = ({ state, since, where, outageSince, lastFailure }: NonNul
 })
 
 const endpoint = (
-  { url, weight, inFlight, state, lastProbe, requests, failures, ejections, ejectedForMs, latencyMs }: EndpointReport,
+  {
+    url,
+    weight,
+    inFlight,
+    state,
+    lastProbe,
+    requests,
+    failures,
+    ejections,
+    ejectedForMs,
+    latencyMs,
+    certificates,
+  }: EndpointReport,
   orders: Said['endpoints'],
   group: Group,
 ) => {
   const order = orders.of(keyOf(group, url))
+  const certificate = firstToEnd(certificates)
   return {
     url,
     weight,
@@ -45,9 +61,16 @@ const endpoint = (
     ejections,
     ejectedForSeconds: ejectedForMs === null ? null : tenths(ejectedForMs / 1000),
     latencyMs: latencyMs === null ? null : tenths(latencyMs),
+    certificate: certificate && certificateOf(certificate),
     drainUntil: order?.state === 'drain' ? time(order.until) : null,
     readyUntil: order?.state === 'ready' ? time(order.until) : null,
   }
 }
 
 const tenths = (value: number): number => Math.round(value * 10) / 10
+
+const certificateOf = ({ notAfter, soonFrom, seenAt }: SeenCertificate) => ({
+  ...endOf(notAfter),
+  endsSoon: wallClock() >= soonFrom,
+  seenAt: time(seenAt),
+})

@@ -59,6 +59,6 @@ async function asText(file: string, result: LoadResult, online: Online | null): 
   const { endpoints, problems } = online
   const unreached = problems.map((problem) => ({ ...problem, found: printable(problem.found) }))
   if (problems.length > 0) return `${warnings}${formatProblems(unreached)}`
-  const reached = `${endpoints.length - online.warnings.length} of ${endpoints.length} endpoints reached`
+  const reached = `${endpoints.filter((each) => each.reached).length} of ${endpoints.length} endpoints reached`
   return `${warnings}${file}: good (hash ${result.config.hash}), ${endpoints.length === 0 ? 'no endpoint to try' : reached}\n`
 }

@@ -3,6 +3,7 @@ import type { AttemptReport } from '../errors.ts'
 import { addMeters } from '../observe/metrics/meter-report.ts'
 import { mergeRefusals } from '../observe/refusals/refusals.ts'
 import type { BreakerState } from '../upstream/breaker.ts'
+import type { SeenCertificate } from '../upstream/certificates.ts'
 import { failing, type MemberState } from '../upstream/member.ts'
 import { failingAfter } from '../upstream/standing.ts'
 import { mergeCaches } from './cache-report.ts'
@@ -84,6 +85,7 @@ const mergeEndpoint = (primary: EndpointReport, workers: readonly EndpointReport
     ejections: total(({ ejections }) => ejections),
     ...course,
     outdated: workers.flatMap(({ outdated }) => outdated ?? []).sort((a, b) => a.since - b.since)[0] ?? null,
+    certificates: lastOfEach([primary, ...workers].flatMap(({ certificates }) => certificates)),
     ejectedForMs: ejectedForMs.length === 0 ? null : Math.max(...ejectedForMs),
     latencyMs: latencyOf(workers),
     answers: {
@@ -108,6 +110,11 @@ const courseOf = (workers: readonly EndpointReport[]): CourseReport => {
     lastFailure: lastOf(workers.map(({ lastFailure }) => lastFailure)),
   }
 }
+
+/** Finds what each address showed last, to whichever process: one that has not connected since knows of a certificate that was renewed. */
+const lastOfEach = (seen: readonly SeenCertificate[]): readonly SeenCertificate[] => [
+  ...new Map(seen.toSorted((a, b) => a.seenAt - b.seenAt).map((each) => [each.address, each])).values(),
+]
 
 /** Says the worst that is known, so that whoever decides by it does not count on an endpoint that some workers cannot use. */
 const stateOf = (

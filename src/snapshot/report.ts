@@ -6,6 +6,7 @@ import type { MeterReport } from '../observe/metrics/meter-report.ts'
 import type { RefusalsReport } from '../observe/refusals/refusals.ts'
 import type { RuntimeReport } from '../observe/runtime.ts'
 import type { CircuitBreaker } from '../upstream/breaker.ts'
+import type { SeenCertificate } from '../upstream/certificates.ts'
 import type { Member, MemberState } from '../upstream/member.ts'
 import type { Outage, Probe } from '../upstream/standing.ts'
 import { type CacheReport, reportOnCache } from './cache-report.ts'
@@ -99,6 +100,8 @@ export interface EndpointReport {
   readonly failuresInARow: number
   /** Since when, and why, its name does not resolve any more; null: it does, or is none, or never did. */
   readonly outdated: Outage | null
+  /** What it showed last at each of its addresses; empty: nothing yet, or it is spoken to without TLS. */
+  readonly certificates: readonly SeenCertificate[]
   /** What is left of an ejection; null: it is not ejected. */
   readonly ejectedForMs: number | null
   /** Null: until there was a request, nothing is known. */
@@ -164,6 +167,7 @@ const endpoint = ({ endpoint: { name, inFlight, standing }, weight, state }: Mem
     failingSince,
     failuresInARow,
     outdated,
+    certificates: standing.certificates.seen,
     ejectedForMs: ejection !== null && standing.isEjected(at) ? ejection.until - at : null,
     latencyMs: requests === 0 ? null : standing.latency.at(at),
     answers: { requests: standing.answers.requests(at), clientErrors: standing.answers.failures(at) },

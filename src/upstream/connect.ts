@@ -1,10 +1,11 @@
 import { isIP, type LookupFunction, type Socket } from 'node:net'
-import { createSecureContext, type SecureContext } from 'node:tls'
+import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
 import { buildConnector } from 'undici'
-import { Alarm } from '../clock.ts'
+import { Alarm, wallClock } from '../clock.ts'
 import type { UpstreamTlsConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import type { Reason } from '../reasons.ts'
+import { certificatesOf } from './certificates.ts'
 import { hearOut } from './hear-out.ts'
 import { lookupName } from './names.ts'
 import { whyOf } from './why.ts'
@@ -15,6 +16,9 @@ interface ConnectOptions {
   readonly tls: UpstreamTlsConfig
 }
 
+/** Whether a handshake may be shortened by a session of an earlier one. */
+type Handshake = 'resuming' | 'whole'
+
 /** Makes a connection; the socket is returned at once, so that whoever no longer waits for it can destroy it. */
 export type Connector = (...asked: Parameters<buildConnector.connector>) => Socket
 
@@ -24,15 +28,17 @@ export type Connector = (...asked: Parameters<buildConnector.connector>) => Sock
  *
  * The certificate is verified against the endpoint's own name, or `serverName`. undici would take the name from the Host that is sent,
  * which with `host: client` is the client's to choose. Each set of settings has a cache of TLS sessions of its own: a session that was
- * begun without a client certificate must not stand in for one with it.
+ * begun without a client certificate must not stand in for one with it. Where the certificate ends soon, none is resumed: its successor is seen
+ * at once, and its end is too.
  */
 export const connector = ({ timeoutMs, tls }: ConnectOptions): ((lookup?: LookupFunction) => Connector) => {
   return (lookup = lookupName) => {
-    let built: buildConnector.connector | undefined
-    const build = (protocol: string): buildConnector.connector =>
+    const made: { [kind in Handshake]?: buildConnector.connector } = {}
+    const build = (protocol: string, handshake: Handshake): buildConnector.connector =>
       buildConnector({
         timeout: 0,
         allowH2: false,
+        ...(handshake === 'whole' && { maxCachedSessions: 0 }),
         // Said either way, or NODE_TLS_REJECT_UNAUTHORIZED has a say in it.
         rejectUnauthorized: tls.verify,
         ...(protocol === 'https:' && { secureContext: compile(tls) }),
@@ -40,7 +46,10 @@ export const connector = ({ timeoutMs, tls }: ConnectOptions): ((lookup?: Lookup
       })
 
     return (options, callback) => {
-      built ??= build(options.protocol)
+      const shown = options.protocol === 'https:' ? certificatesOf(tls, options.host ?? '') : null
+      const handshake = shown?.isEnding(wallClock()) ? 'whole' : 'resuming'
+      const built = made[handshake] ?? build(options.protocol, handshake)
+      made[handshake] = built
       let timedOut: GatewayError | null = null
       let reached = false
       let isNamed = isIP(options.hostname) === 0
@@ -51,7 +60,10 @@ export const connector = ({ timeoutMs, tls }: ConnectOptions): ((lookup?: Lookup
       // undici's connector returns its socket, though its type does not say so; an empty name makes it ask for the endpoint's.
       const socket = built({ ...options, servername: tls.serverName ?? '' }, (error, connected) => {
         alarm.clear()
-        if (error === null) return callback(null, connected)
+        if (error === null) {
+          if (connected instanceof TLSSocket) shown?.note(connected, wallClock())
+          return callback(null, connected)
+        }
         callback(timedOut ?? (options.protocol === 'https:' && reached ? tlsFailed(error) : connectFailed(error)), null)
       }) as unknown as Socket
       hearOut(socket)

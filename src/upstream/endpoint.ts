@@ -5,6 +5,7 @@ import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../confi
 import type { Upload } from '../exchange.ts'
 import type { Fields } from '../fields.ts'
 import { Addresses } from './addresses.ts'
+import { certificatesOf } from './certificates.ts'
 import { connector } from './connect.ts'
 import { Connection, type EndpointHandler } from './connection.ts'
 import { HealthCheck } from './health-check.ts'
@@ -46,7 +47,7 @@ export class Endpoint {
   readonly name: string
   /** What precedes the catalog's path. */
   readonly pathPrefix: string
-  readonly standing = new Standing()
+  readonly standing: Standing
   /** How many requests are on their way, the wait for a connection included. */
   inFlight = 0
   /** Whether its connections were cut, so that nothing may be sent any more. */
@@ -77,6 +78,7 @@ export class Endpoint {
     this.#origin = origin
     this.#hostname = new URL(origin).hostname
     this.#upstream = upstream
+    this.standing = new Standing(certificatesOf(upstream.tls, new URL(origin).host))
     this.#tell = tell
     this.#probing = probing
     this.#connect = connector({ timeoutMs: upstream.connectTimeoutMs, tls: upstream.tls })
@@ -192,6 +194,7 @@ export class Endpoint {
         failing = false
         standing.unresolved = null
         standing.outdated = null
+        standing.certificates.keep(addresses.map(({ address }) => address))
         this.#pools.spread(addresses)
       },
       failed: (reason) => {

@@ -1,5 +1,6 @@
 import { now, wallClock } from '../clock.ts'
 import type { GatewayError } from '../errors.ts'
+import { SeenCertificates } from './certificates.ts'
 import { Latency } from './latency.ts'
 import type { Outcome } from './outcome.ts'
 import { Window } from './window.ts'
@@ -89,8 +90,14 @@ export class Standing {
    */
   readonly answers = new Window(answersMs)
   lastProbe: Probe | null = null
+  /** What it has shown at handshakes; empty without TLS. */
+  readonly certificates: SeenCertificates
   /** When it came back from being down or ejected, on the monotonic clock; null: it was never out. */
   returnedAt: number | null = null
+
+  constructor(certificates = new SeenCertificates()) {
+    this.certificates = certificates
+  }
 
   /** Tells whether it must not be counted on: its health check fails, or its name does not resolve. */
   get isDown(): boolean {

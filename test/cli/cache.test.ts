@@ -103,7 +103,7 @@ in all                    1.2 MiB of 64.0 MiB
 
     const { out } = await run(['status', '--admin', live.admin])
 
-    expect(out).toMatch(/^market\.insights {2}1 +1\.\d KiB +75\.0%$/m)
+    expect(out).toMatch(/^market\.insights {2}1 +\d\.\d KiB +75\.0%$/m)
   })
 
   test.each([

@@ -137,9 +137,9 @@ test('JSON lists every endpoint that was tried', async () => {
   expect(told).toMatchObject({ ok: false, file, hash: expect.any(String) })
   expect(told.endpoints).toEqual(
     expect.arrayContaining([
-      { group: 'market', url, reached: true, reason: null },
-      { group: 'market', url: gone, reached: false, reason: 'connection refused' },
-      { group: 'risk', url: gone, reached: false, reason: 'connection refused' },
+      { group: 'market', url, reached: true, reason: null, certificate: null },
+      { group: 'market', url: gone, reached: false, reason: 'connection refused', certificate: null },
+      { group: 'risk', url: gone, reached: false, reason: 'connection refused', certificate: null },
     ]),
   )
   expect(told.endpoints).toHaveLength(3)

@@ -16,6 +16,8 @@ export interface Certificates {
   readonly right: Pair
   /** Names what `right` does, as its renewal would. */
   readonly renewed: Pair
+  /** Names what `right` does, for ten days. */
+  readonly ending: Pair
   /** Names `*.wild.test` only. */
   readonly wild: Pair
   /** Names `other.test` only. */
@@ -82,6 +84,7 @@ export const makeCertificates = (openssl: string): Certificates => {
       authority,
       right: sign('right', ours, '20200101000000Z', '21200101000000Z'),
       renewed: sign('renewed', ours, '20200101000000Z', '21200101000000Z'),
+      ending: sign('ending', ours, '20200101000000Z', asn1(Date.now() + 10 * 86_400_000)),
       wild: sign('wild', 'subjectAltName=DNS:*.wild.test', '20200101000000Z', '21200101000000Z'),
       wrongName: sign('wrong', 'subjectAltName=DNS:other.test', '20200101000000Z', '21200101000000Z'),
       expired: sign('expired', ours, '20200101000000Z', '20210101000000Z'),

@@ -17,5 +17,7 @@ export const httpsUpstream = async ({ key, cert }: Pair, options: ServerOptions 
     server.close()
     server.closeAllConnections()
   })
-  return { port: (server.address() as AddressInfo).port, requests: () => requests }
+  /** Shows another certificate from now on, as after a renewal. */
+  const renew = ({ key, cert }: Pair): void => server.setSecureContext({ key, cert })
+  return { port: (server.address() as AddressInfo).port, requests: () => requests, renew }
 }

@@ -21,6 +21,7 @@ const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
   failingSince: null,
   failuresInARow: 0,
   outdated: null,
+  certificates: [],
   ejectedForMs: null,
   latencyMs: null,
   answers: { requests: 0, clientErrors: 0 },
@@ -149,6 +150,21 @@ test('the last failure of an endpoint is the last of all workers, and its name i
     lastFailure: failure(2),
     outdated,
   })
+})
+
+test('a certificate is the one that an address showed last, to whichever process', () => {
+  const seen = (address: string, notAfter: number, seenAt: number) => ({ address, notAfter, soonFrom: 0, seenAt })
+  const before = seen('192.0.2.1', 10, 1)
+  const [renewed, other] = [seen('192.0.2.1', 99, 3), seen('192.0.2.2', 50, 2)]
+
+  const certificates = mergeOne(
+    { certificates: [before] },
+    { certificates: [renewed] },
+    { certificates: [other, before] },
+  )?.certificates
+
+  expect(certificates).toHaveLength(2)
+  expect(certificates).toEqual(expect.arrayContaining([renewed, other]))
 })
 
 test('connections that were turned away are those of all processes, the primary among them', () => {

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { UpstreamTlsConfig } from '../../src/config/config.ts'
 import type { GatewayError } from '../../src/errors.ts'
 import { preferring } from '../../src/upstream/addresses.ts'
+import { certificatesOf, SeenCertificates } from '../../src/upstream/certificates.ts'
 import { type Connector, connector } from '../../src/upstream/connect.ts'
 import { type Certificates, makeCertificates, type Pair } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
@@ -36,7 +37,7 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
       server.close()
       for (const socket of open) socket.destroy()
     })
-    return { port: (server.address() as AddressInfo).port, clients }
+    return { port: (server.address() as AddressInfo).port, clients, server }
   }
 
   const speaking = (tls: Partial<UpstreamTlsConfig>): Connector =>
@@ -202,6 +203,115 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
       expect(resumed).toEqual([false, true, false, false])
     },
   )
+
+  describe('the certificate that was shown', () => {
+    const day = 86_400_000
+    const endsIn = (tls: UpstreamTlsConfig, port: number): readonly number[] =>
+      certificatesOf(tls, `localhost:${port}`).seen.map(({ notAfter }) => Math.round((notAfter - Date.now()) / day))
+
+    test('is known by its end and its address, and one that is refused is not', async () => {
+      const [{ port }, refused] = [await serveTls(made.ending), await serveTls(made.expired)]
+      const tls = { ...ordinary, ca: made.authority.cert }
+      const connecting = connector({ timeoutMs: 5000, tls })()
+
+      await connect(connecting, port)
+      await connect(connecting, refused.port)
+
+      expect(certificatesOf(tls, `localhost:${port}`).seen).toMatchObject([{ address: '127.0.0.1' }])
+      expect(endsIn(tls, port)).toEqual([10])
+      expect(endsIn(tls, refused.port)).toEqual([])
+    })
+
+    test('is known where none is verified, also when it has expired', async () => {
+      const { port } = await serveTls(made.expired)
+      const tls = { ...ordinary, verify: false }
+
+      await connect(connector({ timeoutMs: 5000, tls })(), port)
+
+      expect(endsIn(tls, port)[0]).toBeLessThan(0)
+    })
+
+    test.each(['TLSv1.2', 'TLSv1.3'] as const)(
+      'is asked for again each time when it ends soon, so that its successor is seen at once (%s)',
+      async (maxVersion) => {
+        const { port, server } = await serveTls(made.ending, { maxVersion })
+        const tls = { ...ordinary, ca: made.authority.cert }
+        const connecting = connector({ timeoutMs: 5000, tls })()
+
+        const first = await connect(connecting, port)
+        const second = await connect(connecting, port)
+        const before = endsIn(tls, port)
+        server.setSecureContext({ key: made.renewed.key, cert: made.renewed.cert })
+        await connect(connecting, port)
+
+        expect([first, second].map(({ socket }) => socket?.isSessionReused())).toEqual([false, false])
+        expect(before).toEqual([10])
+        expect(endsIn(tls, port)[0]).toBeGreaterThan(10_000)
+      },
+    )
+
+    test('is of the name that was asked for: settings with another one know nothing of it', async () => {
+      const { port } = await serveTls(made.wild)
+      const ca = made.authority.cert
+      const [named, other] = [
+        { ...ordinary, ca, serverName: 'a.wild.test' },
+        { ...ordinary, ca, serverName: 'b.other.test' },
+      ]
+
+      await connect(connector({ timeoutMs: 5000, tls: named })(), port)
+      await connect(connector({ timeoutMs: 5000, tls: other })(), port)
+
+      expect(endsIn(named, port)).toHaveLength(1)
+      expect(endsIn(other, port)).toEqual([])
+    })
+
+    const shows = (remoteAddress: string, days: number, isReused = false): TLSSocket =>
+      ({
+        remoteAddress,
+        isSessionReused: () => isReused,
+        getPeerX509Certificate: () => ({ validFromDate: new Date(0), validToDate: new Date(days * day) }),
+      }) as unknown as TLSSocket
+
+    test('is kept for each address, until the name leads there no more', () => {
+      const certificates = new SeenCertificates()
+      certificates.note(shows('192.0.2.1', 300), 0)
+      certificates.note(shows('192.0.2.2', 200), 0)
+      certificates.note(shows('192.0.2.1', 400), 1)
+      certificates.note(shows('192.0.2.2', 900, true), 2)
+
+      const both = certificates.seen.map(({ address, notAfter }) => [address, notAfter / day])
+      certificates.keep(['192.0.2.1', '192.0.2.3'])
+
+      expect(both).toEqual([
+        ['192.0.2.2', 200],
+        ['192.0.2.1', 400],
+      ])
+      expect(certificates.seen.map(({ address }) => address)).toEqual(['192.0.2.1'])
+    })
+
+    test('takes no memory without bound, however many addresses a name has had', () => {
+      const certificates = new SeenCertificates()
+
+      for (let n = 0; n < 1000; n++) certificates.note(shows(`192.0.2.${n}`, 300), n)
+
+      expect(certificates.seen).toHaveLength(64)
+      expect(certificates.seen.at(-1)?.address).toBe('192.0.2.999')
+    })
+
+    test.each([
+      [300, 285.9, false],
+      [300, 286, true],
+      [30, 20, true],
+      [30, 19.9, false],
+      [6, 3.9, false],
+      [6, 4, true],
+    ])('that is good for %d days is near its end after %d: %s', (days, after, expected) => {
+      const certificates = new SeenCertificates()
+      certificates.note(shows('192.0.2.1', days), 0)
+
+      expect(certificates.isEnding(after * day)).toBe(expected)
+    })
+  })
 
   test('falls back to another address of the name when the first refuses', async () => {
     const { port } = await serveTls(made.right)

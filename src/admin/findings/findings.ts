@@ -8,6 +8,7 @@ import { processFindings } from './process.ts'
 import type { Reading } from './reading.ts'
 import { spanFindings } from './spans.ts'
 import { trustFindings } from './trust.ts'
+import { upstreamCertificateFindings } from './upstream-certificates.ts'
 import { upstreamFindings } from './upstreams.ts'
 
 // On one screen. Of more, the first tell what is wrong.
@@ -22,6 +23,7 @@ export const findings = (reading: Reading): readonly Finding[] =>
     ...operationFindings(reading),
     ...limitFindings(reading),
     ...trustFindings(reading),
+    ...upstreamCertificateFindings(reading),
     ...configFindings(reading),
     ...spanFindings(reading),
     ...clientFindings(reading),

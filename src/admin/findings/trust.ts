@@ -1,13 +1,10 @@
 import { clientAuthorities } from '../../config/client-authorities.ts'
 import { formatPath } from '../../config/problem.ts'
 import { shownCertificates } from '../../config/shown-certificates.ts'
+import { soonMs } from '../../shared/certificate-end.ts'
 import { time } from '../time.ts'
 import { type Finding, finding } from './finding.ts'
 import type { Reading } from './reading.ts'
-
-const dayMs = 24 * 3_600_000
-// As the doubts of a file have it.
-const soonDays = 14
 
 const fullShare = 0.9
 
@@ -16,7 +13,7 @@ export const trustFindings = (reading: Reading): readonly Finding[] => [...certi
 
 const certificates = ({ at, config }: Reading): readonly Finding[] =>
   [...shownCertificates(config), ...clientAuthorities(config)].flatMap(({ path, notAfter }): readonly Finding[] => {
-    if (notAfter - at > soonDays * dayMs) return []
+    if (notAfter - at > soonMs) return []
     const key = formatPath(path)
     const ends = time(notAfter)
     return notAfter < at

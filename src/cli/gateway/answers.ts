@@ -4,6 +4,7 @@ import { type Finding, findings } from './findings-answer.ts'
 import { type LimitsStatus, limits } from './limits-answer.ts'
 import { type LogStatus, log } from './log-answer.ts'
 import { anything, flag, list, Misread, map, nullable, number, type Read, shape, text } from './shape.ts'
+import { type ShownCertificate, shownCertificate } from './shown-certificate.ts'
 import { type Target, urlOf } from './target.ts'
 import { type TokensStatus, tokens } from './tokens-answer.ts'
 import { unasked } from './unasked.ts'
@@ -109,6 +110,8 @@ export interface EndpointStatus {
   readonly requests: number
   readonly failures: number
   readonly ejectedForSeconds: number | null
+  /** Null: it has shown none, or the gateway is older than that. */
+  readonly certificate: ShownCertificate | null
   readonly drainUntil: string | null
   readonly readyUntil: string | null
 }
@@ -168,6 +171,7 @@ const endpoint = shape<EndpointStatus>({
   requests: number,
   failures: number,
   ejectedForSeconds: nullable(number),
+  certificate: nullable(shownCertificate),
   drainUntil: nullable(text),
   readyUntil: nullable(text),
 })

@@ -1,4 +1,5 @@
 import type { EndpointStatus, Status, UpstreamStatus } from './answers.ts'
+import { endText } from './shown-certificate.ts'
 import { ago, span, until } from './span.ts'
 import type { Row } from './table.ts'
 
@@ -36,10 +37,10 @@ const stateText = (endpoint: EndpointStatus, at: number): string => {
 
 const left = (seconds: number): string => `tried again in ${span(Math.ceil(seconds))}`
 
-const doubts = ({ lastProbe, requests, failures }: EndpointStatus): string => {
+const doubts = ({ lastProbe, requests, failures, certificate }: EndpointStatus): string => {
   const probe =
     lastProbe === null || lastProbe.ok ? '' : `, last probe failed: ${lastProbe.reason ?? 'no reason given'}`
-  return `${failures === 0 ? '' : `, ${failures} of ${requests} requests failed`}${probe}`
+  return `${failures === 0 ? '' : `, ${failures} of ${requests} requests failed`}${probe}${endText(certificate)}`
 }
 
 const common = ({ breaker, retryBudget }: UpstreamStatus, at: number): readonly Row[] => {

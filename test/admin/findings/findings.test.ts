@@ -169,6 +169,66 @@ describe('an endpoint', () => {
     ])
   })
 
+  describe('whose certificate', () => {
+    const day = 86_400_000
+    const shown = (days: number, more = {}) => ({
+      ...{ address: '192.0.2.1', notAfter: at + days * day, soonFrom: at + (days - 14) * day, seenAt: at - 60_000 },
+      ...more,
+    })
+    const of = (...certificates: readonly ReturnType<typeof shown>[]) => ({
+      upstreams: { risk: { endpoints: [endpoint({ certificates })] } },
+    })
+
+    test('expires within 14 days is told of, with what shows more', () => {
+      expect(found(of(shown(14.1)))).toEqual([])
+      expect(found(of(shown(9)))).toMatchObject([
+        {
+          severity: 'warning',
+          about: 'upstreams.risk',
+          cause: `the certificate of ${risk} expires at 2026-11-30T02:04:00.000Z`,
+          since: null,
+          command: 'lender-gateway check --online gateway.yaml',
+        },
+      ])
+    })
+
+    test('has expired is critical, unless it is not verified', () => {
+      const expired = {
+        about: 'upstreams.risk',
+        cause: `the certificate of ${risk} has expired, at 2026-11-20T02:04:00.000Z; it was last seen at 2026-11-21T02:03:00.000Z`,
+        since: '2026-11-20T02:04:00.000Z',
+      }
+      const unverified = {
+        upstreams: { risk: { endpoints: ['https://risk-a'], tls: { verify: false, insecure: true } } },
+      }
+
+      expect(found(of(shown(-1)))).toMatchObject([{ severity: 'critical', ...expired }])
+      expect(found({ ...of(shown(-1)), settings: unverified })).toMatchObject([{ severity: 'warning', ...expired }])
+    })
+
+    test('has expired is told once where requests fail for it', () => {
+      const failing = cause({ kind: 'tls-failed', reason: 'certificate-expired' })
+
+      expect(causes({ ...of(shown(-1)), causes: [failing] })).toEqual([
+        expect.stringContaining(`the certificate of ${risk} has expired (CERT_HAS_EXPIRED): 12 `),
+      ])
+    })
+
+    test('differs between its addresses is told by the one that ends first', () => {
+      expect(causes(of(shown(300), shown(9, { address: '192.0.2.2' })))).toEqual([
+        `the certificate of ${risk}, as 192.0.2.2 shows it, expires at 2026-11-30T02:04:00.000Z`,
+      ])
+    })
+
+    test('stands behind several groups is told once', () => {
+      const { risk: same } = of(shown(9)).upstreams
+
+      expect(causes({ upstreams: { risk: same, market: same } })).toEqual([
+        `the certificate of ${risk} expires at 2026-11-30T02:04:00.000Z (the same behind market)`,
+      ])
+    })
+  })
+
   test('whose name is not found any more is told of, though it answers', () => {
     const outdated = { since: at - 5000, reason: 'the name does not resolve (ENOTFOUND)' }
 

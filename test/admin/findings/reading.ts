@@ -26,6 +26,7 @@ export const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => 
   succeededAt: at - 10_000,
   failingSince: null,
   failuresInARow: 0,
+  certificates: [],
   ejectedForMs: null,
   latencyMs: 5,
   answers: { requests: 0, clientErrors: 0 },

@@ -22,6 +22,7 @@ const endpoint = (url: string, more: Partial<EndpointView> = {}): EndpointView =
   ejections: 0,
   ejectedForSeconds: null,
   latencyMs: 31.5,
+  certificate: null,
   drainUntil: null,
   readyUntil: null,
   ...more,

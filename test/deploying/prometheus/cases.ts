@@ -151,6 +151,21 @@ export const cases: readonly Case[] = [
     good: { [of('certificate_not_after_timestamp_seconds', 'certificate="admin.tls"')]: at(15 * 86_400) },
   },
   {
+    alert: 'LenderGatewayUpstreamCertificateExpires',
+    bad: {
+      [of('endpoint_certificate_not_after_timestamp_seconds', 'group="risk", endpoint="https://risk-a"')]: at(
+        13 * 86_400,
+      ),
+    },
+    waits: 59,
+    fires: 61,
+    good: {
+      [of('endpoint_certificate_not_after_timestamp_seconds', 'group="risk", endpoint="https://risk-a"')]: at(
+        15 * 86_400,
+      ),
+    },
+  },
+  {
     alert: 'LenderGatewayEventLoopLate',
     bad: { [of('process_event_loop_delay_seconds', 'process="worker-1", statistic="p99"')]: at(0.2) },
     waits: 4,

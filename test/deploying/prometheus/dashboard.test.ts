@@ -24,6 +24,7 @@ test('it shows nearly every metric that there is', () => {
   expect(names.filter((name) => !used.has(name))).toEqual([
     'lender_gateway_client_requests_total', // there are none unless the file asks for them
     'lender_gateway_endpoint_weight',
+    'lender_gateway_endpoint_certificate_not_after_timestamp_seconds', // a finding, and an alert
     'lender_gateway_load_shedding_limit_seconds',
     'lender_gateway_token_keys',
     'lender_gateway_proofs_remembered',

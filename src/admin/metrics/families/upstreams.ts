@@ -1,6 +1,7 @@
 import { catalog, type Group, groups } from '../../../catalog.ts'
 import type { Reason } from '../../../reasons.ts'
 import type { EndpointReport } from '../../../snapshot/report.ts'
+import { firstToEnd } from '../../../upstream/certificates.ts'
 import { counter, gauge, type Metric, states } from '../metric.ts'
 import type { Reading } from '../reading.ts'
 import { counted, upstreamReasons } from '../reasons.ts'
@@ -56,6 +57,18 @@ export const upstreams: readonly Metric[] = [
         endpointsOf(report, group).flatMap(({ url, latencyMs }) =>
           latencyMs === null ? [] : [[group, url, latencyMs / 1000] as const],
         ),
+      ),
+  ),
+  gauge(
+    'endpoint_certificate_not_after_timestamp_seconds',
+    'When the certificate of an endpoint expires, the first to end of several addresses; absent until one was seen.',
+    ['group', 'endpoint'],
+    ({ report }) =>
+      groups.flatMap((group) =>
+        endpointsOf(report, group).flatMap(({ url, certificates }) => {
+          const certificate = firstToEnd(certificates)
+          return certificate === null ? [] : [[group, url, certificate.notAfter / 1000] as const]
+        }),
       ),
   ),
   gauge(

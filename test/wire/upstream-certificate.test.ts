@@ -1,0 +1,99 @@
+/** The end of an upstream's certificate, as an operator is told of it: by traffic, by probes, and by trying an edit. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { run } from '../cli/gateway/helper.ts'
+import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
+import { httpsUpstream } from '../helpers/https-upstream.ts'
+import { bootLive, type LiveGateway } from '../helpers/live-gateway.ts'
+import { needProgram } from '../helpers/program.ts'
+
+interface Told {
+  readonly findings: readonly { readonly cause: string }[]
+  readonly upstreams: { readonly market: { readonly endpoints: readonly { readonly certificate: object | null }[] } }
+}
+
+const openssl = await needProgram('openssl')
+
+describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that ends in ten days', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
+  const tlsTo = (port: number, more = {}) => ({
+    market: {
+      endpoints: [`https://localhost:${port}`],
+      tls: { verify: false, insecure: true },
+      keepAlive: '0s',
+      ...more,
+    },
+  })
+  const statusOf = async ({ admin }: LiveGateway) => (await (await fetch(`${admin}/status`)).json()) as Told
+  const certificateIn = async (live: LiveGateway) => (await statusOf(live)).upstreams.market.endpoints[0]?.certificate
+  const findingsIn = async (live: LiveGateway): Promise<readonly string[]> =>
+    (await statusOf(live)).findings.map(({ cause }) => cause)
+  const ask = async ({ url }: LiveGateway) => (await fetch(`${url}/market/insights`)).status
+  const ending = { daysLeft: expect.toBeOneOf([9, 10]), endsSoon: true }
+
+  test('is told of after a request, in /status, as a metric and by the command, and no more once it is renewed', async () => {
+    const upstream = await httpsUpstream(made.ending)
+    const live = await bootLive({ upstreams: tlsTo(upstream.port) })
+    const before = await certificateIn(live)
+
+    expect(await ask(live)).toBe(200)
+
+    expect(before).toBeNull()
+    expect(await certificateIn(live)).toMatchObject(ending)
+    const [cause] = await findingsIn(live)
+    expect(cause).toMatch(/^the certificate of https:\/\/localhost:\d+ expires at 2/)
+    const shown = await run(['status', '--admin', live.admin])
+    expect(shown.out).toMatch(/up, certificate EXPIRES 2\S+Z, (9|10) days left$/m)
+    const metrics = await (await fetch(`${live.admin}/metrics`)).text()
+    expect(metrics).toMatch(
+      /^lender_gateway_endpoint_certificate_not_after_timestamp_seconds\{group="market",\S+ \d+$/m,
+    )
+
+    upstream.renew(made.renewed)
+    expect(await ask(live)).toBe(200)
+
+    expect(await certificateIn(live)).toMatchObject({ endsSoon: false })
+    expect(await findingsIn(live)).toEqual([])
+  })
+
+  test('is told of by probes alone', async () => {
+    const upstream = await httpsUpstream(made.ending)
+    const live = await bootLive({ upstreams: tlsTo(upstream.port, { healthCheck: { path: '/', interval: '1s' } }) })
+
+    await expect.poll(() => certificateIn(live)).toMatchObject(ending)
+  })
+
+  test('is told of when an edit brings it, before anything is sent there, and still after a reload that leaves it', async () => {
+    const upstream = await httpsUpstream(made.ending)
+    const reload = { preflight: 'connect' as const }
+    const live = await bootLive({ reload })
+    live.edit({ reload, upstreams: tlsTo(upstream.port) })
+    await live.gateway.reload('request')
+    const brought = await certificateIn(live)
+
+    live.edit({ reload, upstreams: tlsTo(upstream.port), log: { level: 'warn' } })
+    await live.gateway.reload('request')
+
+    expect(upstream.requests()).toBe(0)
+    expect(brought).toMatchObject(ending)
+    expect(await certificateIn(live)).toMatchObject(ending)
+  })
+
+  test('is a warning of check --online', async () => {
+    const upstream = await httpsUpstream(made.ending)
+    const live = await bootLive({ upstreams: tlsTo(upstream.port) })
+
+    const { code, out } = await run(['check', '--online', live.file])
+    const json = await run(['check', '--online', live.file, '--format', 'json'])
+
+    expect(code).toBe(0)
+    expect(out).toMatch(/^warning: .*: the certificate of https:\/\/localhost:\d+ expires at 2.*$/m)
+    expect(out).toContain('1 of 1 endpoints reached')
+    expect(JSON.parse(json.out).endpoints).toMatchObject([
+      { reached: true, certificate: { endsSoon: true, isOver: false } },
+    ])
+  })
+})
