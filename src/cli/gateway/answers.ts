@@ -4,10 +4,10 @@ import { type Finding, findings } from './findings-answer.ts'
 import { type LimitsStatus, limits } from './limits-answer.ts'
 import { type LogStatus, log } from './log-answer.ts'
 import { anything, flag, list, Misread, map, nullable, number, type Read, shape, text } from './shape.ts'
-import { type ShownCertificate, shownCertificate } from './shown-certificate.ts'
 import { type Target, urlOf } from './target.ts'
 import { type TokensStatus, tokens } from './tokens-answer.ts'
 import { unasked } from './unasked.ts'
+import { type UpstreamStatus, upstream } from './upstreams-answer.ts'
 
 /** Is what `GET /status` tells, as far as it is shown. */
 export interface Status {
@@ -81,41 +81,6 @@ export interface WorkerStatus {
   readonly config: string | null
 }
 
-/** Is what stands behind a group. */
-export interface UpstreamStatus {
-  readonly endpoints: readonly EndpointStatus[]
-  readonly breaker: BreakerStatus | null
-  readonly retryBudget: { readonly left: number } | null
-}
-
-/** Is the circuit breaker of a group. */
-interface BreakerStatus {
-  readonly state: string
-  readonly since: string
-  readonly where: string | null
-  /** What the upstream failed last; null: it is closed, or an older gateway does not say. */
-  readonly reason: string | null
-}
-
-/** Is one endpoint of a group. */
-export interface EndpointStatus {
-  readonly url: string
-  readonly weight: number
-  readonly sandbox: boolean
-  readonly inFlight: number
-  readonly state: string
-  readonly since: string | null
-  readonly reason: string | null
-  readonly lastProbe: { readonly ok: boolean; readonly reason: string | null } | null
-  readonly requests: number
-  readonly failures: number
-  readonly ejectedForSeconds: number | null
-  /** Null: it has shown none, or the gateway is older than that. */
-  readonly certificate: ShownCertificate | null
-  readonly drainUntil: string | null
-  readonly readyUntil: string | null
-}
-
 /** Is one value that differs between two configurations, as a gateway of any version tells it. */
 export interface ToldChange {
   readonly part: string
@@ -159,23 +124,6 @@ const read = shape<Omit<Problem, 'hint'> & { readonly hint: string | null }>({
   hint: nullable(text),
 })
 
-const endpoint = shape<EndpointStatus>({
-  url: text,
-  weight: number,
-  sandbox: flag,
-  inFlight: number,
-  state: text,
-  since: nullable(text),
-  reason: nullable(text),
-  lastProbe: nullable(shape<{ ok: boolean; reason: string | null }>({ ok: flag, reason: nullable(text) })),
-  requests: number,
-  failures: number,
-  ejectedForSeconds: nullable(number),
-  certificate: nullable(shownCertificate),
-  drainUntil: nullable(text),
-  readyUntil: nullable(text),
-})
-
 const worker = shape<WorkerStatus>({
   worker: number,
   pid: nullable(number),
@@ -211,15 +159,7 @@ export const status = shape<Status>({
     list(shape<CertificateStatus>({ key: text, names: list(text), notAfter: text, daysLeft: number })),
   ),
   workers: nullable(list(worker)),
-  upstreams: map(
-    shape<UpstreamStatus>({
-      endpoints: list(endpoint),
-      breaker: nullable(
-        shape<BreakerStatus>({ state: text, since: text, where: nullable(text), reason: nullable(text) }),
-      ),
-      retryBudget: nullable(shape<{ left: number }>({ left: number })),
-    }),
-  ),
+  upstreams: map(upstream),
   limits: nullable(limits),
   tokens: nullable(tokens),
   cache: nullable(cache),

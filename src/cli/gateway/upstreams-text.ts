@@ -1,7 +1,8 @@
-import type { EndpointStatus, Status, UpstreamStatus } from './answers.ts'
+import type { Status } from './answers.ts'
 import { endText } from './shown-certificate.ts'
 import { ago, span, until } from './span.ts'
 import type { Row } from './table.ts'
+import type { EndpointStatus, UpstreamStatus } from './upstreams-answer.ts'
 
 /** Lists what stands behind each group: an endpoint a row, and below them what holds for all of the group. */
 export const upstreamRows = (upstreams: Status['upstreams'], at: number): readonly Row[] => [

@@ -1,9 +1,10 @@
 import type { Operation } from '../../../catalog.ts'
-import { type Status, status, type UpstreamStatus, understood } from '../answers.ts'
+import { type Status, status, understood } from '../answers.ts'
 import { ask } from '../ask.ts'
 import type { Finding } from '../findings-answer.ts'
 import { refused } from '../refusals-answer.ts'
 import { type Target, urlOf } from '../target.ts'
+import type { UpstreamStatus } from '../upstreams-answer.ts'
 import { type Failures, failuresOf } from './failures.ts'
 
 /** Is what is so of one operation just now. */
