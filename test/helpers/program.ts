@@ -22,7 +22,6 @@ export interface Machine {
 
 /** Lists the programs whose Debian package has another name. */
 const packages: Readonly<Record<string, string>> = {
-  go: 'golang-go',
   nginx: 'nginx-light',
   go: 'golang-go',
   java: 'openjdk-17-jre-headless',
