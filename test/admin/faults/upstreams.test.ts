@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { programCommand } from '../../../src/shared/command.ts'
 import { run } from '../../cli/gateway/helper.ts'
 import { type Certificates, makeCertificates, type Pair } from '../../helpers/certificates.ts'
-import { bootLive } from '../../helpers/live-gateway.ts'
+import { askAdmin, bootLive } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 import { lacks, shows, symptom } from './symptom.ts'
@@ -30,6 +30,26 @@ test('a dead endpoint is named, with the code that people know it by', async () 
   const { command } = await shows(live.admin, symptom(1))
   expect(command).toBe(`${programCommand()} check --online ${live.file}`)
   expect((await run(['check', '--online', live.file])).out).toContain('connection refused')
+})
+
+test('a dead endpoint is named while stale answers stand in for it, and each attempt is counted', async () => {
+  const upstream = await httpUpstream(
+    (_, response) => void response.writeHead(200, { 'Cache-Control': 'max-age=0', ETag: '"a"' }).end('{}'),
+  )
+  const live = await bootLive({
+    upstreams: { market: { endpoints: [upstream.url], circuitBreaker: { minRequests: 8 }, retry: {} } },
+    operations: { 'market.insights': { cache: { staleIfError: '1h' } } },
+  })
+  expect(await ask(live.url)).toEqual([200])
+
+  await upstream.close()
+  expect(new Set(await ask(live.url, 12))).toEqual(new Set([200]))
+
+  expect((await askAdmin(`${live.admin}/status`)).body.findings).toMatchObject([
+    { cause: expect.stringMatching(/^no endpoint of market serves since [\d:]{8}: ECONNREFUSED at http:/) },
+  ])
+  const metrics = await (await fetch(`${live.admin}/metrics`)).text()
+  expect(metrics).toMatch(/upstream_failures_total\{group="market",reason="refused"\} ([7-9]|\d\d)$/m)
 })
 
 test('a slow endpoint is named, with the time that it was given', async () => {
