@@ -114,7 +114,7 @@ const texts = {
   'certificate-flawed': 'the certificate of the endpoint does not verify',
   'no-tls': 'the endpoint speaks no TLS',
   'tls-version': 'the endpoint speaks no version of TLS that is allowed',
-  'asks-for-certificate': 'the endpoint asks for a client certificate (tls.clientCertificate)',
+  'asks-for-certificate': 'the endpoint asks for a client certificate (tls.certificate)',
   'refuses-certificate': 'the endpoint refuses the client certificate',
   'tls-handshake': 'the endpoint breaks off the TLS handshake',
   'answer-stalled': 'the endpoint paused in its answer for longer than timeouts.body',

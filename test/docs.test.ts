@@ -197,3 +197,13 @@ operations:
     expect(shown?.trim()).toBe(formatProblems(problemsOf(file, {}, 'config/gateway.yaml')).trim())
   })
 })
+
+test('the life of a request names every layer, in the order of the stack', () => {
+  const [, , told = ''] = rows(read('docs/life-of-a-request.md')).find(([step]) => step === '7') ?? []
+  const layers = [...read('src/snapshot/stack.ts').matchAll(/\brow\(\s*'([a-z-]+)'/g)].map(([, name]) => name)
+
+  const named = [...told.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name)
+
+  expect(layers.length).toBeGreaterThan(15)
+  expect(named).toEqual(layers)
+})

@@ -29,3 +29,13 @@ test('each is given somewhere', () => {
   expect(reasons.filter((reason) => !sources.includes(`'${reason}'`))).toEqual([])
   expect(reasons.length).toBeGreaterThan(80)
 })
+
+test('each key that the words name is one of the configuration', () => {
+  const page = readFileSync(`${root}docs/configuration.md`, 'utf8')
+  const keys = reasons.flatMap((reason) => reasonText(reason).match(/\b[a-z][A-Za-z]*(?:\.[a-z][A-Za-z]*)+\b/g) ?? [])
+
+  const unknown = keys.filter((key) => !new RegExp(`\`(?:[\\w.]+\\.)?${key.split('.').at(-1)}\``).test(page))
+
+  expect(keys).toContain('listen.maxHeaderFields')
+  expect(unknown).toEqual([])
+})
