@@ -66,7 +66,7 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
   ): Promise<LiveGateway & { readonly upstreams: readonly TestUpstream[]; readonly same: Settings }> => {
     const upstreams = [await httpUpstream(), await httpUpstream()]
     const endpoints = upstreams.map(({ url }) => url)
-    const same = { upstream: endpoints[1], upstreams: { risk: { endpoints } } }
+    const same = { upstream: endpoints[1], upstreams: { risk: { endpoints, balance: 'round-robin' } } }
     return { ...(await bootLive({ ...same, ...settings })), upstreams, same }
   }
 
@@ -126,13 +126,12 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
     await upstreams[0]?.close()
     const causedAt = Date.now()
     for (let i = 0; i < 12; i++) await (await fetch(`${url}/risk/asset-valuation`, { method: 'POST' })).arrayBuffer()
-    await becomes(page, `document.getElementById('findings').textContent.includes('${upstreams[0]?.url}')`)
+    await becomes(page, `document.title.includes('wrong')`)
 
     console.log(`an endpoint that is killed is named as the cause ${Date.now() - causedAt} ms after that`)
     expect(quiet).toContain('Nothing is wrong.')
-    expect(await page.textContent('#findings')).toMatch(/ECONNREFUSED/)
+    expect(await page.textContent('#findings')).toMatch(new RegExp(`${upstreams[0]?.url}.*ECONNREFUSED`))
     expect(await page.textContent('#announced')).toMatch(/ECONNREFUSED/)
-    expect(await page.title()).toMatch(/wrong/)
   })
 
   test('it loads nothing from elsewhere, breaks no policy of its own, and draws a chart for each of the nine', async () => {
