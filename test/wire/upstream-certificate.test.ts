@@ -59,6 +59,15 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that e
     expect(await findingsIn(live)).toEqual([])
   })
 
+  test('is told of whichever of several workers has seen it', async () => {
+    const upstream = await httpsUpstream(made.ending)
+    const live = await bootLive({ workers: 2, upstreams: tlsTo(upstream.port) })
+
+    expect(await ask(live)).toBe(200)
+
+    expect(await certificateIn(live)).toMatchObject(ending)
+  })
+
   test('is told of by probes alone', async () => {
     const upstream = await httpsUpstream(made.ending)
     const live = await bootLive({ upstreams: tlsTo(upstream.port, { healthCheck: { path: '/', interval: '1s' } }) })

@@ -24,8 +24,9 @@ export const upstreamCertificateFindings = (reading: Reading): readonly Finding[
   })
 }
 
-const endpoint = ({ url, certificates }: EndpointReport, verify: boolean, reading: Reading): Finding | null => {
-  const { at, report, file } = reading
+const endpoint = (report: EndpointReport, verify: boolean, reading: Reading): Finding | null => {
+  const { url, certificates } = report
+  const { at, file } = reading
   const certificate = firstToEnd(certificates)
   if (certificate === null || at < certificate.soonFrom) return null
   const { notAfter, address, seenAt } = certificate
@@ -34,8 +35,11 @@ const endpoint = ({ url, certificates }: EndpointReport, verify: boolean, readin
   if (notAfter > at)
     return finding('warning', '', `the certificate of ${url}${where} expires at ${time(notAfter)}`, { command })
   // Requests that fail for it say so by themselves.
-  if (report.refusals.causes.some((cause) => cause.endpoint === url && cause.reason === 'certificate-expired'))
-    return null
+  if (failsForIt(report, reading)) return null
   const cause = `the certificate of ${url}${where} has expired, at ${time(notAfter)}; it was last seen at ${time(seenAt)}`
   return finding(verify ? 'critical' : 'warning', '', cause, { since: notAfter, command })
 }
+
+const failsForIt = ({ url, failingSince, lastFailure }: EndpointReport, { report }: Reading): boolean =>
+  (failingSince !== null && lastFailure?.reason === 'certificate-expired') ||
+  report.refusals.causes.some(({ endpoint, reason }) => endpoint === url && reason === 'certificate-expired')

@@ -214,6 +214,21 @@ describe('an endpoint', () => {
       ])
     })
 
+    test('has expired is told once where another endpoint makes good what fails for it', () => {
+      const lastFailure = {
+        at,
+        kind: 'tls-failed',
+        reason: 'certificate-expired',
+        status: null,
+        endpoint: risk,
+      } as const
+      const failing = endpoint({ certificates: [shown(-1)], failingSince: at - 60_000, failuresInARow: 9, lastFailure })
+
+      const told = causes({ upstreams: { risk: { endpoints: [failing, endpoint({ url: 'http://risk-b:8080' })] } } })
+
+      expect(told.filter((each) => each.includes('has expired'))).toHaveLength(1)
+    })
+
     test('differs between its addresses is told by the one that ends first', () => {
       expect(causes(of(shown(300), shown(9, { address: '192.0.2.2' })))).toEqual([
         `the certificate of ${risk}, as 192.0.2.2 shows it, expires at 2026-11-30T02:04:00.000Z`,
