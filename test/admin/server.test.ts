@@ -59,6 +59,7 @@ describe('/status', () => {
       latencyMs: null,
       drainUntil: null,
       readyUntil: null,
+      certificate: null,
     }
     expect(body).toEqual({
       version: '0.1.0',
