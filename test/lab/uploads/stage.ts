@@ -20,7 +20,10 @@ interface Refusing {
 /** A server whose answer to an upload comes before it has read it. */
 export interface Refuser {
   readonly name: string
+  /** Serves TLS. */
   readonly pid: number
+  /** Serves without. */
+  readonly plainPid: number
   readonly plain: readonly Refusing[]
   readonly tls: readonly Refusing[]
   stop(): Promise<unknown>
@@ -30,7 +33,9 @@ export interface Refuser {
 export const openEarlyUpstream = async (): Promise<{ readonly url: string; close(): void }> => {
   const server = createServer((socket) => {
     socket.on('error', () => {})
-    socket.once('data', () => socket.write('HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nmuch')).resume()
+    socket
+      .once('data', () => socket.write('HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 4\r\n\r\nmuch'))
+      .resume()
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -43,13 +48,17 @@ export const startGateways = async (upstream: string, { cert: certificate, key }
     const gateway = await startGateway(
       JSON.stringify({
         upstreams: Object.fromEntries(groups.map((group) => [group, upstream])),
-        listen: { port: 0, ...listen },
+        // As nginx's client_header_timeout: a machine with much else to do is slow with handshakes, which are not measured.
+        listen: { port: 0, timeouts: { headers: '60s' }, ...listen },
         admin: { port: 0 },
         reload: { preflight: 'none' },
         log: { access: false },
         ...more,
       }),
     )
+    gateway.onLine = (line) => {
+      if ((line.level ?? 0) >= 40) console.error(JSON.stringify(line))
+    }
     return gateway
   }
   const usual = { operations: { 'inventory.sync': { state: 'refuse' }, 'valuation.forecast': { maxBody: '1MiB' } } }
@@ -64,6 +73,7 @@ export const startGateways = async (upstream: string, { cert: certificate, key }
   return {
     name: 'gateway',
     pid: secure.pid,
+    plainPid: plain.pid,
     plain: refusing(plain.port, plainLimited.port),
     tls: refusing(secure.port, secureLimited.port),
     stop: () => Promise.all(started.map((each) => each.stop())),
@@ -105,6 +115,7 @@ http {
   return {
     name: 'nginx',
     pid: child.pid ?? 0,
+    plainPid: child.pid ?? 0,
     plain: [{ port: plain, paths }],
     tls: [{ port: tls, paths }],
     stop: async () => child.kill('SIGTERM'),
