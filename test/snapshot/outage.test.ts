@@ -129,8 +129,8 @@ const faults: readonly (readonly [string, Manner, (url: string) => string, strin
 ]
 
 describe.each(faults)('an endpoint that %s', (what, fault, fact, words, logged, reason) => {
-  // The way of the others is the same: some cycles of the breaker tell.
-  const minutes = what === 'is dead' ? 20 : 3
+  // The way of the others is the same: some cycles of the breaker tell. OUTAGE_MINUTES=20 has all of them run as long.
+  const minutes = what === 'is dead' ? 20 : Number(process.env.OUTAGE_MINUTES ?? 3)
   test(`is named by everything for ${minutes} minutes, and the outage began with its first failure`, async () => {
     let manner = answers(200)
     const lab = start(() => manner)
