@@ -70,6 +70,7 @@ export const lingerOnClose = (request: IncomingMessage, patience: Patience): voi
   closeAfterAnswer(socket)
   // Node calls this once the last answer of a connection has been written.
   socket.destroySoon = () => {
+    socket.destroySoon = () => {} // and so does stray.ts where the request broke off
     if (request.complete || socket.destroyed) return void socket.destroy()
     request.once('end', () => socket.destroy())
     lingerOn(socket, patience)

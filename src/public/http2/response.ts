@@ -124,6 +124,7 @@ export class StreamResponse implements ClientResponse {
    */
   #linger(): void {
     const { stream } = this
+    if (stream.closed || stream.destroyed) return // a stream that was reset finishes too
     let received = 0
     stream.on('data', (piece: Buffer) => {
       received += piece.length
