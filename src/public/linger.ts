@@ -1,13 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { Alarm, now } from '../clock.ts'
+import { Alarm } from '../clock.ts'
 import type { GatewayError } from '../errors.ts'
 import { closeAfterAnswer, mostBodyBytes } from './connection.ts'
 
-// nginx's lingering_time and lingering_timeout.
-const totalMs = 30_000
-const quietMs = 5_000
+// nginx's lingering_time and lingering_timeout, counted in looks. By the clock, a process that has stood still for as long would find all
+// of its clients quiet: timers come before what has arrived meanwhile.
 const lookEveryMs = 1000
+const mostLooks = 30
+const mostQuietLooks = 5
 
 // Of one process. Each is a connection, or a stream of one, whose client could as well stay idle for longer (`keepAlive`): the bound keeps
 // what they send, which costs time and serves nobody, from growing with their number.
@@ -38,18 +39,15 @@ export const linger = (
     alarm.set(shortMs)
     return () => alarm.clear()
   }
-  const startedAt = now()
   const from = received()
   let seen = from
-  let seenAt = startedAt
-  // It looks now and then: a timer that starts over with each piece would cost the gateway something for each.
+  let looks = 0
+  let quietLooks = 0
   const alarm = new Alarm(() => {
-    const time = now()
-    if (received() !== seen) {
-      seen = received()
-      seenAt = time
-    }
-    if (time - startedAt >= totalMs || time - seenAt >= quietMs || seen - from > mostBytes) end()
+    looks++
+    quietLooks = received() === seen ? quietLooks + 1 : 0
+    seen = received()
+    if (looks >= mostLooks || quietLooks >= mostQuietLooks || seen - from > mostBytes) end()
     else alarm.set(lookEveryMs)
   })
   lingering++

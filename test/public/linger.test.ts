@@ -3,7 +3,10 @@ import { GatewayError } from '../../src/errors.ts'
 import { linger, type Patience, patienceAfter } from '../../src/public/linger.ts'
 
 beforeEach(() => vi.useFakeTimers())
-afterEach(() => vi.useRealTimers())
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
 
 /** Begins to wait for a client; `sends` is what it sends every second. */
 const waiting = (sends: number, mostBytes = Number.POSITIVE_INFINITY, patience: Patience = 'long') => {
@@ -50,6 +53,31 @@ describe('a client that is still sending after its answer', () => {
 
     expect(client.endedAfterMs).toBe(300)
     expect(patienceAfter(new GatewayError('not-found'))).toBe('long')
+  })
+
+  test('is not taken to be quiet while it is the gateway that stands still', () => {
+    const { now } = performance
+    let stoodStillMs = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + stoodStillMs)
+    let bytes = 0
+    let ended = false
+    const leave = linger(
+      'long',
+      100,
+      () => bytes,
+      () => {
+        ended = true
+      },
+    )
+
+    vi.advanceTimersByTime(1_000)
+    stoodStillMs = 10_000
+    vi.advanceTimersByTime(1_000) // timers come before what has arrived meanwhile
+    bytes = 10
+    vi.advanceTimersByTime(4_000)
+
+    expect(ended).toBe(false)
+    leave()
   })
 
   test('leaves no timer behind when it ends by itself', () => {
