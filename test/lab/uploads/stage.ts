@@ -11,6 +11,9 @@ import { freePort } from '../../helpers/free-port.ts'
 import { tempPaths } from '../../helpers/nginx.ts'
 import { startGateway } from '../../soak/gateway.ts'
 
+// What has been started ends with the process, which by a signal alone would end without a word.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+
 /** A port, and the paths on it that refuse an upload of more than 1 MiB. */
 interface Refusing {
   readonly port: number
