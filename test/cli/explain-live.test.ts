@@ -31,7 +31,10 @@ describe('explain --live', () => {
     expect(below(out)).toMatch(new RegExp(`^ +${dead} +100 +0 +up, 3 of 3 requests failed$`, 'm'))
     expect(below(out)).toMatch(/^upstreams\.market\.concurrency +0 of 7 in flight$/m)
     expect(below(out)).toMatch(
-      new RegExp(`^3 +\\S+Z, \\d+s ago +502 connect-failed: the endpoint refuses connections, at ${dead}$`, 'm'),
+      new RegExp(
+        `^3 +\\S+Z, \\d+s ago +502 connect-failed: the endpoint refuses connections \\(ECONNREFUSED\\), at ${dead}$`,
+        'm',
+      ),
     )
     expect(below(out)).not.toMatch(/leads|valuation/)
   })

@@ -164,7 +164,7 @@ test.each([
   expect((await client.ended()).received).toBe('')
 })
 
-test('a second signal ends the process at once, with 1', async () => {
+test('another signal ends the process at once, with 1', async () => {
   const upstream = await heldUpstream()
   const served = serve(configFile({ upstream: upstream.url }))
   const client = await rawClient(await listening(served))
@@ -173,7 +173,7 @@ test('a second signal ends the process at once, with 1', async () => {
   served.signal('SIGTERM')
   await served.line(({ msg }) => msg === 'stopping')
 
-  served.signal('SIGTERM')
+  served.signal('SIGINT')
 
   expect(await served.ended).toEqual({ code: 1, signal: null })
 })
