@@ -5,6 +5,7 @@ export interface Tally {
   readonly lastMinute: number
   readonly lastQuarter: number
   readonly firstAt: number | null
+  readonly lastAt: number | null
 }
 
 /** Adds up causes. */
@@ -12,6 +13,7 @@ export const tallyOf = (causes: readonly CauseReport[]): Tally => ({
   lastMinute: causes.reduce((sum, { lastMinute }) => sum + lastMinute, 0),
   lastQuarter: causes.reduce((sum, { lastQuarter }) => sum + lastQuarter, 0),
   firstAt: causes.length === 0 ? null : Math.min(...causes.map(({ firstAt }) => firstAt)),
+  lastAt: causes.length === 0 ? null : Math.max(...causes.map(({ lastAt }) => lastAt)),
 })
 
 /** Writes how many requests it was, and when: `12 requests failed in the last minute`. */

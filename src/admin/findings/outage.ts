@@ -4,7 +4,7 @@ import { type AttemptReport, failures } from '../../errors.ts'
 import { reasonCode } from '../../reasons.ts'
 import { earliest, outageOf } from '../../snapshot/outage.ts'
 import type { EndpointReport } from '../../snapshot/report.ts'
-import { time } from '../time.ts'
+import { timeOfDay } from '../time.ts'
 import { counted, grouped, tallyOf } from './counted.ts'
 import { type Finding, finding } from './finding.ts'
 import type { Reading } from './reading.ts'
@@ -84,7 +84,7 @@ const outageFinding = (same: readonly Outage[], reading: Reading): Finding => {
   const [{ group, fact }] = same as readonly [Outage, ...Outage[]]
   const names = same.map((each) => each.group)
   const since = earliest(same.flatMap((each) => each.since ?? []))
-  const begun = since === null ? '' : ` since ${clock(since, reading.at)}`
+  const begun = since === null ? '' : ` since ${timeOfDay(since, reading.at)}`
   const cause = `no endpoint of ${listed(names)} serves${begun}${failing(names, reading)}: ${fact}`
   const command = `lender-gateway check --online ${reading.file.name}`
   return finding('critical', `upstreams.${group}`, cause, { since, command, details: details(names, reading) })
@@ -139,12 +139,6 @@ const breakerText = (group: Group, { upstreams, refusals }: Reading['report']): 
   const where = breaker.where === null ? '' : ` ${breaker.where}`
   const held = refused.lastQuarter === 0 ? '' : `: ${counted(refused, 'refused')}`
   return [`the circuit breaker of ${group} is ${breaker.state}${where}${held}`]
-}
-
-/** Writes the time of day; of another day, with its date. UTC, as all times are. */
-const clock = (since: number, at: number): string => {
-  const [day = '', ofDay = ''] = time(since).slice(0, 19).split('T')
-  return time(at).startsWith(day) ? ofDay : `${day}T${ofDay}Z`
 }
 
 const listed = (names: readonly string[]): string =>

@@ -3,7 +3,7 @@ import { failures } from '../../errors.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
 import type { EndpointReport } from '../../snapshot/report.ts'
 import { formatDuration } from '../../units.ts'
-import { time } from '../time.ts'
+import { time, timeOfDay } from '../time.ts'
 import { clientErrorFindings } from './client-errors.ts'
 import { counted, grouped, tallyOf } from './counted.ts'
 import { type Finding, finding } from './finding.ts'
@@ -15,6 +15,9 @@ import { boundOf, groupOf, lastOf, saidOf } from './words.ts'
 const many = 3
 
 const recentMs = 60_000
+
+// Where none has failed for so long, requests fail no more: it has come back, or others have its work.
+const calmMs = 15_000
 
 // Of the time after which its requests are given up.
 const slowShare = 0.5
@@ -94,17 +97,21 @@ const endpoint = (
   const others = outdated(about, each, command)
   if (own.length > 0) {
     const tally = tallyOf(own.flat())
+    const calm =
+      tally.lastMinute > 0 && reading.at - (tally.lastAt ?? 0) >= calmMs
+        ? timeOfDay(tally.lastAt ?? 0, reading.at)
+        : null
     const said = own.map(
       (same) => `${saidOf(same[0] as CauseReport, url, reading.config)}: ${counted(tallyOf(same), 'failed')}`,
     )
     const [cause = '', ...details] = said
     const severity =
-      tally.lastMinute >= many && !isSpared(state)
+      tally.lastMinute >= many && calm === null && !isSpared(state)
         ? 'critical'
         : tally.lastMinute > 0 || out !== null
           ? 'warning'
           : 'notice'
-    const also = out === null ? '' : `; ${out}`
+    const also = `${calm === null ? '' : `, none since ${calm}`}${out === null ? '' : `; ${out}`}`
     return [
       finding(severity, about, cause + also, {
         since: each.failingSince ?? state.since ?? tally.firstAt,

@@ -244,6 +244,14 @@ describe('an endpoint', () => {
     })
   })
 
+  test('whose requests have failed no more for 15 seconds is no longer critical, and the last of them is named', () => {
+    const lastOf = (lastAt: number) => found({ causes: [cause({ lastAt })] }).map((each) => [each.severity, each.cause])
+    const said = `${risk} refuses connections (ECONNREFUSED): 12 requests failed in the last minute`
+
+    expect(lastOf(at - 14_999)).toEqual([['critical', said]])
+    expect(lastOf(at - 15_000)).toEqual([['warning', `${said}, none since 02:03:45`]])
+  })
+
   test('whose name is not found any more is told of, though it answers', () => {
     const outdated = { since: at - 5000, reason: 'the name does not resolve (ENOTFOUND)' }
 
