@@ -16,6 +16,7 @@ const texts = {
   'bad-pseudo-field': 'the scheme or the method is none that HTTP/2 carries here',
   'cut-short': 'the connection ended in the middle of a request',
   'plain-http': 'plain HTTP came to a port that speaks TLS',
+  'tls-on-plain-port': 'TLS came to a port that speaks plain HTTP',
   'proxy-header': 'a PROXY protocol header came, and the gateway takes none',
   'bad-syntax': 'what came is no request of HTTP/1',
   'bad-frames': 'the connection broke the protocol of HTTP/2',

@@ -57,8 +57,8 @@ export const stray = (currentEdge: CurrentEdge, accounts: Accounts): Stray => {
       // Of a client that has sent nothing, a 408 would answer its first request before that comes; RFC 9110 §15.5.9 leaves it out.
       if (kind === 'request-timeout' && socket.bytesRead === 0) return socket.destroySoon()
       const connection = connectionOf(socket, edge)
-      const proxied = Buffer.isBuffer(error.rawPacket) ? proxyHeader(error.rawPacket) : null
-      const failure = proxied ?? new GatewayError(kind, { reason: reasonOf(kind, error), cause: error })
+      const other = Buffer.isBuffer(error.rawPacket) ? otherProtocol(error.rawPacket) : null
+      const failure = other ?? new GatewayError(kind, { reason: reasonOf(kind, error), cause: error })
       const last = connection.running.at(-1)
       if (last !== undefined && !last.request.complete) return breakOff(last, connection, failure)
       // The parser fails again on everything that follows, and at its end.
@@ -67,7 +67,7 @@ export const stray = (currentEdge: CurrentEdge, accounts: Accounts): Stray => {
 
     plainHttp(socket, first) {
       const cause = new Error('plain HTTP where TLS is spoken')
-      const failure = proxyHeader(first) ?? new GatewayError('bad-request', { reason: 'plain-http', cause })
+      const failure = otherProtocol(first) ?? new GatewayError('bad-request', { reason: 'plain-http', cause })
       const { peer } = connectionOf(socket, currentEdge())
       answer(socket, peer.address, failure, first.toString('latin1', 0, 5) === 'HEAD ')
     },
@@ -136,8 +136,18 @@ const reasonOf = (kind: Kind, { code = '' }: ParserError): Reason | null => {
 const proxyLine = /^PROXY (?:TCP4|TCP6|UNKNOWN)[ \r]/
 const proxySignature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 
-/** Says that a load balancer in front sends a PROXY protocol header; null: that is not what came. What the header says is not read. */
-const proxyHeader = (first: Buffer): GatewayError | null => {
+// RFC 8446 §5.1: a record of type handshake, with a version that begins with 3.
+const isTls = (first: Buffer): boolean => first[0] === 0x16 && first[1] === 0x03
+
+/**
+ * Names another protocol than HTTP by its first bytes: TLS, or the PROXY protocol header of a load balancer in front, of which nothing else is
+ * read. Null: it is neither.
+ */
+const otherProtocol = (first: Buffer): GatewayError | null => {
+  if (isTls(first)) {
+    const cause = new Error('TLS where plain HTTP is spoken')
+    return new GatewayError('bad-request', { reason: 'tls-on-plain-port', cause })
+  }
   const isBinary = first.subarray(0, proxySignature.length).equals(proxySignature)
   if (!isBinary && !proxyLine.test(first.toString('latin1', 0, 16))) return null
   const cause = new Error(`a PROXY protocol header, version ${isBinary ? 2 : 1}, where none is taken`)

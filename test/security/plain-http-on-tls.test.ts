@@ -1,5 +1,7 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { connect as connectTls } from 'node:tls'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
+import { openGateway } from '../helpers/gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { rawClient, statusOf } from '../helpers/raw.ts'
 import { bootTls } from '../helpers/tls-gateway.ts'
@@ -33,6 +35,20 @@ describe.skipIf(openssl.missing)('plain HTTP where TLS is spoken', () => {
       cause: 'plain HTTP where TLS is spoken',
       client: '127.0.0.1',
     })
+  })
+
+  test('the other way round is named in the log: TLS where plain HTTP is spoken', async () => {
+    const { gateway, port, line } = await openGateway()
+    onTestFinished(() => gateway.close())
+    const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
+    const refused = new Promise((resolve) => socket.once('error', resolve))
+
+    expect(await line(({ reason }) => reason === 'tls-on-plain-port')).toMatchObject({
+      status: 400,
+      failure: 'bad-request',
+      cause: 'TLS where plain HTTP is spoken',
+    })
+    await refused
   })
 
   test('HEAD is answered without a body', async () => {

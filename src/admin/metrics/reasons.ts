@@ -112,6 +112,7 @@ export const rejectReasons = [
   'bad-pseudo-field',
   'cut-short',
   'plain-http',
+  'tls-on-plain-port',
   'proxy-header',
   'bad-syntax',
   'bad-frames',
