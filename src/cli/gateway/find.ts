@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs'
 import type { Environment } from '../../config/environment.ts'
+import { defaultFile } from '../default-file.ts'
 import { isLoopback, isSame, reachableHost, type Target, urlOf } from './target.ts'
 import { tokenFrom } from './token.ts'
 import { unasked } from './unasked.ts'
@@ -15,6 +17,9 @@ export interface Where {
 export const findGateway = async (where: Where, environment: Environment = process.env): Promise<Target> => {
   const own = tokenFrom(environment)
   if (where.admin === undefined) {
+    // A gateway that answers at the built-in address is another one than the one that was meant.
+    if (where.config !== defaultFile && !existsSync(where.config))
+      throw unasked(`--config ${where.config}: there is no such file; --admin URL asks a gateway without one`)
     const target = await inFile(where.config, environment)
     const token = own ?? target.token
     if (token !== null && target.doubt !== null && !isLoopback(target.host)) {

@@ -1,4 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { tmpdir } from 'node:os'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { defaultFile } from '../../../src/cli/default-file.ts'
 import { findGateway, findProbe } from '../../../src/cli/gateway/find.ts'
 import { hostField, reachableHost, urlOf } from '../../../src/cli/gateway/target.ts'
 import { fileWith, target, token } from './helper.ts'
@@ -34,14 +36,20 @@ describe('the address', () => {
     })
   })
 
-  test('is as built in when there is no file, and that is told', async () => {
-    const found = await findGateway({ config: '/nowhere/gateway.yaml' }, {})
+  test('is as built in when no file was named and there is none, and that is told', async () => {
+    const folder = process.cwd()
+    onTestFinished(() => process.chdir(folder))
+    process.chdir(tmpdir())
 
-    expect(found).toMatchObject({
-      host: '127.0.0.1',
-      port: 9901,
-      doubt: '/nowhere/gateway.yaml cannot be read: no such file',
-    })
+    const found = await findGateway({ config: defaultFile }, {})
+
+    expect(found).toMatchObject({ host: '127.0.0.1', port: 9901, doubt: `${defaultFile} cannot be read: no such file` })
+  })
+
+  test('is none when a file was named and is not there: another gateway may answer at what is built in', async () => {
+    await expect(findGateway({ config: '/nowhere/gateway.yaml' }, {})).rejects.toThrow(
+      '--config /nowhere/gateway.yaml: there is no such file; --admin URL asks a gateway without one',
+    )
   })
 
   test.each([
