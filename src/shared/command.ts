@@ -31,6 +31,9 @@ export const programCommand = ({ node, main, path }: Run = thisRun()): string =>
   return isInstalled ? 'lender-gateway' : `${shellWord(node)} ${shellWord(main)}`
 }
 
+/** Tells whether a command changes what runs, and is not one that shows more. */
+export const isOrder = (command: string): boolean => / endpoint (drain|ready) /.test(command)
+
 /** Writes a word so that a shell takes it as it is. */
 export const shellWord = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`

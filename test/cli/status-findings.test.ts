@@ -28,6 +28,14 @@ test('what it is made of stands below it', async () => {
   )
 })
 
+test('a command that changes something is what to do, and shows no more', async () => {
+  const command = 'lender-gateway endpoint drain risk http://risk-a:8080'
+
+  const { out } = await shown({ ...calm, findings: [{ ...found, command }] })
+
+  expect(out).toContain(`ago; to do: ${command}\n`)
+})
+
 test('that nothing is wrong is said in so many words', async () => {
   expect((await shown({ ...calm, findings: [] })).out).toMatch(
     /^asked .*\n\nnothing is wrong\n\ngateway {2}serving, ready\n/,

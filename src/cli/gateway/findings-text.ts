@@ -1,3 +1,4 @@
+import { isOrder } from '../../shared/command.ts'
 import { printable } from '../printable.ts'
 import type { Finding } from './findings-answer.ts'
 import { ago } from './span.ts'
@@ -9,7 +10,7 @@ export const findingsText = (findings: readonly Finding[], at: number): string =
 const lines = ({ severity, about, cause, details, since, command }: Finding, at: number): string => {
   const more = [
     ...(since === null ? [] : [`since ${ago(since, at)}`]),
-    ...(command === null ? [] : [`more: ${printable(command)}`]),
+    ...(command === null ? [] : [`${isOrder(command) ? 'to do' : 'more'}: ${printable(command)}`]),
   ]
   const first = `${shown(severity).padEnd(width)}  ${printable(about)}: ${printable(cause)}`
   const below = [

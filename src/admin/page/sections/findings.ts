@@ -1,3 +1,4 @@
+import { isOrder } from '../../../shared/command.ts'
 import type { Finding } from '../../findings/finding.ts'
 import type { Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
@@ -20,5 +21,5 @@ export const findings = ({ at, status }: Overview): Html =>
 const finding = (at: string, { severity, about, cause, details, since: from, command }: Finding): Html => html`
 <li class="${severity}" data-about="${about}">
 <p class="cause">${mark(moods[severity], severity)} <b>${about}</b> <span class="words">${cause}</span></p>
-<p class="more">${from !== null && html`<span>since ${since(at, from)}</span> `}${command !== null && html`<code>${command}</code>`}</p>
+<p class="more">${from !== null && html`<span>since ${since(at, from)}</span> `}${command !== null && html`${isOrder(command) && 'to do: '}<code>${command}</code>`}</p>
 ${details.length > 0 && html`<ul class="details">${details.map((each) => html`<li>${each}</li>`)}</ul>\n`}</li>`
