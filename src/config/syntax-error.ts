@@ -3,19 +3,25 @@ import type { Path, Placed, Position } from './problem.ts'
 
 type Told = readonly [message: string, hint: string]
 
-/** Describes an error of the parser in our words, because its own may quote the file, and where a person would look for it. */
+/**
+ * Describes an error of the parser in our words, because its own may quote the file, and where a person would look for it. `isOfStructure`: how lines
+ * stand to one another is wrong, and not what is on this one.
+ */
 export function syntaxError(
   { code, pos: [start] }: YAMLError,
   document: Document,
   at: (offset: number) => Position,
+  isOfStructure: boolean,
 ): Placed & { readonly offset: number } {
   const scalar = scalarAt(document, start)
   const open = code === 'MISSING_CHAR' && scalar?.type?.startsWith('QUOTE') === true
   // The parser reads on to the end of the file: the quote that it misses there was opened here.
   const offset = open ? (scalar.range?.[0] ?? start) : start
   const several = scalar?.range != null && at(scalar.range[0]).line !== at(scalar.range[1]).line
-  const told = open ? unclosed : code === 'BLOCK_AS_IMPLICIT_KEY' && several ? tooDeep : messages[code]
-  const [message, hint] = told ?? ['not valid YAML', 'check quotes, brackets and indentation near here']
+  const [message, hint] = toldOf(code, { open, several, isOfStructure }) ?? [
+    'not valid YAML',
+    'check quotes, brackets and indentation near here',
+  ]
   return {
     path: pathAt(document.contents, offset),
     offset,
@@ -24,6 +30,18 @@ export function syntaxError(
     found: 'something else',
     hint,
   }
+}
+
+interface Slip {
+  readonly open: boolean
+  readonly several: boolean
+  readonly isOfStructure: boolean
+}
+
+const toldOf = (code: YAMLError['code'], { open, several, isOfStructure }: Slip): Told | undefined => {
+  if (open) return unclosed
+  if (code !== 'BLOCK_AS_IMPLICIT_KEY') return messages[code]
+  return several ? tooDeep : isOfStructure ? messages.BAD_INDENT : messages[code]
 }
 
 const unclosed: Told = ['a quote that is not closed', 'close it on the same line']

@@ -38,7 +38,7 @@ export function syntaxFindings(document: Document, text: string, at: (offset: nu
     if (isLost && error.code === 'MULTILINE_IMPLICIT_KEY') lines.add(at(start).line)
     const echo = isLost || lines.has(at(start).line) || (!usable && error.code === 'UNEXPECTED_TOKEN')
     if (!echo && findings.length < refused + maxSyntaxErrors) {
-      const finding = syntaxError(error, document, at)
+      const finding = syntaxError(error, document, at, isOfStructure(error.code, text, start))
       add(finding.offset, finding)
     }
     usable = false

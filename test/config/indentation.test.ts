@@ -116,3 +116,19 @@ test.each<[string, string, readonly string[]]>([
 ])('what is wrong by itself is told beside it: %s', (_, text, expected) => {
   expect(problemsOf(text)).toEqual(expected)
 })
+
+test.each([
+  [5, '13 upstreams.risk: wrong indentation'],
+  [7, '12 upstreams.risk.endpoints[0]: an item of the list inside the one before it'],
+])(
+  'an item of a list that stands %i spaces in, and the others six, is told in words of the list',
+  (spaces, expected) => {
+    const items = ['http://127.0.0.1:1', 'http://127.0.0.1:2', 'http://127.0.0.1:3']
+    const lines = items.map((item, i) => `${' '.repeat(i === 1 ? spaces : 6)}- ${item}`)
+    const others = ['valuation', 'financing', 'analysis', 'inventory', 'leads', 'compliance', 'market']
+    const text = `version: 1\nupstreams:\n${others.map((group) => `  ${group}: sandbox\n`).join('')}  risk:\n    endpoints:\n${lines.join('\n')}\n`
+
+    // The line of the first item is 12.
+    expect(problemsOf(text)).toEqual([expected])
+  },
+)

@@ -192,6 +192,10 @@ function addressesOf(name: string): readonly string[] {
 }
 
 function readOrigin(scheme: string, authority: string): string | Wrong {
+  // YAML reads a line that is indented further than the one before as the rest of its value.
+  if (/\s-\s/.test(authority)) {
+    return new Wrong('an item of the list inside the one before it', 'indent each - of the list alike')
+  }
   if (!/^[\x21-\x7e]*$/.test(authority)) {
     return new Wrong('not a plain host name', 'write an international name in its xn-- form')
   }
