@@ -112,8 +112,8 @@ const lastOne = (group: Group, place: Place, places: readonly Place[]): Refusal 
   if (!place.takes || enough) return null
   const out = others.map(({ url, outage }) => `${url} is ${outage}`).join(', ')
   const drained = places.find(({ url, takes }) => url !== place.url && !takes)
-  const ready = drained === undefined ? '' : ` (lender-gateway endpoint ready ${group} ${drained.url})`
-  const refuse = catalog.flatMap((row) => (row.group === group ? [`lender-gateway operation refuse ${row.id}`] : []))
+  const ready = drained === undefined ? '' : ` (endpoint ready ${group} ${drained.url})`
+  const refuse = catalog.flatMap((row) => (row.group === group ? [`operation refuse ${row.id}`] : []))
   return {
     status: 409,
     code: 'last-endpoint',

@@ -47,8 +47,8 @@ describe('endpoint', () => {
     expect([unknown.code, last.code]).toEqual([1, 1])
     expect(unknown.err).toContain(`url is expected to be one of ${one.url}, ${two.url}`)
     expect(last.err).toContain('no other endpoint of market takes work')
-    expect(last.err).toContain(`make another one ready first (lender-gateway endpoint ready market ${one.url})`)
-    expect(last.err).toContain('out of service (lender-gateway operation refuse market.insights)')
+    expect(last.err).toContain(`make another one ready first (endpoint ready market ${one.url})`)
+    expect(last.err).toContain('out of service (operation refuse market.insights)')
   })
 
   test.each([
