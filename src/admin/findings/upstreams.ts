@@ -5,7 +5,7 @@ import type { EndpointReport } from '../../snapshot/report.ts'
 import { formatDuration } from '../../units.ts'
 import { time, timeOfDay } from '../time.ts'
 import { clientErrorFindings } from './client-errors.ts'
-import { counted, grouped, tallyOf } from './counted.ts'
+import { counted, grouped, type Tally, tallyOf } from './counted.ts'
 import { type Finding, finding } from './finding.ts'
 import { groupOutage, outageFindings, serves } from './outage.ts'
 import type { Reading } from './reading.ts'
@@ -97,21 +97,18 @@ const endpoint = (
   const others = outdated(about, each, command)
   if (own.length > 0) {
     const tally = tallyOf(own.flat())
-    const calm =
-      tally.lastMinute > 0 && reading.at - (tally.lastAt ?? 0) >= calmMs
-        ? timeOfDay(tally.lastAt ?? 0, reading.at)
-        : null
+    const calmSince = calmSinceOf(tally, reading.at)
     const said = own.map(
       (same) => `${saidOf(same[0] as CauseReport, url, reading.config)}: ${counted(tallyOf(same), 'failed')}`,
     )
     const [cause = '', ...details] = said
     const severity =
-      tally.lastMinute >= many && calm === null && !isSpared(state)
+      tally.lastMinute >= many && calmSince === null && !isSpared(state)
         ? 'critical'
         : tally.lastMinute > 0 || out !== null
           ? 'warning'
           : 'notice'
-    const also = `${calm === null ? '' : `, none since ${calm}`}${out === null ? '' : `; ${out}`}`
+    const also = `${calmSince === null ? '' : `, none since ${timeOfDay(calmSince, reading.at)}`}${out === null ? '' : `; ${out}`}`
     return [
       finding(severity, about, cause + also, {
         since: each.failingSince ?? state.since ?? tally.firstAt,
@@ -132,6 +129,10 @@ const endpoint = (
     }),
   ]
 }
+
+/** Tells when the last request of those that failed within a minute did, where none has for a while; null: they go on, or are long over. */
+const calmSinceOf = ({ lastMinute, lastAt }: Tally, at: number): number | null =>
+  lastMinute > 0 && lastAt !== null && at - lastAt >= calmMs ? lastAt : null
 
 /** Tells whether an endpoint is left alone while others serve: what failed there has failed, and does so no more. */
 const isSpared = ({ name }: EndpointReport['state']): boolean => name === 'down' || name === 'ejected'
