@@ -1,0 +1,13 @@
+import { StacklessError } from '../errors.ts'
+import type { Reason } from '../reasons.ts'
+
+/** A response that HTTP/1.1 does not allow, or that is larger than the bounds. Its message says what is wrong, without quoting it. */
+export class MalformedResponse extends StacklessError {
+  readonly reason: Reason
+
+  constructor(reason: Reason, message: string) {
+    super(message)
+    this.name = 'MalformedResponse'
+    this.reason = reason
+  }
+}

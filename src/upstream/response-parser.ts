@@ -1,0 +1,235 @@
+import { isHopByHop, isNamed, withoutNominated } from '../fields.ts'
+import { ChunkLine } from './chunk-line.ts'
+import { HeadScanner } from './head-scanner.ts'
+import { MalformedResponse } from './malformed-response.ts'
+
+export { MalformedResponse }
+
+/** What a parser finds, in the order in which it comes. */
+export interface ResponseEvents {
+  /** The head of an interim response, 102-199. A 100 is left out (RFC 9110 §15.2: none was asked for), a 101 is refused. */
+  interim(status: number, fields: string[]): void
+  /** The head of the final response. `reason` may be empty. `fields` is flat, latin1, as received, and end-to-end alone. */
+  head(status: number, reason: string, fields: string[]): void
+  /** A piece of the body: bytes[from, to), of what was given to read(). It is good until the call returns. */
+  body(bytes: Buffer, from: number, to: number): void
+  /** The response is whole. */
+  end(): void
+}
+
+// What the next byte belongs to.
+const nothing = 0
+const head = 1
+const bodyOfLength = 2
+const bodyUntilClose = 3
+const chunkLine = 4
+const chunk = 5
+const afterChunk = 6
+const lineFeedAfterChunk = 7
+const trailers = 8
+const stopped = 9
+
+/**
+ * Reads the responses of one connection, one after another, strictly: what RFC 9112 leaves to a lenient reader is refused. Each byte is read
+ * once, and what is checked is what is handed on. It lives as long as its connection.
+ */
+export class ResponseParser {
+  readonly #events: ResponseEvents
+  readonly #scanner = new HeadScanner()
+  readonly #chunkLine = new ChunkLine()
+  #state = nothing
+  #started = false
+  #reusable = false
+  #keepAliveMs: number | null = null
+  /** Bytes that are missing of the body, or of the chunk. */
+  #left = 0
+
+  constructor(events: ResponseEvents) {
+    this.#events = events
+  }
+
+  /** Whether a byte has come since begin(). */
+  get started(): boolean {
+    return this.#started
+  }
+
+  /** After end(): whether another request may follow on the connection. */
+  get reusable(): boolean {
+    return this.#reusable
+  }
+
+  /** After end(): for how long the endpoint keeps the connection, by the response's own Keep-Alive; null: it does not say. */
+  get keepAliveMs(): number | null {
+    return this.#keepAliveMs
+  }
+
+  /** Awaits a response: a request has gone out. */
+  begin(): void {
+    this.#state = head
+    this.#started = false
+    this.#reusable = false
+    this.#keepAliveMs = null
+    this.#scanner.awaitHead()
+  }
+
+  /** Reads what has come: bytes[0, length). Throws MalformedResponse; then the connection must be closed. */
+  read(bytes: Buffer, length: number): void {
+    if (length === 0 || this.#state === stopped) return
+    // RFC 9112 §9.2: what no request has asked for is no response.
+    if (this.#state === nothing) throw new MalformedResponse('not-http', 'bytes that no request has asked for')
+    this.#started = true
+    let at = 0
+    while (at < length) at = this.#step(bytes, at, length)
+  }
+
+  /** Notes that the endpoint has ended its side. True: that was the end of the body; false: no response was awaited, or it is cut short. */
+  finish(): boolean {
+    if (this.#state !== bodyUntilClose) return false
+    this.#end(0, 0)
+    return true
+  }
+
+  /** Has nothing more looked at. */
+  stop(): void {
+    this.#state = stopped
+  }
+
+  /** Reads one part, or as much as there is of it. Tells where the next one begins. */
+  #step(bytes: Buffer, at: number, length: number): number {
+    switch (this.#state) {
+      case head:
+        return this.#readHead(bytes, at, length)
+      case bodyOfLength:
+      case chunk:
+        return this.#readBody(bytes, at, length)
+      case bodyUntilClose:
+        this.#events.body(bytes, at, length)
+        return length
+      case chunkLine: {
+        const next = this.#chunkLine.scan(bytes, at, length)
+        if (next === -1) return length
+        this.#left = this.#chunkLine.size
+        this.#state = this.#left > 0 ? chunk : trailers
+        if (this.#left === 0) this.#scanner.awaitTrailers()
+        return next
+      }
+      // RFC 9112 §7.1: CR LF follows a chunk, and nothing else does.
+      case afterChunk:
+      case lineFeedAfterChunk:
+        if (bytes[at] !== (this.#state === afterChunk ? 0x0d : 0x0a))
+          throw new MalformedResponse('not-http', 'no line end behind a chunk')
+        this.#state = this.#state === afterChunk ? lineFeedAfterChunk : chunkLine
+        return at + 1
+      // RFC 9112 §7.1.2: fields as they are in a head, and left out (RFC 9110 §6.5.1).
+      case trailers: {
+        const next = this.#scanner.read(bytes, at, length)
+        return next === -1 ? length : this.#end(next, length)
+      }
+      default: // it was stopped
+        return length
+    }
+  }
+
+  #readHead(bytes: Buffer, at: number, length: number): number {
+    const scanner = this.#scanner
+    const next = scanner.read(bytes, at, length)
+    if (next === -1) return length
+    const { status, reason } = scanner
+    if (status === 101) throw new MalformedResponse('answer-status', 'a switch of protocols that was not asked for')
+    const fields = this.#readFields(scanner)
+    scanner.awaitHead()
+    if (status < 200) {
+      if (status > 100) this.#events.interim(status, fields)
+      return next
+    }
+    this.#events.head(status, reason, fields)
+    return this.#state === bodyOfLength && this.#left === 0 ? this.#end(next, length) : next
+  }
+
+  #readBody(bytes: Buffer, at: number, length: number): number {
+    const next = Math.min(at + this.#left, length)
+    this.#left -= next - at
+    this.#events.body(bytes, at, next)
+    if (this.#left > 0 || this.#state === stopped) return next
+    if (this.#state === bodyOfLength) return this.#end(next, length)
+    this.#state = afterChunk
+    return next
+  }
+
+  #end(at: number, length: number): number {
+    this.#state = nothing
+    // RFC 9112 §9.2: what follows belongs to no request. The response stands, the connection is not to be trusted.
+    if (at < length) this.#reusable = false
+    this.#events.end()
+    return length // another request may have begun by now
+  }
+
+  /** Reads how long the body is and whether the connection goes on (RFC 9112 §6.3, §9.3). Tells which fields are to be handed on. */
+  #readFields({ status, minor, text, marks, marked }: HeadScanner): string[] {
+    const fields: string[] = []
+    let length = -1
+    let isChunked = false
+    let connection = ''
+    for (let i = 0; i < marked; i += 4) {
+      const name = text.slice(marks[i], marks[i + 1])
+      const value = text.slice(marks[i + 2], marks[i + 3])
+      if (!isHopByHop(name)) {
+        if (isNamed(name, 'content-length')) {
+          if (length >= 0) throw new MalformedResponse('answer-length', 'a length twice')
+          length = readLength(value)
+          // RFC 9110 §8.6: none stands in an interim response. §15.3.6: a 205 has none but 0.
+          if (status < 200 || status === 205) continue
+        }
+        fields.push(name, value)
+      } else if (isNamed(name, 'connection')) {
+        connection = connection === '' ? value : `${connection},${value}`
+      } else if (isNamed(name, 'transfer-encoding')) {
+        // RFC 9112 §7: any other coding would be handed on with the body still in it. §6.1: HTTP/1.0 has none.
+        if (isChunked || minor === 0 || value.toLowerCase() !== 'chunked')
+          throw new MalformedResponse('answer-coding', 'a transfer coding other than chunked, once')
+        isChunked = true
+      } else if (isNamed(name, 'keep-alive') && status >= 200) {
+        this.#keepAliveMs = readTimeout(value) ?? this.#keepAliveMs
+      }
+    }
+    // RFC 9112 §6.3: one of them was put there by somebody who means harm.
+    if (isChunked && length >= 0) throw new MalformedResponse('answer-length', 'a length and a transfer coding')
+    if (status >= 200) this.#frame(status, length, isChunked, persists(minor, connection))
+    if (status === 205) fields.push('Content-Length', '0')
+    return connection === '' ? fields : withoutNominated(fields, connection)
+  }
+
+  /** Decides how the body ends (RFC 9112 §6.3) and whether the connection outlives it (§9.3). `length` is -1 where none is said. */
+  #frame(status: number, length: number, isChunked: boolean, persistent: boolean): void {
+    if (status === 204 || status === 205 || status === 304) {
+      this.#state = bodyOfLength
+      this.#left = 0
+      // What is announced may come, though it must not (RFC 9110 §15.3.6, §15.4.5), and would be taken for the next response.
+      this.#reusable = persistent && !isChunked && (length === 0 || (length < 0 && status !== 205))
+      return
+    }
+    this.#state = isChunked ? chunkLine : length < 0 ? bodyUntilClose : bodyOfLength
+    this.#left = length
+    this.#reusable = persistent && this.#state !== bodyUntilClose
+  }
+}
+
+// RFC 9110 §8.6: digits alone. RFC 9112 §6.3: no list either, even of the same length twice.
+const readLength = (value: string): number => {
+  const length = /^\d+$/.test(value) ? Number(value) : Number.NaN
+  if (!Number.isSafeInteger(length)) throw new MalformedResponse('answer-length', 'a length that is none')
+  return length
+}
+
+// RFC 9112 §9.3.
+const persists = (minor: number, connection: string): boolean =>
+  !closes.test(connection) && (minor > 0 || keepsAlive.test(connection))
+
+const closes = /(?:^|,)[\t ]*close[\t ]*(?:,|$)/i
+const keepsAlive = /(?:^|,)[\t ]*keep-alive[\t ]*(?:,|$)/i
+
+/** Reads how long a Keep-Alive field says that the connection may rest, in ms. */
+const readTimeout = (value: string): number | null => {
+  const seconds = /\btimeout=(\d+)/i.exec(value)?.[1]
+  return seconds === undefined ? null : 1000 * Number(seconds)
+}

@@ -1,0 +1,65 @@
+import { MalformedResponse, type ResponseEvents, ResponseParser } from '../../src/upstream/response-parser.ts'
+
+/** What a parser makes of a response. */
+export interface Parsed {
+  readonly interim: (readonly [status: number, fields: readonly string[]])[]
+  status: number
+  reason: string
+  fields: readonly string[]
+  /** latin1. */
+  body: string
+  /** Whether it has come to its end: `closed`, with the connection. */
+  ended: 'no' | 'yes' | 'closed'
+  reusable: boolean
+  keepAliveMs: number | null
+  /** The reason word of what it refused; null: nothing. */
+  refused: string | null
+}
+
+/** Has the gateway's parser read a response, cut at these places; `ends`: the endpoint closes the connection behind it. */
+export const parsed = (bytes: Buffer, cuts: readonly number[] = [], { ends = true } = {}): Parsed => {
+  const result: Parsed = {
+    interim: [],
+    status: 0,
+    reason: '',
+    fields: [],
+    body: '',
+    ended: 'no',
+    reusable: false,
+    keepAliveMs: null,
+    refused: null,
+  }
+  const events: ResponseEvents = {
+    interim: (status, fields) => void result.interim.push([status, fields]),
+    head: (status, reason, fields) => void Object.assign(result, { status, reason, fields }),
+    body: (piece, from, to) => {
+      result.body += piece.toString('latin1', from, to)
+    },
+    end: () => {
+      result.ended = 'yes'
+      result.reusable = parser.reusable
+      result.keepAliveMs = parser.keepAliveMs
+    },
+  }
+  const parser = new ResponseParser(events)
+  parser.begin()
+  try {
+    // One buffer for all that comes, as a connection has; what is left in it from before must not be read.
+    const buffer = Buffer.alloc(bytes.length + 16, '\r\n')
+    for (const [from, to] of pieces(bytes.length, cuts)) {
+      if (result.ended === 'yes') break
+      bytes.copy(buffer, 0, from, to)
+      parser.read(buffer, to - from)
+    }
+    if (ends && result.ended === 'no' && parser.finish()) result.ended = 'closed'
+  } catch (error) {
+    if (!(error instanceof MalformedResponse)) throw error
+    result.refused = error.reason
+  }
+  return result
+}
+
+const pieces = (length: number, cuts: readonly number[]): [from: number, to: number][] => {
+  const ends = [...cuts, length]
+  return ends.map((to, i) => [ends[i - 1] ?? 0, to])
+}
