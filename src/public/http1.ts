@@ -12,9 +12,8 @@ export const http1: Wire = {
   },
 
   writeHead(response, status, reason, fields) {
-    const phrase = rawPhrase(reason)
-    if (phrase === '') ownResponse(response).writeHead(status, fields as string[])
-    else ownResponse(response).writeHead(status, phrase, fields as string[])
+    if (reason === '') ownResponse(response).writeHead(status, fields as string[])
+    else ownResponse(response).writeHead(status, reason, fields as string[])
   },
 
   writeInterim(response, status, fields) {
@@ -40,6 +39,7 @@ export const http1: Wire = {
 
   cut({ request, peer }) {
     const { socket } = request
+    socket.uncork() // what has come before goes out: Node gathers the writes of one turn
     // Node resets no TLS connection; there, a close without close_notify says the same (RFC 8446 §6.1).
     if (peer.secure) socket.destroy()
     else socket.resetAndDestroy()
@@ -48,11 +48,3 @@ export const http1: Wire = {
 
 /** Is Node's own: on this wire there is no other. */
 export const ownResponse = (response: ClientResponse): ServerResponse => response as ServerResponse
-
-/** Gives back the bytes of a reason phrase that undici decoded as UTF-8; what was not UTF-8 is lost, and the standard phrase stands in. */
-const rawPhrase = (reason: string): string => {
-  if (!beyondAscii.test(reason)) return reason
-  return reason.includes('\ufffd') ? '' : Buffer.from(reason).toString('latin1')
-}
-
-const beyondAscii = /[^\t\x20-\x7e]/

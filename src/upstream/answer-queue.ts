@@ -13,11 +13,9 @@ const highWaterBytes = 64 * 1024
 
 const empty = Buffer.alloc(0)
 
-/** Carries an answer's body from the dispatch handler, which feeds it, to the relay, which takes it when it is ready. */
+/** Carries an answer's body from the connection, which feeds it, to the relay, which takes it when it is ready. */
 export class AnswerQueue implements AnswerBody {
   readonly lasting = false
-  /** How many have come in all. */
-  bytes = 0
   readonly #source: Source
   #chunks: Buffer[] = []
   #waitingBytes = 0
@@ -30,7 +28,6 @@ export class AnswerQueue implements AnswerBody {
   }
 
   push(chunk: Buffer): void {
-    this.bytes += chunk.length
     if (this.#sink !== null) {
       if (!this.#sink.data(chunk)) this.#source.pause()
       return
@@ -47,7 +44,6 @@ export class AnswerQueue implements AnswerBody {
 
   fail(error: GatewayError): void {
     this.#failure = error
-    this.#chunks = []
     this.#sink?.fail(error)
   }
 
@@ -61,11 +57,11 @@ export class AnswerQueue implements AnswerBody {
 
   consume(sink: BodySink): void {
     this.#sink = sink
-    if (this.#failure !== null) return sink.fail(this.#failure)
     const chunks = this.#chunks
     this.#chunks = []
     let flowing = true
     for (const chunk of chunks) flowing = sink.data(chunk)
+    if (this.#failure !== null) return sink.fail(this.#failure)
     if (this.#ended) return sink.end()
     if (flowing) this.#source.resume()
     else this.#source.pause()

@@ -1,12 +1,10 @@
-import { isIP, type LookupFunction, type Socket } from 'node:net'
-import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
-import { buildConnector } from 'undici'
+import { connect as connectTcp, isIP, type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
+import { connect as connectTls, createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
 import { Alarm, wallClock } from '../clock.ts'
 import type { UpstreamTlsConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import type { Reason } from '../reasons.ts'
 import { certificatesOf } from './certificates.ts'
-import { hearOut } from './hear-out.ts'
 import { lookupName } from './names.ts'
 import { whyOf } from './why.ts'
 
@@ -16,68 +14,86 @@ interface ConnectOptions {
   readonly tls: UpstreamTlsConfig
 }
 
-/** Whether a handshake may be shortened by a session of an earlier one. */
-type Handshake = 'resuming' | 'whole'
-
-/** Makes a connection; the socket is returned at once, so that whoever no longer waits for it can destroy it. */
-export type Connector = (...asked: Parameters<buildConnector.connector>) => Socket
+/** Hears of a connection, or why there is none. Not called when the socket is destroyed before. */
+export type Connected = (error: GatewayError | null, socket: Socket | null) => void
 
 /**
- * Makes connections to one origin, bounded by the gateway's own timer: undici's tick only every half second. Fails with
- * `connect-failed`, `connect-timeout` or `tls-failed`; in each case nothing of a request was sent. `lookup` replaces the system's.
+ * Makes a connection; the socket is returned at once, so that a caller that no longer waits for it can destroy it. `onread` takes
+ * what comes without a stream in between (see `net.connect`).
+ */
+export type Connector = (done: Connected, onread?: OnReadOpts) => Socket
+
+// How long a connection may say nothing before the system asks whether the endpoint is still there, in milliseconds.
+const tcpKeepAliveMs = 60_000
+
+/**
+ * Makes connections to one origin, bounded by the gateway's own timer. Fails with `connect-failed`, `connect-timeout` or `tls-failed`; in each case
+ * nothing of a request was sent. `lookup` replaces the system's.
  *
- * The certificate is verified against the endpoint's own name, or `serverName`. undici would take the name from the Host that is sent,
- * which with `host: client` is the client's to choose. Each set of settings has a cache of TLS sessions of its own: a session that was
+ * The certificate is verified against the endpoint's own name, or `serverName`, and never against the Host that is sent, which with
+ * `host: client` is the client's to choose. Each connector has a TLS session of its own: a session that was
  * begun without a client certificate must not stand in for one with it. Where the certificate ends soon, none is resumed: its successor is seen
  * at once, and its end is too.
  */
-export const connector = ({ timeoutMs, tls }: ConnectOptions): ((lookup?: LookupFunction) => Connector) => {
+export const connector = (
+  origin: string,
+  { timeoutMs, tls }: ConnectOptions,
+): ((lookup?: LookupFunction) => Connector) => {
+  const { protocol, hostname, host: authority, port } = new URL(origin)
+  const isTls = protocol === 'https:'
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const shown = isTls ? certificatesOf(tls, authority) : null
   return (lookup = lookupName) => {
-    const made: { [kind in Handshake]?: buildConnector.connector } = {}
-    const build = (protocol: string, handshake: Handshake): buildConnector.connector =>
-      buildConnector({
-        timeout: 0,
-        allowH2: false,
-        ...(handshake === 'whole' && { maxCachedSessions: 0 }),
+    let session: Buffer | undefined
+    const open = (onread: OnReadOpts | undefined): Socket => {
+      const target = { host, lookup, ...(onread !== undefined && { onread }) }
+      if (!isTls) return connectTcp({ ...target, port: Number(port || 80) })
+      const isEnding = shown?.isEnding(wallClock()) === true
+      const socket = connectTls({
+        ...target,
+        port: Number(port || 443),
+        secureContext: compile(tls),
         // Said either way, or NODE_TLS_REJECT_UNAUTHORIZED has a say in it.
         rejectUnauthorized: tls.verify,
-        ...(protocol === 'https:' && { secureContext: compile(tls) }),
-        lookup,
+        // RFC 6066 §3: an address is never indicated.
+        servername: tls.serverName ?? (isIP(host) === 0 ? host : ''),
+        ALPNProtocols: ['http/1.1'],
+        ...(session !== undefined && !isEnding && { session }),
       })
+      socket.on('session', (next) => {
+        session = next
+      })
+      return socket
+    }
 
-    return (options, callback) => {
-      const shown = options.protocol === 'https:' ? certificatesOf(tls, options.host ?? '') : null
-      const handshake = shown?.isEnding(wallClock()) ? 'whole' : 'resuming'
-      const built = made[handshake] ?? build(options.protocol, handshake)
-      made[handshake] = built
+    return (done, onread) => {
       let timedOut: GatewayError | null = null
       let reached = false
-      let isNamed = isIP(options.hostname) === 0
+      let isNamed = isIP(host) === 0
+      const socket = open(onread)
       const alarm = new Alarm(() => {
         timedOut = new GatewayError('connect-timeout', { reason: lateReason(isNamed, reached) })
         socket.destroy(timedOut)
       })
-      // undici's connector returns its socket, though its type does not say so; an empty name makes it ask for the endpoint's.
-      const socket = built({ ...options, servername: tls.serverName ?? '' }, (error, connected) => {
+      const failed = (error: Error): void => {
         alarm.clear()
-        if (error === null) {
-          if (connected instanceof TLSSocket) shown?.note(connected, wallClock())
-          return callback(null, connected)
-        }
-        callback(timedOut ?? (options.protocol === 'https:' && reached ? tlsFailed(error) : connectFailed(error)), null)
-      }) as unknown as Socket
-      hearOut(socket)
+        done(timedOut ?? (isTls && reached ? tlsFailed(error) : connectFailed(error)), null)
+      }
+      socket.setNoDelay(true).setKeepAlive(true, tcpKeepAliveMs)
       socket.once('lookup', () => {
         isNamed = false
       })
       socket.once('connect', () => {
         reached = true
       })
-      // Destroyed by whoever asked for it: nobody is told.
+      socket.once('error', failed)
+      // Destroyed by the caller.
       socket.once('close', () => alarm.clear())
-      // undici takes this code for the end of a body that ends with its connection, and a part for the whole.
-      socket.on('error', (error: NodeJS.ErrnoException) => {
-        if (error.code === 'ECONNRESET') error.code = 'UPSTREAM_RESET'
+      socket.once(isTls ? 'secureConnect' : 'connect', () => {
+        alarm.clear()
+        socket.off('error', failed)
+        if (socket instanceof TLSSocket) shown?.note(socket, wallClock())
+        done(null, socket)
       })
       alarm.set(timeoutMs)
       return socket

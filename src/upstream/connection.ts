@@ -1,131 +1,248 @@
-import type { Socket } from 'node:net'
-import { type buildConnector, Client, type Dispatcher } from 'undici'
-import { now } from '../clock.ts'
-import { type AwaitedResponse, easeResponseStart } from './response-start.ts'
+import type { OnReadOpts, Socket } from 'node:net'
+import { Alarm, now } from '../clock.ts'
+import { GatewayError } from '../errors.ts'
+import type { Upload } from '../exchange.ts'
+import { type Connector, connectFailed } from './connect.ts'
+import type { ConnectionUser, ResponseHandler } from './connection-user.ts'
+import { hearOut } from './hear-out.ts'
+import { ReadMemory } from './read-memory.ts'
+import { framing } from './request-head.ts'
+import { MalformedResponse, type ResponseEvents, ResponseParser } from './response-parser.ts'
 import { isSilent, longestMarginMs, restMs, reusableMs } from './reuse.ts'
+import { whyOf } from './why.ts'
+import { writeUpload } from './write-upload.ts'
 
-// Most bytes of an answer's head: twice what a request may have.
-const maxAnswerHeaderBytes = 64 * 1024
-
-/** Is a dispatch handler that is told what it is sent on. */
-export interface EndpointHandler extends Dispatcher.DispatchHandler {
-  /** The connection that it was given to. */
-  connection: Connection | null
-  onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void
+/** Keeps a connection between its requests. */
+export interface ConnectionOwner {
+  /** The connection carries nothing any more, and can carry another request if {@link Connection.isOpen}. */
+  released(connection: Connection): void
+  closed(connection: Connection): void
 }
 
-interface Line extends AwaitedResponse {
-  socket: Socket | null
+// Up to this much of a body is joined to the head as text: two pieces of one write cost the kernel more.
+const oneWriteBytes = 8 * 1024
+
+/** A keep-alive connection to an endpoint, one request at a time. */
+export class Connection implements ResponseEvents {
+  readonly #owner: ConnectionOwner
+  readonly #parser = new ResponseParser(this)
+  readonly #socket: Socket
+  readonly #idle = new Alarm(() => this.#socket.destroy())
+  readonly #keepAliveMs: number
+  #user: ConnectionUser | null
+  #handler: ResponseHandler | null = null
+  /** Whether more of the request is to come. */
+  #uploading = false
+  #failedWrite: Error | null = null
   /** Requests that it has begun to carry. */
-  begun: number
-  /** What had been read from it when the last of them began. */
-  readBefore: number
+  #served = 0
+  #headSeen = false
+  /** For how long it may be idle now. */
+  #idleMs: number
   /** Since when the endpoint has waited for another request: the last response has ended, or the connection was made. */
-  restsSince: number
-}
+  #idleSince = 0
+  readonly #memory = new ReadMemory()
 
-/** Is a keep-alive connection to an endpoint, one request at a time. */
-export class Connection extends Client {
-  /** Is told when it may carry another request; null: it is for one alone. */
-  onFree: (() => void) | null = null
-  #busy = false
-  readonly #reusableMs: number
-  readonly #line: Line
-
-  /** `keepAliveMs` is how long it may be idle, the margin included. 0: it is for one request alone. */
-  constructor(origin: string, connect: buildConnector.connector, keepAliveMs: number) {
-    const line: Line = { socket: null, begun: 0, readBefore: 0, restsSince: 0, awaited: false }
-    const keepAliveTimeout = reusableMs(Math.max(keepAliveMs, 1))
-    super(origin, {
-      allowH2: false,
-      pipelining: keepAliveMs === 0 ? 0 : 1, // 0 is undici's way to say `Connection: close`
-      keepAliveTimeout,
-      keepAliveMaxTimeout: keepAliveTimeout,
-      // Of the time that an answer's own Keep-Alive field names.
-      keepAliveTimeoutThreshold: longestMarginMs,
-      maxHeaderSize: maxAnswerHeaderBytes,
-      // The gateway keeps its own time (exact, and aware of who is waiting for whom).
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: (wanted, callback) =>
-        connect(wanted, (...result) => {
-          line.socket = result[1] as Socket | null
-          line.begun = 0
-          line.restsSince = now()
-          line.socket?.on('error', stayRecoverable)
-          if (line.socket !== null) easeResponseStart(line.socket, line)
-          callback(...result)
-        }),
-    })
-    this.#reusableMs = keepAliveTimeout
-    this.#line = line
+  /** Begins to connect, for `user`. `keepAliveMs` is how long it may be idle, the margin included. */
+  constructor(connect: Connector, keepAliveMs: number, owner: ConnectionOwner, user: ConnectionUser) {
+    this.#owner = owner
+    this.#user = user
+    this.#keepAliveMs = reusableMs(keepAliveMs)
+    this.#idleMs = this.#keepAliveMs
+    const onread: OnReadOpts = {
+      buffer: this.#memory.next,
+      callback: (length, bytes) => this.#read(bytes as Buffer, length),
+    }
+    this.#socket = connect((error) => this.#connected(error), onread)
+    this.#socket.once('close', () => this.#closed())
   }
 
-  override dispatch(options: Dispatcher.DispatchOptions, handler: EndpointHandler): boolean {
-    handler.connection = this
-    this.#busy = true
-    return super.dispatch(options, handler)
-  }
-
-  /** Whether it has a request, which it may still have to connect for. */
-  get busy(): boolean {
-    return this.#busy
-  }
-
-  /** Is told by its request that it is over, and whether another one can follow. */
-  settle(reusable: boolean): void {
-    this.#busy = false
-    if (reusable) this.onFree?.()
-  }
-
-  /** Is told by its request that its response has come to its end. */
-  finish(): void {
-    this.#line.restsSince = now()
-    this.settle(true)
-  }
-
-  /** Notes that a request begins. */
-  begin(): void {
-    const line = this.#line
-    line.begun++
-    line.awaited = true
-    line.readBefore = line.socket?.bytesRead ?? 0
-  }
-
-  /** Tells whether there is a connection. */
+  /** Whether there is a connection, as far as the event loop knows. */
   get isOpen(): boolean {
-    return this.#line.socket?.destroyed === false
+    return this.#user === null && !this.#socket.destroyed
   }
 
-  /** Tells whether another request may go out on it, as far as the event loop knows. undici's timer, which closes it, may be late. */
-  get isReusable(): boolean {
-    return this.isOpen && now() - this.#line.restsSince < this.#reusableMs
+  /** Whether all of the request has been taken by the system. */
+  get hasWritten(): boolean {
+    return !this.#uploading && this.#socket.writableLength === 0
   }
 
-  /** Looks, just before a request is written, whether the endpoint has ended it; then it is closed here too. */
-  hasEnded(): boolean {
-    const { socket, restsSince } = this.#line
-    if (socket === null || now() - restsSince < restMs || isSilent(socket)) return false
-    socket.destroy()
+  /** Whether its request went out on a connection that had carried one before, and nothing came back. */
+  get isStale(): boolean {
+    return this.#served > 1 && !this.#parser.started
+  }
+
+  /**
+   * Takes it out of its rest; false: no other request can follow, and it is closed. `surely`: also where a look at the socket, just before a
+   * request is written, finds that the endpoint has ended it.
+   */
+  wake(surely: boolean): boolean {
+    this.#idle.clear()
+    const restedMs = now() - this.#idleSince
+    // The timer that closes it may be late.
+    const isOver = restedMs >= this.#idleMs || (surely && restedMs >= restMs && !isSilent(this.#socket))
+    if (isOver) this.#socket.destroy()
+    return !isOver && this.isOpen
+  }
+
+  /** Waits for another request. */
+  rest(): void {
+    this.#idle.set(this.#idleMs)
+  }
+
+  /** Sends a request: a head without framing, and `length` bytes of a body that is streamed, null: chunked. */
+  send(handler: ResponseHandler, head: string, body: Buffer | Upload | null, length: number | null): void {
+    this.#handler = handler
+    this.#served++
+    this.#headSeen = false
+    this.#parser.begin()
+    const socket = this.#socket
+    if (body === null) return void socket.write(head + framing(head, 0), 'latin1')
+    if (!Buffer.isBuffer(body)) return this.#upload(handler, head, body, length)
+    const framed = head + framing(head, body.length)
+    if (body.length <= oneWriteBytes) return void socket.write(framed + body.toString('latin1'), 'latin1')
+    socket.cork()
+    socket.write(framed, 'latin1')
+    socket.write(body)
+    socket.uncork()
+  }
+
+  pause(): void {
+    this.#memory.isPaused = true
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    if (!this.#memory.isPaused) return
+    this.#memory.isPaused = false
+    this.#socket.resume()
+  }
+
+  /** Ends what it carries, and the connection; its handler hears nothing more. */
+  abort(): void {
+    if (this.#handler === null) return
+    this.#handler = null
+    this.#release(false)
+  }
+
+  /** Ends the connection; what it carries fails. */
+  destroy(reason: Error): void {
+    if (this.#user === null) return this.#fail(reason)
+    this.#socket.destroy()
+    this.#connected(connectFailed(reason))
+  }
+
+  interim(status: number, fields: string[]): void {
+    this.#handler?.onInterim(status, fields)
+  }
+
+  head(status: number, reason: string, fields: string[]): void {
+    this.#headSeen = true
+    this.#handler?.onHead(status, reason, fields)
+  }
+
+  body(bytes: Buffer, from: number, to: number): void {
+    this.#handler?.onBody(this.#memory.take(bytes, from, to))
+  }
+
+  end(): void {
+    const handler = this.#handler
+    this.#handler = null
+    try {
+      handler?.onEnd()
+    } finally {
+      // A response may come before its request has been written (RFC 9112 §9.3): then nothing can follow.
+      this.#release(this.#parser.reusable && this.#failedWrite === null && !this.#uploading)
+    }
+  }
+
+  #read(bytes: Buffer, length: number): boolean {
+    this.#memory.filled(bytes, length)
+    try {
+      this.#parser.read(bytes, length)
+    } catch (error) {
+      this.#fail(error)
+    }
     return true
   }
 
-  /** Tells whether all that was to be written has been taken. */
-  get hasWritten(): boolean {
-    return this.#line.socket?.writableLength === 0
+  #connected(error: GatewayError | null): void {
+    const user = this.#user
+    if (user === null) return
+    this.#user = null
+    const socket = this.#socket
+    if (error === null) {
+      this.#idleSince = now()
+      hearOut(socket, (failed) => {
+        this.#failedWrite = failed
+      })
+      socket.on('error', (failed) => this.#fail(failed)).on('end', () => this.#ended())
+      if (!user.onConnection(this)) this.#owner.released(this)
+    } else {
+      user.onError(error)
+      this.#owner.released(this)
+    }
   }
 
-  /** Tells whether its last request went out on a connection that had carried one before, and nothing came back. */
-  get wasStale(): boolean {
-    const { begun, socket, readBefore } = this.#line
-    return begun > 1 && socket !== null && socket.bytesRead === readBefore
+  /** The endpoint has ended its side. */
+  #ended(): void {
+    if (this.#handler === null) return void this.#socket.destroy()
+    // After a reset the system tells of a plain end: then a part would pass for the whole.
+    const isWhole = this.#failedWrite === null && this.#parser.finish()
+    if (!isWhole) this.#fail(this.#failedWrite ?? closed())
+  }
+
+  #closed(): void {
+    this.#idle.clear()
+    this.#fail(closed())
+    this.#owner.closed(this)
+  }
+
+  #fail(thrown: unknown): void {
+    const handler = this.#handler
+    this.#handler = null
+    if (handler === null) return void this.#socket.destroy()
+    try {
+      handler.onError(this.#failureOf(thrown))
+    } finally {
+      this.#release(false)
+    }
+  }
+
+  #failureOf(error: unknown): GatewayError {
+    if (error instanceof GatewayError) return error
+    const kind = this.#headSeen
+      ? 'truncated'
+      : error instanceof MalformedResponse
+        ? 'bad-answer'
+        : 'reset-before-headers'
+    return new GatewayError(kind, { reason: whyOf(error), cause: error })
+  }
+
+  /** Lets go of the request. */
+  #release(isReusable: boolean): void {
+    const { keepAliveMs } = this.#parser
+    this.#idleMs = keepAliveMs === null ? this.#keepAliveMs : Math.min(this.#keepAliveMs, keepAliveMs - longestMarginMs)
+    this.#idleSince = now()
+    if (!isReusable || this.#idleMs <= 0) {
+      this.#parser.stop()
+      this.#socket.destroy()
+    } else this.resume()
+    this.#owner.released(this)
+  }
+
+  #upload(handler: ResponseHandler, head: string, pieces: Upload, length: number | null): void {
+    const isOver = (): boolean => this.#handler !== handler
+    this.#uploading = true
+    writeUpload(this.#socket, head, pieces, length, isOver).then(
+      (isWhole) => {
+        if (isWhole) this.#uploading = false
+      },
+      (error) => {
+        if (!isOver()) this.#fail(GatewayError.from(error))
+      },
+    )
   }
 }
 
-/**
- * Keeps a request from failing that is about to go out when its idle connection is reset: nothing was sent, and undici connects anew for it,
- * but only after an error of its own code.
- */
-const stayRecoverable = (error: NodeJS.ErrnoException): void => {
-  if (error.code === 'UPSTREAM_RESET') error.code = 'UND_ERR_SOCKET'
-}
+const closed = (): Error => Object.assign(new Error('the endpoint has closed the connection'), { code: 'EPIPE' })

@@ -1,33 +1,15 @@
-import { isIP, type LookupFunction } from 'node:net'
-import type { Dispatcher } from 'undici'
+import { isIP } from 'node:net'
 import { wallClock } from '../clock.ts'
 import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../config/config.ts'
-import type { Upload } from '../exchange.ts'
-import type { Fields } from '../fields.ts'
 import { Addresses } from './addresses.ts'
 import { certificatesOf } from './certificates.ts'
 import { connector } from './connect.ts'
-import { Connection, type EndpointHandler } from './connection.ts'
+import type { ConnectionUser } from './connection-user.ts'
+import { Connections } from './connections.ts'
 import { HealthCheck } from './health-check.ts'
 import type { Tell } from './notices.ts'
-import { Pools } from './pools.ts'
 import { probe } from './probe.ts'
 import { type Outage, Standing } from './standing.ts'
-import { Turns } from './turns.ts'
-
-/** Is a request as an endpoint sends it. */
-export interface EndpointRequest {
-  readonly method: 'GET' | 'POST'
-  /** Path and raw query. */
-  readonly path: string
-  /** End-to-end fields; Host, Content-Length and Connection are rendered anew. */
-  readonly headers: Fields
-  /** The Host to send; null: the endpoint's own. */
-  readonly host: string | null
-  readonly body: Buffer | Upload | null
-  /** Bytes of the body; null: chunked. */
-  readonly bodyLength: number | null
-}
 
 /** Says who probes an endpoint. */
 export interface Probing {
@@ -47,22 +29,16 @@ export class Endpoint {
   readonly name: string
   /** What precedes the catalog's path. */
   readonly pathPrefix: string
+  /** Host and port, as a request names them. */
+  readonly authority: string
   readonly standing: Standing
+  readonly connections: Connections
   /** How many requests are on their way, the wait for a connection included. */
   inFlight = 0
-  /** Whether its connections were cut, so that nothing may be sent any more. */
-  isCut = false
-  readonly #origin: string
-  readonly #hostname: string
-  readonly #upstream: UpstreamConfig
   readonly #connect: ReturnType<typeof connector>
-  readonly #pools: Pools
   readonly #addresses: Addresses | null
   readonly #tell: Tell
   readonly #probing: Probing
-  /** Connections for one request each. */
-  readonly #fresh = new Set<Connection>()
-  readonly #turns: Turns<EndpointHandler, EndpointRequest>
   #health: { readonly config: string; readonly check: HealthCheck } | null = null
 
   /** `origin` is where to connect: the configured one, or that of the embedded sandbox. */
@@ -75,51 +51,25 @@ export class Endpoint {
   ) {
     this.name = endpoint.origin + endpoint.pathPrefix
     this.pathPrefix = endpoint.pathPrefix
-    this.#origin = origin
-    this.#hostname = new URL(origin).hostname
-    this.#upstream = upstream
-    this.standing = new Standing(certificatesOf(upstream.tls, new URL(origin).host))
+    const { host: authority, hostname } = new URL(origin)
+    this.authority = authority
+    this.standing = new Standing(certificatesOf(upstream.tls, authority))
     this.#tell = tell
     this.#probing = probing
-    this.#connect = connector({ timeoutMs: upstream.connectTimeoutMs, tls: upstream.tls })
-    this.#turns = new Turns(upstream.maxConnections, upstream.maxPending, (handler, request) =>
-      this.redispatch(request, handler),
-    )
-    this.#pools = new Pools((lookup) => this.#opener(lookup))
-    this.#addresses = isIP(this.#hostname.replace(/^\[|\]$/g, '')) === 0 ? this.#resolve() : null
+    this.#connect = connector(origin, { timeoutMs: upstream.connectTimeoutMs, tls: upstream.tls })
+    this.connections = new Connections({ ...upstream, connect: this.#connect })
+    const isAddress = isIP(hostname.replace(/^\[|\]$/g, '')) !== 0
+    this.#addresses = isAddress ? null : this.#resolve(hostname, upstream.resolveMs)
   }
 
-  /** Tells whether it takes no more: as many run as there may be connections, and as many wait as may. */
+  /** Whether no more requests are taken: as many run as there may be connections, and as many wait as may. */
   get full(): boolean {
-    return this.#turns.full
+    return this.connections.isFull
   }
 
-  /** Sends a request on a free connection, a new one, or when its turn comes. What becomes of it is the handler's to hear. Throws `overloaded`. */
-  dispatch(request: EndpointRequest, handler: EndpointHandler): void {
-    this.#turns.enter(handler, request)
-  }
-
-  /** Sends a request that has its place, and of which nothing was sent yet. */
-  redispatch(request: EndpointRequest, handler: EndpointHandler): void {
-    this.#pools.next().dispatch(this.#render(request), handler)
-  }
-
-  /** Sends a request that is under way once more, on a connection that nothing was sent on before. */
-  dispatchFresh(request: EndpointRequest, handler: EndpointHandler): void {
-    const connection = new Connection(this.#origin, this.#connect(this.#pools.lookup), 0)
-    this.#fresh.add(connection)
-    connection.dispatch(this.#render(request), handler)
-    void connection.close().finally(() => this.#fresh.delete(connection))
-  }
-
-  /** Takes back a request that waits for its turn; false: it does not, or no longer. */
-  withdraw(handler: EndpointHandler): boolean {
-    return this.#turns.withdraw(handler)
-  }
-
-  /** Is told by a handler that undici has done with it. */
-  done(): void {
-    this.#turns.leave()
+  /** Gives a request a connection, now or when its turn comes. Throws `overloaded`. */
+  acquire(user: ConnectionUser): void {
+    this.connections.acquire(user)
   }
 
   /**
@@ -144,14 +94,13 @@ export class Endpoint {
   /** Finishes what runs, then closes every connection. Resolves as well when it has been cut in the meantime. */
   async close(): Promise<void> {
     this.#stop()
-    await this.#pools.close()
+    await this.connections.close()
   }
 
   /** Cuts every connection. */
   async destroy(reason: Error): Promise<void> {
     this.#stop()
-    this.isCut = true
-    await Promise.all([this.#pools.destroy(reason), ...[...this.#fresh].map((each) => each.destroy(reason))])
+    await this.connections.destroy(reason)
   }
 
   #stop(): void {
@@ -160,34 +109,11 @@ export class Endpoint {
     this.#health = null
   }
 
-  #render({ method, path, headers, host, body, bodyLength }: EndpointRequest): Dispatcher.DispatchOptions {
-    // undici knows the length of a buffer itself; a stream without one goes out chunked.
-    const lengthOfStream = body !== null && !Buffer.isBuffer(body) && bodyLength !== null
-    let framed = host === null ? headers : [...headers, 'host', host]
-    if (lengthOfStream) framed = [...framed, 'content-length', String(bodyLength)]
-    const options = {
-      method,
-      path,
-      headers: framed,
-      body,
-      // Given here, or undici takes the TLS server name from the Host field and reconnects whenever that changes.
-      servername: this.#hostname,
-    }
-    // undici takes any async iterable as a body, a frozen array of fields and a server name, though its type says none of it.
-    return options as unknown as Dispatcher.DispatchOptions
-  }
-
-  /** Makes what opens the connections of a pool. */
-  #opener(lookup?: LookupFunction): () => Connection {
-    const connect = this.#connect(lookup)
-    return () => new Connection(this.#origin, connect, this.#upstream.keepAliveMs)
-  }
-
-  #resolve(): Addresses {
+  #resolve(hostname: string, everyMs: number): Addresses {
     const { standing, name: endpoint } = this
     let known = false
     let failing = false
-    return new Addresses(this.#hostname, this.#upstream.resolveMs, {
+    return new Addresses(hostname, everyMs, {
       changed: (addresses) => {
         if (failing) this.#tell('info', 'endpoint resolved', { endpoint })
         known = true
@@ -195,7 +121,7 @@ export class Endpoint {
         standing.unresolved = null
         standing.outdated = null
         standing.certificates.keep(addresses.map(({ address }) => address))
-        this.#pools.spread(addresses)
+        this.connections.spread(addresses)
       },
       failed: (reason) => {
         failing = true
@@ -209,7 +135,7 @@ export class Endpoint {
   }
 
   #openCheck(config: HealthCheckConfig, host: UpstreamConfig['host']): HealthCheck {
-    const target = { origin: this.#origin, connect: this.#connect(), host: typeof host === 'string' ? null : host.name }
+    const target = { connect: this.#connect(), host: typeof host === 'string' ? this.authority : host.name }
     return new HealthCheck(config, () => probe(target, config), {
       probed: (last) => {
         this.standing.lastProbe = last

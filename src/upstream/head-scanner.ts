@@ -3,8 +3,8 @@ import { MalformedResponse } from './malformed-response.ts'
 /** Most bytes of a head, or of a trailer section: twice what a request may have. */
 export const maxHeadBytes = 64 * 1024
 
-/** Most fields of a head, or of a trailer section: twice what a request may have by default. */
-export const maxFields = 200
+/** Most fields of a head, or of a trailer section: 100 more than a request may ever have (`listen.maxHeaderFields`). */
+export const maxFields = 10_100
 
 // RFC 9110 §5.6.2 and §5.5: what a name is made of, and what stands in a value or a reason phrase. Control characters do not, HTAB does.
 const tokenByte = 1

@@ -2,7 +2,6 @@ import type { GatewayError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Fields } from '../fields.ts'
 import type { Edit } from './edits.ts'
-import type { EndpointRequest } from './endpoint.ts'
 import type { OnFailedAttempt } from './failed-attempt.ts'
 import type { Outcome } from './outcome.ts'
 
@@ -19,6 +18,6 @@ export interface Manner {
   readonly watch: ((outcome: Outcome, why: GatewayError | number, startedAt: number) => void) | null
   /** Is called for each attempt that failed by its endpoint's fault, whatever becomes of the exchange. */
   readonly onFailure: OnFailedAttempt
-  /** Makes the request that an exchange is sent as, with these fields and this body. */
-  readonly render: (exchange: Exchange, fields: Fields, body: EndpointRequest['body']) => EndpointRequest
+  /** Renders the head of the request that an exchange is sent as, with these fields. Throws `internal`. */
+  readonly render: (exchange: Exchange, fields: Fields) => string
 }

@@ -1,17 +1,17 @@
-import type { Socket } from 'node:net'
-import { Client, type Dispatcher } from 'undici'
 import { Alarm } from '../clock.ts'
 import type { HealthCheckConfig } from '../config/config.ts'
+import type { GatewayError } from '../errors.ts'
 import { formatDuration } from '../units.ts'
 import type { Connector } from './connect.ts'
+import { Connection } from './connection.ts'
 import { reasonOf } from './reason.ts'
+import { requestHead } from './request-head.ts'
 
 /** Is where a probe goes. */
 export interface Probed {
-  readonly origin: string
   readonly connect: Connector
-  /** The Host to send; null: the endpoint's own. */
-  readonly host: string | null
+  /** The Host to send. */
+  readonly host: string
 }
 
 // A short body is read to its end, so that the endpoint does not log a client that broke off.
@@ -25,26 +25,17 @@ const maxInterim = 100
  * probe may take, and until the next one, 64 KiB at most, and cut. Rejects with an Error whose message is for operators.
  */
 export const probe = (
-  { origin, connect, host }: Probed,
+  { connect, host }: Probed,
   { path, intervalMs, timeoutMs, expect: { from, to } }: HealthCheckConfig,
 ): Promise<void> =>
   new Promise<void>((resolve, reject) => {
-    let socket: Socket | null = null
     let bodyBytes = 0
     let interim = 0
-    const client = new Client(origin, {
-      connect: (...asked) => {
-        socket = connect(...asked)
-      },
-      pipelining: 0, // Connection: close
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      allowH2: false,
-    })
+    const fields = ['User-Agent', 'lender-gateway', 'Accept', '*/*']
+    const head = requestHead({ method: 'GET', target: path, host, keepAlive: false, fields })
     const end = (): void => {
       alarm.clear()
-      void client.destroy()
-      socket?.destroy() // undici would wait for a connection that is still being made
+      connection.destroy(new Error('the probe is over'))
     }
     const fail = (reason: string): void => {
       reject(new Error(reason))
@@ -52,25 +43,27 @@ export const probe = (
     }
     const alarm = new Alarm(() => fail(`no answer within ${formatDuration(timeoutMs)}`))
     alarm.set(timeoutMs)
-    const handler: Dispatcher.DispatchHandler = {
-      onRequestStart: () => {}, // undici demands one
-      onResponseStart: (_, status) => {
-        if (status < 200) return ++interim > maxInterim ? fail('interim answers without end') : undefined
+    const handler = {
+      isSentOnce: false,
+      onConnection(made: Connection): boolean {
+        made.send(handler, head, null, 0)
+        return true
+      },
+      onInterim: (): void => {
+        if (++interim > maxInterim) fail('interim answers without end')
+      },
+      onHead(status: number): void {
         // Or those who never end their answers gather connections, one for each probe.
         alarm.set(Math.min(timeoutMs, intervalMs))
         if (status >= from && status <= to) resolve()
         else reject(new Error(`answered ${status}, ${from === to ? from : `${from}-${to}`} is expected`))
       },
-      onResponseData: (_, chunk) => {
+      onBody(chunk: Buffer): void {
         bodyBytes += chunk.length
         if (bodyBytes >= maxBodyBytes) end()
       },
-      onResponseEnd: end,
-      onResponseError: (_, error) => fail(reasonOf(error)),
+      onEnd: (): void => alarm.clear(),
+      onError: (error: GatewayError): void => fail(reasonOf(error)),
     }
-    const headers = ['user-agent', 'lender-gateway', 'accept', '*/*', ...(host === null ? [] : ['host', host])]
-    client.dispatch(
-      { method: 'GET', path, headers, servername: new URL(origin).hostname } as Dispatcher.DispatchOptions,
-      handler,
-    )
+    const connection = new Connection(connect, 0, { released: () => {}, closed: () => alarm.clear() }, handler)
   })

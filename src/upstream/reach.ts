@@ -1,6 +1,4 @@
-import { isIP } from 'node:net'
 import type { EndpointConfig, UpstreamConfig } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
 import { formatDuration } from '../units.ts'
 import { connector } from './connect.ts'
 import { probe } from './probe.ts'
@@ -23,22 +21,18 @@ export const maxReachMs = 2000
 export const reach = ({ endpoint: { origin }, upstream }: Reached, mode: 'connect' | 'health'): Promise<void> => {
   const { healthCheck, host, tls } = upstream
   const timeoutMs = Math.min(upstream.connectTimeoutMs ?? maxReachMs, maxReachMs)
-  const connect = connector({ timeoutMs, tls })()
+  const connect = connector(origin, { timeoutMs, tls })()
   if (mode === 'health' && healthCheck !== null) {
     const bounded = { ...healthCheck, timeoutMs: Math.min(healthCheck.timeoutMs, maxReachMs) }
-    return probe({ origin, connect, host: typeof host === 'string' ? null : host.name }, bounded)
+    return probe({ connect, host: typeof host === 'string' ? new URL(origin).host : host.name }, bounded)
   }
-  const { protocol, hostname: bracketed, host: authority, port } = new URL(origin)
-  const hostname = bracketed.replace(/^\[|\]$/g, '')
   return new Promise((resolve, reject) => {
-    connect(
-      { protocol, hostname, host: authority, port, servername: isIP(hostname) === 0 ? hostname : '' },
-      (error, socket) => {
-        socket?.destroy()
-        if (error === null) return resolve()
-        const late = error instanceof GatewayError && error.kind === 'connect-timeout'
-        reject(new Error(late ? `no answer within ${formatDuration(timeoutMs)}` : reasonOf(error)))
-      },
-    )
+    connect((error, socket) => {
+      socket?.destroy()
+      if (error === null) return resolve()
+      reject(
+        new Error(error.kind === 'connect-timeout' ? `no answer within ${formatDuration(timeoutMs)}` : reasonOf(error)),
+      )
+    })
   })
 }

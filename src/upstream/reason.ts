@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { isMalformed } from './undici-errors.ts'
+import { MalformedResponse } from './response-parser.ts'
 
 /** Says in a few words, for operators, why an endpoint could not be reached. */
 export const reasonOf = (error: unknown): string => {
@@ -11,7 +11,7 @@ export const reasonOf = (error: unknown): string => {
   if (code in codes) return codes[code] as string
   // OpenSSL's own message carries its line numbers.
   if (code.startsWith('ERR_SSL_') && typeof reason === 'string') return reason.replace(/^[\w/.]+ alert /, '')
-  if (isMalformed(error)) return 'it answers with something that is no HTTP'
+  if (error instanceof MalformedResponse) return 'it answers with something that is no HTTP'
   return error.message.replace(/; if the root CA .*/, '') // Node's advice is for Node's command line, and tls.ca is ours
 }
 
@@ -25,8 +25,7 @@ const kinds: Readonly<Record<string, string>> = { 'connect-timeout': 'no connect
 const codes: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',
-  UPSTREAM_RESET: 'connection reset',
-  UND_ERR_SOCKET: 'connection closed',
+  EPIPE: 'connection closed',
   EHOSTUNREACH: 'no route to it',
   ENETUNREACH: 'no route to it',
   ETIMEDOUT: 'no connection in time',

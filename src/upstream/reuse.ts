@@ -19,7 +19,7 @@ export const reusableMs = (closedAfterMs: number): number =>
   closedAfterMs - Math.min(longestMarginMs, closedAfterMs * marginShare)
 
 /** From this many milliseconds of rest on, a connection is looked at. A busy one is spared the system call and its error (5 µs). */
-export const restMs = 10
+export const restMs = 1
 
 const byte = Buffer.alloc(1)
 

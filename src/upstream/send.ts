@@ -5,6 +5,7 @@ import { withTwins } from '../fields.ts'
 import { edit } from './edits.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { Manner } from './manner.ts'
+import { requestHead } from './request-head.ts'
 import { Sending } from './sending.ts'
 
 /**
@@ -28,14 +29,14 @@ export const sender = (
     editInterim: edit({ set: [], remove: [...config.response.remove, ...config.response.set.map(({ name }) => name)] }),
     watch,
     onFailure,
-    render: ({ operation, query, authority, body: { length } }, fields, body) => ({
-      method: operation.method,
-      path: endpoint.pathPrefix + operation.path + query,
-      headers: editRequest === null ? fields : editRequest(fields),
-      host: hostToSend(host, authority),
-      body,
-      bodyLength: length,
-    }),
+    render: ({ operation, query, authority }, fields) =>
+      requestHead({
+        method: operation.method,
+        target: endpoint.pathPrefix + operation.path + query,
+        host: hostToSend(host, authority) ?? endpoint.authority,
+        keepAlive: config.keepAliveMs > 0,
+        fields: editRequest === null ? fields : editRequest(fields),
+      }),
   }
   const dispatch = (exchange: Exchange, body: Buffer | null): Promise<Answer> =>
     new Promise((resolve, reject) => {
@@ -43,7 +44,7 @@ export const sender = (
       // Before anything is made for it: what is over the bound must cost nothing.
       if (endpoint.full) return reject(overloaded('endpoint-connections'))
       const sending = new Sending(exchange, endpoint, manner, resolve, reject)
-      sending.send(body ?? sending.upload())
+      sending.begin(body)
     })
   return (exchange) =>
     exchange.body.replayable ? exchange.body.read().then((body) => dispatch(exchange, body)) : dispatch(exchange, null)

@@ -1,11 +1,11 @@
 import { GatewayError } from '../errors.ts'
 import type { Reason } from '../reasons.ts'
-import { isMalformed } from './undici-errors.ts'
+import { MalformedResponse } from './response-parser.ts'
 
-/** Names, in a bounded word, why an endpoint could not be reached or broke off: by the codes of Node, of OpenSSL and of undici. Null: by none of them. */
+/** Names, in a bounded word, why an endpoint could not be reached or broke off: by the codes of Node and of OpenSSL. Null: by none of them. */
 export const whyOf = (error: unknown): Reason | null => {
   if (!(error instanceof Error)) return null
-  if (error instanceof GatewayError) return error.reason
+  if (error instanceof GatewayError || error instanceof MalformedResponse) return error.reason
   // One error for each address that was tried. What is told of a refusal beats what is told of a route that is not there, as with IPv6.
   if (error instanceof AggregateError) {
     const [first = null, ...others] = error.errors.map(whyOf).filter((each) => each !== null)
@@ -17,7 +17,6 @@ export const whyOf = (error: unknown): Reason | null => {
   if (asksForCertificate.test(code)) return 'asks-for-certificate'
   if (refusesCertificate.test(code)) return 'refuses-certificate'
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_OSSL_')) return 'tls-handshake'
-  if (isMalformed(error)) return 'not-http'
   return null
 }
 
@@ -29,9 +28,7 @@ const refusesCertificate =
 const codes: Readonly<Record<string, Reason>> = {
   ECONNREFUSED: 'refused',
   ECONNRESET: 'reset',
-  UPSTREAM_RESET: 'reset',
   EPIPE: 'closed',
-  UND_ERR_SOCKET: 'closed',
   EHOSTUNREACH: 'unreachable',
   ENETUNREACH: 'unreachable',
   EADDRNOTAVAIL: 'no-ports',
@@ -63,6 +60,4 @@ const codes: Readonly<Record<string, Reason>> = {
   ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'tls-version',
   ERR_SSL_UNSUPPORTED_PROTOCOL: 'tls-version',
   ERR_SSL_TLSV1_UNSUPPORTED_PROTOCOL: 'tls-version',
-  UND_ERR_HEADERS_OVERFLOW: 'answer-fields-too-large',
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'answer-length',
 }

@@ -5,7 +5,8 @@
 import { join } from 'node:path'
 import type * as BudgetModule from '../../src/layers/retry/budget.ts'
 import type * as RetryModule from '../../src/layers/retry/retry.ts'
-import type { EndpointHandler } from '../../src/upstream/connection.ts'
+import type { Connection } from '../../src/upstream/connection.ts'
+import type { ConnectionUser, ResponseHandler } from '../../src/upstream/connection-user.ts'
 import type { Endpoint } from '../../src/upstream/endpoint.ts'
 import type * as StandingModule from '../../src/upstream/standing.ts'
 import type * as UpstreamModule from '../../src/upstream/upstream.ts'
@@ -43,16 +44,15 @@ export const simulated = async (tree: string, seconds: number, seed = 1): Promis
     standing: new Standing(),
     inFlight: 0,
     full: false,
-    isCut: false,
-    done: () => {},
-    dispatch(_: unknown, handler: EndpointHandler): void {
+    acquire(user: ConnectionUser): void {
       counts[i] = (counts[i] ?? 0) + 1
-      const controller = { rawHeaders: [], abort: () => {}, pause: () => {}, resume: () => {} } as never
-      handler.onRequestStart?.(controller, {})
-      setTimeout(() => {
-        handler.onResponseStart?.(controller, status, {}, '')
-        handler.onResponseEnd?.(controller, {})
-      }, wireMs + ms)
+      const send = (handler: ResponseHandler): void =>
+        void setTimeout(() => {
+          handler.onHead(status, '', [])
+          handler.onEnd()
+        }, wireMs + ms)
+      const connection = { send, hasWritten: true, isStale: false, abort: () => {}, pause: () => {}, resume: () => {} }
+      user.onConnection(connection as unknown as Connection)
     },
   })
 

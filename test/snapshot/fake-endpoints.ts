@@ -1,33 +1,23 @@
 /** Endpoints that fail as a test says, without a socket: what stands on them can then be watched by a fake clock. */
 import { vi } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
-import type { EndpointHandler } from '../../src/upstream/connection.ts'
-import { Endpoint, type EndpointRequest } from '../../src/upstream/endpoint.ts'
+import { connectFailed } from '../../src/upstream/connect.ts'
+import type { Connection } from '../../src/upstream/connection.ts'
+import type { ConnectionUser, ResponseHandler } from '../../src/upstream/connection-user.ts'
+import { Endpoint } from '../../src/upstream/endpoint.ts'
 
 /** Ends a request that was given to an endpoint, now or never. */
-export type Manner = (handler: EndpointHandler) => void
+export type Manner = (user: ConnectionUser) => void
 
-type Controller = Parameters<EndpointHandler['onResponseStart'] & object>[0]
-
-const controllerOf = (handler: EndpointHandler): Controller => {
-  const controller = {
-    rawHeaders: [],
-    pause: () => {},
-    resume: () => {},
-    abort: (reason: Error) => handler.onResponseError(controller as unknown as Controller, reason),
-  }
-  return controller as unknown as Controller
-}
-
-/** Fails before anything is sent, with what the library says. */
+/** Fails before anything is sent. */
 const unsent =
-  (make: () => Error): Manner =>
-  (handler) =>
-    handler.onResponseError(null, make())
+  (make: () => GatewayError): Manner =>
+  (user) =>
+    user.onError(make())
 
 const coded = (code: string, message: string): Error => Object.assign(new Error(message), { code })
 
-export const refuses = unsent(() => coded('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:1'))
+export const refuses = unsent(() => connectFailed(coded('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:1')))
 
 export const expired = unsent(
   () =>
@@ -37,29 +27,36 @@ export const expired = unsent(
     }),
 )
 
-export const nameless = unsent(() => coded('ENOTFOUND', 'getaddrinfo ENOTFOUND risk.invalid'))
+export const nameless = unsent(() => connectFailed(coded('ENOTFOUND', 'getaddrinfo ENOTFOUND risk.invalid')))
+
+/** Makes a connection on which `sent` says what comes back. */
+export const connectionThat = (sent: (handler: ResponseHandler) => void): Connection =>
+  ({
+    send: (handler: ResponseHandler) => sent(handler),
+    hasWritten: true,
+    isStale: false,
+    pause: () => {},
+    resume: () => {},
+    abort: () => {},
+  }) as unknown as Connection
 
 /** Takes the request and says nothing, until it is given up. */
-export const hangs: Manner = (handler) => handler.onRequestStart?.(controllerOf(handler), null)
+export const hangs: Manner = (user) => void user.onConnection(connectionThat(() => {}))
 
 /** Answers with a status and no body. */
 export const answers =
   (status: number): Manner =>
-  (handler) => {
-    const controller = controllerOf(handler)
-    handler.onRequestStart?.(controller, null)
-    handler.onResponseStart?.(controller, status, {}, '')
-    handler.onResponseEnd?.(controller, {})
-  }
+  (user) =>
+    void user.onConnection(
+      connectionThat((handler) => {
+        handler.onHead(status, '', [])
+        handler.onEnd()
+      }),
+    )
 
 /** Has every endpoint do as `mannerOf` says by its name, until the test has restored its mocks. */
 export const fakeEndpoints = (mannerOf: (name: string) => Manner): void => {
-  vi.spyOn(Endpoint.prototype, 'done').mockImplementation(() => {})
-  vi.spyOn(Endpoint.prototype, 'dispatch').mockImplementation(function dispatch(
-    this: Endpoint,
-    _: EndpointRequest,
-    handler: EndpointHandler,
-  ) {
-    queueMicrotask(() => mannerOf(this.name)(handler))
+  vi.spyOn(Endpoint.prototype, 'acquire').mockImplementation(function acquire(this: Endpoint, user: ConnectionUser) {
+    queueMicrotask(() => mannerOf(this.name)(user))
   })
 }

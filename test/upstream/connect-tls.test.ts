@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo, LookupFunction, Socket } from 'node:net'
 import { createServer, type TLSSocket, type TlsOptions } from 'node:tls'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { UpstreamTlsConfig } from '../../src/config/config.ts'
@@ -40,15 +40,24 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
     return { port: (server.address() as AddressInfo).port, clients, server }
   }
 
-  const speaking = (tls: Partial<UpstreamTlsConfig>): Connector =>
-    connector({ timeoutMs: 5000, tls: { ...ordinary, ...tls } })()
+  /** Makes the connector to an origin, the same one each time. */
+  type Connecting = (origin: string) => Connector
+
+  const connectingWith = (tls: UpstreamTlsConfig, lookup?: LookupFunction): Connecting => {
+    const made = new Map<string, Connector>()
+    return (origin) => {
+      const known = made.get(origin) ?? connector(origin, { timeoutMs: 5000, tls })(lookup)
+      made.set(origin, known)
+      return known
+    }
+  }
+
+  const speaking = (tls: Partial<UpstreamTlsConfig>): Connecting => connectingWith({ ...ordinary, ...tls })
 
   /** Connects, exchanges a hello, and tells what became of it. */
-  const connect = (connecting: Connector, port: number, hostname = 'localhost') =>
+  const connect = (connecting: Connecting, port: number, hostname = 'localhost') =>
     new Promise<{ readonly error: GatewayError | null; readonly socket: TLSSocket | null }>((resolve) => {
-      const servername = 'other.invalid' // where a request names another Host, undici asks for that
-      const asked = { hostname, host: `${hostname}:${port}`, protocol: 'https:', port: String(port), servername }
-      connecting(asked, (error, connected) => {
+      connecting(`https://${hostname}:${port}`)((error, connected) => {
         if (connected === null) return resolve({ error: error as GatewayError, socket: null })
         const socket = connected as TLSSocket
         onTestFinished(() => void socket.destroy())
@@ -212,7 +221,7 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
     test('is known by its end and its address, and one that is refused is not', async () => {
       const [{ port }, refused] = [await serveTls(made.ending), await serveTls(made.expired)]
       const tls = { ...ordinary, ca: made.authority.cert }
-      const connecting = connector({ timeoutMs: 5000, tls })()
+      const connecting = connectingWith(tls)
 
       await connect(connecting, port)
       await connect(connecting, refused.port)
@@ -226,7 +235,7 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
       const { port } = await serveTls(made.expired)
       const tls = { ...ordinary, verify: false }
 
-      await connect(connector({ timeoutMs: 5000, tls })(), port)
+      await connect(connectingWith(tls), port)
 
       expect(endsIn(tls, port)[0]).toBeLessThan(0)
     })
@@ -236,7 +245,7 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
       async (maxVersion) => {
         const { port, server } = await serveTls(made.ending, { maxVersion })
         const tls = { ...ordinary, ca: made.authority.cert }
-        const connecting = connector({ timeoutMs: 5000, tls })()
+        const connecting = connectingWith(tls)
 
         const first = await connect(connecting, port)
         const second = await connect(connecting, port)
@@ -258,8 +267,8 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
         { ...ordinary, ca, serverName: 'b.other.test' },
       ]
 
-      await connect(connector({ timeoutMs: 5000, tls: named })(), port)
-      await connect(connector({ timeoutMs: 5000, tls: other })(), port)
+      await connect(connectingWith(named), port)
+      await connect(connectingWith(other), port)
 
       expect(endsIn(named, port)).toHaveLength(1)
       expect(endsIn(other, port)).toEqual([])
@@ -320,7 +329,7 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
       { address: '127.0.0.1', family: 4 },
     ]
     const tls = { ...ordinary, ca: made.authority.cert }
-    const connecting = connector({ timeoutMs: 5000, tls })(preferring(gone, [gone, there]))
+    const connecting = connectingWith(tls, preferring(gone, [gone, there]))
 
     const { error, socket } = await connect(connecting, port)
 
@@ -331,9 +340,8 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
   test('that nobody waits for any more is closed with its socket, and tells nobody', async () => {
     const { port } = await serveTls(made.right)
     const told: unknown[] = []
-    const asked = { hostname: 'localhost', host: 'localhost', protocol: 'https:', port: String(port) }
 
-    const socket = speaking({ verify: false })(asked, (...result) => told.push(result))
+    const socket = speaking({ verify: false })(`https://localhost:${port}`)((...result) => told.push(result))
     socket.destroy()
     await once(socket, 'close')
 

@@ -25,12 +25,11 @@ afterEach(() => {
 const connecting = (port: number, timeoutMs: number | null, protocol = 'http:', hostname = '127.0.0.1') =>
   new Promise<Outcome>((resolve) => {
     const startedAt = performance.now()
-    const options = { hostname, host: `${hostname}:${port}`, protocol, port: String(port) }
-    connector({ timeoutMs, tls })()(options, (error, socket) => {
-      if (socket !== null) opened.push(socket as Socket)
+    connector(`${protocol}//${hostname}:${port}`, { timeoutMs, tls })()((error, socket) => {
+      if (socket !== null) opened.push(socket)
       resolve({
-        error: error as GatewayError | null,
-        socket: socket as Socket | null,
+        error,
+        socket,
         tookMs: performance.now() - startedAt,
       })
     })

@@ -183,7 +183,8 @@ test('an endpoint that dies goes down, and comes up when it is back', async () =
   const close = await open()
   const { tls } = upstreamConfig('http://unused.invalid')
   const fast = { ...config, intervalMs: 20, timeoutMs: 1000 }
-  const target = { origin: `http://127.0.0.1:${port}`, connect: connector({ timeoutMs: null, tls })(), host: null }
+  const host = `127.0.0.1:${port}`
+  const target = { connect: connector(`http://${host}`, { timeoutMs: null, tls })(), host }
   const check = new HealthCheck(fast, () => probe(target, fast), {
     probed: (told) => void probes.push(told),
     up: () => void reported.push('up'),

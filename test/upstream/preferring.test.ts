@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns'
 import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { preferring } from '../../src/upstream/addresses.ts'
@@ -48,11 +48,9 @@ describe('preferring', () => {
   const connecting = (port: number, first: string, all: readonly string[]) =>
     new Promise<string>((resolve) => {
       const { tls } = upstreamConfig('http://unused.invalid')
-      const connect = connector({ timeoutMs: 5000, tls })(preferring(at(first), all.map(at)))
-      const asked = { hostname: 'a.test', host: `a.test:${port}`, protocol: 'http:', port: String(port) }
-      connect(asked, (error, connected) => {
-        const socket = connected as Socket | null
-        resolve(error === null ? `${socket?.remoteAddress}` : String((error as { readonly kind?: string }).kind))
+      const connect = connector(`http://a.test:${port}`, { timeoutMs: 5000, tls })(preferring(at(first), all.map(at)))
+      connect((error, socket) => {
+        resolve(error === null ? `${socket?.remoteAddress}` : error.kind)
         socket?.destroy()
       })
     })

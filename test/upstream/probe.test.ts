@@ -19,8 +19,9 @@ const check: HealthCheckConfig = {
 
 /** Probes a port once; null: it is well, else what operators are told. */
 const probing = (port: number, more: Partial<HealthCheckConfig> = {}, host: string | null = null, scheme = 'http') => {
-  const connect = connector({ timeoutMs: 10_000, tls })()
-  return probe({ origin: `${scheme}://127.0.0.1:${port}`, connect, host }, { ...check, ...more }).then(
+  const authority = `127.0.0.1:${port}`
+  const connect = connector(`${scheme}://${authority}`, { timeoutMs: 10_000, tls })()
+  return probe({ connect, host: host ?? authority }, { ...check, ...more }).then(
     () => null,
     (error: Error) => error.message,
   )
@@ -38,7 +39,7 @@ describe('a probe', () => {
     expect(requests.map(({ method, url }) => `${method} ${url}`)).toEqual(['GET /health?deep=1'])
     const [{ rawHeaders } = { rawHeaders: [] }] = requests
     expect([...rawHeaders].sort()).toEqual(
-      ['host', `127.0.0.1:${port}`, 'connection', 'close', 'user-agent', 'lender-gateway', 'accept', '*/*'].sort(),
+      ['Host', `127.0.0.1:${port}`, 'Connection', 'close', 'User-Agent', 'lender-gateway', 'Accept', '*/*'].sort(),
     )
     await expect.poll(connections).toBe(0)
   })

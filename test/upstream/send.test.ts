@@ -28,14 +28,17 @@ const outcomes = async (upstream: Upstream, make: (n: number) => Exchange): Prom
   return [...new Set(await Promise.all(all))]
 }
 
-describe('a request that undici refuses', () => {
+describe('a request that cannot be sent as one', () => {
   const refused: readonly (readonly [string, readonly string[]])[] = [
     ['an invalid value', ['X-Bad', 'a\nb']],
     ['an invalid name', ['X Bad', 'a']],
     ['Expect', ['Expect', '100-continue']],
     ['Keep-Alive', ['Keep-Alive', '5']],
     ['Upgrade', ['Upgrade', 'x']],
-    ['a second Host', ['Host', 'a', 'Host', 'b']],
+    ['a Host beside the one that is sent', ['Host', 'a']],
+    ['a length beside that of the body', ['Content-Length', '5']],
+    ['a coding', ['Transfer-Encoding', 'chunked']],
+    ['Connection', ['Connection', 'close']],
   ]
 
   test.each(refused)('(%s) is internal, and a thousand wedge nothing in a pool of eight', async (_, fields) => {

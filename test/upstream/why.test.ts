@@ -7,8 +7,8 @@ const coded = (code: string, message = 'x'): Error => Object.assign(new Error(me
 describe('why an endpoint could not be reached', () => {
   test.each([
     ['ECONNREFUSED', 'refused'],
-    ['UPSTREAM_RESET', 'reset'],
-    ['UND_ERR_SOCKET', 'closed'],
+    ['ECONNRESET', 'reset'],
+    ['EPIPE', 'closed'],
     ['ENOTFOUND', 'name-not-found'],
     ['EAI_AGAIN', 'name-server-silent'],
     ['CERT_HAS_EXPIRED', 'certificate-expired'],

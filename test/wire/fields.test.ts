@@ -179,7 +179,7 @@ describe('the fields of a request', () => {
       'POST /valuation/score HTTP/1.1\r\nHost: x\r\nconTent-LENgth:   0003\r\nConnection: close\r\n\r\nabc',
     )
 
-    expect(seen[0]?.match(/content-length.*/gi)).toEqual(['content-length: 3'])
+    expect(seen[0]?.match(/content-length.*/gi)).toEqual(['Content-Length: 3'])
   })
 
   test('a value with any byte at all arrives as it is, or the request is malformed', async () => {

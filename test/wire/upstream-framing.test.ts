@@ -16,12 +16,15 @@ const answered = async (bytes: string, { ends = false } = {}) => {
 const chunks = '2\r\nok\r\n0\r\n\r\n'
 
 describe('the transfer coding of an upstream', () => {
-  test.each(['chunked', 'Chunked', 'chunked ', '  chunked   ', '\tchunked'])('(%j) is chunked', async (coding) => {
-    for (const answer of await answered(`HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n${chunks}`))
-      expect([answer.status, answer.body.toString()]).toEqual([200, 'ok'])
-  })
+  test.each(['chunked', 'Chunked', 'chunked ', '  chunked   ', '\tchunked', 'chunked\t', 'chunked \t'])(
+    '(%j) is chunked',
+    async (coding) => {
+      for (const answer of await answered(`HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n${chunks}`))
+        expect([answer.status, answer.body.toString()]).toEqual([200, 'ok'])
+    },
+  )
 
-  test.each(['chunked\t', 'chunked \t', 'chunked,', 'chunked;a=b', 'x', 'chunked, chunked', 'gzip, chunked'])(
+  test.each(['chunked,', 'chunked;a=b', 'x', 'chunked, chunked', 'gzip, chunked'])(
     '(%j) is a bad answer, and its framing no body',
     async (coding) => {
       const bytes = `HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n${chunks}`
@@ -35,7 +38,7 @@ describe('the transfer coding of an upstream', () => {
 })
 
 describe('a length with a blank behind it', () => {
-  test.each(['2 ', '2   ', '  2 '])('(%j) is a length', async (length) => {
+  test.each(['2 ', '2   ', '  2 ', '2\t', '\t2 \t'])('(%j) is a length', async (length) => {
     for (const answer of await answered(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\nok`)) {
       expect(answer).toMatchObject({ status: 200, whole: true, body: Buffer.from('ok') })
       expect(valuesOf(answer.fields, 'content-length')).toEqual(['2'])
@@ -138,12 +141,4 @@ describe('an unasked 100 of an upstream', () => {
 test.each(['1.2', '1.9'])('a response of HTTP/%s is read as one of HTTP/1.1 (RFC 9110 §2.5)', async (version) => {
   for (const answer of await answered(`HTTP/${version} 200 OK\r\nContent-Length: 2\r\n\r\nok`))
     expect(answer).toMatchObject({ status: 200, version: '1.1', body: Buffer.from('ok') })
-})
-
-// undici's parser decides this before the gateway sees anything: it is safe, and stricter than RFC 9110 §5.5 wants a client to be.
-test('a tab behind a length is a bad answer', async () => {
-  for (const answer of await answered('HTTP/1.1 200 OK\r\nContent-Length: 2\t\r\n\r\nok')) {
-    expect(answer.status).toBe(502)
-    expect(answer.body.toString()).toContain('"bad-answer"')
-  }
 })

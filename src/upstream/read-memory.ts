@@ -1,0 +1,50 @@
+import { giveBack, largeBytes, takeLarge } from '../shared/give-back.ts'
+
+// A read is over, and what it brought is parsed and copied, before the next one begins, on whichever connection.
+const shared = Buffer.allocUnsafeSlow(64 * 1024)
+
+/**
+ * The memory that one connection is read into: what all connections share, and large memory of its own while a body comes fast. That goes along
+ * with what it brought, which is not copied then.
+ */
+export class ReadMemory {
+  #large: Buffer | null = null
+  #isFast = false
+  #isPaused = false
+
+  /** The memory for the next read. */
+  readonly next = (): Buffer => {
+    if (this.#isFast && !this.#isPaused) {
+      this.#large ??= takeLarge()
+      return this.#large
+    }
+    // A connection that waits, for its reader or for another request, keeps none.
+    if (this.#large !== null) giveBack(this.#large)
+    this.#large = null
+    return shared
+  }
+
+  /** Notes how much a read has brought: one that was not large enough is followed by larger ones. */
+  filled(bytes: Buffer, length: number): void {
+    this.#isFast = length === bytes.length || (this.#isFast && length > shared.length)
+  }
+
+  set isPaused(isPaused: boolean) {
+    this.#isPaused = isPaused
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
+  /** Takes a piece of a body out of what was read. */
+  take(bytes: Buffer, from: number, to: number): Buffer {
+    if (bytes === this.#large && to - from >= largeBytes / 2) {
+      this.#large = null
+      return bytes.subarray(from, to)
+    }
+    const chunk = Buffer.allocUnsafe(to - from)
+    bytes.copy(chunk, 0, from, to)
+    return chunk
+  }
+}
