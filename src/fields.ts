@@ -54,12 +54,15 @@ export const firstValue = (fields: Fields, lower: string): string | undefined =>
  * usual `close` and `keep-alive` name no field, so the list comes back as it is.
  */
 export const withoutNominated = (fields: string[], connection: string): string[] => {
+  if (usual.test(connection)) return fields
   const named = new Set(connection.toLowerCase().split(',').map(trim))
   named.delete('close')
   named.delete('keep-alive')
   named.delete('')
   return named.size === 0 ? fields : without(fields, named)
 }
+
+const usual = /^[\t ]*(?:close|keep-alive)[\t ]*$/i
 
 /** Removes fields by name; `names` are in lower case. */
 export const without = (fields: Fields, names: ReadonlySet<string>): string[] => {

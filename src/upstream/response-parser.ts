@@ -173,14 +173,11 @@ export class ResponseParser {
     for (let i = 0; i < marked; i += 4) {
       const name = text.slice(marks[i], marks[i + 1])
       const value = text.slice(marks[i + 2], marks[i + 3])
-      if (!isHopByHop(name)) {
-        if (isNamed(name, 'content-length')) {
-          if (length >= 0) throw new MalformedResponse('answer-length', 'a length twice')
-          length = readLength(value)
-          // RFC 9110 §8.6: none stands in an interim response. §15.3.6: a 205 has none but 0.
-          if (status < 200 || status === 205) continue
-        }
-        fields.push(name, value)
+      if (isNamed(name, 'content-length')) {
+        if (length >= 0) throw new MalformedResponse('answer-length', 'a length twice')
+        length = readLength(value)
+        // RFC 9110 §8.6: none stands in an interim response. §15.3.6: a 205 has none but 0.
+        if (status >= 200 && status !== 205) fields.push(name, value)
       } else if (isNamed(name, 'connection')) {
         connection = connection === '' ? value : `${connection},${value}`
       } else if (isNamed(name, 'transfer-encoding')) {
@@ -188,8 +185,10 @@ export class ResponseParser {
         if (isChunked || minor === 0 || value.toLowerCase() !== 'chunked')
           throw new MalformedResponse('answer-coding', 'a transfer coding other than chunked, once')
         isChunked = true
-      } else if (isNamed(name, 'keep-alive') && status >= 200) {
-        this.#keepAliveMs = readTimeout(value) ?? this.#keepAliveMs
+      } else if (isNamed(name, 'keep-alive')) {
+        if (status >= 200) this.#keepAliveMs = readTimeout(value) ?? this.#keepAliveMs
+      } else if (!isHopByHop(name)) {
+        fields.push(name, value)
       }
     }
     // RFC 9112 §6.3: one of them was put there by somebody who means harm.
