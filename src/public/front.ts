@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import { now } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { Live } from '../snapshot/live.ts'
@@ -11,6 +10,7 @@ import { expectation } from './expectation.ts'
 import { readHead } from './head.ts'
 import { http1 } from './http1.ts'
 import { open } from './open.ts'
+import { parseNoMore } from './parse-no-more.ts'
 import { clientAddress } from './peer.ts'
 import { refuse } from './refuse.ts'
 import { relay } from './relay.ts'
@@ -149,17 +149,6 @@ const always = (): boolean => true
 // Node reads on for as long as nothing is written, and parses all that a packet holds: without a bound, one connection that pipelines
 // would have as many requests under way as it has bytes to send. No proxy and no library pipelines nearly as many.
 const maxUnderWay = 100
-
-/** The parser of a connection, as far as it is told what to do with a request. Not documented, though as old as Node's parser is. */
-type Parsed = Socket & { readonly parser?: { onIncoming: unknown } | null }
-
-/** Has no further request on a connection be made, in this packet or a later one; the responses that are due go out meanwhile. */
-const parseNoMore = ({ parser }: Parsed): void => {
-  if (parser != null) parser.onIncoming = endOfRequests
-}
-
-// What tells the parser that HTTP ends here, as with an upgrade: what follows is dropped unread.
-const endOfRequests = (): number => 2
 
 /** Takes a visit off those of its connection; it is the turn of the answer behind it, which may have been written long ago. */
 const passOn = (running: Visit[], visit: Visit): void => {
