@@ -92,7 +92,7 @@ describe('libraries stay at the rim', () => {
   const rims: Readonly<Record<string, RegExp>> = {
     fastify: /^(public|admin)\//,
     '@fastify/http-proxy': /^public\/mount\.ts$/,
-    undici: /^(upstream\/|shared\/server\.ts$)/,
+    undici: /^shared\/server\.ts$/,
     jose: /^layers\/auth\//,
     'lru-cache': /^layers\/(auth|cache)\//,
     pino: /^observe\//,

@@ -41,7 +41,6 @@ export class ClientSink implements BodySink {
   }
 
   data(chunk: Buffer): boolean {
-    if (chunk.length === 0) return true // undici's word for going on after a pause
     const { response } = this.#visit
     // Of a large chunk `write` says false before the system has been asked, which nearly always takes all of it. So what counts is
     // whether it has taken the one before.

@@ -12,7 +12,7 @@ interface Pull {
 }
 
 /**
- * Hands the pieces of a request body to undici one at a time, as it asks for them. Nothing is read before it asks: until there is a
+ * Hands the pieces of a request body upstream one at a time, as it asks for them. Nothing is read before it asks: until there is a
  * connection, the client is not told to go on, and after a failure to connect the body is still there.
  */
 export class Uploading implements Upload, AsyncIterator<Buffer> {

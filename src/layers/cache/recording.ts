@@ -92,7 +92,6 @@ export class Recording implements BodySink {
   }
 
   data(chunk: Buffer): boolean {
-    if (chunk.length === 0) return !this.#paused // undici's word for going on after a pause
     this.#record(chunk)
     if (!this.#body.lasting) giveBack(chunk)
     for (const reader of this.#readers) reader.more()

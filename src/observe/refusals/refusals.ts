@@ -93,7 +93,7 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) =
 const newestFirst = (refusals: readonly Refusal[]): readonly Refusal[] => refusals.toSorted((a, b) => b.at - a.at)
 
 /**
- * Makes what is kept of a refusal: none of the objects that it came of. An error of Node's parser has the whole packet, one of undici may have
+ * Makes what is kept of a refusal: none of the objects that it came of. An error of Node's parser has the whole packet, one of a library may have
  * what it was thrown in, a trace has where its spans go; and what a client sent is not for keeping.
  */
 const refusalOf = (at: number, exchanged: Exchanged, failure: GatewayError): Refusal => ({
