@@ -30,12 +30,12 @@ export class ChunkLine {
     for (let at = from; at < to; at++) {
       const byte = bytes[at] as number
       if (this.#state === atLineFeed) {
-        if (byte !== lf) throw malformed()
+        if (byte !== lf) throw malformed('line end', byte)
         this.#state = atSize
         this.#length = 0
         return at + 1
       }
-      if (++this.#length > maxLineBytes) throw malformed(`more than ${maxLineBytes} bytes`)
+      if (++this.#length > maxLineBytes) throw refused(`more than ${maxLineBytes} bytes`)
       this.#state = this.#next(byte)
     }
     return -1
@@ -53,7 +53,7 @@ export class ChunkLine {
       case atValue:
         if (this.#state === atValue && byte === quote) return inQuotes
         if (isToken(byte)) return this.#state + 1
-        throw malformed()
+        throw malformed('extension', byte)
       case inName:
       case inValue:
       case afterQuotes:
@@ -61,10 +61,10 @@ export class ChunkLine {
         if (byte === semicolon) return atName
         if (byte === equals && this.#state === inName) return atValue
         if (isToken(byte) && this.#state !== afterQuotes) return this.#state
-        throw malformed()
+        throw malformed('extension', byte)
       default:
         // RFC 9110 §5.6.4: a quoted string, in which control characters are not.
-        if (!isText(byte)) throw malformed()
+        if (!isText(byte)) throw malformed('extension', byte)
         if (this.#state === afterBackslash) return inQuotes
         return byte === quote ? afterQuotes : byte === backslash ? afterBackslash : inQuotes
     }
@@ -73,12 +73,15 @@ export class ChunkLine {
   // Digits alone: no sign, no blank, no 0x. More than can be counted exactly is refused (§7.1).
   #digit(byte: number): number {
     const value = byte <= 0x39 ? byte - 0x30 : (byte | 0x20) - 0x57
-    if (value < 0 || value > 15 || (byte > 0x39 && value < 10)) throw malformed()
+    if (value < 0 || value > 15 || (byte > 0x39 && value < 10)) throw malformed('size', byte)
     this.size = 16 * this.size + value
-    if (!Number.isSafeInteger(this.size)) throw malformed('a size beyond counting')
+    if (!Number.isSafeInteger(this.size)) throw refused('a size beyond counting')
     return inSize
   }
 }
 
-const malformed = (message = 'no chunk size, or no extension'): MalformedResponse =>
-  new MalformedResponse('not-http', `a chunk's line: ${message}`)
+const malformed = (part: string, byte: number): MalformedResponse =>
+  refused(`byte 0x${byte.toString(16).padStart(2, '0')} in its ${part}`)
+
+const refused = (message: string): MalformedResponse =>
+  new MalformedResponse('not-http', `the line of a chunk: ${message}`)

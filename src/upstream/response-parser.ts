@@ -123,7 +123,9 @@ export class ResponseParser {
       // RFC 9112 §7.1.2: fields as they are in a head, and left out (RFC 9110 §6.5.1).
       case trailers: {
         const next = this.#scanner.read(bytes, at, length)
-        return next === -1 ? length : this.#end(next, length)
+        if (next === -1) return length
+        this.#leaveTrailers(this.#scanner)
+        return this.#end(next, length)
       }
       default: // it was stopped
         return length
@@ -144,6 +146,16 @@ export class ResponseParser {
     }
     this.#events.head(status, reason, fields)
     return this.#state === bodyOfLength && this.#left === 0 ? this.#end(next, length) : next
+  }
+
+  #leaveTrailers(scanner: HeadScanner): void {
+    for (let i = 0; i < scanner.marked; i += 4) {
+      const name = scanner.text.slice(scanner.marks[i], scanner.marks[i + 1])
+      // RFC 9110 §6.5.1: how long a body is does not stand behind it.
+      if (isNamed(name, 'content-length') || isNamed(name, 'transfer-encoding'))
+        throw new MalformedResponse('answer-length', 'a length or a coding among the trailers')
+    }
+    scanner.awaitHead()
   }
 
   #readBody(bytes: Buffer, at: number, length: number): number {
@@ -215,8 +227,9 @@ export class ResponseParser {
 
 // RFC 9110 §8.6: digits alone. RFC 9112 §6.3: no list either, even of the same length twice.
 const readLength = (value: string): number => {
-  const length = /^\d+$/.test(value) ? Number(value) : Number.NaN
-  if (!Number.isSafeInteger(length)) throw new MalformedResponse('answer-length', 'a length that is none')
+  if (!/^\d+$/.test(value)) throw new MalformedResponse('answer-length', 'a length that is no number')
+  const length = Number(value)
+  if (!Number.isSafeInteger(length)) throw new MalformedResponse('answer-length', 'a length beyond counting')
   return length
 }
 

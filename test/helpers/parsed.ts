@@ -14,6 +14,8 @@ export interface Parsed {
   keepAliveMs: number | null
   /** The reason word of what it refused; null: nothing. */
   refused: string | null
+  /** Why, as the log has it. */
+  why: string
 }
 
 /** Has the gateway's parser read a response, cut at these places; `ends`: the endpoint closes the connection behind it. */
@@ -28,6 +30,7 @@ export const parsed = (bytes: Buffer, cuts: readonly number[] = [], { ends = tru
     reusable: false,
     keepAliveMs: null,
     refused: null,
+    why: '',
   }
   const events: ResponseEvents = {
     interim: (status, fields) => void result.interim.push([status, fields]),
@@ -47,14 +50,15 @@ export const parsed = (bytes: Buffer, cuts: readonly number[] = [], { ends = tru
     // One buffer for all that comes, as a connection has; what is left in it from before must not be read.
     const buffer = Buffer.alloc(bytes.length + 16, '\r\n')
     for (const [from, to] of pieces(bytes.length, cuts)) {
-      if (result.ended === 'yes') break
       bytes.copy(buffer, 0, from, to)
-      parser.read(buffer, to - from)
+      if (result.ended === 'no') parser.read(buffer, to - from)
+      else if (to > from) result.reusable &&= isTaken(parser, buffer, to - from)
     }
     if (ends && result.ended === 'no' && parser.finish()) result.ended = 'closed'
   } catch (error) {
     if (!(error instanceof MalformedResponse)) throw error
     result.refused = error.reason
+    result.why = error.message
   }
   return result
 }
@@ -62,4 +66,14 @@ export const parsed = (bytes: Buffer, cuts: readonly number[] = [], { ends = tru
 const pieces = (length: number, cuts: readonly number[]): [from: number, to: number][] => {
   const ends = [...cuts, length]
   return ends.map((to, i) => [ends[i - 1] ?? 0, to])
+}
+
+/** Tells whether bytes that no request has asked for are taken; they close the connection if not. */
+const isTaken = (parser: ResponseParser, buffer: Buffer, length: number): boolean => {
+  try {
+    parser.read(buffer, length)
+    return true
+  } catch {
+    return false
+  }
 }

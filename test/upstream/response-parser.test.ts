@@ -229,6 +229,8 @@ const refused: readonly (readonly [what: string, bytes: string, reason: string])
   ['a bare LF behind the chunks', chunks('0\r\n\n'), 'not-http'],
   ['a folded trailer', chunks('0\r\nA: b\r\n '), 'not-http'],
   ['a trailer with a control character', chunks('0\r\nA: \x01'), 'not-http'],
+  ['a length among the trailers', chunks('0\r\ncontent-length: 2\r\n\r\n'), 'answer-length'],
+  ['a coding among the trailers', chunks('0\r\nA: b\r\nTransfer-Encoding: chunked\r\n\r\n'), 'answer-length'],
   ['a trailer without an end', chunks(`0\r\n${'a'.repeat(64 * 1024)}`), 'answer-fields-too-large'],
   ['more than 10,100 trailers', chunks(`0\r\n${'A: b\r\n'.repeat(10_100)}A`), 'answer-fields-too-large'],
 ]

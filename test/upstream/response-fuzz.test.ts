@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { stricter, wider } from './fuzz/differences.ts'
+import { compare, judge } from './fuzz/judge.ts'
+
+// llhttp is the oracle. More of them: node test/lab/fuzz-responses.ts
+const mutations = 20_000
+
+test(`of ${mutations} mutated responses each is read as llhttp reads it, or differs in a way that is known`, () => {
+  const outcomes: Record<string, number> = {}
+  for (let n = 0; n < mutations; n++) {
+    const outcome = judge(n)
+    outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
+  }
+
+  // They are neither so gentle that nothing is refused, nor so rough that nothing is read.
+  expect(outcomes['the same']).toBeGreaterThan(mutations / 4)
+  expect(outcomes['refused by both']).toBeGreaterThan(mutations / 4)
+})
+
+test.each(stricter)('only llhttp accepts $name ($why)', ({ name, example }) => {
+  expect(compare(Buffer.from(example, 'latin1'))).toBe(`only llhttp: ${name}`)
+})
+
+test.each(wider)('llhttp alone refuses $name ($why)', ({ name, example }) => {
+  expect(compare(Buffer.from(example, 'latin1'))).toBe(`only ours: ${name}`)
+})
