@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { now } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
+import { gather } from '../shared/gather.ts'
 import type { Live } from '../snapshot/live.ts'
 import type { Accounts } from './accounts.ts'
 import { admit } from './admit.ts'
@@ -130,7 +131,7 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
       const fail = (error: unknown): void => refuse(visit, GatewayError.from(error))
       const handle = visit.snapshot.handles[visit.exchange.operation.id]
       try {
-        handle(visit.exchange).then((answer) => relay(visit, answer, answerHop), fail)
+        handle(visit.exchange).then((answer) => gather(() => relay(visit, answer, answerHop)), fail)
       } catch (error) {
         fail(error) // thrown, not rejected: the reply is hijacked by now, and Fastify would leave it unanswered
       }

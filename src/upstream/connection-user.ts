@@ -3,6 +3,8 @@ import type { Connection } from './connection.ts'
 
 /** Hears what comes back for a request, in this order. Exactly one of `onEnd` and `onError` is called, last. */
 export interface ResponseHandler {
+  /** Whether the request must not go out on a connection that the endpoint has closed: it is never sent a second time. */
+  readonly isSentOnce: boolean
   /** An interim response (102–199). */
   onInterim(status: number, fields: string[]): void
   /** The head of the final response; `fields` are the end-to-end ones. */
@@ -14,8 +16,6 @@ export interface ResponseHandler {
 
 /** Waits for a connection. One of the two is called. */
 export interface ConnectionUser {
-  /** Whether its request must not go out on a connection that the endpoint has closed: it is never sent a second time. */
-  readonly isSentOnce: boolean
   /** Takes the connection, to send on it at once; false: it is not wanted any more. */
   onConnection(connection: Connection): boolean
   onError(error: GatewayError): void

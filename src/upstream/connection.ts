@@ -2,15 +2,15 @@ import type { OnReadOpts, Socket } from 'node:net'
 import { Alarm, now } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { Upload } from '../exchange.ts'
+import { gather } from '../shared/gather.ts'
 import { type Connector, connectFailed } from './connect.ts'
 import type { ConnectionUser, ResponseHandler } from './connection-user.ts'
 import { hearOut } from './hear-out.ts'
 import { ReadMemory } from './read-memory.ts'
-import { framing } from './request-head.ts'
 import { MalformedResponse, type ResponseEvents, ResponseParser } from './response-parser.ts'
 import { isSilent, longestMarginMs, restMs, reusableMs } from './reuse.ts'
 import { whyOf } from './why.ts'
-import { writeUpload } from './write-upload.ts'
+import { writeRequest } from './write-request.ts'
 
 /** Keeps a connection between its requests. */
 export interface ConnectionOwner {
@@ -18,9 +18,6 @@ export interface ConnectionOwner {
   released(connection: Connection): void
   closed(connection: Connection): void
 }
-
-// Up to this much of a body is joined to the head as text: two pieces of one write cost the kernel more.
-const oneWriteBytes = 8 * 1024
 
 /** A keep-alive connection to an endpoint, one request at a time. */
 export class Connection implements ResponseEvents {
@@ -36,11 +33,13 @@ export class Connection implements ResponseEvents {
   #failedWrite: Error | null = null
   /** Requests that it has begun to carry. */
   #served = 0
+  #isUnsent = false
   #headSeen = false
   /** For how long it may be idle now. */
   #idleMs: number
   /** Since when the endpoint has waited for another request: the last response has ended, or the connection was made. */
   #idleSince = 0
+  #restedMs = 0
   readonly #memory = new ReadMemory()
 
   /** Begins to connect, for `user`. `keepAliveMs` is how long it may be idle, the margin included. */
@@ -67,22 +66,23 @@ export class Connection implements ResponseEvents {
     return !this.#uploading && this.#socket.writableLength === 0
   }
 
+  /** Whether nothing of its request has been written. */
+  get isUnsent(): boolean {
+    return this.#isUnsent
+  }
+
   /** Whether its request went out on a connection that had carried one before, and nothing came back. */
   get isStale(): boolean {
     return this.#served > 1 && !this.#parser.started
   }
 
-  /**
-   * Takes it out of its rest; false: no other request can follow, and it is closed. `surely`: also where a look at the socket, just before a
-   * request is written, finds that the endpoint has ended it.
-   */
-  wake(surely: boolean): boolean {
+  /** Takes it out of its rest; false: no other request can follow, and it is closed. */
+  wake(): boolean {
     this.#idle.clear()
-    const restedMs = now() - this.#idleSince
+    this.#restedMs = now() - this.#idleSince
     // The timer that closes it may be late.
-    const isOver = restedMs >= this.#idleMs || (surely && restedMs >= restMs && !isSilent(this.#socket))
-    if (isOver) this.#socket.destroy()
-    return !isOver && this.isOpen
+    if (this.#restedMs >= this.#idleMs) this.#socket.destroy()
+    return this.isOpen
   }
 
   /** Waits for another request. */
@@ -93,18 +93,19 @@ export class Connection implements ResponseEvents {
   /** Sends a request: a head without framing, and `length` bytes of a body that is streamed, null: chunked. */
   send(handler: ResponseHandler, head: string, body: Buffer | Upload | null, length: number | null): void {
     this.#handler = handler
-    this.#served++
+    this.#isUnsent = true
     this.#headSeen = false
-    this.#parser.begin()
-    const socket = this.#socket
-    if (body === null) return void socket.write(head + framing(head, 0), 'latin1')
-    if (!Buffer.isBuffer(body)) return this.#upload(handler, head, body, length)
-    const framed = head + framing(head, body.length)
-    if (body.length <= oneWriteBytes) return void socket.write(framed + body.toString('latin1'), 'latin1')
-    socket.cork()
-    socket.write(framed, 'latin1')
-    socket.write(body)
-    socket.uncork()
+    gather(() => {
+      if (this.#handler !== handler) return
+      // An endpoint may have ended an idle connection, and the event loop does not know yet.
+      if (handler.isSentOnce && this.#restedMs >= restMs && !isSilent(this.#socket)) return this.#fail(closed())
+      this.#isUnsent = false
+      this.#served++
+      this.#parser.begin()
+      const isOver = (): boolean => this.#handler !== handler
+      const upload = writeRequest(this.#socket, head, body, length, isOver)
+      if (upload !== null) this.#follow(upload, isOver)
+    })
   }
 
   pause(): void {
@@ -231,10 +232,9 @@ export class Connection implements ResponseEvents {
     this.#owner.released(this)
   }
 
-  #upload(handler: ResponseHandler, head: string, pieces: Upload, length: number | null): void {
-    const isOver = (): boolean => this.#handler !== handler
+  #follow(upload: Promise<boolean>, isOver: () => boolean): void {
     this.#uploading = true
-    writeUpload(this.#socket, head, pieces, length, isOver).then(
+    upload.then(
       (isWhole) => {
         if (isWhole) this.#uploading = false
       },

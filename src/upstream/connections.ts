@@ -123,7 +123,7 @@ export class Connections {
     const target = this.#next()
     this.#underWay++
     for (let last = target.idle.pop(); last !== undefined; last = target.idle.pop()) {
-      if (!last.wake(user.isSentOnce)) continue
+      if (!last.wake()) continue
       if (!user.onConnection(last)) this.#released(target, last)
       return
     }

@@ -118,7 +118,8 @@ export class Sending implements ConnectionUser, ResponseHandler, Source {
 
   onError(error: GatewayError): void {
     if (this.#over) return
-    if (this.#maySendAgain()) this.#sendAgain(error)
+    const connection = this.#connection
+    if (connection !== null && this.#maySendAgain(connection)) this.#sendAgain(connection, error)
     else this.#fail(error)
   }
 
@@ -170,27 +171,23 @@ export class Sending implements ConnectionUser, ResponseHandler, Source {
   }
 
   /**
-   * A connection may be closed for having been idle just when a request goes out on it. Then a safe one is sent once more, on a fresh
-   * connection (RFC 9110 §9.2.2, RFC 9112 §9.3.1); of another one nobody can tell whether it was processed.
+   * A connection may be closed for having been idle just when a request goes out on it. Then one that was not written, or is safe, is sent once
+   * more, on a fresh connection (RFC 9110 §9.2.2, RFC 9112 §9.3.1); of another one nobody can tell whether it was processed.
    */
-  #maySendAgain(): boolean {
-    return (
-      !this.#sentAgain &&
-      this.#connection?.isStale === true &&
-      !this.#endpoint.connections.isCut &&
-      !this.isSentOnce &&
-      this.#upload === null &&
-      !this.#exchange.begun
-    )
+  #maySendAgain({ isUnsent, isStale }: Connection): boolean {
+    if (this.#sentAgain || this.#endpoint.connections.isCut) return false
+    return isUnsent || (isStale && !this.isSentOnce && this.#upload === null && !this.#exchange.begun)
   }
 
-  #sendAgain(error: GatewayError): void {
-    this.#trace?.end(null, error)
+  #sendAgain({ isUnsent }: Connection, error: GatewayError): void {
     this.#sentAgain = true
     this.#connection = null
     this.#alarm.clear()
-    this.#exchange.attempts++
-    this.#render()
+    if (!isUnsent) {
+      this.#trace?.end(null, error)
+      this.#exchange.attempts++
+      this.#render()
+    }
     this.#endpoint.connections.replace(this)
   }
 

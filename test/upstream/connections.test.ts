@@ -20,13 +20,19 @@ const connections = (maxConnections: number, maxPending: number): Connections =>
     },
   })
 
-const handler = { onInterim: () => {}, onHead: () => {}, onBody: () => {}, onEnd: () => {}, onError: () => {} }
+const handler = {
+  isSentOnce: false,
+  onInterim: () => {},
+  onHead: () => {},
+  onBody: () => {},
+  onEnd: () => {},
+  onError: () => {},
+}
 
 /** A request that runs until it leaves. */
 const request = (ran: (name: number) => void, name: number) => {
   let held: Connection | null = null
   const user: ConnectionUser & { leave(): void; failure: GatewayError | null } = {
-    isSentOnce: false,
     failure: null,
     onConnection(connection) {
       held = connection

@@ -68,9 +68,9 @@ describe('a connection that is closed for having been idle, when a request goes 
 })
 
 test.each([
-  ['GET', () => fakeExchange(), 0],
-  ['POST', post, 2], // of what the system has not told yet, see below
-])('an idle connection that is reset before a %s went out on it costs it nothing', async (_, made, turns) => {
+  ['GET', () => fakeExchange()],
+  ['POST', post],
+])('an idle connection that is reset before a %s went out on it costs it nothing', async (_, made) => {
   const sockets: Socket[] = []
   const { url } = await rawUpstream((socket) => {
     sockets.push(socket)
@@ -83,7 +83,6 @@ test.each([
     await outcome(upstream, fakeExchange())
     await new Promise((resolve) => setImmediate(resolve)) // the connection is idle then
     sockets.at(-1)?.resetAndDestroy()
-    for (let i = 0; i < turns; i++) await turn()
     outcomes.add(await outcome(upstream, made()))
   }
 

@@ -2,12 +2,36 @@ import type { Socket } from 'node:net'
 import type { Upload } from '../exchange.ts'
 import { framing } from './request-head.ts'
 
+// Up to this much of a body is joined to the head as text: two pieces of one write cost the kernel more.
+const oneWriteBytes = 8 * 1024
+
 /**
- * Writes a request whose body comes in pieces, as fast as the endpoint takes it; the head goes out with the first piece. `length` is what the head
- * will name, null: chunked (RFC 9112 §7.1). Resolves to false when `isOver` says that nothing more is wanted. Rejects with the
+ * Writes a request: a head without its framing, and a body that was read first, or comes in pieces, of which `length` says what the head will name;
+ * null: chunked. Null: all of it is written. Else resolves when it is, to false when `isOver` says that nothing more is wanted; rejects with the
  * error of the body, and when it has another length than its head says.
  */
-export const writeUpload = async (
+export const writeRequest = (
+  socket: Socket,
+  head: string,
+  body: Buffer | Upload | null,
+  length: number | null,
+  isOver: () => boolean,
+): Promise<boolean> | null => {
+  if (body !== null && !Buffer.isBuffer(body)) return writeUpload(socket, head, body, length, isOver)
+  const framed = head + framing(head, body?.length ?? 0)
+  if (body === null) socket.write(framed, 'latin1')
+  else if (body.length <= oneWriteBytes) socket.write(framed + body.toString('latin1'), 'latin1')
+  else {
+    socket.cork()
+    socket.write(framed, 'latin1')
+    socket.write(body)
+    socket.uncork()
+  }
+  return null
+}
+
+/** Writes it as fast as the endpoint takes it, the head with the first piece (RFC 9112 §7.1). */
+const writeUpload = async (
   socket: Socket,
   head: string,
   pieces: Upload,
