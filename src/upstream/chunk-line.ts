@@ -61,10 +61,10 @@ export class ChunkLine {
         if (byte === semicolon) return atName
         if (byte === equals && this.#state === inName) return atValue
         if (isToken(byte) && this.#state !== afterQuotes) return this.#state
-        throw malformed('extension', byte)
+        throw malformed(this.#state === afterQuotes ? 'quoted value' : 'extension', byte)
       default:
         // RFC 9110 §5.6.4: a quoted string, in which control characters are not.
-        if (!isText(byte)) throw malformed('extension', byte)
+        if (!isText(byte)) throw malformed('quoted value', byte)
         if (this.#state === afterBackslash) return inQuotes
         return byte === quote ? afterQuotes : byte === backslash ? afterBackslash : inQuotes
     }

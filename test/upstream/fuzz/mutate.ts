@@ -193,6 +193,47 @@ const lines = [
   'a: b\r\n'.repeat(150).trimEnd(),
   ...['2\r\nok', '0', '0\r\n', 'HTTP/1.1 200 OK', 'GET / HTTP/1.1'],
 ]
+const extensions = [
+  ...[
+    '',
+    ' ',
+    '\t',
+    ';',
+    ';;',
+    '; a',
+    ' ;a',
+    ';a ',
+    ';a',
+    ';a=',
+    ';=',
+    ';a=b',
+    ';a =b',
+    ';a= b',
+    ';a=b=c',
+    ';a=b;c;d=e',
+    ';a\0',
+    ';a=\xe9',
+  ],
+  ...[
+    ';a=""',
+    ';a="',
+    ';a="b"c',
+    ';a=b"c"',
+    ';a="b" ',
+    ';a="\\""',
+    ';a="\\',
+    ';a="\\\x01"',
+    ';a="\x7f"',
+    ';a="\t\xe9"',
+    ';a="b";c',
+    ';(a)',
+    '@',
+    '`',
+    ':',
+    '/',
+  ],
+  `;${'a'.repeat(300)}`,
+]
 const starts = [
   ...[
     'HTTP/1.1 200',
@@ -287,6 +328,14 @@ const changes: readonly ((draw: Draw, text: string) => string)[] = [
   (draw, text) => replaceOne(draw, text, /\r\n/g, lineEnds),
   (draw, text) => replaceOne(draw, text, /\b[0-9a-fA-F]+\b/g, numbers),
   (draw, text) => replaceOne(draw, text, /(?<=^|\r\n)[0-9a-fA-F]+(?=[\r;])/g, numbers),
+  (draw, text) => replaceOne(draw, text, /(?<=\r\n[0-9a-fA-F]+)(?=[\r;])/g, extensions),
+  (draw, text) =>
+    replaceOne(
+      draw,
+      text,
+      /(?<=\r\n0+[^\r]*\r\n)/g,
+      lines.map((line) => `${line}\r\n`),
+    ),
   (draw, text) => replaceOne(draw, text, /(?<=content-length:\s*)\d+/gi, numbers),
   (draw, text) => replaceOne(draw, text, /^[^\r\n]*/g, starts),
   (draw, text) => changeLines(draw, text, (all, at) => all.splice(at, 0, all[at] ?? '')), // doubled
