@@ -18,14 +18,17 @@ const afterBackslash = 7
 const afterQuotes = 8
 const atLineFeed = 9
 
-/** Reads the line in front of a chunk (RFC 9112 §7.1): its size, and the extensions, which are left out (§7.1.1). It goes on where it has stopped. */
+/**
+ * Reads the line in front of a chunk (RFC 9112 §7.1): its size, and the extensions, which are left out (§7.1.1). It
+ * goes on where it has stopped.
+ */
 export class ChunkLine {
   /** The size of the chunk whose line was read last. */
   size = 0
   #state = atSize
   #length = 0
 
-  /** Reads on, in bytes[from, to). Tells where what follows the line begins; -1: more must come. */
+  /** Reads on, in bytes[from, to). Returns where what follows the line begins; -1: more must come. */
   scan(bytes: Buffer, from: number, to: number): number {
     for (let at = from; at < to; at++) {
       const byte = bytes[at] as number

@@ -6,7 +6,8 @@ export const maxHeadBytes = 64 * 1024
 /** Most fields of a head, or of a trailer section: 100 more than a request may ever have (`listen.maxHeaderFields`). */
 export const maxFields = 10_100
 
-// RFC 9110 §5.6.2 and §5.5: what a name is made of, and what stands in a value or a reason phrase. Control characters do not, HTAB does.
+// RFC 9110 §5.6.2, §5.5: what a name is made of, and what may stand in a value or a reason phrase: of control
+// characters HTAB alone.
 const tokenByte = 1
 const textByte = 2
 const classes = new Uint8Array(256)
@@ -23,7 +24,7 @@ export const isText = (byte: number): boolean => ((classes[byte] as number) & te
 
 const [tab, lf, cr, space, zero, nine, colon] = [0x09, 0x0a, 0x0d, 0x20, 0x30, 0x39, 0x3a]
 
-// RFC 9112 §2.3, §4: the name is in upper case, and of HTTP/1 every minor version is read. A zero stands for any digit.
+// RFC 9112 §2.3, §4: the name is in upper case, and every minor version of HTTP/1 is read. A zero is any digit.
 const statusLine = Buffer.from('HTTP/1.0 000')
 /** Where the reason phrase begins, if there is one. */
 const reasonAt = statusLine.length + 1
@@ -40,8 +41,8 @@ const inValue = 7
 const atLastLineFeed = 8
 
 /**
- * Finds the lines of a head, or of a trailer section, and refuses the first byte that may not stand where it does. It goes on where it has
- * stopped: each byte is looked at once, however it comes.
+ * Finds the lines of a head, or of a trailer section, and refuses the first byte that may not stand where it does. It
+ * goes on where it has stopped: each byte is looked at once, however it comes.
  */
 export class HeadScanner {
   /** All that was read, when it is whole. */
@@ -49,7 +50,7 @@ export class HeadScanner {
   status = 0
   /** The minor version of HTTP/1. */
   minor = 0
-  /** Where in the text the name and the value of each field begin and end, four numbers a field. Blanks around a value are none of it. */
+  /** Where in the text each field's name and value begin and end, four numbers a field, without the blanks around. */
   readonly marks: number[] = []
   /** How many of the marks count. */
   marked = 0
@@ -76,7 +77,7 @@ export class HeadScanner {
     return this.text.slice(reasonAt, this.#reasonTo)
   }
 
-  /** Reads on, in bytes[from, to). Tells where what follows the whole begins; -1: more must come. */
+  /** Reads on, in bytes[from, to). Returns where what follows the whole begins; -1: more must come. */
   read(bytes: Buffer, from: number, to: number): number {
     const before = this.#keptLength
     if (before > 0) this.#keep(bytes, from, to)
@@ -114,7 +115,7 @@ export class HeadScanner {
     this.#keptLength = length
   }
 
-  /** Looks at bytes[base, to), as far as it has not. Tells how long the whole is; 0: more must come. */
+  /** Looks at bytes[base, to), as far as it has not. Returns the length of the whole; 0: more must come. */
   #scan(bytes: Buffer, base: number, to: number): number {
     const { marks } = this
     const end = Math.min(to, base + maxHeadBytes)
@@ -125,7 +126,7 @@ export class HeadScanner {
         case inName:
           while (at < end && ((classes[bytes[at] as number] as number) & tokenByte) !== 0) at++
           if (at === end) break
-          // RFC 9110 §5.1: a name is a token. RFC 9112 §5.1: no blank before the colon. §5.2: nor before the name, in a folded line.
+          // RFC 9110 §5.1: a name is a token. RFC 9112 §5.1: no blank before the colon. §5.2: nor is a line folded.
           if (bytes[at] !== colon || at - base === marks[this.marked - 1]) throw malformed('field name', bytes[at])
           this.#mark(at - base)
           at++
@@ -211,7 +212,7 @@ export class HeadScanner {
   }
 }
 
-/** Reads the part of a status line whose length is known. Tells how far it came. */
+/** Reads the part of a status line whose length is known. Returns how far it came. */
 const readStatusLine = (bytes: Buffer, base: number, from: number, to: number): number => {
   const end = Math.min(to, base + statusLine.length)
   for (let at = from; at < end; at++) {

@@ -1,7 +1,7 @@
 import { StacklessError } from '../errors.ts'
 import type { Reason } from '../reasons.ts'
 
-/** A response that HTTP/1.1 does not allow, or that is larger than the bounds. Its message says what is wrong, without quoting it. */
+/** A response that HTTP/1.1 does not allow, or that is larger than the bounds. Its message quotes nothing of it. */
 export class MalformedResponse extends StacklessError {
   readonly reason: Reason
 

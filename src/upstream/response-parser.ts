@@ -7,9 +7,9 @@ export { MalformedResponse }
 
 /** What a parser finds, in the order in which it comes. */
 export interface ResponseEvents {
-  /** The head of an interim response, 102-199. A 100 is left out (RFC 9110 §15.2: none was asked for), a 101 is refused. */
+  /** The head of an interim response, 102-199. A 100, which no request asks for, is left out (RFC 9110 §15.2). */
   interim(status: number, fields: string[]): void
-  /** The head of the final response. `reason` may be empty. `fields` is flat, latin1, as received, and end-to-end alone. */
+  /** The head of the final response. `reason` may be empty. `fields` are flat, latin1, as received, and end-to-end. */
   head(status: number, reason: string, fields: string[]): void
   /** A piece of the body: bytes[from, to), of what was given to read(). It is good until the call returns. */
   body(bytes: Buffer, from: number, to: number): void
@@ -30,8 +30,8 @@ const trailers = 8
 const stopped = 9
 
 /**
- * Reads the responses of one connection, one after another, strictly: what RFC 9112 leaves to a lenient reader is refused. Each byte is read
- * once, and what is checked is what is handed on. It lives as long as its connection.
+ * Reads the responses of one connection, one after another, strictly: what RFC 9112 leaves to a lenient reader is
+ * refused. Each byte is read once, and what is checked is what is handed on. It lives as long as its connection.
  */
 export class ResponseParser {
   readonly #events: ResponseEvents
@@ -58,7 +58,7 @@ export class ResponseParser {
     return this.#reusable
   }
 
-  /** After end(): for how long the endpoint keeps the connection, by the response's own Keep-Alive; null: it does not say. */
+  /** After end(): how long the endpoint keeps the connection, by the response's own Keep-Alive; null: unsaid. */
   get keepAliveMs(): number | null {
     return this.#keepAliveMs
   }
@@ -82,7 +82,7 @@ export class ResponseParser {
     while (at < length) at = this.#step(bytes, at, length)
   }
 
-  /** Notes that the endpoint has ended its side. True: that was the end of the body; false: no response was awaited, or it is cut short. */
+  /** Notes that the endpoint has ended its side. True: the response is whole. False: none is awaited, or it is cut. */
   finish(): boolean {
     if (this.#state !== bodyUntilClose) return false
     this.#end(0, 0)
@@ -94,7 +94,7 @@ export class ResponseParser {
     this.#state = stopped
   }
 
-  /** Reads one part, or as much as there is of it. Tells where the next one begins. */
+  /** Reads one part, or as much as there is of it. Returns where the next one begins. */
   #step(bytes: Buffer, at: number, length: number): number {
     switch (this.#state) {
       case head:
@@ -176,7 +176,7 @@ export class ResponseParser {
     return length // another request may have begun by now
   }
 
-  /** Reads how long the body is and whether the connection goes on (RFC 9112 §6.3, §9.3). Tells which fields are to be handed on. */
+  /** Reads the framing (RFC 9112 §6.3) and the fate of the connection (§9.3). Returns the fields that are handed on. */
   #readFields({ status, minor, text, marks, marked }: HeadScanner): string[] {
     const fields: string[] = []
     let length = -1
@@ -203,19 +203,19 @@ export class ResponseParser {
         fields.push(name, value)
       }
     }
-    // RFC 9112 §6.3: one of them was put there by somebody who means harm.
+    // RFC 9112 §6.3: both together are how a response is smuggled.
     if (isChunked && length >= 0) throw new MalformedResponse('answer-length', 'a length and a transfer coding')
     if (status >= 200) this.#frame(status, length, isChunked, persists(minor, connection))
     if (status === 205) fields.push('Content-Length', '0')
     return connection === '' ? fields : withoutNominated(fields, connection)
   }
 
-  /** Decides how the body ends (RFC 9112 §6.3) and whether the connection outlives it (§9.3). `length` is -1 where none is said. */
+  /** Decides how the body ends (RFC 9112 §6.3) and whether the connection outlives it. `length` may be -1: unsaid. */
   #frame(status: number, length: number, isChunked: boolean, persistent: boolean): void {
     if (status === 204 || status === 205 || status === 304) {
       this.#state = bodyOfLength
       this.#left = 0
-      // What is announced may come, though it must not (RFC 9110 §15.3.6, §15.4.5), and would be taken for the next response.
+      // RFC 9110 §15.3.6, §15.4.5: announced content must not come. If it does, it would pass for the next response.
       this.#reusable = persistent && !isChunked && (length === 0 || (length < 0 && status !== 205))
       return
     }

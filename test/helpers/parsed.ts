@@ -18,7 +18,7 @@ export interface Parsed {
   why: string
 }
 
-/** Has the gateway's parser read a response, cut at these places; `ends`: the endpoint closes the connection behind it. */
+/** Has the gateway's parser read a response, cut at these places. `ends`: behind it the connection ends. */
 export const parsed = (bytes: Buffer, cuts: readonly number[] = [], { ends = true } = {}): Parsed => {
   const result: Parsed = {
     interim: [],

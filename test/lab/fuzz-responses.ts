@@ -1,6 +1,7 @@
 /**
- * Has the gateway's parser and llhttp read mutated responses, and counts in what they differ: `node test/lab/fuzz-responses.ts [COUNT] [FIRST]`
- * (1,000,000 from 0 on take two or three minutes). Ends with 1 when a difference is none of those that are known (test/upstream/fuzz/differences.ts).
+ * Has the gateway's parser and llhttp read mutated responses, and counts in what they differ:
+ * `node test/lab/fuzz-responses.ts [COUNT] [FIRST]`; 1,000,000 from 0 on take a minute or two. Ends with 1 when a
+ * difference is none of those that are known (test/upstream/fuzz/differences.ts).
  */
 import { judge } from '../upstream/fuzz/judge.ts'
 

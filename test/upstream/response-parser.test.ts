@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { MalformedResponse, type ResponseEvents, ResponseParser } from '../../src/upstream/response-parser.ts'
 import { type Parsed, parsed } from '../helpers/parsed.ts'
@@ -275,6 +276,24 @@ describe('refused is', () => {
     parser.read(Buffer.from(ok), ok.length)
 
     expect(() => parser.read(Buffer.from('x'), 1)).toThrow(MalformedResponse)
+  })
+})
+
+describe('docs/upstreams.md says what is refused', () => {
+  const page = readFileSync(new URL('../../docs/upstreams.md', import.meta.url), 'utf8')
+  const rows = [...page.matchAll(/^\| ([^|]+) \| `(HTTP[^`]*|\\r[^`]*)` \| `([a-z-]+)` \|/gm)]
+
+  test.each(rows.map(([, what = '', example = '', reason]) => [what, JSON.parse(`"${example}"`), reason]))(
+    '%s',
+    (_, example, reason) => {
+      expect(read(example, [], { ends: false }).refused).toBe(reason)
+    },
+  )
+
+  test('of every reason', () => {
+    expect(new Set(rows.map(([, , , reason]) => reason))).toEqual(
+      new Set(refused.map(([, , reason]) => reason).filter((reason) => reason !== 'answer-fields-too-large')),
+    )
   })
 })
 

@@ -5,7 +5,9 @@ interface Difference {
   readonly example: string
 }
 
-/** What the gateway's parser accepts and llhttp refuses. `mend` writes a head in the way that llhttp reads, with the same meaning. */
+/**
+ * What the gateway's parser accepts and llhttp refuses. `mend` writes a head as llhttp reads it, with the same meaning.
+ */
 export const wider: readonly (Difference & { mend(head: string): string })[] = [
   {
     name: 'a later minor version',
@@ -40,8 +42,8 @@ export const wider: readonly (Difference & { mend(head: string): string })[] = [
 ]
 
 /**
- * What llhttp accepts and the gateway's parser refuses, with the words in which it does. `mend` takes the fault out, where its words leave
- * open which one it is: then the two have to agree.
+ * What llhttp accepts and the gateway's parser refuses, with the words in which it does. Where these leave open which
+ * fault it is, `mend` takes it out: then the two have to agree.
  */
 export const stricter: readonly (Difference & { readonly says: string; mend?(head: string): string })[] = [
   {

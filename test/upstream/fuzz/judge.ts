@@ -3,7 +3,10 @@ import { stricter, wider } from './differences.ts'
 import { askLlhttp, type Told } from './llhttp.ts'
 import { mutation } from './mutate.ts'
 
-/** Has both read the n-th mutation, the gateway's parser in pieces too. Tells what came of it; an error is a difference that nothing explains. */
+/**
+ * Has both read the n-th mutation, the gateway's parser in pieces too. Returns the outcome; throws when nothing
+ * explains it.
+ */
 export const judge = (n: number): string => {
   const { bytes, draw } = mutation(n)
   const ours = parsed(bytes)
@@ -23,7 +26,7 @@ export const judge = (n: number): string => {
   }
 }
 
-/** Tells what came of a response that was read by both; an error is a difference that nothing explains. */
+/** Has both read a response. Returns the outcome; throws when they differ, and nothing explains it. */
 export const compare = (bytes: Buffer, ours: Parsed = parsed(bytes)): string => {
   const differences: string[] = []
   for (const [name, mend] of ways) {
@@ -59,13 +62,13 @@ const ways: readonly (readonly [name: string, mend: (head: string) => string])[]
   ['only ours: several of these', (head) => wider.reduce((text, { mend }) => mend(text), head)],
 ]
 
-// Lengths and codings are looked at when the head, or the trailers, are there in whole. Until then nothing is made of them.
+// Lengths and codings are looked at when the head, or the trailer section, is whole. Until then nothing is made of it.
 const isEarly = (ours: Parsed, { refused }: Told): boolean =>
   ours.refused === null &&
   ours.ended === 'no' &&
   /^(UNEXPECTED|INVALID)_(CONTENT_LENGTH|TRANSFER_ENCODING)$/.test(refused ?? '')
 
-/** Tells where they contradict each other in what they hand on; null: nowhere. Of a response that is refused, that is what came before. */
+/** Finds where they contradict each other in what they hand on, before an error too; null: nowhere. */
 const differenceOf = (ours: Parsed, theirs: Told): string | null => {
   const pairs: [string, unknown, unknown][] = []
   if (ours.status !== 0) {

@@ -1,6 +1,6 @@
 /**
- * Has llhttp read a response: the parser of Node, nginx unit and others, compiled to WebAssembly, as undici ships it. It is in strict mode, which is
- * its default. Nothing of undici's own stands between.
+ * Has llhttp, Node's parser, read a response: compiled to WebAssembly, as undici ships it, and strict, as it is by
+ * default. Nothing of undici's own stands between.
  */
 import { createRequire } from 'node:module'
 
@@ -46,7 +46,8 @@ const require = createRequire(import.meta.url)
 const errors: Readonly<Record<string, number>> = require('undici/lib/llhttp/constants.js').ERROR
 const errorName = (code: number): string => Object.keys(errors).find((name) => errors[name] === code) ?? String(code)
 
-// RFC 9110 §15.2, §15.3.6. llhttp knows it of the statuses 100 to 103, 204 and 304 only, and is told of the others as it is of responses to HEAD.
+// RFC 9110 §15.2, §15.3.6. llhttp knows it of 100 to 103, 204 and 304 only. Of others it is told, as of responses to
+// HEAD.
 const isWithoutContent = (status: number): boolean => (status >= 104 && status < 200) || status === 205
 
 const newMessage = () => ({
@@ -104,7 +105,7 @@ const { exports: wasm } = new WebAssembly.Instance(
 const room = 1024 * 1024
 const at = wasm.malloc(room)
 
-/** Has a response read that comes in one piece, the interim ones in front included; behind it the endpoint closes the connection. */
+/** Has a response read, with the interim ones in front. It comes in one piece, and behind it the connection ends. */
 export const askLlhttp = (bytes: Buffer): Told => {
   if (bytes.length > room) throw new Error('too large for the oracle')
   const interim: [number, string[]][] = []

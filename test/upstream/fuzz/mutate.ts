@@ -353,7 +353,7 @@ const changes: readonly ((draw: Draw, text: string) => string)[] = [
   },
 ]
 
-/** Makes the n-th response with faults: always the same one. Now and then the faults cancel each other, or do no harm. */
+/** Makes the n-th response with faults, always the same one. Now and then the faults do no harm. */
 export const mutation = (n: number): { readonly bytes: Buffer; readonly draw: Draw } => {
   const draw = random(n)
   let text = one(draw, corpus)
