@@ -1,5 +1,5 @@
 import { isHopByHop, isNamed, withoutNominated } from '../fields.ts'
-import { ChunkLine } from './chunk-line.ts'
+import { ChunkedBody } from './chunked-body.ts'
 import { HeadScanner } from './head-scanner.ts'
 import { MalformedResponse } from './malformed-response.ts'
 
@@ -22,12 +22,8 @@ const nothing = 0
 const head = 1
 const bodyOfLength = 2
 const bodyUntilClose = 3
-const chunkLine = 4
-const chunk = 5
-const afterChunk = 6
-const lineFeedAfterChunk = 7
-const trailers = 8
-const stopped = 9
+const bodyInChunks = 4
+const stopped = 5
 
 /**
  * Reads the responses of one connection, one after another, strictly: what RFC 9112 leaves to a lenient reader is
@@ -36,16 +32,17 @@ const stopped = 9
 export class ResponseParser {
   readonly #events: ResponseEvents
   readonly #scanner = new HeadScanner()
-  readonly #chunkLine = new ChunkLine()
+  readonly #chunkedBody: ChunkedBody
   #state = nothing
   #started = false
   #reusable = false
   #keepAliveMs: number | null = null
-  /** Bytes that are missing of the body, or of the chunk. */
+  /** Bytes that are missing of the body. */
   #left = 0
 
   constructor(events: ResponseEvents) {
     this.#events = events
+    this.#chunkedBody = new ChunkedBody(events, this.#scanner)
   }
 
   /** Whether a byte has come since begin(). */
@@ -92,6 +89,7 @@ export class ResponseParser {
   /** Has nothing more looked at. */
   stop(): void {
     this.#state = stopped
+    this.#chunkedBody.stop()
   }
 
   /** Reads one part, or as much as there is of it. Returns where the next one begins. */
@@ -99,34 +97,19 @@ export class ResponseParser {
     switch (this.#state) {
       case head:
         return this.#readHead(bytes, at, length)
-      case bodyOfLength:
-      case chunk:
-        return this.#readBody(bytes, at, length)
+      case bodyOfLength: {
+        const next = Math.min(at + this.#left, length)
+        this.#left -= next - at
+        this.#events.body(bytes, at, next)
+        return this.#endIfComplete(next, length)
+      }
+      case bodyInChunks: {
+        const next = this.#chunkedBody.read(bytes, at, length)
+        return next === -1 ? length : this.#end(next, length)
+      }
       case bodyUntilClose:
         this.#events.body(bytes, at, length)
         return length
-      case chunkLine: {
-        const next = this.#chunkLine.scan(bytes, at, length)
-        if (next === -1) return length
-        this.#left = this.#chunkLine.size
-        this.#state = this.#left > 0 ? chunk : trailers
-        if (this.#left === 0) this.#scanner.awaitTrailers()
-        return next
-      }
-      // RFC 9112 §7.1: CR LF follows a chunk, and nothing else does.
-      case afterChunk:
-      case lineFeedAfterChunk:
-        if (bytes[at] !== (this.#state === afterChunk ? 0x0d : 0x0a))
-          throw new MalformedResponse('not-http', 'no line end behind a chunk')
-        this.#state = this.#state === afterChunk ? lineFeedAfterChunk : chunkLine
-        return at + 1
-      // RFC 9112 §7.1.2: fields as they are in a head, and left out (RFC 9110 §6.5.1).
-      case trailers: {
-        const next = this.#scanner.read(bytes, at, length)
-        if (next === -1) return length
-        this.#leaveTrailers(this.#scanner)
-        return this.#end(next, length)
-      }
       default: // it was stopped
         return length
     }
@@ -145,27 +128,11 @@ export class ResponseParser {
       return next
     }
     this.#events.head(status, reason, fields)
-    return this.#state === bodyOfLength && this.#left === 0 ? this.#end(next, length) : next
+    return this.#endIfComplete(next, length)
   }
 
-  #leaveTrailers(scanner: HeadScanner): void {
-    for (let i = 0; i < scanner.marked; i += 4) {
-      const name = scanner.text.slice(scanner.marks[i], scanner.marks[i + 1])
-      // RFC 9110 §6.5.1: how long a body is does not stand behind it.
-      if (isNamed(name, 'content-length') || isNamed(name, 'transfer-encoding'))
-        throw new MalformedResponse('answer-length', 'a length or a coding among the trailers')
-    }
-    scanner.awaitHead()
-  }
-
-  #readBody(bytes: Buffer, at: number, length: number): number {
-    const next = Math.min(at + this.#left, length)
-    this.#left -= next - at
-    this.#events.body(bytes, at, next)
-    if (this.#left > 0 || this.#state === stopped) return next
-    if (this.#state === bodyOfLength) return this.#end(next, length)
-    this.#state = afterChunk
-    return next
+  #endIfComplete(at: number, length: number): number {
+    return this.#state === bodyOfLength && this.#left === 0 ? this.#end(at, length) : at
   }
 
   #end(at: number, length: number): number {
@@ -219,7 +186,7 @@ export class ResponseParser {
       this.#reusable = persistent && !isChunked && (length === 0 || (length < 0 && status !== 205))
       return
     }
-    this.#state = isChunked ? chunkLine : length < 0 ? bodyUntilClose : bodyOfLength
+    this.#state = isChunked ? bodyInChunks : length < 0 ? bodyUntilClose : bodyOfLength
     this.#left = length
     this.#reusable = persistent && this.#state !== bodyUntilClose
   }

@@ -312,7 +312,7 @@ describe('not refused is', () => {
       'a size with zeros in front, in either case',
       chunks('0001\r\no\r\n00a\r\nkkkkkkkkkk\r\nA\r\nkkkkkkkkkk\r\n000\r\n\r\n'),
     ],
-    ['an extension of 16 KiB', chunks(`2;${'a'.repeat(16 * 1024 - 3)}\r\nok\r\n0\r\n\r\n`)],
+    ['an extension of 16 KiB', chunks(`2;${'a'.repeat(16 * 1024 - 4)}\r\nok\r\n0\r\n\r\n`)],
     ['quoted extensions', chunks('2;a="\\"\t;\\\\\xe9";b;c=d\r\nok\r\n0;e\r\n\r\n')],
     ['trailers', chunks('2\r\nok\r\n0\r\nA: b\r\nB:\r\n\r\n')],
   ])('%s', (_, bytes) => {
@@ -360,7 +360,7 @@ describe('what an event does', () => {
     })
     return { parser, seen }
   }
-  const bytes = Buffer.from(`HTTP/1.1 103 A\r\n\r\n${chunks('1\r\no\r\n1\r\nk\r\n0\r\n\r\n')}`)
+  const text = `HTTP/1.1 103 A\r\n\r\n${chunks('1\r\no\r\n1\r\nk\r\n0\r\n\r\n')}`
 
   test.each([
     ['interim', ['interim']],
@@ -370,8 +370,8 @@ describe('what an event does', () => {
     const { parser, seen } = record(on, () => parser.stop())
     parser.begin()
 
-    parser.read(bytes, bytes.length)
-    parser.read(bytes, bytes.length)
+    parser.read(Buffer.from(text), text.length)
+    parser.read(Buffer.from(text), text.length)
 
     expect(seen).toEqual(events)
     expect(parser.finish()).toBe(false)
@@ -381,11 +381,11 @@ describe('what an event does', () => {
     const { parser, seen } = record('end', () => parser.begin())
     parser.begin()
 
-    parser.read(bytes, bytes.length)
+    parser.read(Buffer.from(text), text.length)
     expect(parser.started).toBe(false)
-    parser.read(bytes, bytes.length)
+    parser.read(Buffer.from(text), text.length)
 
-    expect(seen).toEqual([1, 2].flatMap(() => ['interim', 'head', 'body', 'body', 'end']))
+    expect(seen).toEqual([1, 2].flatMap(() => ['interim', 'head', 'body', 'end']))
   })
 
   test('a first byte is the start, whatever it begins', () => {
@@ -393,8 +393,37 @@ describe('what an event does', () => {
     parser.begin()
     const before = parser.started
 
-    parser.read(bytes, 1)
+    parser.read(Buffer.from(text), 1)
 
     expect([before, parser.started]).toEqual([false, true])
+  })
+})
+
+describe('chunks that come together', () => {
+  const piecesOf = (...reads: readonly string[]): string[] => {
+    const pieces: string[] = []
+    const events = {
+      ...silent,
+      body: (bytes: Buffer, from: number, to: number) => pieces.push(bytes.toString('latin1', from, to)),
+    }
+    const parser = new ResponseParser(events)
+    parser.begin()
+    for (const text of reads) parser.read(Buffer.from(text, 'latin1'), text.length)
+    return pieces
+  }
+
+  test('are handed on as one piece where they are small', () => {
+    expect(piecesOf(chunks(`${'1\r\nx\r\n'.repeat(1000)}3;a\r\nyes\r\n0\r\n\r\n`))).toEqual([`${'x'.repeat(1000)}yes`])
+  })
+
+  test('are handed on each by itself where they are large', () => {
+    const large = 'x'.repeat(0x2000)
+
+    expect(piecesOf(chunks(`1\r\na\r\n2000\r\n${large}\r\n1\r\nb\r\n`))).toEqual(['a', `${large}b`])
+  })
+
+  test('are handed on with the read that brought them, and before what is refused', () => {
+    expect(piecesOf(chunks('2\r\nok\r\n3\r\nma'), 'y\r\n1\r\n!')).toEqual(['okma', 'y!'])
+    expect(read(chunks('2\r\nok\r\n1\r\n!\r\nx'))).toMatchObject({ body: 'ok!', refused: 'not-http' })
   })
 })
