@@ -1,11 +1,7 @@
-import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Alarm } from '../clock.ts'
 import { runningOn } from './connection.ts'
 import { ownResponse } from './http1.ts'
-
-/** A response with the head that Node has rendered and not yet sent. Not documented, though as old as `node:http`. */
-type Rendering = ServerResponse & { _header: string }
 
 // Every answer begins so, whatever the client's version. After each look the wait doubles.
 const beginning = 'HTTP/1.1 '
@@ -21,23 +17,15 @@ const lastWaitMs = 16_000
 export const probe = (socket: Socket): void => {
   const visit = runningOn(socket)[0]
   if (visit === undefined || !visit.request.complete) return
-  const response = ownResponse(visit.response) as Rendering
-  let ahead = 0
+  const response = ownResponse(visit.response)
   let waitMs = firstWaitMs
   const look = (): void => {
-    const isAhead = !response.headersSent && ahead < beginning.length
-    socket.write(isAhead ? beginning.charAt(ahead++) : '')
+    const isAhead = !response.headersSent && response.ahead < beginning.length
+    socket.write(isAhead ? beginning.charAt(response.ahead++) : '')
     next.set(waitMs)
     waitMs = Math.min(2 * waitMs, lastWaitMs)
   }
   const next = new Alarm(look)
-  const { writeHead } = response
-  response.writeHead = (...args: unknown[]) => {
-    Reflect.apply(writeHead, response, args)
-    response._header = response._header.slice(ahead)
-    return response
-  }
-  response.writeInformation = () => response // the answer has begun: nothing may come before it any more
   response.once('close', () => next.clear())
   look()
 }

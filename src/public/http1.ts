@@ -1,5 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Refused } from './admit.ts'
+import type { Http1Response } from './http1-response.ts'
 import { lingerOnClose, patienceAfter } from './linger.ts'
 import type { ClientResponse, Wire } from './wire.ts'
 
@@ -12,8 +13,7 @@ export const http1: Wire = {
   },
 
   writeHead(response, status, reason, fields) {
-    if (reason === '') ownResponse(response).writeHead(status, fields as string[])
-    else ownResponse(response).writeHead(status, reason, fields as string[])
+    ownResponse(response).writeFields(status, reason, fields)
   },
 
   writeInterim(response, status, fields) {
@@ -46,5 +46,5 @@ export const http1: Wire = {
   },
 }
 
-/** Is Node's own: on this wire there is no other. */
-export const ownResponse = (response: ClientResponse): ServerResponse => response as ServerResponse
+/** Names the class of a response: on this wire there is no other. */
+export const ownResponse = (response: ClientResponse): Http1Response => response as Http1Response

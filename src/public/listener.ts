@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Server as NetServer } from 'node:net'
 import type { ListenConfig } from '../config/config.ts'
 import { Arrival } from './arrival.ts'
+import { Http1Response } from './http1-response.ts'
 import type { Stray } from './stray.ts'
 
 /** Makes the HTTP server of the public listener, with every bound that Node holds. It listens nowhere yet. */
@@ -15,6 +16,7 @@ export const httpServer = (listen: ListenConfig, arrive: RequestListener, strays
       connectionsCheckingInterval: Math.min(1000, Math.max(10, Math.floor(listen.headersTimeoutMs / 20))),
       insecureHTTPParser: false,
       IncomingMessage: Arrival,
+      ServerResponse: Http1Response,
       // Or a request without a body goes through the whole life of a stream that nobody reads.
       optimizeEmptyRequests: true,
     },

@@ -447,6 +447,19 @@ describe('the fields of an answer', () => {
     expect(answer.body.length).toBe(300_000)
   })
 
+  test.each(['caf\xc3\xa9', 'caf\xe9'])(
+    'Content-Disposition behind a length arrives with its bytes: %j',
+    async (name) => {
+      const field = ['Content-Disposition', `attachment; filename="${name}"`]
+      const response = `HTTP/1.1 200 OK\r\nContent-Length: 2\r\n${field.join(': ')}\r\n\r\nok`
+      const { send } = await rig(undefined, response)
+
+      const { answer } = await send()
+
+      expect(withoutFields(answer.fields, ...addedToAnswer)).toEqual(field)
+    },
+  )
+
   test("the upstream's Date is kept, and one is made when it sends none", async () => {
     const date = 'Tue, 15 Nov 1994 08:12:31 GMT'
     const dated = await rig(undefined, answering('Date', date))

@@ -1,0 +1,48 @@
+import { type IncomingMessage, ServerResponse, validateHeaderName, validateHeaderValue } from 'node:http'
+import { type Fields, isNamed } from '../fields.ts'
+
+/**
+ * A response with the head that Node has rendered and not yet sent. `_header` is not documented, though as old as `node:http`. Seen on
+ * Node 24.21.
+ */
+type Rendered = ServerResponse & { _header: string }
+
+/**
+ * A response whose head is rendered here. Node's own rendering takes a `Content-Disposition` behind `Content-Length` for UTF-8, and what
+ * is not ASCII in it goes out as other bytes, or not at all. How the connection goes on, and what is said of it, stays Node's.
+ */
+export class Http1Response<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
+  /** How many characters of the head have gone out ahead of it. */
+  ahead = 0
+
+  /** Writes the head: end-to-end fields, and `Connection` if it is to close. `phrase` empty: the standard one. Throws what Node throws. */
+  writeFields(status: number, phrase: string, fields: Fields): void {
+    let block = ''
+    let hasDate = false
+    // What Node has to know of to go on from there. It renders these itself, and that is left out.
+    const known: string[] = []
+    let knownBytes = 0
+    for (let i = 0; i < fields.length; i += 2) {
+      const name = fields[i] as string
+      const value = fields[i + 1] as string
+      validateHeaderName(name)
+      validateHeaderValue(name, value)
+      block += `${name}: ${value}\r\n`
+      if (isNamed(name, 'content-length') || isNamed(name, 'connection')) {
+        known.push(name, value)
+        knownBytes += name.length + value.length + 4
+      } else if (isNamed(name, 'date')) hasDate = true
+    }
+    this.sendDate = !hasDate
+    this.writeHead(status, phrase === '' ? undefined : phrase, known)
+    const statusLine = `HTTP/1.1 ${status} ${this.statusMessage}\r\n`
+    const rendered = this as unknown as Rendered
+    const head = statusLine + block + rendered._header.slice(statusLine.length + knownBytes)
+    rendered._header = this.ahead === 0 ? head : head.slice(this.ahead)
+  }
+
+  override writeInformation(status: number, fields?: unknown): void {
+    // The response has begun: nothing may come before it any more.
+    if (this.ahead === 0) super.writeInformation(status, fields as readonly string[])
+  }
+}
