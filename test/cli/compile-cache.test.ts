@@ -1,0 +1,52 @@
+/** What Node compiles is kept for the next start, and a start never depends on it. */
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { configText } from '../helpers/gateway.ts'
+import { listening, serve } from '../helpers/serve.ts'
+
+let folder: string
+let file: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'compile-cache-'))
+  file = join(folder, 'gateway.yaml')
+  writeFileSync(file, configText())
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+})
+
+/** Runs what `npm start` runs, with a `node` that prints where it would keep what it compiles. */
+const askedToKeep = (environment: Readonly<Record<string, string>>): string => {
+  const bin = join(folder, 'bin')
+  mkdirSync(bin)
+  writeFileSync(join(bin, 'node'), '#!/bin/sh\necho "$NODE_COMPILE_CACHE"\n')
+  chmodSync(join(bin, 'node'), 0o755)
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'))
+  const env = { PATH: [bin, '/usr/bin', '/bin'].join(delimiter), ...environment }
+  return execFileSync('sh', ['-c', scripts.start], { env, encoding: 'utf8' }).trim().split('\n').at(-1) ?? ''
+}
+
+// Whoever can write there can write the packages that run. A folder that anybody writes, /tmp, would let them run what they like.
+test('npm start keeps what is compiled beside the packages', () => {
+  expect(askedToKeep({})).toBe('node_modules/.cache/lender-gateway')
+})
+
+test('npm start keeps it where the environment says', () => {
+  expect(askedToKeep({ NODE_COMPILE_CACHE: '/var/cache/gateway' })).toBe('/var/cache/gateway')
+})
+
+test('a gateway serves where nothing can be kept', async () => {
+  const served = serve(file, { NODE_COMPILE_CACHE: join(file, 'below-a-file') })
+
+  expect(await listening(served)).toBeGreaterThan(0)
+})
+
+test('two gateways that begin to keep it in the same folder at once both serve', async () => {
+  const env = { NODE_COMPILE_CACHE: join(folder, 'kept') }
+
+  const ports = await Promise.all([serve(file, env), serve(file, env)].map(listening))
+
+  expect(new Set(ports).size).toBe(2)
+})
