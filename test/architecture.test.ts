@@ -62,6 +62,21 @@ const sameLayer = (from: string, to: string): boolean => dirname(from) !== 'laye
 
 const folderOf = (path: string): string | undefined => path.split('/')[1]
 
+/** Lists what Node loads with a file: all that it imports, and what that imports, but for what is loaded when it is asked for. */
+const reached = (path: string): readonly string[] => {
+  const found = new Set([path])
+  for (const each of found) for (const name of withIt.get(each) ?? []) found.add(name)
+  return [...found]
+}
+
+const withIt = new Map(
+  sources.map(({ path, text }) => {
+    const statements = [...text.matchAll(/^(?:import|export)\s(?!type\b)(?:[^']*?\sfrom\s)?'([^']+)'/gm)]
+    const names = statements.map(([, name = '']) => name)
+    return [path, names.map((name) => (name.startsWith('.') ? normalize(join(dirname(path), name)) : name))]
+  }),
+)
+
 test('every file stands in a room', () => {
   expect(sources.filter(({ path }) => roomOf(path) === undefined).map(({ path }) => path)).toEqual([])
   expect(sources.length).toBeGreaterThan(50)
@@ -142,6 +157,20 @@ describe('libraries stay at the rim', () => {
     )
 
     expect(at).toEqual(["layers/auth/jose.ts: import('jose')"])
+  })
+
+  test('a gateway that starts loads these packages, and what it does not use yet it does not load', () => {
+    const atStart = ['fastify', '@fastify/http-proxy', 'pino', 'undici', 'lru-cache', 'structured-headers']
+    const allowed = new Set(['commander', 'fastest-levenshtein', ...atStart])
+
+    // `serve` imports the others than main.ts when it runs, and the primary forks the last.
+    const loaded = ['main.ts', 'cli/serve.ts', 'config/load-aside.ts', 'gateway.ts', 'serving/worker.ts'].flatMap(
+      reached,
+    )
+
+    expect(loaded.filter((name) => !/^node:|\.ts$/.test(name) && !allowed.has(name))).toEqual([])
+    expect(loaded).toContain('public/mount.ts')
+    expect(reached('config/load-worker.ts')).toEqual(expect.arrayContaining(['zod', 'yaml']))
   })
 
   test('what runs in a browser is served from one file, and imported by none', () => {

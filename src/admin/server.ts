@@ -92,7 +92,7 @@ export const openAdminServer = async (told: ToldDesk, log: Log, place?: Place): 
   })
   await app.ready()
   await listenAt(app.server, place ?? admin)
-  run = runnable(desk.reloader.file, admin, app.server.address() as AddressInfo)
+  run = runnable(desk.reloader, admin, app.server.address() as AddressInfo)
   void history.begin()
 
   return {

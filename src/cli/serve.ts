@@ -18,28 +18,37 @@ export const serveCommand = (): Command =>
     .action(async ({ config: file }: { config: string }) => {
       const hangups = hearHangups()
       process.on('SIGUSR2', () => {}) // unheard it ends the process; it has a meaning once the process serves
-      const { loadConfig } = await import('../config/load.ts')
-      const result = loadConfig(file)
-      if (result.ok) return serve(result, file, hangups)
+      const { loadAside } = await import('../config/load-aside.ts')
+      const [result, gateway] = await Promise.all([
+        loadAside(file, process.env, [], firstWithinMs),
+        import('../gateway.ts'),
+      ])
+      if (result.ok) return serve(gateway, result, file, hangups)
 
       const { formatProblems } = await import('../config/problem.ts')
       process.stderr.write(formatProblems(result.problems))
       process.exitCode = result.unreadable ? 2 : 1
     })
 
+// Nothing is served yet: a file that is large for a busy machine may take longer than on a reload.
+const firstWithinMs = 100_000
+
 // npm passes SIGINT and SIGTERM on. A terminal, or a supervisor that signals a whole group, has then signalled the gateway too: that is one order.
 const passedOnMs = 1000
 
-const serve = async (loaded: Loaded, file: string, hangups: Hangups): Promise<void> => {
-  const [{ startGateway }, { openLog }, { exitWhenUncaught }, { workerCount }, { handover }, { startedWith }] =
-    await Promise.all([
-      import('../gateway.ts'),
-      import('../observe/log.ts'),
-      import('../observe/uncaught.ts'),
-      import('../config/worker-count.ts'),
-      import('./takeover.ts'),
-      import('./started-with.ts'),
-    ])
+const serve = async (
+  { startGateway }: typeof import('../gateway.ts'),
+  loaded: Loaded,
+  file: string,
+  hangups: Hangups,
+): Promise<void> => {
+  const [{ openLog }, { exitWhenUncaught }, { workerCount }, { handover }, { startedWith }] = await Promise.all([
+    import('../observe/log.ts'),
+    import('../observe/uncaught.ts'),
+    import('../config/worker-count.ts'),
+    import('./takeover.ts'),
+    import('./started-with.ts'),
+  ])
   const { inherited, before, auditBefore } = await startedWith()
   const { config } = loaded
   const { log, dropped, passOn, share, close: closeLog } = await openLog(config.log)

@@ -2,8 +2,8 @@ import { catalog, type Group, groups } from '../catalog.ts'
 import type { Config } from './config.ts'
 import { effective } from './effective.ts'
 import { showsClients } from './effective-identities.ts'
+import { hashOf } from './hash.ts'
 import { formatPath, type Path } from './problem.ts'
-import { hashOf } from './resolve.ts'
 import { type Effective, Secret } from './shown.ts'
 
 /** Is a configuration as it may be shown to an operator, and compared with another one that may be shown. */

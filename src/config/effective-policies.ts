@@ -1,7 +1,7 @@
 import { formatDuration, formatPercent, formatRate } from '../units.ts'
 import type { UpstreamConfig } from './config.ts'
 import type { LimitsConfig, RedisConfig } from './limits-config.ts'
-import { formatStatuses, type Statuses } from './schema/statuses.ts'
+import type { Statuses } from './schema/statuses.ts'
 import { type Effective, literal, Secret } from './shown.ts'
 
 /** Writes how an upstream is spoken to and what is done when it fails, in the spelling of the file; what is off is `none`. */
@@ -38,7 +38,7 @@ const healthCheck = (config: UpstreamConfig['healthCheck']): Effective =>
       }
 
 /** A single status is a number in the file. */
-const statuses = (range: Statuses): Effective => (range.from === range.to ? range.from : formatStatuses(range))
+const statuses = ({ from, to }: Statuses): Effective => (from === to ? from : `${from}-${to}`)
 
 const outlier = (config: UpstreamConfig['outlier']): Effective =>
   config === null

@@ -28,7 +28,11 @@ export interface FoundAdmin {
  */
 export function loadAdmin(file: string, environment: Environment = process.env): FoundAdmin {
   const bytes = readBounded(file, maxFileBytes)
-  if (isUnread(bytes)) return builtIn(`${file} cannot be read: ${bytes.reason}`)
+  return isUnread(bytes) ? builtIn(`${file} cannot be read: ${bytes.reason}`) : readAdmin(bytes, file, environment)
+}
+
+/** Does what {@link loadAdmin} does, with the bytes of the file in hand. */
+export function readAdmin(bytes: Uint8Array, file: string, environment: Environment): FoundAdmin {
   if (!isUtf8(bytes)) return builtIn(`${file} is not UTF-8`)
   const { document, usable } = parseSource(new TextDecoder().decode(bytes))
   // What the library would warn of, it quotes.

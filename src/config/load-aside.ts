@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { later } from '../clock.ts'
 import type { ClientConfig } from './auth-config.ts'
 import { clientsOf, piecesOf, type Sent } from './client-pieces.ts'
 import type { Environment } from './environment.ts'
@@ -16,6 +17,10 @@ const maxMegabytes = 512
 
 /** The thread that waits for the next file: to start one takes ten times as long as to read a file. */
 let idle: Worker | null = null
+
+// Edits come in bursts. Between them its libraries and their schema would be tens of megabytes that do nothing.
+const keptMs = 5_000
+let endIdle = (): void => {}
 
 /**
  * Does what `loadConfig` does, in a thread of its own: to parse and check a large file takes time in which no request would be
@@ -70,6 +75,7 @@ const completed = async (
 const takeThread = (): Worker => {
   const kept = idle
   idle = null
+  endIdle()
   if (kept === null)
     return new Worker(script, { execArgv: [], resourceLimits: { maxOldGenerationSizeMb: maxMegabytes } })
   kept.off('error', forget).off('exit', forget)
@@ -81,6 +87,10 @@ const takeThread = (): Worker => {
 const keepThread = (worker: Worker): void => {
   if (idle !== null) return endThread(worker)
   idle = worker
+  endIdle = later(keptMs, () => {
+    if (idle === worker) idle = null
+    endThread(worker)
+  })
   worker.unref()
   worker.on('error', forget).on('exit', forget)
 }

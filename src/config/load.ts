@@ -10,6 +10,7 @@ import { doubtsAbout } from './doubts.ts'
 import { withoutEchoes } from './echoes.ts'
 import type { Environment } from './environment.ts'
 import { deepFreeze } from './freeze.ts'
+import { readAdmin } from './load-admin.ts'
 import { type Origins, originsOf } from './origins.ts'
 import { notUtf8, placed, whole } from './placed.ts'
 import { type Finding, formatPath, type Placed, type Problem } from './problem.ts'
@@ -32,6 +33,8 @@ export type LoadResult =
       /** What works, but was probably not meant. */
       readonly warnings: readonly Problem[]
       readonly sources: readonly SourceFile[]
+      /** The port of the operators as the file alone says it, without variables; null: it leaves that open. */
+      readonly statedAdminPort: number | null
     }
   | {
       readonly ok: false
@@ -68,7 +71,8 @@ const frozen = (result: LoadResult): LoadResult =>
 function parse(bytes: Uint8Array, file: string, environment: Environment, clientFiles: ClientFiles): LoadResult {
   const own = sourceOf(file, bytes, maxFileBytes)
   if (!isUtf8(bytes)) return refuse([notUtf8(bytes, file)], [own])
-  const source = parseSource(new TextDecoder().decode(bytes))
+  const text = new TextDecoder().decode(bytes)
+  const source = parseSource(text)
   if (source.usable && source.document.contents === null) {
     return refuse([whole(file, 'the file is empty', 'a map with the key upstreams', 'nothing')], [own])
   }
@@ -90,7 +94,9 @@ function parse(bytes: Uint8Array, file: string, environment: Environment, client
   if (!result.success || problems.length > 0) return refuse(problems, sources)
   const config = resolve(result.data, { clients: clients?.clients ?? [], parts: included?.parts ?? [] })
   const warnings = inPlace(doubtsAbout(result.data, config), source, file, included)
-  return { ok: true, config, origins: originsOf(source.find), warnings, sources }
+  const alone = text.includes('${') ? readAdmin(bytes, file, {}) : { admin: config.admin, isGuessed: false }
+  const statedAdminPort = alone.isGuessed ? null : alone.admin.port
+  return { ok: true, config, origins: originsOf(source.find), warnings, sources, statedAdminPort }
 }
 
 const withClients = (tree: unknown, clients: readonly unknown[]): unknown =>

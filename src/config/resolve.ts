@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
 import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
 import type { ClientConfig, ClientsSource } from './auth-config.ts'
 import type { OperationCacheConfig } from './cache-config.ts'
 import { digestOf } from './client-pieces.ts'
 import type { Config, FieldEdits, ListenTlsConfig, OperationConfig, UpstreamConfig } from './config.ts'
+import { hashOfSettings } from './hash.ts'
 import { circuitBreaker, healthCheck, outlier, policyOf, rateLimits, redisOf, retry } from './policies.ts'
 import { authOf, operationAuthOf } from './resolve-auth.ts'
 import type { ParsedOperationCache } from './schema/cache.ts'
@@ -196,16 +196,3 @@ const byGroup = <T>(make: (group: Group) => T): Record<Group, T> =>
 
 const byOperation = <T>(make: (operation: (typeof catalog)[number]) => T): Record<OperationId, T> =>
   Object.fromEntries(catalog.map((row) => [row.id, make(row)])) as Record<OperationId, T>
-
-/** Hashes all that a configuration says; of clients only the digest is hashed again, and where they stand is not what they are. */
-export const hashOfSettings = ({ clients, clientsSource: { digest }, ...rest }: Omit<Config, 'hash'>): string =>
-  hashOf({ ...rest, clients: clients.length === 0 ? clients : digest })
-
-/** Hashes the configuration in one order of keys, whatever the order in the file; contents of referenced files included. */
-export const hashOf = (settings: unknown): string =>
-  createHash('sha256').update(JSON.stringify(settings, sorted)).digest('hex').slice(0, 12)
-
-const sorted = (_key: string, value: unknown): unknown =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-    : value

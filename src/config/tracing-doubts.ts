@@ -1,6 +1,6 @@
 import type { Config } from './config.ts'
 import type { Finding } from './problem.ts'
-import { isLoopback } from './schema/address.ts'
+import { isLoopback } from './reach.ts'
 import type { ParsedConfig } from './schema.ts'
 
 /** Lists what is doubtful about what is told of exchanges. */

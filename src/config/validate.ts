@@ -1,7 +1,8 @@
 import type * as z from 'zod'
+import { knownKeys } from './known-keys.ts'
 import { type Finding, formatKey, holdsSecrets, type Path, quote } from './problem.ts'
 import { External } from './schema/scalar.ts'
-import { knownKeys, nearest } from './suggest.ts'
+import { nearest } from './suggest.ts'
 
 type Issue = z.core.$ZodIssue
 

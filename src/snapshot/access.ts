@@ -1,6 +1,6 @@
 import type { AuthConfig, JwtConfig } from '../config/auth-config.ts'
 import type { Config } from '../config/config.ts'
-import { hashOf, hashOfSettings } from '../config/resolve.ts'
+import { hashOf, hashOfSettings } from '../config/hash.ts'
 
 /**
  * Makes an earlier configuration that lets in whom the current one lets in. A token, a key or a certificate that was replaced, and a client that

@@ -63,6 +63,8 @@ interface Taken {
  */
 export class Reloader {
   readonly file: string
+  /** The port of the operators as the file alone said it at first. */
+  readonly statedAdminPort: number | null
   /** What came of the reloads before. */
   readonly history = new ReloadHistory()
   readonly #options: ReloaderOptions
@@ -84,7 +86,8 @@ export class Reloader {
   constructor(options: ReloaderOptions) {
     this.#options = options
     this.file = options.file
-    const { config, warnings, sources } = options.first
+    const { config, warnings, sources, statedAdminPort } = options.first
+    this.statedAdminPort = statedAdminPort
     this.#running = { config, warnings }
     this.#sources = sources
     this.#fileHash = config.hash

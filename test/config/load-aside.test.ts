@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { Worker } from 'node:worker_threads'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import { loadAside } from '../../src/config/load-aside.ts'
 import { folderWith, sandbox, tiresome } from './helper.ts'
@@ -64,4 +65,21 @@ test('one that takes too long is a problem of the file, and is known by its cont
     problems: [{ file, line: 1, message: 'it takes longer than 0.001s to read' }],
     sources: [{ file, digest: expect.stringMatching(/^[0-9a-f]{64}$/) }],
   })
+})
+
+test('the thread is let go five seconds after the last file, with the libraries that it has loaded', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const ended = vi.spyOn(Worker.prototype, 'terminate')
+  const file = fileWith(sandbox)
+
+  await loadAside(file, {})
+  vi.advanceTimersByTime(4999)
+  await loadAside(file, {})
+  vi.advanceTimersByTime(4999)
+  const before = ended.mock.calls.length
+  vi.advanceTimersByTime(1)
+
+  expect([before, ended.mock.calls.length]).toEqual([0, 1])
+  expect(await loadAside(file, {})).toMatchObject({ ok: true })
 })

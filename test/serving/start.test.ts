@@ -28,7 +28,7 @@ test('a port in use is one line, exit 1, and no worker is started in vain', asyn
 test('a worker that cannot begin is a start that failed: it is not tried again and again', async () => {
   const file = join(folderWith({ 'gateway.yaml': configText({ workers: 2 }) }), 'gateway.yaml')
   onTestFinished(() => rmSync(dirname(file), { recursive: true }))
-  const script = 'if (process.argv[1].endsWith("worker.ts")) process.exit(7)'
+  const script = 'if (process.argv[1].endsWith("serving/worker.ts")) process.exit(7)'
 
   const served = serve(file, { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` })
   const { code } = await served.ended

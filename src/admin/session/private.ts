@@ -1,4 +1,4 @@
-import { isLoopback } from '../../config/schema/address.ts'
+import { isLoopback } from '../../config/reach.ts'
 
 /** What is known of a connection: a socket of Node's has it. */
 interface Connection {

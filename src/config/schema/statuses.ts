@@ -6,9 +6,6 @@ export interface Statuses {
   readonly to: number
 }
 
-/** Writes a range as the file does: `204`, or `200-299`. */
-export const formatStatuses = ({ from, to }: Statuses): string => (from === to ? String(from) : `${from}-${to}`)
-
 /** Reads one status or a range of them. */
 export const statuses = (description: string) =>
   scalar<Statuses>(

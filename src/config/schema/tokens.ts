@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { type Algorithm, algorithms } from '../../shared/jwks/algorithms.ts'
 import { readKeySet } from '../../shared/jwks/key-set.ts'
-import { isLoopback } from './address.ts'
+import { isLoopback } from '../reach.ts'
 import { type Kind, scalar, Wrong } from './scalar.ts'
 import { choice, duration, optionalDuration } from './values.ts'
 
