@@ -24,5 +24,14 @@ const end = (): void => {
 const flush = (): void => {
   const writes = gathered
   gathered = []
-  for (const write of writes) write()
+  for (const write of writes) {
+    try {
+      write()
+    } catch (error) {
+      // The others belong to other exchanges. The process hears of it as of any defect.
+      setImmediate(() => {
+        throw error
+      })
+    }
+  }
 }
