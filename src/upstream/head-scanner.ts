@@ -6,6 +6,9 @@ export const maxHeadBytes = 64 * 1024
 /** Most fields of a head, or of a trailer section: 100 more than a request may ever have (`listen.maxHeaderFields`). */
 export const maxFields = 10_100
 
+// Memory for this many is kept for the next head: four for each of 100 fields.
+const usualMarks = 400
+
 // RFC 9110 §5.6.2, §5.5: what a name is made of, and what may stand in a value or a reason phrase: of control
 // characters HTAB alone.
 const tokenByte = 1
@@ -95,6 +98,7 @@ export class HeadScanner {
   #await(state: number): void {
     this.text = ''
     this.marked = 0
+    if (this.marks.length > usualMarks) this.marks.length = 0
     this.#state = state
     this.#at = 0
     this.#kept = null

@@ -377,6 +377,16 @@ describe('what an event does', () => {
     expect(parser.finish()).toBe(false)
   })
 
+  test('stop() at the first of two chunks ends the reading of the other', () => {
+    const large = `2000\r\n${'x'.repeat(0x2000)}\r\n`
+    const { parser, seen } = record('body', () => parser.stop())
+    parser.begin()
+
+    parser.read(Buffer.from(chunks(large + large)), chunks(large + large).length)
+
+    expect(seen).toEqual(['head', 'body'])
+  })
+
   test('another request may begin in end()', () => {
     const { parser, seen } = record('end', () => parser.begin())
     parser.begin()
