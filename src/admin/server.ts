@@ -4,6 +4,7 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import { report } from '../config/diff.ts'
 import type { AdminConfig } from '../config/operating-config.ts'
 import type { Log } from '../observe/log.ts'
+import { noSchemas } from '../shared/no-schemas.ts'
 import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import { carryOut } from './carry-out.ts'
 import type { Desk } from './desk.ts'
@@ -67,6 +68,7 @@ export const openAdminServer = async (told: ToldDesk, log: Log, place?: Place): 
   }
   const app = fastify({
     logger: false,
+    schemaController: noSchemas,
     bodyLimit: 16 * 1024,
     return503OnClosing: false,
     serverFactory: (enter) => listener(admin, enter as RequestListener),

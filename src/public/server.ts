@@ -4,6 +4,7 @@ import { fastify } from 'fastify'
 import { within } from '../clock.ts'
 import type { ListenConfig } from '../config/config.ts'
 import type { Log } from '../observe/log.ts'
+import { noSchemas } from '../shared/no-schemas.ts'
 import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import type { Live } from '../snapshot/live.ts'
 import { accounts } from './accounts.ts'
@@ -77,6 +78,7 @@ export const openPublicServer = async (
     // Fastify listens for these itself, and would write an answer of its own beside ours.
     clientErrorHandler: (error, socket) => strays.parserError(error, socket),
     logger: false,
+    schemaController: noSchemas,
     exposeHeadRoutes: false,
     genReqId: () => '',
     return503OnClosing: false,
