@@ -1,4 +1,4 @@
-import { Pool } from 'undici'
+import type { Pool } from 'undici'
 import { Alarm } from '../clock.ts'
 import { formatDuration, formatSize } from '../units.ts'
 
@@ -36,20 +36,26 @@ const keepAliveMs = 3000
 
 /** Knows how to ask the server of a URL. Its certificate is always verified; `NODE_EXTRA_CA_CERTS` adds authorities of one's own. */
 export const openServer = (url: URL, { timeoutMs, maxBytes, connections }: ServerBounds): Server => {
-  const pool = new Pool(url.origin, {
-    connections,
-    pipelining: 1,
-    allowH2: false,
-    keepAliveTimeout: keepAliveMs,
-    keepAliveMaxTimeout: keepAliveMs,
-    // Times are kept here, exactly.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connectTimeout: timeoutMs,
-  })
+  // The library is loaded with the first question: where nothing is asked, it costs nothing.
+  const open = async (): Promise<Pool> =>
+    new (await import('undici')).Pool(url.origin, {
+      connections,
+      pipelining: 1,
+      allowH2: false,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: keepAliveMs,
+      // Times are kept here, exactly.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connectTimeout: timeoutMs,
+    })
+  let pool: Promise<Pool> | null = null
+  let closed = false
   const path = url.pathname + url.search
   const once = async ({ method, headers, body }: Question, signal: AbortSignal): Promise<Reply> => {
-    const answer = await pool.request({
+    if (closed) throw new Error('closed')
+    pool ??= open()
+    const answer = await (await pool).request({
       path,
       method,
       // RFC 9110 §12.5.3: whoever says nothing of codings takes them all, and here none is undone.
@@ -82,7 +88,10 @@ export const openServer = (url: URL, { timeoutMs, maxBytes, connections }: Serve
         alarm.clear()
       }
     },
-    close: () => void pool.destroy(new Error('closed')).catch(() => {}),
+    close() {
+      closed = true
+      void pool?.then((opened) => opened.destroy(new Error('closed'))).catch(() => {})
+    },
   }
 }
 
