@@ -42,13 +42,15 @@ const serve = async (
   file: string,
   hangups: Hangups,
 ): Promise<void> => {
-  const [{ openLog }, { exitWhenUncaught }, { workerCount }, { handover }, { startedWith }] = await Promise.all([
-    import('../observe/log.ts'),
-    import('../observe/uncaught.ts'),
-    import('../config/worker-count.ts'),
-    import('./takeover.ts'),
-    import('./started-with.ts'),
-  ])
+  const [{ openLog }, { exitWhenUncaught }, { workerCount }, { tidyHeap }, { handover }, { startedWith }] =
+    await Promise.all([
+      import('../observe/log.ts'),
+      import('../observe/uncaught.ts'),
+      import('../config/worker-count.ts'),
+      import('../serving/heap.ts'),
+      import('./takeover.ts'),
+      import('./started-with.ts'),
+    ])
   const { inherited, before, auditBefore } = await startedWith()
   const { config } = loaded
   const { log, dropped, passOn, share, close: closeLog } = await openLog(config.log)
@@ -57,6 +59,7 @@ const serve = async (
   exitWhenUncaught(log, closeLog)
 
   const options = { file, loaded, environment: process.env, log, droppedLines: dropped, passOn, inherited, auditBefore }
+  tidyHeap()
   const gateway = await startGateway(options).catch((error) => {
     throw cannotListen(error, config) ?? error
   })

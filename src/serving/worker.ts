@@ -1,10 +1,11 @@
 /** Serves clients in a process of its own: `fork`ed by the primary, which tells it everything (see protocol.ts). */
 import type { Socket } from 'node:net'
-import { tuneHeap } from './heap.ts'
+import { tidyHeap, tuneHeap } from './heap.ts'
 import type { Start, ToPrimary, ToWorker } from './protocol.ts'
 import { type Work, work } from './work.ts'
 
 tuneHeap()
+tidyHeap()
 
 // A terminal and some supervisors send these to every process of a group. The primary hears them, and says what is to be done.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => {})
