@@ -1,0 +1,118 @@
+import type { Socket } from 'node:net'
+import { afterAll, beforeAll } from 'vitest'
+import type { Pair } from '../../helpers/certificates.ts'
+import { openGateway } from '../../helpers/gateway.ts'
+import { until } from '../../lab/lab.ts'
+import { Client, getOf, newMarker } from './client.ts'
+import { faultOfSound } from './judge.ts'
+import { own, type Poison } from './poison.ts'
+import { type Asked, type PoisonedUpstream, poisonedUpstream } from './upstream.ts'
+
+type Fault = string | null
+
+/** Has an upstream, a gateway with one connection to it and three clients serve all tests of a `describe`; `tls`: with TLS between the two. */
+export const stage = (tls: Pair | null = null) => {
+  let upstream: PoisonedUpstream
+  let close: () => Promise<unknown> = async () => {}
+  let clients: readonly [Client, Client, Client]
+  beforeAll(async () => {
+    upstream = await poisonedUpstream(tls)
+    const { port, gateway } = await openGateway({
+      upstream: {
+        endpoints: [upstream.url],
+        maxConnections: 1,
+        keepAlive: '60s',
+        ...(tls !== null && { tls: { verify: false, insecure: true } }),
+      },
+      // Long enough for a busy machine: what waits for bytes that do not come fails, and says with which case.
+      defaults: { timeouts: { headers: '5s', body: '5s' } },
+      log: { access: false },
+    })
+    close = () => Promise.all([gateway.close(), upstream.close()])
+    clients = [new Client(port), new Client(port), new Client(port)]
+  })
+  afterAll(async () => {
+    for (const client of clients) client.leave()
+    await close()
+  })
+
+  /** Has the first client send a request, which `play` answers. */
+  const poisoned = async (play: (asked: Asked, client: Client) => Promise<void>, request = getOf) => {
+    const marker = newMarker()
+    const [client] = clients
+    const played = Promise.withResolvers<Socket>()
+    upstream.plan(marker, (asked) => {
+      play(asked, client).then(() => played.resolve(asked.socket), played.reject)
+    })
+    await client.send(request(marker))
+    return { marker, client, played: played.promise }
+  }
+
+  const askWith = async (client: Client, request = getOf, happen = (): void => {}): Promise<Fault> => {
+    const marker = newMarker()
+    const sent = client.send(request(marker))
+    happen()
+    await sent
+    return faultOfSound(marker, await client.given())
+  }
+
+  /** Has all three ask for sound answers, one after the other, the first one last. Names what is wrong with each. */
+  const others = async (): Promise<readonly Fault[]> => [
+    await askWith(clients[1]),
+    await askWith(clients[2]),
+    await askWith(clients[0]),
+  ]
+
+  /** Has the second and the third ask at once. */
+  const inLine = (): Promise<readonly Fault[]> => Promise.all([askWith(clients[1]), askWith(clients[2])])
+
+  /** Has the second ask, with something else that happens in the same moment, before it or after. */
+  const inTheMoment = (request: typeof getOf, happen: () => void, before: boolean): Promise<Fault> => {
+    if (before) happen()
+    return askWith(clients[1], request, before ? undefined : happen)
+  }
+  return { poisoned, others, inLine, inTheMoment }
+}
+
+export const turns = async (count: number): Promise<void> => {
+  for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Waits until the gateway has read what was written, and has closed the connection if it may not use it again. */
+export const settled = async ({ stray, breaks, ends }: Poison, socket: Socket): Promise<void> => {
+  if (stray !== '' || ends || breaks === 'head' || breaks === 'body') await until(() => socket.destroyed)
+  else await turns(4)
+}
+
+/** Renders the response with the marker of its request. */
+export const filled = ({ bytes }: Poison, marker: string): string => bytes.replaceAll(own, marker)
+
+/** Plays the whole of it in one write. */
+export const atOnce = async (poison: Poison, { marker, socket, write }: Asked): Promise<void> => {
+  write(filled(poison, marker) + poison.stray)
+  if (poison.ends) socket.end()
+}
+
+// Long ones have as many pieces as that, of more than a byte each.
+const mostPieces = 300
+
+/** Plays it in pieces of a byte, each in a packet of its own. */
+export const inPieces = async (poison: Poison, { marker, socket, write }: Asked): Promise<void> => {
+  const bytes = filled(poison, marker) + poison.stray
+  const size = Math.ceil(bytes.length / mostPieces)
+  for (let at = 0; at < bytes.length && !socket.destroyed; at += size) {
+    write(bytes.slice(at, at + size))
+    await turns(1)
+  }
+  if (poison.ends) socket.end()
+}
+
+/** Plays the head alone now, and what follows its end when the returned function is called. */
+export const inTwo = (poison: Poison) => {
+  let later = (): void => {}
+  const play = async ({ marker, write }: Asked): Promise<void> => {
+    write(filled(poison, marker))
+    later = () => write(poison.stray)
+  }
+  return { play, later: () => later() }
+}

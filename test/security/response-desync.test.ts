@@ -1,0 +1,165 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { makeCertificates } from '../helpers/certificates.ts'
+import { needProgram } from '../helpers/program.ts'
+import { chunks } from './desync/chunks.ts'
+import { getOf, postOf, uploadOf } from './desync/client.ts'
+import { heads } from './desync/heads.ts'
+import { faultOf } from './desync/judge.ts'
+import { lengths } from './desync/lengths.ts'
+import type { Poison } from './desync/poison.ts'
+import { seconds, usual } from './desync/seconds.ts'
+import { atOnce, filled, inPieces, inTwo, settled, stage, turns } from './desync/stage.ts'
+
+// The attack: an upstream, or what an attacker makes of it, writes more, less or other bytes than its framing says. Then one client could
+// be given what was another's (RFC 9112 §11.1, response splitting; §9.2, responses that nothing was asked for).
+
+const openssl = await needProgram('openssl')
+const pair = openssl.path === null ? null : makeCertificates(openssl.path).right
+
+const named = (poisons: readonly Poison[]) => poisons.map((poison) => [poison.name, poison] as const)
+const all = named([...lengths, ...chunks, ...heads, ...seconds])
+
+// Nothing is wrong with the answers to the three clients that ask afterwards.
+const none = [null, null, null]
+
+describe.each([
+  ['in one packet', atOnce, null],
+  ['byte by byte', inPieces, null],
+  ['over TLS', atOnce, pair],
+])('%s, to three clients in turn,', (how, play, tls) => {
+  const { poisoned, others } = stage(tls)
+
+  test.skipIf(how === 'over TLS' && tls === null).each(all)('%s', async (_, poison) => {
+    const { marker, client, played } = await poisoned((asked) => play(poison, asked))
+    const fault = faultOf(poison, marker, await client.given())
+    await settled(poison, await played)
+
+    expect([fault, ...(await others())]).toEqual([null, ...none])
+  })
+})
+
+describe('before the request has been sent to its end,', () => {
+  const { poisoned, others } = stage()
+
+  test.each(all)('%s', async (_, poison) => {
+    const { marker, client, played } = await poisoned(
+      (asked) => atOnce(poison, asked),
+      (marker) => uploadOf(marker).first,
+    )
+    const fault = faultOf(poison, marker, await client.given())
+    client.sendMore(uploadOf(marker).rest)
+    await settled(poison, await played)
+
+    expect([fault, ...(await others())]).toEqual([null, ...none])
+  })
+})
+
+describe('to a client that leaves as it comes,', () => {
+  const { poisoned, others } = stage()
+
+  test.each(all)('%s', async (_, poison) => {
+    const { played } = await poisoned((asked, client) => {
+      client.leave()
+      return atOnce(poison, asked)
+    })
+    await settled(poison, await played)
+
+    expect(await others()).toEqual(none)
+  })
+})
+
+describe('to a client that leaves in the middle of it,', () => {
+  const { poisoned, others } = stage()
+
+  test.each(all)('%s', async (_, poison) => {
+    const { played } = await poisoned(async ({ marker, socket, write }, client) => {
+      const bytes = filled(poison, marker)
+      write(bytes.slice(0, bytes.length / 2))
+      await turns(2)
+      client.leave()
+      write(bytes.slice(bytes.length / 2) + poison.stray)
+      if (poison.ends) socket.end()
+    })
+    await settled(poison, await played)
+
+    expect(await others()).toEqual(none)
+  })
+})
+
+describe('while nothing is asked,', () => {
+  const { poisoned, others } = stage()
+
+  test.each(named(seconds))('%s', async (_, poison) => {
+    const { play, later } = inTwo(poison)
+    const { marker, client, played } = await poisoned(play)
+    const fault = faultOf(poison, marker, await client.given())
+    await turns(2)
+    later()
+    await settled(poison, await played)
+
+    expect([fault, ...(await others())]).toEqual([null, ...none])
+  })
+})
+
+describe('in the moment in which the next request goes out,', () => {
+  const { poisoned, others, inTheMoment } = stage()
+  const cases = [getOf, postOf].flatMap((request) =>
+    [true, false].flatMap((before) =>
+      named(usual).map(
+        ([name, poison]) =>
+          [`${before ? 'before' : 'after'} a ${request('').slice(0, 4)}`, name, poison, request, before] as const,
+      ),
+    ),
+  )
+
+  test.each(cases)('%s: %s', async (_, __, poison, request, before) => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { play, later } = inTwo(poison)
+    const { marker, client, played } = await poisoned(play)
+    const fault = faultOf(poison, marker, await client.given())
+    await played
+    await turns(2)
+    vi.advanceTimersByTime(1000) // it has rested
+
+    const next = await inTheMoment(request, later, before)
+
+    expect([fault, next, ...(await others())]).toEqual([null, null, ...none])
+  })
+})
+
+/** Makes a response as long as the longest record of TLS (RFC 8446 §5.1), so that what follows comes in another one. */
+const padded = (bytes: string): string =>
+  bytes.replace('X-Own', `X-Padding: ${'x'.repeat(2 ** 14 - bytes.length - 'X-Padding: \r\n'.length)}\r\nX-Own`)
+
+/** Has two clients wait for the connection while the first is answered; `busy` is called in the turn in which it is. */
+const whileOthersWait = async (
+  { poisoned, others, inLine }: ReturnType<typeof stage>,
+  poison: Poison,
+  isPadded: boolean,
+  busy = () => {},
+) => {
+  const waiting = Promise.withResolvers<readonly (string | null)[]>()
+  const { marker, client, played } = await poisoned(async ({ marker, write }) => {
+    waiting.resolve(inLine())
+    await turns(4)
+    const bytes = filled(poison, marker)
+    write((isPadded ? padded(bytes) : bytes) + poison.stray)
+    busy()
+  })
+  const fault = faultOf(poison, marker, await client.given())
+  await settled(poison, await played)
+  return [fault, ...(await waiting.promise), ...(await others())]
+}
+
+describe.each([
+  ['in one packet', null],
+  ['in two records of TLS', pair],
+])('%s, while others wait for the connection,', (how, tls) => {
+  const overTls = how !== 'in one packet'
+  const staged = stage(tls)
+
+  test.skipIf(overTls && tls === null).each(named(seconds))('%s', async (_, poison) => {
+    expect(await whileOthersWait(staged, poison, overTls)).toEqual([null, null, null, ...none])
+  })
+})
