@@ -45,7 +45,7 @@ const exchangedOf = (visit: Visit): Exchanged => {
     identity: exchange?.identity ?? null,
     authMethod: exchange?.proving ?? null,
     method: request.method ?? null,
-    path: exchange === null ? pathOf(request.url) : null,
+    path: exchange === null ? pathOf(request.originalUrl ?? request.url) : null,
     operation: exchange?.operation.id ?? null,
     status: statusOf(visit),
     endpoint: attempt?.endpoint ?? null,

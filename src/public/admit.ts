@@ -6,8 +6,13 @@ import type { Head } from './head.ts'
 import { isHost } from './host.ts'
 import type { IsOurs } from './hosts.ts'
 import type { Routes } from './routes.ts'
-import { parseTarget } from './target.ts'
+import type { Visit } from './visit.ts'
 import type { ClientRequest } from './wire.ts'
+
+/** What is read of a request. */
+export interface Asked extends Pick<Visit, 'head' | 'expects'> {
+  readonly request: Pick<ClientRequest, 'originalUrl' | 'target' | 'method' | 'httpVersion' | 'rawHeaders'>
+}
 
 /** Is a request let in. */
 export interface Admitted {
@@ -41,23 +46,21 @@ const refused = (kind: Kind, reason: Reason | null, ...fields: string[]): Refuse
 /**
  * Decides on a request's head: one of the nine, or the reason why not. Malformed comes before misdirected, that before unknown, unknown
  * before the wrong method (RFC 9112 §3, §6; RFC 9110 §15.5): whoever means another server learns nothing of this one's paths.
- * The version has been checked.
+ * The version has been checked. `routed` is the operation that has been found for the path and the method; null: none.
  */
 export const admit = (
-  request: Pick<ClientRequest, 'url' | 'method' | 'httpVersion' | 'rawHeaders'>,
-  head: Head,
+  { request, head, expects }: Asked,
   bounds: Pick<ListenConfig, 'maxTargetBytes' | 'maxHeaderBytes' | 'maxHeaderFields'>,
   { routes, isOurs, pseudonym, secure }: Terms,
+  routed: Operation | null,
 ): Admitted | Refused => {
-  const { httpVersion } = request
-  const url = request.url ?? ''
-  if (url.length > bounds.maxTargetBytes) return refused('uri-too-long', null)
+  const { httpVersion, target } = request
+  if ((request.originalUrl?.length ?? 0) > bounds.maxTargetBytes) return refused('uri-too-long', null)
   if (request.rawHeaders.length / 2 > bounds.maxHeaderFields) return refused('header-too-large', 'too-many-fields')
   if (head.bytes > bounds.maxHeaderBytes) return refused('header-too-large', 'fields-too-large')
 
   const framing = checkFraming(head, httpVersion)
   if (framing !== null) return framing
-  const target = parseTarget(url)
   const [host] = head.hosts
   // RFC 9112 §3.2: exactly one valid Host, though HTTP/1.0 may go without one.
   if (target === null) return refused('bad-request', 'bad-target')
@@ -67,10 +70,11 @@ export const admit = (
   const authority = target.authority ?? host ?? ''
   // RFC 9112 §3.3: HTTP/1.0 without Host names nothing, and no name is the default here (RFC 9110 §7.4, §15.5.20).
   if (!isOurs(authority, secure)) return refused('misdirected', null)
-  const operation = routes.get(target.path)
+  const operation = routed ?? routes.get(target.path)
   if (operation === undefined) return refused('not-found', null)
   if (operation.method !== request.method) return refused('method-not-allowed', null, 'Allow', operation.method)
   if (head.via !== null && cameFrom(head.via, pseudonym)) return refused('loop', null)
+  if (expects === 'unknown') return refused('expectation-failed', null)
   return { operation, query: target.query, authority }
 }
 

@@ -1,8 +1,10 @@
 import { IncomingMessage } from 'node:http'
 import { isNamed } from '../fields.ts'
+import { http1 } from './http1.ts'
+import type { Target } from './target.ts'
+import type { ClientRequest, Wire } from './wire.ts'
 
 type Headers = IncomingMessage['headers']
-const asked = Symbol('headers')
 
 /** Takes the pieces of a body as Node's parser finds them; null: that was the last. */
 type Taker = (chunk: Buffer | null) => void
@@ -14,9 +16,25 @@ type Closing = IncomingMessage & { _dumpAndCloseReadable(): void }
  * Is a request whose fields are not made into an object: they are read from the raw list alone. Node asks for three of them, whether
  * there is a body and what the client expects.
  */
-export class Arrival extends IncomingMessage {
-  [asked]: Headers | null = null
+export class Arrival extends IncomingMessage implements ClientRequest {
+  target: Target | null = null
+  originalUrl: string | undefined = undefined
+  #headers: Headers | null = null
   #taker: Taker | null = null
+
+  get wire(): Wire {
+    return http1
+  }
+
+  // Node's types have it as a property, which an accessor may not stand in for; in Node it is one.
+  static {
+    Object.defineProperty(Arrival.prototype, 'headers', {
+      get(this: Arrival): Headers {
+        this.#headers ??= pick(this.rawHeaders)
+        return this.#headers
+      },
+    })
+  }
 
   /**
    * Hands its body over without making a stream of it; false: some of it is in the stream already. Nothing holds the client back, so this
@@ -41,16 +59,6 @@ export class Arrival extends IncomingMessage {
     return true
   }
 }
-
-Object.defineProperty(Arrival.prototype, 'headers', {
-  get(this: Arrival): Headers {
-    this[asked] ??= pick(this.rawHeaders)
-    return this[asked]
-  },
-  set(this: Arrival, headers: Headers) {
-    this[asked] = headers
-  },
-})
 
 const pick = (raw: readonly string[]): Headers => {
   const picked: Headers = {}

@@ -6,7 +6,7 @@ import { Arrival } from './arrival.ts'
 import { Pace } from './pace.ts'
 import { Pieces } from './pieces.ts'
 import { Uploading } from './uploading.ts'
-import type { ClientRequest, ClientResponse } from './wire.ts'
+import type { BodySource, ClientResponse } from './wire.ts'
 
 // Up to this much, with a known length, is read first: sent in one write, and possible to send again.
 const replayableBytes = 64 * 1024
@@ -37,7 +37,7 @@ export class ClientBody implements RequestBody {
   onFailure: ((error: GatewayError) => void) | null = null
   /** Whether the client was told to go on, or never waited. Until then it may send the body or not. */
   invited: boolean
-  readonly #request: ClientRequest
+  readonly #request: BodySource
   readonly #response: ClientResponse
   readonly #gapMs: number | null
   /** Both are null where there is nothing to wait for: most requests have no body. */
@@ -47,7 +47,7 @@ export class ClientBody implements RequestBody {
   #read: Buffer | null = null
   #waiting: ((error: GatewayError) => void) | null = null
 
-  constructor(request: ClientRequest, response: ClientResponse, options: ClientBodyOptions) {
+  constructor(request: BodySource, response: ClientResponse, options: ClientBodyOptions) {
     this.length = options.length
     this.received = options.length === 0
     this.replayable = options.length !== null && options.length > 0 && options.length <= replayableBytes
@@ -141,7 +141,9 @@ export class ClientBody implements RequestBody {
         if (chunk === null) end()
         else data(chunk)
       })
-    if (!taken) request.on('data', data).on('end', end)
+    if (taken) return
+    request.on('data', data)
+    request.on('end', end)
   }
 
   /** Bounds the wait for the client, or ends it. */

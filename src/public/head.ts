@@ -12,6 +12,7 @@ export interface Head {
   /** Several lines are joined with a comma. */
   readonly transferEncoding: string | null
   readonly via: string | null
+  readonly expect: string | null
   /** The client's own request id, when it is sane and the only one. */
   readonly requestId: string | null
   readonly interactionId: string | null
@@ -40,6 +41,7 @@ export const readHead = (raw: readonly string[], requestIdField: string | null, 
   let contentLength: string | null = null
   let transferEncoding: string | null = null
   let via: string | null = null
+  let expect: string | null = null
   let ids = 0
   let requestId: string | null = null
   let interactionId: string | null = null
@@ -61,7 +63,10 @@ export const readHead = (raw: readonly string[], requestIdField: string | null, 
         }
         break
       case 6:
-        if (isNamed(name, 'expect')) continue
+        if (isNamed(name, 'expect')) {
+          expect = join(expect, value)
+          continue
+        }
         break
       case 10:
         if (isNamed(name, 'connection')) connection = join(connection, value)
@@ -102,6 +107,7 @@ export const readHead = (raw: readonly string[], requestIdField: string | null, 
     contentLength,
     transferEncoding,
     via,
+    expect,
     requestId: ids === 1 && requestId !== null && isSaneId(requestId) ? requestId : null,
     interactionId: interactionId !== null && isSaneId(interactionId) ? interactionId : null,
     forwarded,

@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http'
 import type { Refused } from './admit.ts'
+import type { Arrival } from './arrival.ts'
 import type { Http1Response } from './http1-response.ts'
 import { lingerOnClose, patienceAfter } from './linger.ts'
 import type { ClientResponse, Wire } from './wire.ts'
@@ -8,6 +8,8 @@ const unsupported: Refused = { kind: 'unsupported-version', reason: null, fields
 
 /** Writes to clients of HTTP/1.0 and 1.1: a connection carries one answer at a time, and ends with one that breaks off. */
 export const http1: Wire = {
+  multiplexed: false,
+
   flaw({ httpVersion }) {
     return httpVersion === '1.1' || httpVersion === '1.0' ? null : unsupported
   },
@@ -24,7 +26,7 @@ export const http1: Wire = {
 
   last({ request, failure }, fields, unread) {
     fields.push('Connection', 'close')
-    if (unread) lingerOnClose(request as IncomingMessage, patienceAfter(failure))
+    if (unread) lingerOnClose(request as Arrival, patienceAfter(failure))
   },
 
   hasTurn(response) {

@@ -1,38 +1,75 @@
+import type { RequestListener, Server } from 'node:http'
 import httpProxy from '@fastify/http-proxy'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { catalog } from '../catalog.ts'
-
-/** Serves a request that Fastify has routed. The reply is already ours to write. */
-type Serve = (request: FastifyRequest) => void
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
+import { catalog, type Operation } from '../catalog.ts'
+import { noSchemas } from '../shared/no-schemas.ts'
+import type { Arrival } from './arrival.ts'
+import type { CurrentEdge } from './edge.ts'
+import type { Serve } from './front.ts'
+import type { Stray } from './stray.ts'
+import { parseTarget } from './target.ts'
 
 /**
- * Mounts the nine, one registration of @fastify/http-proxy each: its `routes` × `httpMethods` is a cross product, so a single one would
- * let eighteen through. Sending is ours, in the `preHandler`: before the `handler` runs, http-proxy makes three URL objects of the path
- * to check it. The `handler` option is set all the same, so that nothing can ever reach its own `reply.from`, which answers 500 with the
- * cause and retries eleven times.
+ * Makes Fastify route the nine, by one registration of @fastify/http-proxy each: its `routes` × `httpMethods` is a cross product, so a
+ * single one would let eighteen through. Serving is ours, from the `preHandler` on: before the `handler` runs, http-proxy makes three URL
+ * objects of the path to check it. The `handler` option is set all the same, so that nothing can ever reach its own `reply.from`, which
+ * answers 500 with the cause and retries eleven times. Nothing of it is ready before `ready` is called.
  */
-export const mount = (app: FastifyInstance, serve: Serve): void => {
-  for (const { path, method } of catalog) {
-    app.register(async (scope) => {
-      // text/plain would be buffered and limited: bodies stay raw, whatever they are.
-      scope.removeAllContentTypeParsers()
-      await scope.register(httpProxy, {
-        upstream: 'http://unused.invalid', // mandatory, and never used
-        routes: [path],
-        httpMethods: [method],
-        // Duck-typed, or an agent of its own would be made.
-        undici: { request: unused } as never,
-        // A constant: without it the query is parsed and rendered anew on every request, 255 µs for one of 8 KiB.
-        preRewrite: () => path,
-        preHandler: (request: FastifyRequest, reply: FastifyReply) => {
-          reply.hijack()
-          serve(request)
-        },
-        handler: unused,
-      } as Parameters<typeof httpProxy>[1])
-    })
+export const mount = (
+  server: (route: RequestListener) => Server,
+  strays: Stray,
+  currentEdge: CurrentEdge,
+  serve: Serve,
+): FastifyInstance => {
+  const app = fastify({
+    serverFactory: server,
+    rewriteUrl: (request) => routable(request as Arrival, currentEdge().config.listen.basePath),
+    // Fastify listens for these itself, and would write an answer of its own beside ours.
+    clientErrorHandler: (error, socket) => strays.parserError(error, socket),
+    logger: false,
+    schemaController: noSchemas,
+    exposeHeadRoutes: false,
+    genReqId: () => '',
+    return503OnClosing: false,
+  })
+  // Bodies stay unread, whatever they are: no method has one that Fastify knows of.
+  for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
+
+  const take = ({ raw }: FastifyRequest, reply: FastifyReply, routed: Operation | null): void => {
+    reply.hijack()
+    serve(raw as Arrival, reply.raw, routed)
   }
+  for (const operation of catalog)
+    app.register(httpProxy, {
+      upstream: 'http://unused.invalid', // mandatory, and never used
+      routes: [operation.path],
+      httpMethods: [operation.method],
+      // Duck-typed, or an agent of its own would be made.
+      undici: { request: unused } as never,
+      preHandler: (request: FastifyRequest, reply: FastifyReply) => take(request, reply, operation),
+      handler: unused,
+    } as Parameters<typeof httpProxy>[1])
+  app.setNotFoundHandler((request, reply) => take(request, reply, null))
+  app.setErrorHandler((_error, { raw }, reply) => {
+    reply.hijack()
+    raw.destroy() // an error of Fastify's own: whatever fails in `serve` is answered there
+  })
+  return app
 }
+
+/**
+ * Takes a target apart, and gives the path that Fastify routes on: the client's own, byte for byte, below the base path. One that Fastify
+ * would read otherwise than it stands, decoded or without its beginning, goes where no route is.
+ */
+const routable = (request: Arrival, basePath: string): string => {
+  request.target = parseTarget(request.url ?? '')
+  const path = request.target?.path
+  if (path === undefined || path.includes('%') || !path.startsWith(basePath)) return nowhere
+  return path.charCodeAt(basePath.length) === slash ? path.slice(basePath.length) : nowhere
+}
+
+const nowhere = '/'
+const slash = 0x2f
 
 const unused = (): never => {
   throw new Error('sending is not @fastify/http-proxy’s')

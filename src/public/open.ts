@@ -13,7 +13,7 @@ export const open = (visit: Visit, { operation, query, authority }: Admitted, vi
     length: head.transferEncoding !== null ? null : Number(head.contentLength ?? 0),
     gapMs: snapshot.config.listen.bodyTimeoutMs,
     minBytesPerSecond: snapshot.config.listen.minBytesPerSecond,
-    expectsContinue: visit.expectsContinue,
+    expectsContinue: visit.expects === 'continue',
   })
   const fields = head.fields
   fields.push('Via', via)

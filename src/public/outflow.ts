@@ -17,7 +17,7 @@ const paces = new WeakMap<object, Pace>()
 export const outflow = ({ snapshot, request }: Visit): Pace | null => {
   const { minBytesPerSecond } = snapshot.config.listen
   if (minBytesPerSecond === null) return null
-  const key = isAlone(request) ? request.socket : request
+  const key = request.wire.multiplexed ? request : request.socket
   const known = paces.get(key)
   if (known !== undefined) return known
   const pace = new Pace(minBytesPerSecond, unseenBytes)
@@ -29,13 +29,11 @@ export const outflow = ({ snapshot, request }: Visit): Pace | null => {
 export const waitFor = (pace: Pace, visit: Visit): void => {
   const { request, response } = visit
   const { socket } = request
-  const moved = isAlone(request)
-    ? () => socket.bytesWritten - socket.writableLength
-    : () => visit.sentBytes - response.writableLength
+  const moved = request.wire.multiplexed
+    ? () => visit.sentBytes - response.writableLength
+    : () => socket.bytesWritten - socket.writableLength
   pace.wait(visit, moved, writeBytes, () => visit.cut(takesTooSlowly()))
 }
-
-const isAlone = ({ httpVersion }: Visit['request']): boolean => httpVersion.startsWith('1')
 
 const takesTooSlowly = (): GatewayError =>
   new GatewayError('client-gone', { reason: 'takes-too-slowly', cause: new Error('takes less than listen.minRate') })

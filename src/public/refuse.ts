@@ -39,7 +39,7 @@ export const refuse = (visit: Visit, error: GatewayError): void => {
 }
 
 /** Tells whether the connection must end with this answer: it is draining, or the rest of the request is not worth reading. */
-const closes = ({ request, head, body, draining, expectsContinue, failure }: Visit): boolean => {
+const closes = ({ request, head, body, draining, expects, failure }: Visit): boolean => {
   // RFC 9110 §15.5.9: whoever sent the rest too slowly is not waited for again.
   if (draining() || failure?.kind === 'request-timeout') return true
   if (request.complete || body?.received === true) return false
@@ -47,7 +47,7 @@ const closes = ({ request, head, body, draining, expectsContinue, failure }: Vis
   const length = Number(head.contentLength ?? 0)
   if (length === 0) return false
   // A client that was not told to continue may send the body or not: nobody knows where the next request begins (RFC 9110 §10.1.1).
-  return length > discardBytes || !(body?.invited ?? !expectsContinue)
+  return length > discardBytes || !(body?.invited ?? expects !== 'continue')
 }
 
 /** Renders an answer, head and body, for a socket on which no request could be parsed. */

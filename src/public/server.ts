@@ -1,10 +1,7 @@
-import type { RequestListener, Server } from 'node:http'
 import { type AddressInfo, createServer, Server as NetServer, type Socket } from 'node:net'
-import { fastify } from 'fastify'
 import { within } from '../clock.ts'
 import type { ListenConfig } from '../config/config.ts'
 import type { Log } from '../observe/log.ts'
-import { noSchemas } from '../shared/no-schemas.ts'
 import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import type { Live } from '../snapshot/live.ts'
 import { accounts } from './accounts.ts'
@@ -60,37 +57,17 @@ export const openPublicServer = async (
   const edge = currentEdge(live)
   const records = accounts(() => live.current)
   let draining = false
-  const door = front({
+  const strays = stray(edge, records)
+  const serve = front({
     live,
     currentEdge: edge,
     accounts: records,
     pseudonym: listen.via ?? pseudonym,
     draining: () => draining,
   })
-
-  // Hooks would be too late: Fastify decodes the target first, and matches what is not one of the nine.
-  const strays = stray(edge, records)
-  const app = fastify({
-    serverFactory: (enter) => {
-      const routed = enter as RequestListener
-      return httpServer(listen, (request, response) => door.arrive(request, response, routed), strays)
-    },
-    // Fastify listens for these itself, and would write an answer of its own beside ours.
-    clientErrorHandler: (error, socket) => strays.parserError(error, socket),
-    logger: false,
-    schemaController: noSchemas,
-    exposeHeadRoutes: false,
-    genReqId: () => '',
-    return503OnClosing: false,
-    routerOptions: { querystringParser: () => ({}) },
-  })
-  app.setErrorHandler((error, request, reply) => {
-    reply.hijack()
-    door.fail(request.raw, error)
-  })
-  mount(app, (request) => door.serve(request.raw))
+  const app = mount((route) => httpServer(listen, route, strays), strays, edge, serve)
   await app.ready()
-  const server = app.server as Server
+  const { server } = app
   // Node's own list leaves out those that it has let go of (CONNECT), and `close` would wait for them beyond the deadline.
   const sockets = new Set<Socket>()
   const crowd = new Crowd()
@@ -118,7 +95,7 @@ export const openPublicServer = async (
     if (keep(socket)) socket.once('end', () => probe(socket))
   })
   const multiplexed = sessions({
-    ...{ door, currentEdge: edge, accounts: records },
+    ...{ serve, currentEdge: edge, accounts: records },
     enter: (request, response) => app.routing(request, response),
   })
   const gate = openGate({

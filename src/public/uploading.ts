@@ -1,6 +1,6 @@
 import type { Upload } from '../exchange.ts'
 import { Pieces } from './pieces.ts'
-import type { ClientRequest } from './wire.ts'
+import type { BodySource } from './wire.ts'
 
 // Each piece is a write of its own, which costs much more than a byte, and a client may send a byte a chunk.
 const pieceBytes = 64 * 1024
@@ -16,7 +16,7 @@ interface Pull {
  * connection, the client is not told to go on, and after a failure to connect the body is still there.
  */
 export class Uploading implements Upload, AsyncIterator<Buffer> {
-  readonly #request: ClientRequest
+  readonly #request: BodySource
   readonly #onFlow: (waitingForClient: boolean) => void
   #start: (() => void) | null
   readonly #pieces = new Pieces()
@@ -25,7 +25,7 @@ export class Uploading implements Upload, AsyncIterator<Buffer> {
   #failure: Error | null = null
   #pull: Pull | null = null
 
-  constructor(request: ClientRequest, start: () => void, onFlow: (waitingForClient: boolean) => void) {
+  constructor(request: BodySource, start: () => void, onFlow: (waitingForClient: boolean) => void) {
     this.#request = request
     this.#start = start
     this.#onFlow = onFlow

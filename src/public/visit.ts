@@ -1,26 +1,14 @@
+import { now } from '../clock.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { ClientBody } from './client-body.ts'
-import type { Head } from './head.ts'
-import type { Peer } from './peer.ts'
+import type { Edge } from './edge.ts'
+import { type Expectation, expectation } from './expectation.ts'
+import { type Head, readHead } from './head.ts'
+import { clientAddress, type Peer } from './peer.ts'
+import { makeId } from './request-id.ts'
 import type { ClientRequest, ClientResponse, Wire } from './wire.ts'
-
-interface Arrived {
-  readonly request: ClientRequest
-  readonly response: ClientResponse
-  readonly wire: Wire
-  readonly snapshot: Snapshot
-  readonly peer: Peer
-  readonly head: Head
-  readonly requestId: string
-  readonly client: string
-  readonly startedAt: number
-  /** Whether the client waits for `100 Continue`. */
-  readonly expectsContinue: boolean
-  /** Tells whether the gateway is on its way down, so that every answer ends its connection. */
-  readonly draining: () => boolean
-}
 
 /** Is one request on the public listener, from its head to the end of its answer: what the edge must remember of it. */
 export class Visit {
@@ -35,8 +23,9 @@ export class Visit {
   readonly requestId: string
   /** The client's address. */
   readonly client: string
-  readonly startedAt: number
-  readonly expectsContinue: boolean
+  readonly startedAt = now()
+  readonly expects: Expectation
+  /** Tells whether its answer ends the connection: the gateway is on its way down, or this was the last that it may bring. */
   readonly draining: () => boolean
   body: ClientBody | null = null
   exchange: Exchange | null = null
@@ -49,18 +38,24 @@ export class Visit {
   /** Why it failed, for the access log. */
   failure: GatewayError | null = null
 
-  constructor(arrived: Arrived) {
-    this.request = arrived.request
-    this.response = arrived.response
-    this.wire = arrived.wire
-    this.snapshot = arrived.snapshot
-    this.peer = arrived.peer
-    this.head = arrived.head
-    this.requestId = arrived.requestId
-    this.client = arrived.client
-    this.startedAt = arrived.startedAt
-    this.expectsContinue = arrived.expectsContinue
-    this.draining = arrived.draining
+  constructor(
+    request: ClientRequest,
+    response: ClientResponse,
+    snapshot: Snapshot,
+    peer: Peer,
+    edge: Edge,
+    draining: () => boolean,
+  ) {
+    this.request = request
+    this.response = response
+    this.wire = request.wire
+    this.snapshot = snapshot
+    this.peer = peer
+    this.head = readHead(request.rawHeaders, edge.idField, peer.trusted)
+    this.requestId = this.head.requestId ?? makeId()
+    this.client = clientAddress(peer, this.head.forwarded.for, edge.isTrusted)
+    this.expects = expectation(this.head.expect, request.httpVersion)
+    this.draining = draining
   }
 
   /** Ends the exchange early, whatever it waits for. */

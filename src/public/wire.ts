@@ -1,14 +1,19 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Fields } from '../fields.ts'
 import type { Refused } from './admit.ts'
+import type { Target } from './target.ts'
 import type { Visit } from './visit.ts'
 
 /** Is a request as the public side reads it: one of Node's on HTTP/1, a stream told in the words of HTTP/1 on HTTP/2. */
-export interface ClientRequest {
-  url?: string | undefined
-  method?: string | undefined
-  headers: IncomingHttpHeaders
+export interface ClientRequest extends BodySource {
+  /** How answers to it are written. */
+  readonly wire: Wire
+  /** What it asks for, taken apart when it has arrived; null: no resource can be meant by it. */
+  target: Target | null
+  /** The target as it came. Fastify notes it, and puts what it routes on in the place of `url`. */
+  readonly originalUrl?: string | undefined
+  readonly url?: string | undefined
+  readonly method?: string | undefined
   readonly httpVersion: string
   /** Flat, as on the wire. */
   readonly rawHeaders: string[]
@@ -16,11 +21,15 @@ export interface ClientRequest {
   readonly complete: boolean
   /** The connection that it came on. */
   readonly socket: Socket
-  on(event: 'data', listener: (chunk: Buffer) => void): this
-  on(event: 'end', listener: () => void): this
+  destroy(): unknown
+}
+
+/** Is where the body of a request comes from. */
+export interface BodySource {
+  on(event: 'data', listener: (chunk: Buffer) => void): unknown
+  on(event: 'end', listener: () => void): unknown
   pause(): unknown
   resume(): unknown
-  destroy(): unknown
 }
 
 /** Is the way to write an answer. What differs by version stands in {@link Wire}. */
@@ -42,6 +51,8 @@ export interface ClientResponse {
 
 /** Is how answers are written and clients are cut in one version of HTTP; everything else knows of no version. */
 export interface Wire {
+  /** Whether requests share a connection, and none waits for another. */
+  readonly multiplexed: boolean
   /** Refuses what cannot be meant as a request in this version; null: nothing. */
   flaw(request: ClientRequest): Refused | null
   /** Writes the head of an answer. Throws when it holds what this version cannot say. `reason` empty: the standard phrase. */

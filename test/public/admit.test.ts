@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { catalog } from '../../src/catalog.ts'
 import { admit } from '../../src/public/admit.ts'
+import { expectation } from '../../src/public/expectation.ts'
 import { readHead } from '../../src/public/head.ts'
 import { hosts } from '../../src/public/hosts.ts'
 import { routes } from '../../src/public/routes.ts'
+import { parseTarget } from '../../src/public/target.ts'
 
 interface Asked {
   readonly method?: string
@@ -24,7 +26,8 @@ const ask = ({
 }: Asked) => {
   const head = readHead(rawHeaders, 'x-request-id', false)
   const terms = { routes: routes(''), isOurs: hosts({ hosts: names }), pseudonym: 'me', secure: false }
-  return admit({ method, url, httpVersion, rawHeaders }, head, bounds, terms)
+  const request = { method, originalUrl: url, target: parseTarget(url), httpVersion, rawHeaders }
+  return admit({ request, head, expects: expectation(head.expect, httpVersion) }, bounds, terms, null)
 }
 
 describe('what is admitted', () => {

@@ -57,6 +57,7 @@ describe('with a base path', () => {
       `/lender/v1/${path}`,
       `/lender/v1/lender/v1${path}`,
       `/Lender/v1${path}`,
+      `/lender/v1x${path.slice(1)}`,
       `/lender%2fv1${path}`,
       `/lender/%761${path}`,
       `/lender/v1/.${path}`,

@@ -7,6 +7,7 @@ import { admit } from '../../public/admit.ts'
 import { readHead } from '../../public/head.ts'
 import { anyHost, hosts } from '../../public/hosts.ts'
 import { routes } from '../../public/routes.ts'
+import { parseTarget } from '../../public/target.ts'
 
 /** Is what the public listener makes of a method and a target. */
 export type Arrival =
@@ -29,7 +30,8 @@ export const arrive = async (method: string, target: string, listen: ListenConfi
   const head = readHead(request.rawHeaders, null, false)
   const isOurs = target.startsWith('/') ? anyHost : hosts(listen) // a path alone does not say which name it is asked of
   const terms = { routes: routes(listen.basePath), isOurs, pseudonym: 'explain', secure: /^https:/i.test(target) }
-  const admitted = admit(request, head, listen, terms)
+  const asked = { ...request, originalUrl: request.url, target: parseTarget(request.url ?? '') }
+  const admitted = admit({ request: asked, head, expects: 'none' }, listen, terms, null)
   if (!('kind' in admitted)) return { admitted: true, ...admitted }
   return { admitted: false, kind: admitted.kind, allow: admitted.fields[1] ?? null }
 }

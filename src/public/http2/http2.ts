@@ -8,15 +8,20 @@ import type { StreamResponse } from './response.ts'
 const connect: Refused = { kind: 'method-not-allowed', reason: null, fields: ['Allow', 'GET, POST'] }
 const otherwise: Refused = { kind: 'bad-request', reason: 'bad-pseudo-field', fields: [] }
 // Those that the parser of HTTP/1 knows: one that is refused there is refused here, and not told what it may be instead.
-const methods: ReadonlySet<string> = new Set(METHODS)
+const methods: ReadonlySet<string | undefined> = new Set(METHODS)
+
+/** Tells whether HTTP/1 knows a method. */
+export const isMethod = (method: string | undefined): boolean => methods.has(method)
 
 /** Writes to clients of HTTP/2: a connection carries many answers, and one that breaks off ends its own stream alone. */
 export const http2: Wire = {
+  multiplexed: true,
+
   flaw(request) {
     const { method = '', scheme } = asked(request)
     // RFC 9113 §8.5: it has neither scheme nor path. The extended one is never offered (RFC 8441).
     if (method === 'CONNECT') return connect
-    return scheme === 'https' && methods.has(method) ? null : otherwise // only TLS carries it
+    return scheme === 'https' && isMethod(method) ? null : otherwise // only TLS carries it
   },
 
   writeHead(response, status, _reason, fields) {

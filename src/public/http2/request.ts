@@ -1,7 +1,8 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import type { Target } from '../target.ts'
 import type { ClientRequest } from '../wire.ts'
+import { http2 } from './http2.ts'
 import { StreamBody } from './stream-body.ts'
 import type { ReceiveWindows } from './windows.ts'
 
@@ -14,10 +15,14 @@ interface Said {
 
 /** Is the request of one stream, in the words of HTTP/1 (RFC 9113 §8.3, §8.8): the rest of the gateway reads it as any other. */
 export class StreamRequest implements ClientRequest {
+  readonly wire = http2
+  target: Target | null = null
+  originalUrl: string | undefined = undefined
   url: string | undefined
   readonly method: string | undefined
   readonly scheme: string | undefined
-  headers: IncomingHttpHeaders
+  /** What Fastify reads of them: nothing. */
+  readonly headers = {}
   readonly httpVersion = '2.0'
   readonly httpVersionMajor = 2
   readonly rawHeaders: string[]
@@ -32,7 +37,6 @@ export class StreamRequest implements ClientRequest {
     this.method = said.method
     this.scheme = said.scheme
     this.url = said.path
-    this.headers = expecting(this.rawHeaders)
     this.socket = socket
     this.stream = stream
     this.#body = stream.endAfterHeaders ? null : new StreamBody(stream, windows.body())
@@ -98,11 +102,3 @@ const asHttp1 = (raw: readonly string[], said: Said, bodiless: boolean): string[
 }
 
 const colon = 0x3a
-
-/** Picks what the client expects, as Arrival does on HTTP/1. */
-const expecting = (fields: readonly string[]): IncomingHttpHeaders => {
-  let expect: string | undefined
-  for (let i = 0; i < fields.length; i += 2)
-    if (fields[i] === 'expect') expect = expect === undefined ? fields[i + 1] : `${expect}, ${fields[i + 1]}`
-  return expect === undefined ? {} : { expect }
-}

@@ -6,11 +6,11 @@ import type { Reason } from '../../reasons.ts'
 import type { Accounts } from '../accounts.ts'
 import { connectionOf } from '../connection.ts'
 import type { CurrentEdge } from '../edge.ts'
-import type { Front } from '../front.ts'
+import type { Serve } from '../front.ts'
 import { makeId } from '../request-id.ts'
 import { allowance } from './allowance.ts'
 import { sessionOptions } from './bounds.ts'
-import { http2 } from './http2.ts'
+import { isMethod } from './http2.ts'
 import { StreamRequest } from './request.ts'
 import { StreamResponse } from './response.ts'
 import { type Watch, watch } from './watch.ts'
@@ -25,7 +25,7 @@ export interface Sessions {
 }
 
 export interface SessionsOptions {
-  readonly door: Front
+  readonly serve: Serve
   readonly currentEdge: CurrentEdge
   readonly accounts: Accounts
   readonly enter: RequestListener
@@ -56,7 +56,7 @@ const isInOrder: ReadonlySet<number | undefined> = new Set([
 
 const begin = (
   socket: TLSSocket,
-  { door, currentEdge, accounts, enter }: SessionsOptions,
+  { serve, currentEdge, accounts, enter }: SessionsOptions,
   wideConnections: WideConnections,
 ): Watch => {
   const { listen } = currentEdge().config
@@ -78,7 +78,10 @@ const begin = (
         endFor('too-many-broken-streams', 'too many requests that break the protocol')
     })
     const request = new StreamRequest(stream, raw as unknown as string[], socket, windows)
-    door.arriveApart(request, new StreamResponse(request), http2, enter)
+    const response = new StreamResponse(request)
+    // Fastify knows no other methods, and renders all of its routes to say so.
+    if (isMethod(request.method)) enter(request as never, response as never)
+    else serve(request, response, null)
   })
   // Each is answered: a client that asks for nothing else makes the gateway work for it.
   const mayAsk = allowance()
