@@ -37,7 +37,6 @@ export class Connections {
   #turn = 0
   #underWay = 0
   readonly #waiting = new Set<ConnectionUser>()
-  #isLettingIn = false
   readonly #all = new Set<Connection>()
   #ending: { readonly promise: Promise<void>; resolve(): void } | null = null
   /** Why nothing is sent any more; null: it is. */
@@ -104,19 +103,15 @@ export class Connections {
     return this.close()
   }
 
-  /** Lets in as many as there is room for. One inside the other, a long line of those that fail at once would overflow the stack. */
-  #letIn(): void {
-    if (this.#isLettingIn) return
-    this.#isLettingIn = true
-    try {
-      for (const user of this.#waiting) {
-        if (this.#underWay >= this.#options.maxConnections) return
-        this.#waiting.delete(user)
-        this.#assign(user)
-      }
-    } finally {
-      this.#isLettingIn = false
+  /** Gives a place back, and lets in as many as there is room for. */
+  #leave(): void {
+    this.#underWay--
+    for (const user of this.#waiting) {
+      if (this.#underWay >= this.#options.maxConnections) return
+      this.#waiting.delete(user)
+      this.#assign(user)
     }
+    this.#endIfEmpty()
   }
 
   #assign(user: ConnectionUser): void {
@@ -163,17 +158,19 @@ export class Connections {
   }
 
   #released(target: Target, connection: Connection): void {
-    this.#underWay--
     if (connection.isOpen) {
       target.idle.push(connection)
       if (this.#ending === null && this.#inTurn.includes(target)) connection.rest()
       else closeIdle(target)
     }
-    this.#letIn()
+    // More may have come behind the response, in another record of TLS say, and be read in this turn of the event loop: no request may be
+    // under way by then that it could pass for the response to (RFC 9112 §9.2).
+    if (this.#waiting.size === 0) this.#underWay--
+    else setImmediate(() => this.#leave())
   }
 
   #endIfEmpty(): void {
-    if (this.#all.size === 0) this.#ending?.resolve()
+    if (this.#all.size === 0 && this.#underWay === 0) this.#ending?.resolve()
   }
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { gather } from '../../src/shared/gather.ts'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
 import { chunks } from './desync/chunks.ts'
@@ -162,4 +163,16 @@ describe.each([
   test.skipIf(overTls && tls === null).each(named(seconds))('%s', async (_, poison) => {
     expect(await whileOthersWait(staged, poison, overTls)).toEqual([null, null, null, ...none])
   })
+
+  // Much that is written in one turn of the event loop is written before its end: the next request perhaps.
+  test.skipIf(overTls && tls === null).each([28, 29, 30, 31])(
+    'and with %i other writes in the same turn, a second response',
+    async (writes) => {
+      const busy = (): void => {
+        for (let n = 0; n < writes; n++) gather(() => {})
+      }
+
+      expect(await whileOthersWait(staged, usual[0] as Poison, overTls, busy)).toEqual([null, null, null, ...none])
+    },
+  )
 })
