@@ -1,4 +1,5 @@
 import { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
 import { isNamed } from '../fields.ts'
 import { http1 } from './http1.ts'
 import type { Target } from './target.ts'
@@ -9,9 +10,6 @@ type Headers = IncomingMessage['headers']
 /** Takes the pieces of a body as Node's parser finds them; null: that was the last. */
 type Taker = (chunk: Buffer | null) => void
 
-/** Is a method that Node calls where it spares a request without a body the life of a stream. */
-type Closing = IncomingMessage & { _dumpAndCloseReadable(): void }
-
 /**
  * Is a request whose fields are not made into an object: they are read from the raw list alone. Node asks for three of them, whether
  * there is a body and what the client expects.
@@ -21,6 +19,17 @@ export class Arrival extends IncomingMessage implements ClientRequest {
   originalUrl: string | undefined = undefined
   #headers: Headers | null = null
   #taker: Taker | null = null
+  #isTaken = false
+
+  static {
+    // Node's types have it as a property. Node lets go of a request whose response is over, when this says that nothing more comes.
+    const { get } = Object.getOwnPropertyDescriptor(Readable.prototype, 'readableEnded') ?? {}
+    Object.defineProperty(Arrival.prototype, 'readableEnded', {
+      get(this: Arrival): boolean {
+        return this.#isTaken || get?.call(this)
+      },
+    })
+  }
 
   get wire(): Wire {
     return http1
@@ -43,7 +52,7 @@ export class Arrival extends IncomingMessage implements ClientRequest {
   divert(taker: Taker): boolean {
     if (this.complete || this.readableLength > 0 || this.readableFlowing !== null) return false
     this.#taker = taker
-    this._read(0)
+    this.read(0)
     return true
   }
 
@@ -52,7 +61,7 @@ export class Arrival extends IncomingMessage implements ClientRequest {
     if (taker === null) return super.push(chunk, encoding)
     if (chunk === null) {
       this.#taker = null
-      ;(this as unknown as Closing)._dumpAndCloseReadable()
+      this.#isTaken = true
     }
     taker(chunk)
     if (chunk === null && this.listenerCount('end') > 0) this.emit('end')
