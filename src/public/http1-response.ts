@@ -14,8 +14,10 @@ type Rendered = ServerResponse & { _header: string }
 export class Http1Response<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   /** How many characters of the head have gone out ahead of it. */
   ahead = 0
+  /** Whether its head says that the connection ends with it. */
+  isLast = false
 
-  /** Writes the head: end-to-end fields, and `Connection` if it is to close. `phrase` empty: the standard one. Throws what Node throws. */
+  /** Writes the head: `fields` are end-to-end. `phrase` empty: the standard one. Throws what Node throws. */
   writeFields(status: number, phrase: string, fields: Fields): void {
     let block = ''
     let hasDate = false
@@ -28,10 +30,15 @@ export class Http1Response<Request extends IncomingMessage = IncomingMessage> ex
       validateHeaderName(name)
       validateHeaderValue(name, value)
       block += `${name}: ${value}\r\n`
-      if (isNamed(name, 'content-length') || isNamed(name, 'connection')) {
+      if (isNamed(name, 'content-length')) {
         known.push(name, value)
         knownBytes += name.length + value.length + 4
       } else if (isNamed(name, 'date')) hasDate = true
+    }
+    if (this.isLast) {
+      block += 'Connection: close\r\n'
+      known.push('Connection', 'close')
+      knownBytes += 'Connection: close\r\n'.length
     }
     this.sendDate = !hasDate
     this.writeHead(status, phrase === '' ? undefined : phrase, known)

@@ -24,8 +24,8 @@ export const http1: Wire = {
       ownResponse(response).writeInformation(status, fields)
   },
 
-  last({ request, failure }, fields, unread) {
-    fields.push('Connection', 'close')
+  last({ request, response, failure }, unread) {
+    ownResponse(response).isLast = true
     if (unread) lingerOnClose(request as Arrival, patienceAfter(failure))
   },
 

@@ -30,7 +30,7 @@ export const refuse = (visit: Visit, error: GatewayError): void => {
   if (idField !== null) fields.push(idField, visit.requestId)
   fields.push(...(visit.exchange?.answerFields ?? []))
   if (head.interactionId !== null) fields.push('x-fapi-interaction-id', head.interactionId)
-  if (closes(visit)) wire.last(visit, fields, true)
+  if (closes(visit)) wire.last(visit, true)
   if (visit.request.method !== 'HEAD') visit.sentBytes = body.length
   wire.writeHead(response, error.status, phraseOf(error.status), fields)
   visit.headAt = now()

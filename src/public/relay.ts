@@ -52,7 +52,7 @@ const clientFields = (visit: Visit, answer: Answer, via: string): Fields => {
     fields.push('x-fapi-interaction-id', head.interactionId)
   // Where the answer came before the request was complete, what is still on its way is not another request.
   const unread = body?.received === false
-  if (unread || draining()) visit.wire.last(visit, fields, unread)
+  if (unread || draining()) visit.wire.last(visit, unread)
   return fields
 }
 

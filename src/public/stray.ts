@@ -99,7 +99,7 @@ const breakOff = (visit: Visit, connection: Connection, failure: GatewayError): 
   visit.abort(failure)
   if (connection.closing) return
   connection.closing = true
-  ownResponse(response).shouldKeepAlive = false
+  ownResponse(response).isLast = true
   if (response.writableFinished) request.socket.destroySoon()
   else response.once('finish', () => request.socket.destroySoon())
 }

@@ -59,8 +59,8 @@ export interface Wire {
   writeHead(response: ClientResponse, status: number, reason: string, fields: Fields): void
   /** Writes an interim answer, or leaves it out where too much waits to be taken. Throws as `writeHead` does. */
   writeInterim(response: ClientResponse, status: number, fields: Fields): void
-  /** Adds to an answer that nothing follows it: the gateway drains, or the rest of the request is left `unread`. */
-  last(visit: Visit, fields: string[], unread: boolean): void
+  /** Has an answer say, when its head is written, that nothing follows it: the gateway drains, or the rest of the request is left `unread`. */
+  last(visit: Visit, unread: boolean): void
   /** Tells whether what is written of an answer goes out by now, and does not wait behind the answers before it. */
   hasTurn(response: ClientResponse): boolean
   /** Tells whether all of an ended answer whose turn it is has been taken already. */

@@ -37,8 +37,6 @@ const heads: Readonly<Record<string, readonly [status: number, phrase: string, f
   'no length': [200, 'OK', ['Content-Type', 'text/plain']],
   'no field': [200, 'OK', []],
   'a date': [200, 'OK', ['A', '1', ...date, ...length, 'B', '2']],
-  close: [200, 'OK', [...length, 'X-Last', '1', 'Connection', 'close']],
-  'close without a length': [200, 'OK', ['connection', 'close', 'X-After', '1']],
   'repeated fields': [200, 'OK', ['Set-Cookie', 'a=1', ...length, 'set-cookie', 'b=2', 'Set-Cookie', 'a=1']],
   'an empty value': [200, 'OK', ['X-Empty', '', ...length]],
   'bytes beyond ASCII': [200, 'OK', ['X-Name', 'caf\xe9 \xff\x80', ...length]],
@@ -70,6 +68,26 @@ describe.each(Object.entries(requests))('to %s', (_name, request) => {
     expect(ours).toBe(nodes)
     expect(ours).toContain(`HTTP/1.1 ${status} `)
   })
+})
+
+describe.each(Object.entries(requests))('the last response to %s', (_name, request) => {
+  test.each([[[...length, 'X-Last', '1']], [['X-Last', '1']], [date]])(
+    'says so as Node does, with %j',
+    async (fields) => {
+      const ours = await sent(request, (response) => {
+        response.isLast = true
+        response.writeFields(200, '', fields)
+        response.end('body', 'latin1')
+      })
+      const nodes = await sent(request, (response) => {
+        response.writeHead(200, [...fields, 'Connection', 'close'])
+        response.end('body', 'latin1')
+      })
+
+      expect(ours).toBe(nodes)
+      expect(ours).toContain('\r\nConnection: close\r\n')
+    },
+  )
 })
 
 test.each(['caf\xc3\xa9', 'caf\xe9'])(
