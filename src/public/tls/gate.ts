@@ -46,7 +46,7 @@ export const openGate = ({ listen, log, ticketSecret, protocols, secured, unsecu
         leave(raw)
         secured(socket, raw)
       },
-      failed: (raw, reason) => tell(raw === null ? '' : leave(raw), reason),
+      failed: (raw, reason) => tell(leave(raw), reason),
     })
   let current = prepare(listen.tls)
   let said = JSON.stringify(listen.tls)

@@ -1,5 +1,6 @@
+import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
-import { createServer, type TLSSocket } from 'node:tls'
+import { createServer, type Server, type TLSSocket } from 'node:tls'
 import { wallClock } from '../../clock.ts'
 import type { ListenTlsConfig } from '../../config/config.ts'
 import { contextsOf } from './contexts.ts'
@@ -20,11 +21,8 @@ export interface HandshakesOptions {
   /** Hears of a client that has come through. */
   done(socket: TLSSocket, raw: Socket): void
   /** Hears of one that has not; its connection is closed, or about to be. */
-  failed(raw: Socket | null, reason: string): void
+  failed(raw: Socket, reason: string): void
 }
-
-/** Is a socket of Node's TLS with the one that it stands on. Not documented, though older than `node:tls` is secure. */
-type Wrapped = TLSSocket & { readonly _parent?: Socket | null }
 
 /** Prepares them. Throws when a certificate is not taken. */
 export const handshakes = ({ tls, protocols, ticketSecret, done, failed }: HandshakesOptions): Handshakes => {
@@ -40,24 +38,30 @@ export const handshakes = ({ tls, protocols, ticketSecret, done, failed }: Hands
     // Not the server's own list, which forgets no name; and it would match a wildcard with any number of labels.
     SNICallback: (name, answer) => answer(null, find(name)),
   })
-  server.on('secureConnection', (socket: Wrapped) => {
-    const raw = socket._parent ?? socket
+  const secured = (raw: Socket, socket: TLSSocket): void => {
     const fault = faultOf(socket, tls)
     if (fault === null) return done(socket, raw)
     socket.on('error', () => {})
     socket.destroy()
     failed(raw, fault)
-  })
-  server.on('tlsClientError', (error: Error & { readonly code?: string }, socket: Wrapped) =>
-    failed(socket._parent ?? null, refusalOf(socket) ?? error.code ?? error.message),
-  )
+  }
+  // What takes a connection. It names its TLS socket in all that it tells the server, and never the connection itself.
+  const [accept] = server.listeners('connection')
   return {
     begin(socket) {
       if (today() !== day) {
         day = today()
         server.setTicketKeys(ticketKeys(ticketSecret, tls, day))
       }
-      server.emit('connection', socket)
+      // So each connection is taken by a server of its own, which is this one in everything but whom it tells.
+      const told = new EventEmitter()
+      told.on('secureConnection', (secure: TLSSocket) => secured(socket, secure))
+      told.on('tlsClientError', (error: NodeJS.ErrnoException, broken: TLSSocket) =>
+        failed(socket, refusalOf(broken) ?? error.code ?? error.message),
+      )
+      const own: Server = Object.create(server)
+      own.emit = told.emit.bind(told)
+      accept?.call(own, socket)
     },
   }
 }
