@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { type AddressInfo, BlockList, createServer, type Server, type Socket } from 'node:net'
 import { pause } from '../clock.ts'
 import type { ListenConfig } from '../config/config.ts'
 import type { TurnedAway } from '../public/turned-away.ts'
@@ -27,9 +27,10 @@ export class Entrance {
   constructor({ tooMany, tooManyOfOne }: Turned, patienceMs?: number, mostWaiting = descriptors() / 2) {
     this.#mostWaiting = mostWaiting
     this.dispatcher = new Dispatcher(patienceMs, hasReset)
-    this.#server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => {
+    const blockList = new Addresses()
+    this.#server = createServer({ pauseOnConnect: true, allowHalfOpen: true, blockList }, (socket) => {
       socket.on('error', () => {})
-      if (this.guests.enter(socket)) return this.dispatcher.deal(socket)
+      if (this.guests.enter(socket, blockList.take())) return this.dispatcher.deal(socket)
       tooManyOfOne.count()
       socket.destroy()
     })
@@ -66,6 +67,26 @@ export class Entrance {
   /** Waits until all that was accepted has been handed over, or the time is up. */
   async emptied(withinMs: number): Promise<void> {
     for (let left = withinMs; left > 0 && !this.dispatcher.isIdle; left -= 10) await pause(10)
+  }
+}
+
+/**
+ * Hears the address of each connection just before it comes, and blocks none. A socket that is asked for its address keeps it, and whether the
+ * system still knows one is how {@link hasReset} tells that the client has gone.
+ */
+class Addresses extends BlockList {
+  #last: string | undefined
+
+  /** Tells the address of the connection that has just come. */
+  take(): string | undefined {
+    const address = this.#last
+    this.#last = undefined
+    return address
+  }
+
+  override check(address: unknown): boolean {
+    this.#last = typeof address === 'string' ? address : undefined
+    return false
   }
 }
 

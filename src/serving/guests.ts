@@ -16,10 +16,10 @@ export class Guests<Worker extends object> {
     this.#crowd.bound(listen)
   }
 
-  /** Counts a connection; false: its address has as many as may be. */
-  enter(socket: Socket): boolean {
+  /** Counts a connection from an address; false: that has as many as may be. */
+  enter(socket: Socket, address: string | undefined): boolean {
     if (!this.#crowd.isBounded) return true
-    const counted = this.#crowd.enter(addressOf(socket))
+    const counted = this.#crowd.enter(address)
     if (counted === false) return false
     if (counted === null) return true
     this.#waiting.set(socket, counted)
@@ -64,14 +64,4 @@ export class Guests<Worker extends object> {
     else if (many > 1) has?.set(counted, many - 1)
     return many > 0
   }
-}
-
-/**
- * Reads the address of a client, and has Node forget it: it keeps what it was once told, and whether the system still knows an address is
- * how the entrance tells that a client has reset its connection.
- */
-const addressOf = (socket: Socket & { _peername?: unknown }): string | undefined => {
-  const address = socket.remoteAddress
-  socket._peername = undefined
-  return address
 }
