@@ -95,6 +95,8 @@ export class Connection implements ResponseEvents {
     this.#handler = handler
     this.#isUnsent = true
     this.#headSeen = false
+    // What has come behind the response before has been read by then, also in another record of TLS: it cannot pass
+    // for the response to this request (RFC 9112 §9.2).
     gather(() => {
       if (this.#handler !== handler) return
       // An endpoint may have ended an idle connection, and the event loop does not know yet.

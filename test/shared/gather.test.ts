@@ -16,14 +16,6 @@ test('what is written in one turn leaves at its end, in the order in which it ca
   expect(written).toEqual([1, 2, 3])
 })
 
-test('32 that wait leave at once', () => {
-  let written = 0
-
-  for (let n = 0; n < 70; n++) gather(() => written++)
-
-  expect(written).toBe(64)
-})
-
 test('what a write brings up is written too', async () => {
   const written: string[] = []
 
