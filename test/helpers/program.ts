@@ -23,6 +23,8 @@ export interface Machine {
 /** Lists the programs whose Debian package has another name. */
 const packages: Readonly<Record<string, string>> = {
   nginx: 'nginx-light',
+  apache2: 'apache2-bin',
+  php: 'php-cli',
   go: 'golang-go',
   java: 'openjdk-17-jre-headless',
   javac: 'openjdk-17-jdk-headless',
