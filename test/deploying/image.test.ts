@@ -8,6 +8,9 @@ import { at, documentsOf, examples, manifestOf, read, root } from './files.ts'
 const stages = stagesOf(read('Dockerfile'))
 const [build = [], final = []] = stages
 const lock = JSON.parse(read('package-lock.json'))
+const npmStart: string = JSON.parse(read('package.json')).scripts.start
+/** The flags of Node that `npm start` gives. */
+const nodeFlags = (/\bnode ((?:--\S+ )+)src\/main\.ts/.exec(npmStart)?.[1] ?? '').trim().split(' ')
 const mounted = '/etc/lender-gateway/gateway.yaml'
 
 test('both stages stand on the slim image of the very Node that the tests run on', () => {
@@ -33,10 +36,16 @@ test('it runs as a number that is not root, the one that the manifests name', ()
 test('entry point, command and health check start Node without a shell, on the configuration that is mounted', () => {
   const [, health = ''] = only(final, 'HEALTHCHECK').split(' CMD ')
 
-  expect(execForm(only(final, 'ENTRYPOINT'))).toEqual(['node', '--disable-sigusr1', '/app/src/main.ts'])
+  expect(execForm(only(final, 'ENTRYPOINT'))).toEqual(['node', ...nodeFlags, '/app/src/main.ts'])
   expect(execForm(only(final, 'CMD'))).toEqual(['serve', '--config', mounted])
   expect(execForm(health)).toEqual(['node', '/app/src/main.ts', 'status', '--ready', '--config', mounted])
   expect(program().commands.map((command) => command.name())).toEqual(expect.arrayContaining(['serve', 'status']))
+})
+
+test('npm start, the image and the unit give Node the same flags', () => {
+  expect(nodeFlags).toEqual(['--disable-sigusr1', '--max-semi-space-size=16'])
+  expect(read(`${examples}/systemd/lender-gateway.service`)).toContain(`node ${nodeFlags.join(' ')} src/main.ts`)
+  expect(read('docs/deploying.md')).toContain(`node ${nodeFlags.join(' ')} /app/src/main.ts`)
 })
 
 test('the configuration is mounted in the same place by every example', () => {

@@ -1,5 +1,5 @@
 /** Starts the gateway of a source tree, watched by a profiler where that is asked for. */
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Pair } from '../../helpers/certificates.ts'
@@ -14,6 +14,13 @@ const profiles = join(here, '.bench')
 
 /** Node writes a profile when the process exits by itself, and a graceful shutdown would put its waits into it. */
 const endOnTerm = "data:text/javascript,process.once('SIGTERM',()=>process.exit(0))"
+
+/** Lists the flags of Node that `npm start` of a tree gives. */
+const startFlags = (tree: string): readonly string[] => {
+  const { scripts } = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8'))
+  const [, flags = ''] = /\bnode ((?:--\S+ )*)src\/main\.ts/.exec(scripts.start) ?? []
+  return flags.split(' ').filter(Boolean)
+}
 
 /** Starts `tree`'s gateway with the file that `text` makes for a port to listen on; `shows` is the certificate that it asks clients for. */
 export const serveTree = async (
@@ -39,7 +46,10 @@ export const serveTree = async (
     async (port) => {
       const file = join(directory, 'gateway.yaml')
       await writeFile(file, text(port))
-      return { path: process.execPath, args: [...flags, join(tree, 'src/main.ts'), 'serve', '--config', file] }
+      return {
+        path: process.execPath,
+        args: [...startFlags(tree), ...flags, join(tree, 'src/main.ts'), 'serve', '--config', file],
+      }
     },
     speaks,
     shows,
