@@ -1,0 +1,54 @@
+/** What is off is not loaded, by a real process: what packages bring along is seen as well. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { configText } from '../helpers/gateway.ts'
+import { listening, serve } from '../helpers/serve.ts'
+
+/** Starts a gateway that notes each package that a main thread of its processes loads. */
+const watched = (workers: number) => {
+  const folder = mkdtempSync(join(tmpdir(), 'loaded-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const [file, notes] = [join(folder, 'gateway.yaml'), join(folder, 'notes')]
+  const write = (more: object): void => writeFileSync(file, configText({ workers, upstream: 'sandbox', ...more }))
+  write({})
+  const hook = `
+    import { appendFileSync } from 'node:fs'
+    import { registerHooks } from 'node:module'
+    import { isMainThread } from 'node:worker_threads'
+    const load = (url, context, next) => {
+      appendFileSync(${JSON.stringify(notes)}, url + '\\n')
+      return next(url, context)
+    }
+    if (isMainThread) registerHooks({ load })`
+  const served = serve(file, { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}` })
+  const packages = (): readonly string[] => [
+    ...new Set(
+      [...readFileSync(notes, 'utf8').matchAll(/.*node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name = '']) => name),
+    ),
+  ]
+  return { served, write, packages }
+}
+
+const off = /^(zod|yaml|js-yaml|ajv|jose|@redis\/.*|@opentelemetry\/.*|pino-pretty|fflate|uplot|idiomorph)$/
+
+test.each([1, 2])(
+  'a gateway that is to trace loads what traces, and none loads it before: workers %i',
+  async (workers) => {
+    const { served, write, packages } = watched(workers)
+    await listening(served)
+    const before = packages()
+
+    write({ tracing: { otlp: 'http://127.0.0.1:1/v1/traces' } })
+    served.signal('SIGHUP')
+    await served.line(({ msg }) => msg === 'configuration applied')
+    const after = packages()
+
+    expect(before).toContain('fastify')
+    expect(before.filter((name) => off.test(name))).toEqual([])
+    expect([...new Set(after.filter((name) => off.test(name)).map((name) => name.split('/')[0]))]).toEqual([
+      '@opentelemetry',
+    ])
+  },
+)
