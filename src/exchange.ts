@@ -1,5 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Operation } from './catalog.ts'
+import { now } from './clock.ts'
 import type { FailedAttempt, GatewayError } from './errors.ts'
 import type { Fields } from './fields.ts'
 
@@ -205,8 +206,15 @@ export class Exchange {
     this.#whenOver.push(tell)
   }
 
-  /** Ends it, however it went. */
+  /** From the start of the last attempt to the end of its answer, in milliseconds; null: nothing was sent. */
+  get upstreamMs(): number | null {
+    const { attempt } = this
+    return attempt === null ? null : (attempt.endedAt ?? now()) - attempt.startedAt
+  }
+
+  /** Ends it, however it went, and with it an attempt that goes on. */
   over(): void {
+    if (this.attempt !== null) this.attempt.endedAt ??= now()
     this.#isOver = true
     const told = this.#whenOver
     this.#whenOver = null

@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { now } from '../src/clock.ts'
 import { GatewayError } from '../src/errors.ts'
 import { compose, type Layer } from '../src/exchange.ts'
 import { fakeExchange, fakeNext } from './helpers/exchange.ts'
@@ -110,4 +111,32 @@ test('whoever waits for the end of an exchange is told once', () => {
   exchange.over()
 
   expect(told).toBe(2)
+})
+
+describe('how long the upstream took', () => {
+  test('is not known of an exchange of which nothing was sent', () => {
+    expect(fakeExchange().upstreamMs).toBeNull()
+  })
+
+  test('is told from the start of the last attempt to its end', () => {
+    const exchange = fakeExchange()
+    exchange.attempt = { endpoint: 'http://market:8080', startedAt: 3, endedAt: 10, before: null }
+
+    exchange.over()
+
+    expect(exchange.upstreamMs).toBe(7)
+  })
+
+  test('ends with an exchange whose client has left', () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const exchange = fakeExchange()
+    exchange.attempt = { endpoint: 'http://market:8080', startedAt: now(), endedAt: null, before: null }
+    vi.advanceTimersByTime(20)
+
+    exchange.over()
+    vi.advanceTimersByTime(1000)
+
+    expect(exchange.upstreamMs).toBe(20)
+  })
 })

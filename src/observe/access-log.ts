@@ -1,6 +1,6 @@
 import { wallClock } from '../clock.ts'
-import { failures } from '../errors.ts'
-import type { Identity } from '../exchange.ts'
+import { type FailedAttempt, failures } from '../errors.ts'
+import type { ExchangeTrace, Identity } from '../exchange.ts'
 import { attemptFields, causeOf } from './cause.ts'
 import type { Exchanged } from './exchanged.ts'
 import { destinationOf, type Log } from './log.ts'
@@ -16,26 +16,27 @@ export const accessLog = (log: Log): Recorder => ({
 export const logAccess = (log: Log, exchanged: Exchanged): void => {
   const { failure } = exchanged
   if (failure === null) return logSuccess(log, exchanged)
-  const { totalMs, upstreamMs } = exchanged
+  const { totalMs, exchange } = exchanged
+  const upstreamMs = exchange?.upstreamMs ?? null
   const { kind } = failure
   const { fault } = failures[kind]
   const why = {
     requestId: exchanged.requestId,
     client: exchanged.client,
-    clientId: exchanged.identity?.client,
-    auth: exchanged.identity?.method,
-    operation: exchanged.operation,
+    clientId: exchange?.identity?.client,
+    auth: exchange?.identity?.method,
+    operation: exchange?.operation.id ?? null,
     status: exchanged.status,
-    endpoint: exchanged.endpoint,
-    attempts: exchanged.attempts,
+    endpoint: exchange?.attempt?.endpoint ?? null,
+    attempts: exchange?.attempts ?? 0,
     failedAttempts: earlier(exchanged)?.map(attemptFields),
-    cache: exchanged.cache ?? undefined,
+    cache: exchange?.cache ?? undefined,
     gatewayMs: tenths(totalMs - (upstreamMs ?? 0)),
     upstreamMs: upstreamMs === null ? null : tenths(upstreamMs),
     bytesIn: exchanged.bytesIn,
     bytesOut: exchanged.bytesOut,
     config: exchanged.configHash,
-    trace_id: exchanged.trace?.traceId,
+    trace_id: exchange?.trace?.traceId,
     failure: kind,
     fault,
     reason: failure.reason ?? undefined,
@@ -49,14 +50,15 @@ export const logAccess = (log: Log, exchanged: Exchanged): void => {
 // One for every exchange that goes well, so it is rendered here: pino walks over an object to the same end in three times the time. No
 // value can hold what JSON would have to escape: an id is a sane token, the rest are addresses, names of ours and numbers.
 const logSuccess = (log: Log, exchanged: Exchanged): void => {
-  if (!log.isLevelEnabled('info')) return
-  const { operation, endpoint, totalMs, upstreamMs } = exchanged
+  const { totalMs, exchange } = exchanged
+  if (exchange === null || !log.isLevelEnabled('info')) return // what is none of the nine does not go well
+  const { operation, attempt, upstreamMs, cache } = exchange
   destinationOf(log).write(
     `{"level":30,"time":${wallClock()},"requestId":"${exchanged.requestId}","client":"${exchanged.client}"` +
-      `${identified(exchanged.identity)},"operation":${quoted(operation)},"status":${exchanged.status},"endpoint":${quoted(endpoint)}` +
-      `,"attempts":${exchanged.attempts}${retried(exchanged)}${exchanged.cache === null ? '' : `,"cache":"${exchanged.cache}"`}` +
+      `${identified(exchange.identity)},"operation":"${operation.id}","status":${exchanged.status},"endpoint":${quoted(attempt?.endpoint ?? null)}` +
+      `,"attempts":${exchange.attempts}${retried(exchanged)}${cache === null ? '' : `,"cache":"${cache}"`}` +
       `,"gatewayMs":${decimal(totalMs - (upstreamMs ?? 0))},"upstreamMs":${upstreamMs === null ? null : decimal(upstreamMs)}` +
-      `,"bytesIn":${exchanged.bytesIn},"bytesOut":${exchanged.bytesOut},"config":"${exchanged.configHash}"${traced(exchanged)},"msg":"exchange"}\n`,
+      `,"bytesIn":${exchanged.bytesIn},"bytesOut":${exchanged.bytesOut},"config":"${exchanged.configHash}"${traced(exchange.trace)},"msg":"exchange"}\n`,
   )
 }
 
@@ -64,8 +66,9 @@ const logSuccess = (log: Log, exchanged: Exchanged): void => {
 const mostAttempts = 8
 
 /** Lists the first attempts that failed, but for the one that the client was answered with; undefined: there is none. */
-const earlier = ({ failedAttempts: all, failure, status }: Exchanged): Exchanged['failedAttempts'] | undefined => {
-  if (all.length === 0) return undefined
+const earlier = ({ exchange, failure, status }: Exchanged): readonly FailedAttempt[] | undefined => {
+  const all = exchange?.failedAttempts ?? null
+  if (all === null) return undefined
   const found = all.at(-1)?.why === (failure ?? status) ? all.slice(0, -1) : all
   return found.length === 0 ? undefined : found.slice(0, mostAttempts)
 }
@@ -79,7 +82,7 @@ const identified = (identity: Identity | null): string =>
   identity === null ? '' : `,"clientId":"${identity.client}","auth":"${identity.method}"`
 
 // As OpenTelemetry has it, so that whoever reads both finds one by the other.
-const traced = ({ trace }: Exchanged): string => (trace === null ? '' : `,"trace_id":"${trace.traceId}"`)
+const traced = (trace: ExchangeTrace | null): string => (trace === null ? '' : `,"trace_id":"${trace.traceId}"`)
 
 const quoted = (name: string | null): string => (name === null ? 'null' : `"${name}"`)
 

@@ -45,7 +45,7 @@ export class ClientSink implements BodySink {
     // Of a large chunk `write` says false before the system has been asked, which nearly always takes all of it. So what counts is
     // whether it has taken the one before.
     const keepsUp = response.writableLength === 0
-    this.#visit.sentBytes += chunk.length
+    this.#visit.bytesOut += chunk.length
     if (this.#write(chunk) || keepsUp) return true
     this.#waiting = true
     // Before its turn it waits for whoever is to answer the request before, and the client can take none of it.

@@ -1,8 +1,8 @@
 import type { Operation } from '../catalog.ts'
+import { now } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import { gather } from '../shared/gather.ts'
 import type { Live } from '../snapshot/live.ts'
-import type { Accounts } from './accounts.ts'
 import { admit } from './admit.ts'
 import { type Connection, connectionOf } from './connection.ts'
 import type { CurrentEdge, Edge } from './edge.ts'
@@ -17,7 +17,6 @@ import type { ClientRequest, ClientResponse } from './wire.ts'
 interface FrontOptions {
   readonly live: Live
   readonly currentEdge: CurrentEdge
-  readonly accounts: Accounts
   /** The gateway's name in `Via`. */
   readonly pseudonym: string
   readonly draining: () => boolean
@@ -30,7 +29,7 @@ export type Serve = (request: ClientRequest, response: ClientResponse, routed: O
 type Lane = Pick<Connection, 'peer' | 'running' | 'closing'> & { readonly idle: Connection['idle'] | null }
 
 /** Makes the front of a public listener: what stands behind Fastify's routes, and behind none of them. */
-export const front = ({ live, currentEdge, accounts, pseudonym, draining }: FrontOptions): Serve => {
+export const front = ({ live, currentEdge, pseudonym, draining }: FrontOptions): Serve => {
   const answerHop = `1.1 ${pseudonym}`
 
   /** Sees to the end of a visit. */
@@ -47,7 +46,8 @@ export const front = ({ live, currentEdge, accounts, pseudonym, draining }: Fron
       visit.exchange?.over()
       snapshot.leave()
       if (visit.exchange?.bodySent === true) visit.body?.free()
-      accounts.closed(visit)
+      visit.totalMs = now() - visit.startedAt
+      for (const recorder of snapshot.recorders) recorder.record(visit)
     })
   }
 

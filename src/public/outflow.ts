@@ -30,7 +30,7 @@ export const waitFor = (pace: Pace, visit: Visit): void => {
   const { request, response } = visit
   const { socket } = request
   const moved = request.wire.multiplexed
-    ? () => visit.sentBytes - response.writableLength
+    ? () => visit.bytesOut - response.writableLength
     : () => socket.bytesWritten - socket.writableLength
   pace.wait(visit, moved, writeBytes, () => visit.cut(takesTooSlowly()))
 }

@@ -31,9 +31,9 @@ export const refuse = (visit: Visit, error: GatewayError): void => {
   fields.push(...(visit.exchange?.answerFields ?? []))
   if (head.interactionId !== null) fields.push('x-fapi-interaction-id', head.interactionId)
   if (closes(visit)) wire.last(visit, true)
-  if (visit.request.method !== 'HEAD') visit.sentBytes = body.length
+  if (visit.request.method !== 'HEAD') visit.bytesOut = body.length
   wire.writeHead(response, error.status, phraseOf(error.status), fields)
-  visit.headAt = now()
+  visit.firstByteMs = now() - visit.startedAt
   response.end(body, 'latin1') // a string and not bytes: it leaves in one piece with the head
   awaitTaken(visit)
 }

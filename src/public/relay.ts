@@ -22,7 +22,7 @@ export const relay = (visit: Visit, answer: Answer, via: string): void => {
     const pieces = new InPieces(whole)
     return pieces.consume(new ClientSink(visit, pieces))
   }
-  visit.sentBytes = whole.length
+  visit.bytesOut = whole.length
   // As a latin1 string it goes out with the head in one piece; head and buffer as two pieces of one write cost the kernel more.
   if (whole.length <= oneWriteBytes) response.end(whole.toString('latin1'), 'latin1')
   else response.end(whole)
@@ -60,7 +60,7 @@ const clientFields = (visit: Visit, answer: Answer, via: string): Fields => {
 const writeHead = (visit: Visit, { status, reason }: Answer, fields: Fields): boolean => {
   try {
     visit.wire.writeHead(visit.response, status, reason, fields)
-    visit.headAt = now()
+    visit.firstByteMs = now() - visit.startedAt
     return true
   } catch (cause) {
     const failure = new GatewayError('bad-answer', { reason: 'answer-field', cause })

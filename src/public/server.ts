@@ -4,7 +4,6 @@ import type { ListenConfig } from '../config/config.ts'
 import type { Log } from '../observe/log.ts'
 import { descriptorOf, listenAt, type Place } from '../shared/place.ts'
 import type { Live } from '../snapshot/live.ts'
-import { accounts } from './accounts.ts'
 import { Crowd } from './crowd.ts'
 import { currentEdge } from './edge.ts'
 import { front } from './front.ts'
@@ -55,13 +54,11 @@ export const openPublicServer = async (
 ): Promise<PublicServer> => {
   const { listen } = live.current.config
   const edge = currentEdge(live)
-  const records = accounts(() => live.current)
   let draining = false
-  const strays = stray(edge, records)
+  const strays = stray(edge, live)
   const serve = front({
     live,
     currentEdge: edge,
-    accounts: records,
     pseudonym: listen.via ?? pseudonym,
     draining: () => draining,
   })
@@ -95,7 +92,7 @@ export const openPublicServer = async (
     if (keep(socket)) socket.once('end', () => probe(socket))
   })
   const multiplexed = sessions({
-    ...{ serve, currentEdge: edge, accounts: records },
+    ...{ serve, currentEdge: edge, strays },
     enter: (request, response) => app.routing(request, response),
   })
   const gate = openGate({

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { GatewayError, type Kind } from '../errors.ts'
 import type { Reason } from '../reasons.ts'
-import type { Accounts } from './accounts.ts'
+import type { Live } from '../snapshot/live.ts'
 import { type Connection, connectionOf } from './connection.ts'
 import type { CurrentEdge } from './edge.ts'
 import { ownResponse } from './http1.ts'
@@ -26,17 +26,27 @@ export interface Stray {
   connect(socket: Socket): void
   /** Takes plain HTTP where TLS is spoken, with the first of it. */
   plainHttp(socket: Socket, first: Buffer): void
+  /** Records what nothing was written to. */
+  record(client: string, failure: GatewayError): void
 }
 
 /** Makes what answers for one public listener. */
-export const stray = (currentEdge: CurrentEdge, accounts: Accounts): Stray => {
+export const stray = (currentEdge: CurrentEdge, live: Live): Stray => {
+  const record = (client: string, failure: GatewayError, requestId = makeId(), bytesOut = 0): void => {
+    const { config, recorders } = live.current
+    const { status } = failure
+    const unknown = { method: null, path: null, totalMs: 0, firstByteMs: null, bytesIn: 0, exchange: null }
+    const exchanged = { ...unknown, requestId, client, status, bytesOut, configHash: config.hash, failure }
+    for (const recorder of recorders) recorder.record(exchanged)
+  }
+
   const answer = (socket: Socket, client: string, failure: GatewayError, headOnly = false): void => {
     if (!socket.writable) return // the answer before this one has ended the connection
     const requestId = makeId()
     const idField = currentEdge().config.requestIdHeader
     const { head, body } = rawProblem(failure.kind, requestId, idField, failure.fields)
     lingerAfter(socket, headOnly ? head : head + body, patienceAfter(failure))
-    accounts.stray(requestId, client, failure, headOnly ? 0 : Buffer.byteLength(body))
+    record(client, failure, requestId, headOnly ? 0 : body.length)
   }
 
   /** Answers when the answers due have been written: nothing may be written beside them (RFC 9112 §9.3.2). */
@@ -49,6 +59,8 @@ export const stray = (currentEdge: CurrentEdge, accounts: Accounts): Stray => {
   }
 
   return {
+    record,
+
     parserError(error, socket) {
       const edge = currentEdge()
       const line = requestLine(error)

@@ -1,6 +1,7 @@
 import { now } from '../clock.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
+import type { Exchanged } from '../observe/exchanged.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { ClientBody } from './client-body.ts'
 import type { Edge } from './edge.ts'
@@ -10,8 +11,8 @@ import { clientAddress, type Peer } from './peer.ts'
 import { makeId } from './request-id.ts'
 import type { ClientRequest, ClientResponse, Wire } from './wire.ts'
 
-/** Is one request on the public listener, from its head to the end of its answer: what the edge must remember of it. */
-export class Visit {
+/** Is one request on the public listener, from its head to the end of its answer, and its record from then on. */
+export class Visit implements Exchanged {
   readonly request: ClientRequest
   readonly response: ClientResponse
   /** How the version that the client speaks is written. */
@@ -29,10 +30,11 @@ export class Visit {
   readonly draining: () => boolean
   body: ClientBody | null = null
   exchange: Exchange | null = null
-  /** When the head of its answer was written, on the monotonic clock; null: it was not. */
-  headAt: number | null = null
+  firstByteMs: number | null = null
+  /** Known when its answer has ended. */
+  totalMs = 0
   /** Bytes of the answer's body. */
-  sentBytes = 0
+  bytesOut = 0
   /** Is called when it is the turn of its answer, some of which was written before. */
   onTurn: (() => void) | null = null
   /** Why it failed, for the access log. */
@@ -58,6 +60,29 @@ export class Visit {
     this.draining = draining
   }
 
+  get method(): string | null {
+    return this.request.method ?? null
+  }
+
+  get path(): string | null {
+    if (this.exchange !== null) return null
+    const { originalUrl, url } = this.request // HTTP/2: what Fastify has not seen has no `originalUrl`
+    return (originalUrl ?? url)?.slice(0, maxPath).split('?', 1)[0] ?? null
+  }
+
+  get status(): number {
+    const { failure, response } = this
+    return failure?.kind === 'client-gone' || !response.headersSent ? (failure?.status ?? 499) : response.statusCode
+  }
+
+  get bytesIn(): number {
+    return this.body?.receivedBytes ?? 0
+  }
+
+  get configHash(): string {
+    return this.snapshot.config.hash
+  }
+
   /** Ends the exchange early, whatever it waits for. */
   abort(reason: GatewayError): void {
     this.exchange?.abort(reason)
@@ -70,3 +95,6 @@ export class Visit {
     this.wire.cut(this)
   }
 }
+
+// Enough to see how it differs from one of the nine.
+const maxPath = 200

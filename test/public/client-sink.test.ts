@@ -10,7 +10,7 @@ import type { Visit } from '../../src/public/visit.ts'
 const sendAll = async (chunks: readonly Buffer[], lasting = false): Promise<Buffer> => {
   const server = createServer((request, response) => {
     const snapshot = { config: { listen: { bodyTimeoutMs: 5000, minBytesPerSecond: null } } }
-    const visit = { request, response, wire: http1, snapshot, sentBytes: 0 } as unknown as Visit
+    const visit = { request, response, wire: http1, snapshot, bytesOut: 0 } as unknown as Visit
     const sink = new ClientSink(visit, { lasting, resume: () => {} } as never)
     for (const chunk of chunks) sink.data(chunk)
     sink.end()
@@ -58,7 +58,7 @@ test('the memory of a chunk that may still be on its way is not freed', () => {
   const response = { on: () => {}, writableLength: 0, write: (_: Buffer, taken: () => void) => written.push(taken) > 0 }
   const snapshot = { config: { listen: { bodyTimeoutMs: 5000, minBytesPerSecond: null } } }
   const sink = new ClientSink(
-    { request: {}, response, snapshot, sentBytes: 0 } as unknown as Visit,
+    { request: {}, response, snapshot, bytesOut: 0 } as unknown as Visit,
     { lasting: false } as never,
   )
   sink.data(chunk)

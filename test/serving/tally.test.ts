@@ -8,6 +8,7 @@ import { Overrides } from '../../src/snapshot/overrides.ts'
 import { Plane } from '../../src/snapshot/plane.ts'
 import { type Report, reportOn } from '../../src/snapshot/report.ts'
 import { testConfig } from '../helpers/gateway.ts'
+import { exchanged } from '../observe/exchanged.ts'
 
 const config = testConfig({
   upstream: 'http://127.0.0.1:1',
@@ -84,29 +85,7 @@ test('what the meter of one that is gone has counted stays, but nothing of its i
   const [one, two] = [{}, {}]
   const meter = new Meter()
   meter.operations['market.insights'].inFlight = 3
-  meter.recorder(false).record({
-    requestId: 'a',
-    client: '127.0.0.1',
-    identity: null,
-    authMethod: null,
-    method: 'GET',
-    path: null,
-    operation: 'market.insights',
-    status: 200,
-    endpoint: null,
-    attempts: 1,
-    failedAttempts: [],
-    totalMs: 1,
-    firstByteMs: 1,
-    upstreamMs: 1,
-    bytesIn: 0,
-    bytesOut: 7,
-    configHash: 'a',
-    failure: null,
-    cache: null,
-    digests: null,
-    trace: null,
-  })
+  meter.recorder(false).record(exchanged({ bytesOut: 7 }))
   tally.note(one, { report: counting(new Map(), meter), droppedLines: 0 })
   tally.note(two, { report: counting(new Map(), meter), droppedLines: 0 })
 

@@ -1,11 +1,10 @@
-import type { Exchanged } from '../exchanged.ts'
+import type { Exchanged, Facts } from '../exchanged.ts'
 import type { Key, Link, Torn } from './chain.ts'
 
 /** Is what is written of an exchange. */
-export type Written = Pick<
-  Exchanged,
-  'requestId' | 'client' | 'identity' | 'operation' | 'status' | 'failure' | 'endpoint' | 'configHash' | 'digests'
->
+export interface Written extends Pick<Exchanged, 'requestId' | 'client' | 'status' | 'failure' | 'configHash'> {
+  readonly exchange: Pick<Facts, 'operation' | 'identity' | 'attempt' | 'digests'> | null
+}
 
 /** Is the SHA-256 of what went through whole, in hex; null: it was not asked for, there was none, or it did not. */
 export interface Digests {
@@ -17,12 +16,16 @@ export interface Digests {
  * Writes what a line says of an exchange: a list of what may be there, with never a query, a field value or a body. An id is a sane token,
  * the rest are addresses, names of ours and numbers; who the client is comes from elsewhere, and is escaped.
  */
-export const exchangeLine = (time: number, said: Written): string =>
-  `${stamp(time, 'exchange')},"requestId":"${said.requestId}","address":"${said.client}"` +
-  `,"client":${quoted(said.identity?.client)},"method":${quoted(said.identity?.method)}` +
-  `,"operation":${plain(said.operation)},"status":${said.status},"failure":${plain(said.failure?.kind ?? null)}` +
-  `,"endpoint":${plain(said.endpoint)},"config":"${said.configHash}"` +
-  `,"requestDigest":${plain(said.digests?.request ?? null)},"answerDigest":${plain(said.digests?.answer ?? null)}`
+export const exchangeLine = (time: number, said: Written): string => {
+  const { exchange } = said
+  return (
+    `${stamp(time, 'exchange')},"requestId":"${said.requestId}","address":"${said.client}"` +
+    `,"client":${quoted(exchange?.identity?.client)},"method":${quoted(exchange?.identity?.method)}` +
+    `,"operation":${plain(exchange?.operation.id ?? null)},"status":${said.status},"failure":${plain(said.failure?.kind ?? null)}` +
+    `,"endpoint":${plain(exchange?.attempt?.endpoint ?? null)},"config":"${said.configHash}"` +
+    `,"requestDigest":${plain(exchange?.digests?.request ?? null)},"answerDigest":${plain(exchange?.digests?.answer ?? null)}`
+  )
+}
 
 /** Names what an operator did, or had done: the orders of the admin listener, and what came of them. */
 export type AdminEvent =

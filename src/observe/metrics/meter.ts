@@ -20,8 +20,9 @@ export class Meter {
     return {
       name: 'metrics',
       record: (exchanged) => {
-        this.operations[exchanged.operation ?? 'none'].record(exchanged)
-        if (clients && exchanged.identity !== null) this.#count(exchanged.identity.client, exchanged)
+        const { exchange } = exchanged
+        this.operations[exchange?.operation.id ?? 'none'].record(exchanged)
+        if (clients && exchange?.identity != null) this.#count(exchange.identity.client, exchanged)
       },
     }
   }

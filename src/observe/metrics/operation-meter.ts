@@ -27,13 +27,16 @@ export class OperationMeter {
   #bytesOut = 0
 
   record(exchanged: Exchanged): void {
-    const { status, failure, identity, authMethod, attempts, totalMs, firstByteMs, upstreamMs } = exchanged
+    const { status, failure, totalMs, firstByteMs, exchange } = exchanged
+    const identity = exchange?.identity ?? null
+    const upstreamMs = exchange?.upstreamMs ?? null
     const at = (placeOfKind.get(failure?.kind ?? null) as number) * classes + classOf(status)
     this.#requests[at] = (this.#requests[at] as number) + 1
-    if (failure !== null && failure.reason !== null) this.#explain(failure.kind, failure.reason, authMethod)
+    if (failure !== null && failure.reason !== null)
+      this.#explain(failure.kind, failure.reason, exchange?.proving ?? null)
     if (identity !== null && failure?.kind !== 'forbidden')
       this.#proved.set(identity.method, (this.#proved.get(identity.method) ?? 0) + 1)
-    if (attempts > 1) this.#retries += attempts - 1
+    if (exchange !== null && exchange.attempts > 1) this.#retries += exchange.attempts - 1
     this.#bytesIn += exchanged.bytesIn
     this.#bytesOut += exchanged.bytesOut
     this.#total.observe(totalMs)

@@ -54,10 +54,10 @@ export class Refusals implements Recorder {
   #total = 0
 
   record(exchanged: Exchanged): void {
-    const { failure, operation } = exchanged
+    const { failure, exchange } = exchanged
     if (failure === null || failure.kind === 'client-gone') return
     const refusal = refusalOf(wallClock(), exchanged, failure)
-    const list = operation === null ? this.#strange : this.#served
+    const list = exchange === null ? this.#strange : this.#served
     list.add(refusal)
     this.#total++
     this.#causes.add(refusal.at, refusal)
@@ -100,17 +100,17 @@ const refusalOf = (at: number, exchanged: Exchanged, failure: GatewayError): Ref
   at,
   requestId: exchanged.requestId,
   client: ownText(exchanged.client),
-  clientId: exchanged.identity?.client ?? null,
+  clientId: exchanged.exchange?.identity?.client ?? null,
   method: exchanged.method === null || known.has(exchanged.method) ? exchanged.method : 'another method',
   path: exchanged.path && ownText(exchanged.path),
-  operation: exchanged.operation,
-  endpoint: exchanged.endpoint,
+  operation: exchanged.exchange?.operation.id ?? null,
+  endpoint: exchanged.exchange?.attempt?.endpoint ?? null,
   status: exchanged.status,
   kind: failure.kind,
   reason: failure.reason,
   cause: ownCause(failure),
   because: failure.cause instanceof FailedAttempt ? failure.cause.report : null,
-  traceId: exchanged.trace && ownText(exchanged.trace.traceId),
+  traceId: exchanged.exchange?.trace ? ownText(exchanged.exchange.trace.traceId) : null,
 })
 
 const ownCause = (failure: GatewayError): string | null => {

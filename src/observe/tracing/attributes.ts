@@ -1,7 +1,7 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { Operation } from '../../catalog.ts'
 import { failures, type GatewayError } from '../../errors.ts'
-import type { CacheOutcome } from '../../exchange.ts'
+import type { Exchanged, Facts } from '../exchanged.ts'
 import { sdk } from './sdk.ts'
 
 /** Is where clients find the gateway, as far as its file says. */
@@ -13,24 +13,17 @@ export interface Site {
   readonly port: number
 }
 
-/** Is what a server span tells of an exchange that is over. */
-export interface Ended {
-  readonly status: number
-  readonly failure: GatewayError | null
-  readonly cache: CacheOutcome | null
-  readonly attempts: number
-  readonly bytesIn: number
-  readonly bytesOut: number
-  readonly configHash: string
-}
-
 /**
  * Tells an exchange by the semantic conventions of HTTP, and by words of the gateway's own. An allow-list: the path is the catalog's, and
  * nothing is here that a client has chosen, so no query, no field, no Host, no request id, and not its address either.
  */
-export const exchangeAttributes = ({ id, group, method, path }: Operation, site: Site, ended: Ended): Attributes => {
+export const exchangeAttributes = (
+  { id, group, method, path }: Operation,
+  site: Site,
+  { status, failure, bytesIn, bytesOut, configHash }: Exchanged,
+  { cache, attempts }: Facts,
+): Attributes => {
   const { conventions: c } = sdk()
-  const { status, failure, cache } = ended
   return {
     [c.ATTR_HTTP_REQUEST_METHOD]: method,
     [c.ATTR_HTTP_ROUTE]: path,
@@ -41,12 +34,12 @@ export const exchangeAttributes = ({ id, group, method, path }: Operation, site:
     // Who has gone was sent none.
     ...(failure?.kind === 'client-gone' ? {} : { [c.ATTR_HTTP_RESPONSE_STATUS_CODE]: status }),
     ...errorType(failure, status, 500),
-    'http.request.body.size': ended.bytesIn,
-    'http.response.body.size': ended.bytesOut,
+    'http.request.body.size': bytesIn,
+    'http.response.body.size': bytesOut,
     'lender_gateway.operation': id,
     'lender_gateway.group': group,
-    'lender_gateway.attempts': ended.attempts,
-    'lender_gateway.config_hash': ended.configHash,
+    'lender_gateway.attempts': attempts,
+    'lender_gateway.config_hash': configHash,
     ...(cache === null ? {} : { 'lender_gateway.cache': cache }),
     ...reason(failure),
   }

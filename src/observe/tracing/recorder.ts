@@ -5,6 +5,7 @@ import { SampledTrace } from './sampled-trace.ts'
 export const spans: Recorder = {
   name: 'tracing',
   record(exchanged) {
-    if (exchanged.trace instanceof SampledTrace) exchanged.trace.end(exchanged)
+    const { exchange } = exchanged
+    if (exchange?.trace instanceof SampledTrace) exchange.trace.end(exchanged, exchange)
   },
 }

@@ -3,7 +3,8 @@ import type { IdGenerator } from '@opentelemetry/sdk-trace'
 import type { Operation } from '../../catalog.ts'
 import { now, wallClock } from '../../clock.ts'
 import type { AttemptTrace, ExchangeTrace } from '../../exchange.ts'
-import { attemptAttributes, type Ended, exchangeAttributes, isError, type Site } from './attributes.ts'
+import type { Exchanged, Facts } from '../exchanged.ts'
+import { attemptAttributes, exchangeAttributes, isError, type Site } from './attributes.ts'
 import { traceparent } from './context.ts'
 import type { Exporting } from './exporting.ts'
 import { sdk } from './sdk.ts'
@@ -60,7 +61,7 @@ export class SampledTrace implements ExchangeTrace {
   }
 
   /** Tells the exchange itself, which began `totalMs` ago. */
-  end(ended: Ended & { readonly totalMs: number }): void {
+  end(exchanged: Exchanged, exchange: Facts): void {
     const { exporting, operation, parent, site } = this.#begun
     const endedAt = this.#epoch + now()
     exporting.tell({
@@ -69,10 +70,10 @@ export class SampledTrace implements ExchangeTrace {
       traceId: this.traceId,
       spanId: this.#spanId,
       parent,
-      startedAt: endedAt - ended.totalMs,
+      startedAt: endedAt - exchanged.totalMs,
       endedAt,
-      attributes: exchangeAttributes(operation, site, ended),
-      isError: isError(ended.failure, ended.status, 500),
+      attributes: exchangeAttributes(operation, site, exchanged, exchange),
+      isError: isError(exchanged.failure, exchanged.status, 500),
     })
   }
 }

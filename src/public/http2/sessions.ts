@@ -3,11 +3,10 @@ import { constants, performServerHandshake, type ServerHttp2Session } from 'node
 import type { TLSSocket } from 'node:tls'
 import { GatewayError } from '../../errors.ts'
 import type { Reason } from '../../reasons.ts'
-import type { Accounts } from '../accounts.ts'
 import { connectionOf } from '../connection.ts'
 import type { CurrentEdge } from '../edge.ts'
 import type { Serve } from '../front.ts'
-import { makeId } from '../request-id.ts'
+import type { Stray } from '../stray.ts'
 import { allowance } from './allowance.ts'
 import { sessionOptions } from './bounds.ts'
 import { isMethod } from './http2.ts'
@@ -27,7 +26,7 @@ export interface Sessions {
 export interface SessionsOptions {
   readonly serve: Serve
   readonly currentEdge: CurrentEdge
-  readonly accounts: Accounts
+  readonly strays: Stray
   readonly enter: RequestListener
 }
 
@@ -56,7 +55,7 @@ const isInOrder: ReadonlySet<number | undefined> = new Set([
 
 const begin = (
   socket: TLSSocket,
-  { serve, currentEdge, accounts, enter }: SessionsOptions,
+  { serve, currentEdge, strays, enter }: SessionsOptions,
   wideConnections: WideConnections,
 ): Watch => {
   const { listen } = currentEdge().config
@@ -65,7 +64,7 @@ const begin = (
   // The listener keeps half-closed connections open, for HTTP/1; here nobody is left who could take an answer.
   socket.once('end', () => socket.destroy())
   const { address } = connectionOf(socket, currentEdge()).peer // when the connection has gone, nobody knows it any more
-  const account = (failure: GatewayError): void => accounts.stray(makeId(), address, failure, 0)
+  const account = (failure: GatewayError): void => strays.record(address, failure)
   const watched = watch(session, socket, listen, () =>
     account(new GatewayError('request-timeout', { reason: 'head-too-slow' })),
   )

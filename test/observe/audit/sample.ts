@@ -1,6 +1,7 @@
 import { beginning, type Key, keyOf, type Link, seal } from '../../../src/observe/audit/chain.ts'
 import { exchangeLine, headLine } from '../../../src/observe/audit/line.ts'
 import { type Checkpoint, type Finding, Verification } from '../../../src/observe/audit/verification.ts'
+import { exchanged } from '../exchanged.ts'
 
 export const key: Key = keyOf('k'.repeat(32))
 
@@ -29,13 +30,10 @@ export const sample = (exchanges: number, before: Link = beginning(), sealed: Ke
 export const exchangeOf = (n: number) => ({
   requestId: `id-${n}`,
   client: '192.0.2.7',
-  identity: null,
-  operation: 'market.insights' as const,
   status: 200,
   failure: null,
-  endpoint: 'http://127.0.0.1:9',
   configHash: '0123456789ab',
-  digests: null,
+  exchange: exchanged({ endpoint: 'http://127.0.0.1:9' }).exchange,
 })
 
 interface Options {

@@ -67,10 +67,10 @@ describe('who calls', () => {
 
   test('is counted by how it was proved, and why it was not', () => {
     const { proved, reasons } = of('market.insights', [
-      { identity, authMethod: 'apiKey' },
-      { authMethod: 'jwt', status: 401, failure: expired },
-      { authMethod: 'jwt', status: 401, failure: expired },
-      { identity, authMethod: 'apiKey', status: 403, failure: disabled },
+      { identity, proving: 'apiKey' },
+      { proving: 'jwt', status: 401, failure: expired },
+      { proving: 'jwt', status: 401, failure: expired },
+      { identity, proving: 'apiKey', status: 403, failure: disabled },
     ])
 
     expect(proved).toEqual([{ method: 'apiKey', count: 1 }])
