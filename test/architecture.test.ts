@@ -203,6 +203,27 @@ test('only clock.ts reads time', () => {
   expect(readers.map(({ path }) => path)).toEqual(['clock.ts'])
 })
 
+test('what Node does not document is used in one file each, and listed', () => {
+  const page = readFileSync(new URL('../docs/private-parts.md', import.meta.url), 'utf8')
+  const used = sources.flatMap(({ path, text }) => {
+    // A member that begins with an underscore (`_zod` is documented by zod), and those that do not look private.
+    const names = text.matchAll(
+      /(?:\.|readonly |\{ )(_(?!zod\b)[a-z]\w*)|\b(onIncoming|httpAllowHalfOpen|shouldKeepAlive|chunkedEncoding)\b/g,
+    )
+    return [...new Set([...names].map(([, member, other]) => `${member ?? other}: ${path}`))]
+  })
+
+  expect(used.sort()).toEqual([
+    '_handle: shared/descriptor.ts',
+    '_header: public/http1-response.ts',
+    '_write: upstream/hear-out.ts',
+    '_writev: upstream/hear-out.ts',
+    'httpAllowHalfOpen: public/half-closed.ts',
+    'onIncoming: public/parse-no-more.ts',
+  ])
+  for (const each of used) for (const part of each.split(': ')) expect(page).toContain(part)
+})
+
 test('no file is longer than 250 lines', () => {
   const long = sources.filter(({ text }) => text.split('\n').length > 251)
 

@@ -1,3 +1,4 @@
+import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { Alarm } from '../clock.ts'
 import { runningOn } from './connection.ts'
@@ -7,6 +8,12 @@ import { ownResponse } from './http1.ts'
 const beginning = 'HTTP/1.1 '
 const firstWaitMs = 125
 const lastWaitMs = 16_000
+
+/**
+ * Has an HTTP server leave open the connection of a client that has ended its side, until the responses due have gone out. The property is not
+ * documented. Seen on Node 24.21.
+ */
+export const allowHalfOpen = (server: Server): void => void Object.assign(server, { httpAllowHalfOpen: true })
 
 /**
  * Finds out whether a client that has ended its side (FIN, or close_notify) after its request still reads. TCP says the same of one that

@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Server as NetServer } from 'node:net'
 import type { ListenConfig } from '../config/config.ts'
 import { Arrival } from './arrival.ts'
+import { allowHalfOpen } from './half-closed.ts'
 import { Http1Response } from './http1-response.ts'
 import type { Stray } from './stray.ts'
 
@@ -22,8 +23,7 @@ export const httpServer = (listen: ListenConfig, arrive: RequestListener, strays
     },
     arrive,
   )
-  // Node's types do not know it. Without it a client that has ended its side is taken to have gone.
-  Object.assign(server, { httpAllowHalfOpen: true })
+  allowHalfOpen(server)
   server.maxHeadersCount = 0 // counted with the rest of the head: the parser would silently cut the list short
   bound(server, listen)
   server.on('checkContinue', arrive)

@@ -1,4 +1,4 @@
-import type { AddressInfo, Server, Socket } from 'node:net'
+import type { AddressInfo, Server } from 'node:net'
 
 // Connections that another process would take as well are left to bring what is on its way, before they are closed as idle.
 export const onItsWayMs = 500
@@ -35,13 +35,6 @@ export const listenAt = (server: Server, place: Place): Promise<void> =>
       server.close(() => reject(new Error(place.port === null ? found : `${found}; port ${place.port} was expected`)))
     })
   })
-
-/** Tells the descriptor of a server or a socket; null: it is not open. Not documented, though as old as `net` is. */
-export const descriptorOf = (open: Server | Socket): number | null => {
-  const { _handle: handle } = open as typeof open & { readonly _handle?: { readonly fd?: number } | null }
-  const fd = handle?.fd
-  return fd === undefined || fd < 0 ? null : fd
-}
 
 const nameOf = ({ fd, named }: Descriptor): string => `descriptor ${fd} (${named})`
 

@@ -1,6 +1,6 @@
 import { readSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { descriptorOf } from '../shared/place.ts'
+import { descriptorOf } from '../shared/descriptor.ts'
 
 /**
  * The longest margin between the last use of an idle connection and its end, in milliseconds. It covers the way there and back, and a timer

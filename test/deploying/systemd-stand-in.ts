@@ -8,7 +8,7 @@ import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { descriptorOf } from '../../src/shared/place.ts'
+import { descriptorOf } from '../../src/shared/descriptor.ts'
 import { settingOf, settingsOf } from './unit.ts'
 
 export interface StandIn {

@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { impossible } from '../../src/cli/takeover.ts'
 import { startSuccessor } from '../../src/serving/takeover.ts'
-import { descriptorOf } from '../../src/shared/place.ts'
+import { descriptorOf } from '../../src/shared/descriptor.ts'
 
 const start = async (script: string, withinMs = 20_000, program = process.execPath) => {
   const server = createServer()
