@@ -40,6 +40,7 @@ export const rules: readonly Rule[] = [
   { text: /^(docker|kubectl|cd config\/examples\/compose$|for pod in )/, way: { how: 'read' } },
   { text: /^npm run (bench|soak)\b/, way: { how: 'read' } },
   { text: /npx vitest run /, way: { how: 'read' } },
+  { text: /^npx node test\/lab\/at-rest\.ts /, way: { how: 'read' } },
   { text: /^(npm ci && )?npm start\b/, way: { how: 'serve' } },
   { text: /^npx lender-gateway tail --refused --since /, way: { how: 'until', says: /404 not-found/ } },
   { text: /^npx lender-gateway status --admin http:\/\/127\.0\.0\.1:9902$/, way: run(2) },
