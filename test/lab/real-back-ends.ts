@@ -1,6 +1,8 @@
 /**
  * Sends requests of all sizes through the gateway to servers of twelve makes, each of which closes idle connections before the gateway does,
- * and compares every byte both ways: `node test/lab/real-back-ends.ts [--requests 2000] [--only NAME,…]`. Wants Debian's nginx, apache2,
+ * and compares every byte both ways: `node test/lab/real-back-ends.ts [--requests 2000] [--only NAME,…] [--around]`. Pauses
+ * are half a second shorter than the server keeps what is idle, and longer by enough for all of them to have closed it; with `--around`, in the very
+ * moment, when a POST can be lost (`test/lab/stale-posts.ts` counts those). Wants Debian's nginx, apache2,
  * lighttpd, caddy, haproxy, python3, gunicorn, uvicorn, golang-go, php-cli and a JDK. Takes ten minutes. Ends with 1 when anything is wrong.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -13,7 +15,11 @@ import { drill, type Plan, type Tally } from './real-back-ends/drill.ts'
 import { servers } from './real-back-ends/servers.ts'
 
 const { values } = parseArgs({
-  options: { requests: { type: 'string', default: '2000' }, only: { type: 'string' } },
+  options: {
+    requests: { type: 'string', default: '2000' },
+    only: { type: 'string' },
+    around: { type: 'boolean', default: false },
+  },
 })
 const only = values.only?.split(',')
 process.setMaxListeners(100) // a gateway each
@@ -26,8 +32,13 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 const place = await mkdtemp(join(tmpdir(), 'back-ends-'))
 const requests = Number(values.requests)
-// Around the moment in which the server closes what is idle.
-const plan: Plan = { requests, parent: place, pauseMs: (round) => ((round * 7) % 41) - 20 }
+const around = (round: number): number => ((round * 7) % 41) - 20
+const plan: Plan = {
+  requests,
+  parent: place,
+  // lighttpd looks once a second.
+  pauseMs: values.around ? around : (round) => (round % 2 === 0 ? 1500 : -500),
+}
 const tallies: Tally[] = []
 const missing: string[] = []
 try {
