@@ -1,11 +1,9 @@
-import type { Operation } from '../catalog.ts'
+import { catalog, type Operation } from '../catalog.ts'
 import type { ListenConfig } from '../config/config.ts'
 import type { Kind } from '../errors.ts'
 import type { Reason } from '../reasons.ts'
 import type { Head } from './head.ts'
-import { isHost } from './host.ts'
-import type { IsOurs } from './hosts.ts'
-import type { Routes } from './routes.ts'
+import { type IsOurs, isHost } from './hosts.ts'
 import type { Visit } from './visit.ts'
 import type { ClientRequest } from './wire.ts'
 
@@ -31,6 +29,13 @@ export interface Refused {
   /** Further fields for the answer, flat. */
   readonly fields: readonly string[]
 }
+
+/** Finds what stands at a path, byte for byte; undefined: nothing does. */
+export type Routes = ReadonlyMap<string, Operation>
+
+/** Lays out the nine under `{base_url}`'s path. Each path has one method. */
+export const routes = (basePath: string): Routes =>
+  new Map(catalog.map((operation) => [basePath + operation.path, operation]))
 
 /** Is what a listener lets in. */
 export interface Terms {

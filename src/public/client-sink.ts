@@ -2,9 +2,8 @@ import { Alarm } from '../clock.ts'
 import type { GatewayError } from '../errors.ts'
 import type { AnswerBody, BodySink } from '../exchange.ts'
 import { giveBack } from '../shared/give-back.ts'
-import { outflow, waitFor } from './outflow.ts'
 import type { Pace } from './pace.ts'
-import { awaitTaken, takesNothing } from './taken.ts'
+import { awaitTaken, outflow, takesNothing, waitFor } from './taken.ts'
 import type { Visit } from './visit.ts'
 
 /** Takes the body as fast as the client does. One that takes nothing for longer than the bound is cut. */

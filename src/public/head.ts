@@ -114,6 +114,18 @@ export const readHead = (raw: readonly string[], requestIdField: string | null, 
   }
 }
 
+/** Is what a client waits for before it sends a body: to be told to go on, nothing, or something that is not known. */
+export type Expectation = 'none' | 'continue' | 'unknown'
+
+/** Reads the field `Expect` (RFC 9110 §10.1.1), its lines joined with a comma; null: there is none. HTTP/1.0 has no expectations. */
+export const expectation = (field: string | null, httpVersion: string): Expectation => {
+  if (field === null || httpVersion === '1.0') return 'none'
+  // RFC 9110 §5.6.1: empty elements of a list count for nothing.
+  const expected = field.split(',').map((each) => each.trim().toLowerCase())
+  if (expected.every((each) => each === '')) return 'none'
+  return expected.every((each) => each === '' || each === '100-continue') ? 'continue' : 'unknown'
+}
+
 const join = (earlier: string | null, value: string): string => (earlier === null ? value : `${earlier}, ${value}`)
 
 // The underscore twins: a CGI-like back end reads X_Forwarded_For and X-Forwarded-For as one, so a client could add to what we set.

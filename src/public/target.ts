@@ -1,4 +1,4 @@
-import { isHost } from './host.ts'
+import { isHost } from './hosts.ts'
 
 /** Is a request-target taken apart, byte for byte as the client spelled it. */
 export interface Target {

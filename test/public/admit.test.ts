@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { catalog } from '../../src/catalog.ts'
-import { admit } from '../../src/public/admit.ts'
-import { expectation } from '../../src/public/expectation.ts'
-import { readHead } from '../../src/public/head.ts'
+import { admit, routes } from '../../src/public/admit.ts'
+import { expectation, readHead } from '../../src/public/head.ts'
 import { hosts } from '../../src/public/hosts.ts'
-import { routes } from '../../src/public/routes.ts'
 import { parseTarget } from '../../src/public/target.ts'
 
 interface Asked {

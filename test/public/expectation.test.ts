@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { expectation } from '../../src/public/expectation.ts'
+import { expectation } from '../../src/public/head.ts'
 
 const of = (field: string | null, httpVersion = '1.1') => expectation(field, httpVersion)
 

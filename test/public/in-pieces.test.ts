@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { InPieces, pieceBytes } from '../../src/public/in-pieces.ts'
+import { InPieces, pieceBytes } from '../../src/public/relay.ts'
 import { noise } from '../helpers/wire.ts'
 
 const read = (body: InPieces, takes: number) => {

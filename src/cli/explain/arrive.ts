@@ -3,10 +3,9 @@ import { duplexPair } from 'node:stream'
 import type { Operation } from '../../catalog.ts'
 import type { ListenConfig } from '../../config/config.ts'
 import type { Kind } from '../../errors.ts'
-import { admit } from '../../public/admit.ts'
+import { admit, routes } from '../../public/admit.ts'
 import { readHead } from '../../public/head.ts'
 import { anyHost, hosts } from '../../public/hosts.ts'
-import { routes } from '../../public/routes.ts'
 import { parseTarget } from '../../public/target.ts'
 
 /** Is what the public listener makes of a method and a target. */

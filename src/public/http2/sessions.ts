@@ -1,13 +1,13 @@
 import type { RequestListener } from 'node:http'
 import { constants, performServerHandshake, type ServerHttp2Session } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
+import { now } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Reason } from '../../reasons.ts'
 import { connectionOf } from '../connection.ts'
 import type { CurrentEdge } from '../edge.ts'
 import type { Serve } from '../front.ts'
 import type { Stray } from '../stray.ts'
-import { allowance } from './allowance.ts'
 import { sessionOptions } from './bounds.ts'
 import { isMethod } from './http2.ts'
 import { StreamRequest } from './request.ts'
@@ -107,4 +107,20 @@ const begin = (
       account(new GatewayError('bad-request', { reason: 'bad-frames', cause: error }))
   })
   return watched
+}
+
+// As for requests that are given up: twice what a client has under way at most, then 33 a second.
+const burst = 200
+const perMs = 33 / 1000
+
+/** Counts what costs the gateway more than the client; tells of each whether it is still one of those that a client may send. */
+const allowance = (): (() => boolean) => {
+  let left = burst
+  let at = now()
+  return () => {
+    const time = now()
+    left = Math.min(burst, left + (time - at) * perMs) - 1
+    at = time
+    return left >= 0
+  }
 }
