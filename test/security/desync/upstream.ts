@@ -62,13 +62,15 @@ export const poisonedUpstream = async (tls: Pair | null = null): Promise<Poisone
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, plan, accepted: () => accepted, close }
 }
 
-/** Finds the heads of requests by their marker; what lies between, bodies that is, holds no empty line. */
+/** Finds the heads of requests by their marker. What lies between is bodies: `{}`, or chunks up to an empty line. */
 const onHead = (socket: Socket, asked: (marker: string) => void): void => {
   let text = ''
   socket.on('data', (chunk: Buffer) => {
     text += chunk.toString('latin1')
     for (let end = text.indexOf('\r\n\r\n'); end !== -1; end = text.indexOf('\r\n\r\n')) {
-      const marker = /^x-marker: (.*)\r$/im.exec(text.slice(0, end + 2))?.[1]
+      const head = text.slice(0, end + 2)
+      // In the midst of a body it would be none.
+      const marker = /^(?:\{\})?(?:GET|POST) /.test(head) ? /^x-marker: (.*)\r$/im.exec(head)?.[1] : undefined
       text = text.slice(end + 4)
       if (marker !== undefined) asked(marker)
     }
