@@ -106,7 +106,7 @@ const lateReason = (isNamed: boolean, reached: boolean): Reason =>
   reached ? 'no-tls-in-time' : isNamed ? 'name-server-silent' : 'not-connected-in-time'
 
 /** Makes the failure of what never became a connection. */
-export const connectFailed = (cause: Error): GatewayError =>
+export const connectFailed = (cause: unknown): GatewayError =>
   new GatewayError('connect-failed', { reason: whyOf(cause) ?? 'other-connect-failure', cause })
 
 const tlsFailed = (cause: Error): GatewayError =>

@@ -21,6 +21,8 @@ export interface ConnectionOwner {
 
 /** A keep-alive connection to an endpoint, one request at a time. */
 export class Connection implements ResponseEvents {
+  /** Whether nothing of its request has been written. */
+  isUnsent = false
   readonly #owner: ConnectionOwner
   readonly #parser = new ResponseParser(this)
   readonly #socket: Socket
@@ -33,7 +35,6 @@ export class Connection implements ResponseEvents {
   #failedWrite: Error | null = null
   /** Requests that it has begun to carry. */
   #served = 0
-  #isUnsent = false
   #headSeen = false
   /** For how long it may be idle now. */
   #idleMs: number
@@ -66,11 +67,6 @@ export class Connection implements ResponseEvents {
     return !this.#uploading && this.#socket.writableLength === 0
   }
 
-  /** Whether nothing of its request has been written. */
-  get isUnsent(): boolean {
-    return this.#isUnsent
-  }
-
   /** Whether its request went out on a connection that had carried one before, and nothing came back. */
   get isStale(): boolean {
     return this.#served > 1 && !this.#parser.started
@@ -93,7 +89,7 @@ export class Connection implements ResponseEvents {
   /** Sends a request: a head without framing, and `length` bytes of a body that is streamed, null: chunked. */
   send(handler: ResponseHandler, head: string, body: Buffer | Upload | null, length: number | null): void {
     this.#handler = handler
-    this.#isUnsent = true
+    this.isUnsent = true
     this.#headSeen = false
     // What has come behind the response before has been read by then, also in another record of TLS: it cannot pass
     // for the response to this request (RFC 9112 §9.2).
@@ -101,7 +97,7 @@ export class Connection implements ResponseEvents {
       if (this.#handler !== handler) return
       // An endpoint may have ended an idle connection, and the event loop does not know yet.
       if (handler.isSentOnce && this.#restedMs >= restMs && !isSilent(this.#socket)) return this.#fail(closed())
-      this.#isUnsent = false
+      this.isUnsent = false
       this.#served++
       this.#parser.begin()
       const isOver = (): boolean => this.#handler !== handler
@@ -214,6 +210,7 @@ export class Connection implements ResponseEvents {
 
   #failureOf(error: unknown): GatewayError {
     if (error instanceof GatewayError) return error
+    if (this.isUnsent) return connectFailed(error)
     const kind = this.#headSeen
       ? 'truncated'
       : error instanceof MalformedResponse

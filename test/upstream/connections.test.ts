@@ -3,6 +3,7 @@ import { Duplex } from 'node:stream'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { GatewayError } from '../../src/errors.ts'
+import type { Connected } from '../../src/upstream/connect.ts'
 import type { Connection } from '../../src/upstream/connection.ts'
 import type { ConnectionUser } from '../../src/upstream/connection-user.ts'
 import { Connections } from '../../src/upstream/connections.ts'
@@ -13,12 +14,16 @@ const connections = (maxConnections: number, maxPending: number): Connections =>
     maxConnections,
     maxPending,
     keepAliveMs: 1000,
-    connect: () => (done) => {
-      const socket = new Duplex({ read: () => {}, write: (_chunk, _encoding, done) => done() }) as unknown as Socket
-      queueMicrotask(() => done(null, socket))
-      return socket
-    },
+    connect: connectsTo([]),
   })
+
+/** Makes what connects to nothing, and remembers the sockets. */
+const connectsTo = (sockets: Socket[]) => () => (done: Connected) => {
+  const socket = new Duplex({ read: () => {}, write: (_chunk, _encoding, done) => done() }) as unknown as Socket
+  sockets.push(socket)
+  queueMicrotask(() => done(null, socket))
+  return socket
+}
 
 const handler = {
   isSentOnce: false,
@@ -86,6 +91,25 @@ test('a long line is gone at once when its endpoint is cut, and each has failed'
   await all.destroy(new Error('shut down'))
 
   expect(new Set(requests.map(({ failure }) => failure?.kind))).toEqual(new Set(['connect-failed']))
+  expect(all.isFull).toBe(false)
+})
+
+test('a request whose connection ends before it is written has not been sent: any request may go elsewhere', async () => {
+  const sockets: Socket[] = []
+  const all = new Connections({ maxConnections: 1, maxPending: 0, keepAliveMs: 1000, connect: connectsTo(sockets) })
+  const failures: GatewayError[] = []
+  all.acquire({
+    onConnection(connection) {
+      connection.send({ ...handler, onError: (error) => failures.push(error) }, 'POST / HTTP/1.1\r\n', null, 0)
+      sockets[0]?.destroy()
+      return true
+    },
+    onError: () => {},
+  })
+  await made()
+  await made()
+
+  expect(failures).toMatchObject([{ kind: 'connect-failed', reason: 'closed' }])
   expect(all.isFull).toBe(false)
 })
 
