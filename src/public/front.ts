@@ -33,15 +33,16 @@ export const front = ({ live, currentEdge, pseudonym, draining }: FrontOptions):
   const answerHop = `1.1 ${pseudonym}`
 
   /** Sees to the end of a visit. */
-  const begin = (visit: Visit, { running, closing, idle }: Lane, { idleMs }: Edge): void => {
+  const begin = (visit: Visit, lane: Lane, { idleMs }: Edge): void => {
     const { request, response, snapshot } = visit
+    const { running, idle } = lane
     running.push(visit)
     snapshot.enter()
     response.on('close', () => {
       if (running.length === 1) running.pop()
       else passOn(running, visit)
       // A connection that closes may linger: its end is seen to.
-      if (running.length === 0 && !closing && !request.socket.destroyed) idle?.set(idleMs)
+      if (running.length === 0 && !lane.closing && !request.socket.destroyed) idle?.set(idleMs)
       if (!response.writableFinished) leave(visit)
       visit.exchange?.over()
       snapshot.leave()
