@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { MalformedResponse } from './response-parser.ts'
+import { MalformedResponse } from './malformed-response.ts'
 
 /** Says in a few words, for operators, why an endpoint could not be reached. */
 export const reasonOf = (error: unknown): string => {

@@ -3,8 +3,6 @@ import { ChunkedBody } from './chunked-body.ts'
 import { HeadScanner } from './head-scanner.ts'
 import { MalformedResponse } from './malformed-response.ts'
 
-export { MalformedResponse }
-
 /** What a parser finds, in the order in which it comes. */
 export interface ResponseEvents {
   /** The head of an interim response, 102-199. A 100, which no request asks for, is left out (RFC 9110 §15.2). */

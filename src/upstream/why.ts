@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.ts'
 import type { Reason } from '../reasons.ts'
-import { MalformedResponse } from './response-parser.ts'
+import { MalformedResponse } from './malformed-response.ts'
 
 /** Names, in a bounded word, why an endpoint could not be reached or broke off: by the codes of Node and of OpenSSL. Null: by none of them. */
 export const whyOf = (error: unknown): Reason | null => {
