@@ -20,6 +20,8 @@ export const pairs: readonly Pair[] = [
   { of: 'gateway', over: 'nginx-memory', atMost: { 'post-64k': 2 } },
   { of: 'gateway', over: 'haproxy', atMost: {} },
   { of: 'gateway', over: 'httpxy', atMost: {} },
+  { of: 'gateway', over: 'node-floor', atMost: small(1.5) },
+  { of: 'node-floor', over: 'nginx', atMost: {} },
   { of: 'gateway', over: 'gateway-uncounted', atMost: small(1.05) },
   { of: 'gateway-traced', over: 'gateway', atMost: small(1.1) },
   { of: 'gateway-policies', over: 'gateway', atMost: small(1.05) },

@@ -1,4 +1,4 @@
-import { bare, bareDirect, nodeCacheServer } from './bare.ts'
+import { bare, bareDirect, nodeCacheServer, nodeFloorServer } from './bare.ts'
 import { caddy } from './caddy.ts'
 import {
   before,
@@ -32,6 +32,7 @@ export const peers: readonly Peer[] = [
   bare,
   bareDirect,
   nodeCacheServer,
+  nodeFloorServer,
   httpxy,
   nginx,
   nginxMemory,

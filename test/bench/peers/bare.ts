@@ -7,6 +7,7 @@ export type LogMode = 'buffered' | 'direct'
 
 const fastifyServer = { file: 'bare-server.ts', description: '@fastify/http-proxy as it comes' }
 const nodeCache = { file: 'node-cache-server.ts', description: "Node's own server and a Map, no policy" }
+const nodeFloor = { file: 'node-floor-server.ts', description: "Node's own server and bare sockets, no policy" }
 
 const variant = (name: string, log: LogMode, onRequest: boolean, server = fastifyServer): Peer => ({
   name,
@@ -27,3 +28,6 @@ export const bareDirect = variant('bare-direct', 'direct', true)
 
 /** Runs the least that a cache on this server can be. */
 export const nodeCacheServer = variant('node-cache', 'buffered', true, nodeCache)
+
+/** Runs the least that forwarding on this server can be. */
+export const nodeFloorServer = variant('node-floor', 'buffered', true, nodeFloor)
