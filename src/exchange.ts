@@ -65,8 +65,8 @@ export interface RequestBody {
   onBegun: (() => void) | null
   /** Is called once when the whole of it has arrived. */
   onReceived: (() => void) | null
-  /** Reads a replayable body; the same buffer each time. */
-  read(): Promise<Buffer>
+  /** Reads a replayable body, in the pieces that it came in; the same ones each time. */
+  read(): Promise<readonly Buffer[]>
   /** Streams a body that is not replayable. `onFlow` is told when it waits for the client (true) and when it no longer does. */
   stream(onFlow: (waitingForClient: boolean) => void): Upload
 }

@@ -43,8 +43,8 @@ export class ClientBody implements RequestBody {
   /** Both are null where there is nothing to wait for: most requests have no body. */
   readonly #gap: Alarm | null
   readonly #pace: Pace | null
-  #whole: Promise<Buffer> | null = null
-  #read: Buffer | null = null
+  #whole: Promise<readonly Buffer[]> | null = null
+  #read: readonly Buffer[] = []
   #waiting: ((error: GatewayError) => void) | null = null
 
   constructor(request: BodySource, response: ClientResponse, options: ClientBodyOptions) {
@@ -59,7 +59,7 @@ export class ClientBody implements RequestBody {
     this.#pace = this.received || options.minBytesPerSecond === null ? null : new Pace(options.minBytesPerSecond)
   }
 
-  read(): Promise<Buffer> {
+  read(): Promise<readonly Buffer[]> {
     this.#whole ??= new Promise((resolve, reject) => {
       const pieces = new Pieces()
       this.#waiting = reject
@@ -71,7 +71,7 @@ export class ClientBody implements RequestBody {
           this.#pace?.look()
         },
         () => {
-          this.#read = pieces.take()
+          this.#read = pieces.takeAll()
           resolve(this.#read)
         },
       )
@@ -109,7 +109,7 @@ export class ClientBody implements RequestBody {
 
   /** Frees what was read, when the exchange is over and nothing is written of it any more. */
   free(): void {
-    giveBack(this.#read ?? undefined)
+    for (const piece of this.#read) giveBack(piece)
   }
 
   #listen(onChunk: (chunk: Buffer) => void, onEnd: () => void): void {

@@ -35,8 +35,15 @@ export class Pieces {
     this.#used += piece.copy(this.#block, this.#used)
   }
 
+  /** Takes all of them, each in memory of its own. */
+  takeAll(): Buffer[] {
+    this.#seal()
+    this.bytes = 0
+    return this.#list.splice(0)
+  }
+
   /** Takes whole pieces, in one: the first, and others while there are no more than so many bytes. */
-  take(mostBytes = Number.POSITIVE_INFINITY): Buffer {
+  take(mostBytes: number): Buffer {
     this.#seal()
     let [count, bytes] = [0, 0]
     for (const { length } of this.#list) {

@@ -1,7 +1,6 @@
 import type { OnReadOpts, Socket } from 'node:net'
 import { Alarm, now } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
-import type { Upload } from '../exchange.ts'
 import { gather } from '../shared/gather.ts'
 import { type Connector, connectFailed } from './connect.ts'
 import type { ConnectionUser, ResponseHandler } from './connection-user.ts'
@@ -11,7 +10,7 @@ import { ReadMemory } from './read-memory.ts'
 import { type ResponseEvents, ResponseParser } from './response-parser.ts'
 import { isSilent, longestMarginMs, restMs, reusableMs } from './reuse.ts'
 import { whyOf } from './why.ts'
-import { writeRequest } from './write-request.ts'
+import { type RequestContent, writeRequest } from './write-request.ts'
 
 /** Keeps a connection between its requests. */
 export interface ConnectionOwner {
@@ -88,7 +87,7 @@ export class Connection implements ResponseEvents {
   }
 
   /** Sends a request: a head without framing, and `length` bytes of a body that is streamed, null: chunked. */
-  send(handler: ResponseHandler, head: string, body: Buffer | Upload | null, length: number | null): void {
+  send(handler: ResponseHandler, head: string, body: RequestContent, length: number | null): void {
     this.#handler = handler
     this.isUnsent = true
     this.#headSeen = false

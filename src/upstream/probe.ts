@@ -46,7 +46,7 @@ export const probe = (
     const handler = {
       isSentOnce: false,
       onConnection(made: Connection): boolean {
-        made.send(handler, head, null, 0)
+        made.send(handler, head, [], 0)
         return true
       },
       onInterim: (): void => {

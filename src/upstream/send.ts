@@ -38,7 +38,7 @@ export const sender = (
         fields: editRequest === null ? fields : editRequest(fields),
       }),
   }
-  const dispatch = (exchange: Exchange, body: Buffer | null): Promise<Answer> =>
+  const dispatch = (exchange: Exchange, body: readonly Buffer[] | null): Promise<Answer> =>
     new Promise((resolve, reject) => {
       if (exchange.aborted !== null) return reject(exchange.aborted)
       // Before anything is made for it: what is over the bound must cost nothing.

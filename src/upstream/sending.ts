@@ -8,6 +8,7 @@ import type { Endpoint } from './endpoint.ts'
 import { isFailedAttempt, noteFailedAttempt } from './failed-attempt.ts'
 import type { Manner } from './manner.ts'
 import { type Outcome, outcomeOf, outcomeOfFailure } from './outcome.ts'
+import type { RequestContent } from './write-request.ts'
 
 /** Is one attempt on its way: what it is sent on, its timers and its answer. */
 export class Sending implements ConnectionUser, ResponseHandler, Source {
@@ -22,7 +23,7 @@ export class Sending implements ConnectionUser, ResponseHandler, Source {
   readonly #answer: AnswerQueue
   /** The request; rendered anew each time it is sent. */
   #head = ''
-  #body: Buffer | Upload | null = null
+  #body: RequestContent = []
   #upload: Upload | null = null
   #trace: AttemptTrace | null = null
   /** What it goes out on; null: it waits for a connection. */
@@ -59,8 +60,8 @@ export class Sending implements ConnectionUser, ResponseHandler, Source {
   }
 
   /** Sends it; `body` was read first, null: it streams, if there is any. */
-  begin(body: Buffer | null): void {
-    this.#body = body ?? this.#stream()
+  begin(body: readonly Buffer[] | null): void {
+    this.#body = body ?? this.#stream() ?? []
     // How long the answer to an upload takes is the client's to say as much as the endpoint's.
     this.#timed = this.#manner.watch !== null && this.#upload === null
     if (this.#timed) this.#endpoint.standing.latency.begun(this.#attempt.startedAt)

@@ -2,6 +2,9 @@ import type { Socket } from 'node:net'
 import type { Upload } from '../exchange.ts'
 import { framing } from './request-head.ts'
 
+/** A body: the pieces of all of it, or what comes of it by and by. */
+export type RequestContent = readonly Buffer[] | Upload
+
 // Up to this much of a body is joined to the head as text: two pieces of one write cost the kernel more.
 const oneWriteBytes = 8 * 1024
 
@@ -13,18 +16,21 @@ const oneWriteBytes = 8 * 1024
 export const writeRequest = (
   socket: Socket,
   head: string,
-  body: Buffer | Upload | null,
+  body: RequestContent,
   length: number | null,
   isOver: () => boolean,
 ): Promise<boolean> | null => {
-  if (body !== null && !Buffer.isBuffer(body)) return writeUpload(socket, head, body, length, isOver)
-  const framed = head + framing(head, body?.length ?? 0)
-  if (body === null) socket.write(framed, 'latin1')
-  else if (body.length <= oneWriteBytes) socket.write(framed + body.toString('latin1'), 'latin1')
-  else {
+  if ('stop' in body) return writeUpload(socket, head, body, length, isOver)
+  let bytes = 0
+  for (const piece of body) bytes += piece.length
+  let text = head + framing(head, bytes)
+  if (bytes <= oneWriteBytes) {
+    for (const piece of body) text += piece.toString('latin1')
+    socket.write(text, 'latin1')
+  } else {
     socket.cork()
-    socket.write(framed, 'latin1')
-    socket.write(body)
+    socket.write(text, 'latin1')
+    for (const piece of body) socket.write(piece)
     socket.uncork()
   }
   return null

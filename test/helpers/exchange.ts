@@ -21,7 +21,7 @@ export const fakeBody = (length: number | null = 0): FakeBody => ({
   onData: null,
   onBegun: null,
   onReceived: null,
-  read: () => Promise.resolve(Buffer.alloc(length ?? 0)),
+  read: () => Promise.resolve([Buffer.alloc(length ?? 0)]),
   stream: () => {
     throw new Error('nothing streams here')
   },

@@ -41,7 +41,7 @@ const request = (ran: (name: number) => void, name: number) => {
     failure: null,
     onConnection(connection) {
       held = connection
-      connection.send(handler, 'GET / HTTP/1.1\r\n\r\n', null, 0)
+      connection.send(handler, 'GET / HTTP/1.1\r\n\r\n', [], 0)
       ran(name)
       return true
     },
@@ -100,7 +100,7 @@ test('a request whose connection ends before it is written has not been sent: an
   const failures: GatewayError[] = []
   all.acquire({
     onConnection(connection) {
-      connection.send({ ...handler, onError: (error) => failures.push(error) }, 'POST / HTTP/1.1\r\n', null, 0)
+      connection.send({ ...handler, onError: (error) => failures.push(error) }, 'POST / HTTP/1.1\r\n', [], 0)
       sockets[0]?.destroy()
       return true
     },

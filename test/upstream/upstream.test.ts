@@ -43,7 +43,7 @@ test('what can be sent to nobody else fails, and what can goes there, a body inc
   const { url, requests } = await httpUpstream()
   const refused = `http://127.0.0.1:${await freePort()}`
   const upstream = openTestUpstream([refused, url])
-  const body = { ...fakeBody(5), read: () => Promise.resolve(Buffer.from('12345')) }
+  const body = { ...fakeBody(5), read: () => Promise.resolve([Buffer.from('12345')]) }
 
   const got = await Promise.all(
     Array.from({ length: 20 }, () => outcome(upstream, fakeExchange({ operation: 'valuation.score', body }))),
@@ -125,14 +125,14 @@ describe('an endpoint with all places taken', () => {
     const free = await httpUpstream()
     const endpoints = { maxConnections: 1, maxPending: 0, balance: 'round-robin' } as const
     const upstream = openTestUpstream([full.url, free.url], endpoints)
-    const { promise, resolve } = Promise.withResolvers<Buffer>()
+    const { promise, resolve } = Promise.withResolvers<Buffer[]>()
     const body = Object.assign(fakeBody(3), { read: () => promise })
     const slow = outcome(upstream, fakeExchange({ operation: 'valuation.score', body }))
     const quick = [outcome(upstream, fakeExchange()), outcome(upstream, fakeExchange())]
     await Promise.any(quick)
     await eventually(() => full.sockets.length === 1)
 
-    resolve(Buffer.from('abc'))
+    resolve([Buffer.from('abc')])
 
     expect(await slow).toBe(200)
     full.sockets[0]?.destroy()
