@@ -3,6 +3,7 @@ import type { LookupFunction } from 'node:net'
 import { Alarm } from '../clock.ts'
 import { jittered } from './jitter.ts'
 import { resolveName } from './names.ts'
+import { reasonOf } from './why.ts'
 
 /** Finds the addresses of a name. Rejects with the system's error. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>
@@ -46,7 +47,7 @@ export class Addresses {
   async #ask(): Promise<void> {
     const waitMs = await this.#resolve(this.#hostname).then(
       (addresses) => (addresses.length === 0 ? this.#fail('it has no address') : this.#take(addresses)),
-      (error: NodeJS.ErrnoException) => this.#fail(error.code ?? 'unknown error'),
+      (error: unknown) => this.#fail(reasonOf(error)),
     )
     if (!this.#closed) this.#alarm.set(jittered(waitMs))
   }
@@ -67,8 +68,7 @@ export class Addresses {
     return this.#intervalMs
   }
 
-  #fail(code: string): number {
-    const reason = reasons[code] ?? code
+  #fail(reason: string): number {
     if (!this.#closed && reason !== this.#reason) {
       this.#reason = reason
       this.#on.failed(reason)
@@ -77,11 +77,6 @@ export class Addresses {
     this.#retryMs = waitMs * 2
     return waitMs
   }
-}
-
-const reasons: Readonly<Record<string, string>> = {
-  ENOTFOUND: 'the name does not resolve (ENOTFOUND)',
-  EAI_AGAIN: 'the name server does not answer (EAI_AGAIN)',
 }
 
 /** Makes a lookup that knows the answer: one address first, the others for when it is not there (RFC 8305). */

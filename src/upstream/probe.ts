@@ -4,8 +4,8 @@ import type { GatewayError } from '../errors.ts'
 import { formatDuration } from '../units.ts'
 import type { Connector } from './connect.ts'
 import { Connection } from './connection.ts'
-import { reasonOf } from './reason.ts'
 import { requestHead } from './request-head.ts'
+import { reasonOf } from './why.ts'
 
 /** Is where a probe goes. */
 export interface Probed {

@@ -2,7 +2,7 @@ import type { EndpointConfig, UpstreamConfig } from '../config/config.ts'
 import { formatDuration } from '../units.ts'
 import { connector } from './connect.ts'
 import { probe } from './probe.ts'
-import { reasonOf } from './reason.ts'
+import { reasonOf } from './why.ts'
 
 /** Is an endpoint as it is configured, behind its upstream. */
 export interface Reached {

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import type { Reason } from '../reasons.ts'
+import { type Reason, reasonText } from '../reasons.ts'
 import { MalformedResponse } from './malformed-response.ts'
 
 /** Names, in a bounded word, why an endpoint could not be reached or broke off: by the codes of Node and of OpenSSL. Null: by none of them. */
@@ -18,6 +18,15 @@ export const whyOf = (error: unknown): Reason | null => {
   if (refusesCertificate.test(code)) return 'refuses-certificate'
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_OSSL_')) return 'tls-handshake'
   return null
+}
+
+/** Says why in words, for operators: those of its {@link whyOf}; else the system's or the library's own. */
+export const reasonOf = (error: unknown): string => {
+  if (error instanceof GatewayError && error.cause instanceof Error) return reasonOf(error.cause)
+  const why = whyOf(error)
+  if (why !== null) return reasonText(why)
+  if (error instanceof AggregateError) return reasonOf(error.errors[0])
+  return error instanceof Error ? error.message : String(error)
 }
 
 // TLS 1.3 has an alert for a certificate that is missing, RFC 8446 §6.2; before, it was the same as for no common cipher, and is not guessed.

@@ -28,7 +28,7 @@ describe('an edit that leads nowhere', () => {
       line: 1,
       path: 'upstreams.market.endpoints',
       message: 'no endpoint of market that the edit brings can be reached',
-      found: `http://127.0.0.1:${port} connection refused`,
+      found: `http://127.0.0.1:${port} the endpoint refuses connections (ECONNREFUSED)`,
     }
     expect(status).toBe(422)
     expect(body).toMatchObject({ code: 'endpoints-not-reached', hash, nextTry: expect.stringMatching(/Z$/) })

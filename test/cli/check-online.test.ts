@@ -54,7 +54,7 @@ test('one of several that is not there is a warning of one line', async () => {
   expect(code).toBe(0)
   expect(warning).toMatch(
     new RegExp(
-      `^warning: ${file}:${lineOf('market')}:\\d+ upstreams.market.endpoints: ${gone}/v2 cannot be reached: connection refused$`,
+      `^warning: ${file}:${lineOf('market')}:\\d+ upstreams.market.endpoints: ${gone}/v2 cannot be reached: the endpoint refuses connections \\(ECONNREFUSED\\)$`,
     ),
   )
   expect(good).toContain(', 1 of 2 endpoints reached')
@@ -72,7 +72,9 @@ test('a group of which none is there is a problem', async () => {
   expect(where).toContain(`${file}:${lineOf('market')}:`)
   expect(where).toContain(' upstreams.market.endpoints: no endpoint of market can be reached')
   expect(expected).toBe('    expected at least one of them to be there')
-  expect(found).toBe(`    found    ${gone}: connection refused; http://nowhere.invalid: the name does not resolve`)
+  expect(found).toBe(
+    `    found    ${gone}: the endpoint refuses connections (ECONNREFUSED); http://nowhere.invalid: the name of the endpoint does not resolve (ENOTFOUND)`,
+  )
   expect(count).toBe('1 problem')
 })
 
@@ -138,15 +140,33 @@ test('JSON lists every endpoint that was tried', async () => {
   expect(told.endpoints).toEqual(
     expect.arrayContaining([
       { group: 'market', url, reached: true, reason: null, certificate: null },
-      { group: 'market', url: gone, reached: false, reason: 'connection refused', certificate: null },
-      { group: 'risk', url: gone, reached: false, reason: 'connection refused', certificate: null },
+      {
+        group: 'market',
+        url: gone,
+        reached: false,
+        reason: 'the endpoint refuses connections (ECONNREFUSED)',
+        certificate: null,
+      },
+      {
+        group: 'risk',
+        url: gone,
+        reached: false,
+        reason: 'the endpoint refuses connections (ECONNREFUSED)',
+        certificate: null,
+      },
     ]),
   )
   expect(told.endpoints).toHaveLength(3)
   expect(told.problems).toMatchObject([
-    { path: 'upstreams.risk.endpoints', line: lineOf('risk'), found: `${gone}: connection refused` },
+    {
+      path: 'upstreams.risk.endpoints',
+      line: lineOf('risk'),
+      found: `${gone}: the endpoint refuses connections (ECONNREFUSED)`,
+    },
   ])
-  expect(told.warnings).toMatchObject([{ path: 'upstreams.market.endpoints', found: 'connection refused' }])
+  expect(told.warnings).toMatchObject([
+    { path: 'upstreams.market.endpoints', found: 'the endpoint refuses connections (ECONNREFUSED)' },
+  ])
 })
 
 test('a file that is not good is told as without, and nothing is tried', async () => {

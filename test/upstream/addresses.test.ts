@@ -94,7 +94,7 @@ describe('a name', () => {
     await vi.advanceTimersByTimeAsync(100_000)
 
     expect(askedAt).toEqual([0, 1000, 3000, 7000, 15_000, 31_000, 61_000, 91_000])
-    expect(heard).toEqual(['the name does not resolve (ENOTFOUND)'])
+    expect(heard).toEqual(['the name of the endpoint does not resolve (ENOTFOUND)'])
   })
 
   test('that resolved once starts over with 1 s when it fails', async () => {
@@ -112,11 +112,11 @@ describe('a name', () => {
 
     expect(heard).toEqual([
       '192.0.2.1',
-      'the name does not resolve (ENOTFOUND)',
+      'the name of the endpoint does not resolve (ENOTFOUND)',
       'the name server does not answer (EAI_AGAIN)',
-      'the name does not resolve (ENOTFOUND)',
+      'the name of the endpoint does not resolve (ENOTFOUND)',
       '192.0.2.1',
-      'the name does not resolve (ENOTFOUND)',
+      'the name of the endpoint does not resolve (ENOTFOUND)',
     ])
   })
 

@@ -194,7 +194,7 @@ test('an endpoint that dies goes down, and comes up when it is back', async () =
   await expect.poll(() => probes.some(({ reason }) => reason === null)).toBe(true)
 
   await close()
-  await expect.poll(() => reported).toEqual([expect.stringMatching(/^down: connection (refused|reset|closed)$/)])
+  await expect.poll(() => reported).toEqual([expect.stringMatching(/^down: the endpoint (refuses|reset|closed) /)])
   await open()
 
   await expect.poll(() => reported.at(-1)).toBe('up')

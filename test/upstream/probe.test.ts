@@ -89,31 +89,34 @@ describe('a probe', () => {
   })
 
   test('of who refuses says so', async () => {
-    expect(await probing(await freePort())).toBe('connection refused')
+    expect(await probing(await freePort())).toBe('the endpoint refuses connections (ECONNREFUSED)')
   })
 
   test('of who resets or closes without an answer says so', async () => {
     const resetting = await rawUpstream((socket) => onRequest(socket, () => socket.resetAndDestroy()))
     const closing = await rawUpstream((socket) => onRequest(socket, () => socket.end()))
 
-    expect(await probing(resetting.port)).toBe('connection reset')
-    expect(await probing(closing.port)).toBe('connection closed')
+    expect(await probing(resetting.port)).toBe('the endpoint reset the connection (ECONNRESET)')
+    expect(await probing(closing.port)).toBe('the endpoint closed the connection')
   })
 
   test.each([
-    'SSH-2.0-OpenSSH_9.6\r\n',
-    'HTTP/1.1 abc\r\n\r\n',
-    `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(1 << 20)}\r\n\r\n`,
-  ])('of who does not speak HTTP says so (%#)', async (text) => {
+    ['SSH-2.0-OpenSSH_9.6\r\n', 'the endpoint answers with what is not HTTP'],
+    ['HTTP/1.1 abc\r\n\r\n', 'the endpoint answers with what is not HTTP'],
+    [
+      `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(1 << 20)}\r\n\r\n`,
+      'the header fields of the answer are too large, or too many',
+    ],
+  ])('of who does not speak HTTP says so (%#)', async (text, reason) => {
     const { port } = await answering(text)
 
-    expect(await probing(port)).toBe('it answers with something that is no HTTP')
+    expect(await probing(port)).toBe(reason)
   })
 
   test('of who speaks no TLS where it should says so', async () => {
     const { port } = await rawUpstream((socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad\r\n\r\n')))
 
-    expect(await probing(port, {}, null, 'https')).toBe('TLS: it speaks no TLS')
+    expect(await probing(port, {}, null, 'https')).toBe('the endpoint speaks no TLS')
   })
 })
 

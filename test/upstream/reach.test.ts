@@ -52,10 +52,22 @@ describe('connect', () => {
   })
 
   test.each<[string, () => Promise<string>, string | RegExp]>([
-    ['refuses', async () => `http://127.0.0.1:${await freePort()}`, 'connection refused'],
-    ['refuses under a name', async () => `http://localhost:${await freePort()}`, 'connection refused'],
-    ['refuses under IPv6', async () => `http://[::1]:${await freePort()}`, /^(connection refused|no route to it)$/],
-    ['has no address', async () => 'http://nowhere.invalid', /^the name (does not resolve|server does not answer)$/],
+    ['refuses', async () => `http://127.0.0.1:${await freePort()}`, 'the endpoint refuses connections (ECONNREFUSED)'],
+    [
+      'refuses under a name',
+      async () => `http://localhost:${await freePort()}`,
+      'the endpoint refuses connections (ECONNREFUSED)',
+    ],
+    [
+      'refuses under IPv6',
+      async () => `http://[::1]:${await freePort()}`,
+      /^(the endpoint refuses connections|there is no route to the endpoint) /,
+    ],
+    [
+      'has no address',
+      async () => 'http://nowhere.invalid',
+      /^the name (of the endpoint does not resolve|server does not answer) /,
+    ],
   ])('says of who %s that it does', async (_, origin, reason) => {
     const told = await reaching(await origin(), 'connect')
 
@@ -119,16 +131,20 @@ describe.skipIf(openssl.missing !== null)('over TLS', () => {
 
   test.each<[string, (made: Certificates) => Pair, string | null]>([
     ['is right', ({ right }) => right, null],
-    ['has expired', ({ expired }) => expired, 'TLS: certificate has expired'],
-    ['is for another name', ({ wrongName }) => wrongName, 'TLS: the certificate is for another name'],
-    ['is signed by itself', ({ selfSigned }) => selfSigned, 'TLS: self-signed certificate'],
+    ['has expired', ({ expired }) => expired, 'the certificate of the endpoint has expired (CERT_HAS_EXPIRED)'],
+    ['is for another name', ({ wrongName }) => wrongName, 'the certificate of the endpoint is for another name'],
+    [
+      'is signed by itself',
+      ({ selfSigned }) => selfSigned,
+      'the certificate of the endpoint is of an unknown authority',
+    ],
   ])('a certificate that %s', async (_, pick, reason) => {
     const { tls } = upstreamConfig('http://unused.invalid')
     const origin = await serveTls(pick(made))
 
     expect(await reaching(origin, 'connect', { tls: { ...tls, ca: made.authority.cert } })).toBe(reason)
     const probed = await reaching(origin, 'health', { tls: { ...tls, ca: made.authority.cert }, healthCheck })
-    expect(probed).toBe(reason ?? 'connection closed') // it says nothing
+    expect(probed).toBe(reason ?? 'the endpoint closed the connection') // it says nothing
   })
 
   test('who demands a certificate and is shown none says so', async () => {
@@ -145,13 +161,13 @@ describe.skipIf(openssl.missing !== null)('over TLS', () => {
     const origin = `https://localhost:${(server.address() as AddressInfo).port}`
 
     expect(await reaching(origin, 'connect', { tls: { ...tls, ca: made.authority.cert } })).toBe(
-      'TLS: handshake failure',
+      'the endpoint breaks off the TLS handshake',
     )
   })
 
   test('who speaks none says so', async () => {
     const { port } = await rawUpstream((socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad\r\n\r\n')))
 
-    expect(await reaching(`https://127.0.0.1:${port}`, 'connect')).toBe('TLS: it speaks no TLS')
+    expect(await reaching(`https://127.0.0.1:${port}`, 'connect')).toBe('the endpoint speaks no TLS')
   })
 })

@@ -109,7 +109,7 @@ test('a name that does not resolve is down, with the reason, until it does', asy
   const state = () => upstream.members[0]?.state
   await eventually(() => state()?.name === 'down')
 
-  expect(state()?.reason).toBe('the name does not resolve (ENOTFOUND)')
+  expect(state()?.reason).toBe('the name of the endpoint does not resolve (ENOTFOUND)')
   expect(await outcome(upstream, fakeExchange())).toBe('connect-failed')
 
   resolveTo(one)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
-import { whyOf } from '../../src/upstream/why.ts'
+import { reasonOf, whyOf } from '../../src/upstream/why.ts'
 
 const coded = (code: string, message = 'x'): Error => Object.assign(new Error(message), { code })
 
@@ -41,5 +41,21 @@ describe('why an endpoint could not be reached', () => {
 
   test('is kept by a failure that knows it', () => {
     expect(whyOf(new GatewayError('connect-failed', { reason: 'refused' }))).toBe('refused')
+  })
+})
+
+describe('what an operator reads', () => {
+  test('is what the reason says everywhere, with its code', () => {
+    const cause = coded('ECONNREFUSED', 'connect ECONNREFUSED 10.0.0.1:80')
+
+    expect(reasonOf(cause)).toBe('the endpoint refuses connections (ECONNREFUSED)')
+    expect(reasonOf(new GatewayError('connect-failed', { reason: 'refused', cause }))).toBe(reasonOf(cause))
+  })
+
+  test('is what the system says where no reason is known', () => {
+    const cause = coded('MADE_UP', 'made up')
+
+    expect(reasonOf(new GatewayError('connect-failed', { reason: 'other-connect-failure', cause }))).toBe('made up')
+    expect(reasonOf(new AggregateError([cause, cause]))).toBe('made up')
   })
 })

@@ -29,7 +29,7 @@ test('a dead endpoint is named, with the code that people know it by', async () 
 
   const { command } = await shows(live.admin, symptom(1))
   expect(command).toBe(`${programCommand()} check --online ${live.file}`)
-  expect((await run(['check', '--online', live.file])).out).toContain('connection refused')
+  expect((await run(['check', '--online', live.file])).out).toContain('the endpoint refuses connections (ECONNREFUSED)')
 })
 
 test('a dead endpoint is named while stale answers stand in for it, and each attempt is counted', async () => {
