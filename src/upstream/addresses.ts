@@ -1,8 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
-import { Alarm } from '../clock.ts'
-import { jittered } from './jitter.ts'
 import { resolveName } from './names.ts'
+import { repeat } from './repeat.ts'
 import { reasonOf } from './why.ts'
 
 /** Finds the addresses of a name. Rejects with the system's error. */
@@ -18,65 +17,47 @@ export interface Listener {
 
 const firstRetryMs = 1000
 
-/** Resolves a name now and again and again: every `intervalMs` (±10 %), after a failure after 1 s, then twice as long each time up to that. */
-export class Addresses {
-  readonly #hostname: string
-  readonly #intervalMs: number
-  readonly #on: Listener
-  readonly #resolve: Resolve
-  readonly #alarm = new Alarm(() => void this.#ask())
-  #known = ''
-  #reason: string | null = null
-  #retryMs = firstRetryMs
-  #closed = false
+/**
+ * Resolves a name now and again and again: every `intervalMs` (±10 %), after a failure after 1 s, then twice as long each time up to that. Returns
+ * what ends it: then it asks no more, and tells nothing more.
+ */
+export const watchAddresses = (
+  hostname: string,
+  intervalMs: number,
+  on: Listener,
+  resolve: Resolve = resolveName,
+): (() => void) => {
+  let known = ''
+  let failing: string | null = null
+  let retryMs = firstRetryMs
 
-  constructor(hostname: string, intervalMs: number, on: Listener, resolve: Resolve = resolveName) {
-    this.#hostname = hostname
-    this.#intervalMs = intervalMs
-    this.#on = on
-    this.#resolve = resolve
-    void this.#ask()
-  }
-
-  /** Asks no more, and tells nothing more. */
-  close(): void {
-    this.#closed = true
-    this.#alarm.clear()
-  }
-
-  async #ask(): Promise<void> {
-    const waitMs = await this.#resolve(this.#hostname).then(
-      (addresses) => (addresses.length === 0 ? this.#fail('it has no address') : this.#take(addresses)),
-      (error: unknown) => this.#fail(reasonOf(error)),
-    )
-    if (!this.#closed) this.#alarm.set(jittered(waitMs))
-  }
-
-  #take(addresses: readonly LookupAddress[]): number {
-    const again = this.#reason !== null
-    this.#reason = null
-    this.#retryMs = firstRetryMs
+  const take = (addresses: readonly LookupAddress[]): number => {
     const distinct = [...new Map(addresses.map((each) => [each.address, each])).values()]
-    const known = distinct
+    const found = distinct
       .map(({ address }) => address)
       .sort()
       .join()
-    if (!this.#closed && (again || known !== this.#known)) {
-      this.#known = known
-      this.#on.changed(distinct)
-    }
-    return this.#intervalMs
+    if (failing !== null || found !== known) on.changed(distinct)
+    known = found
+    failing = null
+    retryMs = firstRetryMs
+    return intervalMs
   }
-
-  #fail(reason: string): number {
-    if (!this.#closed && reason !== this.#reason) {
-      this.#reason = reason
-      this.#on.failed(reason)
-    }
-    const waitMs = Math.min(this.#retryMs, this.#intervalMs)
-    this.#retryMs = waitMs * 2
+  const fail = (reason: string): number => {
+    if (reason !== failing) on.failed(reason)
+    failing = reason
+    const waitMs = Math.min(retryMs, intervalMs)
+    retryMs = waitMs * 2
     return waitMs
   }
+  return repeat(
+    () =>
+      resolve(hostname).then(
+        (addresses) => () => (addresses.length === 0 ? fail('it has no address') : take(addresses)),
+        (error: unknown) => () => fail(reasonOf(error)),
+      ),
+    0,
+  )
 }
 
 /** Makes a lookup that knows the answer: one address first, the others for when it is not there (RFC 8305). */

@@ -1,12 +1,12 @@
 import { isIP } from 'node:net'
 import { wallClock } from '../clock.ts'
 import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../config/config.ts'
-import { Addresses } from './addresses.ts'
+import { watchAddresses } from './addresses.ts'
 import { certificatesOf } from './certificates.ts'
 import { connector } from './connect.ts'
 import type { ConnectionUser } from './connection-user.ts'
 import { Connections } from './connections.ts'
-import { HealthCheck } from './health-check.ts'
+import { healthCheck } from './health-check.ts'
 import type { Tell } from './notices.ts'
 import { probe } from './probe.ts'
 import { type Outage, Standing } from './standing.ts'
@@ -36,10 +36,11 @@ export class Endpoint {
   /** How many requests are on their way, the wait for a connection included. */
   inFlight = 0
   readonly #connect: ReturnType<typeof connector>
-  readonly #addresses: Addresses | null
+  /** Ends the watch over the addresses of its name; null: it has an address. */
+  readonly #unwatch: (() => void) | null
   readonly #tell: Tell
   readonly #probing: Probing
-  #health: { readonly config: string; readonly check: HealthCheck } | null = null
+  #health: { readonly config: string; readonly close: () => void } | null = null
 
   /** `origin` is where to connect: the configured one, or that of the embedded sandbox. */
   constructor(
@@ -59,7 +60,7 @@ export class Endpoint {
     this.#connect = connector(origin, { timeoutMs: upstream.connectTimeoutMs, tls: upstream.tls })
     this.connections = new Connections({ ...upstream, connect: this.#connect })
     const isAddress = isIP(hostname.replace(/^\[|\]$/g, '')) !== 0
-    this.#addresses = isAddress ? null : this.#resolve(hostname, upstream.resolveMs)
+    this.#unwatch = isAddress ? null : this.#watch(hostname, upstream.resolveMs)
   }
 
   /** Whether no more requests are taken: as many run as there may be connections, and as many wait as may. */
@@ -80,8 +81,8 @@ export class Endpoint {
     if (!this.#probing.here) return
     const config = JSON.stringify([health, host])
     if (this.#health?.config === config) return
-    this.#health?.check.close()
-    this.#health = health === null ? null : { config, check: this.#openCheck(health, host) }
+    this.#health?.close()
+    this.#health = health === null ? null : { config, close: this.#openCheck(health, host) }
     this.#isUp(health === null ? 'no longer probed' : 'probed in another way')
   }
 
@@ -104,16 +105,16 @@ export class Endpoint {
   }
 
   #stop(): void {
-    this.#addresses?.close()
-    this.#health?.check.close()
+    this.#unwatch?.()
+    this.#health?.close()
     this.#health = null
   }
 
-  #resolve(hostname: string, everyMs: number): Addresses {
+  #watch(hostname: string, everyMs: number): () => void {
     const { standing, name: endpoint } = this
     let known = false
     let failing = false
-    return new Addresses(hostname, everyMs, {
+    return watchAddresses(hostname, everyMs, {
       changed: (addresses) => {
         if (failing) this.#tell('info', 'endpoint resolved', { endpoint })
         known = true
@@ -134,9 +135,9 @@ export class Endpoint {
     })
   }
 
-  #openCheck(config: HealthCheckConfig, host: UpstreamConfig['host']): HealthCheck {
+  #openCheck(config: HealthCheckConfig, host: UpstreamConfig['host']): () => void {
     const target = { connect: this.#connect(), host: typeof host === 'string' ? this.authority : host.name }
-    return new HealthCheck(config, () => probe(target, config), {
+    return healthCheck(config, () => probe(target, config), {
       probed: (last) => {
         this.standing.lastProbe = last
       },

@@ -1,6 +1,6 @@
-import { Alarm, now, wallClock } from '../clock.ts'
+import { now, wallClock } from '../clock.ts'
 import type { HealthCheckConfig } from '../config/config.ts'
-import { jittered } from './jitter.ts'
+import { repeat } from './repeat.ts'
 import type { Probe } from './standing.ts'
 
 /** Hears what the probes of an endpoint say. */
@@ -14,58 +14,39 @@ const soonMs = 1000
 
 /**
  * Probes an endpoint again and again, one probe at a time: first at a random moment within a second, then every interval (±10 %) after
- * the end of the last. So many in a row change what is known of it; before that it counts as up.
+ * the end of the last. So many in a row change what is known of it; before that it counts as up. Returns what ends it: then it probes no more,
+ * and reports nothing more.
  */
-export class HealthCheck {
-  readonly #config: HealthCheckConfig
-  readonly #probe: () => Promise<void>
-  readonly #report: HealthListener
-  readonly #random: () => number
-  readonly #alarm = new Alarm(() => void this.#ask())
-  #isUp = true
+export const healthCheck = (
+  { intervalMs, healthyAfter, unhealthyAfter }: HealthCheckConfig,
+  probe: () => Promise<void>,
+  report: HealthListener,
+  random: () => number = Math.random,
+): (() => void) => {
+  let isUp = true
   /** Probes that said otherwise, since the last that did not. */
-  #against = 0
-  #closed = false
+  let against = 0
 
-  constructor(
-    config: HealthCheckConfig,
-    probe: () => Promise<void>,
-    report: HealthListener,
-    random: () => number = Math.random,
-  ) {
-    this.#config = config
-    this.#probe = probe
-    this.#report = report
-    this.#random = random
-    this.#alarm.set(Math.max(1, Math.round(random() * Math.min(config.intervalMs, soonMs))))
+  const judge = (reason: string | null): void => {
+    const well = reason === null
+    against = well === isUp ? 0 : against + 1
+    if (against < (well ? healthyAfter : unhealthyAfter)) return
+    against = 0
+    isUp = well
+    if (reason === null) report.up()
+    else report.down(reason)
   }
-
-  /** Probes no more, and reports nothing more. */
-  close(): void {
-    this.#closed = true
-    this.#alarm.clear()
-  }
-
-  async #ask(): Promise<void> {
+  const ask = async (): Promise<() => number> => {
     const startedAt = now()
-    const reason = await this.#probe().then(
+    const reason = await probe().then(
       () => null,
       (error: unknown) => (error instanceof Error ? error.message : String(error)),
     )
-    if (this.#closed) return
-    this.#report.probed({ at: wallClock(), latencyMs: now() - startedAt, reason })
-    this.#judge(reason)
-    this.#alarm.set(jittered(this.#config.intervalMs, this.#random))
+    return () => {
+      report.probed({ at: wallClock(), latencyMs: now() - startedAt, reason })
+      judge(reason)
+      return intervalMs
+    }
   }
-
-  #judge(reason: string | null): void {
-    const { healthyAfter, unhealthyAfter } = this.#config
-    const well = reason === null
-    this.#against = well === this.#isUp ? 0 : this.#against + 1
-    if (this.#against < (well ? healthyAfter : unhealthyAfter)) return
-    this.#against = 0
-    this.#isUp = well
-    if (reason === null) this.#report.up()
-    else this.#report.down(reason)
-  }
+  return repeat(ask, Math.max(1, Math.round(random() * Math.min(intervalMs, soonMs))), random)
 }

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { Addresses } from '../../src/upstream/addresses.ts'
+import { watchAddresses } from '../../src/upstream/addresses.ts'
 
 const at = (address: string): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 })
 
@@ -26,7 +26,7 @@ describe('a name', () => {
     const startedAt = performance.now()
     const askedAt: number[] = []
     const heard: string[] = []
-    const addresses = new Addresses(
+    const unwatch = watchAddresses(
       'a.test',
       intervalMs,
       {
@@ -41,9 +41,9 @@ describe('a name', () => {
         return reply.map(at)
       },
     )
-    onTestFinished(() => addresses.close())
+    onTestFinished(unwatch)
     await vi.advanceTimersByTimeAsync(0)
-    return { addresses, askedAt, heard }
+    return { unwatch, askedAt, heard }
   }
 
   test('is resolved at once, and then every interval', async () => {
@@ -138,9 +138,9 @@ describe('a name', () => {
     ['known', ['192.0.2.1']],
     ['unknown', notFound],
   ])('that is %s is asked for no more when it is closed, and leaves no timer', async (_, reply) => {
-    const { addresses, askedAt } = await resolving([reply])
+    const { unwatch, askedAt } = await resolving([reply])
 
-    addresses.close()
+    unwatch()
     await vi.advanceTimersByTimeAsync(10 * intervalMs)
 
     expect(askedAt).toEqual([0])
@@ -153,12 +153,12 @@ describe('a name', () => {
   ])('that is closed while it is asked for tells nothing of %s', async (_, reply) => {
     const heard: unknown[] = []
     const listener = { changed: (known: unknown) => heard.push(known), failed: (why: unknown) => heard.push(why) }
-    const addresses = new Addresses('a.test', intervalMs, listener, async () => {
+    const unwatch = watchAddresses('a.test', intervalMs, listener, async () => {
       if (reply instanceof Error) throw reply
       return (reply as readonly string[]).map(at)
     })
 
-    addresses.close()
+    unwatch()
     await vi.advanceTimersByTimeAsync(10 * intervalMs)
 
     expect(heard).toEqual([])
@@ -170,8 +170,8 @@ describe('the system', () => {
   test('is asked, the hosts file included', async () => {
     const known = await new Promise<readonly LookupAddress[]>((resolve, reject) => {
       const on = { changed: resolve, failed: (reason: string) => reject(new Error(reason)) }
-      const addresses = new Addresses('localhost', intervalMs, on)
-      onTestFinished(() => addresses.close())
+      const unwatch = watchAddresses('localhost', intervalMs, on)
+      onTestFinished(unwatch)
     })
 
     expect(known.map(({ address }) => address)).toContain('127.0.0.1')
@@ -179,8 +179,8 @@ describe('the system', () => {
 
   test('says that a name does not exist', async () => {
     const reason = await new Promise<string>((resolve) => {
-      const addresses = new Addresses('nowhere.invalid', intervalMs, { changed: () => {}, failed: resolve })
-      onTestFinished(() => addresses.close())
+      const unwatch = watchAddresses('nowhere.invalid', intervalMs, { changed: () => {}, failed: resolve })
+      onTestFinished(unwatch)
     })
 
     expect(reason).toMatch(/\((ENOTFOUND|EAI_AGAIN)\)$/)

@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { HealthCheckConfig } from '../../src/config/config.ts'
 import { connector } from '../../src/upstream/connect.ts'
-import { HealthCheck } from '../../src/upstream/health-check.ts'
+import { healthCheck } from '../../src/upstream/health-check.ts'
 import { probe } from '../../src/upstream/probe.ts'
 import type { Probe } from '../../src/upstream/standing.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -50,9 +50,9 @@ describe('an endpoint that is probed', () => {
       up: () => void reported.push('up'),
       down: (reason: string) => void reported.push(`down: ${reason}`),
     }
-    const check = new HealthCheck({ ...config, ...more }, ask, report, random)
-    onTestFinished(() => check.close())
-    return { check, probedAt, reported, probes }
+    const stop = healthCheck({ ...config, ...more }, ask, report, random)
+    onTestFinished(stop)
+    return { stop, probedAt, reported, probes }
   }
 
   test.each([
@@ -136,10 +136,10 @@ describe('an endpoint that is probed', () => {
   })
 
   test('is probed no more when that is over, and leaves no timer', async () => {
-    const { check, probedAt } = probing(['well'])
+    const { stop, probedAt } = probing(['well'])
     await vi.advanceTimersByTimeAsync(1000)
 
-    check.close()
+    stop()
     await vi.advanceTimersByTimeAsync(60_000)
 
     expect(probedAt).toEqual([500])
@@ -150,10 +150,10 @@ describe('an endpoint that is probed', () => {
     ['before the first probe', 0],
     ['during a probe', 600],
   ])('has nothing reported when that is over %s', async (_, ms) => {
-    const { check, reported, probes } = probing([300], { unhealthyAfter: 1 })
+    const { stop, reported, probes } = probing([300], { unhealthyAfter: 1 })
     await vi.advanceTimersByTimeAsync(ms)
 
-    check.close()
+    stop()
     await vi.advanceTimersByTimeAsync(60_000)
 
     expect({ reported, probes }).toEqual({ reported: [], probes: [] })
@@ -185,12 +185,12 @@ test('an endpoint that dies goes down, and comes up when it is back', async () =
   const fast = { ...config, intervalMs: 20, timeoutMs: 1000 }
   const host = `127.0.0.1:${port}`
   const target = { connect: connector(`http://${host}`, { timeoutMs: null, tls })(), host }
-  const check = new HealthCheck(fast, () => probe(target, fast), {
+  const stop = healthCheck(fast, () => probe(target, fast), {
     probed: (told) => void probes.push(told),
     up: () => void reported.push('up'),
     down: (reason) => void reported.push(`down: ${reason}`),
   })
-  onTestFinished(() => check.close())
+  onTestFinished(stop)
   await expect.poll(() => probes.some(({ reason }) => reason === null)).toBe(true)
 
   await close()
