@@ -84,7 +84,7 @@ class Crew implements Serving {
     this.#state = plain(state)
     this.#plane = new Plane(state, {
       tell: (level, event, fields) => log[level](fields, event),
-      prober: { judged: (verdict) => this.#tell({ type: 'verdict', verdict }) },
+      onVerdict: (verdict) => this.#tell({ type: 'verdict', verdict }),
       part: { is: 'primary' },
       process: 'primary',
     })

@@ -29,7 +29,7 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
   const auditing = new Auditing(tell, start.auditFailing)
   const plane = await openPlane(state, {
     tell: (level, event, fields) => log[level]({ worker, ...fields }, event),
-    prober: 'elsewhere',
+    onVerdict: null, // the primary probes
     known: verdicts,
     part: { is: 'worker', of: start.workers, withinMs: start.countMs, ask: (limit, keys) => counting.ask(limit, keys) },
     process: `worker-${worker}`,

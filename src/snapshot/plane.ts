@@ -5,7 +5,7 @@ import { type Auditor, noAuditor } from '../observe/audit/auditor.ts'
 import type { Log } from '../observe/log.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
 import { Limiters, type Part } from '../shared/limiter/limiters.ts'
-import { Endpoints, type Prober, type Verdict } from '../upstream/endpoints.ts'
+import { Endpoints, type OnVerdict, type Verdict } from '../upstream/endpoints.ts'
 import type { Tell } from '../upstream/notices.ts'
 import { build, type Shared } from './build.ts'
 import { Caches, type ClearedHere } from './caches.ts'
@@ -20,8 +20,8 @@ import { readyFor, Tracings } from './tracings.ts'
 /** Is what a plane stands on. */
 export interface Ground {
   readonly tell: Tell
-  /** Who probes; unless said, this process. */
-  readonly prober?: Prober
+  /** Hears what this process finds of the endpoints that it probes, which it does unless this is null. */
+  readonly onVerdict?: OnVerdict
   /** What probes of another process have found. */
   readonly known?: readonly Verdict[]
   /** What this process does where several count together; unless said, it is alone. */
@@ -52,7 +52,7 @@ export class Plane {
     first: State,
     {
       tell,
-      prober,
+      onVerdict,
       known = [],
       process = 'gateway',
       part = { is: 'alone' },
@@ -63,7 +63,7 @@ export class Plane {
   ) {
     const observation = openObservation(log ?? null, process)
     this.#shared = {
-      endpoints: new Endpoints(tell, prober),
+      endpoints: new Endpoints(tell, onVerdict),
       limiters: new Limiters(part, (isShared, reason) => {
         if (isShared) tell('info', 'limits are shared', {})
         else tell('warn', 'limits are not shared', { reason })

@@ -11,19 +11,10 @@ import type { Tell } from './notices.ts'
 import { probe } from './probe.ts'
 import { type Outage, Standing } from './standing.ts'
 
-/** Says who probes an endpoint. */
-export interface Probing {
-  /** Whether this process does; else it is told what another one finds. */
-  readonly here: boolean
-  /** Is told what the probes of this process find; null: it is up. */
-  judged(down: Outage | null): void
-}
+/** Hears what the probes of this process find; null: it is up. */
+type Judged = (down: Outage | null) => void
 
-const probedHere: Probing = { here: true, judged: () => {} }
-
-/**
- * Is one origin: scheme, host, port, the keep-alive connections to it, and what is known of it.
- */
+/** One origin: scheme, host, port, the keep-alive connections to it, and what is known of it. */
 export class Endpoint {
   /** The URL as the log shows it. */
   readonly name: string
@@ -39,16 +30,19 @@ export class Endpoint {
   /** Ends the watch over the addresses of its name; null: it has an address. */
   readonly #unwatch: (() => void) | null
   readonly #tell: Tell
-  readonly #probing: Probing
+  readonly #judged: Judged | null
   #health: { readonly config: string; readonly close: () => void } | null = null
 
-  /** `origin` is where to connect: the configured one, or that of the embedded sandbox. */
+  /**
+   * `origin` is where to connect: the configured one, or that of the embedded sandbox. `judged` null: another process probes it, and {@link hear}
+   * is told what that finds.
+   */
   constructor(
     endpoint: Pick<EndpointConfig, 'origin' | 'pathPrefix'>,
     origin: string,
     upstream: UpstreamConfig,
     tell: Tell = () => {},
-    probing: Probing = probedHere,
+    judged: Judged | null = () => {},
   ) {
     this.name = endpoint.origin + endpoint.pathPrefix
     this.pathPrefix = endpoint.pathPrefix
@@ -56,7 +50,7 @@ export class Endpoint {
     this.authority = authority
     this.standing = new Standing(certificatesOf(upstream.tls, authority))
     this.#tell = tell
-    this.#probing = probing
+    this.#judged = judged
     this.#connect = connector(origin, { timeoutMs: upstream.connectTimeoutMs, tls: upstream.tls })
     this.connections = new Connections({ ...upstream, connect: this.#connect })
     const isAddress = isIP(hostname.replace(/^\[|\]$/g, '')) !== 0
@@ -78,7 +72,7 @@ export class Endpoint {
    * no longer made does not hold any more: the edit may be what mends it.
    */
   check(health: HealthCheckConfig | null, host: UpstreamConfig['host']): void {
-    if (!this.#probing.here) return
+    if (this.#judged === null) return
     const config = JSON.stringify([health, host])
     if (this.#health?.config === config) return
     this.#health?.close()
@@ -143,7 +137,7 @@ export class Endpoint {
       },
       up: () => this.#isUp('probes go well'),
       down: (reason) => {
-        this.#judged({ since: wallClock(), reason })
+        this.#judge({ since: wallClock(), reason })
         this.#tell('warn', 'endpoint down', { endpoint: this.name, reason })
       },
     })
@@ -151,12 +145,12 @@ export class Endpoint {
 
   #isUp(reason: string): void {
     if (this.standing.down === null) return
-    this.#judged(null)
+    this.#judge(null)
     this.#tell('info', 'endpoint up', { endpoint: this.name, reason })
   }
 
-  #judged(down: Outage | null): void {
+  #judge(down: Outage | null): void {
     this.hear(down)
-    this.#probing.judged(down)
+    this.#judged?.(down)
   }
 }

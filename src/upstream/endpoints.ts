@@ -1,6 +1,6 @@
 import type { Group } from '../catalog.ts'
 import type { EndpointConfig, UpstreamConfig, UpstreamTlsConfig } from '../config/config.ts'
-import { Endpoint, type Probing } from './endpoint.ts'
+import { Endpoint } from './endpoint.ts'
 import type { Tell } from './notices.ts'
 import type { Outage } from './standing.ts'
 
@@ -14,8 +14,8 @@ interface Shared {
 /** Says that probes find an endpoint down, or up again (null). Its key is the same in every process. */
 export type Verdict = readonly [key: string, down: Outage | null]
 
-/** Says who probes the endpoints: this process, which tells what it finds, or another one. */
-export type Prober = { readonly judged: (verdict: Verdict) => void } | 'elsewhere'
+/** Hears what this process finds of the endpoints that it probes; null: another process probes them. */
+export type OnVerdict = ((verdict: Verdict) => void) | null
 
 /**
  * Keeps the endpoints that are open. Snapshots share them: one that a new configuration does not change goes on with its connections and
@@ -25,13 +25,13 @@ export class Endpoints {
   readonly #byKey = new Map<string, Shared>()
   readonly #byEndpoint = new Map<Endpoint, Shared>()
   readonly #tell: Tell
-  readonly #prober: Prober
+  readonly #onVerdict: OnVerdict
   /** Those that probes find down at present. */
   readonly #down = new Map<string, Outage>()
 
-  constructor(tell: Tell = () => {}, prober: Prober = { judged: () => {} }) {
+  constructor(tell: Tell = () => {}, onVerdict: OnVerdict = () => {}) {
     this.#tell = tell
-    this.#prober = prober
+    this.#onVerdict = onVerdict
   }
 
   /** Lists what probes have found: those that are down. */
@@ -41,8 +41,7 @@ export class Endpoints {
 
   /** Takes over what probes of another process found, also of an endpoint that is opened later. */
   hear([key, down]: Verdict): void {
-    if (down === null) this.#down.delete(key)
-    else this.#down.set(key, down)
+    this.#note(key, down)
     this.#byKey.get(key)?.endpoint.hear(down)
   }
 
@@ -65,7 +64,7 @@ export class Endpoints {
     let shared = this.#byKey.get(key)
     if (shared === undefined) {
       const to = origin === 'sandbox' ? sandboxOrigin : origin
-      const endpoint = new Endpoint({ origin, pathPrefix }, to, upstream, this.tellOf(group), this.#probingOf(key))
+      const endpoint = new Endpoint({ origin, pathPrefix }, to, upstream, this.tellOf(group), this.#judged(key))
       endpoint.hear(this.#down.get(key) ?? null)
       shared = { key, endpoint, users: 0 }
       this.#byKey.set(key, shared)
@@ -95,17 +94,18 @@ export class Endpoints {
     return this.#byEndpoint.size
   }
 
-  #probingOf(key: string): Probing {
-    const prober = this.#prober
-    if (prober === 'elsewhere') return { here: false, judged: () => {} }
-    return {
-      here: true,
-      judged: (down) => {
-        if (down === null) this.#down.delete(key)
-        else this.#down.set(key, down)
-        prober.judged([key, down])
-      },
+  #judged(key: string): ((down: Outage | null) => void) | null {
+    const onVerdict = this.#onVerdict
+    if (onVerdict === null) return null
+    return (down) => {
+      this.#note(key, down)
+      onVerdict([key, down])
     }
+  }
+
+  #note(key: string, down: Outage | null): void {
+    if (down === null) this.#down.delete(key)
+    else this.#down.set(key, down)
   }
 }
 
