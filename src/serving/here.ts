@@ -74,5 +74,5 @@ const serveBy = (plane: Plane, server: PublicServer): Serving => {
 }
 
 const lift = ({ current }: Live, group: Group, url: string): void => {
-  for (const member of current.upstreams[group].members) if (member.name === url) member.lift()
+  for (const member of current.upstreams[group].members) if (member.name === url) member.standing.lift()
 }

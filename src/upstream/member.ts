@@ -94,11 +94,6 @@ export class Member implements Load {
   attemptsAt(at: number): number {
     return this.standing.attemptsAt(at)
   }
-
-  /** Ends an ejection: an operator says that it is ready. */
-  lift(): void {
-    this.standing.lift()
-  }
 }
 
 interface Failing {

@@ -11,7 +11,7 @@ import { failover } from './failover.ts'
 import { Member } from './member.ts'
 import type { Tell } from './notices.ts'
 import type { Outcome } from './outcome.ts'
-import { Outlier } from './outlier.ts'
+import { outlierDetection, type Settled } from './outlier.ts'
 
 /** Is a named set of interchangeable endpoints with one policy. */
 export interface Upstream {
@@ -43,19 +43,17 @@ export const openUpstream = (
   { open, drains, breaker: earlier, tell, onFailure }: Ground,
 ): Upstream => {
   const several = config.endpoints.length > 1
-  let outlier: Outlier | null = null
+  let settled: Settled | null = null
   const watch = several
     ? (member: Member, outcome: Outcome, why: GatewayError | number, startedAt: number) => {
-        if (member.standing.compare(outcome, why, startedAt)) outlier?.settled(member, outcome)
+        if (member.standing.compare(outcome, why, startedAt)) settled?.(member, outcome)
       }
     : null
   const members = config.endpoints.map(
     (each) => new Member(open(each), config, { weight: each.weight, draining: drains(each), watch, onFailure }),
   )
   if (several && config.outlier !== null)
-    outlier = new Outlier(config.outlier, members, (_, { name }, fields) =>
-      tell('warn', 'endpoint ejected', { endpoint: name, ...fields }),
-    )
+    settled = outlierDetection(config.outlier, members, (ejected) => tell('warn', 'endpoint ejected', { ...ejected }))
   const balanced = balancedSend(config, members)
   const breaker = config.circuitBreaker === null ? null : (earlier ?? openBreaker(config.circuitBreaker, tell))
   return {
@@ -68,7 +66,7 @@ export const openUpstream = (
         // The sandbox echoes the nine and nothing else: whatever is asked of it besides, it is well.
         member.endpoint.check(member.name === 'sandbox' ? null : config.healthCheck, config.host)
         // Nor does traffic keep anybody out where it is no longer judged.
-        if (outlier === null) member.lift()
+        if (settled === null) member.standing.lift()
       }
     },
   }

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { now } from '../../src/clock.ts'
 import type { OutlierConfig } from '../../src/config/config.ts'
 import type { Outcome } from '../../src/upstream/outcome.ts'
-import { type EjectionNotice, Outlier, type OutlierMember } from '../../src/upstream/outlier.ts'
+import { type Ejected, outlierDetection, type Settled } from '../../src/upstream/outlier.ts'
 import { Standing } from '../../src/upstream/standing.ts'
 
 beforeEach(() => vi.useFakeTimers())
@@ -14,8 +14,8 @@ const config: OutlierConfig = { consecutiveFailures: 5, failureRate: 0.5, ejecti
 /** Is an upstream whose requests end as the test says. */
 class Rig {
   readonly members: readonly { readonly name: string; readonly standing: Standing; takesWork: boolean }[]
-  readonly told: (EjectionNotice & { readonly name: string })[] = []
-  readonly #outlier: Outlier
+  readonly told: Ejected[] = []
+  readonly #settled: Settled
 
   constructor(count: number, more: Partial<OutlierConfig> = {}, random: () => number = () => 0) {
     this.members = Array.from({ length: count }, (_, i) => ({
@@ -23,8 +23,8 @@ class Rig {
       standing: new Standing(),
       takesWork: true,
     }))
-    const tell = (_: 'ejected', { name }: OutlierMember, notice: EjectionNotice) => this.told.push({ name, ...notice })
-    this.#outlier = new Outlier({ ...config, ...more }, this.members, tell, random)
+    const onEjected = (ejected: Ejected) => this.told.push(ejected)
+    this.#settled = outlierDetection({ ...config, ...more }, this.members, onEjected, random)
   }
 
   standing(i: number): Standing {
@@ -41,7 +41,7 @@ class Rig {
   end(i: number, outcome: Outcome, times = 1, startedAt = now()): void {
     for (let n = 0; n < times; n++) {
       this.standing(i).count(outcome, 503)
-      if (this.standing(i).compare(outcome, 503, startedAt)) this.#outlier.settled(this.member(i), outcome)
+      if (this.standing(i).compare(outcome, 503, startedAt)) this.#settled(this.member(i), outcome)
     }
   }
 
@@ -69,7 +69,9 @@ describe('failures in a row', () => {
     rig.end(1, 'failure')
 
     expect([before, rig.out]).toEqual([[], [1]])
-    expect(rig.told).toEqual([{ name: '1', reason: '5 failures in a row', forMs: 10_000, until: Date.now() + 10_000 }])
+    expect(rig.told).toEqual([
+      { endpoint: '1', reason: '5 failures in a row', forMs: 10_000, until: Date.now() + 10_000 },
+    ])
     expect(rig.standing(1)).toMatchObject({ ejections: 1, consecutiveFailures: 0, ejection: { since: Date.now() } })
   })
 
@@ -261,7 +263,7 @@ describe('an ejection', () => {
   test('outlives the object that ordered it', () => {
     const rig = new Rig(2)
     rig.end(0, 'failure', 5)
-    const next = new Outlier(
+    const next = outlierDetection(
       config,
       rig.members,
       () => {},
@@ -270,7 +272,7 @@ describe('an ejection', () => {
     vi.advanceTimersByTime(10_000)
 
     rig.standing(0).count('failure', 503)
-    next.settled(rig.member(0), 'failure')
+    next(rig.member(0), 'failure')
 
     expect(rig.standing(0).ejection).toMatchObject({ startedAt: now(), until: now() + 20_000 })
   })

@@ -5,7 +5,7 @@ import { balancers } from '../../src/upstream/balance/balance.ts'
 import { chooser } from '../../src/upstream/choose.ts'
 import type { Endpoint } from '../../src/upstream/endpoint.ts'
 import { Member } from '../../src/upstream/member.ts'
-import { Outlier } from '../../src/upstream/outlier.ts'
+import { outlierDetection } from '../../src/upstream/outlier.ts'
 import { Standing } from '../../src/upstream/standing.ts'
 import { upstreamConfig } from '../helpers/upstream-config.ts'
 import { seeded } from './balance/fakes.ts'
@@ -79,20 +79,20 @@ describe.each(['p2c', 'least-requests'] as const)('%s', (name) => {
   test('one that comes back from an ejection is not held to its failures, and fails once at most before it is out', () => {
     const members = membersOf(100, 100)
     const [failing] = members as readonly [Member, Member]
-    const outlier = new Outlier(
+    const settled = outlierDetection(
       ejecting,
       members,
       () => {},
       () => 0,
     )
     end(failing, 503, 5)
-    outlier.settled(failing, 'failure')
+    settled(failing, 'failure')
     const out = shareOf(failing, members)
     vi.advanceTimersByTime(15_000)
     const back = shareOf(failing, members)
 
     end(failing, 503)
-    outlier.settled(failing, 'failure')
+    settled(failing, 'failure')
 
     expect(out).toBe(0)
     expect(back).toBeCloseTo(0.5 / 1.5, 1)

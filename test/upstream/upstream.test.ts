@@ -69,7 +69,7 @@ test('an endpoint that fails is taken out, and told of', async () => {
   expect(member(upstream, 1).state).toMatchObject({ name: 'ejected', reason: '2 failures in a row' })
   expect(told).toEqual([['warn', 'endpoint ejected', expect.objectContaining({ endpoint: bad.url })]])
 
-  member(upstream, 1).lift()
+  member(upstream, 1).standing.lift()
 
   expect(member(upstream, 1).state.name).toBe('up')
 })
