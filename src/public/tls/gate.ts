@@ -1,11 +1,10 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { Alarm } from '../../clock.ts'
+import { Alarm, now } from '../../clock.ts'
 import type { ListenConfig } from '../../config/config.ts'
 import type { Log } from '../../observe/log.ts'
 import { plain } from '../peer.ts'
-import { failureLog } from './failures.ts'
-import { type Handshakes, handshakes } from './handshakes.ts'
+import { handshakes } from './handshakes.ts'
 
 /** Stands between a connection that was accepted and whoever speaks HTTP on it. */
 export interface Gate {
@@ -31,24 +30,7 @@ export interface GateOptions {
 export const openGate = ({ listen, log, ticketSecret, protocols, secured, unsecured }: GateOptions): Gate | null => {
   if (listen.tls === null) return null
   const tell = failureLog(log)
-  const arrived = new WeakMap<Socket, { readonly client: string; readonly alarm: Alarm }>()
-  const leave = (raw: Socket): string => {
-    const record = arrived.get(raw)
-    record?.alarm.clear()
-    return record?.client ?? ''
-  }
-  const prepare = (tls: NonNullable<ListenConfig['tls']>): Handshakes =>
-    handshakes({
-      tls,
-      protocols,
-      ticketSecret,
-      done(socket, raw) {
-        leave(raw)
-        secured(socket, raw)
-      },
-      failed: (raw, reason) => tell(leave(raw), reason),
-    })
-  let current = prepare(listen.tls)
+  let begin = handshakes(listen.tls, protocols, ticketSecret)
   let said = JSON.stringify(listen.tls)
   let timeoutMs = listen.headersTimeoutMs
 
@@ -61,26 +43,29 @@ export const openGate = ({ listen, log, ticketSecret, protocols, secured, unsecu
         socket.destroy()
       })
       alarm.set(timeoutMs)
-      arrived.set(socket, { client, alarm })
       socket.on('error', () => {}) // one that is not told by what stands on it: there may be nothing yet
       socket.once('close', () => alarm.clear())
       // At the first bytes and not at once: the answer to whoever speaks plain HTTP goes out by the socket as it is.
       socket.once('readable', () => {
         const first: Buffer | null = socket.read()
         if (first === null) return void socket.destroy()
-        if (!isText(first)) {
-          socket.unshift(first)
-          return current.begin(socket)
+        if (isText(first)) {
+          alarm.clear()
+          return unsecured(socket, first)
         }
-        alarm.clear()
-        unsecured(socket, first)
+        socket.unshift(first)
+        begin(socket, (failure, tlsSocket) => {
+          alarm.clear()
+          if (failure === null) secured(tlsSocket, socket)
+          else tell(client, failure)
+        })
       })
     },
     renew({ tls, headersTimeoutMs }) {
       timeoutMs = headersTimeoutMs
       const next = JSON.stringify(tls)
       if (tls === null || next === said) return
-      current = prepare(tls)
+      begin = handshakes(tls, protocols, ticketSecret)
       said = next
     },
   }
@@ -88,3 +73,22 @@ export const openGate = ({ listen, log, ticketSecret, protocols, secured, unsecu
 
 /** Tells whether what was said first is not TLS: a record begins with its type, 22, and a greeting of SSLv2 with its length, 128 or more. */
 const isText = ([byte = 0]: Buffer): boolean => (byte >= 32 && byte < 127) || byte === 13 || byte === 10
+
+const everyMs = 1000
+
+/**
+ * Logs handshakes that failed, at a bounded rate, since anybody can cause as many as he likes: one line a second, which counts those that it stands for.
+ * Who connects and leaves again, as a probe of a load balancer does, is of interest to nobody.
+ */
+export const failureLog = (log: Log): ((client: string, reason: string) => void) => {
+  let next = 0
+  let unlogged = 0
+  return (client, reason) => {
+    if (reason === 'ECONNRESET') return log.debug({ client, reason }, 'handshake failed')
+    const at = now()
+    if (at < next) return void unlogged++
+    next = at + everyMs
+    log.warn({ client, reason, unlogged }, 'handshake failed')
+    unlogged = 0
+  }
+}

@@ -6,26 +6,17 @@ import type { ListenTlsConfig } from '../../config/config.ts'
 import { contextsOf } from './contexts.ts'
 import { ticketKeys, today } from './tickets.ts'
 
-/** Makes the handshakes of one configuration. Those that are under way when another takes its place end as they began. */
-export interface Handshakes {
-  /** Begins one, on a connection of which nothing has been read, or what was read has been put back. */
-  begin(socket: Socket): void
-}
+/** Hears how a handshake ended. With a reason against it, its connection is closed, or about to be. */
+type OnHandshake = (failure: string | null, secured: TLSSocket) => void
 
-export interface HandshakesOptions {
-  readonly tls: ListenTlsConfig
-  /** What is spoken afterwards, best first, as ALPN names it. */
-  readonly protocols: readonly string[]
-  /** What the keys of session tickets are made from. */
-  readonly ticketSecret: string
-  /** Hears of a client that has come through. */
-  done(socket: TLSSocket, raw: Socket): void
-  /** Hears of one that has not; its connection is closed, or about to be. */
-  failed(raw: Socket, reason: string): void
-}
+/** Begins a handshake, on a connection of which nothing has been read, or what was read has been put back. */
+export type Begin = (socket: Socket, ended: OnHandshake) => void
 
-/** Prepares them. Throws when a certificate is not taken. */
-export const handshakes = ({ tls, protocols, ticketSecret, done, failed }: HandshakesOptions): Handshakes => {
+/**
+ * Prepares the handshakes of one configuration; those that are under way when another takes its place end as they began. `protocols` are spoken
+ * afterwards, best first, as ALPN names them. The keys of session tickets are made from `ticketSecret`. Throws when a certificate is not taken.
+ */
+export const handshakes = (tls: ListenTlsConfig, protocols: readonly string[], ticketSecret: string): Begin => {
   const { first, find } = contextsOf(tls)
   let day = today()
   // It listens nowhere. One a configuration, so that whatever it says takes effect at once and as a whole.
@@ -38,31 +29,26 @@ export const handshakes = ({ tls, protocols, ticketSecret, done, failed }: Hands
     // Not the server's own list, which forgets no name; and it would match a wildcard with any number of labels.
     SNICallback: (name, answer) => answer(null, find(name)),
   })
-  const secured = (raw: Socket, socket: TLSSocket): void => {
-    const fault = faultOf(socket, tls)
-    if (fault === null) return done(socket, raw)
-    socket.on('error', () => {})
-    socket.destroy()
-    failed(raw, fault)
-  }
   // What takes a connection. It names its TLS socket in all that it tells the server, and never the connection itself.
   const [accept] = server.listeners('connection')
-  return {
-    begin(socket) {
-      if (today() !== day) {
-        day = today()
-        server.setTicketKeys(ticketKeys(ticketSecret, tls, day))
-      }
-      // So each connection is taken by a server of its own, which is this one in everything but whom it tells.
-      const told = new EventEmitter()
-      told.on('secureConnection', (secure: TLSSocket) => secured(socket, secure))
-      told.on('tlsClientError', (error: NodeJS.ErrnoException, broken: TLSSocket) =>
-        failed(socket, refusalOf(broken) ?? error.code ?? error.message),
-      )
-      const own: Server = Object.create(server)
-      own.emit = told.emit.bind(told)
-      accept?.call(own, socket)
-    },
+  return (socket, ended) => {
+    if (today() !== day) {
+      day = today()
+      server.setTicketKeys(ticketKeys(ticketSecret, tls, day))
+    }
+    // So each connection is taken by a server of its own, which is this one in everything but whom it tells.
+    const told = new EventEmitter()
+    told.on('secureConnection', (secured: TLSSocket) => {
+      const fault = faultOf(secured, tls)
+      if (fault !== null) secured.on('error', () => {}).destroy()
+      ended(fault, secured)
+    })
+    told.on('tlsClientError', (error: NodeJS.ErrnoException, broken: TLSSocket) =>
+      ended(refusalOf(broken) ?? error.code ?? error.message, broken),
+    )
+    const own: Server = Object.create(server)
+    own.emit = told.emit.bind(told)
+    accept?.call(own, socket)
   }
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { failureLog } from '../../../src/public/tls/failures.ts'
+import { failureLog } from '../../../src/public/tls/gate.ts'
 import { logInMemory } from '../../helpers/gateway.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
