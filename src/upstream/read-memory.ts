@@ -8,13 +8,14 @@ const shared = Buffer.allocUnsafeSlow(64 * 1024)
  * with what it brought, which is not copied then.
  */
 export class ReadMemory {
+  /** Whether nothing is to be read for now. */
+  isPaused = false
   #large: Buffer | null = null
   #isFast = false
-  #isPaused = false
 
   /** The memory for the next read. */
   readonly next = (): Buffer => {
-    if (this.#isFast && !this.#isPaused) {
+    if (this.#isFast && !this.isPaused) {
       this.#large ??= takeLarge()
       return this.#large
     }
@@ -27,14 +28,6 @@ export class ReadMemory {
   /** Notes how much a read has brought: one that was not large enough is followed by larger ones. */
   filled(bytes: Buffer, length: number): void {
     this.#isFast = length === bytes.length || (this.#isFast && length > shared.length)
-  }
-
-  set isPaused(isPaused: boolean) {
-    this.#isPaused = isPaused
-  }
-
-  get isPaused(): boolean {
-    return this.#isPaused
   }
 
   /** Takes a piece of a body out of what was read. */

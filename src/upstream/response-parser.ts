@@ -28,13 +28,16 @@ const stopped = 5
  * refused. Each byte is read once, and what is checked is what is handed on. It lives as long as its connection.
  */
 export class ResponseParser {
+  /** Whether a byte has come since begin(). */
+  started = false
+  /** After end(): whether another request may follow on the connection. */
+  reusable = false
+  /** After end(): how long the endpoint keeps the connection, by the response's own Keep-Alive; null: unsaid. */
+  keepAliveMs: number | null = null
   readonly #events: ResponseEvents
   readonly #scanner = new HeadScanner()
   readonly #chunkedBody: ChunkedBody
   #state = nothing
-  #started = false
-  #reusable = false
-  #keepAliveMs: number | null = null
   /** Bytes that are missing of the body. */
   #left = 0
 
@@ -43,27 +46,12 @@ export class ResponseParser {
     this.#chunkedBody = new ChunkedBody(events, this.#scanner)
   }
 
-  /** Whether a byte has come since begin(). */
-  get started(): boolean {
-    return this.#started
-  }
-
-  /** After end(): whether another request may follow on the connection. */
-  get reusable(): boolean {
-    return this.#reusable
-  }
-
-  /** After end(): how long the endpoint keeps the connection, by the response's own Keep-Alive; null: unsaid. */
-  get keepAliveMs(): number | null {
-    return this.#keepAliveMs
-  }
-
   /** Awaits a response: a request has gone out. */
   begin(): void {
     this.#state = head
-    this.#started = false
-    this.#reusable = false
-    this.#keepAliveMs = null
+    this.started = false
+    this.reusable = false
+    this.keepAliveMs = null
     this.#scanner.awaitHead()
   }
 
@@ -72,7 +60,7 @@ export class ResponseParser {
     if (length === 0 || this.#state === stopped) return
     // RFC 9112 §9.2: what no request has asked for is no response.
     if (this.#state === nothing) throw new MalformedResponse('not-http', 'bytes that no request has asked for')
-    this.#started = true
+    this.started = true
     let at = 0
     while (at < length) at = this.#step(bytes, at, length)
   }
@@ -136,7 +124,7 @@ export class ResponseParser {
   #end(at: number, length: number): number {
     this.#state = nothing
     // RFC 9112 §9.2: what follows belongs to no request. The response stands, the connection is not to be trusted.
-    if (at < length) this.#reusable = false
+    if (at < length) this.reusable = false
     this.#events.end()
     return length // another request may have begun by now
   }
@@ -163,7 +151,7 @@ export class ResponseParser {
           throw new MalformedResponse('answer-coding', 'a transfer coding other than chunked, once')
         isChunked = true
       } else if (isNamed(name, 'keep-alive')) {
-        if (status >= 200) this.#keepAliveMs = readTimeout(value) ?? this.#keepAliveMs
+        if (status >= 200) this.keepAliveMs = readTimeout(value) ?? this.keepAliveMs
       } else if (!isHopByHop(name)) {
         fields.push(name, value)
       }
@@ -181,12 +169,12 @@ export class ResponseParser {
       this.#state = bodyOfLength
       this.#left = 0
       // RFC 9110 §15.3.6, §15.4.5: announced content must not come. If it does, it would pass for the next response.
-      this.#reusable = persistent && !isChunked && (length === 0 || (length < 0 && status !== 205))
+      this.reusable = persistent && !isChunked && (length === 0 || (length < 0 && status !== 205))
       return
     }
     this.#state = isChunked ? bodyInChunks : length < 0 ? bodyUntilClose : bodyOfLength
     this.#left = length
-    this.#reusable = persistent && this.#state !== bodyUntilClose
+    this.reusable = persistent && this.#state !== bodyUntilClose
   }
 }
 
