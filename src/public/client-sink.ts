@@ -1,17 +1,14 @@
-import { Alarm } from '../clock.ts'
 import type { GatewayError } from '../errors.ts'
 import type { AnswerBody, BodySink } from '../exchange.ts'
 import { giveBack } from '../shared/give-back.ts'
-import type { Pace } from './pace.ts'
-import { awaitTaken, outflow, takesNothing, waitFor } from './taken.ts'
+import { awaitTaken, Outflow } from './taken.ts'
 import type { Visit } from './visit.ts'
 
 /** Takes the body as fast as the client does. One that takes nothing for longer than the bound is cut. */
 export class ClientSink implements BodySink {
   readonly #visit: Visit
   readonly #body: AnswerBody
-  readonly #stalled: Alarm
-  readonly #pace: Pace | null
+  readonly #outflow: Outflow
   /** What has been written and not taken yet, oldest first. */
   readonly #written: Buffer[] = []
   readonly #taken = (error?: Error | null): void => {
@@ -24,18 +21,12 @@ export class ClientSink implements BodySink {
   constructor(visit: Visit, body: AnswerBody) {
     this.#visit = visit
     this.#body = body
-    this.#stalled = new Alarm(() => visit.cut(takesNothing()))
-    this.#pace = outflow(visit)
+    this.#outflow = new Outflow(visit)
     visit.response.on('drain', () => {
       if (!this.#waiting) return
       this.#waiting = false
-      this.#stalled.clear()
-      this.#pace?.go(visit)
+      this.#outflow.end()
       this.#body.resume()
-    })
-    visit.response.on('close', () => {
-      this.#stalled.clear()
-      this.#pace?.go(visit)
     })
   }
 
@@ -47,9 +38,7 @@ export class ClientSink implements BodySink {
     this.#visit.bytesOut += chunk.length
     if (this.#write(chunk) || keepsUp) return true
     this.#waiting = true
-    // Before its turn it waits for whoever is to answer the request before, and the client can take none of it.
-    if (this.#visit.wire.hasTurn(response)) this.#wait()
-    else this.#visit.onTurn = () => this.#wait()
+    this.#outflow.wait()
     return false
   }
 
@@ -60,15 +49,9 @@ export class ClientSink implements BodySink {
     return response.write(chunk, this.#taken)
   }
 
-  #wait(): void {
-    if (!this.#waiting) return
-    this.#stalled.set(this.#visit.snapshot.config.listen.bodyTimeoutMs)
-    if (this.#pace !== null) waitFor(this.#pace, this.#visit)
-  }
-
   end(): void {
     this.#visit.response.end()
-    this.#stalled.clear() // `drain` is not told any more
+    this.#outflow.end() // `drain` is not told any more
     awaitTaken(this.#visit)
   }
 

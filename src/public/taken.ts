@@ -1,28 +1,14 @@
 import { Alarm } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
+import type { Reason } from '../reasons.ts'
 import { Pace } from './pace.ts'
 import type { Visit } from './visit.ts'
 
-/** Says why a client that does not read is cut. */
-export const takesNothing = (): GatewayError =>
-  new GatewayError('client-gone', { reason: 'takes-nothing', cause: new Error('takes nothing') })
-
 /** Bounds the wait for a client to take the end of an answer, which Node waits for without one. Called when an answer has been written. */
 export const awaitTaken = (visit: Visit): void => {
-  const { response, snapshot, wire } = visit
-  if (!wire.hasTurn(response)) {
-    visit.onTurn = () => awaitTaken(visit)
-    return
-  }
-  if (wire.isTaken(response)) return
-  const alarm = new Alarm(() => visit.cut(takesNothing()))
-  alarm.set(snapshot.config.listen.bodyTimeoutMs)
-  const pace = outflow(visit)
-  if (pace !== null) waitFor(pace, visit)
-  response.once('close', () => {
-    alarm.clear()
-    pace?.go(visit)
-  })
+  const { response, wire } = visit
+  if (!wire.hasTurn(response)) visit.onTurn = () => awaitTaken(visit)
+  else if (!wire.isTaken(response)) new Outflow(visit).wait()
 }
 
 // Of one write the system says when it has taken all of it, and not before.
@@ -31,13 +17,53 @@ const writeBytes = 64 * 1024
 // Linux says that a full send buffer has room when a third of it is free; it lets the buffer grow to 4 MiB, and may be told to more.
 const unseenBytes = 4 * 1024 * 1024
 
+/** The wait for a client to take what was written of an answer. One that takes nothing for too long, or too slowly, is cut. */
+export class Outflow {
+  readonly #visit: Visit
+  readonly #alarm: Alarm
+  readonly #pace: Pace | null
+
+  constructor(visit: Visit) {
+    this.#visit = visit
+    this.#alarm = new Alarm(() => cut(visit, 'takes-nothing', 'takes nothing'))
+    this.#pace = paceOf(visit)
+    visit.response.on('close', () => this.end())
+  }
+
+  /** Waits from now on, or from the turn of the answer on: before that the client can take none of it. */
+  wait(): void {
+    const visit = this.#visit
+    const { request, response, wire } = visit
+    if (!wire.hasTurn(response)) {
+      visit.onTurn = () => this.wait()
+      return
+    }
+    const { socket } = request
+    const moved = wire.multiplexed
+      ? () => visit.bytesOut - response.writableLength
+      : () => socket.bytesWritten - socket.writableLength
+    this.#alarm.set(visit.snapshot.config.listen.bodyTimeoutMs)
+    this.#pace?.wait(visit, moved, writeBytes, () => cut(visit, 'takes-too-slowly', 'takes less than listen.minRate'))
+  }
+
+  /** Waits no longer. */
+  end(): void {
+    this.#visit.onTurn = null
+    this.#alarm.clear()
+    this.#pace?.go(this.#visit)
+  }
+}
+
+const cut = (visit: Visit, reason: Reason, cause: string): void =>
+  visit.cut(new GatewayError('client-gone', { reason, cause: new Error(cause) }))
+
 const paces = new WeakMap<object, Pace>()
 
 /**
  * Finds the pace at which a client takes its answers; null: no rate is asked for. On HTTP/1 it is that of the connection, so that many small
  * answers count like a large one; what shares its connection with others is on its own.
  */
-export const outflow = ({ snapshot, request }: Visit): Pace | null => {
+const paceOf = ({ snapshot, request }: Visit): Pace | null => {
   const { minBytesPerSecond } = snapshot.config.listen
   if (minBytesPerSecond === null) return null
   const key = request.wire.multiplexed ? request : request.socket
@@ -47,16 +73,3 @@ export const outflow = ({ snapshot, request }: Visit): Pace | null => {
   paces.set(key, pace)
   return pace
 }
-
-/** Waits for the client to take what was written. */
-export const waitFor = (pace: Pace, visit: Visit): void => {
-  const { request, response } = visit
-  const { socket } = request
-  const moved = request.wire.multiplexed
-    ? () => visit.bytesOut - response.writableLength
-    : () => socket.bytesWritten - socket.writableLength
-  pace.wait(visit, moved, writeBytes, () => visit.cut(takesTooSlowly()))
-}
-
-const takesTooSlowly = (): GatewayError =>
-  new GatewayError('client-gone', { reason: 'takes-too-slowly', cause: new Error('takes less than listen.minRate') })
