@@ -18,7 +18,7 @@ export const relay = (visit: Visit, answer: Answer, via: string): void => {
   if (whole === null) return answer.body.consume(new ClientSink(visit, answer.body))
   // TLS makes a copy of whatever is written, whether the client takes it or not: of what is stored, one for each client that reads slowly.
   if (visit.peer.secure && whole.length > pieceBytes) {
-    const pieces = new InPieces(whole)
+    const pieces = inPieces(whole)
     return pieces.consume(new ClientSink(visit, pieces))
   }
   visit.bytesOut = whole.length
@@ -69,40 +69,32 @@ const writeHead = (visit: Visit, { status, reason }: Answer, fields: Fields): bo
   }
 }
 
-/** Is the most that is written at once where whatever is written is copied. */
+/** The most that is written at once where whatever is written is copied. */
 export const pieceBytes = 64 * 1024
 
-/** Is a body that is all there, and is handed on in pieces as they are taken. The memory may be others' too. */
-export class InPieces implements AnswerBody {
-  readonly lasting = true
-  #rest: Buffer
-  #sink: BodySink | null = null
-
-  constructor(whole: Buffer) {
-    this.#rest = whole
-  }
-
-  whole(): null {
-    return null
-  }
-
-  consume(sink: BodySink): void {
-    this.#sink = sink
-    this.resume()
-  }
-
-  resume(): void {
-    const sink = this.#sink
-    while (sink !== null && this.#rest.length > 0) {
-      const piece = this.#rest.subarray(0, pieceBytes)
-      this.#rest = this.#rest.subarray(piece.length)
+/** Makes a body of one that is all there, handed on in pieces as they are taken. The memory may be others' too. */
+export const inPieces = (whole: Buffer): AnswerBody => {
+  let rest = whole
+  let sink: BodySink | null = null
+  const resume = (): void => {
+    while (sink !== null && rest.length > 0) {
+      const piece = rest.subarray(0, pieceBytes)
+      rest = rest.subarray(piece.length)
       if (!sink.data(piece)) return
     }
-    this.#sink = null
     sink?.end()
+    sink = null
   }
-
-  discard(): void {
-    this.#sink = null
+  return {
+    lasting: true,
+    whole: () => null,
+    consume(taker) {
+      sink = taker
+      resume()
+    },
+    resume,
+    discard() {
+      sink = null
+    },
   }
 }

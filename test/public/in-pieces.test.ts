@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import { InPieces, pieceBytes } from '../../src/public/relay.ts'
+import type { AnswerBody } from '../../src/exchange.ts'
+import { inPieces, pieceBytes } from '../../src/public/relay.ts'
 import { noise } from '../helpers/wire.ts'
 
-const read = (body: InPieces, takes: number) => {
+const read = (body: AnswerBody, takes: number) => {
   const pieces: Buffer[] = []
   let [left, ended] = [takes, 0]
   body.consume({
@@ -18,7 +19,7 @@ const read = (body: InPieces, takes: number) => {
 
 test('a body is handed on in pieces, as they are taken, and ends once', () => {
   const whole = noise(pieceBytes * 3 + 1)
-  const body = new InPieces(whole)
+  const body = inPieces(whole)
 
   const { pieces, ended } = read(body, 2)
   const before = [pieces.length, ended()]
@@ -30,7 +31,7 @@ test('a body is handed on in pieces, as they are taken, and ends once', () => {
 })
 
 test('a body that nobody wants any more is not handed on', () => {
-  const body = new InPieces(noise(pieceBytes * 3))
+  const body = inPieces(noise(pieceBytes * 3))
   const { pieces, ended } = read(body, 1)
 
   body.discard()
