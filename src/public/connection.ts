@@ -6,8 +6,8 @@ import type { Visit } from './visit.ts'
 
 /** Is what must be remembered of a client's connection from one request to the next. */
 export interface Connection {
-  readonly edge: Edge
-  readonly peer: Peer
+  edge: Edge
+  peer: Peer
   /** The visits whose answers are not complete, oldest first. */
   readonly running: Visit[]
   /** Ends the connection when no request has come for too long. */
@@ -23,15 +23,10 @@ const connections = new WeakMap<Socket, Connection>()
 /** Finds the record of a connection, or begins one; the peer is judged anew when the configuration has changed. */
 export const connectionOf = (socket: Socket, edge: Edge): Connection => {
   const known = connections.get(socket)
-  if (known !== undefined && known.edge === edge) return known
-  const connection = {
-    edge,
-    peer: peerOf(socket, edge.isTrusted),
-    running: known?.running ?? [],
-    idle: known?.idle ?? idleOf(socket),
-    served: known?.served ?? 0,
-    closing: known?.closing ?? false,
-  }
+  if (known?.edge === edge) return known
+  const peer = peerOf(socket, edge.isTrusted)
+  if (known !== undefined) return Object.assign(known, { edge, peer })
+  const connection = { edge, peer, running: [], idle: idleOf(socket), served: 0, closing: false }
   connections.set(socket, connection)
   return connection
 }
