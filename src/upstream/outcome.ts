@@ -1,4 +1,5 @@
-import { failures, type GatewayError } from '../errors.ts'
+import { wallClock } from '../clock.ts'
+import { FailedAttempt, failures, type GatewayError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
 
 /** Is what a request tells of the endpoint that had it: nothing, when it was the client or the gateway that ended it. */
@@ -19,4 +20,25 @@ export const outcomeOfFailure = (
 ): Outcome => {
   if (waitsForClient) return 'nothing'
   return failures[kind].fault === 'upstream' || (kind === 'deadline-exceeded' && attempts === 1) ? 'failure' : 'nothing'
+}
+
+/** Counts an attempt that failed. */
+export type OnFailedAttempt = (attempt: FailedAttempt, exchange: Exchange) => void
+
+/**
+ * Notes an attempt at its exchange if it failed, whatever becomes of that, and has it counted: also where a client that was waited for keeps that
+ * from counting against the endpoint.
+ */
+export const noteIfFailed = (
+  exchange: Exchange,
+  endpoint: string,
+  outcome: Outcome,
+  why: GatewayError | number,
+  onFailure: OnFailedAttempt,
+): void => {
+  if (outcome !== 'failure' && (typeof why === 'number' || failures[why.kind].fault !== 'upstream')) return
+  const attempt = new FailedAttempt(endpoint, why, wallClock())
+  exchange.failedAttempts ??= []
+  exchange.failedAttempts.push(attempt)
+  onFailure(attempt, exchange)
 }

@@ -4,9 +4,8 @@ import type { Answer, Exchange, Handle } from '../exchange.ts'
 import { withTwins } from '../fields.ts'
 import { edit } from './edits.ts'
 import type { Endpoint } from './endpoint.ts'
-import type { Manner } from './manner.ts'
 import { requestHead } from './request-head.ts'
-import { Sending } from './sending.ts'
+import { type Manner, Sending } from './sending.ts'
 
 /**
  * Compiles the sending of exchanges to one endpoint. Method, catalog path, raw query, end-to-end fields and body go out as they came. The

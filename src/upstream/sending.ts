@@ -1,14 +1,31 @@
 import { Alarm, now } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Attempt, AttemptTrace, Exchange, Upload } from '../exchange.ts'
+import type { Fields } from '../fields.ts'
 import { AnswerQueue, type Source } from './answer-queue.ts'
 import type { Connection } from './connection.ts'
 import type { ConnectionUser, ResponseHandler } from './connection-user.ts'
+import type { Edit } from './edits.ts'
 import type { Endpoint } from './endpoint.ts'
-import { isFailedAttempt, noteFailedAttempt } from './failed-attempt.ts'
-import type { Manner } from './manner.ts'
-import { type Outcome, outcomeOf, outcomeOfFailure } from './outcome.ts'
+import { noteIfFailed, type OnFailedAttempt, type Outcome, outcomeOf, outcomeOfFailure } from './outcome.ts'
 import type { RequestContent } from './write-request.ts'
+
+/** Says how an upstream wants to be sent to, compiled once from its configuration. */
+export interface Manner {
+  readonly headersTimeoutMs: number | null
+  readonly bodyTimeoutMs: number | null
+  readonly editAnswer: Edit | null
+  readonly editInterim: Edit | null
+  /**
+   * Hears what a request told of its endpoint, by which failure or status, and when it began; null: nobody compares it
+   * with others.
+   */
+  readonly watch: ((outcome: Outcome, why: GatewayError | number, startedAt: number) => void) | null
+  /** Is called for each attempt that failed by its endpoint's fault, whatever becomes of the exchange. */
+  readonly onFailure: OnFailedAttempt
+  /** Renders the head of the request that an exchange is sent as, with these fields. Throws `internal`. */
+  readonly render: (exchange: Exchange, fields: Fields) => string
+}
 
 /** Is one attempt on its way: what it is sent on, its timers and its answer. */
 export class Sending implements ConnectionUser, ResponseHandler, Source {
@@ -209,8 +226,7 @@ export class Sending implements ConnectionUser, ResponseHandler, Source {
     this.#upload?.stop()
     this.#attempt.endedAt = now()
     standing.count(outcome, why)
-    if (isFailedAttempt(outcome, why))
-      noteFailedAttempt(this.#exchange, this.#endpoint.name, why, this.#manner.onFailure)
+    noteIfFailed(this.#exchange, this.#endpoint.name, outcome, why, this.#manner.onFailure)
     if (this.#timed && this.#status === 0) standing.latency.ended(this.#attempt.endedAt, outcome === 'failure')
     watch?.(outcome, why, this.#attempt.startedAt)
     this.#trace?.end(this.#status === 0 ? null : this.#status, why instanceof GatewayError ? why : null)

@@ -6,11 +6,10 @@ import { balancers } from './balance/balance.ts'
 import { CircuitBreaker } from './breaker.ts'
 import { chooser, nobody } from './choose.ts'
 import type { Endpoint } from './endpoint.ts'
-import type { OnFailedAttempt } from './failed-attempt.ts'
 import { failover } from './failover.ts'
 import { Member } from './member.ts'
 import type { Tell } from './notices.ts'
-import type { Outcome } from './outcome.ts'
+import type { OnFailedAttempt, Outcome } from './outcome.ts'
 import { outlierDetection, type Settled } from './outlier.ts'
 
 /** Is a named set of interchangeable endpoints with one policy. */
