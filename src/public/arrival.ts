@@ -1,9 +1,9 @@
 import { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { isNamed } from '../fields.ts'
-import { http1 } from './http1.ts'
+import type { Refused } from './admit.ts'
 import type { Target } from './target.ts'
-import type { ClientRequest, Wire } from './wire.ts'
+import type { ClientRequest } from './wire.ts'
 
 type Headers = IncomingMessage['headers']
 
@@ -31,8 +31,12 @@ export class Arrival extends IncomingMessage implements ClientRequest {
     })
   }
 
-  get wire(): Wire {
-    return http1
+  get multiplexed(): boolean {
+    return false
+  }
+
+  flaw(): Refused | null {
+    return this.httpVersion === '1.1' || this.httpVersion === '1.0' ? null : unsupported
   }
 
   // Node's types have it as a property, which an accessor may not stand in for; in Node it is one.
@@ -68,6 +72,8 @@ export class Arrival extends IncomingMessage implements ClientRequest {
     return true
   }
 }
+
+const unsupported: Refused = { kind: 'unsupported-version', reason: null, fields: [] }
 
 const pick = (raw: readonly string[]): Headers => {
   const picked: Headers = {}

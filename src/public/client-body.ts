@@ -38,7 +38,7 @@ export class ClientBody implements RequestBody {
   /** Whether the client was told to go on, or never waited. Until then it may send the body or not. */
   invited: boolean
   readonly #request: BodySource
-  readonly #response: ClientResponse
+  readonly #response: Pick<ClientResponse, 'writeContinue'>
   readonly #gapMs: number | null
   /** Both are null where there is nothing to wait for: most requests have no body. */
   readonly #gap: Alarm | null
@@ -47,7 +47,7 @@ export class ClientBody implements RequestBody {
   #read: readonly Buffer[] = []
   #waiting: ((error: GatewayError) => void) | null = null
 
-  constructor(request: BodySource, response: ClientResponse, options: ClientBodyOptions) {
+  constructor(request: BodySource, response: Pick<ClientResponse, 'writeContinue'>, options: ClientBodyOptions) {
     this.length = options.length
     this.received = options.length === 0
     this.replayable = options.length !== null && options.length > 0 && options.length <= replayableBytes

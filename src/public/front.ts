@@ -62,7 +62,7 @@ export const front = ({ live, currentEdge, pseudonym, draining }: FrontOptions):
     try {
       const { routes, isOurs } = edge
       const terms = { routes, isOurs, pseudonym, secure: visit.peer.secure }
-      const admitted = visit.wire.flaw(request) ?? admit(visit, edge.config.listen, terms, routed)
+      const admitted = request.flaw() ?? admit(visit, edge.config.listen, terms, routed)
       if ('kind' in admitted) return refuse(visit, new GatewayError(admitted.kind, admitted))
       const exchange = open(visit, admitted, `${request.httpVersion} ${pseudonym}`)
       visit.snapshot.handles[exchange.operation.id](exchange).then(
@@ -82,9 +82,9 @@ const always = (): boolean => true
 const maxUnderWay = 100
 
 /** Finds where a request waits for its turn; null: the last request of its connection has come before it. */
-const laneOf = ({ wire, socket }: ClientRequest, edge: Edge): Lane | null => {
+const laneOf = ({ multiplexed, socket }: ClientRequest, edge: Edge): Lane | null => {
   const connection = connectionOf(socket, edge)
-  if (wire.multiplexed) {
+  if (multiplexed) {
     const closing = ++connection.served >= edge.maxRequests
     return { peer: connection.peer, running: [], closing, idle: null }
   }

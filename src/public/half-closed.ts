@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { Alarm } from '../clock.ts'
 import { runningOn } from './connection.ts'
-import { ownResponse } from './http1.ts'
+import { ownResponse } from './http1-response.ts'
 
 // Every answer begins so, whatever the client's version. After each look the wait doubles.
 const beginning = 'HTTP/1.1 '

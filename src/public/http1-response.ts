@@ -1,5 +1,8 @@
 import { type IncomingMessage, ServerResponse, validateHeaderName, validateHeaderValue } from 'node:http'
 import { type Fields, isNamed } from '../fields.ts'
+import { lingerOnClose, patienceAfter } from './linger.ts'
+import type { Visit } from './visit.ts'
+import type { ClientResponse } from './wire.ts'
 
 /**
  * A response with the head that Node has rendered and not yet sent. `_header` is not documented, though as old as `node:http`. Seen on
@@ -8,10 +11,14 @@ import { type Fields, isNamed } from '../fields.ts'
 type Rendered = ServerResponse & { _header: string }
 
 /**
- * A response whose head is rendered here. Node's own rendering takes a `Content-Disposition` behind `Content-Length` for UTF-8, and what
- * is not ASCII in it goes out as other bytes, or not at all. How the connection goes on, and what is said of it, stays Node's.
+ * A response of HTTP/1.0 or 1.1. Its head is rendered here: Node's own rendering takes a `Content-Disposition` behind
+ * `Content-Length` for UTF-8, and what is not ASCII in it goes out as other bytes, or not at all. How the connection goes
+ * on, and what is said of it, stays Node's.
  */
-export class Http1Response<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
+export class Http1Response<Request extends IncomingMessage = IncomingMessage>
+  extends ServerResponse<Request>
+  implements ClientResponse
+{
   /** How many characters of the head have gone out ahead of it. */
   ahead = 0
   /** Whether its head says that the connection ends with it. */
@@ -48,8 +55,39 @@ export class Http1Response<Request extends IncomingMessage = IncomingMessage> ex
     rendered._header = this.ahead === 0 ? head : head.slice(this.ahead)
   }
 
+  get hasTurn(): boolean {
+    return this.socket !== null
+  }
+
+  get isTaken(): boolean {
+    // Nearly always the system has taken all of it at once.
+    return this.socket === null || this.socket.writableLength === 0
+  }
+
+  writeInterim(status: number, fields: Fields): void {
+    // Node keeps what a client does not take, and nothing holds the upstream back. Interim answers are hints: the excess
+    // is left out.
+    if (this.writableLength < this.writableHighWaterMark) this.writeInformation(status, fields)
+  }
+
   override writeInformation(status: number, fields?: unknown): void {
     // The response has begun: nothing may come before it any more.
     if (this.ahead === 0) super.writeInformation(status, fields as readonly string[])
   }
+
+  last({ failure }: Visit, unread: boolean): void {
+    this.isLast = true
+    if (unread) lingerOnClose(this.req, patienceAfter(failure))
+  }
+
+  cut(secure: boolean): void {
+    const { socket } = this.req
+    socket.uncork() // what has come before goes out: Node gathers the writes of one turn
+    // Node resets no TLS connection; there, a close without close_notify says the same (RFC 8446 §6.1).
+    if (secure) socket.destroy()
+    else socket.resetAndDestroy()
+  }
 }
+
+/** Names the class of a response to a client that does not speak HTTP/2. */
+export const ownResponse = (response: ClientResponse): Http1Response => response as Http1Response

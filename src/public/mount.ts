@@ -6,6 +6,7 @@ import { noSchemas } from '../shared/no-schemas.ts'
 import type { Arrival } from './arrival.ts'
 import type { CurrentEdge } from './edge.ts'
 import type { Serve } from './front.ts'
+import type { Http1Response } from './http1-response.ts'
 import type { Stray } from './stray.ts'
 import { parseTarget } from './target.ts'
 
@@ -37,7 +38,7 @@ export const mount = (
 
   const take = ({ raw }: FastifyRequest, reply: FastifyReply, routed: Operation | null): void => {
     reply.hijack()
-    serve(raw as Arrival, reply.raw, routed)
+    serve(raw as Arrival, reply.raw as Http1Response, routed)
   }
   for (const operation of catalog)
     app.register(httpProxy, {

@@ -48,11 +48,11 @@ const takesInterim = (version: string, { interim }: ListenConfig): boolean =>
   version === '1.1' ? interim === 'relay' : version !== '1.0'
 
 /** Writes an interim answer as it came (RFC 9110 §15.2, RFC 8297). Throws `bad-answer` when it holds what cannot be written. */
-const writeInterim = ({ response, wire, snapshot }: Visit, status: number, fields: Fields): void => {
+const writeInterim = ({ response, snapshot }: Visit, status: number, fields: Fields): void => {
   if (response.headersSent) return
   const idField = snapshot.config.requestIdHeader
   try {
-    wire.writeInterim(response, status, idField === null ? fields : without(fields, new Set([idField.toLowerCase()])))
+    response.writeInterim(status, idField === null ? fields : without(fields, new Set([idField.toLowerCase()])))
   } catch (cause) {
     throw new GatewayError('bad-answer', { reason: 'answer-field', cause })
   }

@@ -19,7 +19,7 @@ const problem = (kind: Kind, requestId: string | null): string => {
 
 /** Answers a visit with an error of the gateway's own, or cuts it off when an answer had begun. */
 export const refuse = (visit: Visit, error: GatewayError): void => {
-  const { response, wire, snapshot, head } = visit
+  const { response, snapshot, head } = visit
   visit.failure ??= error
   if (error.kind === 'client-gone' || response.destroyed) return
   if (response.headersSent) return visit.cut(error)
@@ -30,9 +30,9 @@ export const refuse = (visit: Visit, error: GatewayError): void => {
   if (idField !== null) fields.push(idField, visit.requestId)
   fields.push(...(visit.exchange?.answerFields ?? []))
   if (head.interactionId !== null) fields.push('x-fapi-interaction-id', head.interactionId)
-  if (closes(visit)) wire.last(visit, true)
+  if (closes(visit)) response.last(visit, true)
   if (visit.request.method !== 'HEAD') visit.bytesOut = body.length
-  wire.writeHead(response, error.status, phraseOf(error.status), fields)
+  response.writeFields(error.status, phraseOf(error.status), fields)
   visit.firstByteMs = now() - visit.startedAt
   response.end(body, 'latin1') // a string and not bytes: it leaves in one piece with the head
   awaitTaken(visit)

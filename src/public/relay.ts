@@ -51,14 +51,14 @@ const clientFields = (visit: Visit, answer: Answer, via: string): Fields => {
     fields.push('x-fapi-interaction-id', head.interactionId)
   // Where the answer came before the request was complete, what is still on its way is not another request.
   const unread = body?.received === false
-  if (unread || draining()) visit.wire.last(visit, unread)
+  if (unread || draining()) visit.response.last(visit, unread)
   return fields
 }
 
 /** Writes the head; false: the upstream sent something that cannot be written, and the client has been told 502. */
 const writeHead = (visit: Visit, { status, reason }: Answer, fields: Fields): boolean => {
   try {
-    visit.wire.writeHead(visit.response, status, reason, fields)
+    visit.response.writeFields(status, reason, fields)
     visit.firstByteMs = now() - visit.startedAt
     return true
   } catch (cause) {

@@ -4,7 +4,7 @@ import type { Reason } from '../reasons.ts'
 import type { Live } from '../snapshot/live.ts'
 import { type Connection, connectionOf } from './connection.ts'
 import type { CurrentEdge } from './edge.ts'
-import { ownResponse } from './http1.ts'
+import { ownResponse } from './http1-response.ts'
 import { lingerAfter, patienceAfter } from './linger.ts'
 import { rawProblem } from './refuse.ts'
 import { makeId } from './request-id.ts'
@@ -111,7 +111,7 @@ const breakOff = (visit: Visit, connection: Connection, failure: GatewayError): 
   visit.abort(failure)
   if (connection.closing) return
   connection.closing = true
-  ownResponse(response).isLast = true
+  response.last(visit, false)
   if (response.writableFinished) request.socket.destroySoon()
   else response.once('finish', () => request.socket.destroySoon())
 }

@@ -6,9 +6,9 @@ import type { Visit } from './visit.ts'
 
 /** Bounds the wait for a client to take the end of an answer, which Node waits for without one. Called when an answer has been written. */
 export const awaitTaken = (visit: Visit): void => {
-  const { response, wire } = visit
-  if (!wire.hasTurn(response)) visit.onTurn = () => awaitTaken(visit)
-  else if (!wire.isTaken(response)) new Outflow(visit).wait()
+  const { response } = visit
+  if (!response.hasTurn) visit.onTurn = () => awaitTaken(visit)
+  else if (!response.isTaken) new Outflow(visit).wait()
 }
 
 // Of one write the system says when it has taken all of it, and not before.
@@ -33,13 +33,13 @@ export class Outflow {
   /** Waits from now on, or from the turn of the answer on: before that the client can take none of it. */
   wait(): void {
     const visit = this.#visit
-    const { request, response, wire } = visit
-    if (!wire.hasTurn(response)) {
+    const { request, response } = visit
+    if (!response.hasTurn) {
       visit.onTurn = () => this.wait()
       return
     }
     const { socket } = request
-    const moved = wire.multiplexed
+    const moved = request.multiplexed
       ? () => visit.bytesOut - response.writableLength
       : () => socket.bytesWritten - socket.writableLength
     this.#alarm.set(visit.snapshot.config.listen.bodyTimeoutMs)
@@ -66,7 +66,7 @@ const paces = new WeakMap<object, Pace>()
 const paceOf = ({ snapshot, request }: Visit): Pace | null => {
   const { minBytesPerSecond } = snapshot.config.listen
   if (minBytesPerSecond === null) return null
-  const key = request.wire.multiplexed ? request : request.socket
+  const key = request.multiplexed ? request : request.socket
   const known = paces.get(key)
   if (known !== undefined) return known
   const pace = new Pace(minBytesPerSecond, unseenBytes)

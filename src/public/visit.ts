@@ -8,14 +8,12 @@ import type { Edge } from './edge.ts'
 import { type Expectation, expectation, type Head, readHead } from './head.ts'
 import { clientAddress, type Peer } from './peer.ts'
 import { makeId } from './request-id.ts'
-import type { ClientRequest, ClientResponse, Wire } from './wire.ts'
+import type { ClientRequest, ClientResponse } from './wire.ts'
 
 /** Is one request on the public listener, from its head to the end of its answer, and its record from then on. */
 export class Visit implements Exchanged {
   readonly request: ClientRequest
   readonly response: ClientResponse
-  /** How the version that the client speaks is written. */
-  readonly wire: Wire
   /** The snapshot that it began with, and keeps. */
   readonly snapshot: Snapshot
   readonly peer: Peer
@@ -49,7 +47,6 @@ export class Visit implements Exchanged {
   ) {
     this.request = request
     this.response = response
-    this.wire = request.wire
     this.snapshot = snapshot
     this.peer = peer
     this.head = readHead(request.rawHeaders, edge.idField, peer.trusted)
@@ -91,7 +88,7 @@ export class Visit implements Exchanged {
   /** Cuts the answer off, so that an incomplete one cannot be taken for a whole one: not even one that ends with the connection. */
   cut(reason: GatewayError): void {
     this.failure ??= reason
-    this.wire.cut(this)
+    this.response.cut(this.peer.secure)
   }
 }
 

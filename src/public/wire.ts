@@ -6,8 +6,8 @@ import type { Visit } from './visit.ts'
 
 /** Is a request as the public side reads it: one of Node's on HTTP/1, a stream told in the words of HTTP/1 on HTTP/2. */
 export interface ClientRequest extends BodySource {
-  /** How answers to it are written. */
-  readonly wire: Wire
+  /** Whether requests share the connection, and none waits for another. */
+  readonly multiplexed: boolean
   /** What it asks for, taken apart when it has arrived; null: no resource can be meant by it. */
   target: Target | null
   /** The target as it came. Fastify notes it, and puts what it routes on in the place of `url`. */
@@ -21,6 +21,8 @@ export interface ClientRequest extends BodySource {
   readonly complete: boolean
   /** The connection that it came on. */
   readonly socket: Socket
+  /** Refuses what cannot be meant as a request in this version; null: nothing. */
+  flaw(): Refused | null
   destroy(): unknown
 }
 
@@ -32,7 +34,7 @@ export interface BodySource {
   resume(): unknown
 }
 
-/** Is the way to write an answer. What differs by version stands in {@link Wire}. */
+/** Is the way to write an answer, in the version that the client speaks. */
 export interface ClientResponse {
   readonly statusCode: number
   readonly headersSent: boolean
@@ -41,30 +43,22 @@ export interface ClientResponse {
   /** Whether the client got, or will get, all of it; judged when it has closed. */
   readonly writableFinished: boolean
   readonly writableLength: number
+  /** Whether what is written of it goes out by now, and does not wait behind the answers before it. */
+  readonly hasTurn: boolean
+  /** Whether all of an ended answer whose turn it is has been taken already. */
+  readonly isTaken: boolean
+  /** Writes the head. Throws when it holds what this version cannot say. `reason` empty: the standard phrase. */
+  writeFields(status: number, reason: string, fields: Fields): void
+  /** Writes an interim answer, or leaves it out where too much waits to be taken. Throws as `writeFields` does. */
+  writeInterim(status: number, fields: Fields): void
+  /** Has it say, when its head is written, that nothing follows it: the gateway drains, or the rest of the request is left `unread`. */
+  last(visit: Visit, unread: boolean): void
   write(chunk: Buffer, taken?: (error?: Error | null) => void): boolean
   end(body?: Buffer): unknown
   end(body: string, encoding: 'latin1'): unknown
   writeContinue(): unknown
+  /** Cuts it off, so that it cannot be taken for a whole one. `secure`: it goes over TLS. */
+  cut(secure: boolean): void
   on(event: 'close' | 'drain' | 'finish', listener: () => void): this
   once(event: 'close' | 'drain' | 'finish', listener: () => void): this
-}
-
-/** Is how answers are written and clients are cut in one version of HTTP; everything else knows of no version. */
-export interface Wire {
-  /** Whether requests share a connection, and none waits for another. */
-  readonly multiplexed: boolean
-  /** Refuses what cannot be meant as a request in this version; null: nothing. */
-  flaw(request: ClientRequest): Refused | null
-  /** Writes the head of an answer. Throws when it holds what this version cannot say. `reason` empty: the standard phrase. */
-  writeHead(response: ClientResponse, status: number, reason: string, fields: Fields): void
-  /** Writes an interim answer, or leaves it out where too much waits to be taken. Throws as `writeHead` does. */
-  writeInterim(response: ClientResponse, status: number, fields: Fields): void
-  /** Has an answer say, when its head is written, that nothing follows it: the gateway drains, or the rest of the request is left `unread`. */
-  last(visit: Visit, unread: boolean): void
-  /** Tells whether what is written of an answer goes out by now, and does not wait behind the answers before it. */
-  hasTurn(response: ClientResponse): boolean
-  /** Tells whether all of an ended answer whose turn it is has been taken already. */
-  isTaken(response: ClientResponse): boolean
-  /** Cuts the answer off, so that it cannot be taken for a whole one. */
-  cut(visit: Visit): void
 }

@@ -3,14 +3,14 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { ClientSink } from '../../src/public/client-sink.ts'
-import { http1 } from '../../src/public/http1.ts'
+import { Http1Response } from '../../src/public/http1-response.ts'
 import type { Visit } from '../../src/public/visit.ts'
 
 /** Sends chunks to a client through a sink, and gives what the client received. */
 const sendAll = async (chunks: readonly Buffer[], lasting = false): Promise<Buffer> => {
-  const server = createServer((request, response) => {
+  const server = createServer({ ServerResponse: Http1Response }, (request, response) => {
     const snapshot = { config: { listen: { bodyTimeoutMs: 5000, minBytesPerSecond: null } } }
-    const visit = { request, response, wire: http1, snapshot, bytesOut: 0 } as unknown as Visit
+    const visit = { request, response, snapshot, bytesOut: 0 } as unknown as Visit
     const sink = new ClientSink(visit, { lasting, resume: () => {} } as never)
     for (const chunk of chunks) sink.data(chunk)
     sink.end()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { http1 } from '../../src/public/http1.ts'
+import { Arrival } from '../../src/public/arrival.ts'
 
-const flawOf = (httpVersion: string) => http1.flaw({ httpVersion } as never)
+const flawOf = (httpVersion: string) => Arrival.prototype.flaw.call({ httpVersion } as never)
 
 test.each(['1.1', '1.0'])('%s is a version of this wire', (httpVersion) => {
   expect(flawOf(httpVersion)).toBeNull()

@@ -1,10 +1,19 @@
+import { METHODS } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import type { Refused } from '../admit.ts'
 import type { Target } from '../target.ts'
 import type { ClientRequest } from '../wire.ts'
-import { http2 } from './http2.ts'
 import { StreamBody } from './stream-body.ts'
 import type { ReceiveWindows } from './windows.ts'
+
+const connect: Refused = { kind: 'method-not-allowed', reason: null, fields: ['Allow', 'GET, POST'] }
+const otherwise: Refused = { kind: 'bad-request', reason: 'bad-pseudo-field', fields: [] }
+// Those that the parser of HTTP/1 knows: one that is refused there is refused here, and not told what it may be instead.
+const methods: ReadonlySet<string | undefined> = new Set(METHODS)
+
+/** Tells whether HTTP/1 knows a method. */
+export const isMethod = (method: string | undefined): boolean => methods.has(method)
 
 /** Is what the pseudo-fields of a request say. */
 interface Said {
@@ -15,7 +24,7 @@ interface Said {
 
 /** Is the request of one stream, in the words of HTTP/1 (RFC 9113 §8.3, §8.8): the rest of the gateway reads it as any other. */
 export class StreamRequest implements ClientRequest {
-  readonly wire = http2
+  readonly multiplexed = true
   target: Target | null = null
   originalUrl: string | undefined = undefined
   url: string | undefined
@@ -44,6 +53,12 @@ export class StreamRequest implements ClientRequest {
 
   get complete(): boolean {
     return this.#body === null || this.#body.ended
+  }
+
+  flaw(): Refused | null {
+    // RFC 9113 §8.5: it has neither scheme nor path. The extended one is never offered (RFC 8441).
+    if (this.method === 'CONNECT') return connect
+    return this.scheme === 'https' && isMethod(this.method) ? null : otherwise // only TLS carries it
   }
 
   on(event: 'data', listener: (chunk: Buffer) => void): this

@@ -2,7 +2,8 @@ import { validateHeaderValue } from 'node:http'
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { Fields } from '../../fields.ts'
 import { mostBodyBytes } from '../connection.ts'
-import { linger, type Patience } from '../linger.ts'
+import { linger, type Patience, patienceAfter } from '../linger.ts'
+import type { Visit } from '../visit.ts'
 import type { ClientResponse } from '../wire.ts'
 import type { StreamRequest } from './request.ts'
 
@@ -12,13 +13,14 @@ const maxInterims = 16
 /** Is the answer of one stream. */
 export class StreamResponse implements ClientResponse {
   statusCode = 200
-  /** How long to wait for the rest of the request once the answer is out. */
-  patience: Patience = 'long'
+  readonly hasTurn = true
   readonly stream: ServerHttp2Stream
   readonly #request: StreamRequest
   #ended = false
   #bodiless = false
   #interims = 0
+  /** How long to wait for the rest of the request once the answer is out. */
+  #patience: Patience = 'long'
   readonly #onClose: (() => void)[] = []
 
   constructor(request: StreamRequest) {
@@ -59,8 +61,12 @@ export class StreamResponse implements ClientResponse {
     return this.stream.writableLength
   }
 
-  /** Writes the head. Throws when HTTP/2 cannot say it: a status above 599, two values of what has one, a value with control characters. */
-  writeHead(status: number, fields: Fields): void {
+  get isTaken(): boolean {
+    return this.stream.writableFinished
+  }
+
+  /** Throws when HTTP/2 cannot say it: a status above 599, two values of what has one, a value with control characters. */
+  writeFields(status: number, _reason: string, fields: Fields): void {
     const list: (string | number)[] = [':status', status]
     // RFC 9110 §15.3.6: a 205 has no content, and Node ends the stream with its head.
     this.#bodiless = status === 204 || status === 205 || status === 304 || this.#request.method === 'HEAD'
@@ -75,7 +81,6 @@ export class StreamResponse implements ClientResponse {
     this.statusCode = status
   }
 
-  /** Writes an interim answer. Throws as `writeHead` does. */
   writeInterim(status: number, fields: Fields): void {
     if (this.destroyed || this.headersSent || this.#interims++ >= maxInterims) return
     const named: Record<string, string | number | string[]> = { ':status': status }
@@ -88,6 +93,17 @@ export class StreamResponse implements ClientResponse {
       else if (Array.isArray(values)) values.push(value)
     }
     this.stream.additionalHeaders(named)
+  }
+
+  last({ draining, failure }: Visit): void {
+    this.#patience = patienceAfter(failure)
+    // The stream ends with its answer in any case. GOAWAY says of the connection what `Connection: close` does on HTTP/1.
+    if (draining()) this.stream.session?.close()
+  }
+
+  cut(): void {
+    // Not `close`, whatever the code: that ends the stream first, and what there is of the answer looks whole.
+    this.stream.destroy(new Error('cut off'))
   }
 
   writeContinue(): void {
@@ -133,7 +149,7 @@ export class StreamResponse implements ClientResponse {
     const end = () => stream.close(constants.NGHTTP2_NO_ERROR)
     stream.once(
       'close',
-      linger(this.patience, mostBodyBytes(this.#request.socket), () => received, end),
+      linger(this.#patience, mostBodyBytes(this.#request.socket), () => received, end),
     )
     this.#close()
   }
