@@ -1,24 +1,6 @@
 import { isHopByHop, isNamed, withoutNominated, withTwins } from '../fields.ts'
 import { isSaneId } from './request-id.ts'
 
-/** Is a request's header section, read in one pass. Strings are latin1. */
-export interface Head {
-  /** End-to-end fields as the client sent them; Host, Content-Length, Expect and untrusted forwarded fields are not among them. */
-  readonly fields: string[]
-  readonly bytes: number
-  /** Every Host line. */
-  readonly hosts: readonly string[]
-  readonly contentLength: string | null
-  /** Several lines are joined with a comma. */
-  readonly transferEncoding: string | null
-  readonly via: string | null
-  readonly expect: string | null
-  /** The client's own request id, when it is sane and the only one. */
-  readonly requestId: string | null
-  readonly interactionId: string | null
-  readonly forwarded: Forwarded
-}
-
 /** Is what a trusted proxy said of its client. */
 export interface Forwarded {
   /** The values of X-Forwarded-For, joined with a comma. */
@@ -29,24 +11,34 @@ export interface Forwarded {
 
 const nobody: Forwarded = { for: null, proto: null, host: null }
 
+/** A request's header section, read in one pass. Strings are latin1. */
+export class Head {
+  /** End-to-end fields as the client sent them; Host, Content-Length, Expect and untrusted forwarded fields are not among them. */
+  fields: string[] = []
+  bytes = 0
+  /** Every Host line. */
+  readonly hosts: string[] = []
+  contentLength: string | null = null
+  /** Several lines are joined with a comma. */
+  transferEncoding: string | null = null
+  via: string | null = null
+  expect: string | null = null
+  /** The client's own request id, when it is sane and the only one. */
+  requestId: string | null = null
+  interactionId: string | null = null
+  forwarded = nobody
+}
+
 /**
  * Reads the raw header list. `requestIdField` is the lower-case name of the field that carries the request id, or null. `trusted` says
  * that the peer is a proxy whose forwarded fields are believed; anybody else's are dropped.
  */
 export const readHead = (raw: readonly string[], requestIdField: string | null, trusted: boolean): Head => {
-  const fields: string[] = []
-  const hosts: string[] = []
+  const head = new Head()
+  const { fields } = head
   let bytes = 0
   let connection: string | null = null
-  let contentLength: string | null = null
-  let transferEncoding: string | null = null
-  let via: string | null = null
-  let expect: string | null = null
   let ids = 0
-  let requestId: string | null = null
-  let interactionId: string | null = null
-  let forwarded = nobody
-
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] as string
     const value = raw[i + 1] as string
@@ -54,17 +46,17 @@ export const readHead = (raw: readonly string[], requestIdField: string | null, 
     // By length first: most fields are none of these, and lengths cost nothing to compare.
     switch (name.length) {
       case 3:
-        if (isNamed(name, 'via')) via = join(via, value)
+        if (isNamed(name, 'via')) head.via = join(head.via, value)
         break
       case 4:
         if (isNamed(name, 'host')) {
-          hosts.push(value)
+          head.hosts.push(value)
           continue
         }
         break
       case 6:
         if (isNamed(name, 'expect')) {
-          expect = join(expect, value)
+          head.expect = join(head.expect, value)
           continue
         }
         break
@@ -76,42 +68,35 @@ export const readHead = (raw: readonly string[], requestIdField: string | null, 
         break
       case 14:
         if (isNamed(name, 'content-length')) {
-          contentLength = value
+          head.contentLength = value
           continue
         }
         break
       case 17:
-        if (isNamed(name, 'transfer-encoding')) transferEncoding = join(transferEncoding, value)
+        if (isNamed(name, 'transfer-encoding')) head.transferEncoding = join(head.transferEncoding, value)
         else if (!isBelieved(name, 'client-cert-chain', trusted)) continue
         break
       case 21:
-        if (isNamed(name, 'x-fapi-interaction-id')) interactionId = value
+        if (isNamed(name, 'x-fapi-interaction-id')) head.interactionId = value
         break
     }
     if (isHopByHop(name)) continue
     if (requestIdField !== null && isNamed(name, requestIdField)) {
       ids++
-      requestId = value
+      head.requestId = value
       continue
     }
     if (isForwarded(name)) {
-      if (trusted && !name.includes('_')) forwarded = believe(forwarded, name, value, fields)
+      if (trusted && !name.includes('_')) head.forwarded = believe(head.forwarded, name, value, fields)
       continue
     }
     fields.push(name, value)
   }
-  return {
-    fields: connection === null ? fields : withoutNominated(fields, connection),
-    bytes,
-    hosts,
-    contentLength,
-    transferEncoding,
-    via,
-    expect,
-    requestId: ids === 1 && requestId !== null && isSaneId(requestId) ? requestId : null,
-    interactionId: interactionId !== null && isSaneId(interactionId) ? interactionId : null,
-    forwarded,
-  }
+  head.bytes = bytes
+  if (connection !== null) head.fields = withoutNominated(fields, connection)
+  if (ids > 1 || (head.requestId !== null && !isSaneId(head.requestId))) head.requestId = null
+  if (head.interactionId !== null && !isSaneId(head.interactionId)) head.interactionId = null
+  return head
 }
 
 /** Is what a client waits for before it sends a body: to be told to go on, nothing, or something that is not known. */
