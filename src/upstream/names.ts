@@ -13,14 +13,9 @@ const slowMs = 1000
 // keep the others waiting.
 const maxWaitMs = 10_000
 
-/** Is a lookup that waits for its turn. */
-interface Turn {
-  readonly hostname: string
-  begin(): void
-}
-
 const running = new Map<string, Promise<readonly LookupAddress[]>>()
-const waiting = new Set<Turn>()
+/** What begins the lookups that wait for their turn, in the order in which they came. */
+const waiting = new Map<string, () => void>()
 /** Names whose last lookup took long. */
 const slow = new Set<string>()
 let atOnce = 0
@@ -55,28 +50,24 @@ export const lookupName: LookupFunction = (hostname, options, callback) => {
 const inTurn = (hostname: string): Promise<readonly LookupAddress[]> =>
   new Promise((resolve, reject) => {
     const late = new Alarm(() => {
-      waiting.delete(turn)
+      waiting.delete(hostname)
       reject(Object.assign(new Error('no turn to ask the name server'), { code: 'EAI_AGAIN' }))
     })
-    const turn: Turn = {
-      hostname,
-      begin: () => {
-        late.clear()
-        resolve(ask(hostname))
-      },
-    }
     late.set(maxWaitMs)
-    waiting.add(turn)
+    waiting.set(hostname, () => {
+      late.clear()
+      resolve(ask(hostname))
+    })
     takeTurns()
   })
 
-/** Lets begin whoever may, in the order in which they came. */
+/** Begins those that may. */
 const takeTurns = (): void => {
-  for (const turn of waiting) {
+  for (const [hostname, begin] of waiting) {
     if (atOnce >= maxAtOnce) return
-    if (slow.has(turn.hostname) && slowAtOnce >= maxSlowAtOnce) continue
-    waiting.delete(turn)
-    turn.begin()
+    if (slow.has(hostname) && slowAtOnce >= maxSlowAtOnce) continue
+    waiting.delete(hostname)
+    begin()
   }
 }
 
