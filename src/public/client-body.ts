@@ -1,4 +1,5 @@
 import { Alarm } from '../clock.ts'
+import type { ListenConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
 import type { RequestBody, Upload } from '../exchange.ts'
 import { giveBack } from '../shared/give-back.ts'
@@ -10,17 +11,6 @@ import type { BodySource, ClientResponse } from './wire.ts'
 
 // Up to this much, with a known length, is read first: sent in one write, and possible to send again.
 const replayableBytes = 64 * 1024
-
-export interface ClientBodyOptions {
-  /** Bytes by Content-Length; null: chunked; 0: no body. */
-  readonly length: number | null
-  /** Longest gap between two pieces; null: none. */
-  readonly gapMs: number | null
-  /** Slowest rate while the client is waited for; null: none. */
-  readonly minBytesPerSecond: number | null
-  /** Whether the client waits for `100 Continue` before it sends the body. */
-  readonly expectsContinue: boolean
-}
 
 /** Is the body of a client's request, untouched until somebody asks for it. */
 export class ClientBody implements RequestBody {
@@ -47,16 +37,23 @@ export class ClientBody implements RequestBody {
   #read: readonly Buffer[] = []
   #waiting: ((error: GatewayError) => void) | null = null
 
-  constructor(request: BodySource, response: Pick<ClientResponse, 'writeContinue'>, options: ClientBodyOptions) {
-    this.length = options.length
-    this.received = options.length === 0
-    this.replayable = options.length !== null && options.length > 0 && options.length <= replayableBytes
-    this.invited = !options.expectsContinue
+  /** `length` is that of Content-Length; null: chunked; 0: no body. `invited`: the client does not wait for `100 Continue`. */
+  constructor(
+    request: BodySource,
+    response: Pick<ClientResponse, 'writeContinue'>,
+    length: number | null,
+    invited: boolean,
+    { bodyTimeoutMs, minBytesPerSecond }: Pick<ListenConfig, 'bodyTimeoutMs' | 'minBytesPerSecond'>,
+  ) {
+    this.length = length
+    this.received = length === 0
+    this.replayable = length !== null && length > 0 && length <= replayableBytes
+    this.invited = invited
     this.#request = request
     this.#response = response
-    this.#gapMs = options.gapMs
+    this.#gapMs = bodyTimeoutMs
     this.#gap = this.received ? null : new Alarm(() => this.#fail(stalled()))
-    this.#pace = this.received || options.minBytesPerSecond === null ? null : new Pace(options.minBytesPerSecond)
+    this.#pace = this.received || minBytesPerSecond === null ? null : new Pace(minBytesPerSecond)
   }
 
   read(): Promise<readonly Buffer[]> {

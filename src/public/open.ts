@@ -9,12 +9,8 @@ import type { Visit } from './visit.ts'
 /** Opens the exchange of an admitted visit. `via` is the gateway's own hop. The body stays untouched. */
 export const open = (visit: Visit, { operation, query, authority }: Admitted, via: string): Exchange => {
   const { request, response, head, snapshot, peer, requestId } = visit
-  const body = new ClientBody(request, response, {
-    length: head.transferEncoding !== null ? null : Number(head.contentLength ?? 0),
-    gapMs: snapshot.config.listen.bodyTimeoutMs,
-    minBytesPerSecond: snapshot.config.listen.minBytesPerSecond,
-    expectsContinue: visit.expects === 'continue',
-  })
+  const length = head.transferEncoding !== null ? null : Number(head.contentLength ?? 0)
+  const body = new ClientBody(request, response, length, visit.expects !== 'continue', snapshot.config.listen)
   const fields = head.fields
   fields.push('Via', via)
   fields.push('X-Forwarded-For', head.forwarded.for === null ? peer.address : `${head.forwarded.for}, ${peer.address}`)

@@ -5,11 +5,9 @@ import { ClientBody } from '../../src/public/client-body.ts'
 
 const bodyOf = (length: number | null): ClientBody => {
   const request = new IncomingMessage(new Socket())
-  return new ClientBody(request, new ServerResponse(request), {
-    length,
-    gapMs: null,
+  return new ClientBody(request, new ServerResponse(request), length, true, {
+    bodyTimeoutMs: null,
     minBytesPerSecond: null,
-    expectsContinue: false,
   })
 }
 
@@ -37,11 +35,9 @@ test('a small body has begun when it is read', () => {
 test('a body that was read is freed when it is told to', async () => {
   const request = new IncomingMessage(new Socket())
   const length = 64 * 1024
-  const body = new ClientBody(request, new ServerResponse(request), {
-    length,
-    gapMs: null,
+  const body = new ClientBody(request, new ServerResponse(request), length, true, {
+    bodyTimeoutMs: null,
     minBytesPerSecond: null,
-    expectsContinue: false,
   })
   const reading = body.read()
   request.push(Buffer.alloc(length / 2))
