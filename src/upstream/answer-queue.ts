@@ -1,5 +1,6 @@
 import type { GatewayError } from '../errors.ts'
 import type { AnswerBody, BodySink } from '../exchange.ts'
+import { joined } from '../shared/give-back.ts'
 
 /** Stops, restarts and ends whatever feeds the queue. */
 export interface Source {
@@ -10,8 +11,6 @@ export interface Source {
 
 // Until the relay takes the body, this much may wait here; with a small answer it is all of it.
 const highWaterBytes = 64 * 1024
-
-const empty = Buffer.alloc(0)
 
 /** Carries an answer's body from the connection, which feeds it, to the relay, which takes it when it is ready. */
 export class AnswerQueue implements AnswerBody {
@@ -51,8 +50,7 @@ export class AnswerQueue implements AnswerBody {
     if (!this.#ended || this.#sink !== null) return null
     const chunks = this.#chunks
     this.#chunks = []
-    if (chunks.length === 0) return empty
-    return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+    return joined(chunks)
   }
 
   consume(sink: BodySink): void {
