@@ -35,14 +35,13 @@ export class CircuitBreaker {
   #outageSince: number | null = null
   /** Counts the states that there were: what began in an earlier one tells nothing of this one. */
   #era = 0
-  /** When it is half-open, on the monotonic clock. */
-  #openUntil = 0
   /** Probes on their way, and those that went well. */
   #probing = 0
   #proven = 0
-  /** How many there may be of both, and from when on there may be more, on the monotonic clock. */
+  /** How many there may be of both. */
   #room = 0
-  #moreAt = 0
+  /** When an open one is half-open, and a half-open one lets more probes in, on the monotonic clock. */
+  #nextAt = 0
 
   /** `onChange` is told of every change of state, after it. */
   constructor(config: CircuitBreakerConfig, onChange: OnChange) {
@@ -93,7 +92,7 @@ export class CircuitBreaker {
   /** Lets a request in, or throws. Tells the era that it belongs to. */
   #enter(): number {
     if (this.#isOver()) this.#turn('half-open')
-    if (this.#state === 'open') throw this.#refusal('breaker-open', this.#openUntil - now())
+    if (this.#state === 'open') throw this.#refusal('breaker-open', this.#nextAt - now())
     if (this.#state === 'half-open') {
       if (this.#probing + this.#proven >= this.#room) this.#makeRoom()
       this.#probing++
@@ -104,9 +103,9 @@ export class CircuitBreaker {
   /** Lets more probes in when those before them take too long, or throws: clients that upload without an end must not shut all others out. */
   #makeRoom(): void {
     const at = now()
-    if (at < this.#moreAt) throw this.#refusal('breaker-proving', 0)
+    if (at < this.#nextAt) throw this.#refusal('breaker-proving', 0)
     this.#room += this.#config.probes
-    this.#moreAt = at + this.#config.openForMs
+    this.#nextAt = at + this.#config.openForMs
   }
 
   #leave(era: number, outcome: Outcome, why: GatewayError | number, { attempt }: Exchange): void {
@@ -136,7 +135,7 @@ export class CircuitBreaker {
   }
 
   #isOver(): boolean {
-    return this.#state === 'open' && now() >= this.#openUntil
+    return this.#state === 'open' && now() >= this.#nextAt
   }
 
   /** RFC 9110 §10.2.3: whole seconds. At least 1, or clients would come back at once. */
@@ -154,9 +153,8 @@ export class CircuitBreaker {
     this.#probing = 0
     this.#proven = 0
     this.#room = this.#config.probes
-    this.#moreAt = now() + this.#config.openForMs
+    this.#nextAt = now() + this.#config.openForMs
     this.#window.clear()
-    if (state === 'open') this.#openUntil = now() + this.#config.openForMs
     this.#onChange(state, this.#lastFailure)
   }
 }
