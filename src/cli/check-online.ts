@@ -30,7 +30,7 @@ export const tryEndpoints = async ({ upstreams, reload }: Config): Promise<reado
       endpoint.origin === 'sandbox' ? [] : [{ group, endpoint, upstream }],
     )
   })
-  const found = await tryAll(real.map(({ group, ...given }) => triedIn(group, given, mode)))
+  const found = await tryAll(real.map((each) => triedIn(each, mode)))
   return found.map(({ group, name, reason }, i) => {
     const given = real[i]
     const seen = given && firstToEnd(certificatesOf(given.upstream.tls, new URL(given.endpoint.origin).host).seen)

@@ -15,7 +15,7 @@ export const tryBrought = async (
 ): Promise<readonly Problem[]> => {
   const { preflight: mode } = next.reload
   if (mode === 'none') return []
-  const tried = brought(running, next).map(({ group, ...one }) => triedIn(group, one, mode))
+  const tried = brought(running, next).map((each) => triedIn(each, mode))
   const [unreached, keys] = await Promise.all([preflight(tried), tryKeys(running, next)])
   return [...notReached(unreached, origins, file), ...(keys === null ? [] : [keyless(keys, origins, file)])]
 }

@@ -130,8 +130,9 @@ export class Endpoint {
   }
 
   #openCheck(config: HealthCheckConfig, host: UpstreamConfig['host']): () => void {
-    const target = { connect: this.#connect(), host: typeof host === 'string' ? this.authority : host.name }
-    return healthCheck(config, () => probe(target, config), {
+    const connect = this.#connect()
+    const named = typeof host === 'string' ? this.authority : host.name
+    return healthCheck(config, () => probe(connect, named, config), {
       probed: (last) => {
         this.standing.lastProbe = last
       },

@@ -1,8 +1,10 @@
 import type { Group } from '../catalog.ts'
 import { within } from '../clock.ts'
-import type { EndpointConfig } from '../config/config.ts'
+import type { EndpointConfig, UpstreamConfig } from '../config/config.ts'
 import { formatDuration } from '../units.ts'
-import { maxReachMs, type Reached, reach } from './reach.ts'
+import { connector } from './connect.ts'
+import { probe } from './probe.ts'
+import { reasonOf } from './why.ts'
 
 /** Is an endpoint that can be tried. */
 export interface Tried {
@@ -12,15 +14,21 @@ export interface Tried {
   reach(): Promise<void>
 }
 
-/** Makes what is tried of an endpoint as it is configured. */
+/** An endpoint as it is configured, behind its upstream. */
+interface Configured {
+  readonly group: Group
+  readonly endpoint: EndpointConfig
+  readonly upstream: UpstreamConfig
+}
+
+/** Makes what is tried of an endpoint. */
 export const triedIn = (
-  group: Group,
-  given: Reached & { readonly endpoint: EndpointConfig },
+  { group, endpoint: { origin, pathPrefix }, upstream }: Configured,
   mode: 'connect' | 'health',
 ): Tried => ({
   group,
-  name: given.endpoint.origin + given.endpoint.pathPrefix,
-  reach: () => reach(given, mode),
+  name: origin + pathPrefix,
+  reach: () => reach(origin, upstream, mode),
 })
 
 /** Is what came of trying one; null: it is there. */
@@ -33,6 +41,9 @@ export interface Unreached {
   readonly group: Group
   readonly endpoints: readonly { readonly name: string; readonly reason: string }[]
 }
+
+// However long its upstream may take otherwise: an operator waits for it.
+const maxReachMs = 2000
 
 // One that is there suffices, and nearly always the first few are; to connect to hundreds at once holds up whoever serves meanwhile.
 const few = 4
@@ -79,4 +90,28 @@ const tryOne = async ({ group, name, reach }: Tried): Promise<Found> => {
   })
   const inTime = await within(maxReachMs, told)
   return { group, name, reason: inTime ? reason : `no answer within ${formatDuration(maxReachMs)}` }
+}
+
+/**
+ * Tries an endpoint once, for at most 2 s: whether it accepts a connection, TLS included, with nothing sent; or whether its health check
+ * goes well, where it has one. A client certificate that it refuses after the handshake (TLS 1.3) is not seen by the former. Rejects with
+ * an Error whose message is for operators.
+ */
+export const reach = (origin: string, upstream: UpstreamConfig, mode: 'connect' | 'health'): Promise<void> => {
+  const { healthCheck, host, tls } = upstream
+  const timeoutMs = Math.min(upstream.connectTimeoutMs ?? maxReachMs, maxReachMs)
+  const connect = connector(origin, { timeoutMs, tls })()
+  if (mode === 'health' && healthCheck !== null) {
+    const bounded = { ...healthCheck, timeoutMs: Math.min(healthCheck.timeoutMs, maxReachMs) }
+    return probe(connect, typeof host === 'string' ? new URL(origin).host : host.name, bounded)
+  }
+  return new Promise((resolve, reject) => {
+    connect((error, socket) => {
+      socket?.destroy()
+      if (error === null) return resolve()
+      reject(
+        new Error(error.kind === 'connect-timeout' ? `no answer within ${formatDuration(timeoutMs)}` : reasonOf(error)),
+      )
+    })
+  })
 }

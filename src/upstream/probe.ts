@@ -7,13 +7,6 @@ import { Connection } from './connection.ts'
 import { requestHead } from './request-head.ts'
 import { reasonOf } from './why.ts'
 
-/** Is where a probe goes. */
-export interface Probed {
-  readonly connect: Connector
-  /** The Host to send. */
-  readonly host: string
-}
-
 // A short body is read to its end, so that the endpoint does not log a client that broke off.
 const maxBodyBytes = 64 * 1024
 // They are read as fast as they come, in the thread that serves.
@@ -22,10 +15,11 @@ const maxInterim = 100
 /**
  * Asks an endpoint once whether it is well, on a connection of its own: one that traffic has kept open would tell nothing of whether it
  * still accepts. The status decides, as soon as it is there; a redirect is an answer as any other. The rest is read for as long as a
- * probe may take, and until the next one, 64 KiB at most, and cut. Rejects with an Error whose message is for operators.
+ * probe may take, and until the next one, 64 KiB at most, and cut. `host` is the Host to send. Rejects with an Error whose message is for operators.
  */
 export const probe = (
-  { connect, host }: Probed,
+  connect: Connector,
+  host: string,
   { path, intervalMs, timeoutMs, expect: { from, to } }: HealthCheckConfig,
 ): Promise<void> =>
   new Promise<void>((resolve, reject) => {

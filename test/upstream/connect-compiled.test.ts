@@ -1,6 +1,6 @@
 import type tls from 'node:tls'
 import { expect, test, vi } from 'vitest'
-import { reach } from '../../src/upstream/reach.ts'
+import { reach } from '../../src/upstream/preflight.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { upstreamConfig } from '../helpers/upstream-config.ts'
 
@@ -14,7 +14,7 @@ test('the authorities are read once for all endpoints of a group, and again for 
   const upstream = upstreamConfig(origin)
   const read = vi.mocked((await import('node:tls')).createSecureContext)
   const tried = async (times: number, as: typeof upstream) => {
-    const all = Array.from({ length: times }, () => reach({ endpoint: { origin }, upstream: as }, 'connect'))
+    const all = Array.from({ length: times }, () => reach(origin, as, 'connect'))
     return (await Promise.allSettled(all)).filter(({ status }) => status === 'rejected').length
   }
 

@@ -184,8 +184,8 @@ test('an endpoint that dies goes down, and comes up when it is back', async () =
   const { tls } = upstreamConfig('http://unused.invalid')
   const fast = { ...config, intervalMs: 20, timeoutMs: 1000 }
   const host = `127.0.0.1:${port}`
-  const target = { connect: connector(`http://${host}`, { timeoutMs: null, tls })(), host }
-  const stop = healthCheck(fast, () => probe(target, fast), {
+  const connect = connector(`http://${host}`, { timeoutMs: null, tls })()
+  const stop = healthCheck(fast, () => probe(connect, host, fast), {
     probed: (told) => void probes.push(told),
     up: () => void reported.push('up'),
     down: (reason) => void reported.push(`down: ${reason}`),

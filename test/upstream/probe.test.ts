@@ -21,7 +21,7 @@ const check: HealthCheckConfig = {
 const probing = (port: number, more: Partial<HealthCheckConfig> = {}, host: string | null = null, scheme = 'http') => {
   const authority = `127.0.0.1:${port}`
   const connect = connector(`${scheme}://${authority}`, { timeoutMs: 10_000, tls })()
-  return probe({ connect, host: host ?? authority }, { ...check, ...more }).then(
+  return probe(connect, host ?? authority, { ...check, ...more }).then(
     () => null,
     (error: Error) => error.message,
   )

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { HealthCheckConfig, UpstreamConfig } from '../../src/config/config.ts'
-import { reach } from '../../src/upstream/reach.ts'
+import { reach } from '../../src/upstream/preflight.ts'
 import { type Certificates, makeCertificates, type Pair } from '../helpers/certificates.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { needProgram } from '../helpers/program.ts'
@@ -23,7 +23,7 @@ const healthCheck: HealthCheckConfig = {
 
 /** Reaches for an origin; null: it is there, else what operators are told. */
 const reaching = (origin: string, mode: 'connect' | 'health', more: Partial<UpstreamConfig> = {}) =>
-  reach({ endpoint: { origin }, upstream: upstreamConfig(origin, more) }, mode).then(
+  reach(origin, upstreamConfig(origin, more), mode).then(
     () => null,
     (error: Error) => error.message,
   )
