@@ -1,11 +1,11 @@
 import type { UpstreamConfig } from '../config/config.ts'
-import { type AttemptReport, attemptReport, type GatewayError } from '../errors.ts'
+import { type AttemptReport, attemptReport } from '../errors.ts'
 import type { Handle } from '../exchange.ts'
 import { reasonText } from '../reasons.ts'
 import type { Load } from './balance/balance.ts'
 import type { Endpoint } from './endpoint.ts'
-import type { OnFailedAttempt, Outcome } from './outcome.ts'
 import { sender } from './send.ts'
+import type { Manner } from './sending.ts'
 import type { Standing } from './standing.ts'
 
 /** Says whether a member is sent to, and why not. `since` is milliseconds since the epoch. */
@@ -18,14 +18,11 @@ export interface MemberState {
 // Of its share, at the first moment.
 const leastStart = 0.1
 
-interface Place {
+interface Place extends Pick<Manner, 'watch' | 'onFailure'> {
   /** Its share of the traffic, relative to the others. */
   readonly weight: number
   /** Whether it takes no new work. */
   readonly draining: boolean
-  /** Hears what a request told of its endpoint; null: there is nothing to compare it with. */
-  readonly watch: ((member: Member, outcome: Outcome, why: GatewayError | number, startedAt: number) => void) | null
-  readonly onFailure: OnFailedAttempt
 }
 
 /** Is an endpoint in its place behind a group: its connections may be shared with another snapshot, its share of the traffic is not. */
@@ -42,12 +39,7 @@ export class Member implements Load {
     this.weight = weight
     this.draining = draining
     this.#slowStartMs = config.slowStartMs
-    this.send = sender(
-      config,
-      endpoint,
-      watch === null ? null : (outcome, why, startedAt) => watch(this, outcome, why, startedAt),
-      onFailure,
-    )
+    this.send = sender(config, endpoint, watch, onFailure)
   }
 
   get name(): string {

@@ -1,5 +1,4 @@
 import type { CircuitBreakerConfig, EndpointConfig, UpstreamConfig } from '../config/config.ts'
-import type { GatewayError } from '../errors.ts'
 import type { Handle } from '../exchange.ts'
 import { attemptFields } from '../observe/cause.ts'
 import { balancers } from './balance/balance.ts'
@@ -9,8 +8,9 @@ import type { Endpoint } from './endpoint.ts'
 import { failover } from './failover.ts'
 import { Member } from './member.ts'
 import type { Tell } from './notices.ts'
-import type { OnFailedAttempt, Outcome } from './outcome.ts'
+import type { OnFailedAttempt } from './outcome.ts'
 import { outlierDetection, type Settled } from './outlier.ts'
+import type { Manner } from './sending.ts'
 
 /** Is a named set of interchangeable endpoints with one policy. */
 export interface Upstream {
@@ -43,14 +43,14 @@ export const openUpstream = (
 ): Upstream => {
   const several = config.endpoints.length > 1
   let settled: Settled | null = null
-  const watch = several
-    ? (member: Member, outcome: Outcome, why: GatewayError | number, startedAt: number) => {
-        if (member.standing.compare(outcome, why, startedAt)) settled?.(member, outcome)
-      }
-    : null
-  const members = config.endpoints.map(
-    (each) => new Member(open(each), config, { weight: each.weight, draining: drains(each), watch, onFailure }),
-  )
+  const members = config.endpoints.map((each): Member => {
+    const watch: Manner['watch'] = (outcome, why, startedAt) => {
+      if (member.standing.compare(outcome, why, startedAt)) settled?.(member, outcome)
+    }
+    const place = { weight: each.weight, draining: drains(each), watch: several ? watch : null, onFailure }
+    const member = new Member(open(each), config, place)
+    return member
+  })
   if (several && config.outlier !== null)
     settled = outlierDetection(config.outlier, members, (ejected) => tell('warn', 'endpoint ejected', { ...ejected }))
   const balanced = balancedSend(config, members)
