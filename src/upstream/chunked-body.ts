@@ -1,6 +1,7 @@
 import { isNamed } from '../fields.ts'
 import { type HeadScanner, isText, isToken } from './head-scanner.ts'
 import { MalformedResponse } from './malformed-response.ts'
+import type { ResponseEvents } from './response-parser.ts'
 
 // As many as Node's server takes of a request. They are read past, not kept.
 const maxLineBytes = 16 * 1024
@@ -28,17 +29,12 @@ const inTrailers = 13
 const over = 14
 const stopped = 15
 
-/** Takes pieces of a body: bytes[from, to). */
-interface Sink {
-  body(bytes: Buffer, from: number, to: number): void
-}
-
 /**
  * Reads bodies in chunks (RFC 9112 §7.1), one after another. Extensions (§7.1.1) and trailers (§7.1.2) are checked and
  * left out. It goes on where it has stopped.
  */
 export class ChunkedBody {
-  readonly #sink: Sink
+  readonly #events: Pick<ResponseEvents, 'body'>
   /** Reads trailers; else it is not in use while a body comes. */
   readonly #scanner: HeadScanner
   #state = atSize
@@ -49,8 +45,8 @@ export class ChunkedBody {
   #pieceFrom = 0
   #pieceTo = 0
 
-  constructor(sink: Sink, scanner: HeadScanner) {
-    this.#sink = sink
+  constructor(events: Pick<ResponseEvents, 'body'>, scanner: HeadScanner) {
+    this.#events = events
     this.#scanner = scanner
   }
 
@@ -166,7 +162,7 @@ export class ChunkedBody {
   #handOn(bytes: Buffer): void {
     const from = this.#pieceFrom
     this.#pieceFrom = this.#pieceTo
-    if (from < this.#pieceTo && this.#state !== stopped) this.#sink.body(bytes, from, this.#pieceTo)
+    if (from < this.#pieceTo && this.#state !== stopped) this.#events.body(bytes, from, this.#pieceTo)
   }
 }
 
