@@ -6,7 +6,7 @@ import { allowHalfOpen } from './half-closed.ts'
 import { Http1Response } from './http1-response.ts'
 import type { Stray } from './stray.ts'
 
-/** Makes the HTTP server of the public listener, with every bound that Node holds. It listens nowhere yet. */
+/** Makes the HTTP server of the public listener; {@link bound} sets what else Node holds. It listens nowhere yet. */
 export const httpServer = (listen: ListenConfig, arrive: RequestListener, strays: Stray): Server => {
   const server = createServer(
     {
@@ -25,23 +25,21 @@ export const httpServer = (listen: ListenConfig, arrive: RequestListener, strays
   )
   allowHalfOpen(server)
   server.maxHeadersCount = 0 // counted with the rest of the head: the parser would silently cut the list short
-  bound(server, listen)
   server.on('checkContinue', arrive)
   server.on('checkExpectation', arrive)
   server.on('connect', (_request, socket) => strays.connect(socket as never))
   return server
 }
 
-/** Sets the bounds that Node holds. Connections that are open keep the size of head that they began with. */
-export const bound = (server: Server, listen: ListenConfig): void => {
+/**
+ * Sets the bounds that Node holds, of the server that speaks HTTP and of the one that accepts connections. Those that are open keep the size of
+ * head that they began with.
+ */
+export const bound = (server: Server, entrance: NetServer, listen: ListenConfig): void => {
   // The bounds on target and fields are checked apart; this one only keeps the parser from reading for ever.
   const parsed: Server & { maxHeaderSize?: number } = server
   parsed.maxHeaderSize = listen.maxTargetBytes + listen.maxHeaderBytes + 1024
   server.headersTimeout = listen.headersTimeoutMs
   server.keepAliveTimeout = listen.keepAliveTimeoutMs
-}
-
-/** Sets how many connections a server takes at once. */
-export const boundConnections = (server: NetServer, { maxConnections }: ListenConfig): void => {
-  server.maxConnections = maxConnections ?? Number.POSITIVE_INFINITY
+  entrance.maxConnections = listen.maxConnections ?? Number.POSITIVE_INFINITY
 }

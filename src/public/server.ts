@@ -10,7 +10,7 @@ import { currentEdge } from './edge.ts'
 import { front } from './front.ts'
 import { probe } from './half-closed.ts'
 import { sessions } from './http2/sessions.ts'
-import { bound, boundConnections, httpServer } from './listener.ts'
+import { bound, httpServer } from './listener.ts'
 import { mount } from './mount.ts'
 import { makeId } from './request-id.ts'
 import { stray } from './stray.ts'
@@ -114,15 +114,14 @@ export const openPublicServer = async (
     })
   const isInHandshake = (socket: Socket): boolean => gate !== null && !('encrypted' in socket)
   entrance.on('drop', () => tooMany.count())
-  boundConnections(entrance, listen)
+  bound(server, entrance, listen)
   if (place !== 'elsewhere') await listenAt(entrance, place ?? listen)
   if (!server.listening) server.emit('listening') // Node watches over connections, and their timeouts, from then on only
 
   return {
     address: entrance.address() as AddressInfo,
     bound(bounds) {
-      bound(server, bounds)
-      boundConnections(entrance, bounds)
+      bound(server, entrance, bounds)
       crowd.bound(bounds)
       gate?.renew(bounds)
     },

@@ -80,8 +80,10 @@ test('server.maxHeaderSize: once set again, it holds for the next connection', a
   const port = await serve(
     (_request, response) => void response.end(),
     (server) => {
-      bound(server, { ...listen, maxTargetBytes: 64, maxHeaderBytes: 1024 })
-      server.once('connection', () => bound(server, { ...listen, maxTargetBytes: 64, maxHeaderBytes: 8 * 1024 }))
+      bound(server, server, { ...listen, maxTargetBytes: 64, maxHeaderBytes: 1024 })
+      server.once('connection', () =>
+        bound(server, server, { ...listen, maxTargetBytes: 64, maxHeaderBytes: 8 * 1024 }),
+      )
     },
   )
   const statuses: (string | undefined)[] = []
