@@ -37,7 +37,7 @@ export class ClientBody implements RequestBody {
   #read: readonly Buffer[] = []
   #waiting: ((error: GatewayError) => void) | null = null
 
-  /** `length` is that of Content-Length; null: chunked; 0: no body. `invited`: the client does not wait for `100 Continue`. */
+  /** `length` is Content-Length's; null: chunked; 0: no body. `invited`: it does not wait for `100 Continue`. */
   constructor(
     request: BodySource,
     response: Pick<ClientResponse, 'writeContinue'>,

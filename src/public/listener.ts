@@ -32,7 +32,7 @@ export const httpServer = (listen: ListenConfig, arrive: RequestListener, strays
 }
 
 /**
- * Sets the bounds that Node holds, of the server that speaks HTTP and of the one that accepts connections. Those that are open keep the size of
+ * Sets the bounds that Node holds: `server` speaks HTTP, `entrance` accepts. Connections that are open keep the size of
  * head that they began with.
  */
 export const bound = (server: Server, entrance: NetServer, listen: ListenConfig): void => {

@@ -17,7 +17,7 @@ const writeBytes = 64 * 1024
 // Linux says that a full send buffer has room when a third of it is free; it lets the buffer grow to 4 MiB, and may be told to more.
 const unseenBytes = 4 * 1024 * 1024
 
-/** The wait for a client to take what was written of an answer. One that takes nothing for too long, or too slowly, is cut. */
+/** The wait for a client to take what was written of an answer. One that takes too little for too long is cut. */
 export class Outflow {
   readonly #visit: Visit
   readonly #alarm: Alarm

@@ -51,7 +51,7 @@ export interface ClientResponse {
   writeFields(status: number, reason: string, fields: Fields): void
   /** Writes an interim answer, or leaves it out where too much waits to be taken. Throws as `writeFields` does. */
   writeInterim(status: number, fields: Fields): void
-  /** Has it say, when its head is written, that nothing follows it: the gateway drains, or the rest of the request is left `unread`. */
+  /** Has its head say that nothing follows it: the gateway drains, or the rest of the request is left `unread`. */
   last(visit: Visit, unread: boolean): void
   write(chunk: Buffer, taken?: (error?: Error | null) => void): boolean
   end(body?: Buffer): unknown

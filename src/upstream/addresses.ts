@@ -18,8 +18,8 @@ export interface Listener {
 const firstRetryMs = 1000
 
 /**
- * Resolves a name now and again and again: every `intervalMs` (±10 %), after a failure after 1 s, then twice as long each time up to that. Returns
- * what ends it: then it asks no more, and tells nothing more.
+ * Resolves a name now and again and again: every `intervalMs` (±10 %), after a failure after 1 s, then twice as long
+ * each time up to that. Returns what ends it.
  */
 export const watchAddresses = (
   hostname: string,

@@ -34,8 +34,8 @@ export class Endpoint {
   #health: { readonly config: string; readonly close: () => void } | null = null
 
   /**
-   * `origin` is where to connect: the configured one, or that of the embedded sandbox. `judged` null: another process probes it, and {@link hear}
-   * is told what that finds.
+   * `origin` is where to connect: the configured one, or that of the embedded sandbox. `judged` null: another process
+   * probes it, and has it {@link hear}.
    */
   constructor(
     endpoint: Pick<EndpointConfig, 'origin' | 'pathPrefix'>,

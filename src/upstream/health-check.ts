@@ -13,9 +13,9 @@ export interface HealthListener {
 const soonMs = 1000
 
 /**
- * Probes an endpoint again and again, one probe at a time: first at a random moment within a second, then every interval (±10 %) after
- * the end of the last. So many in a row change what is known of it; before that it counts as up. Returns what ends it: then it probes no more,
- * and reports nothing more.
+ * Probes an endpoint again and again, one probe at a time: first at a random moment within a second, then every
+ * interval (±10 %) after the end of the last. So many in a row change what is known of it; before that it counts as up.
+ * Returns what ends it.
  */
 export const healthCheck = (
   { intervalMs, healthyAfter, unhealthyAfter }: HealthCheckConfig,

@@ -26,8 +26,8 @@ export const outcomeOfFailure = (
 export type OnFailedAttempt = (attempt: FailedAttempt, exchange: Exchange) => void
 
 /**
- * Notes an attempt at its exchange if it failed, whatever becomes of that, and has it counted: also where a client that was waited for keeps that
- * from counting against the endpoint.
+ * Notes an attempt at its exchange if it failed, whatever becomes of that, and has it counted: also where a client that
+ * was waited for keeps that from counting against the endpoint.
  */
 export const noteIfFailed = (
   exchange: Exchange,

@@ -93,9 +93,9 @@ const tryOne = async ({ group, name, reach }: Tried): Promise<Found> => {
 }
 
 /**
- * Tries an endpoint once, for at most 2 s: whether it accepts a connection, TLS included, with nothing sent; or whether its health check
- * goes well, where it has one. A client certificate that it refuses after the handshake (TLS 1.3) is not seen by the former. Rejects with
- * an Error whose message is for operators.
+ * Tries an endpoint once, for at most 2 s: whether it accepts a connection, TLS included, with nothing sent; or whether
+ * its health check goes well, where it has one. A client certificate that it refuses after the handshake (TLS 1.3) is
+ * not seen by the former. Rejects with an Error whose message is for operators.
  */
 export const reach = (origin: string, upstream: UpstreamConfig, mode: 'connect' | 'health'): Promise<void> => {
   const { healthCheck, host, tls } = upstream

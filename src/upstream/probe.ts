@@ -13,9 +13,10 @@ const maxBodyBytes = 64 * 1024
 const maxInterim = 100
 
 /**
- * Asks an endpoint once whether it is well, on a connection of its own: one that traffic has kept open would tell nothing of whether it
- * still accepts. The status decides, as soon as it is there; a redirect is an answer as any other. The rest is read for as long as a
- * probe may take, and until the next one, 64 KiB at most, and cut. `host` is the Host to send. Rejects with an Error whose message is for operators.
+ * Asks an endpoint once whether it is well, on a connection of its own: one that traffic has kept open would tell
+ * nothing of whether it still accepts. The status decides, as soon as it is there; a redirect is an answer as any
+ * other. The rest is read for as long as a probe may take, and until the next one, 64 KiB at most, and cut. `host` is
+ * the Host to send. Rejects with an Error whose message is for operators.
  */
 export const probe = (
   connect: Connector,

@@ -4,24 +4,25 @@ import { Alarm } from '../clock.ts'
 const jitter = 0.1
 
 /**
- * Acts again and again: first after `firstMs`, 0: at once, then after the pause in milliseconds, ±10 %, that the end of each act tells. Returns what
- * closes it: an act that is under way then does not end any more.
+ * Acts again and again: first after `firstMs`, 0: at once. `act` resolves to what concludes it, which tells the pause
+ * before the next in milliseconds, spread by ±10 %. Returns what stops it; an act that is under way then is not
+ * concluded.
  */
 export const repeat = (
   act: () => Promise<() => number>,
   firstMs: number,
   random: () => number = Math.random,
 ): (() => void) => {
-  let isClosed = false
+  let isStopped = false
   const turn = async (): Promise<void> => {
-    const end = await act()
-    if (!isClosed) alarm.set(Math.round(end() * (1 - jitter + 2 * jitter * random())))
+    const conclude = await act()
+    if (!isStopped) alarm.set(Math.round(conclude() * (1 - jitter + 2 * jitter * random())))
   }
   const alarm = new Alarm(() => void turn())
   if (firstMs === 0) void turn()
   else alarm.set(firstMs)
   return () => {
-    isClosed = true
+    isStopped = true
     alarm.clear()
   }
 }

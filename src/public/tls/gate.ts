@@ -77,8 +77,9 @@ const isText = ([byte = 0]: Buffer): boolean => (byte >= 32 && byte < 127) || by
 const everyMs = 1000
 
 /**
- * Logs handshakes that failed, at a bounded rate, since anybody can cause as many as he likes: one line a second, which counts those that it stands for.
- * Who connects and leaves again, as a probe of a load balancer does, is of interest to nobody.
+ * Logs handshakes that failed, at a bounded rate, since anybody can cause as many as he likes: one line a second, which
+ * counts those that it stands for. Who connects and leaves again, as a probe of a load balancer does, is of interest to
+ * nobody.
  */
 export const failureLog = (log: Log): ((client: string, reason: string) => void) => {
   let next = 0

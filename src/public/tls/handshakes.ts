@@ -13,8 +13,9 @@ type OnHandshake = (failure: string | null, secured: TLSSocket) => void
 export type Begin = (socket: Socket, ended: OnHandshake) => void
 
 /**
- * Prepares the handshakes of one configuration; those that are under way when another takes its place end as they began. `protocols` are spoken
- * afterwards, best first, as ALPN names them. The keys of session tickets are made from `ticketSecret`. Throws when a certificate is not taken.
+ * Prepares the handshakes of one configuration; those that are under way when another takes its place end as they
+ * began. `protocols` are spoken afterwards, best first, as ALPN names them. The keys of session tickets are made from
+ * `ticketSecret`. Throws when a certificate is not taken.
  */
 export const handshakes = (tls: ListenTlsConfig, protocols: readonly string[], ticketSecret: string): Begin => {
   const { first, find } = contextsOf(tls)
