@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES } from './node-http.ts'
 import { causeOf } from './observe/cause.ts'
 import type { Reason } from './reasons.ts'
 

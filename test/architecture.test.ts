@@ -31,7 +31,17 @@ const rooms: readonly (readonly string[])[] = [
   ['snapshot/'],
   ['layers/', 'upstream/', 'config/'],
   ['shared/'],
-  ['version.ts', 'exchange.ts', 'errors.ts', 'reasons.ts', 'clock.ts', 'units.ts', 'fields.ts', 'observe/'],
+  [
+    'version.ts',
+    'exchange.ts',
+    'errors.ts',
+    'reasons.ts',
+    'clock.ts',
+    'units.ts',
+    'fields.ts',
+    'node-http.ts',
+    'observe/',
+  ],
   ['catalog.ts'],
 ]
 
@@ -106,7 +116,7 @@ describe('libraries stay at the rim', () => {
   const opentelemetry = parts.map((part) => `@opentelemetry/${part}`)
   const rims: Readonly<Record<string, RegExp>> = {
     fastify: /^(public|admin)\//,
-    '@fastify/http-proxy': /^public\/mount\.ts$/,
+    '@fastify/http-proxy': /^public\/http-proxy\.ts$/,
     undici: /^shared\/server\.ts$/,
     jose: /^layers\/auth\//,
     'lru-cache': /^layers\/(auth|cache)\//,
@@ -193,7 +203,15 @@ describe('libraries stay at the rim', () => {
   test('@fastify/http-proxy stands in exactly one file', () => {
     const users = sources.filter(({ imports }) => imports.includes('@fastify/http-proxy'))
 
-    expect(users.map(({ path }) => path)).toEqual(['public/mount.ts'])
+    expect(users.map(({ path }) => path)).toEqual(['public/http-proxy.ts'])
+  })
+
+  test('node:http is imported as a type only: to import it loads the fetch of Node', () => {
+    const users = sources.filter(({ text }) =>
+      /^import (?!type).*'node:http'|(?<!typeof )import\('node:http'\)/m.test(text),
+    )
+
+    expect(users.map(({ path }) => path)).toEqual([])
   })
 })
 

@@ -1,6 +1,7 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AdminConfig } from '../config/operating-config.ts'
+import { createServer } from '../node-http.ts'
 
 // Operators and probes are few. What floods this listener would otherwise take the descriptors that clients of the public one need.
 const maxConnections = 256

@@ -1,11 +1,10 @@
-import { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders as Headers } from 'node:http'
 import { Readable } from 'node:stream'
 import { isNamed } from '../fields.ts'
+import { IncomingMessage } from '../node-http.ts'
 import type { Refused } from './admit.ts'
 import type { Target } from './target.ts'
 import type { ClientRequest } from './wire.ts'
-
-type Headers = IncomingMessage['headers']
 
 /** Takes the pieces of a body as Node's parser finds them; null: that was the last. */
 type Taker = (chunk: Buffer | null) => void

@@ -1,5 +1,6 @@
-import { type IncomingMessage, ServerResponse, validateHeaderName, validateHeaderValue } from 'node:http'
+import type { IncomingMessage, OutgoingMessage } from 'node:http'
 import { type Fields, isNamed } from '../fields.ts'
+import { ServerResponse, validateHeaderName, validateHeaderValue } from '../node-http.ts'
 import { lingerOnClose, patienceAfter } from './linger.ts'
 import type { Visit } from './visit.ts'
 import type { ClientResponse } from './wire.ts'
@@ -8,7 +9,7 @@ import type { ClientResponse } from './wire.ts'
  * A response with the head that Node has rendered and not yet sent. `_header` is not documented, though as old as `node:http`. Seen on
  * Node 24.21.
  */
-type Rendered = ServerResponse & { _header: string }
+type Rendered = OutgoingMessage & { _header: string }
 
 /**
  * A response of HTTP/1.0 or 1.1. Its head is rendered here: Node's own rendering takes a `Content-Disposition` behind

@@ -1,6 +1,7 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import type { Server as NetServer } from 'node:net'
 import type { ListenConfig } from '../config/config.ts'
+import { createServer } from '../node-http.ts'
 import { Arrival } from './arrival.ts'
 import { allowHalfOpen } from './half-closed.ts'
 import { Http1Response } from './http1-response.ts'

@@ -1,11 +1,11 @@
 import type { RequestListener, Server } from 'node:http'
-import httpProxy from '@fastify/http-proxy'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { catalog, type Operation } from '../catalog.ts'
 import { noSchemas } from '../shared/no-schemas.ts'
 import type { Arrival } from './arrival.ts'
 import type { CurrentEdge } from './edge.ts'
 import type { Serve } from './front.ts'
+import { httpProxy } from './http-proxy.ts'
 import type { Http1Response } from './http1-response.ts'
 import type { Stray } from './stray.ts'
 import { parseTarget } from './target.ts'
@@ -13,8 +13,8 @@ import { parseTarget } from './target.ts'
 /**
  * Makes Fastify route the nine, by one registration of @fastify/http-proxy each: its `routes` × `httpMethods` is a cross product, so a
  * single one would let eighteen through. Serving is ours, from the `preHandler` on: before the `handler` runs, http-proxy makes three URL
- * objects of the path to check it. The `handler` option is set all the same, so that nothing can ever reach its own `reply.from`, which
- * answers 500 with the cause and retries eleven times. Nothing of it is ready before `ready` is called.
+ * objects of the path to check it. The `handler` option is set all the same: its own calls `reply.from`, which is not loaded. Nothing of it
+ * is ready before `ready` is called.
  */
 export const mount = (
   server: (route: RequestListener) => Server,
@@ -45,8 +45,6 @@ export const mount = (
       upstream: 'http://unused.invalid', // mandatory, and never used
       routes: [operation.path],
       httpMethods: [operation.method],
-      // Duck-typed, or an agent of its own would be made.
-      undici: { request: unused } as never,
       preHandler: (request: FastifyRequest, reply: FastifyReply) => take(request, reply, operation),
       handler: unused,
     } as Parameters<typeof httpProxy>[1])

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { catalog } from '../catalog.ts'
+import { createServer } from '../node-http.ts'
 
 /** Is the embedded upstream: an honest echo over a real socket. */
 export interface Sandbox {

@@ -11,7 +11,8 @@ const watched = (workers: number) => {
   const folder = mkdtempSync(join(tmpdir(), 'loaded-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const [file, notes] = [join(folder, 'gateway.yaml'), join(folder, 'notes')]
-  const write = (more: object): void => writeFileSync(file, configText({ workers, upstream: 'sandbox', ...more }))
+  const write = (more: object): void =>
+    writeFileSync(file, configText({ workers, upstream: 'sandbox', shutdown: { wait: '0s' }, ...more }))
   write({})
   const hook = `
     import { appendFileSync } from 'node:fs'
@@ -21,17 +22,22 @@ const watched = (workers: number) => {
       appendFileSync(${JSON.stringify(notes)}, url + '\\n')
       return next(url, context)
     }
-    if (isMainThread) registerHooks({ load })`
+    if (isMainThread) registerHooks({ load })
+    if (isMainThread) process.on('exit', () => appendFileSync(${JSON.stringify(notes)}, process.moduleLoadList.join('\\n')))`
   const served = serve(file, { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}` })
   const packages = (): readonly string[] => [
     ...new Set(
       [...readFileSync(notes, 'utf8').matchAll(/.*node_modules\/((?:@[^/]+\/)?[^/]+)/g)].map(([, name = '']) => name),
     ),
   ]
-  return { served, write, packages }
+  /** Lists the modules of Node that were loaded, once the gateway has ended. */
+  const builtIn = (): readonly string[] =>
+    [...readFileSync(notes, 'utf8').matchAll(/^NativeModule (.+)$/gm)].map(([, name = '']) => name)
+  return { served, write, packages, builtIn }
 }
 
-const off = /^(zod|yaml|js-yaml|ajv|jose|@redis\/.*|@opentelemetry\/.*|pino-pretty|fflate|uplot|idiomorph)$/
+const off =
+  /^(undici|ws|@fastify\/reply-from|zod|yaml|js-yaml|ajv|jose|@redis\/.*|@opentelemetry\/.*|pino-pretty|fflate|uplot|idiomorph)$/
 
 test.each([1, 2])(
   'a gateway that is to trace loads what traces, and none loads it before: workers %i',
@@ -52,3 +58,13 @@ test.each([1, 2])(
     ])
   },
 )
+
+test('a gateway loads no client of Node’s that it does not send with', async () => {
+  const { served, builtIn } = watched(1)
+  await listening(served)
+  served.signal('SIGTERM')
+  await served.exited
+
+  expect(builtIn()).toContain('http')
+  expect(builtIn()).not.toContain('internal/deps/undici/undici')
+})

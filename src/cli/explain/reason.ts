@@ -1,7 +1,7 @@
-import { METHODS } from 'node:http'
 import { catalog, type Operation } from '../../catalog.ts'
 import type { ListenConfig } from '../../config/config.ts'
 import { differenceOf } from '../../config/differs.ts'
+import { METHODS } from '../../node-http.ts'
 import { routes } from '../../public/admit.ts'
 import { isHost } from '../../public/hosts.ts'
 import { parseTarget } from '../../public/target.ts'

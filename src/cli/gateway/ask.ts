@@ -68,7 +68,7 @@ const defaultMaxBytes = 8 * 1024 ** 2
 const exchange = async (target: Target, question: Question): Promise<Raw> => {
   const { method, path, limitMs, maxBytes = defaultMaxBytes } = question
   const trusted = await trust(target, question)
-  const { request: send } = await (target.tls ? import('node:https') : import('node:http'))
+  const { request: send } = await (target.tls ? import('node:https') : import('../../node-http.ts'))
   return new Promise((resolve, reject) => {
     const fail = (error: Error): void => {
       clearTimeout(timer)

@@ -1,7 +1,7 @@
-import { METHODS } from 'node:http'
 import type { OperationId } from '../../catalog.ts'
 import { wallClock } from '../../clock.ts'
 import { type AttemptReport, FailedAttempt, type GatewayError, type Kind } from '../../errors.ts'
+import { METHODS } from '../../node-http.ts'
 import type { Reason } from '../../reasons.ts'
 import { causeOf } from '../cause.ts'
 import type { Exchanged } from '../exchanged.ts'

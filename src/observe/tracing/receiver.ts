@@ -1,8 +1,8 @@
-import { Agent } from 'node:http'
 import { Agent as TlsAgent } from 'node:https'
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace'
 import { later } from '../../clock.ts'
 import type { ReceiverConfig } from '../../config/tracing-config.ts'
+import { Agent } from '../../node-http.ts'
 import { sdk } from './sdk.ts'
 import type { Trouble } from './trouble.ts'
 

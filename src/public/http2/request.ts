@@ -1,6 +1,6 @@
-import { METHODS } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import { METHODS } from '../../node-http.ts'
 import type { Refused } from '../admit.ts'
 import type { Target } from '../target.ts'
 import type { ClientRequest } from '../wire.ts'

@@ -1,6 +1,6 @@
-import { validateHeaderValue } from 'node:http'
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { Fields } from '../../fields.ts'
+import { validateHeaderValue } from '../../node-http.ts'
 import { mostBodyBytes } from '../connection.ts'
 import { linger, type Patience, patienceAfter } from '../linger.ts'
 import type { Visit } from '../visit.ts'
