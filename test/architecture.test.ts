@@ -180,6 +180,10 @@ describe('libraries stay at the rim', () => {
 
     expect(loaded.filter((name) => !/^node:|\.ts$/.test(name) && !allowed.has(name))).toEqual([])
     expect(loaded).toContain('public/mount.ts')
+    // The secret of session tickets is made before it is known who listens.
+    expect([...new Set(loaded)].filter((name) => /^public\/(http2|tls)\//.test(name))).toEqual([
+      'public/tls/tickets.ts',
+    ])
     expect(reached('config/load-worker.ts')).toEqual(expect.arrayContaining(['zod', 'yaml']))
   })
 

@@ -9,12 +9,10 @@ import { Crowd } from './crowd.ts'
 import { currentEdge } from './edge.ts'
 import { front } from './front.ts'
 import { probe } from './half-closed.ts'
-import { sessions } from './http2/sessions.ts'
 import { bound, httpServer } from './listener.ts'
 import { mount } from './mount.ts'
 import { makeId } from './request-id.ts'
 import { stray } from './stray.ts'
-import { openGate } from './tls/gate.ts'
 import { makeTicketSecret } from './tls/tickets.ts'
 import { turnedAway } from './turned-away.ts'
 
@@ -92,20 +90,25 @@ export const openPublicServer = async (
   server.on('connection', (socket) => {
     if (keep(socket)) socket.once('end', () => probe(socket))
   })
-  const multiplexed = sessions({
-    ...{ serve, currentEdge: edge, strays },
-    enter: (request, response) => app.routing(request, response),
-  })
-  const gate = openGate({
-    ...{ listen, log, ticketSecret, protocols: listen.http2 ? ['h2', ...protocols] : protocols },
-    secured(socket, raw) {
-      sockets.delete(raw) // it closes with the one that stands on it
-      if (socket.alpnProtocol !== 'h2') return void server.emit('connection', socket)
-      keep(socket)
-      multiplexed.take(socket)
-    },
-    unsecured: (socket, first) => strays.plainHttp(socket, first),
-  })
+  // Neither is changed by a reload: what is off is never loaded.
+  const multiplexed = listen.http2
+    ? (await import('./http2/sessions.ts')).sessions({
+        ...{ serve, currentEdge: edge, strays },
+        enter: (request, response) => app.routing(request, response),
+      })
+    : null
+  const gate =
+    listen.tls &&
+    (await import('./tls/gate.ts')).openGate({
+      ...{ listen, tls: listen.tls, log, ticketSecret, protocols: listen.http2 ? ['h2', ...protocols] : protocols },
+      secured(socket, raw) {
+        sockets.delete(raw) // it closes with the one that stands on it
+        if (socket.alpnProtocol !== 'h2') return void server.emit('connection', socket)
+        keep(socket)
+        multiplexed?.take(socket)
+      },
+      unsecured: (socket, first) => strays.plainHttp(socket, first),
+    })
   // Where a client has to come through the gate first, the HTTP server itself listens nowhere.
   const entrance: NetServer = gate === null ? server : createServer({ allowHalfOpen: true, noDelay: true })
   if (gate !== null)
@@ -147,7 +150,7 @@ export const openPublicServer = async (
       draining = true
       // Node waits for those that it accepted itself, and knows nothing of those that were handed over.
       const left = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
-      multiplexed.close()
+      multiplexed?.close()
       const over = Promise.all([...[server, entrance].map(closed), ...left])
       // Node closes those that wait for another request, but takes a first one to be under way from the moment of connecting.
       for (const socket of sockets) if (socket.bytesRead === 0 || isInHandshake(socket)) socket.destroy()

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { Alarm, now } from '../../clock.ts'
-import type { ListenConfig } from '../../config/config.ts'
+import type { ListenConfig, ListenTlsConfig } from '../../config/config.ts'
 import type { Log } from '../../observe/log.ts'
 import { plain } from '../peer.ts'
 import { handshakes } from './handshakes.ts'
@@ -16,6 +16,7 @@ export interface Gate {
 
 export interface GateOptions {
   readonly listen: ListenConfig
+  readonly tls: ListenTlsConfig
   readonly log: Log
   readonly ticketSecret: string
   /** What is spoken behind it, best first, as ALPN names it. */
@@ -26,12 +27,11 @@ export interface GateOptions {
   unsecured(socket: Socket, first: Buffer): void
 }
 
-/** Opens the gate of a listener; null: it does without TLS. */
-export const openGate = ({ listen, log, ticketSecret, protocols, secured, unsecured }: GateOptions): Gate | null => {
-  if (listen.tls === null) return null
+/** Opens the gate of a listener that speaks TLS. */
+export const openGate = ({ listen, tls, log, ticketSecret, protocols, secured, unsecured }: GateOptions): Gate => {
   const tell = failureLog(log)
-  let begin = handshakes(listen.tls, protocols, ticketSecret)
-  let said = JSON.stringify(listen.tls)
+  let begin = handshakes(tls, protocols, ticketSecret)
+  let said = JSON.stringify(tls)
   let timeoutMs = listen.headersTimeoutMs
 
   return {
