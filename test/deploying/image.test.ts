@@ -48,6 +48,14 @@ test('npm start, the image and the unit give Node the same flags', () => {
   expect(read('docs/deploying.md')).toContain(`node ${nodeFlags.join(' ')} /app/src/main.ts`)
 })
 
+test('npm start, the image and the unit bound the arenas of glibc alike, and npm start heeds another bound', () => {
+  const arenas = /\bMALLOC_ARENA_MAX=\$\{MALLOC_ARENA_MAX-(\d+)\}/.exec(npmStart)?.[1]
+
+  expect(arenas).toBe('2')
+  expect(only(final, 'ENV').split(' ')).toContain(`MALLOC_ARENA_MAX=${arenas}`)
+  expect(read(`${examples}/systemd/lender-gateway.service`)).toContain(`Environment=MALLOC_ARENA_MAX=${arenas}`)
+})
+
 test('the configuration is mounted in the same place by every example', () => {
   const folder = mounted.replace('/gateway.yaml', '')
   const pod = at(manifestOf('Deployment'), 'spec', 'template', 'spec')
