@@ -15,11 +15,12 @@ const profiles = join(here, '.bench')
 /** Node writes a profile when the process exits by itself, and a graceful shutdown would put its waits into it. */
 const endOnTerm = "data:text/javascript,process.once('SIGTERM',()=>process.exit(0))"
 
-/** Lists the flags of Node that `npm start` of a tree gives. */
-const startFlags = (tree: string): readonly string[] => {
+/** Reads what `npm start` of a tree gives Node: its flags, and the bound on the arenas of glibc. */
+const startOf = (tree: string): { readonly flags: readonly string[]; readonly env: NodeJS.ProcessEnv } => {
   const { scripts } = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8'))
   const [, flags = ''] = /\bnode ((?:--\S+ )*)src\/main\.ts/.exec(scripts.start) ?? []
-  return flags.split(' ').filter(Boolean)
+  const [, arenas] = /\bMALLOC_ARENA_MAX=\$\{MALLOC_ARENA_MAX-(\d+)\}/.exec(scripts.start) ?? []
+  return { flags: flags.split(' ').filter(Boolean), env: arenas === undefined ? {} : { MALLOC_ARENA_MAX: arenas } }
 }
 
 /** Starts `tree`'s gateway with the file that `text` makes for a port to listen on; `shows` is the certificate that it asks clients for. */
@@ -40,6 +41,7 @@ export const serveTree = async (
     '--no-logfile-per-isolate',
   ]
   const flags = [...(options.profile ? profiling : []), ...(options.perf ? [...named, '--import', endOnTerm] : [])]
+  const start = startOf(tree)
   const running = await startServer(
     directory,
     probePath,
@@ -48,7 +50,8 @@ export const serveTree = async (
       await writeFile(file, text(port))
       return {
         path: process.execPath,
-        args: [...startFlags(tree), ...flags, join(tree, 'src/main.ts'), 'serve', '--config', file],
+        env: start.env,
+        args: [...start.flags, ...flags, join(tree, 'src/main.ts'), 'serve', '--config', file],
       }
     },
     speaks,
