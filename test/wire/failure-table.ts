@@ -62,7 +62,7 @@ export interface Backstage {
 }
 
 /** Opens the servers that misbehave, and says how a gateway is set up in front of them: a group, a way to fail. */
-export const openBackstage = async (): Promise<Backstage> => {
+export const openBackstage = async ({ headers = brief } = {}): Promise<Backstage> => {
   const upstream = await openMisbehaving()
   const deaf: FullBacklog = await openFullBacklog()
   const plain: RawUpstream = await openRawUpstream((socket) => {
@@ -79,7 +79,7 @@ export const openBackstage = async (): Promise<Backstage> => {
         maxTarget: '1KiB',
         maxHeaders: '2KiB',
         maxHeaderFields: 20,
-        timeouts: { headers: brief, body: brief, keepAlive: '1s' },
+        timeouts: { headers, body: brief, keepAlive: '1s' },
       },
       defaults: { timeouts: { connect: brief, headers: brief, body: brief }, keepAlive: '500ms' },
       upstream: upstream.url,
