@@ -18,6 +18,8 @@ interface ConnectionsOptions {
 
 /** An address of the endpoint, with its connections that carry nothing, the one that was used last at the end. */
 interface Target extends ConnectionOwner {
+  /** Null: not known, or the endpoint's name is one. */
+  readonly address: string | null
   readonly connect: Connector
   readonly idle: Connection[]
 }
@@ -31,7 +33,6 @@ interface Target extends ConnectionOwner {
 export class Connections {
   readonly #options: ConnectionsOptions
   #addresses: readonly LookupAddress[] = []
-  #targets = new Map<string, Target>()
   /** Until the addresses are known, and of a plain address, one. */
   #inTurn: readonly Target[]
   #turn = 0
@@ -44,7 +45,7 @@ export class Connections {
 
   constructor(options: ConnectionsOptions) {
     this.#options = options
-    this.#inTurn = [this.#target(options.connect())]
+    this.#inTurn = [this.#target(null)]
   }
 
   /** Whether no more requests are taken. */
@@ -78,12 +79,8 @@ export class Connections {
   /** Goes over to these addresses, one at least. Connections to those that stay are kept; the others end when they carry nothing. */
   spread(addresses: readonly LookupAddress[]): void {
     const before = this.#inTurn
-    const known = this.#targets
     this.#addresses = addresses
-    this.#targets = new Map(
-      addresses.map((each) => [each.address, known.get(each.address) ?? this.#target(this.#connectorTo(each))]),
-    )
-    this.#inTurn = [...this.#targets.values()]
+    this.#inTurn = addresses.map((each) => before.find(({ address }) => address === each.address) ?? this.#target(each))
     this.#turn = 0
     for (const target of before) if (!this.#inTurn.includes(target)) closeIdle(target)
   }
@@ -138,9 +135,11 @@ export class Connections {
     return this.#inTurn[this.#turn] as Target
   }
 
-  #target(connect: Connector): Target {
+  #target(to: LookupAddress | null): Target {
+    const { connect } = this.#options
     const target: Target = {
-      connect,
+      address: to?.address ?? null,
+      connect: to === null ? connect() : connect((...asked) => preferring(to, this.#addresses)(...asked)),
       idle: [],
       released: (connection) => this.#released(target, connection),
       closed: (connection) => {
@@ -151,10 +150,6 @@ export class Connections {
       },
     }
     return target
-  }
-
-  #connectorTo(address: LookupAddress): Connector {
-    return this.#options.connect((...asked) => preferring(address, this.#addresses)(...asked))
   }
 
   #released(target: Target, connection: Connection): void {
