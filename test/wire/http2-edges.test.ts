@@ -286,17 +286,27 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     await eventually(() => upstream.connections() === 0)
   })
 
-  test('an answer that waits for its window is over when the client resets with code 0', async () => {
-    const upstream = await httpUpstream((_request, response) => response.end(Buffer.alloc(60_000)))
-    const { port, line } = await bootHttp2({ upstream: upstream.url, listen: { timeouts: { body: 'none' } } })
-    const client = await frameClient(port)
+  test.each([
+    ['without a body', 'market.insights', head(1)],
+    [
+      'with a body',
+      'valuation.score',
+      Buffer.concat([head(1, get('/valuation/score', 'POST'), false), frame(0, 1, 1, Buffer.from('{}'))]),
+    ],
+  ])(
+    'an answer to a request %s that waits for its window is over when the client resets with code 0',
+    async (_, operation, request) => {
+      const upstream = await httpUpstream((_request, response) => response.end(Buffer.alloc(60_000)))
+      const { port, line } = await bootHttp2({ upstream: upstream.url, listen: { timeouts: { body: 'none' } } })
+      const client = await frameClient(port)
 
-    await client.send(frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 1])), head(1))
-    await client.frame(({ type }) => type === 0)
-    await client.send(frame(3, 0, 1, Buffer.alloc(4)))
+      await client.send(frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 1])), request)
+      await client.frame(({ type }) => type === 0)
+      await client.send(frame(3, 0, 1, Buffer.alloc(4)))
 
-    expect(await line(({ msg }) => msg === 'exchange')).toMatchObject({ operation: 'market.insights' })
-  })
+      expect(await line(({ msg }) => msg === 'exchange')).toMatchObject({ operation })
+    },
+  )
 
   test('interim answers, 100-continue and trailers go their way', async () => {
     const upstream = await rawUpstream((socket) =>

@@ -1,4 +1,5 @@
 import { constants, type ServerHttp2Stream } from 'node:http2'
+import { Duplex } from 'node:stream'
 import type { Fields } from '../../fields.ts'
 import { validateHeaderValue } from '../../node-http.ts'
 import { mostBodyBytes } from '../connection.ts'
@@ -26,6 +27,7 @@ export class StreamResponse implements ClientResponse {
   constructor(request: StreamRequest) {
     this.stream = request.stream
     this.#request = request
+    this.stream.destroy = destroyOnceWritten
     this.stream.on('error', () => {}) // it closes too, and that is listened to
     // A client may reset with NO_ERROR. Node takes that for a good end, and waits for what can never be written any more.
     const leave = (): void => {
@@ -163,4 +165,15 @@ export class StreamResponse implements ClientResponse {
     if (this.stream.writableFinished) then()
     else this.stream.once('finish', then)
   }
+}
+
+/**
+ * Destroys a stream, but not while the write of its last frame waits to be called back. Node destroys a stream whose request has been read
+ * to its end in the midst of that write, which costs an error with a stack for the callback. It calls this again when the write is done.
+ */
+function destroyOnceWritten(this: ServerHttp2Stream, error?: Error): ServerHttp2Stream {
+  const isWriting = error === undefined && !this.writableFinished && this.session?.destroyed === false
+  // Of a stream that the client has reset, with whatever code, the end may never go out.
+  if (!isWriting || this.state.localClose !== 1) Duplex.prototype.destroy.call(this, error)
+  return this
 }

@@ -1,0 +1,38 @@
+import { connect, createServer, type ServerHttp2Stream } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { StreamRequest } from '../../../src/public/http2/request.ts'
+import { StreamResponse } from '../../../src/public/http2/response.ts'
+import { ReceiveWindows, WideConnections } from '../../../src/public/http2/windows.ts'
+
+/** Sends a POST, has it answered when its body has been read, and gives the stream when it has closed. */
+const answered = async (): Promise<ServerHttp2Stream> => {
+  const server = createServer()
+  const closed = new Promise<ServerHttp2Stream>((resolve) => {
+    server.on('session', (session) => {
+      const windows = new ReceiveWindows(session, new WideConnections())
+      session.on('stream', (stream, _headers, _flags, raw) => {
+        const request = new StreamRequest(stream, raw as unknown as string[], null as never, windows)
+        const response = new StreamResponse(request)
+        stream.on('close', () => resolve(stream))
+        request.on('data', () => {})
+        request.on('end', () => {
+          response.writeHead(200, ['Content-Type', 'text/plain'])
+          response.end('answer')
+        })
+      })
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  onTestFinished(() => {
+    session.destroy()
+    server.close()
+  })
+  session.request({ ':method': 'POST' }).end('body').resume()
+  return closed
+}
+
+test('a stream whose request had a body is destroyed when its response has been written, and not before', async () => {
+  expect((await answered()).writableFinished).toBe(true)
+})
