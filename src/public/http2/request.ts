@@ -97,7 +97,7 @@ const asHttp1 = (raw: readonly string[], said: Said, bodiless: boolean): string[
     const name = raw[i] as string
     const value = raw[i + 1] as string
     if (name.charCodeAt(0) === colon) {
-      if (name === ':method') said.method = value
+      if (name === ':method') said.method = asConstant(value)
       else if (name === ':path') said.path = value
       else if (name === ':scheme') said.scheme = value
       else if (name === ':authority') {
@@ -115,5 +115,8 @@ const asHttp1 = (raw: readonly string[], said: Said, bodiless: boolean): string[
   if (!bodiless && !hasLength) fields.push('transfer-encoding', 'chunked')
   return fields
 }
+
+// What comes from nghttp2 is memory of its own: to look it up, in a Map or as a member, V8 has to hash it each time.
+const asConstant = (method: string): string => (method === 'GET' ? 'GET' : method === 'POST' ? 'POST' : method)
 
 const colon = 0x3a

@@ -30,12 +30,10 @@ export class StreamResponse implements ClientResponse {
     this.stream.destroy = destroyOnceWritten
     this.stream.on('error', () => {}) // it closes too, and that is listened to
     // A client may reset with NO_ERROR. Node takes that for a good end, and waits for what can never be written any more.
-    const leave = (): void => {
+    this.stream.on('end', () => {
       if (this.stream.closed) this.stream.destroy()
-    }
-    this.stream.once('aborted', () => process.nextTick(leave))
-    this.stream.once('end', leave)
-    this.stream.once('close', () => this.#close())
+    })
+    this.stream.on('close', () => this.#close())
   }
 
   get headersSent(): boolean {

@@ -70,8 +70,9 @@ const begin = (
 
   session.on('stream', (stream, _headers, _flags, raw) => {
     if (stream.destroyed || stream.closed) return void stream.on('error', () => {}) // reset in the packet that it came in
-    watched.began(stream)
-    stream.once('close', () => {
+    watched.began()
+    stream.on('close', () => {
+      watched.ended()
       if (!isInOrder.has(stream.rstCode) && !mayBreakOff())
         endFor('too-many-broken-streams', 'too many requests that break the protocol')
     })

@@ -27,18 +27,20 @@ export class StreamBody {
     this.#push = stream.push.bind(stream)
     stream.push = (piece: Buffer | null) => this.#receive(piece)
     // Before anything is asked for: of an empty body Node tells the end at once, and once only.
-    stream.once('end', () => {
+    stream.on('end', () => {
       // Node ends the body of a stream that was reset, or whose length was wrong, as one that is whole.
       this.ended = !stream.closed && !stream.destroyed
     })
-    stream.once('close', () => window.waiting(0))
+    // Reset with NO_ERROR: what is left of a body that is not read keeps Node from closing the stream.
+    stream.on('aborted', () => process.nextTick(() => stream.destroy()))
+    stream.on('close', () => window.waiting(0))
   }
 
   /** Calls back at the end of a whole body. */
   onEnd(listener: () => void): void {
     if (this.ended) process.nextTick(listener)
     else
-      this.#stream.once('end', () => {
+      this.#stream.on('end', () => {
         if (this.ended) listener()
       })
   }

@@ -1,4 +1,4 @@
-import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
+import type { ServerHttp2Session } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import { Alarm } from '../../clock.ts'
 import type { ListenConfig } from '../../config/config.ts'
@@ -6,7 +6,9 @@ import type { ListenConfig } from '../../config/config.ts'
 /** Keeps the time of one connection. Only requests count: no other frame keeps it open. */
 export interface Watch {
   /** Hears of a request. */
-  began(stream: ServerHttp2Stream): void
+  began(): void
+  /** Hears that its stream has closed. */
+  ended(): void
   /** Tells the client to go elsewhere; closes when the streams that are open have ended. */
   end(): void
 }
@@ -38,15 +40,15 @@ export const watch = (
     gone.clear()
   })
   return {
-    began(stream) {
+    began() {
       asked = true
       running++
       idle.clear()
-      stream.once('close', () => {
-        if (--running > 0 || socket.destroyed) return
-        if (session.closed || session.destroyed) gone.set(lingerMs)
-        else idle.set(keepAliveTimeoutMs)
-      })
+    },
+    ended() {
+      if (--running > 0 || socket.destroyed) return
+      if (session.closed || session.destroyed) gone.set(lingerMs)
+      else idle.set(keepAliveTimeoutMs)
     },
     end,
   }
