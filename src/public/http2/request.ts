@@ -101,12 +101,12 @@ const asHttp1 = (raw: readonly string[], said: Said, bodiless: boolean): string[
       else if (name === ':path') said.path = value
       else if (name === ':scheme') said.scheme = value
       else if (name === ':authority') {
-        authority = value.toLowerCase()
+        authority = value
         fields.push('host', value)
       }
     } else if (name === 'cookie' && cookieAt !== -1) {
       fields[cookieAt] += `; ${value}`
-    } else if (name !== 'host' || value.toLowerCase() !== authority) {
+    } else if (name !== 'host' || value.toLowerCase() !== authority?.toLowerCase()) {
       fields.push(name, value)
       if (name === 'cookie') cookieAt = fields.length - 1
       else if (name === 'content-length') hasLength = true

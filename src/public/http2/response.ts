@@ -1,6 +1,6 @@
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import { Duplex } from 'node:stream'
-import type { Fields } from '../../fields.ts'
+import { type Fields, isNamed } from '../../fields.ts'
 import { validateHeaderValue } from '../../node-http.ts'
 import { mostBodyBytes } from '../connection.ts'
 import { linger, type Patience, patienceAfter } from '../linger.ts'
@@ -71,13 +71,14 @@ export class StreamResponse implements ClientResponse {
     // RFC 9110 §15.3.6: a 205 has no content, and Node ends the stream with its head.
     this.#bodiless = status === 204 || status === 205 || status === 304 || this.#request.method === 'HEAD'
     for (let i = 0; i < fields.length; i += 2) {
-      const name = (fields[i] as string).toLowerCase()
+      const name = fields[i] as string
       const value = fields[i + 1] as string
-      if (status === 205 && name === 'content-length') continue
+      if (status === 205 && isNamed(name, 'content-length')) continue
       validateHeaderValue(name, value)
       list.push(name, value)
     }
-    this.stream.respond(list as never) // a flat list keeps order and repetitions; the types know of objects only
+    // A flat list keeps order and repetitions; the types know of objects only. Node puts names in lower case (RFC 9113 §8.2).
+    this.stream.respond(list as never)
     this.statusCode = status
   }
 
