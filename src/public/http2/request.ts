@@ -49,6 +49,8 @@ export class StreamRequest implements ClientRequest {
     this.socket = socket
     this.stream = stream
     this.#body = stream.endAfterHeaders ? null : new StreamBody(stream, windows.body())
+    // Nothing is to be read: Node need not wait for the end of it when the stream has closed.
+    if (this.#body === null) stream.readable = false
   }
 
   get complete(): boolean {

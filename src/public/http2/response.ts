@@ -29,10 +29,6 @@ export class StreamResponse implements ClientResponse {
     this.#request = request
     this.stream.destroy = destroyOnceWritten
     this.stream.on('error', () => {}) // it closes too, and that is listened to
-    // A client may reset with NO_ERROR. Node takes that for a good end, and waits for what can never be written any more.
-    this.stream.on('end', () => {
-      if (this.stream.closed) this.stream.destroy()
-    })
     this.stream.on('close', () => this.#close())
   }
 

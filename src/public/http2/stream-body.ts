@@ -30,8 +30,9 @@ export class StreamBody {
     stream.on('end', () => {
       // Node ends the body of a stream that was reset, or whose length was wrong, as one that is whole.
       this.ended = !stream.closed && !stream.destroyed
+      if (stream.closed) stream.destroy()
     })
-    // Reset with NO_ERROR: what is left of a body that is not read keeps Node from closing the stream.
+    // A client may reset with NO_ERROR. Node takes that for a good end, and waits for what can never be read or written any more.
     stream.on('aborted', () => process.nextTick(() => stream.destroy()))
     stream.on('close', () => window.waiting(0))
   }

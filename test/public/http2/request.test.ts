@@ -15,7 +15,7 @@ const requestOn = (state: {
   readonly destroyed: boolean
   readonly endAfterHeaders?: boolean
 }) => {
-  const stream = Object.assign(new EventEmitter(), { endAfterHeaders: false, push: () => true, ...state })
+  const stream = Object.assign(new EventEmitter(), { endAfterHeaders: false, push: () => true, destroy() {}, ...state })
   const request = new StreamRequest(stream as unknown as ServerHttp2Stream, [':method', 'POST'], null as never, windows)
   let ended = false
   request.on('end', () => {

@@ -5,8 +5,8 @@ import { StreamRequest } from '../../../src/public/http2/request.ts'
 import { StreamResponse } from '../../../src/public/http2/response.ts'
 import { ReceiveWindows, WideConnections } from '../../../src/public/http2/windows.ts'
 
-/** Sends a POST, has it answered when its body has been read, and gives the stream when it has closed. */
-const answered = async (): Promise<ServerHttp2Stream> => {
+/** Sends a request, has it answered when its body has been read, and gives the stream when it has closed. */
+const answered = async (method: 'GET' | 'POST'): Promise<ServerHttp2Stream> => {
   const server = createServer()
   const closed = new Promise<ServerHttp2Stream>((resolve) => {
     server.on('session', (session) => {
@@ -15,11 +15,13 @@ const answered = async (): Promise<ServerHttp2Stream> => {
         const request = new StreamRequest(stream, raw as unknown as string[], null as never, windows)
         const response = new StreamResponse(request)
         stream.on('close', () => resolve(stream))
-        request.on('data', () => {})
-        request.on('end', () => {
+        const answer = (): void => {
           response.writeHead(200, ['Content-Type', 'text/plain'])
           response.end('answer')
-        })
+        }
+        if (request.complete) return answer()
+        request.on('data', () => {})
+        request.on('end', answer)
       })
     })
   })
@@ -29,10 +31,17 @@ const answered = async (): Promise<ServerHttp2Stream> => {
     session.destroy()
     server.close()
   })
-  session.request({ ':method': 'POST' }).end('body').resume()
+  session
+    .request({ ':method': method })
+    .end(method === 'POST' ? 'body' : undefined)
+    .resume()
   return closed
 }
 
 test('a stream whose request had a body is destroyed when its response has been written, and not before', async () => {
-  expect((await answered()).writableFinished).toBe(true)
+  expect((await answered('POST')).writableFinished).toBe(true)
+})
+
+test('so is one whose request had none, and Node reads nothing of it', async () => {
+  expect(await answered('GET')).toMatchObject({ writableFinished: true, readableEnded: false })
 })
