@@ -46,7 +46,7 @@ export class StreamResponse implements ClientResponse {
 
   /**
    * Whether an answer whose stream has closed went out whole. `finish` alone says nothing: a stream that is reset finishes too, and one
-   * that closes as soon as its last frame is out does not.
+   * whose connection closes as soon as its last frame is out does not.
    */
   get writableFinished(): boolean {
     const { aborted, rstCode, writableFinished } = this.stream
