@@ -16,7 +16,7 @@ const answered = async (method: 'GET' | 'POST'): Promise<ServerHttp2Stream> => {
         const response = new StreamResponse(request)
         stream.on('close', () => resolve(stream))
         const answer = (): void => {
-          response.writeHead(200, ['Content-Type', 'text/plain'])
+          response.writeFields(200, '', ['Content-Type', 'text/plain'])
           response.end('answer')
         }
         if (request.complete) return answer()
