@@ -42,17 +42,14 @@ export class Window {
 
   /** Forgets everything. */
   clear(): void {
-    this.#requests.fill(0)
-    this.#failures.fill(0)
-    this.#allRequests = 0
-    this.#allFailures = 0
+    for (let i = 0; i < bucketCount; i++) this.#drop(i)
   }
 
   #turnTo(at: number): void {
     const bucket = Math.floor(at / this.#bucketMs)
     if (bucket <= this.#latest) return
-    if (bucket - this.#latest >= bucketCount) this.clear()
-    else for (let each = this.#latest + 1; each <= bucket; each++) this.#drop(each % bucketCount)
+    for (let each = Math.max(this.#latest, bucket - bucketCount) + 1; each <= bucket; each++)
+      this.#drop(each % bucketCount)
     this.#latest = bucket
   }
 
