@@ -32,11 +32,11 @@ export const nobody = (members: readonly Member[]): GatewayError => {
 }
 
 const isOpen = ({ standing, endpoint }: Member, at: number): boolean =>
-  !standing.isDown && !standing.isEjected(at) && !endpoint.full
+  !standing.isDown && !standing.isEjected(at) && !endpoint.connections.isFull
 
 const best = (takers: readonly Member[], last: Attempt | null, elsewhere: boolean, at: number): readonly Member[] => {
   const untried = ({ name }: Member): boolean => !hasTried(last, name)
-  const left = takers.filter((each) => !each.endpoint.full && (!elsewhere || untried(each)))
+  const left = takers.filter((each) => !each.endpoint.connections.isFull && (!elsewhere || untried(each)))
   const up = left.filter(({ standing }) => !standing.isDown)
   const here = up.filter(({ standing }) => !standing.isEjected(at))
   const choice = here.length > 0 ? here : up.length > 0 ? up : left

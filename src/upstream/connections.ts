@@ -48,7 +48,7 @@ export class Connections {
     this.#inTurn = [this.#target(null)]
   }
 
-  /** Whether no more requests are taken. */
+  /** Whether no more requests are taken: as many run as there may be connections, and as many wait as may. */
   get isFull(): boolean {
     return this.#underWay >= this.#options.maxConnections && this.#waiting.size >= this.#options.maxPending
   }

@@ -57,11 +57,6 @@ export class Endpoint {
     this.#unwatch = isAddress ? null : this.#watch(hostname, upstream.resolveMs)
   }
 
-  /** Whether no more requests are taken: as many run as there may be connections, and as many wait as may. */
-  get full(): boolean {
-    return this.connections.isFull
-  }
-
   /** Gives a request a connection, now or when its turn comes. Throws `overloaded`. */
   acquire(user: ConnectionUser): void {
     this.connections.acquire(user)

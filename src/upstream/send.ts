@@ -41,7 +41,7 @@ export const sender = (
     new Promise((resolve, reject) => {
       if (exchange.aborted !== null) return reject(exchange.aborted)
       // Before anything is made for it: what is over the bound must cost nothing.
-      if (endpoint.full) return reject(overloaded('endpoint-connections'))
+      if (endpoint.connections.isFull) return reject(overloaded('endpoint-connections'))
       const sending = new Sending(exchange, endpoint, manner, resolve, reject)
       sending.begin(body)
     })

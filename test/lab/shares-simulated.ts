@@ -43,7 +43,7 @@ export const simulated = async (tree: string, seconds: number, seed = 1): Promis
     pathPrefix: '',
     standing: new Standing(),
     inFlight: 0,
-    full: false,
+    connections: { isFull: false },
     acquire(user: ConnectionUser): void {
       counts[i] = (counts[i] ?? 0) + 1
       const send = (handler: ResponseHandler): void =>

@@ -15,7 +15,7 @@ interface Fake {
 const member = (given: Partial<Fake> & { readonly name: string }): Member => {
   const { takesWork = true, full = false, down = false, ejected = false } = given
   const standing = { isDown: down, isEjected: () => ejected }
-  return { name: given.name, takesWork, endpoint: { full }, standing } as unknown as Member
+  return { name: given.name, takesWork, endpoint: { connections: { isFull: full } }, standing } as unknown as Member
 }
 
 /** Makes the last of the attempts of an exchange that has tried these, one after the other. */
@@ -87,7 +87,9 @@ test('whatever the states, one that drains is never picked, and one that is up a
     fc.property(fc.array(any, { maxLength: 6 }), fc.nat(), (states, seed) => {
       const members = states.map((state, i) => member({ name: String(i), ...state }))
       const tried = members.filter((_, i) => (seed >> i) % 2 === 1)
-      const left = members.filter((each) => !tried.includes(each) && each.takesWork && !each.endpoint.full)
+      const left = members.filter(
+        (each) => !tried.includes(each) && each.takesWork && !each.endpoint.connections.isFull,
+      )
 
       const pick = (candidates: readonly Member[]) => candidates[seed % candidates.length] as Member
       const chosen = chooser(members, pick)(attempts(tried), true)

@@ -20,7 +20,12 @@ const picks = 5_000
 /** Makes members of these weights, to which nothing is sent. */
 const membersOf = (...weights: readonly number[]): readonly Member[] =>
   weights.map((weight, i) => {
-    const endpoint = { name: `http://e${i}.test`, standing: new Standing(), inFlight: 0, full: false }
+    const endpoint = {
+      name: `http://e${i}.test`,
+      standing: new Standing(),
+      inFlight: 0,
+      connections: { isFull: false },
+    }
     return new Member(endpoint as unknown as Endpoint, config, {
       weight,
       draining: weight === 0,
@@ -114,7 +119,7 @@ describe.each(['p2c', 'least-requests'] as const)('%s', (name) => {
     const members = membersOf(10, 100, 0, 100, 100)
     const [fast, , , down, full] = members
     if (down !== undefined) down.standing.down = { since: 0, reason: 'x' }
-    if (full !== undefined) (full.endpoint as unknown as { full: boolean }).full = true
+    if (full !== undefined) (full.endpoint.connections as unknown as { isFull: boolean }).isFull = true
     makeFast(fast as Member, members)
 
     expect(shareOf(fast, members)).toBeCloseTo(20 / 110, 1)
