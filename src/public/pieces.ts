@@ -35,7 +35,7 @@ export class Pieces {
     this.#used += piece.copy(this.#block, this.#used)
   }
 
-  /** Takes all of them, each in memory of its own. */
+  /** Takes all of them as they are: nothing is copied once more. */
   takeAll(): Buffer[] {
     this.#seal()
     this.bytes = 0
