@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Operation } from './catalog.ts'
 import { now } from './clock.ts'
-import type { FailedAttempt, GatewayError } from './errors.ts'
+import type { FailedAttempt, GatewayError } from './failures/errors.ts'
 import type { Fields } from './fields.ts'
 
 /** Answers one exchange. Everything behind an operation is one of these. */

@@ -31,17 +31,7 @@ const rooms: readonly (readonly string[])[] = [
   ['snapshot/'],
   ['layers/', 'upstream/', 'config/'],
   ['shared/'],
-  [
-    'version.ts',
-    'exchange.ts',
-    'errors.ts',
-    'reasons.ts',
-    'clock.ts',
-    'units.ts',
-    'fields.ts',
-    'node-http.ts',
-    'observe/',
-  ],
+  ['version.ts', 'exchange.ts', 'failures/', 'clock.ts', 'units.ts', 'fields.ts', 'node-http.ts', 'observe/'],
   ['catalog.ts'],
 ]
 
@@ -107,7 +97,7 @@ test('the rule can fail', () => {
   expect(mayImport('layers/deadline.ts', 'config/load.ts')).toBe(false)
   expect(mayImport('public/front.ts', 'sandbox/sandbox.ts')).toBe(false)
   expect(mayImport('config/load.ts', 'upstream/send.ts')).toBe(false)
-  expect(mayImport('catalog.ts', 'errors.ts')).toBe(false)
+  expect(mayImport('catalog.ts', 'failures/errors.ts')).toBe(false)
   expect(mayImport('layers/cache/cache.ts', 'layers/cache/key.ts')).toBe(true)
 })
 

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { catalog, groups } from '../src/catalog.ts'
 import { jsonSchema } from '../src/config/json-schema.ts'
 import { formatProblems } from '../src/config/problem.ts'
-import { failures, type Kind } from '../src/errors.ts'
+import { failures, type Kind } from '../src/failures/kinds.ts'
 import { problemsOf } from './config/helper.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))

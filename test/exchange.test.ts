@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { now } from '../src/clock.ts'
-import { GatewayError } from '../src/errors.ts'
 import { compose, type Layer } from '../src/exchange.ts'
+import { GatewayError } from '../src/failures/errors.ts'
 import { fakeExchange, fakeNext } from './helpers/exchange.ts'
 
 describe('compose', () => {

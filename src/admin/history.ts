@@ -1,6 +1,6 @@
 import { catalog, type OperationId } from '../catalog.ts'
 import { later, now } from '../clock.ts'
-import { failures } from '../errors.ts'
+import { failures } from '../failures/kinds.ts'
 import { type HistogramReport, quantile, since } from '../observe/metrics/histogram.ts'
 import type { MeterReport, OperationReport } from '../observe/metrics/meter-report.ts'
 

@@ -1,4 +1,4 @@
-import type { Kind } from '../errors.ts'
+import type { Kind } from '../failures/kinds.ts'
 
 /** Says of each way to fail what happened, for operators: what a reason in a bounded word does not say better. */
 export const kindWords: Readonly<Record<Kind, string>> = {

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { Problem } from '../config/problem.ts'
-import { phraseOf } from '../errors.ts'
+import { phraseOf } from '../failures/kinds.ts'
 
 /** Describes why the operator's listener refuses. Whoever reads it runs the gateway, so it says why. */
 export interface Refusal {

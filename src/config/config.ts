@@ -1,5 +1,5 @@
 import type { Group, OperationId } from '../catalog.ts'
-import type { Kind } from '../errors.ts'
+import type { Kind } from '../failures/kinds.ts'
 import type { LogLevel } from '../observe/level.ts'
 import type { AuthConfig, ClientConfig, ClientsSource, OperationAuthConfig } from './auth-config.ts'
 import type { CacheConfig, OperationCacheConfig } from './cache-config.ts'

@@ -1,5 +1,5 @@
-import { GatewayError } from '../errors.ts'
 import type { Layer } from '../exchange.ts'
+import { GatewayError } from '../failures/errors.ts'
 
 /**
  * Bounds the request body. A declared length over it is refused with nothing forwarded; a chunked body is counted while it streams

@@ -1,5 +1,5 @@
-import { GatewayError } from '../errors.ts'
 import type { Layer } from '../exchange.ts'
+import { GatewayError } from '../failures/errors.ts'
 
 /**
  * Bounds how many exchanges one client has in flight, which `inFlight` counts by its id; null: it has no bound. 429 and not 503, because the client is the one that can do something

@@ -1,5 +1,5 @@
-import { GatewayError } from '../errors.ts'
 import type { Answer, Exchange, Handle, Layer } from '../exchange.ts'
+import { GatewayError } from '../failures/errors.ts'
 import { isTaken, type Outcome } from '../shared/limiter/bucket.ts'
 import { type LimitFields, limitFields } from '../shared/limiter/fields.ts'
 import type { Limiter } from '../shared/limiter/limiter.ts'

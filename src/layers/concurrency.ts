@@ -1,7 +1,7 @@
 import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
-import { overloaded } from '../errors.ts'
 import type { Layer } from '../exchange.ts'
-import type { Reason } from '../reasons.ts'
+import { overloaded } from '../failures/errors.ts'
+import type { Reason } from '../failures/reasons.ts'
 
 /** Counts exchanges that are in flight. */
 export interface Count {

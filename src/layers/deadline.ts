@@ -1,6 +1,6 @@
 import { Alarm, now } from '../clock.ts'
-import { GatewayError } from '../errors.ts'
 import type { Layer } from '../exchange.ts'
+import { GatewayError } from '../failures/errors.ts'
 
 /**
  * Bounds the time until the answer's head, all attempts and waits included. It starts when the request is complete: a long upload is

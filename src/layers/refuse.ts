@@ -1,6 +1,6 @@
 import { wallClock } from '../clock.ts'
-import { GatewayError } from '../errors.ts'
 import type { Handle } from '../exchange.ts'
+import { GatewayError } from '../failures/errors.ts'
 
 const retryAfterSeconds = 60
 

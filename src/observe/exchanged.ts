@@ -1,5 +1,5 @@
-import type { GatewayError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
+import type { GatewayError } from '../failures/errors.ts'
 
 /**
  * The record of a request whose answer has ended: what the log, the audit, the counts, the last refusals and spans read. Durations are

@@ -1,7 +1,7 @@
 import { Alarm } from '../clock.ts'
 import type { ListenConfig } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
 import type { RequestBody, Upload } from '../exchange.ts'
+import { GatewayError } from '../failures/errors.ts'
 import { giveBack } from '../shared/give-back.ts'
 import { Arrival } from './arrival.ts'
 import { Pace } from './pace.ts'

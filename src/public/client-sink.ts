@@ -1,5 +1,5 @@
-import type { GatewayError } from '../errors.ts'
 import type { AnswerBody, BodySink } from '../exchange.ts'
+import type { GatewayError } from '../failures/errors.ts'
 import { giveBack } from '../shared/give-back.ts'
 import { awaitTaken, Outflow } from './taken.ts'
 import type { Visit } from './visit.ts'

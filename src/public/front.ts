@@ -1,6 +1,6 @@
 import type { Operation } from '../catalog.ts'
 import { now } from '../clock.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../failures/errors.ts'
 import { gather } from '../shared/gather.ts'
 import type { Live } from '../snapshot/live.ts'
 import { admit } from './admit.ts'

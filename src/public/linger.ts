@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { Alarm } from '../clock.ts'
-import type { GatewayError } from '../errors.ts'
+import type { GatewayError } from '../failures/errors.ts'
 import { closeAfterAnswer, mostBodyBytes } from './connection.ts'
 
 // nginx's lingering_time and lingering_timeout, counted in looks. By the clock, a process that has stood still for as long would find all

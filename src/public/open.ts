@@ -1,6 +1,6 @@
 import type { ListenConfig } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
 import { Exchange } from '../exchange.ts'
+import { GatewayError } from '../failures/errors.ts'
 import { type Fields, without } from '../fields.ts'
 import type { Admitted } from './admit.ts'
 import { ClientBody } from './client-body.ts'

@@ -1,5 +1,6 @@
 import { now, wallClock } from '../clock.ts'
-import { failures, type GatewayError, type Kind, phraseOf } from '../errors.ts'
+import type { GatewayError } from '../failures/errors.ts'
+import { failures, type Kind, phraseOf } from '../failures/kinds.ts'
 import type { Fields } from '../fields.ts'
 import { awaitTaken } from './taken.ts'
 import type { Visit } from './visit.ts'

@@ -1,6 +1,6 @@
 import { now } from '../clock.ts'
-import { GatewayError } from '../errors.ts'
 import type { Answer, AnswerBody, BodySink } from '../exchange.ts'
+import { GatewayError } from '../failures/errors.ts'
 import { type Fields, firstValue, isNamed } from '../fields.ts'
 import { ClientSink } from './client-sink.ts'
 import { refuse } from './refuse.ts'

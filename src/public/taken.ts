@@ -1,6 +1,6 @@
 import { Alarm } from '../clock.ts'
-import { GatewayError } from '../errors.ts'
-import type { Reason } from '../reasons.ts'
+import { GatewayError } from '../failures/errors.ts'
+import type { Reason } from '../failures/reasons.ts'
 import { Pace } from './pace.ts'
 import type { Visit } from './visit.ts'
 

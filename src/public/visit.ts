@@ -1,6 +1,6 @@
 import { now } from '../clock.ts'
-import type { GatewayError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
+import type { GatewayError } from '../failures/errors.ts'
 import type { Exchanged } from '../observe/exchanged.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { ClientBody } from './client-body.ts'

@@ -1,5 +1,5 @@
 import { type Group, groups } from '../catalog.ts'
-import type { AttemptReport } from '../errors.ts'
+import type { AttemptReport } from '../failures/errors.ts'
 import { addMeters } from '../observe/metrics/meter-report.ts'
 import { mergeRefusals } from '../observe/refusals/refusals.ts'
 import type { BreakerState } from '../upstream/breaker.ts'

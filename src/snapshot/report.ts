@@ -1,7 +1,7 @@
 import { type Group, groups } from '../catalog.ts'
 import { now } from '../clock.ts'
 import type { UpstreamConfig } from '../config/config.ts'
-import { type AttemptReport, attemptReport } from '../errors.ts'
+import { type AttemptReport, attemptReport } from '../failures/errors.ts'
 import type { MeterReport } from '../observe/metrics/meter-report.ts'
 import type { RefusalsReport } from '../observe/refusals/refusals.ts'
 import type { RuntimeReport } from '../observe/runtime.ts'

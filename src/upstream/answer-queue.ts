@@ -1,5 +1,5 @@
-import type { GatewayError } from '../errors.ts'
 import type { AnswerBody, BodySink } from '../exchange.ts'
+import type { GatewayError } from '../failures/errors.ts'
 import { joined } from '../shared/give-back.ts'
 
 /** Stops, restarts and ends whatever feeds the queue. */

@@ -1,8 +1,8 @@
 import { now, wallClock } from '../clock.ts'
 import type { CircuitBreakerConfig } from '../config/config.ts'
-import { FailedAttempt, GatewayError } from '../errors.ts'
 import type { Exchange, Handle, Layer } from '../exchange.ts'
-import type { Reason } from '../reasons.ts'
+import { FailedAttempt, GatewayError } from '../failures/errors.ts'
+import type { Reason } from '../failures/reasons.ts'
 import { type Outcome, outcomeOf, outcomeOfFailure } from './outcome.ts'
 import { Window } from './window.ts'
 

@@ -1,6 +1,6 @@
 import { now } from '../clock.ts'
-import { GatewayError, overloaded } from '../errors.ts'
 import type { Attempt } from '../exchange.ts'
+import { GatewayError, overloaded } from '../failures/errors.ts'
 import type { Pick } from './balance/balance.ts'
 import type { Member } from './member.ts'
 

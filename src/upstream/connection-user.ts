@@ -1,4 +1,4 @@
-import type { GatewayError } from '../errors.ts'
+import type { GatewayError } from '../failures/errors.ts'
 import type { Connection } from './connection.ts'
 
 /** Hears what comes back for a request, in this order. Exactly one of `onEnd` and `onError` is called, last. */

@@ -1,6 +1,6 @@
 import type { OnReadOpts, Socket } from 'node:net'
 import { Alarm, now } from '../clock.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../failures/errors.ts'
 import { gather } from '../shared/gather.ts'
 import { type Connector, connectFailed } from './connect.ts'
 import type { ConnectionUser, ResponseHandler } from './connection-user.ts'

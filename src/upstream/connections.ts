@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
-import { overloaded } from '../errors.ts'
+import { overloaded } from '../failures/errors.ts'
 import { preferring } from './addresses.ts'
 import { type Connector, connectFailed } from './connect.ts'
 import { Connection, type ConnectionOwner } from './connection.ts'

@@ -1,5 +1,6 @@
-import { failures, GatewayError } from '../errors.ts'
 import type { Answer, Exchange, Handle } from '../exchange.ts'
+import { GatewayError } from '../failures/errors.ts'
+import { failures } from '../failures/kinds.ts'
 import type { Choose } from './choose.ts'
 
 /**

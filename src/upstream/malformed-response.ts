@@ -1,5 +1,5 @@
-import { StacklessError } from '../errors.ts'
-import type { Reason } from '../reasons.ts'
+import { StacklessError } from '../failures/errors.ts'
+import type { Reason } from '../failures/reasons.ts'
 
 /** A response that HTTP/1.1 does not allow, or that is larger than the bounds. Its message quotes nothing of it. */
 export class MalformedResponse extends StacklessError {

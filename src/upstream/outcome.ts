@@ -1,6 +1,7 @@
 import { wallClock } from '../clock.ts'
-import { FailedAttempt, failures, type GatewayError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
+import { FailedAttempt, type GatewayError } from '../failures/errors.ts'
+import { failures } from '../failures/kinds.ts'
 
 /** Is what a request tells of the endpoint that had it: nothing, when it was the client or the gateway that ended it. */
 export type Outcome = 'success' | 'failure' | 'nothing'

@@ -1,6 +1,6 @@
 import { Alarm } from '../clock.ts'
 import type { HealthCheckConfig } from '../config/config.ts'
-import type { GatewayError } from '../errors.ts'
+import type { GatewayError } from '../failures/errors.ts'
 import { formatDuration } from '../units.ts'
 import type { Connector } from './connect.ts'
 import { Connection } from './connection.ts'

@@ -1,5 +1,5 @@
 import type { Operation } from '../catalog.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../failures/errors.ts'
 import { type Fields, isHopByHop, isNamed } from '../fields.ts'
 
 /** What the head of a request is made of. */

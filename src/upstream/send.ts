@@ -1,6 +1,6 @@
 import type { UpstreamConfig } from '../config/config.ts'
-import { overloaded } from '../errors.ts'
 import type { Answer, Exchange, Handle } from '../exchange.ts'
+import { overloaded } from '../failures/errors.ts'
 import { withTwins } from '../fields.ts'
 import { edit } from './edits.ts'
 import type { Endpoint } from './endpoint.ts'

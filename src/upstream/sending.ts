@@ -1,6 +1,6 @@
 import { Alarm, now } from '../clock.ts'
-import { GatewayError } from '../errors.ts'
 import type { Answer, Attempt, AttemptTrace, Exchange, Upload } from '../exchange.ts'
+import { GatewayError } from '../failures/errors.ts'
 import type { Fields } from '../fields.ts'
 import { AnswerQueue, type Source } from './answer-queue.ts'
 import type { Connection } from './connection.ts'

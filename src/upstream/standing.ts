@@ -1,5 +1,5 @@
 import { now, wallClock } from '../clock.ts'
-import type { GatewayError } from '../errors.ts'
+import type { GatewayError } from '../failures/errors.ts'
 import { SeenCertificates } from './certificates.ts'
 import { Latency } from './latency.ts'
 import type { Outcome } from './outcome.ts'

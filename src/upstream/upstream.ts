@@ -1,6 +1,6 @@
 import type { CircuitBreakerConfig, EndpointConfig, UpstreamConfig } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
-import { attemptFields } from '../observe/cause.ts'
+import { attemptFields } from '../failures/errors.ts'
 import { balancers } from './balance/balance.ts'
 import { CircuitBreaker } from './breaker.ts'
 import { chooser, nobody } from './choose.ts'

@@ -1,5 +1,5 @@
-import { GatewayError } from '../errors.ts'
-import { type Reason, reasonText } from '../reasons.ts'
+import { GatewayError } from '../failures/errors.ts'
+import { type Reason, reasonText } from '../failures/reasons.ts'
 import { MalformedResponse } from './malformed-response.ts'
 
 /** Names, in a bounded word, why an endpoint could not be reached or broke off: by the codes of Node and of OpenSSL. Null: by none of them. */

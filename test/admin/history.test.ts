@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { History } from '../../src/admin/history.ts'
-import { GatewayError } from '../../src/errors.ts'
+import { GatewayError } from '../../src/failures/errors.ts'
 import { Meter } from '../../src/observe/metrics/meter.ts'
 import { exchanged } from '../observe/exchanged.ts'
 

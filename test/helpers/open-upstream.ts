@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
 import type { UpstreamConfig } from '../../src/config/config.ts'
-import { GatewayError } from '../../src/errors.ts'
 import type { Exchange } from '../../src/exchange.ts'
+import { GatewayError } from '../../src/failures/errors.ts'
 import { Endpoint } from '../../src/upstream/endpoint.ts'
 import type { Tell } from '../../src/upstream/notices.ts'
 import { openUpstream, type Upstream } from '../../src/upstream/upstream.ts'

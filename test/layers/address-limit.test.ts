@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { GatewayError } from '../../src/errors.ts'
+import type { GatewayError } from '../../src/failures/errors.ts'
 import { addressLimit } from '../../src/layers/address-limit.ts'
 import type { Limiter } from '../../src/shared/limiter/limiter.ts'
 import { MemoryLimiter } from '../../src/shared/limiter/memory.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { GatewayError } from '../../src/errors.ts'
 import type { Exchange } from '../../src/exchange.ts'
+import type { GatewayError } from '../../src/failures/errors.ts'
 import { clientConcurrency } from '../../src/layers/client-concurrency.ts'
 import { clientLimit } from '../../src/layers/client-limit.ts'
 import type { Limiter } from '../../src/shared/limiter/limiter.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { GatewayError } from '../../src/errors.ts'
 import type { Exchange } from '../../src/exchange.ts'
+import { GatewayError } from '../../src/failures/errors.ts'
 import { concurrency } from '../../src/layers/concurrency.ts'
 import { fakeExchange, fakeNext } from '../helpers/exchange.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
-import { FailedAttempt, GatewayError } from '../../src/errors.ts'
+import { FailedAttempt, GatewayError } from '../../src/failures/errors.ts'
 import { logAccess } from '../../src/observe/access-log.ts'
 import { clientAddress } from '../../src/public/peer.ts'
 import { isSaneId } from '../../src/public/request-id.ts'

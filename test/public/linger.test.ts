@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { GatewayError } from '../../src/errors.ts'
+import { GatewayError } from '../../src/failures/errors.ts'
 import { linger, type Patience, patienceAfter } from '../../src/public/linger.ts'
 
 beforeEach(() => vi.useFakeTimers())

@@ -6,7 +6,7 @@ import type { Reading as MetricsReading } from '../../src/admin/metrics/reading.
 import { refusalView } from '../../src/admin/refusals.ts'
 import { upstreamStatus } from '../../src/admin/upstream-status.ts'
 import type { Group, OperationId } from '../../src/catalog.ts'
-import { GatewayError } from '../../src/errors.ts'
+import { GatewayError } from '../../src/failures/errors.ts'
 import { noAuditor } from '../../src/observe/audit/auditor.ts'
 import { Limiters } from '../../src/shared/limiter/limiters.ts'
 import { build } from '../../src/snapshot/build.ts'

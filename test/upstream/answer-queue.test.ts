@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { GatewayError } from '../../src/errors.ts'
 import type { BodySink } from '../../src/exchange.ts'
+import { GatewayError } from '../../src/failures/errors.ts'
 import { AnswerQueue } from '../../src/upstream/answer-queue.ts'
 
 /** Feeds a queue and writes down what becomes of it. */

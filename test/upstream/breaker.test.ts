@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { CircuitBreakerConfig } from '../../src/config/config.ts'
-import { GatewayError, type Kind } from '../../src/errors.ts'
 import type { Answer } from '../../src/exchange.ts'
+import { GatewayError } from '../../src/failures/errors.ts'
+import type { Kind } from '../../src/failures/kinds.ts'
 import { type BreakerState, CircuitBreaker } from '../../src/upstream/breaker.ts'
 import { fakeAnswer, fakeBody, fakeExchange } from '../helpers/exchange.ts'
 

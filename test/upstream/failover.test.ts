@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { failures, GatewayError, type Kind } from '../../src/errors.ts'
 import type { Answer, Exchange } from '../../src/exchange.ts'
+import { GatewayError } from '../../src/failures/errors.ts'
+import { failures, type Kind } from '../../src/failures/kinds.ts'
 import type { Choose } from '../../src/upstream/choose.ts'
 import { failover } from '../../src/upstream/failover.ts'
 import type { Member } from '../../src/upstream/member.ts'

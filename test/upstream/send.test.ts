@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { GatewayError } from '../../src/errors.ts'
 import type { Exchange, Upload } from '../../src/exchange.ts'
+import { GatewayError } from '../../src/failures/errors.ts'
 import type { Upstream } from '../../src/upstream/upstream.ts'
 import { fakeBody, fakeExchange } from '../helpers/exchange.ts'
 import { freePort } from '../helpers/free-port.ts'

@@ -1,7 +1,7 @@
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer } from 'node:tls'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { GatewayError } from '../../src/errors.ts'
+import { GatewayError } from '../../src/failures/errors.ts'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { fakeBody, fakeExchange } from '../helpers/exchange.ts'
 import { openTestUpstream, outcome } from '../helpers/open-upstream.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { now } from '../../src/clock.ts'
-import { GatewayError } from '../../src/errors.ts'
+import { GatewayError } from '../../src/failures/errors.ts'
 import { Standing } from '../../src/upstream/standing.ts'
 
 beforeEach(() => vi.useFakeTimers())

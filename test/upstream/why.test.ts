@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { GatewayError } from '../../src/errors.ts'
+import { GatewayError } from '../../src/failures/errors.ts'
 import { reasonOf, whyOf } from '../../src/upstream/why.ts'
 
 const coded = (code: string, message = 'x'): Error => Object.assign(new Error(message), { code })

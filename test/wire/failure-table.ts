@@ -1,4 +1,4 @@
-import type { Kind } from '../../src/errors.ts'
+import type { Kind } from '../../src/failures/kinds.ts'
 import type { Settings } from '../helpers/gateway.ts'
 import { type FullBacklog, type Misbehaving, openFullBacklog, openMisbehaving } from '../helpers/misbehaving.ts'
 import { isWholeAnswer, rawClient } from '../helpers/raw.ts'

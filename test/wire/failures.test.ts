@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { failures, type Kind } from '../../src/errors.ts'
+import { failures, type Kind } from '../../src/failures/kinds.ts'
 import { openBrokenGateway, plantedMessage } from '../helpers/broken-gateway.ts'
 import { openGateway, type TestGateway } from '../helpers/gateway.ts'
 import {

@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Kind } from '../../src/errors.ts'
+import type { Kind } from '../../src/failures/kinds.ts'
 import { auditLog } from '../helpers/audit-log.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { askAdmin, bootLive, type LiveGateway } from '../helpers/live-gateway.ts'

@@ -1,6 +1,6 @@
-import { failures, type Kind } from '../../errors.ts'
+import { failures, type Kind } from '../../failures/kinds.ts'
+import { reasonText } from '../../failures/reasons.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
-import { reasonText } from '../../reasons.ts'
 import { kindWords } from '../kind-words.ts'
 import { counted, grouped, tallyOf } from './counted.ts'
 import { type Finding, finding } from './finding.ts'

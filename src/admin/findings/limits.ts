@@ -1,5 +1,5 @@
+import type { Reason } from '../../failures/reasons.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
-import type { Reason } from '../../reasons.ts'
 import { counted, grouped, tallyOf } from './counted.ts'
 import { type Finding, finding } from './finding.ts'
 import type { Reading } from './reading.ts'

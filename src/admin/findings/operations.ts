@@ -1,6 +1,6 @@
 import { catalog } from '../../catalog.ts'
+import { reasonText } from '../../failures/reasons.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
-import { reasonText } from '../../reasons.ts'
 import { endpointOf } from '../../snapshot/overrides.ts'
 import { kindWords } from '../kind-words.ts'
 import { time } from '../time.ts'

@@ -1,5 +1,5 @@
 import { type Group, groups } from '../../catalog.ts'
-import { failures } from '../../errors.ts'
+import { failures } from '../../failures/kinds.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
 import type { EndpointReport } from '../../snapshot/report.ts'
 import { formatDuration } from '../../units.ts'

@@ -1,8 +1,9 @@
 import { catalog, type Group, type OperationId } from '../../catalog.ts'
 import type { Config } from '../../config/config.ts'
-import type { AttemptReport, Kind } from '../../errors.ts'
+import type { AttemptReport } from '../../failures/errors.ts'
+import type { Kind } from '../../failures/kinds.ts'
+import { reasonText } from '../../failures/reasons.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
-import { reasonText } from '../../reasons.ts'
 import { formatDuration } from '../../units.ts'
 import { kindWords } from '../kind-words.ts'
 

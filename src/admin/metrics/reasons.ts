@@ -1,6 +1,6 @@
 import type { AuthMethod } from '../../exchange.ts'
+import type { Reason } from '../../failures/reasons.ts'
 import type { AttemptFailure } from '../../observe/metrics/meter-report.ts'
-import type { Reason } from '../../reasons.ts'
 
 /** Lists which bound may be full. */
 export const shedReasons = [

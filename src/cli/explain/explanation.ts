@@ -1,6 +1,6 @@
 import type { Operation } from '../../catalog.ts'
 import type { LoadResult } from '../../config/load.ts'
-import { failures, type Kind } from '../../errors.ts'
+import { failures, type Kind } from '../../failures/kinds.ts'
 import { arrive } from './arrive.ts'
 import { type Behind, behind } from './behind.ts'
 import { type Reason, reasonOf } from './reason.ts'

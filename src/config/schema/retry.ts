@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { Kind } from '../../errors.ts'
+import type { Kind } from '../../failures/kinds.ts'
 import { scalar, Wrong } from './scalar.ts'
 import { duration, integer, percent } from './values.ts'
 

@@ -1,6 +1,6 @@
 import type { AuditConfig } from '../../config/config.ts'
-import { auditUnavailable } from '../../errors.ts'
 import type { Handle, Layer } from '../../exchange.ts'
+import { auditUnavailable } from '../../failures/errors.ts'
 import type { Auditor } from '../../observe/audit/auditor.ts'
 import { digestedAnswer, digestRequest } from './digests.ts'
 

@@ -1,6 +1,6 @@
-import { GatewayError } from '../../errors.ts'
 import type { Answer, Exchange, Handle, Layer } from '../../exchange.ts'
-import type { Reason } from '../../reasons.ts'
+import { GatewayError } from '../../failures/errors.ts'
+import type { Reason } from '../../failures/reasons.ts'
 import { refuseTokenInQuery, shownIn } from './authorization.ts'
 import { entitlement, type Required } from './entitlement.ts'
 import type { Method, Proved } from './method.ts'

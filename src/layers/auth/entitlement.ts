@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../failures/errors.ts'
 import { challengeOf, type Scheme } from './challenge.ts'
 import type { Claims } from './claims.ts'
 import type { ProvedToken } from './method.ts'

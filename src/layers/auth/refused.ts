@@ -1,5 +1,5 @@
-import { StacklessError } from '../../errors.ts'
-import type { Reason } from '../../reasons.ts'
+import { StacklessError } from '../../failures/errors.ts'
+import type { Reason } from '../../failures/reasons.ts'
 
 /** Is why a credential proves nothing: for operators alone, in words that hold nothing of the credential but names of its form. */
 export class Refused extends StacklessError {

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../failures/errors.ts'
 import { shownIn } from './authorization.ts'
 import type { Confirm } from './bound.ts'
 import { challengeOf, type Scheme } from './challenge.ts'

@@ -1,6 +1,6 @@
 import { wallClock } from '../../clock.ts'
-import { GatewayError } from '../../errors.ts'
 import type { Answer, CacheOutcome, Exchange, Handle } from '../../exchange.ts'
+import { GatewayError } from '../../failures/errors.ts'
 import type { Fields } from '../../fields.ts'
 import { Fetch } from './fetch.ts'
 import type { Asker, Fetching } from './fetching.ts'

@@ -1,6 +1,6 @@
 import { wallClock } from '../../clock.ts'
-import { GatewayError } from '../../errors.ts'
 import type { Answer, Exchange, Layer } from '../../exchange.ts'
+import { GatewayError } from '../../failures/errors.ts'
 import { Asking, isForOneAlone } from './asking.ts'
 import type { Notices } from './notices.ts'
 import type { Part } from './part.ts'

@@ -1,6 +1,6 @@
 import { Alarm, wallClock } from '../../clock.ts'
-import { GatewayError } from '../../errors.ts'
 import type { Answer, Exchange } from '../../exchange.ts'
+import { GatewayError } from '../../failures/errors.ts'
 import type { Asker, Fetching } from './fetching.ts'
 import type { Landing, Shared } from './landing.ts'
 import { ownExchange } from './own-exchange.ts'

@@ -1,5 +1,5 @@
-import type { GatewayError } from '../../errors.ts'
 import type { Answer } from '../../exchange.ts'
+import type { GatewayError } from '../../failures/errors.ts'
 import type { Fields } from '../../fields.ts'
 import type { Trouble } from './policy/reuse.ts'
 import type { StoredHead } from './policy/stored.ts'

@@ -1,4 +1,4 @@
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../failures/errors.ts'
 
 /** Hears what no client is told. */
 export interface Notices {

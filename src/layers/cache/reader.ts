@@ -1,5 +1,5 @@
-import type { GatewayError } from '../../errors.ts'
 import type { AnswerBody, BodySink, Exchange } from '../../exchange.ts'
+import type { GatewayError } from '../../failures/errors.ts'
 import type { Recording } from './recording.ts'
 
 /** Is the body of one answer that is made of a recording. */

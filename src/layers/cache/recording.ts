@@ -1,5 +1,5 @@
-import type { GatewayError } from '../../errors.ts'
 import type { Answer, AnswerBody, BodySink, Exchange } from '../../exchange.ts'
+import type { GatewayError } from '../../failures/errors.ts'
 import { firstValue } from '../../fields.ts'
 import { giveBack } from '../../shared/give-back.ts'
 import { Reader } from './reader.ts'

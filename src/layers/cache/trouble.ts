@@ -1,4 +1,5 @@
-import type { GatewayError, Kind } from '../../errors.ts'
+import type { GatewayError } from '../../failures/errors.ts'
+import type { Kind } from '../../failures/kinds.ts'
 import type { Trouble } from './policy/reuse.ts'
 
 // RFC 9111 §4.2.4: the upstream cannot be reached, or is not tried because it could not be before. Nothing was processed as far as anybody knows.

@@ -1,5 +1,5 @@
-import { overloaded } from '../../errors.ts'
 import type { Layer } from '../../exchange.ts'
+import { overloaded } from '../../failures/errors.ts'
 
 /**
  * Sheds load while the event loop is late: what is behind, new exchanges would only make later, their own refusal included. Outermost, before

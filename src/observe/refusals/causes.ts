@@ -1,6 +1,6 @@
 import type { OperationId } from '../../catalog.ts'
-import { failures, type Kind } from '../../errors.ts'
-import type { Reason } from '../../reasons.ts'
+import { failures, type Kind } from '../../failures/kinds.ts'
+import type { Reason } from '../../failures/reasons.ts'
 import { Slots, slotOf } from './slots.ts'
 
 /** Is how often something went wrong of late. Times are milliseconds since the epoch. */

@@ -1,6 +1,7 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { Operation } from '../../catalog.ts'
-import { failures, type GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../failures/errors.ts'
+import { failures } from '../../failures/kinds.ts'
 import type { Exchanged, Facts } from '../exchanged.ts'
 import { sdk } from './sdk.ts'
 

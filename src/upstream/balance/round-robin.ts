@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../failures/errors.ts'
 import type { Load, Pick } from './balance.ts'
 
 /** Is what a member is owed, in picks; negative: what it has had in advance. */

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../failures/errors.ts'
 import type { Load, Pick } from './balance.ts'
 
 // An endpoint fails more than another one when its successes take so many times the attempts.

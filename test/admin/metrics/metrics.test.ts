@@ -11,8 +11,8 @@ import {
   upstreamReasons,
 } from '../../../src/admin/metrics/reasons.ts'
 import { catalog } from '../../../src/catalog.ts'
-import { failures } from '../../../src/errors.ts'
-import { reasons } from '../../../src/reasons.ts'
+import { failures } from '../../../src/failures/kinds.ts'
+import { reasons } from '../../../src/failures/reasons.ts'
 import { askAdmin, bootLive } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'

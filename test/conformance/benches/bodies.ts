@@ -1,5 +1,5 @@
-import { GatewayError } from '../../../src/errors.ts'
 import type { AnswerBody } from '../../../src/exchange.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
 
 /** Makes a body that has arrived. */
 export const arrived = (bytes: Buffer): AnswerBody => ({

@@ -1,7 +1,7 @@
 import { vi } from 'vitest'
 import type { OperationId } from '../../../src/catalog.ts'
-import { GatewayError } from '../../../src/errors.ts'
 import type { Answer, AnswerBody, Exchange, Handle } from '../../../src/exchange.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
 import { cache } from '../../../src/layers/cache/cache.ts'
 import { invalidate } from '../../../src/layers/cache/invalidate.ts'
 import type { Part } from '../../../src/layers/cache/part.ts'

@@ -1,5 +1,5 @@
-import { GatewayError } from '../../../src/errors.ts'
 import type { Handle } from '../../../src/exchange.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
 import { firstValue } from '../../../src/fields.ts'
 import { arrived, cut } from '../benches/bodies.ts'
 import { httpDate } from '../dates.ts'

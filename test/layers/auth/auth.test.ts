@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { GatewayError } from '../../../src/errors.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
 import { auth } from '../../../src/layers/auth/auth.ts'
 import type { Method } from '../../../src/layers/auth/method.ts'
 import { fakeExchange, fakeNext } from '../../helpers/exchange.ts'

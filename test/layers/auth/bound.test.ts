@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { GatewayError } from '../../../src/errors.ts'
+import type { GatewayError } from '../../../src/failures/errors.ts'
 import { bound, confirmationOf } from '../../../src/layers/auth/bound.ts'
 import { thumbprintOf } from '../../../src/layers/auth/certificate.ts'
 import { Refused } from '../../../src/layers/auth/refused.ts'

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, hash, randomUUID, sign } from 'node:crypto'
 import { calculateJwkThumbprint, type JWK } from 'jose'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
-import type { GatewayError } from '../../../src/errors.ts'
+import type { GatewayError } from '../../../src/failures/errors.ts'
 import { dpop } from '../../../src/layers/auth/dpop.ts'
 import type { Once } from '../../../src/shared/once/once.ts'
 import { Seen } from '../../../src/shared/once/seen.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { GatewayError } from '../../../src/errors.ts'
+import type { GatewayError } from '../../../src/failures/errors.ts'
 import { entitlement } from '../../../src/layers/auth/entitlement.ts'
 import type { ProvedToken } from '../../../src/layers/auth/method.ts'
 

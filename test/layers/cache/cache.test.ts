@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { GatewayError } from '../../../src/errors.ts'
 import type { Answer, Exchange } from '../../../src/exchange.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 import { answerOf, Client, cacheStatusOf, FedBody, opened, settled } from './helper.ts'
 

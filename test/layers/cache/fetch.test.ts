@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { GatewayError } from '../../../src/errors.ts'
 import type { Answer, Exchange } from '../../../src/exchange.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 import { answerOf, Client, FedBody, opened } from './helper.ts'
 

@@ -1,5 +1,5 @@
-import type { GatewayError } from '../../../src/errors.ts'
 import type { Answer, AnswerBody, BodySink, Exchange, Handle, Layer } from '../../../src/exchange.ts'
+import type { GatewayError } from '../../../src/failures/errors.ts'
 import { cache } from '../../../src/layers/cache/cache.ts'
 import type { Part } from '../../../src/layers/cache/part.ts'
 import type { CacheRules } from '../../../src/layers/cache/policy/rules.ts'

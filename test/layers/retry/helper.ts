@@ -1,7 +1,8 @@
 import { now } from '../../../src/clock.ts'
 import type { RetryConfig } from '../../../src/config/config.ts'
-import { GatewayError, type Kind } from '../../../src/errors.ts'
 import type { Answer, Exchange, Handle } from '../../../src/exchange.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
+import type { Kind } from '../../../src/failures/kinds.ts'
 import { type FakeBody, fakeAnswer, fakeBody } from '../../helpers/exchange.ts'
 
 /** Makes a configuration of retries: the built-in one but for what is said. */

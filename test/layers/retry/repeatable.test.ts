@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { Kind } from '../../../src/errors.ts'
+import type { Kind } from '../../../src/failures/kinds.ts'
 import { retry } from '../../../src/layers/retry/retry.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 import { bodies, plenty, retryConfig, scripted } from './helper.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { now } from '../../../src/clock.ts'
-import { GatewayError } from '../../../src/errors.ts'
 import type { Exchange } from '../../../src/exchange.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
 import { RetryBudget } from '../../../src/layers/retry/budget.ts'
 import { retry } from '../../../src/layers/retry/retry.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'

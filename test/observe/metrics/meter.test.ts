@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { FailedAttempt, GatewayError } from '../../../src/errors.ts'
+import { FailedAttempt, GatewayError } from '../../../src/failures/errors.ts'
 import { Meter } from '../../../src/observe/metrics/meter.ts'
 import { addMeters, atRest, type Metered } from '../../../src/observe/metrics/meter-report.ts'
 import { exchanged } from '../exchanged.ts'

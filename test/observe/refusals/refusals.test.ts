@@ -2,9 +2,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { catalog } from '../../../src/catalog.ts'
-import { FailedAttempt, GatewayError } from '../../../src/errors.ts'
+import { FailedAttempt, GatewayError } from '../../../src/failures/errors.ts'
+import { reasons } from '../../../src/failures/reasons.ts'
 import { mergeRefusals, Refusals } from '../../../src/observe/refusals/refusals.ts'
-import { reasons } from '../../../src/reasons.ts'
 import { exchanged } from '../exchanged.ts'
 
 beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-22T02:00:00Z') }))

@@ -1,5 +1,5 @@
-import type { Kind } from '../../../errors.ts'
 import type { AuthMethod } from '../../../exchange.ts'
+import type { Kind } from '../../../failures/kinds.ts'
 import type { OperationReport } from '../../../observe/metrics/meter-report.ts'
 import { counter, gauge, type Metric } from '../metric.ts'
 import type { Reading } from '../reading.ts'

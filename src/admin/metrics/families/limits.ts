@@ -1,4 +1,4 @@
-import type { Kind } from '../../../errors.ts'
+import type { Kind } from '../../../failures/kinds.ts'
 import { counter, gauge, type Metric } from '../metric.ts'
 import type { Reading } from '../reading.ts'
 import { counted, rateReasons, rejectReasons, shedReasons } from '../reasons.ts'

@@ -1,5 +1,5 @@
 import { catalog } from '../../../catalog.ts'
-import { failures, type Kind } from '../../../errors.ts'
+import { failures, type Kind } from '../../../failures/kinds.ts'
 import type { Metered, OperationReport } from '../../../observe/metrics/meter-report.ts'
 import { classOf } from '../../../observe/metrics/operation-meter.ts'
 import { distribution } from '../buckets.ts'

@@ -1,5 +1,5 @@
 import { catalog, type Group, groups } from '../../../catalog.ts'
-import type { Reason } from '../../../reasons.ts'
+import type { Reason } from '../../../failures/reasons.ts'
 import type { EndpointReport } from '../../../snapshot/report.ts'
 import { firstToEnd } from '../../../upstream/certificates.ts'
 import { counter, gauge, type Metric, states } from '../metric.ts'
