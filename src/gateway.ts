@@ -4,7 +4,7 @@ import { now, pause } from './clock.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
 import { loadAside } from './config/load-aside.ts'
-import { haveChanged } from './config/sources.ts'
+import { haveChanged, stampOf } from './config/sources.ts'
 import { Watch } from './config/watch.ts'
 import { workerCount } from './config/worker-count.ts'
 import { type Predecessor, Trail } from './observe/audit/trail.ts'
@@ -115,11 +115,10 @@ class Parts {
       onOutcome: (trigger, outcome) => {
         logReload(log, tell, trigger, outcome)
         this.#trail.reopen()
-        this.#watch.caughtUp()
       },
     })
     this.#watch = new Watch({
-      files: () => this.#reloader.sources.map(({ file }) => file),
+      stamp: () => stampOf(this.#reloader.sources),
       changed: () => haveChanged(this.#reloader.sources),
       reading: () => this.#reloader.reading,
       onChange: () => void this.#reloader.reload('file'),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isUnread, readBounded } from './read.ts'
 
@@ -29,6 +29,23 @@ export const sourceNow = (file: string, limit: number): SourceFile => {
   const read = readBounded(file, limit)
   return sourceOf(file, isUnread(read) ? null : read, limit)
 }
+
+/**
+ * Reads what tells one state of the files from another without their contents. What a link leads to counts, not the link: Kubernetes changes a
+ * mounted ConfigMap by renaming one on the way. One file at a time, in the background: one that hangs holds one thread of Node's pool.
+ */
+export const stampOf = async (sources: readonly SourceFile[]): Promise<string> => {
+  let stamp = ''
+  for (const { file } of sources) stamp += `${await stampOfFile(file)}\n`
+  return stamp
+}
+
+/** The name stands in it too: the files may be others than before. */
+const stampOfFile = (file: string): Promise<string> =>
+  stat(file, { bigint: true }).then(
+    ({ dev, ino, size, mtimeNs, ctimeNs }) => `${file} ${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`,
+    () => `${file} is not there`,
+  )
 
 /**
  * Tells whether one of the files holds something else now. Not in the thread that serves: a network file system that hangs would end

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { loadAside } from '../../src/config/load-aside.ts'
+import { stampOf } from '../../src/config/sources.ts'
 import { Watch } from '../../src/config/watch.ts'
 import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
 
@@ -35,7 +36,7 @@ const noticed = (file: string, text: string): Promise<void> =>
   new Promise((resolve) => {
     const changed = async () => readFileSync(file, 'utf8') !== text
     const watch = new Watch({
-      files: () => [file],
+      stamp: () => stampOf([{ file, digest: null, limit: 0 }]),
       reading: () => false,
       changed,
       onChange: () => {
