@@ -104,7 +104,6 @@ class Parts {
       tell,
       reapply: () => this.#reloader.reapply(),
       isOver: () => this.#draining,
-      level: { first: loaded.config.log.level, pass: (ordered) => this.#serving?.logAt(ordered) },
     })
     this.#reloader = new Reloader({
       file,
@@ -137,7 +136,6 @@ class Parts {
       {
         reloader,
         overrides: this.#orders.overrides,
-        logLevel: this.#orders.level,
         audit: this.#trail,
         draining: () => this.#draining && !this.#left,
         notServing: () =>
@@ -243,7 +241,7 @@ class Parts {
 
   /** Takes over how the gateway watches and is watched. */
   #observe({ log: { level }, reload }: Config): void {
-    this.#orders.level.follow(level)
+    this.#options.log.level = level
     this.#watch.follow(reload)
   }
 }

@@ -2,7 +2,6 @@ import type { Group } from '../catalog.ts'
 import type { Cleared } from '../layers/cache/store.ts'
 import type { Trail } from '../observe/audit/trail.ts'
 import type { ClearedCount } from '../snapshot/caches.ts'
-import type { KeptLevel } from '../snapshot/log-level.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
 import type { Reloader } from '../snapshot/reloader.ts'
 import type { NotServing, Report, WorkerState } from '../snapshot/report.ts'
@@ -13,8 +12,6 @@ import type { History } from './history.ts'
 export interface Desk {
   readonly reloader: Reloader
   readonly overrides: Overrides
-  /** How much the log writes. */
-  readonly logLevel: KeptLevel
   /** Takes what operators do. */
   readonly audit: Pick<Trail, 'tell' | 'state' | 'failing'>
   /** Tells whether the gateway is on its way down. */

@@ -12,7 +12,6 @@ import type { Desk } from './desk.ts'
 import { type Runnable, runnable } from './findings/runnable.ts'
 import { History } from './history.ts'
 import { listener, renew } from './listener.ts'
-import { registerLogLevel } from './log-level.ts'
 import { registerMetrics } from './metrics/route.ts'
 import { registerOrders } from './order-routes.ts'
 import { overview, refused } from './overview.ts'
@@ -139,7 +138,6 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log, sessions: Sessions):
   const orders = carryOut(desk, log)
   registerOrders(app, orders)
   registerActions(app, desk, orders)
-  registerLogLevel(app, desk)
   registerMetrics(app, desk)
   registerLogin(app, desk, log, sessions)
 

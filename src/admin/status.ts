@@ -15,7 +15,6 @@ import type { Desk } from './desk.ts'
 import { findings } from './findings/findings.ts'
 import { readingOf } from './findings/read.ts'
 import { limitsStatus } from './limits-status.ts'
-import { logLevelStatus } from './log-level.ts'
 import { unready } from './readiness.ts'
 import { time } from './time.ts'
 import { tokensStatus } from './tokens-status.ts'
@@ -68,7 +67,7 @@ export const statusOf = async (desk: Desk, report: Report) => {
     operations: Object.fromEntries(catalog.flatMap(({ id }) => operation(reloader, overrides, id))),
     retiring,
     audit: auditStatus(desk.audit.state),
-    log: { ...logLevelStatus(desk), dropped: droppedLines() },
+    log: { level: reloader.config.log.level, dropped: droppedLines() },
   }
 }
 

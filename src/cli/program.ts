@@ -8,7 +8,6 @@ import { diffCommand } from './diff.ts'
 import { endpointCommand } from './endpoint.ts'
 import { explainCommand } from './explain.ts'
 import { hashKeyCommand } from './hash-key.ts'
-import { logLevelCommand } from './log-level.ts'
 import { operationCommand } from './operation.ts'
 import { reloadCommand } from './reload.ts'
 import { rollbackCommand } from './rollback.ts'
@@ -37,7 +36,6 @@ export function program(): Command {
     operationCommand(),
     endpointCommand(),
     cacheCommand(),
-    logLevelCommand(),
     tailCommand(),
     diffCommand(),
     bundleCommand(),

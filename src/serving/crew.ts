@@ -3,7 +3,6 @@ import type { Group } from '../catalog.ts'
 import { now } from '../clock.ts'
 import type { Cleared } from '../layers/cache/store.ts'
 import type { Trail } from '../observe/audit/trail.ts'
-import type { LogLevel } from '../observe/level.ts'
 import type { Log } from '../observe/log.ts'
 import { makeTicketSecret } from '../public/tls/tickets.ts'
 import { type TurnedAway, turnedAway } from '../public/turned-away.ts'
@@ -74,7 +73,6 @@ class Crew implements Serving {
   #state: PlainState
   #address: AddressInfo | null = null
   #draining = false
-  #logLevel: LogLevel | null = null
 
   constructor({ size, first, pseudonym, log, trail, passOn, patience = usualPatience }: CrewOptions) {
     const ticketSecret = makeTicketSecret()
@@ -110,7 +108,6 @@ class Crew implements Serving {
         pseudonym,
         ticketSecret,
         draining: this.#draining,
-        logLevel: this.#logLevel,
         auditFailing: trail.failing,
       }),
       takeAll: (limit, keys) => this.#plane.takeAll(limit, keys),
@@ -175,12 +172,6 @@ class Crew implements Serving {
 
   lift(group: Group, url: string): void {
     this.#tell({ type: 'lift', group, url })
-  }
-
-  logAt(level: LogLevel | null): void {
-    if (level === this.#logLevel) return
-    this.#logLevel = level
-    this.#tell({ type: 'log level', level })
   }
 
   async clear(what: Cleared): Promise<ClearedCount> {

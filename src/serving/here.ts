@@ -59,7 +59,6 @@ const serveBy = (plane: Plane, server: PublicServer): Serving => {
     workers: () => [],
     droppedLines: () => 0,
     lift: (group, url) => lift(live, group, url),
-    logAt: () => {}, // the log of this process is not the listener's
     clear: async (what) => ({ ...(await plane.clear(what)), unanswered: 0 }),
     drain: () => server.drain(),
     descriptor: () => server.descriptor(),

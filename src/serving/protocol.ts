@@ -3,7 +3,6 @@ import { clientsOf, type Piece, piecesOf } from '../config/client-pieces.ts'
 import type { Config } from '../config/config.ts'
 import type { Target } from '../layers/cache/policy/invalidating.ts'
 import type { Cleared } from '../layers/cache/store.ts'
-import type { LogLevel } from '../observe/level.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
 import type { ClearedHere } from '../snapshot/caches.ts'
 import type { Override, Said } from '../snapshot/overrides.ts'
@@ -39,8 +38,6 @@ export interface Start {
   readonly ticketSecret: string
   /** Whether the gateway is on its way down. */
   readonly draining: boolean
-  /** What an operator says of the log's level; null: the configuration's holds. */
-  readonly logLevel: LogLevel | null
   /** Whether the audit log cannot be written just now. */
   readonly auditFailing: boolean
 }
@@ -82,8 +79,6 @@ export type Notice =
   | { readonly type: 'verdict'; readonly verdict: Verdict }
   | { readonly type: 'lift'; readonly group: Group; readonly url: string }
   | { readonly type: 'drain' }
-  /** Write at this level, whatever the configuration says; null: as it says. */
-  | { readonly type: 'log level'; readonly level: LogLevel | null }
   /** These have become invalid: another worker was told so. */
   | { readonly type: 'invalid'; readonly targets: readonly Target[] }
   /** The audit log cannot be written, or can be again. */

@@ -1,7 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import type { Group } from '../catalog.ts'
 import type { Cleared } from '../layers/cache/store.ts'
-import type { LogLevel } from '../observe/level.ts'
 import type { ClearedCount } from '../snapshot/caches.ts'
 import type { NotServing, Report, WorkerState } from '../snapshot/report.ts'
 import type { State } from '../snapshot/state.ts'
@@ -22,8 +21,6 @@ export interface Serving {
   droppedLines(): number
   /** Ends the ejection of an endpoint, named as `/status` shows it. */
   lift(group: Group, url: string): void
-  /** Has the log written at this level, whatever the configuration says; null: as it says. */
-  logAt(level: LogLevel | null): void
   /** Removes what is stored. */
   clear(what: Cleared): Promise<ClearedCount>
   /** Goes on accepting and serving, but from now on every answer ends its connection. */

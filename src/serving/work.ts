@@ -19,11 +19,7 @@ export interface Work {
 export const work = async (start: Start, tell: (message: ToPrimary, done?: () => void) => void): Promise<Work> => {
   const { worker, verdicts, pseudonym, ticketSecret } = start
   const state = await stateOf(start.state, [])
-  const {
-    log,
-    dropped,
-    close: closeLog,
-  } = await openLog({ ...state.config.log, level: start.logLevel ?? state.config.log.level })
+  const { log, dropped, close: closeLog } = await openLog(state.config.log)
   exitWhenUncaught(log, closeLog, { worker })
   const counting = new Counting(tell)
   const auditing = new Auditing(tell, start.auditFailing)
@@ -39,10 +35,6 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
   })
   const serving = await serveHanded(plane, log, { pseudonym, ticketSecret, worker })
   if (start.draining) serving.drain()
-  let ordered = start.logLevel
-  const followLevel = (): void => {
-    log.level = ordered ?? plane.live.current.config.log.level
-  }
   const prepared = new Map<number, Promise<Prepared>>()
 
   const taken = async (id: number): Promise<Prepared> => {
@@ -73,7 +65,7 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
       case 'commit': {
         await inTurn(async () => {
           await (await taken(ask.prepared)).commit()
-          followLevel()
+          log.level = plane.live.current.config.log.level
           agreeOn(plane, ask.verdicts)
         })
         return
@@ -120,9 +112,6 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
         return plane.invalidate(notice.targets)
       case 'drain':
         return serving.drain()
-      case 'log level':
-        ordered = notice.level
-        return followLevel()
       case 'audit':
         auditing.primaryFails = notice.failing
         return

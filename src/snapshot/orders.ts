@@ -1,6 +1,5 @@
 import type { TellOrder } from '../observe/audit/line.ts'
 import type { Log } from '../observe/log.ts'
-import { type KeepLevelOptions, type KeptLevel, keepLevel } from './log-level.ts'
 import { type Listed, Overrides } from './overrides.ts'
 
 // An order whose time is over is in effect no longer than it has to be.
@@ -13,19 +12,17 @@ interface OrdersOptions {
   reapply(): Promise<void>
   /** Tells whether nothing is put into effect any more. */
   isOver(): boolean
-  readonly level: Pick<KeepLevelOptions, 'first' | 'pass'>
 }
 
 /** Is what operators have said, and sees that it is in effect. */
 export interface KeptOrders {
   readonly overrides: Overrides
-  readonly level: KeptLevel
   /** Takes over what operators said to another process, from one list to the next. */
   follow(before: Listed, since: Listed): void
 }
 
 /** Keeps the orders of a gateway: one that ends of itself, or that another process was given, is put into effect by nobody else. */
-export const keepOrders = ({ log, tell, reapply, isOver, level: how }: OrdersOptions): KeptOrders => {
+export const keepOrders = ({ log, tell, reapply, isOver }: OrdersOptions): KeptOrders => {
   const put = (done: () => void, failed: (error: unknown) => void): void => {
     reapply().then(done, (error) => {
       if (isOver()) return
@@ -51,18 +48,14 @@ export const keepOrders = ({ log, tell, reapply, isOver, level: how }: OrdersOpt
         },
         (err) => log.error({ ...order, err }, 'an endpoint order could not be ended'),
       ),
-    () => level.ended(),
   )
-  const level = keepLevel({ log, tell, orders: overrides.level, ...how })
   return {
     overrides,
-    level,
     follow(before, since) {
       if (!overrides.follow(before, since)) return
-      level.refresh()
       put(
         () => {
-          const orders = since.operations.length + since.endpoints.length + (since.level?.length ?? 0)
+          const orders = since.operations.length + since.endpoints.length
           log.info({ orders }, 'orders taken over')
           tell('orders taken over', { orders })
         },

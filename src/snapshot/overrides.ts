@@ -1,7 +1,6 @@
 import type { Group, OperationId } from '../catalog.ts'
 import { Alarm, wallClock } from '../clock.ts'
 import type { OperationConfig } from '../config/config.ts'
-import type { LogLevel } from '../observe/level.ts'
 
 /** Says what an operator has said of something for a while, whatever the configuration says. */
 export interface Override<State extends string = OperationConfig['state']> {
@@ -26,8 +25,6 @@ export interface Said {
 export interface Listed {
   readonly operations: Said['operations']['all']
   readonly endpoints: Said['endpoints']['all']
-  /** Missing: a gateway that is older than it says so. */
-  readonly level?: Listing<'log', LogLevel>
 }
 
 // Far more than one group has: who reroutes while orders hold leaves some behind, until their time is over.
@@ -42,24 +39,20 @@ export class Overrides implements Said {
   readonly operations: Orders<OperationId, OperationConfig['state']>
   /** Of endpoints, by {@link keyOf}: also of one that no configuration names at present. */
   readonly endpoints: Orders<EndpointKey, EndpointOrder>
-  /** Of the log's level: one at most. */
-  readonly level: Orders<'log', LogLevel>
   #last: Promise<unknown> = Promise.resolve()
 
   /** Each is told which one has ended of itself. */
   constructor(
     onOperation: (id: OperationId) => void = () => {},
     onEndpoint: (ended: ReturnType<typeof endpointOf>) => void = () => {},
-    onLevel: () => void = () => {},
   ) {
     this.operations = new Orders(onOperation)
     this.endpoints = new Orders((key) => onEndpoint(endpointOf(key)), maxEndpointOrders)
-    this.level = new Orders(onLevel)
   }
 
   /** Lists what holds just now. */
   get listed(): Listed {
-    return { operations: this.operations.all, endpoints: this.endpoints.all, level: this.level.all }
+    return { operations: this.operations.all, endpoints: this.endpoints.all }
   }
 
   /** Has orders given one after the other: each begins with what came of the one before, which may take its time to be refused. */
@@ -70,25 +63,22 @@ export class Overrides implements Said {
   }
 
   /** Takes over what operators have said to another process; what has ended meanwhile stays so. */
-  take({ operations, endpoints, level = [] }: Listed): void {
+  take({ operations, endpoints }: Listed): void {
     this.operations.take(operations)
     this.endpoints.take(endpoints)
-    this.level.take(level)
   }
 
   /** Takes over what operators have said to it since; false: nothing. What was said to this process alone stays. */
   follow(before: Listed, since: Listed): boolean {
     const operations = this.operations.follow(before.operations, since.operations)
     const endpoints = this.endpoints.follow(before.endpoints, since.endpoints)
-    const level = this.level.follow(before.level ?? [], since.level ?? [])
-    return operations || endpoints || level
+    return operations || endpoints
   }
 
   /** Ends all of them, so that no timer is left. */
   clear(): void {
     this.operations.clear()
     this.endpoints.clear()
-    this.level.clear()
   }
 }
 

@@ -109,7 +109,7 @@ describe('/status', () => {
       cache: null,
       retiring: 0,
       audit: null,
-      log: { level: 'info', until: null, dropped: 0 },
+      log: { level: 'info', dropped: 0 },
     })
   })
 

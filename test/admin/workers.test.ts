@@ -2,7 +2,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openAdminServer, type ToldDesk } from '../../src/admin/server.ts'
 import type { Config } from '../../src/config/config.ts'
-import { keepLevel } from '../../src/snapshot/log-level.ts'
 import { mergeReports } from '../../src/snapshot/merge.ts'
 import { Overrides } from '../../src/snapshot/overrides.ts'
 import { Plane } from '../../src/snapshot/plane.ts'
@@ -53,13 +52,6 @@ const open = async (more: Partial<ToldDesk> = {}, reports?: (quiet: Report) => R
   const desk: ToldDesk = {
     reloader,
     overrides,
-    logLevel: keepLevel({
-      log: logInMemory().log,
-      tell: () => {},
-      orders: overrides.level,
-      first: 'info',
-      pass: () => {},
-    }),
     audit: { tell: () => {}, state: null, failing: false },
     draining: () => false,
     notServing: () => null,

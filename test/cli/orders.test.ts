@@ -18,7 +18,6 @@ test.each([
   'endpoint drain market http://market.internal:8080',
   'rollback',
   'reload --force',
-  'log-level debug',
   'cache clear',
 ])('%s is not given where there is no file, and says what to give', async (order) => {
   expect(await run(order.split(' '), {}, { cwd: emptyFolder() })).toEqual({

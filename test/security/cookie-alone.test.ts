@@ -12,11 +12,10 @@ const orders = [
   ['POST', '/operations/serve', '{"operation":"market.insights"}'],
   ['POST', '/endpoints/drain', '{"group":"market","url":"http://127.0.0.1:1"}'],
   ['POST', '/endpoints/ready', '{"group":"market","url":"http://127.0.0.1:1"}'],
-  ['POST', '/log-level', '{"level":"trace"}'],
   ['DELETE', '/cache', ''],
 ] as const
 
-const done = ['operation override', 'endpoint order', 'cache cleared', 'configuration unchanged', 'log level']
+const done = ['operation override', 'endpoint order', 'cache cleared', 'configuration unchanged']
 const market = { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] }
 
 describe('a session alone', () => {
@@ -75,7 +74,7 @@ describe('a session alone', () => {
       if (status !== 401) taken.push(`${method} ${path} ${status}`)
     }
 
-    expect(paths).toEqual(expect.arrayContaining(['/reload', '/cache', '/operations/refuse', '/log-level']))
+    expect(paths).toEqual(expect.arrayContaining(['/reload', '/cache', '/operations/refuse']))
     expect(taken.filter((each) => !/^\w+ \/(?:live|ready|login) /.test(each))).toEqual([
       ...['reload', 'rollback', 'drain', 'ready', 'refuse', 'serve', 'clear-cache'].map(
         (name) => `POST /actions/${name} 403`,

@@ -29,7 +29,7 @@ export interface Shown {
   readonly config: { readonly hash: string }
   readonly workers: readonly ShownWorker[]
   readonly operations: Readonly<Record<string, unknown>>
-  readonly log: { readonly level: string; readonly until: string | null; readonly dropped: number }
+  readonly log: { readonly level: string; readonly dropped: number }
 }
 
 /** Is what the operator's listener answers. */

@@ -2,7 +2,6 @@ import type { Problem } from '../../config/problem.ts'
 import { type CacheStatus, cache } from './cache-answer.ts'
 import { type Finding, findings } from './findings-answer.ts'
 import { type LimitsStatus, limits } from './limits-answer.ts'
-import { type LogStatus, log } from './log-answer.ts'
 import { anything, flag, list, Misread, map, nullable, number, type Read, shape, text } from './shape.ts'
 import { type Target, urlOf } from './target.ts'
 import { type TokensStatus, tokens } from './tokens-answer.ts'
@@ -47,7 +46,7 @@ export interface Status {
   readonly retiring: number
   /** Where the audit log stands; null: there is none, or the gateway is older than it is. */
   readonly audit: AuditStatus | null
-  readonly log: LogStatus
+  readonly log: { readonly dropped: number }
   readonly warnings: readonly Problem[]
 }
 
@@ -166,7 +165,7 @@ export const status = shape<Status>({
   operations: map(shape<{ state: string; until: string | null }>({ state: text, until: nullable(text) })),
   retiring: number,
   audit: nullable(shape<AuditStatus>({ file: text, count: number, since: text, reason: nullable(text), lost: number })),
-  log,
+  log: shape<Status['log']>({ dropped: number }),
   warnings: list(problem),
 })
 

@@ -60,17 +60,15 @@ const facts = (
     ],
     ['before', config.previous === null ? 'none' : `${config.previous}, which rollback brings back`],
     ['file', `${config.file}: ${fileState(config, at)}`],
-    ['log', logState(log, at)],
+    ['log', logState(log)],
   ]
   if (audit !== null) rows.push(['audit', auditState(audit, at)])
   if (retiring > 0) rows.push(['retiring', `${retiring} earlier: requests that began under it still run`])
   return table(rows)
 }
 
-const logState = ({ dropped, level, until: end }: Status['log'], at: number): string => {
-  const lines = dropped === 0 ? 'no lines dropped' : `${dropped} LINES DROPPED: its reader is too slow`
-  return end === null ? lines : `${lines}; written at ${level} by an operator until ${until(end, at)}`
-}
+const logState = ({ dropped }: Status['log']): string =>
+  dropped === 0 ? 'no lines dropped' : `${dropped} LINES DROPPED: its reader is too slow`
 
 const auditState = ({ file, count, since, reason, lost }: AuditStatus, at: number): string => {
   const missing = lost === 0 ? '' : `, ${lost} LINES LOST`

@@ -37,8 +37,6 @@ export type AdminEvent =
   | 'operation override'
   | 'endpoint order'
   | 'cache cleared'
-  | 'log level order'
-  | 'log level order ended'
   | 'override ended'
   | 'endpoint order ended'
   | 'orders taken over'

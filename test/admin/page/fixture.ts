@@ -200,7 +200,7 @@ export const fixture: Overview = {
       lost: 0,
       state: 'failing',
     },
-    log: { level: 'debug', until: before(-300), dropped: 3 },
+    log: { level: 'debug', dropped: 3 },
     findings: [
       {
         severity: 'critical',

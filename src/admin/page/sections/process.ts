@@ -3,7 +3,7 @@ import type { Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
 import { mark } from '../marks.ts'
 import { list, section } from '../table.ts'
-import { count, counted, moment, since } from '../words.ts'
+import { count, counted, since } from '../words.ts'
 
 /** Tells of the processes that serve clients. */
 export const workers = ({ at, status }: Overview): Html =>
@@ -29,7 +29,7 @@ export const records = ({ at, status: { audit, log } }: Overview): Html =>
     'Audit and log',
     list([
       ['Audit log', audit === null ? 'off, or written by another process' : written(at, audit)],
-      ['Log level', html`${log.level}${log.until !== null && html` by order until ${moment(at, log.until)}`}`],
+      ['Log level', log.level],
       ['Log lines dropped', log.dropped === 0 ? '0' : html`<strong>${count(log.dropped)}</strong>`],
     ]),
   )
