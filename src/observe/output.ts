@@ -1,6 +1,6 @@
 import { createWriteStream, fstatSync } from 'node:fs'
 import { Socket } from 'node:net'
-import type { Writable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 
 // A write costs nearly as much for one line as for two hundred, so lines wait for each other, though not for long.
 const batchBytes = 64 * 1024
@@ -150,8 +150,35 @@ const piece = (batch: Buffer): Buffer => {
  * Opens standard output for writing in the background. A pipe goes through the event loop: a write from Node's thread pool would
  * wait in the kernel for a reader that stalls, and the process could then not even exit.
  */
-export const openStdout = (): Sink => {
-  const stat = fstatSync(1)
-  if (!stat.isFIFO() && !stat.isSocket()) return createWriteStream('', { fd: 1, autoClose: false })
-  return new Socket({ fd: 1, readable: false, writable: true }).unref()
+export const openStdout = (fd = 1): Sink => {
+  const stat = fstatSync(fd)
+  if (!stat.isFIFO() && !stat.isSocket()) return createWriteStream('', { fd, autoClose: false })
+  return new Socket({ fd, readable: false, writable: true }).unref()
+}
+
+// No line is nearly as long. What has no end is not kept for ever.
+const longestLine = 1024 ** 2
+
+/** Passes on what a process writes, whole lines only: what it leaves without an end, because it died meanwhile, is no line. */
+export const passWholeLines = (from: Readable, passOn: (lines: Buffer) => void): void => {
+  let rest: Buffer[] = []
+  let restBytes = 0
+  let skipping = false
+  from.on('data', (read: Buffer) => {
+    const chunk = skipping ? read.subarray(read.indexOf(newline) + 1 || read.length) : read
+    skipping &&= !read.includes(newline)
+    const end = chunk.lastIndexOf(newline) + 1
+    if (end > 0) {
+      passOn(restBytes === 0 ? chunk.subarray(0, end) : Buffer.concat([...rest, chunk.subarray(0, end)]))
+      rest = []
+      restBytes = 0
+    }
+    if (end < chunk.length) rest.push(chunk.subarray(end))
+    restBytes += chunk.length - end
+    if (restBytes <= longestLine) return
+    rest = []
+    restBytes = 0
+    skipping = true
+  })
+  from.on('error', () => {}) // its end says it
 }

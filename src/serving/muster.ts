@@ -1,7 +1,7 @@
 import { within } from '../clock.ts'
 import type { Target } from '../layers/cache/policy/invalidating.ts'
 import type { Log } from '../observe/log.ts'
-import { passWholeLines } from '../observe/whole-lines.ts'
+import { passWholeLines } from '../observe/output.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { Guests } from './guests.ts'

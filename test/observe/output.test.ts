@@ -1,6 +1,11 @@
+import { execFileSync } from 'node:child_process'
 import { EventEmitter } from 'node:events'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Output, type Sink } from '../../src/observe/output.ts'
+import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { Output, openStdout, passWholeLines, type Sink } from '../../src/observe/output.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
@@ -215,4 +220,75 @@ test('while another process writes to the same pipe, it is given whole lines, as
   void out.end()
 
   expect(reader.batches).toEqual([line.repeat(4), line, long, line, line.repeat(6)])
+})
+
+test('megabytes that wait are written as soon as a slow reader takes some, without a timer', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const { readEnd, writeEnd } = openPipe()
+  const out = new Output(openStdout(writeEnd), 4 * 1024 ** 2, () => {})
+  const line = `${'x'.repeat(511)}\n`
+  for (let nth = 0; nth < 8000; nth++) out.write(line)
+  void out.end()
+
+  const chunk = Buffer.alloc(64 * 1024)
+  let read = 0
+  for (let turn = 0; turn < 20_000 && read < 8000 * line.length; turn++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    read += take(readEnd, chunk)
+  }
+
+  expect([read, out.dropped]).toEqual([8000 * line.length, 0])
+})
+
+const openPipe = (): { readEnd: number; writeEnd: number } => {
+  const folder = mkdtempSync(join(tmpdir(), 'output-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const fifo = join(folder, 'pipe')
+  execFileSync('mkfifo', [fifo])
+  const readEnd = openSync(fifo, constants.O_RDONLY | constants.O_NONBLOCK)
+  onTestFinished(() => closeSync(readEnd))
+  return { readEnd, writeEnd: openSync(fifo, constants.O_WRONLY) }
+}
+
+/** Reads what a pipe holds; 0: nothing, for now. */
+const take = (readEnd: number, into: Buffer): number => {
+  try {
+    return readSync(readEnd, into)
+  } catch {
+    return 0
+  }
+}
+
+const passed = (...chunks: readonly string[]): readonly string[] => {
+  const from = new PassThrough()
+  const got: string[] = []
+  passWholeLines(from, (lines) => void got.push(lines.toString()))
+  for (const chunk of chunks) from.emit('data', Buffer.from(chunk))
+  return got
+}
+
+test('lines are passed on as they come, and the end of one is waited for', () => {
+  expect(passed('one\ntwo\nth', 'r', 'ee\n', 'four\n')).toEqual(['one\ntwo\n', 'three\n', 'four\n'])
+})
+
+test('what has no end when its writer dies is no line', () => {
+  expect(passed('one\ntw')).toEqual(['one\n'])
+})
+
+test('a character that is cut in two is whole again', () => {
+  const from = new PassThrough()
+  const got: string[] = []
+  passWholeLines(from, (lines) => void got.push(lines.toString()))
+  const bytes = Buffer.from('ä\n')
+
+  from.emit('data', bytes.subarray(0, 1))
+  from.emit('data', bytes.subarray(1))
+
+  expect(got).toEqual(['ä\n'])
+})
+
+test('a line without an end is not kept for ever: it is left out, and the next one is not', () => {
+  const long = 'x'.repeat(700_000)
+
+  expect(passed('one\n', long, long, long, `${long}\ntwo\n`, 'three\n')).toEqual(['one\n', 'two\n', 'three\n'])
 })
