@@ -3,10 +3,9 @@ import { catalog } from '../catalog.ts'
 import type { ListenConfig } from '../config/config.ts'
 import { differenceOf } from '../config/differs.ts'
 import type { Kind } from '../failures/kinds.ts'
-import { reasonText } from '../failures/reasons.ts'
+import { failureText, reasonText } from '../failures/reasons.ts'
 import type { Refusal } from '../observe/refusals/refusals.ts'
 import { lastOf } from './findings/words.ts'
-import { kindWords } from './kind-words.ts'
 import { time } from './time.ts'
 
 /** Tells of a request that the gateway answered with an error of its own. Nothing in it is what the client wrote, but for the id. */
@@ -40,7 +39,7 @@ export const refusalView = (refusal: Refusal, listen: ListenConfig): RefusalView
 const wordsOf = ({ kind, reason, because, method, path }: Refusal, listen: ListenConfig): string => {
   if (reason !== null && because !== null) return `${reasonText(reason)}, because ${lastOf(because, because.endpoint)}`
   if (reason !== null) return reasonText(reason)
-  if (path === null) return kindWords[kind]
+  if (path === null) return failureText(kind, null)
   if (kind === 'not-found') {
     const base = { basePath: listen.basePath, baseKey: 'listen.basePath', show: hidden }
     const { differs, meant } = differenceOf(path, base)
@@ -49,7 +48,7 @@ const wordsOf = ({ kind, reason, because, method, path }: Refusal, listen: Liste
   }
   const known = catalog.find((each) => listen.basePath + each.path === path)
   if (kind === 'method-not-allowed' && known !== undefined) return `${known.path} takes ${known.method}, not ${method}`
-  return kindWords[kind]
+  return failureText(kind, null)
 }
 
 /** What a client wrote may be a secret in the wrong place. */

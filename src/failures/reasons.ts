@@ -1,154 +1,231 @@
+import type { AuthMethod } from '../exchange.ts'
+import { failures, type Kind } from './kinds.ts'
+
+/** What is known of one reason. */
+interface Row<K extends Kind> {
+  /** The failures that it may be the reason of. */
+  readonly kinds: readonly K[]
+  /** For people, without a full stop. */
+  readonly text: string
+  /** What to do about it, as the documentation has it. */
+  readonly remedy: string
+  /** The code by which people search for it; null: it has none. */
+  readonly code: string | null
+  /** The ways to prove who calls that may end in it; empty: it is not about one. */
+  readonly methods: readonly AuthMethod[]
+}
+
+/** Makes the rows of some kinds. What a row does not say of a remedy, its first kind says. */
+const of =
+  <const K extends Kind>(kinds: readonly [K, ...K[]], methods: readonly AuthMethod[] = []) =>
+  (text: string, remedy?: string, code?: string): Row<K> => ({
+    kinds,
+    text,
+    remedy: remedy ?? failures[kinds[0]].remedy,
+    code: code ?? null,
+    methods,
+  })
+
+const request = of(['bad-request'])
+const fields = of(['header-too-large'])
+const slow = of(['request-timeout'])
+const gone = of(['client-gone'])
+const large = of(['content-too-large'])
+const full = of(['overloaded'])
+const rate = of(['rate-limited'])
+const byKey = of(['unauthenticated'], ['apiKey'])
+const byJwt = of(['unauthenticated'], ['jwt'])
+const byToken = of(['unauthenticated'], ['jwt', 'introspection'])
+const byCertificate = of(['unauthenticated'], ['mtls'])
+const barredToken = of(['forbidden'], ['jwt', 'introspection'])
+const barred = of(['forbidden'], ['apiKey', 'jwt', 'introspection', 'mtls'])
+const unavailable = of(['identity-unavailable'], ['introspection'])
+const byOperator = of(['refused-by-operator'])
+const open = of(['circuit-open'])
+const lost = of(['connect-failed', 'tls-failed', 'reset-before-headers', 'truncated'])
+const late = of(['connect-timeout', 'connect-failed', 'tls-failed', 'reset-before-headers', 'truncated'])
+const answer = of(['bad-answer', 'truncated', 'connect-failed'])
+
 /**
- * Lists why an exchange fails where its kind does not tell, in words. Bounded: each is written here and nowhere else, and none is made of what a client or
- * an upstream says, so that it may stand in a metric, a trace and on an operator's page.
+ * Why an exchange fails where its kind does not tell. Bounded: each is written here and nowhere else, and none is made of what a client or an
+ * upstream says, so that it may stand in a metric, a trace and on an operator's page. They are counted and documented in this order.
  */
-const texts = {
+const rows = {
   // What no request can be read from, or none that is meant.
-  'bad-target': 'the request target is malformed',
-  'bad-host': 'Host is missing, malformed, or there are several',
-  'bad-length': 'Content-Length is no length, or contradicts the body',
-  'bad-transfer-coding': 'the transfer coding is not chunked, not the last, or beside a Content-Length',
-  'bad-chunk': 'a chunk of the body is malformed',
-  'bad-method': 'the method is none that HTTP has',
-  'bad-version': 'the version of HTTP is malformed',
-  'bad-field': 'a header field is malformed',
-  'bad-line-end': 'a line of the head ends in what ends no line',
-  'bad-pseudo-field': 'the scheme or the method is none that HTTP/2 carries here',
-  'cut-short': 'the connection ended in the middle of a request',
-  'plain-http': 'plain HTTP came to a port that speaks TLS',
-  'tls-on-plain-port': 'TLS came to a port that speaks plain HTTP',
-  'proxy-header': 'a PROXY protocol header came, and the gateway takes none',
-  'bad-syntax': 'what came is no request of HTTP/1',
-  'bad-frames': 'the connection broke the protocol of HTTP/2',
-  'too-many-frames': 'too many frames of HTTP/2 ask for nothing',
-  'too-many-broken-streams': 'too many requests break the protocol of HTTP/2',
-  'too-many-fields': 'there are more header fields than listen.maxHeaderFields',
-  'fields-too-large': 'the header fields are larger than listen.maxHeaders',
-  'several-credentials': 'a credential is there twice',
-  'bad-credential': 'the Authorization field holds no credential',
-  'token-in-query': 'there is a token in the query',
-  'bad-client-cert': 'Client-Cert holds no certificate',
+  'bad-target': request('the request target is malformed'),
+  'bad-host': request('Host is missing, malformed, or there are several'),
+  'bad-length': request('Content-Length is no length, or contradicts the body'),
+  'bad-transfer-coding': request('the transfer coding is not chunked, not the last, or beside a Content-Length'),
+  'bad-chunk': request('a chunk of the body is malformed'),
+  'bad-method': request('the method is none that HTTP has'),
+  'bad-version': request('the version of HTTP is malformed'),
+  'bad-field': request('a header field is malformed'),
+  'bad-line-end': request('a line of the head ends in what ends no line', 'end each line with CR LF'),
+  'bad-pseudo-field': request('the scheme or the method is none that HTTP/2 carries here'),
+  'cut-short': request('the connection ended in the middle of a request', 'look what closes connections on the way'),
+  'plain-http': request('plain HTTP came to a port that speaks TLS', 'use `https://`'),
+  'tls-on-plain-port': request('TLS came to a port that speaks plain HTTP', 'use `http://`, or set `listen.tls`'),
+  'proxy-header': request(
+    'a PROXY protocol header came, and the gateway takes none',
+    'switch the PROXY protocol off in the load balancer',
+  ),
+  'bad-syntax': request('what came is no request of HTTP/1'),
+  'bad-frames': request('the connection broke the protocol of HTTP/2', 'mend the client, or update its library'),
+  'too-many-frames': request('too many frames of HTTP/2 ask for nothing', 'an attack, or a client to be mended'),
+  'too-many-broken-streams': request(
+    'too many requests break the protocol of HTTP/2',
+    'an attack, or a client to be mended',
+  ),
+  'too-many-fields': fields('there are more header fields than listen.maxHeaderFields'),
+  'fields-too-large': fields('the header fields are larger than listen.maxHeaders'),
+  'several-credentials': request('a credential is there twice', 'send one'),
+  'bad-credential': request('the Authorization field holds no credential', 'send a scheme and one token'),
+  'token-in-query': request('there is a token in the query', 'send it in `Authorization`, and revoke it: logs have it'),
+  'bad-client-cert': request('Client-Cert holds no certificate', 'mend the proxy in front (RFC 9440)'),
 
   // What comes too slowly, or is not taken.
-  'head-too-slow': 'the head did not come within listen.timeouts.headers',
-  'body-stalled': 'the body paused for longer than listen.timeouts.body',
-  'body-too-slow': 'the body came slower than listen.minRate',
-  'takes-nothing': 'the client took nothing of its answer for listen.timeouts.body',
-  'takes-too-slowly': 'the client took its answer slower than listen.minRate',
-  'nobody-waits': 'nobody waited for the answer any more',
+  'head-too-slow': slow('the head did not come within listen.timeouts.headers'),
+  'body-stalled': slow('the body paused for longer than listen.timeouts.body'),
+  'body-too-slow': slow('the body came slower than listen.minRate'),
+  'takes-nothing': gone(
+    'the client took nothing of its answer for listen.timeouts.body',
+    'read the answer as it comes',
+  ),
+  'takes-too-slowly': gone('the client took its answer slower than listen.minRate', 'read the answer as it comes'),
+  'nobody-waits': gone('nobody waited for the answer any more'),
 
   // What is too large.
-  'body-too-large-declared': 'the body says that it is larger than maxBody',
-  'body-too-large-streamed': 'the body, whose length was not said, is larger than maxBody',
+  'body-too-large-declared': large('the body says that it is larger than maxBody'),
+  'body-too-large-streamed': large('the body, whose length was not said, is larger than maxBody'),
 
   // Which bound is full, and which rate is used up.
-  'event-loop': 'the event loop is later than limits.eventLoopDelay',
-  'limits-concurrency': 'limits.concurrency is full',
-  'upstream-concurrency': 'the concurrency of the group is full',
-  'operation-concurrency': 'the concurrency of the operation is full',
-  'endpoint-connections': 'all places of the endpoints are taken (maxConnections, maxPending)',
-  'client-concurrency': 'the concurrency of the client is full',
-  'address-rate': 'the address asks more often than limits.address',
-  'client-rate': 'the client asks more often than its rate',
+  'event-loop': full('the event loop is later than limits.eventLoopDelay', 'more workers, or more machines'),
+  'limits-concurrency': full('limits.concurrency is full'),
+  'upstream-concurrency': full('the concurrency of the group is full'),
+  'operation-concurrency': full('the concurrency of the operation is full'),
+  'endpoint-connections': full('all places of the endpoints are taken (maxConnections, maxPending)'),
+  'address-rate': rate('the address asks more often than limits.address'),
+  'client-rate': rate('the client asks more often than its rate'),
+  'client-concurrency': rate('the concurrency of the client is full', 'wait until one of its own requests has ended'),
 
   // Why a credential is refused.
-  'no-credential': 'there is no credential',
-  'unknown-key': 'there is no such API key',
-  'wrong-secret': 'the secret of the API key is wrong',
-  'other-token-flaw': 'the token is not of the form that is asked for',
-  'token-type': 'the type or the algorithm of the token is not allowed',
-  'wrong-issuer': 'the token is of another issuer',
-  'wrong-audience': 'the token is for another audience',
-  expired: 'the token has expired',
-  'not-yet-valid': 'the token is not valid yet',
-  'bad-signature': 'the signature of the token is wrong',
-  'unknown-kid': 'no key of the issuer is known for the token',
-  'not-active': 'the authorization server says that the token is not active',
-  'unbound-token': 'the token is bound to nothing',
-  'wrong-binding': 'the token is bound to another certificate or key, or to what is not known here',
-  'bad-proof': 'the proof beside the token is missing, or not good',
-  'replayed-proof': 'the proof beside the token has come before',
-  'no-certificate': 'the client has shown no certificate',
-  'certificate-not-valid-now': 'the certificate of the client is not valid now',
-  'certificate-not-for-clients': 'the certificate of the client is not for clients',
-  'certificate-authority': 'the certificate of the client is of an unknown authority',
-  'ambiguous-certificate': 'the certificate of the client is of several clients',
-  'unknown-client': 'the credential is good, and belongs to no client',
-  'client-disabled': 'the client is disabled',
-  'wrong-address': 'the client may not come from this address',
-  'wrong-operation': 'the client may not call this operation',
-  'missing-scope': 'the token lacks a scope',
-  'missing-claim': 'the token does not say what it must',
+  'no-credential': of(['unauthenticated'])('there is no credential', 'send one of those that `WWW-Authenticate` names'),
+  'unknown-key': byKey('there is no such API key'),
+  'wrong-secret': byKey('the secret of the API key is wrong'),
+  'other-token-flaw': byToken('the token is not of the form that is asked for', 'see `cause` in the log'),
+  'token-type': byJwt('the type or the algorithm of the token is not allowed', 'see `cause` in the log'),
+  'bad-signature': byJwt('the signature of the token is wrong'),
+  'unknown-kid': byJwt('no key of the issuer is known for the token', 'see that `auth.jwt.jwks` is of its issuer'),
+  'not-active': of(['unauthenticated'], ['introspection'])(
+    'the authorization server says that the token is not active',
+    'get a new token',
+  ),
+  expired: byToken('the token has expired', 'get a new token'),
+  'not-yet-valid': byToken('the token is not valid yet', 'set the clocks'),
+  'wrong-audience': byToken('the token is for another audience', 'get a token for this gateway'),
+  'wrong-issuer': byToken('the token is of another issuer', 'get a token of the issuer in `auth`'),
+  'unbound-token': byToken('the token is bound to nothing', 'get a token that is bound to a certificate or a key'),
+  'wrong-binding': byToken(
+    'the token is bound to another certificate or key, or to what is not known here',
+    'send it with the certificate or the key that it was made for',
+  ),
+  'bad-proof': byToken('the proof beside the token is missing, or not good', 'see `cause` in the log'),
+  'replayed-proof': byToken('the proof beside the token has come before', 'make a new proof for each request'),
+  'missing-scope': barredToken('the token lacks a scope', 'get a token with the scopes of the operation'),
+  'missing-claim': barredToken('the token does not say what it must', 'see `auth.claims` of the operation'),
+  'no-certificate': byCertificate('the client has shown no certificate'),
+  'certificate-not-valid-now': byCertificate('the certificate of the client is not valid now', 'renew it'),
+  'certificate-not-for-clients': byCertificate(
+    'the certificate of the client is not for clients',
+    'get one for TLS clients',
+  ),
+  'certificate-authority': byCertificate('the certificate of the client is of an unknown authority'),
+  'ambiguous-certificate': byCertificate(
+    'the certificate of the client is of several clients',
+    'the operator gives each name in it to one entry under `clients`',
+  ),
+  'unknown-client': barred('the credential is good, and belongs to no client', 'the operator adds it under `clients`'),
+  'client-disabled': barred('the client is disabled'),
+  'wrong-address': barred('the client may not come from this address'),
+  'wrong-operation': barred('the client may not call this operation'),
 
   // Whom the gateway cannot ask.
-  'issuer-keys': 'the keys of the issuer cannot be had',
-  'introspection-server': 'the authorization server cannot be asked about tokens',
-  'introspection-busy': 'too many tokens are being asked about',
-  'proof-memory': 'nobody can tell whether the proof has come before',
+  'issuer-keys': of(['identity-unavailable'], ['jwt'])('the keys of the issuer cannot be had'),
+  'introspection-server': unavailable('the authorization server cannot be asked about tokens'),
+  'introspection-busy': unavailable('too many tokens are being asked about'),
+  'proof-memory': of(
+    ['identity-unavailable'],
+    ['jwt', 'introspection'],
+  )('nobody can tell whether the proof has come before'),
 
   // What an operator decided.
-  'state-refuse': 'the file says state: refuse',
-  'kill-switch': 'an operator has refused the operation for a while',
+  'state-refuse': byOperator('the file says state: refuse'),
+  'kill-switch': byOperator('an operator has refused the operation for a while'),
 
   // Why an upstream is not asked.
-  'all-draining': 'every endpoint drains, or has weight 0',
-  'breaker-open': 'the circuit breaker is open',
-  'breaker-proving': 'the circuit breaker is half-open, and its probes are under way',
+  'all-draining': of(['no-healthy-endpoint'])('every endpoint drains, or has weight 0'),
+  'breaker-open': open('the circuit breaker is open'),
+  'breaker-proving': open('the circuit breaker is half-open, and its probes are under way'),
 
   // Why an upstream could not be reached, or broke off.
-  refused: 'the endpoint refuses connections',
-  reset: 'the endpoint reset the connection',
-  closed: 'the endpoint closed the connection',
-  unreachable: 'there is no route to the endpoint',
-  'not-connected-in-time': 'the endpoint accepts no connection in time',
-  'no-tls-in-time': 'the endpoint accepts connections, and no TLS in time',
-  'name-not-found': 'the name of the endpoint does not resolve',
-  'name-server-silent': 'the name server does not answer',
-  'no-descriptors': 'the gateway has no file descriptor left',
-  'no-ports': 'the gateway has no local port left',
-  'other-connect-failure': 'no connection to the endpoint could be made',
-  'certificate-expired': 'the certificate of the endpoint has expired',
-  'certificate-not-yet-valid': 'the certificate of the endpoint is not valid yet',
-  'certificate-name': 'the certificate of the endpoint is for another name',
-  'certificate-untrusted': 'the certificate of the endpoint is of an unknown authority',
-  'certificate-revoked': 'the certificate of the endpoint is revoked',
-  'certificate-flawed': 'the certificate of the endpoint does not verify',
-  'no-tls': 'the endpoint speaks no TLS',
-  'tls-version': 'the endpoint speaks no version of TLS that is allowed',
-  'asks-for-certificate': 'the endpoint asks for a client certificate (tls.certificate)',
-  'refuses-certificate': 'the endpoint refuses the client certificate',
-  'tls-handshake': 'the endpoint breaks off the TLS handshake',
-  'answer-stalled': 'the endpoint paused in its answer for longer than timeouts.body',
-  'not-http': 'the endpoint answers with what is not HTTP',
-  'answer-fields-too-large': 'the header fields of the answer are too large, or too many',
-  'answer-length': 'the length of the answer is no length, contradicts its coding, or is not how long it is',
-  'answer-coding': 'the answer has a transfer coding other than chunked',
-  'answer-status': 'the answer has a status that was not asked for',
-  'answer-field': 'a header field of the answer cannot be passed on',
-} as const
+  refused: lost('the endpoint refuses connections', 'see that it runs, and its port', 'ECONNREFUSED'),
+  reset: lost('the endpoint reset the connection', undefined, 'ECONNRESET'),
+  closed: lost('the endpoint closed the connection'),
+  unreachable: lost('there is no route to the endpoint', 'see the network, and its address', 'EHOSTUNREACH'),
+  'not-connected-in-time': late('the endpoint accepts no connection in time', 'see that it runs, and the firewalls'),
+  'name-not-found': lost('the name of the endpoint does not resolve', 'see the name, and the name server', 'ENOTFOUND'),
+  'name-server-silent': late('the name server does not answer', 'see the name server', 'EAI_AGAIN'),
+  'no-descriptors': lost('the gateway has no file descriptor left', 'raise `LimitNOFILE`, or `ulimit -n`', 'EMFILE'),
+  'no-ports': lost('the gateway has no local port left', 'raise `net.ipv4.ip_local_port_range`'),
+  'other-connect-failure': of(['connect-failed'])(
+    'no connection to the endpoint could be made',
+    'see `cause` in the log',
+  ),
+  'certificate-expired': lost('the certificate of the endpoint has expired', 'renew it there', 'CERT_HAS_EXPIRED'),
+  'certificate-not-yet-valid': lost('the certificate of the endpoint is not valid yet', 'set the clocks'),
+  'certificate-name': lost('the certificate of the endpoint is for another name', 'set `tls.serverName`, or renew it'),
+  'certificate-untrusted': lost('the certificate of the endpoint is of an unknown authority', 'set `tls.ca`'),
+  'certificate-revoked': lost('the certificate of the endpoint is revoked', 'renew it there'),
+  'certificate-flawed': lost('the certificate of the endpoint does not verify', 'see `cause` in the log'),
+  'no-tls': lost('the endpoint speaks no TLS', 'write `http://`, or its port for TLS'),
+  'no-tls-in-time': of(['connect-timeout'])('the endpoint accepts connections, and no TLS in time'),
+  'tls-version': lost('the endpoint speaks no version of TLS that is allowed', 'update it, or set `tls.minVersion`'),
+  'asks-for-certificate': lost(
+    'the endpoint asks for a client certificate (tls.certificate)',
+    'set `tls.certificate` and `tls.key`',
+  ),
+  'refuses-certificate': lost('the endpoint refuses the client certificate', 'see which authorities it trusts'),
+  'tls-handshake': lost('the endpoint breaks off the TLS handshake', 'see `cause` in the log'),
+  'answer-stalled': of(['truncated'])('the endpoint paused in its answer for longer than timeouts.body'),
+  'not-http': answer('the endpoint answers with what is not HTTP'),
+  'answer-fields-too-large': answer('the header fields of the answer are too large, or too many'),
+  'answer-length': answer('the length of the answer is no length, contradicts its coding, or is not how long it is'),
+  'answer-coding': answer('the answer has a transfer coding other than chunked'),
+  'answer-status': answer('the answer has a status that was not asked for'),
+  'answer-field': of(['bad-answer'])('a header field of the answer cannot be passed on'),
+} as const satisfies Record<string, Row<Kind>>
 
 /** Names one of them, as `reason` in the log. */
-export type Reason = keyof typeof texts
+export type Reason = keyof typeof rows
 
-/** Lists all of them. */
-export const reasons = Object.keys(texts) as readonly Reason[]
+/** A reason of one of some kinds. */
+export type ReasonOf<K extends Kind> = {
+  [R in Reason]: K extends (typeof rows)[R]['kinds'][number] ? R : never
+}[Reason]
 
-// As people look for them.
-const codes: Partial<Readonly<Record<Reason, string>>> = {
-  refused: 'ECONNREFUSED',
-  reset: 'ECONNRESET',
-  unreachable: 'EHOSTUNREACH',
-  'name-not-found': 'ENOTFOUND',
-  'name-server-silent': 'EAI_AGAIN',
-  'certificate-expired': 'CERT_HAS_EXPIRED',
-  'no-descriptors': 'EMFILE',
-}
+/** All that is known of each reason, in the order of the table. */
+export const reasons: Readonly<Record<Reason, Row<Kind>>> = rows
 
-/** Names the code by which people look for a reason; null: it has none. */
-export const reasonCode = (reason: Reason): string | null => codes[reason] ?? null
+/** Lists the reasons that a failure of some kinds may have. */
+export const reasonsOf = (...kinds: readonly Kind[]): readonly Reason[] =>
+  (Object.keys(rows) as Reason[]).filter((reason) => reasons[reason].kinds.some((kind) => kinds.includes(kind)))
 
-/** Says one in words, with its code, without a full stop. */
+/** Says a reason in words, with its code, without a full stop. */
 export const reasonText = (reason: Reason): string => {
-  const code = reasonCode(reason)
-  return code === null ? texts[reason] : `${texts[reason]} (${code})`
+  const { text, code } = reasons[reason]
+  return code === null ? text : `${text} (${code})`
 }
+
+/** Says in words why something failed: by its reason, or by its kind where that says it all. */
+export const failureText = (kind: Kind, reason: Reason | null): string =>
+  reason === null ? failures[kind].text : reasonText(reason)

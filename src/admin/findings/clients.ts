@@ -1,7 +1,6 @@
 import { failures, type Kind } from '../../failures/kinds.ts'
-import { reasonText } from '../../failures/reasons.ts'
+import { failureText } from '../../failures/reasons.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
-import { kindWords } from '../kind-words.ts'
 import { counted, grouped, tallyOf } from './counted.ts'
 import { type Finding, finding } from './finding.ts'
 import type { Reading } from './reading.ts'
@@ -16,8 +15,7 @@ export const clientFindings = (reading: Reading): readonly Finding[] =>
       const tally = tallyOf(same)
       if (tally.lastMinute < often.inAMinute && tally.lastQuarter < often.inAQuarter) return []
       const { kind, reason } = same[0] as CauseReport
-      const words = reason === null ? kindWords[kind] : reasonText(reason)
-      const cause = `${words}: ${counted(tally, 'refused')} with ${failures[kind].status}${whose(kind, reason, reading)}`
+      const cause = `${failureText(kind, reason)}: ${counted(tally, 'refused')} with ${failures[kind].status}${whose(kind, reason, reading)}`
       return [finding('notice', aboutOf(same), cause, { since: tally.firstAt, command })]
     },
   )

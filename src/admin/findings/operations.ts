@@ -1,8 +1,7 @@
 import { catalog } from '../../catalog.ts'
-import { reasonText } from '../../failures/reasons.ts'
+import { failureText } from '../../failures/reasons.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
 import { endpointOf } from '../../snapshot/overrides.ts'
-import { kindWords } from '../kind-words.ts'
 import { time } from '../time.ts'
 import { counted, grouped, requests, tallyOf } from './counted.ts'
 import { type Finding, finding } from './finding.ts'
@@ -73,7 +72,7 @@ const own = ({ report }: Reading): readonly Finding[] =>
       const tally = tallyOf(same)
       const severity = tally.lastMinute === 0 ? 'notice' : kind === 'internal' ? 'critical' : 'warning'
       const about = operation === null ? 'process' : `operations.${operation}`
-      const cause = `${reason === null ? kindWords[kind] : reasonText(reason)}: ${counted(tally, 'failed')}`
+      const cause = `${failureText(kind, reason)}: ${counted(tally, 'failed')}`
       return finding(severity, about, cause, {
         since: tally.firstAt,
         command: 'lender-gateway tail --refused --since 15m',

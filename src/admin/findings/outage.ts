@@ -2,7 +2,7 @@ import { catalog, type Group, groups } from '../../catalog.ts'
 import type { Config } from '../../config/config.ts'
 import type { AttemptReport } from '../../failures/errors.ts'
 import { failures } from '../../failures/kinds.ts'
-import { reasonCode } from '../../failures/reasons.ts'
+import { reasons } from '../../failures/reasons.ts'
 import { earliest, outageOf } from '../../snapshot/outage.ts'
 import type { EndpointReport } from '../../snapshot/report.ts'
 import { timeOfDay } from '../time.ts'
@@ -58,12 +58,12 @@ const latestOut = (takers: readonly EndpointReport[]): number | null => {
 /** Says why a group fails, what is the same of several endpoints once: `ECONNREFUSED at http://risk-a:8080 and http://risk-b:8080`. */
 const factsOf = (failed: readonly AttemptReport[], group: Group, config: Config): string => {
   const byCode = grouped([...new Map(failed.map((each) => [each.endpoint, each])).values()], (each) =>
-    each.reason === null ? '' : (reasonCode(each.reason) ?? ''),
+    each.reason === null ? '' : (reasons[each.reason].code ?? ''),
   )
   return byCode
     .map((same) => {
       const [{ reason }] = same as readonly [AttemptReport, ...AttemptReport[]]
-      const code = reason === null ? null : reasonCode(reason)
+      const code = reason === null ? null : reasons[reason].code
       if (code !== null) return `${code} at ${shown(same.map(({ endpoint }) => endpoint))}`
       return shown(
         same.map((each) => lastOf(each, each.endpoint) + boundOf(each.kind, group, config)),

@@ -2,10 +2,9 @@ import { catalog, type Group, type OperationId } from '../../catalog.ts'
 import type { Config } from '../../config/config.ts'
 import type { AttemptReport } from '../../failures/errors.ts'
 import type { Kind } from '../../failures/kinds.ts'
-import { reasonText } from '../../failures/reasons.ts'
+import { failureText } from '../../failures/reasons.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
 import { formatDuration } from '../../units.ts'
-import { kindWords } from '../kind-words.ts'
 
 /** Says in words what went wrong at an endpoint, by its name: `http://risk-a:8080 refuses connections (ECONNREFUSED)`. */
 export const saidOf = ({ kind, reason, operation }: CauseReport, endpoint: string, config: Config): string =>
@@ -18,7 +17,7 @@ export const lastOf = (
   endpoint: string,
 ): string => {
   if (kind === null) return `${endpoint} answered ${status}`
-  return named(reason === null ? kindWords[kind] : reasonText(reason), endpoint)
+  return named(failureText(kind, reason), endpoint)
 }
 
 const named = (words: string, endpoint: string): string =>

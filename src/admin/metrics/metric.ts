@@ -65,3 +65,13 @@ export const expose = ({ name, help, type, read }: Metric, reading: Reading): Ex
   type,
   samples: read(reading),
 })
+
+/** Counts by reason: those that are expected from the first time on, because whoever reads a rate sees a first one only if there was none before. */
+export const counted = (
+  expected: readonly string[],
+  seen: readonly { readonly reason: string; readonly count: number }[],
+): readonly (readonly [reason: string, count: number])[] => {
+  const counts = new Map<string, number>(expected.map((reason) => [reason, 0]))
+  for (const { reason, count } of seen) counts.set(reason, (counts.get(reason) ?? 0) + count)
+  return [...counts]
+}

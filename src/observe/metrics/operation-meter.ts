@@ -1,20 +1,20 @@
 import type { AuthMethod } from '../../exchange.ts'
 import type { FailedAttempt } from '../../failures/errors.ts'
-import { failures, type Kind } from '../../failures/kinds.ts'
+import { type Kind, kinds } from '../../failures/kinds.ts'
 import type { Reason } from '../../failures/reasons.ts'
 import type { Exchanged } from '../exchanged.ts'
 import { Histogram } from './histogram.ts'
 import type { AttemptFailure, OperationReport } from './meter-report.ts'
 
-const kinds: readonly (Kind | null)[] = [null, ...(Object.keys(failures) as Kind[])]
-const placeOfKind: ReadonlyMap<Kind | null, number> = new Map(kinds.map((kind, i) => [kind, i]))
+const places: readonly (Kind | null)[] = [null, ...kinds]
+const placeOfKind: ReadonlyMap<Kind | null, number> = new Map(places.map((kind, i) => [kind, i]))
 const classes = 10
 
 /** Counts what becomes of one operation's requests: numbers in arrays, whose length does not depend on who calls. */
 export class OperationMeter {
   inFlight = 0
   /** By failure, and within that by class of status. */
-  readonly #requests: number[] = new Array(kinds.length * classes).fill(0)
+  readonly #requests: number[] = new Array(places.length * classes).fill(0)
   /** By a key of bounded words. */
   readonly #reasons = new Map<string, { failure: Kind; reason: Reason; method: AuthMethod | null; count: number }>()
   /** Attempts that failed, by what was wrong: every one of them, whatever became of its exchange. */
@@ -57,7 +57,7 @@ export class OperationMeter {
       requests: this.#requests.flatMap((count, at) =>
         count === 0
           ? []
-          : [{ statusClass: at % classes, failure: kinds[Math.trunc(at / classes)] as Kind | null, count }],
+          : [{ statusClass: at % classes, failure: places[Math.trunc(at / classes)] as Kind | null, count }],
       ),
       reasons: [...this.#reasons.values()].map((each) => ({ ...each })),
       attemptFailures: [...this.#attemptFailures].map(([reason, count]) => ({ reason, count })),

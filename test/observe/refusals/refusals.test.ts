@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { catalog } from '../../../src/catalog.ts'
 import { FailedAttempt, GatewayError } from '../../../src/failures/errors.ts'
-import { reasons } from '../../../src/failures/reasons.ts'
+import { reasonsOf } from '../../../src/failures/reasons.ts'
 import { mergeRefusals, Refusals } from '../../../src/observe/refusals/refusals.ts'
 import { exchanged } from '../exchanged.ts'
 
@@ -172,12 +172,13 @@ describe('causes', () => {
   test('of what clients do wrong leave room for an upstream that is dead', () => {
     const refusals = new Refusals()
     for (const { id } of catalog)
-      for (const reason of reasons)
-        refusals.record(exchanged({ operation: id, failure: new GatewayError('unauthenticated', { reason }) }))
+      for (const endpoint of [null, 'http://a'])
+        for (const reason of reasonsOf('bad-request'))
+          refusals.record(exchanged({ operation: id, endpoint, failure: new GatewayError('bad-request', { reason }) }))
 
     refusals.record(exchanged(dead()))
 
-    expect(refusals.report.causes.filter(({ kind }) => kind === 'unauthenticated')).toHaveLength(200)
+    expect(refusals.report.causes.filter(({ kind }) => kind === 'bad-request')).toHaveLength(200)
     expect(refusals.report.causes.filter(({ kind }) => kind === 'connect-failed')).toHaveLength(1)
   })
 

@@ -1,9 +1,9 @@
 import type { AuthMethod } from '../../../exchange.ts'
 import type { Kind } from '../../../failures/kinds.ts'
+import { reasons, reasonsOf } from '../../../failures/reasons.ts'
 import type { OperationReport } from '../../../observe/metrics/meter-report.ts'
 import { counter, gauge, type Metric } from '../metric.ts'
 import type { Reading } from '../reading.ts'
-import { authReasons, unprovableReasons } from '../reasons.ts'
 
 /** Says who was let in, and who was not. Nothing, while nobody is asked. */
 export const auth: readonly Metric[] = [
@@ -38,11 +38,11 @@ export const auth: readonly Metric[] = [
 
 type Result = 'accepted' | 'refused' | 'unavailable'
 
-const resultOf: Readonly<Partial<Record<Kind, Result>>> = {
-  unauthenticated: 'refused',
-  forbidden: 'refused',
-  'identity-unavailable': 'unavailable',
-}
+const results: ReadonlyMap<Kind, Result> = new Map([
+  ['unauthenticated', 'refused'],
+  ['forbidden', 'refused'],
+  ['identity-unavailable', 'unavailable'],
+])
 
 const authentications = ({ config, meter }: Reading): readonly (readonly [string, string, string, number])[] => {
   const counts = new Map<string, readonly [string, string, string, number]>()
@@ -56,8 +56,8 @@ const authentications = ({ config, meter }: Reading): readonly (readonly [string
   add(null, 'refused', 'no-credential', 0)
   for (const method of methods) {
     add(method, 'accepted', null, 0)
-    for (const reason of authReasons[method]) add(method, 'refused', reason, 0)
-    for (const reason of unprovableReasons[method]) add(method, 'unavailable', reason, 0)
+    for (const [kind, result] of results)
+      for (const reason of reasonsOf(kind)) if (reasons[reason].methods.includes(method)) add(method, result, reason, 0)
   }
   for (const { proved, reasons } of Object.values(meter.operations)) {
     for (const { method, count } of proved) add(method, 'accepted', null, count)
@@ -70,7 +70,7 @@ const addRefusal = (
   { failure, reason, method, count }: OperationReport['reasons'][number],
   add: (method: AuthMethod | null, result: Result, reason: string, count: number) => void,
 ): void => {
-  const result = resultOf[failure]
+  const result = results.get(failure)
   if (result !== undefined) add(method, result, reason, count)
 }
 

@@ -1,7 +1,7 @@
 import type { Kind } from '../../../failures/kinds.ts'
-import { counter, gauge, type Metric } from '../metric.ts'
+import { reasonsOf } from '../../../failures/reasons.ts'
+import { counted, counter, gauge, type Metric } from '../metric.ts'
 import type { Reading } from '../reading.ts'
-import { counted, rateReasons, rejectReasons, shedReasons } from '../reasons.ts'
 
 /** Says how near the gateway is to its bounds, and what they cost. */
 export const limits: readonly Metric[] = [
@@ -12,25 +12,19 @@ export const limits: readonly Metric[] = [
     report.limits.concurrency.map(({ key, limit }) => [key, limit]),
   ),
   counter('sheds_total', 'Requests that found no room (503), by the bound that was full.', ['reason'], (reading) =>
-    counted(shedReasons, ofKind(reading, 'overloaded')),
+    ofKinds(reading, ['overloaded']),
   ),
   counter(
     'rate_limited_total',
     'Requests of an address or a client beyond what it may (429), by the bound that was used up.',
     ['reason'],
-    (reading) => counted(rateReasons, ofKind(reading, 'rate-limited')),
+    (reading) => ofKinds(reading, ['rate-limited']),
   ),
   counter(
     'rejections_total',
     'Requests that were malformed, too large or too slow, or that an operator had refused, by what was wrong.',
     ['reason'],
-    (reading) => {
-      const known: ReadonlySet<string> = new Set(rejectReasons)
-      return counted(
-        rejectReasons,
-        all(reading).filter(({ reason }) => known.has(reason)),
-      )
-    },
+    (reading) => ofKinds(reading, rejected),
   ),
   gauge(
     'rate_limits_shared',
@@ -61,6 +55,19 @@ export const limits: readonly Metric[] = [
   ),
 ]
 
-const all = ({ meter }: Reading) => Object.values(meter.operations).flatMap(({ reasons }) => reasons)
+const rejected: readonly Kind[] = [
+  'bad-request',
+  'header-too-large',
+  'request-timeout',
+  'client-gone',
+  'content-too-large',
+  'refused-by-operator',
+]
 
-const ofKind = (reading: Reading, kind: Kind) => all(reading).filter(({ failure }) => failure === kind)
+const ofKinds = ({ meter }: Reading, kinds: readonly Kind[]) => {
+  const all = Object.values(meter.operations).flatMap(({ reasons }) => reasons)
+  return counted(
+    reasonsOf(...kinds),
+    all.filter(({ failure }) => kinds.includes(failure)),
+  )
+}

@@ -1,5 +1,5 @@
 import { catalog } from '../../../catalog.ts'
-import { failures, type Kind } from '../../../failures/kinds.ts'
+import { failures, type Kind, kinds } from '../../../failures/kinds.ts'
 import type { Metered, OperationReport } from '../../../observe/metrics/meter-report.ts'
 import { classOf } from '../../../observe/metrics/operation-meter.ts'
 import { distribution } from '../buckets.ts'
@@ -76,7 +76,7 @@ type Counted = readonly [string, string, number]
 // Whoever reads a rate sees a first one only if there was a series with none before it.
 const expected: readonly (readonly [statusClass: number, failure: Kind | null])[] = [
   ...[2, 3, 4, 5].map((statusClass) => [statusClass, null] as const),
-  ...Object.entries(failures).map(([kind, { status }]) => [classOf(status), kind as Kind] as const),
+  ...kinds.map((kind) => [classOf(failures[kind].status), kind] as const),
   [2, 'truncated'], // the status that was relayed
 ]
 

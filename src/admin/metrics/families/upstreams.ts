@@ -1,10 +1,11 @@
 import { catalog, type Group, groups } from '../../../catalog.ts'
-import type { Reason } from '../../../failures/reasons.ts'
+import { failures, kinds } from '../../../failures/kinds.ts'
+import { type Reason, reasonsOf } from '../../../failures/reasons.ts'
+import type { AttemptFailure } from '../../../observe/metrics/meter-report.ts'
 import type { EndpointReport } from '../../../snapshot/report.ts'
 import { firstToEnd } from '../../../upstream/certificates.ts'
-import { counter, gauge, type Metric, states } from '../metric.ts'
+import { counted, counter, gauge, type Metric, states } from '../metric.ts'
 import type { Reading } from '../reading.ts'
-import { counted, upstreamReasons } from '../reasons.ts'
 
 /** Says how what stands behind the groups does. */
 export const upstreams: readonly Metric[] = [
@@ -97,20 +98,24 @@ export const upstreams: readonly Metric[] = [
         const operations = catalog.filter((each) => each.group === group).map(({ id }) => meter.operations[id])
         const attempts = operations.flatMap(({ attemptFailures }) => attemptFailures)
         const unasked = operations.flatMap(({ reasons }) => reasons.filter(({ reason }) => ofNoAttempt.has(reason)))
-        return counted(upstreamReasons, [...attempts, ...unasked]).map(
-          ([reason, count]) => [group, reason, count] as const,
-        )
+        return counted(expected, [...attempts, ...unasked]).map(([reason, count]) => [group, reason, count] as const)
       }),
   ),
 ]
 
 /** What a request fails by without an attempt that failed: nothing was sent, or what came could not be passed on. */
 const ofNoAttempt: ReadonlySet<Reason> = new Set<Reason>([
-  'all-draining',
-  'breaker-open',
-  'breaker-proving',
+  ...reasonsOf('no-healthy-endpoint', 'circuit-open'),
   'answer-field',
 ])
+
+// What an attempt fails by has a reason, but for these: two kinds, and a status that counts as a failure.
+const expected: readonly AttemptFailure[] = [
+  ...reasonsOf(...kinds.filter((kind) => failures[kind].fault === 'upstream')),
+  'headers-timeout',
+  'deadline-exceeded',
+  'status',
+]
 
 /** Lists what stands behind a group. What the file names twice is one thing, and counted once. */
 const endpointsOf = ({ upstreams }: Reading['report'], group: Group): readonly EndpointReport[] =>
