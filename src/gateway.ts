@@ -7,18 +7,18 @@ import { loadAside } from './config/load-aside.ts'
 import { haveChanged, stampOf } from './config/sources.ts'
 import { Watch } from './config/watch.ts'
 import { workerCount } from './config/worker-count.ts'
-import { type Predecessor, Trail } from './observe/audit/trail.ts'
+import { Trail } from './observe/audit/trail.ts'
 import { destinationOf, type Log } from './observe/log.ts'
 import { makePseudonym } from './public/server.ts'
 import { SandboxOnDemand } from './sandbox/on-demand.ts'
 import { openCrew } from './serving/crew.ts'
 import { serveHere } from './serving/here.ts'
-import { type Handing, handed, type Inherited, isKept, nothingInherited, placeOf } from './serving/listeners.ts'
+import { type Inherited, nothingInherited, placeOf } from './serving/listeners.ts'
 import type { Patience } from './serving/patience.ts'
 import type { Serving } from './serving/serving.ts'
 import { onItsWayMs, type Place } from './shared/place.ts'
-import { type KeptOrders, keepOrders } from './snapshot/orders.ts'
-import type { Listed } from './snapshot/overrides.ts'
+import { keepOrders } from './snapshot/orders.ts'
+import type { Overrides } from './snapshot/overrides.ts'
 import { openPlane } from './snapshot/plane.ts'
 import { logReload, logWarnings } from './snapshot/reload-log.ts'
 import { type Loaded, type Outcome, Reloader, type Trigger } from './snapshot/reloader.ts'
@@ -42,8 +42,6 @@ export interface GatewayOptions {
   readonly patience?: Patience
   /** The listening sockets that the process was started with; none unless said. */
   readonly inherited?: Inherited
-  /** The process that still writes an audit log; none unless said. */
-  readonly auditBefore?: Predecessor | null
 }
 
 /** Is a running gateway. */
@@ -54,16 +52,8 @@ export interface Gateway {
   readonly adminAddress: AddressInfo
   /** The configuration that runs. */
   readonly config: Config
-  /** The record of exchanges and orders. */
-  readonly audit: Trail
   /** Reads the configuration file again. */
   reload(trigger: Trigger): Promise<Outcome>
-  /** Tells what a successor takes over; null: it cannot. */
-  handed(): Handing | null
-  /** Hears what operators said to the process before it while this one was starting. */
-  heed(said: Listed): void
-  /** Leaves everything new to a successor that serves already; what is open is served on, until `close`. */
-  leave(): void
   /**
    * Says not ready, serves on for `waitMs` while whoever balances the load notices, finishes what runs, all within the configured
    * deadline, and closes every connection.
@@ -84,7 +74,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
 class Parts {
   readonly #options: GatewayOptions
   readonly #trail: Trail
-  readonly #orders: KeptOrders
+  readonly #overrides: Overrides
   readonly #reloader: Reloader
   readonly #watch: Watch
   readonly #sandbox = new SandboxOnDemand()
@@ -92,14 +82,13 @@ class Parts {
   #serving: Serving | null = null
   #admin: AdminServer | null = null
   #draining = false
-  #left = false
 
   constructor(options: GatewayOptions) {
-    const { file, loaded, environment, log, droppedLines: dropped, auditBefore: before = null } = options
+    const { file, loaded, environment, log, droppedLines: dropped } = options
     this.#options = options
-    this.#trail = new Trail({ log, before, stdout: { write: (line) => destinationOf(log).write(line), dropped } })
+    this.#trail = new Trail({ log, stdout: { write: (line) => destinationOf(log).write(line), dropped } })
     const { tell } = this.#trail
-    this.#orders = keepOrders({
+    this.#overrides = keepOrders({
       log,
       tell,
       reapply: () => this.#reloader.reapply(),
@@ -126,20 +115,18 @@ class Parts {
 
   async start(): Promise<Gateway> {
     const { log, droppedLines, loaded, inherited = nothingInherited } = this.#options
-    if (inherited.said !== undefined) this.#orders.overrides.take(inherited.said)
     const reloader = this.#reloader
     const { listen, admin: operators } = reloader.config
     const audited = await this.#trail.prepare(reloader.config.audit)
     const [place, adminPlace] = [placeOf(inherited.public, listen), placeOf(inherited.admin, operators)]
-    // Clients come last: a successor that cannot start must not have accepted any of them.
+    // Clients come last: one that cannot start must not have accepted any of them.
     this.#admin = await openAdminServer(
       {
         reloader,
-        overrides: this.#orders.overrides,
+        overrides: this.#overrides,
         audit: this.#trail,
-        draining: () => this.#draining && !this.#left,
-        notServing: () =>
-          this.#left ? null : this.#serving ? this.#serving.notServing() : 'fd' in place ? null : 'starting',
+        draining: () => this.#draining,
+        notServing: () => (this.#serving === null ? 'starting' : this.#serving.notServing()),
         droppedLines: () => droppedLines() + (this.#serving?.droppedLines() ?? 0),
         report: async () => (await this.#opened.promise).report(),
         workers: () => this.#serving?.workers() ?? [],
@@ -161,12 +148,7 @@ class Parts {
       get config() {
         return reloader.config
       },
-      audit: this.#trail,
       reload: (trigger) => reloader.reload(trigger),
-      handed: () =>
-        handed(this.#serving, this.#admin, reloader.config, this.#orders.overrides.listed, this.#trail.file),
-      heed: (said) => this.#orders.follow(inherited.said ?? { operations: [], endpoints: [] }, said),
-      leave: () => this.#leave(),
       close: (waitMs = 0) => this.close(waitMs),
     }
   }
@@ -178,12 +160,13 @@ class Parts {
     this.#draining = true
     this.#serving?.drain()
     if (waitMs > 0) await pause(Math.min(waitMs, deadlineMs))
-    const kept = isKept(this.#options.inherited)
-    if (kept) this.#serving?.leave() // whoever connects waits for the next process
-    if (kept || this.#left) await pause(Math.min(onItsWayMs, left()))
+    if (this.#options.inherited?.public != null) {
+      this.#serving?.leave() // clients that connect wait for the next process
+      await pause(Math.min(onItsWayMs, left()))
+    }
     this.#watch.close()
     this.#reloader.close()
-    this.#orders.overrides.clear()
+    this.#overrides.clear()
     await this.#serving?.close(left())
     await this.#admin?.close()
     await this.#sandbox.close()
@@ -200,16 +183,6 @@ class Parts {
     if (size > 1) return openCrew({ size, first, place, pseudonym: makePseudonym(), log, trail, passOn, patience })
     const tell: Tell = (level, event, fields) => log[level](fields, event)
     return serveHere(await openPlane(first, { tell, log, auditor: trail }), log, place)
-  }
-
-  #leave(): void {
-    this.#left = true
-    this.#draining = true
-    this.#serving?.drain()
-    this.#serving?.leave()
-    this.#admin?.leave()
-    this.#watch.close()
-    this.#reloader.close()
   }
 
   /** Puts a configuration into effect. Whatever can fail comes first; what follows cannot. */
@@ -236,7 +209,7 @@ class Parts {
   }
 
   async #state(config: Config): Promise<State> {
-    return { config, said: this.#orders.overrides, sandboxOrigin: await this.#sandbox.originFor(config) }
+    return { config, said: this.#overrides, sandboxOrigin: await this.#sandbox.originFor(config) }
   }
 
   /** Takes over how the gateway watches and is watched. */

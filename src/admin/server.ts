@@ -4,7 +4,6 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import { report } from '../config/diff.ts'
 import type { AdminConfig } from '../config/operating-config.ts'
 import type { Log } from '../observe/log.ts'
-import { descriptorOf } from '../shared/descriptor.ts'
 import { noSchemas } from '../shared/no-schemas.ts'
 import { listenAt, type Place } from '../shared/place.ts'
 import { carryOut } from './carry-out.ts'
@@ -32,10 +31,6 @@ export interface AdminServer {
   readonly address: AddressInfo
   /** Takes a renewed certificate; connections that are open keep theirs. Sessions end when the token is another. */
   renew(admin: AdminConfig): void
-  /** Tells the descriptor that it listens on; null: it does no more. */
-  descriptor(): number | null
-  /** Leaves the operators to another process: accepts nothing new, and ends each connection with its answer. */
-  leave(): void
   close(): Promise<void>
 }
 
@@ -49,7 +44,6 @@ export const openAdminServer = async (told: ToldDesk, log: Log, place?: Place): 
   const desk: Desk = { ...told, history, runnable: (found) => run(found) }
   const { admin } = desk.reloader.config
   const sessions = new Sessions()
-  let left = false
   /** Notes who asks for what, and says why he is not let in (null: he is). */
   const receive = (request: FastifyRequest, { raw }: FastifyReply): Refusal | null => {
     const { method, url, ip } = request
@@ -79,7 +73,6 @@ export const openAdminServer = async (told: ToldDesk, log: Log, place?: Place): 
   app.addContentTypeParser('*', { parseAs: 'string' }, (_, body, done) => done(null, body))
 
   app.addHook('onRequest', async (request, reply) => {
-    if (left) reply.header('Connection', 'close')
     reply.header('Cache-Control', 'no-store')
     const refusal = receive(request, reply)
     if (refusal !== null) return turnAway(request, reply, refusal)
@@ -102,13 +95,6 @@ export const openAdminServer = async (told: ToldDesk, log: Log, place?: Place): 
     renew(next) {
       sessions.follow(next.token)
       renew(app.server, next)
-    },
-    descriptor: () => descriptorOf(app.server),
-    leave() {
-      left = true
-      history.close()
-      streams.end()
-      app.server.close()
     },
     async close() {
       history.close()

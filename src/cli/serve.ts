@@ -17,7 +17,6 @@ export const serveCommand = (): Command =>
     )
     .action(async ({ config: file }: { config: string }) => {
       const hangups = hearHangups()
-      process.on('SIGUSR2', () => {}) // unheard it ends the process; it has a meaning once the process serves
       const { loadAside } = await import('../config/load-aside.ts')
       const [result, gateway] = await Promise.all([
         loadAside(file, process.env, [], firstWithinMs),
@@ -42,23 +41,20 @@ const serve = async (
   file: string,
   hangups: Hangups,
 ): Promise<void> => {
-  const [{ openLog }, { exitWhenUncaught }, { workerCount }, { tidyHeap }, { handover }, { startedWith }] =
-    await Promise.all([
-      import('../observe/log.ts'),
-      import('../observe/uncaught.ts'),
-      import('../config/worker-count.ts'),
-      import('../serving/heap.ts'),
-      import('./takeover.ts'),
-      import('./started-with.ts'),
-    ])
-  const { inherited, before, auditBefore } = await startedWith()
+  const [{ openLog }, { exitWhenUncaught }, { workerCount }, { tidyHeap }, { takeInherited }] = await Promise.all([
+    import('../observe/log.ts'),
+    import('../observe/uncaught.ts'),
+    import('../config/worker-count.ts'),
+    import('../serving/heap.ts'),
+    import('../serving/listeners.ts'),
+  ])
+  const inherited = takeInherited()
   const { config } = loaded
-  const { log, dropped, passOn, share, close: closeLog } = await openLog(config.log)
-  share(before !== null)
+  const { log, dropped, passOn, close: closeLog } = await openLog(config.log)
   const exit = (code: number): void => void closeLog().finally(() => process.exit(code))
   exitWhenUncaught(log, closeLog)
 
-  const options = { file, loaded, environment: process.env, log, droppedLines: dropped, passOn, inherited, auditBefore }
+  const options = { file, loaded, environment: process.env, log, droppedLines: dropped, passOn, inherited }
   tidyHeap()
   const gateway = await startGateway(options).catch((error) => {
     throw cannotListen(error, config) ?? error
@@ -72,17 +68,6 @@ const serve = async (
       },
     )
   }
-  let left = false
-  const takeover = handover({
-    gateway,
-    log,
-    share,
-    leave() {
-      left = true
-      gateway.leave()
-      finish(gateway.config.shutdown.waitMs)
-    },
-  })
   let asked: { readonly signal: NodeJS.Signals; readonly at: number } | null = null
   const stop = (signal: NodeJS.Signals): void => {
     const again = asked !== null
@@ -91,8 +76,6 @@ const serve = async (
     log.info(again ? { signal, again } : { signal }, 'stopping')
     if (again) return
     asked = { signal, at: now() }
-    takeover.end()
-    if (left) return // it is about to end already
     // Nobody balances load to a terminal: whoever presses Ctrl-C there means now.
     const waitMs = signal === 'SIGINT' && isatty(0) ? 0 : gateway.config.shutdown.waitMs
     finish(waitMs)
@@ -100,18 +83,12 @@ const serve = async (
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
   hangups.follow(() => void gateway.reload('signal'))
-  process.on('SIGUSR2', takeover.begin)
 
   if (isatty(1)) process.stdout.write(`${banner(config, gateway.address, file, workerCount(config))}\n`)
   const { address, port } = gateway.address
   const scheme = config.listen.tls === null ? 'http' : 'https'
   log.info({ address, port, scheme, http2: config.listen.http2, config: config.hash, file }, 'listening')
   log.info({ address: gateway.adminAddress.address, port: gateway.adminAddress.port }, 'admin listening')
-  before?.serves({
-    said: (said) => gateway.heed(said),
-    lines: (lines, lost) => gateway.audit.take(lines, lost),
-    gone: () => share(false),
-  })
   if (isatty(1)) return
   for (const row of bannerRows(config)) log.info(row, 'serving')
   log.info(howToReroute(file))

@@ -15,8 +15,6 @@ export interface LogSink {
   dropped(): number
   /** Takes whole lines that another process has written. */
   passOn(lines: Buffer): void
-  /** Says whether another process writes to the same place. */
-  share(isShared: boolean): void
   /** Writes what waits, giving up when the reader takes nothing. */
   close(): Promise<void>
 }
@@ -33,7 +31,7 @@ export const openLog = async (config: LogConfig): Promise<LogSink> => {
   if (isatty(1)) {
     const screen = await pretty()
     const passOn = (lines: Buffer): void => void screen.write(lines.toString())
-    return { log: pino(options, screen), dropped: () => 0, passOn, share: () => {}, close: async () => {} }
+    return { log: pino(options, screen), dropped: () => 0, passOn, close: async () => {} }
   }
 
   let reported = 0
@@ -47,7 +45,6 @@ export const openLog = async (config: LogConfig): Promise<LogSink> => {
     log,
     dropped: () => output.dropped,
     passOn: (lines) => output.pass(lines),
-    share: (isShared) => output.share(isShared),
     close: async () => void (await within(closeWithinMs, output.end())),
   }
 }

@@ -12,9 +12,6 @@ const nothing = Buffer.alloc(0)
 // Of a character in UTF-8, as strings count them: what is beyond U+FFFF counts as two, and takes four.
 const mostBytesEach = 3
 
-// A pipe takes as much as this at once or not at all (PIPE_BUF), so that what another process writes never comes in between.
-const sharedBytes = 4096
-
 /** Is what a queue of lines writes to, one batch after another. */
 export type Sink = Pick<Writable, 'write' | 'on'>
 
@@ -34,7 +31,6 @@ export class Output {
   #openBytes = 0
   #writing = false
   #broken = false
-  #shared = false
   #timer: NodeJS.Timeout | null = null
   #whenEmpty: (() => void)[] = []
   dropped = 0
@@ -71,11 +67,6 @@ export class Output {
     this.#waitingBytes += bytes
     if (this.#openBytes >= this.#batchBytes) this.#close()
     this.#timer ??= setTimeout(this.#flush, flushEveryMs)
-  }
-
-  /** Says whether another process writes to the same pipe: lines then stay whole, but for those of more than 4 KiB, and cost more. */
-  share(isShared: boolean): void {
-    this.#shared = isShared
   }
 
   /** Takes lines that another process has batched already. */
@@ -118,10 +109,8 @@ export class Output {
 
   #next(): void {
     if (this.#writing) return
-    const next = this.#batches.shift()
-    if (next === undefined) return
-    const batch = this.#shared ? piece(next) : next
-    if (batch !== next) this.#batches.unshift(next.subarray(batch.length))
+    const batch = this.#batches.shift()
+    if (batch === undefined) return
     this.#writing = true
     this.#sink.write(batch, (error) => {
       if (error) return // told to the listener above
@@ -137,13 +126,6 @@ export class Output {
     if (this.#waitingBytes > 0) return
     for (const tell of this.#whenEmpty.splice(0)) tell()
   }
-}
-
-/** Takes as many whole lines off a batch as a pipe takes at once, at least one. */
-const piece = (batch: Buffer): Buffer => {
-  if (batch.length <= sharedBytes) return batch
-  const fits = batch.lastIndexOf(newline, sharedBytes - 1) + 1
-  return batch.subarray(0, fits > 0 ? fits : batch.indexOf(newline, sharedBytes) + 1)
 }
 
 /**

@@ -2,7 +2,6 @@ import { type AddressInfo, createServer, Server as NetServer, type Socket } from
 import { within } from '../clock.ts'
 import type { ListenConfig } from '../config/config.ts'
 import type { Log } from '../observe/log.ts'
-import { descriptorOf } from '../shared/descriptor.ts'
 import { listenAt, type Place } from '../shared/place.ts'
 import type { Live } from '../snapshot/live.ts'
 import { Crowd } from './crowd.ts'
@@ -19,8 +18,8 @@ import { turnedAway } from './turned-away.ts'
 /** Is the only listener that clients see. */
 export interface PublicServer {
   readonly address: AddressInfo
-  /** Tells the descriptor that it listens on; null: it does no more, or another process does it. */
-  descriptor(): number | null
+  /** Whether it listens: it does no more after `leave`, and never where another process accepts. */
+  readonly isListening: boolean
   /** Takes over the bounds and the certificates of a new configuration; where it listens stays. */
   bound(listen: ListenConfig): void
   /** Serves a connection that another process accepted, unless there are as many as may be. */
@@ -128,7 +127,9 @@ export const openPublicServer = async (
       crowd.bound(bounds)
       gate?.renew(bounds)
     },
-    descriptor: () => descriptorOf(entrance),
+    get isListening() {
+      return entrance.listening
+    },
     take(socket) {
       if (sockets.size >= entrance.maxConnections) {
         tooMany.count()

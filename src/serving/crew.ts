@@ -120,7 +120,7 @@ class Crew implements Serving {
   }
 
   async open(place: Place): Promise<void> {
-    // A port in use is told at once. A socket that was handed over is another matter: until workers serve, whoever had it serves on.
+    // A port in use is told at once. In a socket of systemd's clients wait until workers serve, those too who came before this process.
     if ('host' in place) this.#address = await this.#entrance.open(place)
     await this.#muster.begin()
     this.#address ??= await this.#entrance.open(place)
@@ -132,7 +132,7 @@ class Crew implements Serving {
   }
 
   notServing(): NotServing | null {
-    if (this.#entrance.descriptor === null) return 'not-listening'
+    if (!this.#entrance.isListening) return 'not-listening'
     return this.#entrance.dispatcher.isServed ? null : 'no-worker'
   }
 
@@ -193,10 +193,6 @@ class Crew implements Serving {
   drain(): void {
     this.#draining = true
     this.#tell({ type: 'drain' })
-  }
-
-  descriptor(): number | null {
-    return this.#entrance.descriptor
   }
 
   leave(): void {

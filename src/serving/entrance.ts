@@ -3,7 +3,6 @@ import { type AddressInfo, BlockList, createServer, type Server, type Socket } f
 import { pause } from '../clock.ts'
 import type { ListenConfig } from '../config/config.ts'
 import type { TurnedAway } from '../public/turned-away.ts'
-import { descriptorOf } from '../shared/descriptor.ts'
 import { listenAt, type Place } from '../shared/place.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { Guests } from './guests.ts'
@@ -55,9 +54,9 @@ export class Entrance {
     return this.#server.address() as AddressInfo
   }
 
-  /** Tells the descriptor that clients come in by; null: there is none. */
-  get descriptor(): number | null {
-    return descriptorOf(this.#server)
+  /** Whether clients can come in. */
+  get isListening(): boolean {
+    return this.#server.listening
   }
 
   /** Lets nobody in any more. What was accepted is dealt out all the same. */

@@ -54,14 +54,13 @@ const serveBy = (plane: Plane, server: PublicServer): Serving => {
         discard: () => next.retire(),
       }
     },
-    notServing: () => (server.descriptor() === null ? 'not-listening' : null),
+    notServing: () => (server.isListening ? null : 'not-listening'),
     report: async () => reportOn(live),
     workers: () => [],
     droppedLines: () => 0,
     lift: (group, url) => lift(live, group, url),
     clear: async (what) => ({ ...(await plane.clear(what)), unanswered: 0 }),
     drain: () => server.drain(),
-    descriptor: () => server.descriptor(),
     leave: () => server.leave(),
     async close(deadlineMs) {
       const startedAt = now()

@@ -25,8 +25,6 @@ export interface Serving {
   clear(what: Cleared): Promise<ClearedCount>
   /** Goes on accepting and serving, but from now on every answer ends its connection. */
   drain(): void
-  /** Tells the descriptor in this process that clients come in by; null: there is none. */
-  descriptor(): number | null
   /** Accepts nothing new from now on, and goes on serving the connections that are open, those too that are idle. */
   leave(): void
   /** Accepts nothing new, lets every answer end its connection, and cuts what is left after the deadline. */

@@ -8,7 +8,7 @@ tuneHeap()
 tidyHeap()
 
 // A terminal and some supervisors send these to every process of a group. The primary hears them, and says what is to be done.
-for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => {})
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
 // Whoever serves on without a primary is reached by nobody new, and by no operator.
 process.on('disconnect', () => process.exit(1))

@@ -3,7 +3,7 @@ import type { Server, Socket } from 'node:net'
 /** What is open, with Node's handle of it. `_handle` and its `fd` are not documented, though as old as `net` is. Seen on Node 24.21. */
 type Open = (Server | Socket) & { readonly _handle?: { readonly fd?: number } | null }
 
-/** Tells the descriptor of a server or a socket, which a successor inherits and the kernel is asked about; null: it is not open. */
+/** Tells the descriptor of a server or a socket, which the kernel is asked about; null: it is not open. */
 export const descriptorOf = (open: Server | Socket): number | null => {
   const { _handle: handle }: Open = open
   const fd = handle?.fd

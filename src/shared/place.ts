@@ -1,6 +1,6 @@
 import type { AddressInfo, Server } from 'node:net'
 
-// Connections that another process would take as well are left to bring what is on its way, before they are closed as idle.
+// Connections are left to bring what is on its way, before they are closed as idle, where systemd keeps the socket for the next process.
 export const onItsWayMs = 500
 
 /** Is where a listener shall be: at an address, or the listening socket behind a descriptor that the process was started with. */
@@ -11,10 +11,14 @@ export interface Address {
   readonly port: number
 }
 
-export interface Descriptor {
+/** A listening socket that the process was started with. */
+export interface InheritedSocket {
   readonly fd: number
   /** Whose word it is, for messages: a variable and a name. */
   readonly named: string
+}
+
+interface Descriptor extends InheritedSocket {
   /** The port that it must have; null: any. */
   readonly port: number | null
 }
@@ -36,7 +40,7 @@ export const listenAt = (server: Server, place: Place): Promise<void> =>
     })
   })
 
-const nameOf = ({ fd, named }: Descriptor): string => `descriptor ${fd} (${named})`
+const nameOf = ({ fd, named }: InheritedSocket): string => `descriptor ${fd} (${named})`
 
 /** Says what is wrong with a descriptor. */
-export const notListening = (place: Descriptor): string => `${nameOf(place)} is no TCP socket that listens`
+export const notListening = (place: InheritedSocket): string => `${nameOf(place)} is no TCP socket that listens`

@@ -1,6 +1,6 @@
 import type { TellOrder } from '../observe/audit/line.ts'
 import type { Log } from '../observe/log.ts'
-import { type Listed, Overrides } from './overrides.ts'
+import { Overrides } from './overrides.ts'
 
 // An order whose time is over is in effect no longer than it has to be.
 const againMs = 1000
@@ -14,15 +14,8 @@ interface OrdersOptions {
   isOver(): boolean
 }
 
-/** Is what operators have said, and sees that it is in effect. */
-export interface KeptOrders {
-  readonly overrides: Overrides
-  /** Takes over what operators said to another process, from one list to the next. */
-  follow(before: Listed, since: Listed): void
-}
-
-/** Keeps the orders of a gateway: one that ends of itself, or that another process was given, is put into effect by nobody else. */
-export const keepOrders = ({ log, tell, reapply, isOver }: OrdersOptions): KeptOrders => {
+/** Keeps the orders of a gateway, and puts into effect that one has ended of itself. */
+export const keepOrders = ({ log, tell, reapply, isOver }: OrdersOptions): Overrides => {
   const put = (done: () => void, failed: (error: unknown) => void): void => {
     reapply().then(done, (error) => {
       if (isOver()) return
@@ -31,7 +24,7 @@ export const keepOrders = ({ log, tell, reapply, isOver }: OrdersOptions): KeptO
       setTimeout(() => put(done, failed), againMs).unref()
     })
   }
-  const overrides = new Overrides(
+  return new Overrides(
     (operation) =>
       put(
         () => {
@@ -49,18 +42,4 @@ export const keepOrders = ({ log, tell, reapply, isOver }: OrdersOptions): KeptO
         (err) => log.error({ ...order, err }, 'an endpoint order could not be ended'),
       ),
   )
-  return {
-    overrides,
-    follow(before, since) {
-      if (!overrides.follow(before, since)) return
-      put(
-        () => {
-          const orders = since.operations.length + since.endpoints.length
-          log.info({ orders }, 'orders taken over')
-          tell('orders taken over', { orders })
-        },
-        (err) => log.error({ err }, 'orders could not be taken over'),
-      )
-    },
-  }
 }

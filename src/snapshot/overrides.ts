@@ -21,18 +21,12 @@ export interface Said {
   readonly endpoints: Pick<Orders<EndpointKey, EndpointOrder>, 'of' | 'all'>
 }
 
-/** Is the same as plain data, for another process. */
-export interface Listed {
-  readonly operations: Said['operations']['all']
-  readonly endpoints: Said['endpoints']['all']
-}
-
 // Far more than one group has: who reroutes while orders hold leaves some behind, until their time is over.
 const maxEndpointOrders = 1000
 
 /**
  * Keeps the operator's overrides, each with a time to live: what was done in an emergency does not stay for ever. They outlive a reload,
- * and end with the process, unless a successor takes them over.
+ * and end with the process.
  */
 export class Overrides implements Said {
   /** Of operations, by id. */
@@ -50,29 +44,11 @@ export class Overrides implements Said {
     this.endpoints = new Orders((key) => onEndpoint(endpointOf(key)), maxEndpointOrders)
   }
 
-  /** Lists what holds just now. */
-  get listed(): Listed {
-    return { operations: this.operations.all, endpoints: this.endpoints.all }
-  }
-
   /** Has orders given one after the other: each begins with what came of the one before, which may take its time to be refused. */
   inTurn<T>(give: () => Promise<T>): Promise<T> {
     const given = this.#last.then(give)
     this.#last = given.catch(() => {})
     return given
-  }
-
-  /** Takes over what operators have said to another process; what has ended meanwhile stays so. */
-  take({ operations, endpoints }: Listed): void {
-    this.operations.take(operations)
-    this.endpoints.take(endpoints)
-  }
-
-  /** Takes over what operators have said to it since; false: nothing. What was said to this process alone stays. */
-  follow(before: Listed, since: Listed): boolean {
-    const operations = this.operations.follow(before.operations, since.operations)
-    const endpoints = this.endpoints.follow(before.endpoints, since.endpoints)
-    return operations || endpoints
   }
 
   /** Ends all of them, so that no timer is left. */
@@ -123,23 +99,6 @@ export class Orders<Key extends string, State extends string> {
     const override = { state, until: wallClock() + ttlMs }
     this.#held.set(key, { override, alarm })
     return override
-  }
-
-  /** Takes over orders with the time that they have left. */
-  take(orders: Listing<Key, State>): void {
-    for (const [key, { state, until }] of orders) if (until > wallClock()) this.set(key, state, until - wallClock())
-  }
-
-  /** Makes the changes that led from one list to another; false: there are none. */
-  follow(before: Listing<Key, State>, since: Listing<Key, State>): boolean {
-    const [was, is] = [new Map(before), new Map(since)]
-    const ended = before.filter(([key]) => !is.has(key))
-    const given = since.filter(
-      ([key, { state, until }]) => was.get(key)?.state !== state || was.get(key)?.until !== until,
-    )
-    for (const [key] of ended) this.end(key)
-    this.take(given)
-    return ended.length + given.length > 0
   }
 
   /** Has again what held before an order that was refused: for the time that it has left, and if that is over, it ends as it would have. */

@@ -39,10 +39,7 @@ export interface ProcessReport extends RuntimeReport {
   readonly process: string
 }
 
-/**
- * Why no client is served: nothing listens yet (a socket that was handed over is another process's until then), the listening socket is closed, or
- * no worker serves.
- */
+/** Why no client is served: none is yet, the listening socket is closed, or no worker serves. */
 export type NotServing = 'starting' | 'not-listening' | 'no-worker'
 
 /** Is a worker: one of several processes that serve clients. */

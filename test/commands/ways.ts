@@ -30,11 +30,6 @@ export const rules: readonly Rule[] = [
     heading: /^(systemd|Restarts under systemd|Upgrade, and back)$/,
     way: { how: 'elsewhere', test: systemd },
   },
-  {
-    page: 'docs/operations.md',
-    heading: /^Another version on the same port$/,
-    way: { how: 'elsewhere', test: 'test/serving/takeover.test.ts' },
-  },
   // A run of the suite within the suite; test/lab/fresh-clone.ts has it run.
   { text: /^npm ci && npm test$/, way: { how: 'read' } },
   { text: /^(docker|kubectl|cd config\/examples\/compose$|for pod in )/, way: { how: 'read' } },

@@ -23,7 +23,7 @@ export interface Served {
   /** Waits for a line of stdout; rejects with what stderr says when the process ends without it. */
   line(wanted: (line: LogLine) => boolean): Promise<LogLine>
   signal(name: NodeJS.Signals): void
-  /** Resolves when the process has ended; a successor may write on. */
+  /** Resolves when the process has ended; its output may not have been read to the end. */
   readonly exited: Promise<Ended>
   /** Resolves when the process has ended and all that it wrote was read. */
   readonly ended: Promise<Ended>
@@ -57,7 +57,6 @@ const follow = (child: ChildProcessByStdio<null, Readable, Readable>): Served =>
   const exited = once(child, 'exit').then(([code, signal]): Ended => ({ code, signal }))
   onTestFinished(() => {
     child.kill('SIGKILL')
-    for (const { successor } of lines) if (typeof successor === 'number') killIfThere(successor)
   })
   const lines: LogLine[] = []
   let errors = ''

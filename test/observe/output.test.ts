@@ -206,22 +206,6 @@ test('when the reader has gone, what is passed on is dropped and counted', () =>
   expect(out.dropped).toBe(2)
 })
 
-test('while another process writes to the same pipe, it is given whole lines, as many as it takes at once', () => {
-  const { out, reader } = output()
-  const line = `${'x'.repeat(999)}\n`
-  const long = `${'y'.repeat(9999)}\n`
-
-  out.share(true)
-  for (const text of [line, line, line, line, line, long, line]) out.write(text)
-  void out.end()
-  for (let n = 0; n < 4; n++) reader.take()
-  out.share(false)
-  out.write(line.repeat(6))
-  void out.end()
-
-  expect(reader.batches).toEqual([line.repeat(4), line, long, line, line.repeat(6)])
-})
-
 test('megabytes that wait are written as soon as a slow reader takes some, without a timer', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const { readEnd, writeEnd } = openPipe()

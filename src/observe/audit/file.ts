@@ -24,16 +24,6 @@ export const openFile = async (path: string, key: Key, rotateBytes: number | nul
   }
 }
 
-/** Throws when the chain in a file could not be gone on with. Nothing is written: another process still does. */
-export const tryFile = async (path: string, key: Key): Promise<void> => {
-  const handle = await openIt(path, O_APPEND | O_CREAT | O_RDWR)
-  try {
-    await findEnd(await realpath(path), handle, key)
-  } finally {
-    await handle.close()
-  }
-}
-
 /** Finds where the chain stands: in this file, or where it has no line yet in the one before, which lies beside it. */
 const findEnd = async (path: string, handle: FileHandle, key: Key) => {
   const { size } = await handle.stat()

@@ -39,7 +39,6 @@ export type AdminEvent =
   | 'cache cleared'
   | 'override ended'
   | 'endpoint order ended'
-  | 'orders taken over'
 
 /** Takes what operators did, or had done. */
 export type TellOrder = (event: AdminEvent, fields: OrderFields) => void
@@ -68,7 +67,7 @@ export const keyLine = (time: number, next: Key): string => `${stamp(time, 'key'
 export const endLine = (time: number, reason: EndReason): string => `${stamp(time, 'end')}${more({ reason })}`
 
 /** Says why nothing follows: the process stops, another one goes on, or a reload says otherwise. */
-export type EndReason = 'stopped' | 'taken over' | 'reconfigured'
+export type EndReason = 'stopped' | 'reconfigured'
 
 /** Writes that so many lines were lost here, while none could be written. */
 export const lostLine = (time: number, lines: number): string => `${stamp(time, 'lost')}${more({ lines })}`

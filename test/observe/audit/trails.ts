@@ -21,7 +21,7 @@ export const place = () => {
 /** Makes the audit log of a gateway, and what has it begin as a configuration says. */
 export const open = (more: Partial<TrailOptions> = {}) => {
   const { log, lines } = logInMemory()
-  const trail = new Trail({ log, stdout: { write: () => {}, dropped: () => 0 }, before: null, ...more })
+  const trail = new Trail({ log, stdout: { write: () => {}, dropped: () => 0 }, ...more })
   onTestFinished(() => trail.close())
   return { trail, lines, begin: async (config: AuditConfig | null) => (await trail.prepare(config)).commit() }
 }
