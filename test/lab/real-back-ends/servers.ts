@@ -214,6 +214,7 @@ const php = async ({ path, port }: Place): Promise<Command> => ({
   path,
   args: ['-d', 'post_max_size=0', '-d', 'memory_limit=256M', '-S', `127.0.0.1:${port}`, join(here, 'echo.php')],
   env: { PHP_CLI_SERVER_WORKERS: '4' },
+  leavesWorkers: true,
 })
 
 const java = async ({ path, port, idleSeconds }: Place): Promise<Command> => ({
