@@ -1,11 +1,28 @@
+import { globSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
+const tests = 'test/**/*.test.ts'
+
+/** The tests that replace a module: in a process of their own, so that no other test meets what they put in its place. */
+const replacing = globSync(tests).filter((file) => /\bvi\.(mock|doMock)\(/.test(readFileSync(file, 'utf8')))
+
+/**
+ * `npm test` runs the projects `shared` and `alone`, which prove each behaviour once; `npm run test:drills` runs what repeats, waits or needs a
+ * big program.
+ */
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     // Much of a test of the wire is waiting. One less than there are cores, as it is by default, would leave one of two idle.
     maxWorkers: '100%',
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    // Hundreds of gateways and commands are started as processes: they compile the sources once.
+    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/tests', import.meta.url)) },
+    projects: [
+      { extends: true, test: { name: 'shared', include: [tests], exclude: replacing, isolate: false } },
+      { extends: true, test: { name: 'alone', include: replacing } },
+      { extends: true, test: { name: 'drills', include: ['test/**/*.drill.ts'] } },
+    ],
   },
 })

@@ -45,8 +45,11 @@ const kinds: readonly (readonly [name: RegExp, look: Look])[] = [
   [/node src\/main\.ts ([^;#]*)/g, isUsage],
   [/lender-gateway:([\d.]+)/g, (tag) => tag === packageFile.version],
   [/(?:^| )((?:config|docs|test|src|scripts)\/[\w./-]+)/g, file],
-  [/(?:^| )npx vitest run (\S+)/g, file],
-  [/^([A-Z_]+)=\S+ (?:[A-Z_]+=\S+ )*npx vitest run (\S+)/g, (name = '', path = '') => read(path).includes(name)],
+  [/(?:^| )npx vitest run (?:--project \w+ )?(\S+)/g, file],
+  [
+    /^([A-Z_]+)=\S+ (?:[A-Z_]+=\S+ )*npx vitest run (?:--project \w+ )?(\S+)/g,
+    (name = '', path = '') => read(path).includes(name),
+  ],
   [/npm run ([\w:]+)/g, (name = '') => name in packageFile.scripts],
   [/npm run bench(?: --(?: |$)(.*))?$/g, parses(benchOptions)],
   [/npm run soak(?: --(?: |$)(.*))?$/g, parses(soakOptions)],

@@ -21,7 +21,7 @@ interface Rule {
 }
 
 const run = (exit: number): Way => ({ how: 'run', exit })
-const systemd = 'test/deploying/upgrade.test.ts'
+const systemd = 'test/deploying/upgrade.drill.ts'
 
 /** The first that is for a command holds. */
 export const rules: readonly Rule[] = [
@@ -34,7 +34,7 @@ export const rules: readonly Rule[] = [
   { text: /^npm ci && npm test$/, way: { how: 'read' } },
   { text: /^(docker|kubectl|cd config\/examples\/compose$|for pod in )/, way: { how: 'read' } },
   { text: /^npm run (bench|soak)\b/, way: { how: 'read' } },
-  { text: /npx vitest run /, way: { how: 'read' } },
+  { text: /^npm run test:drills$|npx vitest run /, way: { how: 'read' } },
   { text: /^npx node test\/lab\/at-rest\.ts /, way: { how: 'read' } },
   { text: /^(npm ci && )?npm start\b/, way: { how: 'serve' } },
   { text: /^npx lender-gateway tail --refused --since /, way: { how: 'until', says: /404 not-found/ } },
