@@ -1,5 +1,5 @@
 import { failures, type Kind } from './kinds.ts'
-import type { Reason } from './reasons.ts'
+import type { Reason, ReasonOf } from './reasons.ts'
 
 /**
  * Is an error that anybody can cause: it says in itself why it was made, so that nobody reads where. Under overload a stack costs as much as
@@ -14,11 +14,16 @@ export class StacklessError extends Error {
   }
 }
 
-interface FailureOptions {
-  readonly reason?: Reason | null
+interface FailureOptions<K extends Kind> {
+  readonly reason?: ReasonOf<K> | null
   readonly cause?: unknown
   readonly fields?: readonly string[]
 }
+
+/** A kind, and what may be said of it: a reason of another kind does not compile. */
+type Given =
+  | { [K in Kind]: [kind: K, options?: FailureOptions<K>] }[Kind]
+  | [kind: Kind, options?: FailureOptions<never>]
 
 /**
  * Ends an exchange with one of the kinds of {@link failures}. `reason` says more where a kind has several, in a bounded word; `cause` says all, in any.
@@ -30,7 +35,7 @@ export class GatewayError extends StacklessError {
   readonly reason: Reason | null
   readonly fields: readonly string[]
 
-  constructor(kind: Kind, options: FailureOptions = {}) {
+  constructor(...[kind, options = {}]: Given) {
     super(kind, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'GatewayError'
     this.kind = kind
@@ -92,7 +97,7 @@ export const auditUnavailable = (): GatewayError =>
   new GatewayError('audit-unavailable', { fields: ['Retry-After', '1'] })
 
 /** Makes the failure of what finds no room, and says where. RFC 9110 §10.2.3: whole seconds, and 1 is the least that says anything. */
-export const overloaded = (reason: Reason): GatewayError =>
+export const overloaded = (reason: ReasonOf<'overloaded'>): GatewayError =>
   new GatewayError('overloaded', { reason, fields: ['Retry-After', '1'] })
 
 /** Says in one line what the libraries said; the whole stack only where the gateway itself is at fault. */

@@ -217,8 +217,10 @@ export type ReasonOf<K extends Kind> = {
 export const reasons: Readonly<Record<Reason, Row<Kind>>> = rows
 
 /** Lists the reasons that a failure of some kinds may have. */
-export const reasonsOf = (...kinds: readonly Kind[]): readonly Reason[] =>
-  (Object.keys(rows) as Reason[]).filter((reason) => reasons[reason].kinds.some((kind) => kinds.includes(kind)))
+export const reasonsOf = <K extends Kind>(...kinds: readonly K[]): readonly ReasonOf<K>[] =>
+  (Object.keys(rows) as Reason[]).filter((reason): reason is ReasonOf<K> =>
+    kinds.some((kind) => reasons[reason].kinds.includes(kind)),
+  )
 
 /** Says a reason in words, with its code, without a full stop. */
 export const reasonText = (reason: Reason): string => {

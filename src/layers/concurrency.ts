@@ -1,7 +1,7 @@
 import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
 import type { Layer } from '../exchange.ts'
 import { overloaded } from '../failures/errors.ts'
-import type { Reason } from '../failures/reasons.ts'
+import type { ReasonOf } from '../failures/reasons.ts'
 
 /** Counts exchanges that are in flight. */
 export interface Count {
@@ -33,7 +33,7 @@ export const noCounts = (): Counts => ({
  * taken, or it is over: a client that reads slowly holds what it holds. Nothing queues here, since whoever waits in a queue is answered
  * late or not at all, and a queue that is full answers nobody in time. `reason` names the bound.
  */
-export const concurrency = (max: number, count: Count, reason: Reason): Layer => {
+export const concurrency = (max: number, count: Count, reason: ReasonOf<'overloaded'>): Layer => {
   const leave = (): void => {
     count.inFlight--
   }

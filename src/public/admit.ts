@@ -1,7 +1,6 @@
 import { catalog, type Operation } from '../catalog.ts'
 import type { ListenConfig } from '../config/config.ts'
-import type { Kind } from '../failures/kinds.ts'
-import type { Reason } from '../failures/reasons.ts'
+import { GatewayError } from '../failures/errors.ts'
 import type { Head } from './head.ts'
 import { type IsOurs, isHost } from './hosts.ts'
 import type { Visit } from './visit.ts'
@@ -21,15 +20,6 @@ export interface Admitted {
   readonly authority: string
 }
 
-/** Is a request turned away, and with what. */
-export interface Refused {
-  readonly kind: Kind
-  /** What of it; null: the kind says all. */
-  readonly reason: Reason | null
-  /** Further fields for the answer, flat. */
-  readonly fields: readonly string[]
-}
-
 /** Finds what stands at a path, byte for byte; undefined: nothing does. */
 export type Routes = ReadonlyMap<string, Operation>
 
@@ -46,8 +36,6 @@ export interface Terms {
   readonly secure: boolean
 }
 
-const refused = (kind: Kind, reason: Reason | null, ...fields: string[]): Refused => ({ kind, reason, fields })
-
 /**
  * Decides on a request's head: one of the nine, or the reason why not. Malformed comes before misdirected, that before unknown, unknown
  * before the wrong method (RFC 9112 §3, §6; RFC 9110 §15.5): whoever means another server learns nothing of this one's paths.
@@ -58,41 +46,43 @@ export const admit = (
   bounds: Pick<ListenConfig, 'maxTargetBytes' | 'maxHeaderBytes' | 'maxHeaderFields'>,
   { routes, isOurs, pseudonym, secure }: Terms,
   routed: Operation | null,
-): Admitted | Refused => {
+): Admitted | GatewayError => {
   const { httpVersion, target } = request
-  if ((request.originalUrl?.length ?? 0) > bounds.maxTargetBytes) return refused('uri-too-long', null)
-  if (request.rawHeaders.length / 2 > bounds.maxHeaderFields) return refused('header-too-large', 'too-many-fields')
-  if (head.bytes > bounds.maxHeaderBytes) return refused('header-too-large', 'fields-too-large')
+  if ((request.originalUrl?.length ?? 0) > bounds.maxTargetBytes) return new GatewayError('uri-too-long')
+  if (request.rawHeaders.length / 2 > bounds.maxHeaderFields)
+    return new GatewayError('header-too-large', { reason: 'too-many-fields' })
+  if (head.bytes > bounds.maxHeaderBytes) return new GatewayError('header-too-large', { reason: 'fields-too-large' })
 
   const framing = checkFraming(head, httpVersion)
   if (framing !== null) return framing
   const [host] = head.hosts
   // RFC 9112 §3.2: exactly one valid Host, though HTTP/1.0 may go without one.
-  if (target === null) return refused('bad-request', 'bad-target')
+  if (target === null) return new GatewayError('bad-request', { reason: 'bad-target' })
   if (head.hosts.length > 1 || (host === undefined ? httpVersion !== '1.0' : !isHost(host)))
-    return refused('bad-request', 'bad-host')
+    return new GatewayError('bad-request', { reason: 'bad-host' })
 
   const authority = target.authority ?? host ?? ''
   // RFC 9112 §3.3: HTTP/1.0 without Host names nothing, and no name is the default here (RFC 9110 §7.4, §15.5.20).
-  if (!isOurs(authority, secure)) return refused('misdirected', null)
+  if (!isOurs(authority, secure)) return new GatewayError('misdirected')
   const operation = routed ?? routes.get(target.path)
-  if (operation === undefined) return refused('not-found', null)
-  if (operation.method !== request.method) return refused('method-not-allowed', null, 'Allow', operation.method)
-  if (head.via !== null && cameFrom(head.via, pseudonym)) return refused('loop', null)
-  if (expects === 'unknown') return refused('expectation-failed', null)
+  if (operation === undefined) return new GatewayError('not-found')
+  if (operation.method !== request.method)
+    return new GatewayError('method-not-allowed', { fields: ['Allow', operation.method] })
+  if (head.via !== null && cameFrom(head.via, pseudonym)) return new GatewayError('loop')
+  if (expects === 'unknown') return new GatewayError('expectation-failed')
   return { operation, query: target.query, authority }
 }
 
 /** Checks what Node's parser lets through of the rules on message length (RFC 9112 §6.1, §6.3). */
-const checkFraming = ({ transferEncoding, contentLength }: Head, httpVersion: string): Refused | null => {
+const checkFraming = ({ transferEncoding, contentLength }: Head, httpVersion: string): GatewayError | null => {
   if (contentLength !== null && !Number.isSafeInteger(Number(contentLength)))
-    return refused('bad-request', 'bad-length')
+    return new GatewayError('bad-request', { reason: 'bad-length' })
   if (transferEncoding === null) return null
-  if (httpVersion === '1.0') return refused('bad-request', 'bad-transfer-coding')
+  if (httpVersion === '1.0') return new GatewayError('bad-request', { reason: 'bad-transfer-coding' })
   const codings = transferEncoding.split(',').map((coding) => coding.trim().toLowerCase())
   if (codings.at(-1) !== 'chunked' || codings.indexOf('chunked') !== codings.length - 1 || codings.includes(''))
-    return refused('bad-request', 'bad-transfer-coding')
-  return codings.length === 1 ? null : refused('unsupported-coding', null)
+    return new GatewayError('bad-request', { reason: 'bad-transfer-coding' })
+  return codings.length === 1 ? null : new GatewayError('unsupported-coding')
 }
 
 /** Finds a pseudonym among the hops of `Via` (RFC 9110 §7.6.3): protocol, name, optional comment. */

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders as Headers } from 'node:http'
 import { Readable } from 'node:stream'
+import { GatewayError } from '../failures/errors.ts'
 import { isNamed } from '../fields.ts'
 import { IncomingMessage } from '../node-http.ts'
-import type { Refused } from './admit.ts'
 import type { Target } from './target.ts'
 import type { ClientRequest } from './wire.ts'
 
@@ -34,8 +34,8 @@ export class Arrival extends IncomingMessage implements ClientRequest {
     return false
   }
 
-  flaw(): Refused | null {
-    return this.httpVersion === '1.1' || this.httpVersion === '1.0' ? null : unsupported
+  flaw(): GatewayError | null {
+    return this.httpVersion === '1.1' || this.httpVersion === '1.0' ? null : new GatewayError('unsupported-version')
   }
 
   // Node's types have it as a property, which an accessor may not stand in for; in Node it is one.
@@ -71,8 +71,6 @@ export class Arrival extends IncomingMessage implements ClientRequest {
     return true
   }
 }
-
-const unsupported: Refused = { kind: 'unsupported-version', reason: null, fields: [] }
 
 const pick = (raw: readonly string[]): Headers => {
   const picked: Headers = {}

@@ -63,7 +63,7 @@ export const front = ({ live, currentEdge, pseudonym, draining }: FrontOptions):
       const { routes, isOurs } = edge
       const terms = { routes, isOurs, pseudonym, secure: visit.peer.secure }
       const admitted = request.flaw() ?? admit(visit, edge.config.listen, terms, routed)
-      if ('kind' in admitted) return refuse(visit, new GatewayError(admitted.kind, admitted))
+      if (admitted instanceof GatewayError) return refuse(visit, admitted)
       const exchange = open(visit, admitted, `${request.httpVersion} ${pseudonym}`)
       visit.snapshot.handles[exchange.operation.id](exchange).then(
         (answer) => gather(() => relay(visit, answer, answerHop)),

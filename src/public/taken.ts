@@ -1,6 +1,6 @@
 import { Alarm } from '../clock.ts'
 import { GatewayError } from '../failures/errors.ts'
-import type { Reason } from '../failures/reasons.ts'
+import type { ReasonOf } from '../failures/reasons.ts'
 import { Pace } from './pace.ts'
 import type { Visit } from './visit.ts'
 
@@ -54,7 +54,7 @@ export class Outflow {
   }
 }
 
-const cut = (visit: Visit, reason: Reason, cause: string): void =>
+const cut = (visit: Visit, reason: ReasonOf<'client-gone'>, cause: string): void =>
   visit.cut(new GatewayError('client-gone', { reason, cause: new Error(cause) }))
 
 const paces = new WeakMap<object, Pace>()

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
+import type { GatewayError } from '../failures/errors.ts'
 import type { Fields } from '../fields.ts'
-import type { Refused } from './admit.ts'
 import type { Target } from './target.ts'
 import type { Visit } from './visit.ts'
 
@@ -22,7 +22,7 @@ export interface ClientRequest extends BodySource {
   /** The connection that it came on. */
   readonly socket: Socket
   /** Refuses what cannot be meant as a request in this version; null: nothing. */
-  flaw(): Refused | null
+  flaw(): GatewayError | null
   destroy(): unknown
 }
 

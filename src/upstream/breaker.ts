@@ -2,7 +2,7 @@ import { now, wallClock } from '../clock.ts'
 import type { CircuitBreakerConfig } from '../config/config.ts'
 import type { Exchange, Handle, Layer } from '../exchange.ts'
 import { FailedAttempt, GatewayError } from '../failures/errors.ts'
-import type { Reason } from '../failures/reasons.ts'
+import type { ReasonOf } from '../failures/reasons.ts'
 import { type Outcome, outcomeOf, outcomeOfFailure } from './outcome.ts'
 import { Window } from './window.ts'
 
@@ -139,7 +139,7 @@ export class CircuitBreaker {
   }
 
   /** RFC 9110 §10.2.3: whole seconds. At least 1, or clients would come back at once. */
-  #refusal(reason: Reason, afterMs: number): GatewayError {
+  #refusal(reason: ReasonOf<'circuit-open'>, afterMs: number): GatewayError {
     const fields = ['Retry-After', String(Math.max(1, Math.ceil(afterMs / 1000)))]
     return new GatewayError('circuit-open', { reason, fields, cause: this.#lastFailure ?? undefined })
   }

@@ -1,7 +1,7 @@
 import { isNamed } from '../fields.ts'
 import { type HeadScanner, isText, isToken } from './head-scanner.ts'
-import { MalformedResponse } from './malformed-response.ts'
 import type { ResponseEvents } from './response-parser.ts'
+import { MalformedResponse } from './why.ts'
 
 // As many as Node's server takes of a request. They are read past, not kept.
 const maxLineBytes = 16 * 1024

@@ -3,10 +3,10 @@ import { connect as connectTls, createSecureContext, type SecureContext, TLSSock
 import { Alarm, wallClock } from '../clock.ts'
 import type { UpstreamTlsConfig } from '../config/config.ts'
 import { GatewayError } from '../failures/errors.ts'
-import type { Reason } from '../failures/reasons.ts'
+import type { ReasonOf } from '../failures/reasons.ts'
 import { certificatesOf } from './certificates.ts'
 import { lookupName } from './names.ts'
-import { whyOf } from './why.ts'
+import { connectFailed, tlsFailed } from './why.ts'
 
 interface ConnectOptions {
   /** Until there is a connection, TLS included; null: no bound. */
@@ -102,15 +102,8 @@ export const connector = (
 }
 
 /** Names what was waited for when time was up: an address for the name, a connection, or TLS on it. */
-const lateReason = (isNamed: boolean, reached: boolean): Reason =>
+const lateReason = (isNamed: boolean, reached: boolean): ReasonOf<'connect-timeout'> =>
   reached ? 'no-tls-in-time' : isNamed ? 'name-server-silent' : 'not-connected-in-time'
-
-/** Makes the failure of what never became a connection. */
-export const connectFailed = (cause: unknown): GatewayError =>
-  new GatewayError('connect-failed', { reason: whyOf(cause) ?? 'other-connect-failure', cause })
-
-const tlsFailed = (cause: Error): GatewayError =>
-  new GatewayError('tls-failed', { reason: whyOf(cause) ?? 'tls-handshake', cause })
 
 // By the settings: a group has hundreds of endpoints, each opened and tried with the same ones.
 const compiled = new WeakMap<UpstreamTlsConfig, SecureContext>()

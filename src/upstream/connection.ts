@@ -2,14 +2,13 @@ import type { OnReadOpts, Socket } from 'node:net'
 import { Alarm, now } from '../clock.ts'
 import { GatewayError } from '../failures/errors.ts'
 import { gather } from '../shared/gather.ts'
-import { type Connector, connectFailed } from './connect.ts'
+import type { Connector } from './connect.ts'
 import type { ConnectionUser, ResponseHandler } from './connection-user.ts'
 import { hearOut } from './hear-out.ts'
-import { MalformedResponse } from './malformed-response.ts'
 import { ReadMemory } from './read-memory.ts'
 import { type ResponseEvents, ResponseParser } from './response-parser.ts'
 import { isSilent, longestMarginMs, restMs, reusableMs } from './reuse.ts'
-import { whyOf } from './why.ts'
+import { brokeOff, connectFailed } from './why.ts'
 import { type RequestContent, writeRequest } from './write-request.ts'
 
 /** Keeps a connection between its requests. */
@@ -202,21 +201,10 @@ export class Connection implements ResponseEvents {
     this.#handler = null
     if (handler === null) return void this.#socket.destroy()
     try {
-      handler.onError(this.#failureOf(thrown))
+      handler.onError(brokeOff(thrown, this.isUnsent ? 'unsent' : this.#headSeen ? 'answered' : 'sent'))
     } finally {
       this.#release(false)
     }
-  }
-
-  #failureOf(error: unknown): GatewayError {
-    if (error instanceof GatewayError) return error
-    if (this.isUnsent) return connectFailed(error)
-    const kind = this.#headSeen
-      ? 'truncated'
-      : error instanceof MalformedResponse
-        ? 'bad-answer'
-        : 'reset-before-headers'
-    return new GatewayError(kind, { reason: whyOf(error), cause: error })
   }
 
   /** Lets go of the request. */

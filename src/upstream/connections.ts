@@ -2,9 +2,10 @@ import type { LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { overloaded } from '../failures/errors.ts'
 import { preferring } from './addresses.ts'
-import { type Connector, connectFailed } from './connect.ts'
+import type { Connector } from './connect.ts'
 import { Connection, type ConnectionOwner } from './connection.ts'
 import type { ConnectionUser } from './connection-user.ts'
+import { connectFailed } from './why.ts'
 
 interface ConnectionsOptions {
   /** Makes what connects; `lookup` replaces the system's. */

@@ -1,4 +1,4 @@
-import { MalformedResponse } from './malformed-response.ts'
+import { MalformedResponse } from './why.ts'
 
 /** Most bytes of a head, or of a trailer section: twice what a request may have. */
 export const maxHeadBytes = 64 * 1024

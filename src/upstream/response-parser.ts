@@ -1,7 +1,7 @@
 import { isHopByHop, isNamed, withoutNominated } from '../fields.ts'
 import { ChunkedBody } from './chunked-body.ts'
 import { HeadScanner } from './head-scanner.ts'
-import { MalformedResponse } from './malformed-response.ts'
+import { MalformedResponse } from './why.ts'
 
 /** What a parser finds, in the order in which it comes. */
 export interface ResponseEvents {

@@ -1,11 +1,26 @@
-import { GatewayError } from '../failures/errors.ts'
-import { type Reason, reasonText } from '../failures/reasons.ts'
-import { MalformedResponse } from './malformed-response.ts'
+import { GatewayError, StacklessError } from '../failures/errors.ts'
+import { type ReasonOf, reasonText } from '../failures/reasons.ts'
+
+/** What may be wrong with a response: in its head, or in the framing of its body. */
+type Flaw = Extract<ReasonOf<'bad-answer'>, ReasonOf<'truncated'>>
+
+/** A response that HTTP/1.1 does not allow, or that is larger than the bounds. Its message quotes nothing of it. */
+export class MalformedResponse extends StacklessError {
+  readonly reason: Flaw
+
+  constructor(reason: Flaw, message: string) {
+    super(message)
+    this.name = 'MalformedResponse'
+    this.reason = reason
+  }
+}
+
+/** A reason why a connection could not be made, or broke off: each may come at any moment of it. */
+type Why = ReasonOf<'tls-failed'>
 
 /** Names, in a bounded word, why an endpoint could not be reached or broke off: by the codes of Node and of OpenSSL. Null: by none of them. */
-export const whyOf = (error: unknown): Reason | null => {
+export const whyOf = (error: unknown): Why | null => {
   if (!(error instanceof Error)) return null
-  if (error instanceof GatewayError || error instanceof MalformedResponse) return error.reason
   // One error for each address that was tried. What is told of a refusal beats what is told of a route that is not there, as with IPv6.
   if (error instanceof AggregateError) {
     const [first = null, ...others] = error.errors.map(whyOf).filter((each) => each !== null)
@@ -20,21 +35,42 @@ export const whyOf = (error: unknown): Reason | null => {
   return null
 }
 
-/** Says why in words, for operators: those of its {@link whyOf}; else the system's or the library's own. */
+/** Says why in words, for operators: those of its reason, where it has one or is known by its code; else the system's or the library's own. */
 export const reasonOf = (error: unknown): string => {
   if (error instanceof GatewayError && error.cause instanceof Error) return reasonOf(error.cause)
-  const why = whyOf(error)
+  const why = error instanceof GatewayError || error instanceof MalformedResponse ? error.reason : whyOf(error)
   if (why !== null) return reasonText(why)
   if (error instanceof AggregateError) return reasonOf(error.errors[0])
   return error instanceof Error ? error.message : String(error)
 }
+
+/** Makes the failure of what never became a connection, or of one that broke off before anything was sent on it. */
+export const connectFailed = (cause: unknown): GatewayError =>
+  new GatewayError('connect-failed', { reason: reasonIn(cause) ?? 'other-connect-failure', cause })
+
+/** Makes the failure of a connection on which no TLS came about. */
+export const tlsFailed = (cause: Error): GatewayError =>
+  new GatewayError('tls-failed', { reason: whyOf(cause) ?? 'tls-handshake', cause })
+
+/** Makes the failure of a connection that broke off, by how far its request had come. */
+export const brokeOff = (cause: unknown, at: 'unsent' | 'sent' | 'answered'): GatewayError => {
+  if (cause instanceof GatewayError) return cause
+  if (at === 'unsent') return connectFailed(cause)
+  if (at === 'answered') return new GatewayError('truncated', { reason: reasonIn(cause), cause })
+  return cause instanceof MalformedResponse
+    ? new GatewayError('bad-answer', { reason: cause.reason, cause })
+    : new GatewayError('reset-before-headers', { reason: whyOf(cause), cause })
+}
+
+const reasonIn = (cause: unknown): Why | Flaw | null =>
+  cause instanceof MalformedResponse ? cause.reason : whyOf(cause)
 
 // TLS 1.3 has an alert for a certificate that is missing, RFC 8446 §6.2; before, it was the same as for no common cipher, and is not guessed.
 const asksForCertificate = /^ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED$/
 const refusesCertificate =
   /_ALERT_(BAD_CERTIFICATE|CERTIFICATE_EXPIRED|CERTIFICATE_REVOKED|CERTIFICATE_UNKNOWN|UNSUPPORTED_CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)$/
 
-const codes: Readonly<Record<string, Reason>> = {
+const codes: Readonly<Record<string, Why>> = {
   ECONNREFUSED: 'refused',
   ECONNRESET: 'reset',
   EPIPE: 'closed',

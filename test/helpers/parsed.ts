@@ -1,5 +1,5 @@
-import { MalformedResponse } from '../../src/upstream/malformed-response.ts'
 import { type ResponseEvents, ResponseParser } from '../../src/upstream/response-parser.ts'
+import { MalformedResponse } from '../../src/upstream/why.ts'
 
 /** What a parser makes of a response. */
 export interface Parsed {

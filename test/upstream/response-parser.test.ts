@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { MalformedResponse } from '../../src/upstream/malformed-response.ts'
 import { type ResponseEvents, ResponseParser } from '../../src/upstream/response-parser.ts'
+import { MalformedResponse } from '../../src/upstream/why.ts'
 import { type Parsed, parsed } from '../helpers/parsed.ts'
 
 const read = (text: string, cuts?: readonly number[], options?: { ends: boolean }): Parsed =>

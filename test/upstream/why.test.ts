@@ -40,7 +40,9 @@ describe('why an endpoint could not be reached', () => {
   })
 
   test('is kept by a failure that knows it', () => {
-    expect(whyOf(new GatewayError('connect-failed', { reason: 'refused' }))).toBe('refused')
+    const failure = new GatewayError('connect-failed', { reason: 'refused' })
+
+    expect(reasonOf(failure)).toBe('the endpoint refuses connections (ECONNREFUSED)')
   })
 })
 

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { duplexPair } from 'node:stream'
 import type { Operation } from '../../catalog.ts'
 import type { ListenConfig } from '../../config/config.ts'
+import { GatewayError } from '../../failures/errors.ts'
 import type { Kind } from '../../failures/kinds.ts'
 import { createServer } from '../../node-http.ts'
 import { admit, routes } from '../../public/admit.ts'
@@ -32,7 +33,7 @@ export const arrive = async (method: string, target: string, listen: ListenConfi
   const terms = { routes: routes(listen.basePath), isOurs, pseudonym: 'explain', secure: /^https:/i.test(target) }
   const asked = { ...request, originalUrl: request.url, target: parseTarget(request.url ?? '') }
   const admitted = admit({ request: asked, head, expects: 'none' }, listen, terms, null)
-  if (!('kind' in admitted)) return { admitted: true, ...admitted }
+  if (!(admitted instanceof GatewayError)) return { admitted: true, ...admitted }
   return { admitted: false, kind: admitted.kind, allow: admitted.fields[1] ?? null }
 }
 

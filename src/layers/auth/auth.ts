@@ -1,6 +1,6 @@
 import type { Answer, Exchange, Handle, Layer } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import type { Reason } from '../../failures/reasons.ts'
+import type { ReasonOf } from '../../failures/reasons.ts'
 import { refuseTokenInQuery, shownIn } from './authorization.ts'
 import { entitlement, type Required } from './entitlement.ts'
 import type { Method, Proved } from './method.ts'
@@ -59,4 +59,5 @@ export const auth = ({ methods, forwards, identityField, required, algorithms }:
   }
 }
 
-const forbidden = (reason: Reason, why: string): GatewayError => new GatewayError('forbidden', { reason, cause: why })
+const forbidden = (reason: ReasonOf<'forbidden'>, why: string): GatewayError =>
+  new GatewayError('forbidden', { reason, cause: why })

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Exchange } from '../../exchange.ts'
 import type { GatewayError } from '../../failures/errors.ts'
-import type { Reason } from '../../failures/reasons.ts'
+import type { ReasonOf } from '../../failures/reasons.ts'
 import type { Shown } from './authorization.ts'
 import { type CertificateOf, thumbprintOf } from './certificate.ts'
 import { challengeOf, type Scheme } from './challenge.ts'
@@ -42,7 +42,7 @@ export interface BoundTerms {
 
 /** Enforces whatever a token is bound to. What is not known here is refused: a binding that nobody checks is none. */
 export const bound = ({ required, certificateOf, checkProof, algorithms }: BoundTerms): Confirm => {
-  const refused = (scheme: Scheme, reason: Reason, why: string): GatewayError =>
+  const refused = (scheme: Scheme, reason: ReasonOf<'unauthenticated'>, why: string): GatewayError =>
     unproved(challengeOf(scheme, algorithms, { error: 'invalid_token' }), reason, why)
 
   return (exchange, claims, { scheme, token }, client) => {

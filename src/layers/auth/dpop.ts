@@ -3,7 +3,7 @@ import type { JWTPayload } from 'jose'
 import { wallClock } from '../../clock.ts'
 import type { Exchange } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import type { Reason } from '../../failures/reasons.ts'
+import type { ReasonOf } from '../../failures/reasons.ts'
 import { isNamed } from '../../fields.ts'
 import { isFirst, type Once, unknown } from '../../shared/once/once.ts'
 import { type CheckProof, isSame } from './bound.ts'
@@ -40,7 +40,8 @@ export const replayWindowMs = ({ maxAgeMs, toleranceMs }: Pick<DpopTerms, 'maxAg
  */
 export const dpop = (terms: DpopTerms, once: Once): CheckProof => {
   const challenge = challengeOf('dpop', terms.algorithms, { error: 'invalid_dpop_proof' })
-  const refused = (why: string, reason: Reason = 'bad-proof'): GatewayError => unproved(challenge, reason, why)
+  const refused = (why: string, reason: ReasonOf<'unauthenticated'> = 'bad-proof'): GatewayError =>
+    unproved(challenge, reason, why)
   const keys = keysOf()
   const isOurs = target(terms.publicUrl)
 

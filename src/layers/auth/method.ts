@@ -1,6 +1,6 @@
 import type { AuthMethod, Exchange } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import type { Reason } from '../../failures/reasons.ts'
+import type { ReasonOf } from '../../failures/reasons.ts'
 import { type Fields, isNamed } from '../../fields.ts'
 import type { Scheme } from './challenge.ts'
 import type { Claims } from './claims.ts'
@@ -38,11 +38,11 @@ export interface ProvedToken {
 }
 
 /** Makes the failure of a credential that proves nothing. `reason` and `why` are for operators; the client is told what `challenge` says. */
-export const unproved = (challenge: string, reason: Reason, why: string): GatewayError =>
+export const unproved = (challenge: string, reason: ReasonOf<'unauthenticated'>, why: string): GatewayError =>
   new GatewayError('unauthenticated', { reason, cause: why, fields: ['WWW-Authenticate', challenge] })
 
 /** Makes the failure of a credential that cannot be meant, such as two of them. */
-export const unclear = (reason: Reason, why: string): GatewayError =>
+export const unclear = (reason: ReasonOf<'bad-request'>, why: string): GatewayError =>
   new GatewayError('bad-request', { reason, cause: why })
 
 /** Finds the value of a field; null: there is none. Throws where there are several, because nobody knows which is meant. `lower` is in lower case. */

@@ -1,12 +1,12 @@
 import { StacklessError } from '../../failures/errors.ts'
-import type { Reason } from '../../failures/reasons.ts'
+import type { ReasonOf } from '../../failures/reasons.ts'
 
 /** Is why a credential proves nothing: for operators alone, in words that hold nothing of the credential but names of its form. */
 export class Refused extends StacklessError {
   override readonly name = 'Refused'
-  readonly reason: Reason
+  readonly reason: ReasonOf<'unauthenticated'>
 
-  constructor(reason: Reason, message: string) {
+  constructor(reason: ReasonOf<'unauthenticated'>, message: string) {
     super(message)
     this.reason = reason
   }
@@ -15,9 +15,9 @@ export class Refused extends StacklessError {
 /** Is why it cannot be found out whether a credential is good: the server that knows cannot be asked. */
 export class Unavailable extends StacklessError {
   override readonly name = 'Unavailable'
-  readonly reason: Reason
+  readonly reason: ReasonOf<'identity-unavailable'>
 
-  constructor(reason: Reason, message: string) {
+  constructor(reason: ReasonOf<'identity-unavailable'>, message: string) {
     super(message)
     this.reason = reason
   }

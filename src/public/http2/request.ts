@@ -1,14 +1,12 @@
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import { GatewayError } from '../../failures/errors.ts'
 import { METHODS } from '../../node-http.ts'
-import type { Refused } from '../admit.ts'
 import type { Target } from '../target.ts'
 import type { ClientRequest } from '../wire.ts'
 import { StreamBody } from './stream-body.ts'
 import type { ReceiveWindows } from './windows.ts'
 
-const connect: Refused = { kind: 'method-not-allowed', reason: null, fields: ['Allow', 'GET, POST'] }
-const otherwise: Refused = { kind: 'bad-request', reason: 'bad-pseudo-field', fields: [] }
 // Those that the parser of HTTP/1 knows: one that is refused there is refused here, and not told what it may be instead.
 const methods: ReadonlySet<string | undefined> = new Set(METHODS)
 
@@ -57,10 +55,11 @@ export class StreamRequest implements ClientRequest {
     return this.#body === null || this.#body.ended
   }
 
-  flaw(): Refused | null {
+  flaw(): GatewayError | null {
     // RFC 9113 §8.5: it has neither scheme nor path. The extended one is never offered (RFC 8441).
-    if (this.method === 'CONNECT') return connect
-    return this.scheme === 'https' && isMethod(this.method) ? null : otherwise // only TLS carries it
+    if (this.method === 'CONNECT') return new GatewayError('method-not-allowed', { fields: ['Allow', 'GET, POST'] })
+    if (this.scheme === 'https' && isMethod(this.method)) return null // only TLS carries it
+    return new GatewayError('bad-request', { reason: 'bad-pseudo-field' })
   }
 
   on(event: 'data', listener: (chunk: Buffer) => void): this

@@ -3,7 +3,7 @@ import { constants, performServerHandshake, type ServerHttp2Session } from 'node
 import type { TLSSocket } from 'node:tls'
 import { now } from '../../clock.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import type { Reason } from '../../failures/reasons.ts'
+import type { ReasonOf } from '../../failures/reasons.ts'
 import { connectionOf } from '../connection.ts'
 import type { CurrentEdge } from '../edge.ts'
 import type { Serve } from '../front.ts'
@@ -87,7 +87,7 @@ const begin = (
   // Who has the gateway reset its requests for him (CVE-2025-8671) may do so no faster than who resets them himself.
   const mayBreakOff = allowance()
   let complaint = 0
-  const endFor = (reason: Reason, why: string): void => {
+  const endFor = (reason: ReasonOf<'bad-request'>, why: string): void => {
     if (session.destroyed) return
     const cause = new Error(why)
     account(new GatewayError('bad-request', { reason, cause }))
