@@ -1,5 +1,5 @@
 import type { OperationId } from '../catalog.ts'
-import type { AuthMethod } from '../exchange.ts'
+import type { AuthMethod } from '../failures/reasons.ts'
 import type { Algorithm } from '../shared/jwks/algorithms.ts'
 import type { Rate } from '../units.ts'
 

@@ -1,7 +1,6 @@
 import type { ClientConfig, ClientRateConfig } from '../config/auth-config.ts'
 import type { LimitsConfig } from '../config/limits-config.ts'
-import type { Limit } from '../shared/limiter/bucket.ts'
-import type { Limiter } from '../shared/limiter/limiter.ts'
+import type { Limit, Limiter } from '../shared/limiter/bucket.ts'
 import type { HeldState, Limiters } from '../shared/limiter/limiters.ts'
 
 /** Is what bounds clients, each by what its entry says. */

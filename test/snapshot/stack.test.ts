@@ -5,7 +5,7 @@ import type { AuditConfig, Config, FieldEdits, OperationConfig, RetryConfig } fr
 import type { LimitsConfig } from '../../src/config/limits-config.ts'
 import { GatewayError } from '../../src/failures/errors.ts'
 import { RetryBudget } from '../../src/layers/retry/budget.ts'
-import { noAuditor } from '../../src/observe/audit/auditor.ts'
+import { noAuditor } from '../../src/observe/audit/line.ts'
 import { Meter } from '../../src/observe/metrics/meter.ts'
 import { type HeldCaches, noCaches } from '../../src/snapshot/caches.ts'
 import { noClientLimits } from '../../src/snapshot/client-limits.ts'
