@@ -130,7 +130,8 @@ class Parts {
         droppedLines: () => droppedLines() + (this.#serving?.droppedLines() ?? 0),
         report: async () => (await this.#opened.promise).report(),
         workers: () => this.#serving?.workers() ?? [],
-        command: async (name, what) => (await this.#opened.promise).command(name, what),
+        lift: (group, url) => this.#serving?.lift(group, url),
+        clear: async (what) => (await this.#opened.promise).clear(what),
       },
       log,
       adminPlace,
@@ -153,7 +154,7 @@ class Parts {
   }
 
   async close(waitMs: number): Promise<void> {
-    const { deadlineMs } = this.#reloader.config.shutdown
+    const { deadline: deadlineMs } = this.#reloader.config.shutdown
     const startedAt = now()
     const left = (): number => Math.max(0, deadlineMs - (now() - startedAt))
     this.#draining = true

@@ -1,3 +1,20 @@
+declare const unit: unique symbol
+
+/** A number of one unit. A plain number may stand for it; a number of another unit may not. */
+type Unit<U extends string> = number & { readonly [unit]?: U }
+
+/** A time. */
+export type Milliseconds = Unit<'ms'>
+
+/** A size. */
+export type Bytes = Unit<'B'>
+
+/** A speed of transfer. */
+export type BytesPerSecond = Unit<'B/s'>
+
+/** A part of a whole, from 0 to 1. */
+export type Share = Unit<'share'>
+
 /** Lists the units of time that a duration is written in, with their length in milliseconds. */
 const time = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
 

@@ -6,6 +6,7 @@ import type { Config } from '../src/config/config.ts'
 import { loadConfig } from '../src/config/load.ts'
 import { loadAside } from '../src/config/load-aside.ts'
 import { formatProblem, type Problem } from '../src/config/problem.ts'
+import { fixedIn, report } from '../src/config/report.ts'
 import { needsRestart } from '../src/config/restart.ts'
 import { keyless, notReached } from '../src/snapshot/reload-problems.ts'
 import { Reloader } from '../src/snapshot/reloader.ts'
@@ -40,8 +41,7 @@ const sound = (text: string) => {
 }
 
 const afterRestart = (running: Config, text: string): string[] => {
-  const { config, origins } = sound(text)
-  return print(needsRestart(running, config, origins, 'gateway.yaml'))
+  return print(needsRestart(fixedIn(report(running)), sound(text), 'gateway.yaml'))
 }
 
 test('a broken file', () => {

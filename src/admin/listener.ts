@@ -1,6 +1,6 @@
 import type { RequestListener, Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AdminConfig } from '../config/operating-config.ts'
+import type { AdminConfig } from '../config/config.ts'
 import { createServer } from '../node-http.ts'
 
 // Operators and probes are few. What floods this listener would otherwise take the descriptors that clients of the public one need.

@@ -1,24 +1,27 @@
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import { report } from '../config/diff.ts'
-import type { AdminConfig } from '../config/operating-config.ts'
+import type { AdminConfig } from '../config/config.ts'
 import type { Log } from '../observe/log.ts'
 import { noSchemas } from '../shared/no-schemas.ts'
 import { listenAt, type Place } from '../shared/place.ts'
-import { registerCommands } from './commands/routes.ts'
+import { carryOut } from './carry-out.ts'
 import type { Desk } from './desk.ts'
 import { type Runnable, runnable } from './findings/runnable.ts'
 import { History } from './history.ts'
 import { listener, renew } from './listener.ts'
 import { registerMetrics } from './metrics/route.ts'
+import { registerOrders } from './order-routes.ts'
 import { overview, refused } from './overview.ts'
+import { registerActions } from './page/actions.ts'
 import { registerPage } from './page/register.ts'
 import { type Refusal, sendProblem } from './problem.ts'
 import { unready } from './readiness.ts'
-import { admit, turnAway } from './session/admit.ts'
+import { admit } from './session/admit.ts'
 import { registerLogin } from './session/login.ts'
-import { Sessions, visitorOf } from './session/sessions.ts'
+import { Sessions } from './session/sessions.ts'
+import { turnAway } from './session/turn-away.ts'
+import { visitorOf } from './session/visitor.ts'
 import { status } from './status.ts'
 import { logged, pathOf } from './target.ts'
 
@@ -116,8 +119,10 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log, sessions: Sessions):
   app.get('/status', async () => status(desk))
   app.get('/overview', async () => overview(desk))
   app.get('/refused', async () => refused(desk))
-  app.get('/config', async () => report(desk.reloader.config))
-  registerCommands(app, desk, log)
+  app.get('/config', async () => desk.reloader.running.report)
+  const orders = carryOut(desk, log)
+  registerOrders(app, orders)
+  registerActions(app, desk, orders)
   registerMetrics(app, desk)
   registerLogin(app, desk, log, sessions)
 

@@ -52,7 +52,7 @@ export const statusOf = async (desk: Desk, report: Report) => {
       fileDiffers: fileDiffers || isUnread,
       lastRefusal: refusal === null ? null : { at: time(refusal.at), problems: refusal.problems },
       nextTry: nextTryAt === null ? null : time(nextTryAt),
-      previous: reloader.previous?.hash ?? null,
+      previous: reloader.previous?.config.hash ?? null,
     },
     warnings: reloader.warnings,
     certificates: [...shownCertificates(reloader.config), ...clientAuthorities(reloader.config)].map(certificateStatus),

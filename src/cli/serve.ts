@@ -43,7 +43,7 @@ const serve = async (
 ): Promise<void> => {
   const [{ openLog }, { exitWhenUncaught }, { workerCount }, { tidyHeap }, { takeInherited }] = await Promise.all([
     import('../observe/log.ts'),
-    import('../observe/log.ts'),
+    import('../observe/uncaught.ts'),
     import('../config/worker-count.ts'),
     import('../serving/heap.ts'),
     import('../serving/listeners.ts'),
@@ -77,7 +77,7 @@ const serve = async (
     if (again) return
     asked = { signal, at: now() }
     // Nobody balances load to a terminal: whoever presses Ctrl-C there means now.
-    const waitMs = signal === 'SIGINT' && isatty(0) ? 0 : gateway.config.shutdown.waitMs
+    const waitMs = signal === 'SIGINT' && isatty(0) ? 0 : gateway.config.shutdown.wait
     finish(waitMs)
   }
   process.on('SIGTERM', stop)

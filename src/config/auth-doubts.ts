@@ -1,6 +1,5 @@
-import type { AuthMethod } from '../failures/reasons.ts'
-import type { ClientConfig } from './auth-config.ts'
-import type { Config } from './config.ts'
+import type { AuthMethod } from '../exchange.ts'
+import type { ClientConfig, Config } from './config.ts'
 import type { Finding } from './problem.ts'
 
 /** Lists what is said of proving who calls, and nobody is asked for. */

@@ -1,6 +1,6 @@
 import { catalog } from '../catalog.ts'
 import type { Path } from './problem.ts'
-import { listenTlsSchema } from './schema/listen-tls.ts'
+import { listenTlsSchema } from './schema/listen.ts'
 import { childAt } from './tree.ts'
 
 const places: readonly Path[] = [

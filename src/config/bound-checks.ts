@@ -15,7 +15,9 @@ export function boundFindings(tree: unknown): readonly Finding[] {
     ...(data.dpop !== null && !takesTokens ? [tokenless('dpop')] : []),
     ...(isRequired && takesTokens && data.dpop === null && !hasCertificates ? [nothingToShow] : []),
     ...(data.dpop !== null && childAt(tree, ['listen', 'publicUrl']) === undefined ? [nameless] : []),
-    ...(data.dpop?.withoutRedis !== undefined && !hasRedis(tree) ? [redisless(data.dpop.withoutRedis)] : []),
+    ...(data.dpop !== null && childAt(tree, ['auth', 'dpop', 'withoutRedis']) !== undefined && !hasRedis(tree)
+      ? [redisless(data.dpop.withoutRedis)]
+      : []),
   ]
 }
 

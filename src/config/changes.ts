@@ -1,15 +1,20 @@
 import { differing } from './client-pieces.ts'
 import type { Config } from './config.ts'
-import { type Change, difference, report } from './diff.ts'
-import { showsClients } from './effective-identities.ts'
+import { type Change, type ConfigReport, difference, showsClients } from './diff.ts'
 
 // Whoever has edited a few wants to see that it is those. The log is no place for thousands.
 const mostNamed = 10
 
+/** A configuration, and what may be shown of it. */
+export interface Reported {
+  readonly config: Config
+  readonly report: ConfigReport
+}
+
 /** Lists what differs between two configurations, part by part in the order of the file; clients that are not shown by their names. */
-export const changesBetween = (from: Config, to: Config): readonly Change[] =>
-  difference(report(from), report(to)).flatMap((change) =>
-    change.part === 'clients' ? [change, ...clientChanges(from, to)] : [change],
+export const changesBetween = (from: Reported, to: Reported): readonly Change[] =>
+  difference(from.report, to.report).flatMap((change) =>
+    change.part === 'clients' ? [change, ...clientChanges(from.config, to.config)] : [change],
   )
 
 /** Names clients that differ. What of them does may be a secret. */

@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import type { ClientConfig } from './auth-config.ts'
+import type { ClientConfig } from './config.ts'
 import type { Finding } from './problem.ts'
 import { clientSchema, maxClients } from './schema/clients.ts'
 import { quick, unsure } from './schema/quick.ts'
@@ -57,7 +57,7 @@ const check = (list: readonly unknown[]): Checked => {
   return { clients, issues }
 }
 
-const resolved = ({ rate, burst, ...rest }: z.output<typeof clientSchema>): ClientConfig => ({
-  ...rest,
-  rate: rate === undefined ? null : { rate, burst: burst ?? rate.count },
+const resolved = (client: z.output<typeof clientSchema>): ClientConfig => ({
+  ...client,
+  burst: client.burst ?? client.rate?.count ?? null,
 })

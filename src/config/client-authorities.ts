@@ -8,7 +8,7 @@ import type { ShownCertificate } from './shown-certificates.ts'
  * subject, in one line.
  */
 export const clientAuthorities = ({ listen, auth }: Config): readonly ShownCertificate[] => [
-  ...firstToEnd(['listen', 'tls', 'clientCa'], listen.tls?.client?.ca ?? ''),
+  ...firstToEnd(['listen', 'tls', 'clientCa'], listen.tls?.clientCa ?? ''),
   ...firstToEnd(['auth', 'mtls', 'ca'], auth?.mtls.ca ?? ''),
 ]
 

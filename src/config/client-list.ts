@@ -1,5 +1,5 @@
-import type { ClientsSource } from './auth-config.ts'
 import type { ClientFile, ClientFiles } from './client-file.ts'
+import type { ClientsSource } from './config.ts'
 import type { Environment } from './environment.ts'
 import type { Finding, Path, Placed } from './problem.ts'
 import { isIncluded } from './schema/clients.ts'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ClientConfig } from './auth-config.ts'
+import type { ClientConfig } from './config.ts'
 import { deepFreeze } from './freeze.ts'
 
 // So many take the thread that serves about a millisecond.

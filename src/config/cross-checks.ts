@@ -52,7 +52,7 @@ export function crossFindings(tree: unknown): readonly Finding[] {
       read(adminShape.token, 'admin', 'token'),
       read(adminShape.metricsToken, 'admin', 'metricsToken'),
     ),
-    ...(pair === undefined ? [] : certificateFindings(['admin', 'tls'], pair)),
+    ...(!pair ? [] : certificateFindings(['admin', 'tls'], pair)),
     ...listenTlsFindings(tree),
     ...http2Findings(tree),
     ...authFindings(tree),
@@ -117,8 +117,12 @@ function openAdmin({ host, token, tls, insecure }: Access): readonly Finding[] {
 }
 
 /** A token that opens less stands beside one that opens more, and is another one. */
-function metricsTokenFindings(hasToken: boolean, token: string | undefined, metricsToken: string | undefined) {
-  if (metricsToken === undefined || (hasToken && token !== metricsToken)) return []
+function metricsTokenFindings(
+  hasToken: boolean,
+  token: string | null | undefined,
+  metricsToken: string | null | undefined,
+) {
+  if (typeof metricsToken !== 'string' || (hasToken && token !== metricsToken)) return []
   const path: Path = ['admin', 'metricsToken']
   const expected = 'another token than admin.token, beside it'
   return hasToken

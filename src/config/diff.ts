@@ -1,10 +1,6 @@
 import { catalog, type Group, groups } from '../catalog.ts'
 import type { Config } from './config.ts'
-import { effective } from './effective.ts'
-import { showsClients } from './effective-identities.ts'
-import { hashOf } from './hash.ts'
-import { formatPath, type Path } from './problem.ts'
-import { type Effective, Secret } from './shown.ts'
+import { formatPath } from './problem.ts'
 
 /** Is a configuration as it may be shown to an operator, and compared with another one that may be shown. */
 export interface ConfigReport {
@@ -28,14 +24,13 @@ export interface Change {
   readonly to: unknown
 }
 
-/** Reports on a configuration. */
-export const report = (config: Config): ConfigReport => {
-  const tree = effective(config)
-  const digests = secretsIn(tree).map(({ path, secret }) => [formatPath(path), hashOf(secret.reveal())] as const)
-  // What is not shown of the clients, because it stands elsewhere or is too much, is one value like a secret: that it has changed is told.
-  const clients = showsClients(config) ? {} : { clients: config.clientsSource.digest.slice(0, 12) }
-  return { hash: config.hash, config: masked(tree), digests: { ...Object.fromEntries(digests), ...clients } }
-}
+// More than an operator reads; what is compared and written with each reload has to have an end.
+/** Most clients that are shown. */
+export const mostShown = 100
+
+/** Tells whether every client is shown: not those of other files, nor very many. */
+export const showsClients = ({ clients, clientsSource: { parts } }: Config): boolean =>
+  clients.length <= mostShown && parts.every(({ file }) => file === null)
 
 /** Lists what differs, part by part in the order of the file. */
 export const difference = (from: ConfigReport, to: ConfigReport): readonly Change[] => {
@@ -98,16 +93,3 @@ const own = (map: { readonly [key: string]: unknown }, key: string): unknown =>
 
 const isMap = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const isList = (value: Effective): value is readonly Effective[] => Array.isArray(value)
-
-const masked = (tree: { readonly [key: string]: Effective }): ConfigReport['config'] => JSON.parse(JSON.stringify(tree))
-
-/** Lists the secrets, each with where it stands. */
-function secretsIn(value: Effective, path: Path = []): readonly { readonly path: Path; readonly secret: Secret }[] {
-  if (value instanceof Secret) return [{ path, secret: value }]
-  if (isList(value)) return value.flatMap((entry, index) => secretsIn(entry, [...path, index]))
-  return isMap(value)
-    ? Object.entries(value).flatMap(([key, entry]) => secretsIn(entry as Effective, [...path, key]))
-    : []
-}

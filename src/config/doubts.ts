@@ -28,7 +28,7 @@ export const doubtsAbout = (
   ...authDoubts(config),
   ...untoldCheckpoints(config),
   ...cacheDoubts(config),
-  ...tracingDoubts(parsed, config),
+  ...tracingDoubts(config),
   ...workerDoubts(parsed, config, cores),
 ]
 

@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import { authorityFindings, certificateFindings, revocationFindings } from './certificate.ts'
 import type { Finding, Path } from './problem.ts'
-import { listenTlsSchema } from './schema/listen-tls.ts'
+import { listenTlsSchema } from './schema/listen.ts'
 import { childAt } from './tree.ts'
 
 const base: Path = ['listen', 'tls']
@@ -32,7 +32,7 @@ function clientFindings(tree: unknown): readonly Finding[] {
     ...(asked === 'none' && stated('clientCa') !== undefined ? [unasked('clientCa')] : []),
     ...(asked === 'none' && lists.length > 0 ? [unasked('clientCrl')] : []),
     ...(asked !== 'none' && asked !== undefined && stated('clientCa') === undefined ? [nobodyTrusted(asked)] : []),
-    ...(ca === undefined ? [] : authorityFindings([...base, 'clientCa'], ca)),
+    ...(typeof ca !== 'string' ? [] : authorityFindings([...base, 'clientCa'], ca)),
     ...lists.flatMap((each, index) => {
       const text = read(revoked, each)
       return text === undefined ? [] : revocationFindings([...base, 'clientCrl', index], text)

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { later } from '../clock.ts'
-import type { ClientConfig } from './auth-config.ts'
 import { clientsOf, piecesOf, type Sent } from './client-pieces.ts'
+import type { ClientConfig } from './config.ts'
 import type { Environment } from './environment.ts'
 import { deepFreeze } from './freeze.ts'
 import type { LoadResult } from './load.ts'

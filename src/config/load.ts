@@ -5,6 +5,7 @@ import { type ClientFile, ClientFiles } from './client-file.ts'
 import { type ClientList, listClients } from './client-list.ts'
 import type { Config } from './config.ts'
 import { crossFindings } from './cross-checks.ts'
+import type { ConfigReport } from './diff.ts'
 import { parseSource, type Source } from './document.ts'
 import { doubtsAbout } from './doubts.ts'
 import { withoutEchoes } from './echoes.ts'
@@ -15,6 +16,7 @@ import { type Origins, originsOf } from './origins.ts'
 import { notUtf8, placed, whole } from './placed.ts'
 import { type Finding, formatPath, type Placed, type Problem } from './problem.ts'
 import { isUnread, readBounded } from './read.ts'
+import { type Fixed, fixedIn, report } from './report.ts'
 import { resolve } from './resolve.ts'
 import { configSchema } from './schema.ts'
 import { readSecrets } from './secrets.ts'
@@ -28,6 +30,10 @@ export type LoadResult =
   | {
       readonly ok: true
       readonly config: Config
+      /** What may be shown of it. */
+      readonly report: ConfigReport
+      /** What of it needs a restart to be another. */
+      readonly fixed: Fixed
       /** Says for each value which level won, and where. */
       readonly origins: Origins
       /** What works, but was probably not meant. */
@@ -96,7 +102,9 @@ function parse(bytes: Uint8Array, file: string, environment: Environment, client
   const warnings = inPlace(doubtsAbout(result.data, config), source, file, included)
   const alone = text.includes('${') ? readAdmin(bytes, file, {}) : { admin: config.admin, isGuessed: false }
   const statedAdminPort = alone.isGuessed ? null : alone.admin.port
-  return { ok: true, config, origins: originsOf(source.find), warnings, sources, statedAdminPort }
+  const reported = report(config)
+  const origins = originsOf(source.find)
+  return { ok: true, config, report: reported, fixed: fixedIn(reported), origins, warnings, sources, statedAdminPort }
 }
 
 const withClients = (tree: unknown, clients: readonly unknown[]): unknown =>

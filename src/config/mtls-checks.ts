@@ -1,7 +1,7 @@
 import { asksForCertificates, methodLists } from './auth-places.ts'
 import { authorityFindings } from './certificate.ts'
 import type { Finding, Path } from './problem.ts'
-import { mtls } from './schema/auth-mtls.ts'
+import { mtls } from './schema/auth.ts'
 import { readCertificateName } from './schema/certificates.ts'
 import { External } from './schema/scalar.ts'
 import { childAt } from './tree.ts'

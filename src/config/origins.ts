@@ -51,6 +51,7 @@ export function originsOf(find: (path: Path) => Position | undefined): Origins {
 
 function leaves(schema: z.core.$ZodType, path: Path = []): readonly Path[] {
   if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return leaves(schema.unwrap(), path)
+  if (schema instanceof z.ZodPipe) return leaves(schema.in, path)
   // A policy that may be off is a value, and so is each of its keys.
   if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => leaves(option, path))
   if (!(schema instanceof z.ZodObject)) return [path]

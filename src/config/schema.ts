@@ -5,6 +5,7 @@ import { auditSchema } from './schema/audit.ts'
 import { authSchema } from './schema/auth.ts'
 import { cacheSchema } from './schema/cache.ts'
 import { clientsSchema } from './schema/clients.ts'
+import { mark } from './schema/facts.ts'
 import { optionalFieldName } from './schema/fields.ts'
 import { limitsSchema } from './schema/limits.ts'
 import { listenSchema } from './schema/listen.ts'
@@ -14,8 +15,7 @@ import { defaultsSchema, shutdownSchema } from './schema/policy.ts'
 import { scalar, Wrong } from './schema/scalar.ts'
 import { tracingSchema } from './schema/tracing.ts'
 import { upstreamsSchema } from './schema/upstream.ts'
-import { boolean, choice, size } from './schema/values.ts'
-import { workersSchema } from './schema/workers.ts'
+import { boolean, choice, integers, size } from './schema/values.ts'
 
 const version = scalar<1>(
   {
@@ -27,6 +27,23 @@ const version = scalar<1>(
     json: { const: 1 },
   },
   'The version of this format',
+)
+
+const mostWorkers = 64
+const workerNumber = integers({ min: 1, max: mostWorkers })
+
+const workers = scalar<number | 'auto'>(
+  {
+    expected: `auto, or a whole number from 1 to ${mostWorkers}`,
+    read: (value, whole) => {
+      if (value === 'auto') return 'auto'
+      if (typeof value === 'string' && value.trim().toLowerCase() === 'auto')
+        return new Wrong('unknown value', 'write auto')
+      return workerNumber.read(value, whole)
+    },
+    json: { anyOf: [{ const: 'auto' }, workerNumber.json] },
+  },
+  'How many processes serve clients; auto: one for each core',
 )
 
 const requestIdSchema = z
@@ -41,7 +58,10 @@ const logSchema = z
   .strictObject({
     level: choice('The least severe level that is written', logLevels).prefault('info'),
     access: boolean('Whether each exchange leaves a line').prefault(true),
-    buffer: size('Most bytes of lines that wait for a slow reader', { min: 1024, max: 1024 ** 3 }).prefault('16MiB'),
+    buffer: mark(
+      size('Most bytes of lines that wait for a slow reader', { min: 1024, max: 1024 ** 3 }).prefault('16MiB'),
+      { restart: true },
+    ),
   })
   .meta({ description: 'The log, on standard output' })
 
@@ -53,7 +73,7 @@ export const configSchema = z
   .strictObject({
     version: version.prefault(1),
     allowSandbox: boolean('Whether the sandbox may stand behind a non-loopback address').prefault(false),
-    workers: workersSchema.prefault(1),
+    workers: mark(workers.prefault(1), { restart: true }),
     requestId: requestIdSchema.prefault({}),
     listen: listenSchema.prefault({}),
     limits: limitsSchema.prefault({}),
@@ -62,9 +82,9 @@ export const configSchema = z
     admin: adminSchema.prefault({}),
     audit: auditSchema.prefault('none'),
     cache: cacheSchema.prefault({}),
+    metrics: metricsSchema.prefault(true),
     log: logSchema.prefault({}),
     tracing: tracingSchema.prefault('none'),
-    metrics: metricsSchema.prefault(true),
     defaults: defaultsSchema.prefault({}),
     upstreams: upstreamsSchema,
     operations: operationsSchema.prefault({}),

@@ -1,15 +1,14 @@
 import type { Config } from './config.ts'
 import type { Finding } from './problem.ts'
 import { isLoopback } from './reach.ts'
-import type { ParsedConfig } from './schema.ts'
 
 /** Lists what is doubtful about what is told of exchanges. */
-export const tracingDoubts = ({ tracing: given }: ParsedConfig, { tracing }: Config): readonly Finding[] => {
-  if (given === null) return []
-  const { otlp, serverTiming } = tracing
+export const tracingDoubts = ({ tracing }: Config): readonly Finding[] => {
+  if (tracing === null) return []
+  const { otlp, headers, serverTiming } = tracing
   if (otlp === null && !serverTiming) return [idle]
-  if (otlp === null) return Object.keys(given.headers).length > 0 ? [unsent] : []
-  return otlp.headers.some(({ secret }) => secret) && isReadOnTheWay(otlp.url) ? [readable(new URL(otlp.url))] : []
+  if (otlp === null) return headers.length > 0 ? [unsent] : []
+  return headers.some(({ secret }) => secret) && isReadOnTheWay(otlp) ? [readable(new URL(otlp))] : []
 }
 
 const isReadOnTheWay = (url: string): boolean => {

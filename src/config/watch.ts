@@ -1,5 +1,5 @@
 import { now } from '../clock.ts'
-import type { ReloadConfig } from './operating-config.ts'
+import type { ReloadConfig } from './config.ts'
 
 /** What a watch asks about the files of a configuration, and what it reports to. */
 interface Watched {
@@ -39,14 +39,14 @@ export class Watch {
   }
 
   /** Begins to watch, or goes on in another way. */
-  follow({ watch, pollMs }: Pick<ReloadConfig, 'watch' | 'pollMs'>): void {
+  follow({ watch, poll }: Pick<ReloadConfig, 'watch' | 'poll'>): void {
     this.#on = watch
-    this.#pollMs = pollMs
+    this.#pollMs = poll
     this.#lookIn(settleMs)
   }
 
   close(): void {
-    this.follow({ watch: false, pollMs: null })
+    this.follow({ watch: false, poll: null })
   }
 
   #lookIn(ms: number): void {

@@ -39,9 +39,3 @@ export type Facts = Pick<
   | 'failedAttempts'
   | 'upstreamMs'
 >
-
-/** Hears of every exchange once its body has ended. Never waits, and never throws. */
-export interface Recorder {
-  readonly name: string
-  record(exchanged: Exchanged): void
-}

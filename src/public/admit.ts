@@ -2,7 +2,7 @@ import { catalog, type Operation } from '../catalog.ts'
 import type { ListenConfig } from '../config/config.ts'
 import { GatewayError } from '../failures/errors.ts'
 import type { Head } from './head.ts'
-import { type IsOurs, isHost } from './target.ts'
+import { type IsOurs, isHost } from './hosts.ts'
 import type { Visit } from './visit.ts'
 import type { ClientRequest } from './wire.ts'
 
@@ -43,15 +43,15 @@ export interface Terms {
  */
 export const admit = (
   { request, head, expects }: Asked,
-  bounds: Pick<ListenConfig, 'maxTargetBytes' | 'maxHeaderBytes' | 'maxHeaderFields'>,
+  bounds: Pick<ListenConfig, 'maxTarget' | 'maxHeaders' | 'maxHeaderFields'>,
   { routes, isOurs, pseudonym, secure }: Terms,
   routed: Operation | null,
 ): Admitted | GatewayError => {
   const { httpVersion, target } = request
-  if ((request.originalUrl?.length ?? 0) > bounds.maxTargetBytes) return new GatewayError('uri-too-long')
+  if ((request.originalUrl?.length ?? 0) > bounds.maxTarget) return new GatewayError('uri-too-long')
   if (request.rawHeaders.length / 2 > bounds.maxHeaderFields)
     return new GatewayError('header-too-large', { reason: 'too-many-fields' })
-  if (head.bytes > bounds.maxHeaderBytes) return new GatewayError('header-too-large', { reason: 'fields-too-large' })
+  if (head.bytes > bounds.maxHeaders) return new GatewayError('header-too-large', { reason: 'fields-too-large' })
 
   const framing = checkFraming(head, httpVersion)
   if (framing !== null) return framing

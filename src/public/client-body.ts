@@ -43,7 +43,7 @@ export class ClientBody implements RequestBody {
     response: Pick<ClientResponse, 'writeContinue'>,
     length: number | null,
     invited: boolean,
-    { bodyTimeoutMs, minBytesPerSecond }: Pick<ListenConfig, 'bodyTimeoutMs' | 'minBytesPerSecond'>,
+    { timeouts, minRate }: Pick<ListenConfig, 'timeouts' | 'minRate'>,
   ) {
     this.length = length
     this.received = length === 0
@@ -51,9 +51,9 @@ export class ClientBody implements RequestBody {
     this.invited = invited
     this.#request = request
     this.#response = response
-    this.#gapMs = bodyTimeoutMs
+    this.#gapMs = timeouts.body
     this.#gap = this.received ? null : new Alarm(() => this.#fail(stalled()))
-    this.#pace = this.received || minBytesPerSecond === null ? null : new Pace(minBytesPerSecond)
+    this.#pace = this.received || minRate === null ? null : new Pace(minRate)
   }
 
   read(): Promise<readonly Buffer[]> {

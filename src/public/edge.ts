@@ -2,8 +2,8 @@ import type { Config } from '../config/config.ts'
 import { networks } from '../shared/networks.ts'
 import type { Live } from '../snapshot/live.ts'
 import { type Routes, routes } from './admit.ts'
+import { hosts, type IsOurs } from './hosts.ts'
 import type { IsTrusted } from './peer.ts'
-import { hosts, type IsOurs } from './target.ts'
 
 /** Is what the public listener reads of a configuration, compiled once for each. */
 export interface Edge {
@@ -28,12 +28,10 @@ const edgeOf = (config: Config): Edge => ({
   isTrusted: networks(config.listen.trustedProxies),
   isOurs: hosts(config.listen),
   maxRequests: config.listen.maxRequestsPerConnection ?? Number.POSITIVE_INFINITY,
-  maxBodyBytes: Math.max(
-    ...Object.values(config.operations).map((each) => each.maxBodyBytes ?? Number.POSITIVE_INFINITY),
-  ),
+  maxBodyBytes: Math.max(...Object.values(config.operations).map((each) => each.maxBody ?? Number.POSITIVE_INFINITY)),
   // What Node allows for the wait and for the head, and how late it looks at most.
-  idleMs: config.listen.keepAliveTimeoutMs + config.listen.headersTimeoutMs + 2000,
-  idField: config.requestIdHeader?.toLowerCase() ?? null,
+  idleMs: config.listen.timeouts.keepAlive + config.listen.timeouts.headers + 2000,
+  idField: config.requestId.header?.toLowerCase() ?? null,
 })
 
 /** Finds the public side of the configuration that runs. */

@@ -16,7 +16,7 @@ export const open = (visit: Visit, { operation, query, authority }: Admitted, vi
   fields.push('X-Forwarded-For', head.forwarded.for === null ? peer.address : `${head.forwarded.for}, ${peer.address}`)
   fields.push('X-Forwarded-Proto', head.forwarded.proto ?? (peer.secure ? 'https' : 'http'))
   if (authority !== '') fields.push('X-Forwarded-Host', head.forwarded.host ?? authority)
-  if (snapshot.config.requestIdHeader !== null) fields.push(snapshot.config.requestIdHeader, requestId)
+  if (snapshot.config.requestId.header !== null) fields.push(snapshot.config.requestId.header, requestId)
 
   const exchange = new Exchange({
     operation,
@@ -46,7 +46,7 @@ const takesInterim = (version: string, { interim }: ListenConfig): boolean =>
 /** Writes an interim answer as it came (RFC 9110 §15.2, RFC 8297). Throws `bad-answer` when it holds what cannot be written. */
 const writeInterim = ({ response, snapshot }: Visit, status: number, fields: Fields): void => {
   if (response.headersSent) return
-  const idField = snapshot.config.requestIdHeader
+  const idField = snapshot.config.requestId.header
   try {
     response.writeInterim(status, idField === null ? fields : without(fields, new Set([idField.toLowerCase()])))
   } catch (cause) {

@@ -25,7 +25,7 @@ export const refuse = (visit: Visit, error: GatewayError): void => {
   if (error.kind === 'client-gone' || response.destroyed) return
   if (response.headersSent) return visit.cut(error)
 
-  const idField = snapshot.config.requestIdHeader
+  const idField = snapshot.config.requestId.header
   const body = problem(error.kind, idField === null ? null : visit.requestId) // ASCII: an id is a sane token
   const fields = [...problemFields, 'Content-Length', String(body.length), ...error.fields]
   if (idField !== null) fields.push(idField, visit.requestId)

@@ -3,11 +3,11 @@ import { GatewayError } from '../failures/errors.ts'
 import type { Live } from '../snapshot/live.ts'
 import { type Connection, connectionOf } from './connection.ts'
 import type { CurrentEdge } from './edge.ts'
-import { makeId } from './head.ts'
 import { ownResponse } from './http1-response.ts'
 import { lingerAfter, patienceAfter } from './linger.ts'
 import { failureOf, otherProtocol, type ParserError, requestLine } from './parser-error.ts'
 import { rawProblem } from './refuse.ts'
+import { makeId } from './request-id.ts'
 import type { Visit } from './visit.ts'
 
 /** Answers what never becomes a request: in the shape of every other error, on the bare socket. */
@@ -35,7 +35,7 @@ export const stray = (currentEdge: CurrentEdge, live: Live): Stray => {
   const answer = (socket: Socket, client: string, failure: GatewayError, headOnly = false): void => {
     if (!socket.writable) return // the answer before this one has ended the connection
     const requestId = makeId()
-    const idField = currentEdge().config.requestIdHeader
+    const idField = currentEdge().config.requestId.header
     const { head, body } = rawProblem(failure.kind, requestId, idField, failure.fields)
     lingerAfter(socket, headOnly ? head : head + body, patienceAfter(failure))
     record(client, failure, requestId, headOnly ? 0 : body.length)
@@ -56,7 +56,7 @@ export const stray = (currentEdge: CurrentEdge, live: Live): Stray => {
     parserError(error, socket) {
       const edge = currentEdge()
       const line = requestLine(error)
-      const failure = failureOf(error, line, edge.config.listen.maxTargetBytes)
+      const failure = failureOf(error, line, edge.config.listen.maxTarget)
       if (failure === null) return void socket.destroy()
       // Of a client that has sent nothing, a 408 would answer its first request before that comes; RFC 9110 §15.5.9 leaves it out.
       if (failure.kind === 'request-timeout' && socket.bytesRead === 0) return socket.destroySoon()

@@ -42,7 +42,7 @@ export class Outflow {
     const moved = request.multiplexed
       ? () => visit.bytesOut - response.writableLength
       : () => socket.bytesWritten - socket.writableLength
-    this.#alarm.set(visit.snapshot.config.listen.bodyTimeoutMs)
+    this.#alarm.set(visit.snapshot.config.listen.timeouts.body)
     this.#pace?.wait(visit, moved, writeBytes, () => cut(visit, 'takes-too-slowly', 'takes less than listen.minRate'))
   }
 
@@ -64,12 +64,12 @@ const paces = new WeakMap<object, Pace>()
  * answers count like a large one; what shares its connection with others is on its own.
  */
 const paceOf = ({ snapshot, request }: Visit): Pace | null => {
-  const { minBytesPerSecond } = snapshot.config.listen
-  if (minBytesPerSecond === null) return null
+  const { minRate } = snapshot.config.listen
+  if (minRate === null) return null
   const key = request.multiplexed ? request : request.socket
   const known = paces.get(key)
   if (known !== undefined) return known
-  const pace = new Pace(minBytesPerSecond, unseenBytes)
+  const pace = new Pace(minRate, unseenBytes)
   paces.set(key, pace)
   return pace
 }

@@ -1,4 +1,4 @@
-import type { Auditor } from '../observe/audit/line.ts'
+import type { Auditor } from '../observe/audit/auditor.ts'
 import { Outbox } from '../observe/audit/outbox.ts'
 import type { ToPrimary } from './protocol.ts'
 

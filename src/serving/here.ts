@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net'
+import type { Group } from '../catalog.ts'
 import { now } from '../clock.ts'
 import type { Log } from '../observe/log.ts'
 import { openPublicServer, type PublicServer, type PublicServerOptions } from '../public/server.ts'
 import type { Place } from '../shared/place.ts'
-import { runHere } from '../snapshot/commands.ts'
+import type { Live } from '../snapshot/live.ts'
 import type { Plane } from '../snapshot/plane.ts'
 import { reportOn } from '../snapshot/report.ts'
 import type { State } from '../snapshot/state.ts'
@@ -38,7 +39,7 @@ const open = (plane: Plane, log: Log, options: PublicServerOptions): Promise<Pub
 const serveBy = (plane: Plane, server: PublicServer): Serving => {
   const { live } = plane
   const { loop } = live.current.pressure // all snapshots have the same
-  loop.follow(live.current.config.limits.eventLoopDelayMs)
+  loop.follow(live.current.config.limits.eventLoopDelay)
   return {
     address: server.address,
     async prepare(state: State): Promise<Prepared> {
@@ -48,7 +49,7 @@ const serveBy = (plane: Plane, server: PublicServer): Serving => {
         async commit() {
           live.swap(next)
           server.bound(state.config.listen)
-          loop.follow(state.config.limits.eventLoopDelayMs)
+          loop.follow(state.config.limits.eventLoopDelay)
         },
         discard: () => next.retire(),
       }
@@ -57,7 +58,8 @@ const serveBy = (plane: Plane, server: PublicServer): Serving => {
     report: async () => reportOn(live),
     workers: () => [],
     droppedLines: () => 0,
-    command: async (name, what) => ({ results: [await runHere(plane, name, what)], unanswered: 0 }),
+    lift: (group, url) => lift(live, group, url),
+    clear: async (what) => ({ ...(await plane.clear(what)), unanswered: 0 }),
     drain: () => server.drain(),
     leave: () => server.leave(),
     async close(deadlineMs) {
@@ -67,4 +69,8 @@ const serveBy = (plane: Plane, server: PublicServer): Serving => {
       await plane.close(Math.max(0, deadlineMs - (now() - startedAt)))
     },
   }
+}
+
+const lift = ({ current }: Live, group: Group, url: string): void => {
+  for (const member of current.upstreams[group].members) if (member.name === url) member.standing.lift()
 }

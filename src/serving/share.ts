@@ -18,7 +18,7 @@ export const shareOf = (config: Config, workers: number): Config => {
     retry: upstream.retry && {
       ...upstream.retry,
       // A rate needs no rounding: of one retry a second, each of two workers has one every two seconds.
-      budget: { ...upstream.retry.budget, floorPerSecond: upstream.retry.budget.floorPerSecond / workers },
+      budget: { ...upstream.retry.budget, floor: upstream.retry.budget.floor / workers },
     },
   })
   return {
@@ -26,7 +26,7 @@ export const shareOf = (config: Config, workers: number): Config => {
     listen: { ...listen, maxConnections: partOf(listen.maxConnections), maxConnectionsPerAddress: null },
     limits: { ...limits, concurrency: partOf(limits.concurrency) },
     cache: { ...cache, maxBytes: part(cache.maxBytes) },
-    log: { ...log, bufferBytes: part(log.bufferBytes) },
+    log: { ...log, buffer: part(log.buffer) },
     upstreams: Object.fromEntries(
       Object.entries(upstreams).map(([group, upstream]) => [group, ofUpstream(upstream)]),
     ) as Record<Group, UpstreamConfig>,

@@ -1,11 +1,12 @@
 import type { Socket } from 'node:net'
-import { exitWhenUncaught, openLog } from '../observe/log.ts'
-import { runHere } from '../snapshot/commands.ts'
+import { openLog } from '../observe/log.ts'
+import { exitWhenUncaught } from '../observe/uncaught.ts'
 import { openPlane, type Plane } from '../snapshot/plane.ts'
 import { Auditing } from './auditing.ts'
 import { Counting } from './counting.ts'
 import { serveHanded } from './here.ts'
-import { type Ask, type Notice, type Start, stateOf, type ToPrimary } from './protocol.ts'
+import type { Ask, Notice, Start, ToPrimary } from './protocol.ts'
+import { stateOf } from './protocol.ts'
 import type { Prepared } from './serving.ts'
 
 /** Is the work of one worker, from the first connection to the last. */
@@ -69,8 +70,8 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
         })
         return
       }
-      case 'command':
-        return runHere(plane, ask.name, ask.what)
+      case 'clear':
+        return plane.clear(ask.what)
       case 'report':
         return { report: await serving.report(), droppedLines: dropped(), config: plane.live.current.config.hash }
     }
@@ -105,6 +106,8 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
         )
       case 'verdict':
         return void inTurn(async () => plane.hear(notice.verdict))
+      case 'lift':
+        return void inTurn(async () => serving.lift(notice.group, notice.url))
       case 'invalid':
         return plane.invalidate(notice.targets)
       case 'drain':

@@ -1,12 +1,20 @@
-import type { AuthConfig, JwtConfig } from '../config/auth-config.ts'
-import type { Config } from '../config/config.ts'
+import type { Reported } from '../config/changes.ts'
+import type { AuthConfig, Config, JwtConfig } from '../config/config.ts'
+import type { ConfigReport } from '../config/diff.ts'
 import { hashOf, hashOfSettings } from '../config/hash.ts'
 
 /**
  * Makes an earlier configuration that lets in whom the current one lets in. A token, a key or a certificate that was replaced, and a client that
  * was revoked or has another key, had a reason to go; the new one is what every tool now sends.
  */
-export const withAccessOf = (current: Config, earlier: Config): Config => {
+export const withAccessOf = (current: Reported, earlier: Reported): Reported => {
+  const config = configWithAccess(current.config, earlier.config)
+  if (config === earlier.config) return earlier
+  const kept = ['admin', 'clients', 'listen.tls', ...trustIn(current.config, earlier.config)]
+  return { config, report: { ...withParts(current.report, earlier.report, kept), hash: config.hash } }
+}
+
+const configWithAccess = (current: Config, earlier: Config): Config => {
   const { admin, clients, clientsSource } = current
   const listen = { ...earlier.listen, tls: current.listen.tls }
   const auth = earlier.auth && current.auth && withTrustOf(current.auth, earlier.auth)
@@ -33,3 +41,34 @@ const haveOtherKeys = (current: JwtConfig, earlier: JwtConfig): boolean =>
   current.jwks.text !== earlier.jwks.text
 
 const signingOf = ({ jwks, algorithms }: JwtConfig): Pick<JwtConfig, 'jwks' | 'algorithms'> => ({ jwks, algorithms })
+
+/** Lists the key paths of what {@link withTrustOf} keeps. */
+const trustIn = ({ auth }: Config, { auth: earlier }: Config): readonly string[] => {
+  if (auth === null || earlier === null) return []
+  const areOther = auth.jwt !== null && earlier.jwt !== null && haveOtherKeys(auth.jwt, earlier.jwt)
+  return ['auth.mtls', ...(areOther ? ['auth.jwt.jwks', 'auth.jwt.algorithms'] : [])]
+}
+
+/** Makes an earlier report that says of some key paths what the current one says. */
+const withParts = (current: ConfigReport, earlier: ConfigReport, paths: readonly string[]): ConfigReport => {
+  const isKept = (path: string): boolean =>
+    paths.some((each) => path === each || path.startsWith(`${each}.`) || path.startsWith(`${each}[`))
+  const names = [...new Set([...Object.keys(earlier.digests), ...Object.keys(current.digests)])]
+  const digests = names.flatMap((path) => {
+    const digest = (isKept(path) ? current : earlier).digests[path]
+    return digest === undefined ? [] : [[path, digest] as const]
+  })
+  const config = paths.reduce((tree, path) => withPart(tree, current.config, path.split('.')), earlier.config)
+  return { ...earlier, config, digests: Object.fromEntries(digests) }
+}
+
+type Tree = ConfigReport['config']
+
+const withPart = (tree: Tree, of: Tree, [key = '', ...rest]: readonly string[]): Tree => {
+  const { [key]: part, ...others } = tree
+  const value = of[key]
+  if (rest.length > 0) return isTree(part) && isTree(value) ? { ...tree, [key]: withPart(part, value, rest) } : tree
+  return value === undefined ? others : { ...tree, [key]: value }
+}
+
+const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null

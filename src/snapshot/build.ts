@@ -2,7 +2,7 @@ import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
 import type { Config, EndpointConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
 import { RetryBudget } from '../layers/retry/budget.ts'
-import type { Auditor } from '../observe/audit/line.ts'
+import type { Auditor } from '../observe/audit/auditor.ts'
 import type { Limiters } from '../shared/limiter/limiters.ts'
 import type { CircuitBreaker } from '../upstream/breaker.ts'
 import type { Endpoint } from '../upstream/endpoint.ts'
@@ -157,7 +157,7 @@ const budgetOf = (group: Group, retry: RetryConfig | null, previous: Snapshot | 
   if (retry === null) return null
   const kept = previous?.budgets[group] ?? null
   const before = previous?.config.upstreams[group].retry?.budget
-  const same = before?.share === retry.budget.share && before.floorPerSecond === retry.budget.floorPerSecond
+  const same = before?.share === retry.budget.share && before.floor === retry.budget.floor
   return kept !== null && same ? kept : new RetryBudget(retry.budget)
 }
 

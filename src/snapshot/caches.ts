@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { catalog, type Operation, type OperationId } from '../catalog.ts'
 import type { Config } from '../config/config.ts'
-import type { Notices } from '../layers/cache/fetching.ts'
+import type { Notices } from '../layers/cache/notices.ts'
 import type { Part } from '../layers/cache/part.ts'
 import type { Target } from '../layers/cache/policy/invalidating.ts'
 import type { SecondLevel } from '../layers/cache/second/second-level.ts'
@@ -35,6 +35,16 @@ export interface HeldCaches {
 export interface ClearedHere {
   /** How many answers were removed. */
   readonly removed: number
+  /** Whether the second level knows, or there is none. */
+  readonly isTold: boolean
+}
+
+/** Is how much was removed. */
+export interface ClearedCount {
+  /** How many answers. */
+  readonly removed: number
+  /** How many workers did not say that they have removed theirs. */
+  readonly unanswered: number
   /** Whether the second level knows, or there is none. */
   readonly isTold: boolean
 }

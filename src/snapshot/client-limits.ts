@@ -1,6 +1,6 @@
-import type { ClientConfig, ClientRateConfig } from '../config/auth-config.ts'
-import type { LimitsConfig } from '../config/limits-config.ts'
-import type { Limit, Limiter } from '../shared/limiter/bucket.ts'
+import type { ClientConfig, LimitsConfig } from '../config/config.ts'
+import type { Limit } from '../shared/limiter/bucket.ts'
+import type { Limiter } from '../shared/limiter/limiter.ts'
 import type { HeldState, Limiters } from '../shared/limiter/limiters.ts'
 
 /** Is what bounds clients, each by what its entry says. */
@@ -24,8 +24,8 @@ export const holdClientLimits = (
   { redis }: LimitsConfig,
   limiters: Limiters,
 ): ClientLimits => {
-  const { rates, rateOf, bounds } = termsOf(clients)
-  const held = rates.map((rate) => limiters.hold(limitOf(rate), redis))
+  const { limits, rateOf, bounds } = termsOf(clients)
+  const held = limits.map((limit) => limiters.hold(limit, redis))
   return {
     rated: rateOf.size,
     bounded: bounds.size,
@@ -47,7 +47,7 @@ export const holdClientLimits = (
 /** Is what entries of clients say of how much each may do. */
 interface Terms {
   /** The different ones. */
-  readonly rates: readonly ClientRateConfig[]
+  readonly limits: readonly Limit[]
   /** Which of them is whose, by the client's id. */
   readonly rateOf: ReadonlyMap<string, number>
   readonly bounds: ReadonlyMap<string, number>
@@ -60,27 +60,22 @@ const termsOf = (clients: readonly ClientConfig[]): Terms => {
   const before = known.get(clients)
   if (before !== undefined) return before
   const nths = new Map<string, number>()
-  const rates: ClientRateConfig[] = []
+  const limits: Limit[] = []
   const rateOf = new Map<string, number>()
   const bounds = new Map<string, number>()
-  for (const { id, rate, concurrency } of clients) {
+  for (const { id, rate, burst, concurrency } of clients) {
     if (concurrency !== null) bounds.set(id, concurrency)
     if (rate === null) continue
-    const name = `${rate.rate.count} ${rate.rate.perMs} ${rate.burst}`
-    const nth = nths.get(name) ?? rates.push(rate) - 1
+    const limit: Limit = { policy: 'client', perMs: rate.count / rate.perMs, burst: burst ?? rate.count }
+    const name = `${limit.perMs} ${limit.burst}`
+    const nth = nths.get(name) ?? limits.push(limit) - 1
     nths.set(name, nth)
     rateOf.set(id, nth)
   }
-  const terms = { rates, rateOf, bounds }
+  const terms = { limits, rateOf, bounds }
   if (Object.isFrozen(clients)) known.set(clients, terms)
   return terms
 }
-
-const limitOf = ({ rate, burst }: ClientRateConfig): Limit => ({
-  policy: 'client',
-  perMs: rate.count / rate.perMs,
-  burst,
-})
 
 /** Makes one state of several limiters, which share one Redis or none. */
 export const stateOf = (states: readonly HeldState[]): HeldState | null => {

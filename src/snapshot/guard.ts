@@ -1,6 +1,5 @@
-import type { AuthConfig, OperationAuthConfig } from '../config/auth-config.ts'
-import type { Config } from '../config/config.ts'
-import type { AuthMethod } from '../failures/reasons.ts'
+import type { AuthConfig, Config, OperationAuthConfig } from '../config/config.ts'
+import type { AuthMethod } from '../exchange.ts'
 import { apiKey } from '../layers/auth/api-key.ts'
 import type { AuthTerms } from '../layers/auth/auth.ts'
 import type { ClaimsOf } from '../layers/auth/claims.ts'

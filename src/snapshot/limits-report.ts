@@ -36,7 +36,7 @@ export const reportOnLimits = ({ config, rates, pressure: { counts, loop } }: Sn
   const { limits, upstreams, operations } = config
   const bound = (key: string, limit: number | null, { inFlight }: Count): readonly ConcurrencyReport[] =>
     limit === null ? [] : [{ key, inFlight, limit }]
-  const limitMs = limits.eventLoopDelayMs
+  const limitMs = limits.eventLoopDelay
   const { delayMs, sheds, since } = loop
   return {
     rate: reportOnRate(config.limits, rates),

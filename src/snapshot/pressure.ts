@@ -1,5 +1,5 @@
 import { type Counts, noCounts } from '../layers/concurrency.ts'
-import { LoopDelay } from '../layers/load-shedding/load-shedding.ts'
+import { LoopDelay } from '../layers/load-shedding/loop-delay.ts'
 import type { Tell } from '../upstream/notices.ts'
 import { noneTurnedAway, type TurnedAwayCounts } from './turned-away.ts'
 

@@ -1,4 +1,4 @@
-import type { AddressLimitConfig, LimitsConfig } from '../config/limits-config.ts'
+import type { AddressLimitConfig, LimitsConfig } from '../config/config.ts'
 import type { Limit } from '../shared/limiter/bucket.ts'
 import type { Held, Limiters } from '../shared/limiter/limiters.ts'
 import { type ClientLimits, stateOf } from './client-limits.ts'

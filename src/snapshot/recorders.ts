@@ -1,12 +1,12 @@
 import type { Config } from '../config/config.ts'
 import { accessLog } from '../observe/access-log.ts'
-import { type Auditor, auditRecorder } from '../observe/audit/line.ts'
-import type { Recorder } from '../observe/exchanged.ts'
+import { type Auditor, auditRecorder } from '../observe/audit/auditor.ts'
 import type { Log } from '../observe/log.ts'
 import { Meter } from '../observe/metrics/meter.ts'
+import type { Recorder } from '../observe/recorder.ts'
 import { Refusals } from '../observe/refusals/refusals.ts'
 import { Runtime } from '../observe/runtime.ts'
-import { spans } from '../observe/tracing/sampled-trace.ts'
+import { spans } from '../observe/tracing/recorder.ts'
 
 /** Is what one process observes its exchanges by. There is one for all its snapshots. */
 export interface Observation {
@@ -30,7 +30,7 @@ export const openObservation = (log: Log | null, process: string): Observation =
 
 /** Lists who hears of every exchange, in that order; what is off is not in it. */
 export const recorders = (
-  { audit, metrics, tracing: { otlp }, log: { access } }: Config,
+  { audit, metrics, tracing, log: { access } }: Config,
   { log, meter, refusals }: Observation,
   auditor: Auditor,
 ): readonly Recorder[] =>
@@ -38,6 +38,6 @@ export const recorders = (
     audit === null ? null : auditRecorder(auditor),
     metrics === null ? null : meter.recorder(metrics.clients),
     refusals,
-    otlp === null ? null : spans,
+    typeof tracing?.otlp === 'string' ? spans : null,
     access && log !== null ? accessLog(log) : null,
   ].filter((each) => each !== null)

@@ -1,5 +1,5 @@
 import { wallClock } from '../clock.ts'
-import { changesBetween } from '../config/changes.ts'
+import { changesBetween, type Reported } from '../config/changes.ts'
 import type { Config } from '../config/config.ts'
 import type { Change } from '../config/diff.ts'
 import type { LoadResult } from '../config/load.ts'
@@ -51,8 +51,7 @@ interface ReloaderOptions {
 }
 
 /** Is a configuration with what was said about it. */
-interface Taken {
-  readonly config: Config
+export interface Taken extends Reported {
   readonly warnings: readonly Problem[]
 }
 
@@ -86,9 +85,9 @@ export class Reloader {
   constructor(options: ReloaderOptions) {
     this.#options = options
     this.file = options.file
-    const { config, warnings, sources, statedAdminPort } = options.first
+    const { config, report, warnings, sources, statedAdminPort } = options.first
     this.statedAdminPort = statedAdminPort
-    this.#running = { config, warnings }
+    this.#running = { config, report, warnings }
     this.#sources = sources
     this.#fileHash = config.hash
   }
@@ -98,16 +97,22 @@ export class Reloader {
     return this.#running.config
   }
 
+  /** The configuration that runs, with what may be shown of it. */
+  get running(): Taken {
+    return this.#running
+  }
+
   /** What in it works, but was probably not meant; the places are those of the file that it was last read from. */
   get warnings(): readonly Problem[] {
     return this.#running.warnings
   }
 
   /** What a rollback would bring back: the one before it, but for who may come in; null: nothing else. */
-  get previous(): Config | null {
+  get previous(): Taken | null {
     if (this.#previous === null) return null
-    const previous = withAccessOf(this.config, this.#previous.config)
-    return previous.hash === this.config.hash ? null : previous // only who may ask had changed
+    const { warnings } = this.#previous
+    const previous = withAccessOf(this.#running, this.#previous)
+    return previous.config.hash === this.config.hash ? null : { ...previous, warnings } // only who may ask had changed
   }
 
   /** The files that were last read, whatever came of it. */
@@ -150,7 +155,7 @@ export class Reloader {
     return this.#queue(async () => {
       this.#heldBack.end()
       const { previous } = this
-      return previous === null ? null : this.#put('rollback', previous, this.#previous?.warnings ?? [])
+      return previous === null ? null : this.#put('rollback', previous)
     })
   }
 
@@ -191,30 +196,30 @@ export class Reloader {
 
   async #take(trigger: Trigger, loaded: LoadResult, forced: boolean): Promise<Outcome> {
     if (!loaded.ok) return this.#refuse(trigger, loaded.problems)
-    const { config, origins, warnings } = loaded
-    const problems = needsRestart(this.config, config, origins, this.file)
+    const { config, origins } = loaded
+    const problems = needsRestart(this.#options.first.fixed, loaded, this.file)
     if (problems.length > 0) return this.#refuse(trigger, problems)
-    if (forced || config.hash === this.config.hash) return this.#put(trigger, config, warnings, forced)
+    if (forced || config.hash === this.config.hash) return this.#put(trigger, loaded, forced)
     try {
       const unreached = await this.#options.preflight(config, origins)
       if (unreached.length > 0) return this.#refuse(trigger, unreached, this.#heldBack.note(config.hash, unreached))
     } catch (error) {
       return this.#refuse(trigger, [cannotApply(this.file, error)])
     }
-    return this.#put(trigger, config, warnings)
+    return this.#put(trigger, loaded)
   }
 
-  async #put(trigger: Trigger, next: Config, warnings: readonly Problem[], forced = false): Promise<Outcome> {
+  async #put(trigger: Trigger, { config, report, warnings }: Taken, forced = false): Promise<Outcome> {
     const previous = this.#running
-    const same = next.hash === previous.config.hash
+    const same = config.hash === previous.config.hash
     try {
-      if (!same) await this.#options.apply(next)
+      if (!same) await this.#options.apply(config)
     } catch (error) {
       return this.#refuse(trigger, [cannotApply(this.file, error)])
     }
     this.#heldBack.end()
     this.#refusal = null
-    this.#running = { config: same ? previous.config : next, warnings }
+    this.#running = same ? { ...previous, warnings } : { config, report, warnings }
     if (!same) {
       this.#previous = previous
       this.#loadedAt = wallClock()
@@ -223,8 +228,8 @@ export class Reloader {
     return this.#tell(trigger, {
       result: same ? 'unchanged' : 'applied',
       from: previous.config.hash,
-      to: next.hash,
-      changes: same ? [] : changesBetween(previous.config, next),
+      to: config.hash,
+      changes: same ? [] : changesBetween(previous, this.#running),
       warnings,
       forced,
     })

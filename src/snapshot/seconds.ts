@@ -1,4 +1,4 @@
-import type { RedisConfig } from '../config/limits-config.ts'
+import type { RedisConfig } from '../config/config.ts'
 import type { Target } from '../layers/cache/policy/invalidating.ts'
 import { clearedKeys, ofQuery } from '../layers/cache/second/keys.ts'
 import { type LevelOptions, RedisLevel } from '../layers/cache/second/redis-level.ts'

@@ -1,30 +1,41 @@
 import type { Operation } from '../catalog.ts'
-import type { AuthConfig, OperationAuthConfig } from '../config/auth-config.ts'
-import type { CacheConfig, OperationCacheConfig } from '../config/cache-config.ts'
-import type { AuditConfig, Config, OperationConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
-import { cachePolicy } from '../config/effective-cache.ts'
-import type { AddressLimitConfig, LimitsConfig } from '../config/limits-config.ts'
-import type { OtlpConfig, TracingConfig } from '../config/tracing-config.ts'
+import type {
+  AddressLimitConfig,
+  AuditConfig,
+  AuthConfig,
+  CacheConfig,
+  Config,
+  LimitsConfig,
+  OperationAuthConfig,
+  OperationConfig,
+  RetryConfig,
+  TracingConfig,
+  UpstreamConfig,
+} from '../config/config.ts'
 import { compose, type Handle, type Layer } from '../exchange.ts'
 import { withTwins } from '../fields.ts'
+import { addressLimit } from '../layers/address-limit.ts'
 import { audit as auditLayer } from '../layers/audit/audit.ts'
 import { auth } from '../layers/auth/auth.ts'
 import { bodyLimit } from '../layers/body-limit.ts'
 import { cache } from '../layers/cache/cache.ts'
 import { invalidate, type Site } from '../layers/cache/invalidate.ts'
-import { clientConcurrency, concurrency } from '../layers/concurrency.ts'
+import { clientConcurrency } from '../layers/client-concurrency.ts'
+import { clientLimit } from '../layers/client-limit.ts'
+import { concurrency } from '../layers/concurrency.ts'
 import { deadline } from '../layers/deadline.ts'
 import { identityField } from '../layers/identity-field.ts'
+import { inFlight } from '../layers/in-flight.ts'
 import { loadShedding } from '../layers/load-shedding/load-shedding.ts'
-import { inFlight, serverTiming, tracing } from '../layers/observing.ts'
-import { addressLimit, clientLimit } from '../layers/rate-limit.ts'
 import { refuse } from '../layers/refuse.ts'
 import { RetryBudget } from '../layers/retry/budget.ts'
 import { retry } from '../layers/retry/retry.ts'
-import type { Auditor } from '../observe/audit/line.ts'
+import { serverTiming } from '../layers/server-timing.ts'
+import { tracing } from '../layers/tracing.ts'
+import type { Auditor } from '../observe/audit/auditor.ts'
 import type { Meter } from '../observe/metrics/meter.ts'
 import { nobody, type Tracing } from '../observe/tracing/tracing.ts'
-import type { Limiter } from '../shared/limiter/bucket.ts'
+import type { Limiter } from '../shared/limiter/limiter.ts'
 import { MemoryLimiter } from '../shared/limiter/memory.ts'
 import { formatDuration, formatPercent, formatRate, formatSize } from '../units.ts'
 import type { HeldCaches } from './caches.ts'
@@ -66,7 +77,7 @@ export interface Stacked {
   readonly pressure: Pressure
   /** Null: nothing is recorded. */
   readonly audit: AuditConfig | null
-  readonly tracing: TracingConfig
+  readonly tracing: Config['tracing']
   /** Null: that is off, or nothing will be followed. */
   readonly traces: Tracing | null
   /** Null: nothing is counted. */
@@ -92,7 +103,7 @@ export const stackRows = ({
   guard,
   clientLimits,
   pressure: { loop, counts },
-  tracing: { otlp, serverTiming: isTimed },
+  tracing: traced,
   traces,
   audit,
   metrics,
@@ -102,8 +113,8 @@ export const stackRows = ({
   caches,
   listen,
 }: Stacked): readonly StackRow[] => [
-  row('tracing', 'tracing.otlp', otlp, formatOtlp, () => tracing(traces ?? nobody)),
-  row('server-timing', 'tracing.serverTiming', isTimed || null, String, () => serverTiming),
+  row('tracing', 'tracing.otlp', traced?.otlp ? traced : null, formatOtlp, () => tracing(traces ?? nobody)),
+  row('server-timing', 'tracing.serverTiming', traced?.serverTiming || null, String, () => serverTiming),
   row(
     'metrics',
     'metrics',
@@ -112,7 +123,7 @@ export const stackRows = ({
     () => inFlight(counted[operation.id]),
   ),
   row('audit', 'audit.onFailure', audit, formatAudit, (each) => auditLayer(each, auditor)),
-  row('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelayMs, formatDuration, () => loadShedding(loop)),
+  row('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelay, formatDuration, () => loadShedding(loop)),
   row('concurrency', 'limits.concurrency', limits.concurrency, String, (max) =>
     concurrency(max, counts.all, 'limits-concurrency'),
   ),
@@ -133,12 +144,18 @@ export const stackRows = ({
   row('client-limit', 'clients.rate', someOf(config.auth, clientLimits.rated), formatSome, () =>
     clientLimit(clientLimits.limiterOf),
   ),
-  row('body-limit', 'maxBody', config.maxBodyBytes, formatSize, bodyLimit),
+  row('body-limit', 'maxBody', config.maxBody, formatSize, bodyLimit),
   operation.method === 'GET'
-    ? row('cache', 'cache', config.cache, formatCache, (rules) => {
-        const part = caches.of(operation.id)
-        return part && cache({ ...rules, credentials }, part, caches.notices, caches.secondOf(operation.id))
-      })
+    ? row(
+        'cache',
+        'cache',
+        config.cache,
+        () => 'on',
+        (rules) => {
+          const part = caches.of(operation.id)
+          return part && cache({ ...rules, credentials }, part, caches.notices, caches.secondOf(operation.id))
+        },
+      )
     : row(
         'cache-invalidation',
         'cache',
@@ -146,7 +163,7 @@ export const stackRows = ({
         () => 'of what its answers name',
         () => invalidate(listen, caches.invalidate),
       ),
-  row('deadline', 'deadline', config.deadlineMs, formatDuration, deadline),
+  row('deadline', 'deadline', config.deadline, formatDuration, deadline),
   row('retry', `upstreams.${operation.group}.retry`, upstream.retry, formatRetry, (each) =>
     retry(each, budget ?? new RetryBudget(each.budget), {
       safe: operation.method === 'GET',
@@ -175,12 +192,7 @@ const row = <T>(
     ? { name, key, setting: 'none', layer: null }
     : { name, key, setting: format(value), layer: make(value) }
 
-const formatCache = (config: OperationCacheConfig): string => {
-  const said = Object.entries(cachePolicy(config)).filter(([, value]) => value !== false && value !== 'none')
-  return said.map(([key, value]) => `${key}: ${value}`).join(', ')
-}
-
-const formatOtlp = ({ url, sample }: OtlpConfig): string => `${url}, sample: ${formatPercent(sample)}`
+const formatOtlp = ({ otlp, sample }: TracingConfig): string => `${otlp}, sample: ${formatPercent(sample)}`
 
 const formatAudit = ({ onFailure, digests }: AuditConfig): string => `onFailure: ${onFailure}, digests: ${digests}`
 

@@ -1,9 +1,9 @@
-import type { IntrospectionConfig, JwtConfig } from '../config/auth-config.ts'
+import type { IntrospectionConfig, JwtConfig } from '../config/config.ts'
 import type { ClaimsOf } from '../layers/auth/claims.ts'
 import { introspect } from '../layers/auth/introspection/ask.ts'
 import { Introspector } from '../layers/auth/introspection/introspector.ts'
 import { fixedKeys, KeyKeeper, type Keys, type KeysState } from '../layers/auth/jwt/keys.ts'
-import { jwtVerifier } from '../layers/auth/jwt/verify.ts'
+import { jwtVerifier } from '../layers/auth/jwt/verifier.ts'
 import type { StandingState } from '../layers/auth/standing.ts'
 import { Kept } from '../shared/kept.ts'
 import { openServer } from '../shared/server.ts'
@@ -76,7 +76,7 @@ export class TokenSources {
 
   #openIntrospector(config: IntrospectionConfig): Source<StandingState> {
     const url = new URL(config.url)
-    const server = openServer(url, { ...introspectionBounds, timeoutMs: config.timeoutMs })
+    const server = openServer(url, { ...introspectionBounds, timeoutMs: config.timeout })
     const introspector = new Introspector({
       ...config,
       ask: (token) => introspect(server, config, token),

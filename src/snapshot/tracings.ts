@@ -16,8 +16,8 @@ export interface HeldTracing {
 }
 
 /** Has what a configuration needs loaded, before a snapshot is built of it. */
-export const readyFor = async ({ tracing: { otlp } }: Config): Promise<void> => {
-  if (otlp !== null) await loadSdk()
+export const readyFor = async ({ tracing }: Config): Promise<void> => {
+  if (typeof tracing?.otlp === 'string') await loadSdk()
 }
 
 /** Keeps what sends spans from a process: one for each receiver, as long as a snapshot sends there. */
@@ -34,9 +34,10 @@ export class Tracings {
   }
 
   /** Throws where {@link readyFor} has not been waited for. */
-  hold({ tracing: { otlp }, listen }: Config): HeldTracing {
-    if (otlp === null) return noTracing
-    const { sample, ...receiver } = otlp
+  hold({ tracing, listen }: Config): HeldTracing {
+    if (typeof tracing?.otlp !== 'string') return noTracing
+    const { otlp: url, sample, headers, serviceName } = tracing
+    const receiver = { url, headers, serviceName }
     const name = JSON.stringify(receiver)
     const open = () => new Exporting(receiver, this.#instanceId, new Trouble(this.#counts, this.#tell))
     const exporting = this.#kept.hold(name, open)

@@ -1,5 +1,4 @@
-import type { JwtConfig } from '../config/auth-config.ts'
-import type { Config } from '../config/config.ts'
+import type { Config, JwtConfig } from '../config/config.ts'
 import { readKeySet } from '../shared/jwks/key-set.ts'
 import { openIssuer } from './issuer.ts'
 

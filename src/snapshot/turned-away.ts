@@ -1,5 +1,5 @@
 import { wallClock } from '../clock.ts'
-import { Slots } from '../observe/refusals/causes.ts'
+import { Slots } from '../observe/refusals/slots.ts'
 import { sum } from './sum.ts'
 
 /** Names a setting that closes connections at once. */

@@ -47,7 +47,7 @@ export class CircuitBreaker {
   constructor(config: CircuitBreakerConfig, onChange: OnChange) {
     this.#config = config
     this.#onChange = onChange
-    this.#window = new Window(config.windowMs)
+    this.#window = new Window(config.window)
   }
 
   get state(): BreakerState {
@@ -56,7 +56,7 @@ export class CircuitBreaker {
 
   /** When the state began, in ms since the epoch. */
   get since(): number {
-    return this.#isOver() ? this.#since + this.#config.openForMs : this.#since
+    return this.#isOver() ? this.#since + this.#config.openFor : this.#since
   }
 
   /** The last request that the upstream failed: why it is open, while it is. Null: none has failed. */
@@ -105,7 +105,7 @@ export class CircuitBreaker {
     const at = now()
     if (at < this.#nextAt) throw this.#refusal('breaker-proving', 0)
     this.#room += this.#config.probes
-    this.#nextAt = at + this.#config.openForMs
+    this.#nextAt = at + this.#config.openFor
   }
 
   #leave(era: number, outcome: Outcome, why: GatewayError | number, { attempt }: Exchange): void {
@@ -153,7 +153,7 @@ export class CircuitBreaker {
     this.#probing = 0
     this.#proven = 0
     this.#room = this.#config.probes
-    this.#nextAt = now() + this.#config.openForMs
+    this.#nextAt = now() + this.#config.openFor
     this.#window.clear()
     this.#onChange(state, this.#lastFailure)
   }

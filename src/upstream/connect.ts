@@ -112,11 +112,11 @@ const compiled = new WeakMap<UpstreamTlsConfig, SecureContext>()
 const compile = (tls: UpstreamTlsConfig): SecureContext => {
   const known = compiled.get(tls)
   if (known !== undefined) return known
-  const { ca, client, minVersion } = tls
+  const { ca, certificate, key, minVersion } = tls
   const context = createSecureContext({
     minVersion,
     ...(ca !== null && { ca }),
-    ...(client !== null && { cert: client.certificate, key: client.key }),
+    ...(certificate !== null && key !== null && { cert: certificate, key }),
   })
   compiled.set(tls, context)
   return context

@@ -4,10 +4,11 @@ import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../confi
 import { watchAddresses } from './addresses.ts'
 import { certificatesOf } from './certificates.ts'
 import { connector } from './connect.ts'
-import type { ConnectionUser } from './connection.ts'
+import type { ConnectionUser } from './connection-user.ts'
 import { Connections } from './connections.ts'
-import { healthCheck, probe } from './health-check.ts'
+import { healthCheck } from './health-check.ts'
 import type { Tell } from './notices.ts'
+import { probe } from './probe.ts'
 import { type Outage, Standing } from './standing.ts'
 
 /** Hears what the probes of this process find; null: it is up. */
@@ -50,10 +51,10 @@ export class Endpoint {
     this.standing = new Standing(certificatesOf(upstream.tls, authority))
     this.#tell = tell
     this.#judged = judged
-    this.#connect = connector(origin, { timeoutMs: upstream.connectTimeoutMs, tls: upstream.tls })
-    this.connections = new Connections({ ...upstream, connect: this.#connect })
+    this.#connect = connector(origin, { timeoutMs: upstream.timeouts.connect, tls: upstream.tls })
+    this.connections = new Connections({ ...upstream, keepAliveMs: upstream.keepAlive, connect: this.#connect })
     const isAddress = isIP(hostname.replace(/^\[|\]$/g, '')) !== 0
-    this.#unwatch = isAddress ? null : this.#watch(hostname, upstream.resolveMs)
+    this.#unwatch = isAddress ? null : this.#watch(hostname, upstream.resolve)
   }
 
   /** Gives a request a connection, now or when its turn comes. Throws `overloaded`. */

@@ -58,8 +58,8 @@ export class Endpoints {
     sandboxOrigin: string,
   ): Endpoint {
     // What shapes its connections. A weight, a timeout of the answer or an edit of fields changes nothing about them.
-    const { connectTimeoutMs, keepAliveMs, maxConnections, maxPending, resolveMs } = upstream
-    const bounds = [connectTimeoutMs, keepAliveMs, maxConnections, maxPending, resolveMs]
+    const { timeouts, keepAlive, maxConnections, maxPending, resolve } = upstream
+    const bounds = [timeouts.connect, keepAlive, maxConnections, maxPending, resolve]
     const key = JSON.stringify([group, origin, pathPrefix, bounds, tlsTo(origin, upstream)])
     let shared = this.#byKey.get(key)
     if (shared === undefined) {

@@ -2,7 +2,7 @@ import type { UpstreamConfig } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
 import { type AttemptReport, attemptReport } from '../failures/errors.ts'
 import { reasonText } from '../failures/reasons.ts'
-import type { Load } from './balance.ts'
+import type { Load } from './balance/balance.ts'
 import type { Endpoint } from './endpoint.ts'
 import { sender } from './send.ts'
 import type { Manner } from './sending.ts'
@@ -38,7 +38,7 @@ export class Member implements Load {
     this.endpoint = endpoint
     this.weight = weight
     this.draining = draining
-    this.#slowStartMs = config.slowStartMs
+    this.#slowStartMs = config.slowStart
     this.send = sender(config, endpoint, watch, onFailure)
   }
 

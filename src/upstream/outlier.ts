@@ -34,7 +34,7 @@ const jitter = 0.1
  *                                                        └───────── a failure ───────────┘
  */
 export const outlierDetection = (
-  { consecutiveFailures, failureRate, maxEjected, ejectionTimeMs }: OutlierConfig,
+  { consecutiveFailures, failureRate, maxEjected, ejectionTime }: OutlierConfig,
   members: readonly OutlierMember[],
   onEjected: (ejected: Ejected) => void,
   random: () => number = Math.random,
@@ -75,8 +75,8 @@ export const outlierDetection = (
 
   /** Doubles with each one in a row, up to 32 times the first and an hour; a first that is configured longer holds. */
   const lengthMs = (inARow: number): number => {
-    const grown = ejectionTimeMs * 2 ** Math.min(inARow - 1, mostDoublings)
-    return Math.round(Math.min(grown, Math.max(longestMs, ejectionTimeMs)) * (1 + jitter * random()))
+    const grown = ejectionTime * 2 ** Math.min(inARow - 1, mostDoublings)
+    return Math.round(Math.min(grown, Math.max(longestMs, ejectionTime)) * (1 + jitter * random()))
   }
 
   const eject = ({ name: endpoint, standing }: OutlierMember, reason: string, at: number): void => {

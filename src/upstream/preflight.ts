@@ -3,7 +3,7 @@ import { within } from '../clock.ts'
 import type { EndpointConfig, UpstreamConfig } from '../config/config.ts'
 import { formatDuration } from '../units.ts'
 import { connector } from './connect.ts'
-import { probe } from './health-check.ts'
+import { probe } from './probe.ts'
 import { reasonOf } from './why.ts'
 
 /** Is an endpoint that can be tried. */
@@ -99,10 +99,10 @@ const tryOne = async ({ group, name, reach }: Tried): Promise<Found> => {
  */
 export const reach = (origin: string, upstream: UpstreamConfig, mode: 'connect' | 'health'): Promise<void> => {
   const { healthCheck, host, tls } = upstream
-  const timeoutMs = Math.min(upstream.connectTimeoutMs ?? maxReachMs, maxReachMs)
+  const timeoutMs = Math.min(upstream.timeouts.connect ?? maxReachMs, maxReachMs)
   const connect = connector(origin, { timeoutMs, tls })()
   if (mode === 'health' && healthCheck !== null) {
-    const bounded = { ...healthCheck, timeoutMs: Math.min(healthCheck.timeoutMs, maxReachMs) }
+    const bounded = { ...healthCheck, timeout: Math.min(healthCheck.timeout, maxReachMs) }
     return probe(connect, typeof host === 'string' ? new URL(origin).host : host.name, bounded)
   }
   return new Promise((resolve, reject) => {

@@ -2,9 +2,10 @@ import type { UpstreamConfig } from '../config/config.ts'
 import type { Answer, Exchange, Handle } from '../exchange.ts'
 import { overloaded } from '../failures/errors.ts'
 import { withTwins } from '../fields.ts'
+import { edit } from './edits.ts'
 import type { Endpoint } from './endpoint.ts'
-import { edit, type Manner, Sending } from './sending.ts'
-import { requestHead } from './write-request.ts'
+import { requestHead } from './request-head.ts'
+import { type Manner, Sending } from './sending.ts'
 
 /**
  * Compiles the sending of exchanges to one endpoint. Method, catalog path, raw query, end-to-end fields and body go out as they came. The
@@ -20,8 +21,8 @@ export const sender = (
   const { host } = config
   const editRequest = edit(config.request, withTwins)
   const manner: Manner = {
-    headersTimeoutMs: config.headersTimeoutMs,
-    bodyTimeoutMs: config.bodyTimeoutMs,
+    headersTimeoutMs: config.timeouts.headers,
+    bodyTimeoutMs: config.timeouts.body,
     editAnswer: edit(config.response),
     // What the final answer says otherwise or not at all, no interim one says before it.
     editInterim: edit({ set: [], remove: [...config.response.remove, ...config.response.set.map(({ name }) => name)] }),
@@ -32,7 +33,7 @@ export const sender = (
         method: operation.method,
         target: endpoint.pathPrefix + operation.path + query,
         host: hostToSend(host, authority) ?? endpoint.authority,
-        keepAlive: config.keepAliveMs > 0,
+        keepAlive: config.keepAlive > 0,
         fields: editRequest === null ? fields : editRequest(fields),
       }),
   }

@@ -1,10 +1,11 @@
 import type { CircuitBreakerConfig, EndpointConfig, UpstreamConfig } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
 import { attemptFields } from '../failures/errors.ts'
-import { balancers } from './balance.ts'
+import { balancers } from './balance/balance.ts'
 import { CircuitBreaker } from './breaker.ts'
-import { chooser, failover, nobody } from './choose.ts'
+import { chooser, nobody } from './choose.ts'
 import type { Endpoint } from './endpoint.ts'
+import { failover } from './failover.ts'
 import { Member } from './member.ts'
 import type { Tell } from './notices.ts'
 import type { OnFailedAttempt } from './outcome.ts'
@@ -79,6 +80,6 @@ const balancedSend = (config: UpstreamConfig, members: readonly Member[]): Handl
 const openBreaker = (config: CircuitBreakerConfig, tell: Tell): CircuitBreaker =>
   new CircuitBreaker(config, (state, lastFailure) => {
     const why = lastFailure === null || state === 'closed' ? {} : attemptFields(lastFailure)
-    if (state === 'open') tell('warn', 'circuit breaker open', { forMs: config.openForMs, ...why })
+    if (state === 'open') tell('warn', 'circuit breaker open', { forMs: config.openFor, ...why })
     else tell('info', 'circuit breaker lets requests through', { state, ...why })
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { guard } from '../../src/admin/guard.ts'
-import type { AdminConfig } from '../../src/config/operating-config.ts'
+import type { AdminConfig } from '../../src/config/config.ts'
 
 const open: AdminConfig = {
   host: '127.0.0.1',

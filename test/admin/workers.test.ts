@@ -58,7 +58,8 @@ const open = async (more: Partial<ToldDesk> = {}, reports?: (quiet: Report) => R
     droppedLines: () => 0,
     report: async () => reports?.(report) ?? report,
     workers: () => [],
-    command: async () => ({ results: [], unanswered: 0 }),
+    clear: async () => ({ removed: 0, unanswered: 0, isTold: true }),
+    lift: () => {},
     ...more,
   }
   const admin = await openAdminServer(desk, logInMemory().log)

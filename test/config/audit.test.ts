@@ -11,7 +11,7 @@ test('what is left out has its default, and the key is what the file holds', () 
     key: 'k'.repeat(32),
     digests: 'none',
     onFailure: 'refuse',
-    rotateBytes: null,
+    rotate: null,
   })
   expect(configOf(`audit: none\n${sandbox}`).audit).toBe(null)
 })

@@ -133,6 +133,6 @@ test('proofs are taken for what they are made for, by default for a minute', () 
   expect(listen.publicUrl).toBe('https://gateway.example/base')
   expect(auth?.dpop).toEqual({
     algorithms: ['ES256', 'PS256', 'EdDSA', 'Ed25519'],
-    ...{ maxAgeMs: 60_000, toleranceMs: 5000, withoutRedis: 'refuse' },
+    ...{ maxAge: 60_000, clockTolerance: 5000, withoutRedis: 'refuse' },
   })
 })

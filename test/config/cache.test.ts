@@ -12,12 +12,12 @@ const warned = (text: string): readonly string[] => {
 }
 
 const defaults = {
-  maxEntryBytes: 1024 ** 2,
+  maxEntry: 1024 ** 2,
   shared: false,
   heuristic: false,
-  staleIfErrorMs: null,
-  staleWhileRevalidateMs: null,
-  staleWhenDisconnectedMs: 60_000,
+  staleIfError: null,
+  staleWhileRevalidate: null,
+  staleWhenDisconnected: 60_000,
 }
 
 describe('the cache of an operation', () => {
@@ -25,12 +25,12 @@ describe('the cache of an operation', () => {
     ['false', null],
     ['true', defaults],
     ['{ }', defaults],
-    ['{ maxEntry: 4KiB, shared: true }', { ...defaults, maxEntryBytes: 4096, shared: true }],
+    ['{ maxEntry: 4KiB, shared: true }', { ...defaults, maxEntry: 4096, shared: true }],
     [
       '{ heuristic: true, staleIfError: 10m, staleWhileRevalidate: 5s }',
-      { ...defaults, heuristic: true, staleIfErrorMs: 600_000, staleWhileRevalidateMs: 5_000 },
+      { ...defaults, heuristic: true, staleIfError: 600_000, staleWhileRevalidate: 5_000 },
     ],
-    ['{ staleWhenDisconnected: none }', { ...defaults, staleWhenDisconnectedMs: 0 }],
+    ['{ staleWhenDisconnected: none }', { ...defaults, staleWhenDisconnected: 0 }],
   ])('%s', (written, cache) => {
     expect(configOf(insights(written)).operations['market.insights'].cache).toEqual(cache)
   })

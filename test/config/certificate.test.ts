@@ -76,9 +76,9 @@ describe.skipIf(openssl.missing !== null)('a certificate and its key', () => {
       const loaded = loadTls('{ ca: file:ca, certificate: file:crt, key: file:key }', '{ ca: none }', files)
 
       const upstreams = loaded.ok ? loaded.config.upstreams : null
-      const client = { certificate: made.right.cert.trimEnd(), key: made.right.key.trimEnd() }
-      expect(upstreams?.market.tls).toMatchObject({ ca: files.ca.trimEnd(), client })
-      expect(upstreams?.risk.tls).toMatchObject({ ca: null, client })
+      const own = { certificate: made.right.cert.trimEnd(), key: made.right.key.trimEnd() }
+      expect(upstreams?.market.tls).toMatchObject({ ca: files.ca.trimEnd(), ...own })
+      expect(upstreams?.risk.tls).toMatchObject({ ca: null, ...own })
       expect(loaded.sources.map(({ file }) => file.split('/').at(-1))).toEqual(['gateway.yaml', 'ca', 'crt', 'key'])
     })
 

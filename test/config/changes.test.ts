@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { changesBetween } from '../../src/config/changes.ts'
+import { report } from '../../src/config/report.ts'
 import { testConfig } from '../helpers/gateway.ts'
 
 const sha256 = 'ab'.repeat(32)
@@ -11,7 +12,10 @@ const many = (edit: (nth: number) => object = () => ({}), count = 500) =>
     ...edit(nth),
   }))
 type Clients = ReturnType<typeof many>
-const configOf = (clients: Clients) => testConfig({ auth: { methods: ['apiKey'] }, clients })
+const configOf = (clients: Clients) => {
+  const config = testConfig({ auth: { methods: ['apiKey'] }, clients })
+  return { config, report: report(config) }
+}
 const changed = (from: Clients, to: Clients) =>
   changesBetween(configOf(from), configOf(to)).map(({ part, path, from, to }) => [part, path, from, to])
 

@@ -34,7 +34,9 @@ describe.skipIf(openssl.missing)('an authority of clients', () => {
     const tls = {
       certificates: [],
       minVersion: 'TLSv1.2',
-      client: { required: true, ca: made.authority.cert, revoked: [] },
+      clientCertificates: 'required',
+      clientCa: made.authority.cert,
+      clientCrl: [],
     } as const
 
     expect(clientAuthorities({ ...rest, auth, listen: { ...listen, tls } })).toEqual([

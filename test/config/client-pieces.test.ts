@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { ClientConfig } from '../../src/config/auth-config.ts'
 import { clientsOf, differing, digestOf, piecesFor, piecesOf } from '../../src/config/client-pieces.ts'
+import type { ClientConfig } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { loadAside } from '../../src/config/load-aside.ts'
 import { folderWith, sandbox } from './helper.ts'
@@ -16,6 +16,7 @@ const client = (nth: number): ClientConfig => ({
   operations: null,
   addresses: [],
   rate: null,
+  burst: null,
   concurrency: null,
 })
 const some = (count: number): readonly ClientConfig[] => Array.from({ length: count }, (_, nth) => client(nth))

@@ -3,8 +3,9 @@ import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { catalog, groups } from '../../src/catalog.ts'
-import { changedGroups, difference, report } from '../../src/config/diff.ts'
+import { changedGroups, difference } from '../../src/config/diff.ts'
 import { effective } from '../../src/config/effective.ts'
+import { report } from '../../src/config/report.ts'
 import { configOf, sandbox, withRisk } from './helper.ts'
 
 const told = (before: string, after: string) => difference(report(configOf(before)), report(configOf(after)))
@@ -14,6 +15,10 @@ const setting = (fields: string): string => withRisk(` { endpoints: [http://r.in
 
 describe('what is reported of a configuration', () => {
   const secret = 'hunter2-s3cret'
+
+  test('says whether clients may choose HTTP/2', () => {
+    expect(effective(configOf(sandbox))).toMatchObject({ listen: { http2: false } })
+  })
 
   test('is a configuration that says the same', () => {
     const rows = fc.record({

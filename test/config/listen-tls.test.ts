@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { difference, report } from '../../src/config/diff.ts'
+import { difference } from '../../src/config/diff.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { formatProblems } from '../../src/config/problem.ts'
+import { report } from '../../src/config/report.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
 import { folderWith, sandbox } from './helper.ts'
@@ -42,7 +43,9 @@ describe.skipIf(openssl.missing)('listen.tls', () => {
         key: key.trimEnd(),
       })),
       minVersion: 'TLSv1.2',
-      client: { required: false, ca: made.authority.cert.trimEnd(), revoked: [made.noneRevoked.trimEnd()] },
+      clientCertificates: 'optional',
+      clientCa: made.authority.cert.trimEnd(),
+      clientCrl: [made.noneRevoked.trimEnd()],
     })
     const names = loaded.sources.map(({ file }) => file.split('/').at(-1))
     expect(names.sort()).toEqual(['ca', 'crl', 'crt', 'gateway.yaml', 'key', 'other.crt', 'other.key'])

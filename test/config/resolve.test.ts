@@ -15,7 +15,7 @@ test('every key but upstreams has a default', () => {
     clientsSource: { parts: [], digest: '' },
     metrics: { clients: false },
     workers: 1,
-    requestIdHeader: 'X-Request-Id',
+    requestId: { header: 'X-Request-Id' },
     listen: {
       host: '127.0.0.1',
       port: 8080,
@@ -25,26 +25,24 @@ test('every key but upstreams has a default', () => {
       http2: false,
       publicUrl: null,
       via: null,
-      maxTargetBytes: 8 * 1024,
-      maxHeaderBytes: 32 * 1024,
+      maxTarget: 8 * 1024,
+      maxHeaders: 32 * 1024,
       maxHeaderFields: 100,
       maxConnections: 10_000,
       maxConnectionsPerAddress: null,
       maxRequestsPerConnection: null,
-      minBytesPerSecond: null,
-      headersTimeoutMs: 10_000,
-      bodyTimeoutMs: 30_000,
-      keepAliveTimeoutMs: 75_000,
+      minRate: null,
+      timeouts: { headers: 10_000, body: 30_000, keepAlive: 75_000 },
       interim: 'drop',
       tls: null,
     },
     admin: { host: '127.0.0.1', port: 9901, hosts: [], token: null, metricsToken: null, tls: null, insecure: false },
-    limits: { address: null, redis: null, concurrency: 10_000, eventLoopDelayMs: null },
+    limits: { address: null, redis: null, concurrency: 10_000, eventLoopDelay: null },
     audit: null,
-    log: { level: 'info', access: true, bufferBytes: 16 * 1024 ** 2 },
-    reload: { watch: true, pollMs: 5000, preflight: 'connect' },
-    shutdown: { waitMs: 5000, deadlineMs: 25_000 },
-    tracing: { otlp: null, serverTiming: false },
+    log: { level: 'info', access: true, buffer: 16 * 1024 ** 2 },
+    reload: { watch: true, poll: 5000, preflight: 'connect' },
+    shutdown: { wait: 5000, deadline: 25_000 },
+    tracing: null,
   })
   expect(hash).toMatch(/^[0-9a-f]{12}$/)
   expect(Object.keys(upstreams)).toEqual(groups)
@@ -53,19 +51,25 @@ test('every key but upstreams has a default', () => {
     host: 'endpoint',
     request: { set: [], remove: [] },
     response: { set: [], remove: [] },
-    connectTimeoutMs: 2000,
-    headersTimeoutMs: 15_000,
-    bodyTimeoutMs: 30_000,
-    keepAliveMs: 1500,
+    timeouts: { connect: 2000, headers: 15_000, body: 30_000 },
+    keepAlive: 1500,
     maxConnections: 256,
     maxPending: 1024,
     concurrency: null,
-    resolveMs: 30_000,
-    tls: { ca: null, client: null, serverName: null, minVersion: 'TLSv1.2', verify: true },
+    resolve: 30_000,
+    tls: {
+      ca: null,
+      certificate: null,
+      key: null,
+      serverName: null,
+      minVersion: 'TLSv1.2',
+      verify: true,
+      insecure: false,
+    },
     balance: 'p2c',
-    slowStartMs: 10_000,
+    slowStart: 10_000,
     healthCheck: null,
-    outlier: { consecutiveFailures: 5, failureRate: 0.5, ejectionTimeMs: 10_000, maxEjected: 0.5 },
+    outlier: { consecutiveFailures: 5, failureRate: 0.5, ejectionTime: 10_000, maxEjected: 0.5 },
     circuitBreaker: null,
     retry: null,
   })
@@ -73,8 +77,8 @@ test('every key but upstreams has a default', () => {
   expect(operations['risk.asset-valuation']).toEqual({
     state: 'serve',
     auth: null,
-    deadlineMs: 30_000,
-    maxBodyBytes: 64 * 1024 ** 2,
+    deadline: 30_000,
+    maxBody: 64 * 1024 ** 2,
     concurrency: null,
     idempotent: false,
     cache: null,
@@ -90,7 +94,7 @@ test('an empty section is as good as none', () => {
 })
 
 test('the whole skeleton is understood', () => {
-  const { listen, admin, requestIdHeader, upstreams, operations } = configOf(`
+  const { listen, admin, requestId, upstreams, operations } = configOf(`
 version: 1
 allowSandbox: true
 requestId: { header: none }
@@ -127,7 +131,7 @@ operations:
     tls: null,
     insecure: false,
   })
-  expect(requestIdHeader).toBeNull()
+  expect(requestId.header).toBeNull()
   expect(groups.map((group) => upstreams[group].endpoints[0])).toEqual([
     { origin: 'http://valuation.internal', pathPrefix: '', weight: 100, drain: false },
     { origin: 'https://financing.internal', pathPrefix: '/v2', weight: 100, drain: false },
@@ -148,7 +152,7 @@ operations:
   })
   expect(upstreams.compliance.host).toBe('client')
   expect(upstreams.market.host).toEqual({ name: 'market.example:8443' })
-  expect(operations['market.insights']).toMatchObject({ deadlineMs: 10_000, cache: { maxEntryBytes: 1024 ** 2 } })
+  expect(operations['market.insights']).toMatchObject({ deadline: 10_000, cache: { maxEntry: 1024 ** 2 } })
   expect(operations['inventory.sync']).toMatchObject({ state: 'refuse', idempotent: true })
 })
 
@@ -164,34 +168,34 @@ describe('precedence', () => {
     return `${level('defaults')}\n${withRisk(`\n    endpoints: [http://risk]${level('upstream')}`)}${level('operation')}`
   }
   const seen = (config: ReturnType<typeof configOf>): unknown => {
-    const { deadlineMs, maxBodyBytes } = config.operations['risk.asset-valuation']
-    const { keepAliveMs, maxConnections, connectTimeoutMs } = config.upstreams.risk
-    return { deadlineMs, maxBodyBytes, keepAliveMs, maxConnections, connectTimeoutMs }
+    const { deadline, maxBody } = config.operations['risk.asset-valuation']
+    const { keepAlive, maxConnections, timeouts } = config.upstreams.risk
+    return { deadline, maxBody, keepAlive, maxConnections, connect: timeouts.connect }
   }
-  const all = (n: number) => ({ keepAliveMs: n * 1000, maxConnections: n, connectTimeoutMs: n * 1000 })
+  const all = (n: number) => ({ keepAlive: n * 1000, maxConnections: n, connect: n * 1000 })
 
   test('an operation wins over its upstream', () => {
     expect(seen(configOf(text('defaults', 'upstream', 'operation')))).toEqual({
-      deadlineMs: 1000,
-      maxBodyBytes: 1,
+      deadline: 1000,
+      maxBody: 1,
       ...all(2),
     })
   })
 
   test('an upstream wins over the defaults', () => {
-    expect(seen(configOf(text('defaults', 'upstream')))).toEqual({ deadlineMs: 2000, maxBodyBytes: 2, ...all(2) })
+    expect(seen(configOf(text('defaults', 'upstream')))).toEqual({ deadline: 2000, maxBody: 2, ...all(2) })
   })
 
   test('the defaults win over what is built in', () => {
-    expect(seen(configOf(text('defaults')))).toEqual({ deadlineMs: 3000, maxBodyBytes: 3, ...all(3) })
+    expect(seen(configOf(text('defaults')))).toEqual({ deadline: 3000, maxBody: 3, ...all(3) })
   })
 
   test.each([
-    ['timeouts: { connect: 9s }', { connectTimeoutMs: 9000 }],
-    ['keepAlive: 9s', { keepAliveMs: 9000 }],
+    ['timeouts: { connect: 9s }', { connect: 9000 }],
+    ['keepAlive: 9s', { keepAlive: 9000 }],
     ['maxConnections: 9', { maxConnections: 9 }],
-    ['deadline: 9s', { deadlineMs: 9000 }],
-    ['maxBody: 9B', { maxBodyBytes: 9 }],
+    ['deadline: 9s', { deadline: 9000 }],
+    ['maxBody: 9B', { maxBody: 9 }],
   ])('an upstream may state %s and nothing else', (key, expected) => {
     const config = configOf(withRisk(`\n    endpoints: [http://risk]\n    ${key}`))
 
@@ -201,9 +205,9 @@ describe('precedence', () => {
   test('an upstream changes no other group', () => {
     const { upstreams, operations } = configOf(text('upstream'))
 
-    expect(upstreams.market.connectTimeoutMs).toBe(2000)
-    expect(upstreams.market.keepAliveMs).toBe(1500)
-    expect(operations['market.insights'].deadlineMs).toBe(30_000)
+    expect(upstreams.market.timeouts.connect).toBe(2000)
+    expect(upstreams.market.keepAlive).toBe(1500)
+    expect(operations['market.insights'].deadline).toBe(30_000)
   })
 
   test('none wins over a bound, and turns it off', () => {
@@ -212,10 +216,10 @@ describe('precedence', () => {
       `${withRisk(` { endpoints: [http://risk], ${none} }`)}\noperations: { valuation.score: { deadline: none, maxBody: none } }`,
     )
 
-    expect(upstreams.risk).toMatchObject({ connectTimeoutMs: null, headersTimeoutMs: null, bodyTimeoutMs: null })
-    expect(operations['risk.asset-valuation']).toMatchObject({ deadlineMs: null, maxBodyBytes: null })
-    expect(operations['valuation.score']).toMatchObject({ deadlineMs: null, maxBodyBytes: null })
-    expect(operations['valuation.forecast']).toMatchObject({ deadlineMs: 30_000 })
+    expect(upstreams.risk).toMatchObject({ timeouts: { connect: null, headers: null, body: null } })
+    expect(operations['risk.asset-valuation']).toMatchObject({ deadline: null, maxBody: null })
+    expect(operations['valuation.score']).toMatchObject({ deadline: null, maxBody: null })
+    expect(operations['valuation.forecast']).toMatchObject({ deadline: 30_000 })
   })
 
   test('a bound wins over none', () => {
@@ -223,16 +227,16 @@ describe('precedence', () => {
       `defaults: { deadline: none }\n${withRisk(' { endpoints: [http://a], deadline: 4s }')}`,
     )
 
-    expect(operations['risk.asset-valuation'].deadlineMs).toBe(4000)
-    expect(operations['market.insights'].deadlineMs).toBeNull()
+    expect(operations['risk.asset-valuation'].deadline).toBe(4000)
+    expect(operations['market.insights'].deadline).toBeNull()
   })
 
   test('zero is a value: no body, no reuse', () => {
     const { upstreams, operations } = configOf(`defaults: { keepAlive: 0s, maxBody: 0B }\n${sandbox}`)
 
-    expect(upstreams.risk.keepAliveMs).toBe(0)
-    expect(operations['valuation.score'].maxBodyBytes).toBe(0)
-    expect(configOf(`defaults: { keepAlive: none }\n${sandbox}`).upstreams.risk.keepAliveMs).toBe(0)
+    expect(upstreams.risk.keepAlive).toBe(0)
+    expect(operations['valuation.score'].maxBody).toBe(0)
+    expect(configOf(`defaults: { keepAlive: none }\n${sandbox}`).upstreams.risk.keepAlive).toBe(0)
   })
 
   test('the winner and its line are known', () => {
@@ -265,7 +269,7 @@ describe('precedence', () => {
     expect(result.ok && global.every((path) => result.origins.has(path))).toBe(true)
     expect(result.ok && result.origins.size).toBe(
       2 +
-        1 +
+        2 +
         3 +
         24 +
         10 +

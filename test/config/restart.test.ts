@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Config } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { fixedIn, report } from '../../src/config/report.ts'
 import { needsRestart } from '../../src/config/restart.ts'
 import { configOf, folderWith, sandbox } from './helper.ts'
 
@@ -10,8 +11,11 @@ const asked = (running: Config, text: string) => {
   const file = join(folderWith({ 'gateway.yaml': text }), 'gateway.yaml')
   const loaded = loadConfig(file)
   if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
-  return needsRestart(running, loaded.config, loaded.origins, 'gateway.yaml')
+  return needsRestart(fixedIn(report(running)), loaded, 'gateway.yaml')
 }
+
+const between = (before: Config, after: Config) =>
+  needsRestart(fixedIn(report(before)), { fixed: fixedIn(report(after)), origins: new Map() }, 'gateway.yaml')
 
 const running = (() => {
   const loaded = loadConfig(join(folderWith({ 'gateway.yaml': sandbox }), 'gateway.yaml'))
@@ -66,7 +70,7 @@ test('a key that was not there is to be removed, and one that was is to be put b
 
 test('HTTP/2 switched on or off needs a restart', () => {
   const over = (http2: boolean): Config => ({ ...running, listen: { ...running.listen, http2 } })
-  const told = (before: boolean, after: boolean) => needsRestart(over(before), over(after), new Map(), 'gateway.yaml')
+  const told = (before: boolean, after: boolean) => between(over(before), over(after))
 
   expect(told(false, true)).toMatchObject([
     { path: 'listen.http2', found: 'true', hint: 'restart the gateway, or put false back' },
@@ -84,7 +88,7 @@ test('a pseudonym of none is a name, not the lack of one', () => {
 test('HTTPS switched on or off needs a restart, and a renewed certificate does not', () => {
   const over = (tls: Config['admin']['tls']): Config => ({ ...running, admin: { ...running.admin, tls } })
   const [old, renewed] = [over({ certificate: 'a', key: 'b' }), over({ certificate: 'c', key: 'd' })]
-  const told = (before: Config, after: Config) => needsRestart(before, after, new Map(), 'gateway.yaml')
+  const told = (before: Config, after: Config) => between(before, after)
 
   expect(told(running, old)).toMatchObject([{ path: 'admin.tls', hint: 'restart the gateway, or remove admin.tls' }])
   expect(told(old, running)).toMatchObject([{ path: 'admin.tls', hint: 'restart the gateway, or put admin.tls back' }])

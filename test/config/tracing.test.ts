@@ -14,20 +14,23 @@ const warningsOf = (tracing: string) => {
 }
 
 test('nothing is told of unless it is asked for', () => {
-  expect(configOf(sandbox).tracing).toEqual({ otlp: null, serverTiming: false })
-  expect(read('none')).toEqual({ otlp: null, serverTiming: false })
+  expect(configOf(sandbox).tracing).toBeNull()
+  expect(read('none')).toBeNull()
   expect(effective(configOf(sandbox)).tracing).toBe('none')
 })
 
 test('with a URL, one in a hundred traces that begin here is sent', () => {
   expect(read(`{ ${otlp} }`)).toEqual({
-    otlp: { url: 'https://collector.example/v1/traces', headers: [], sample: 0.01, serviceName: 'lender-gateway' },
+    otlp: 'https://collector.example/v1/traces',
+    headers: [],
+    sample: 0.01,
+    serviceName: 'lender-gateway',
     serverTiming: false,
   })
 })
 
 test('Server-Timing needs no receiver', () => {
-  expect(read('{ serverTiming: true }')).toEqual({ otlp: null, serverTiming: true })
+  expect(read('{ serverTiming: true }')).toMatchObject({ otlp: null, serverTiming: true })
   expect(effective(configOf(`tracing: { serverTiming: true }\n${sandbox}`)).tracing).toEqual({ serverTiming: true })
 })
 
@@ -35,7 +38,7 @@ test('what a header holds is shown when it stands in the file and is no credenti
   const headers = 'headers: { Authorization: file:token, X-Api-Key: planted-in-the-file, X-Tenant: lender }'
   const config = configOf(`tracing: { ${otlp}, ${headers} }\n${sandbox}`, {}, at)
 
-  expect(config.tracing.otlp?.headers.map(({ value }) => value)).toEqual([
+  expect(config.tracing?.headers.map(({ value }) => value)).toEqual([
     'Bearer planted-in-a-file',
     'planted-in-the-file',
     'lender',

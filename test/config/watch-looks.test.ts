@@ -23,7 +23,7 @@ const scripted = ({ pollMs = null, ...more }: { pollMs?: number | null; reading?
     onChange: () => void seen.changes++,
     ...more,
   })
-  watch.follow({ watch: true, pollMs })
+  watch.follow({ watch: true, poll: pollMs })
   onTestFinished(() => watch.close())
   return { now, seen, watch }
 }
@@ -129,11 +129,11 @@ test.each(['stamp', 'changed'] as const)(
       reading: () => false,
       onChange: () => void changes++,
     })
-    watch.follow({ watch: true, pollMs: null })
+    watch.follow({ watch: true, poll: null })
     onTestFinished(() => watch.close())
 
     await vi.advanceTimersByTimeAsync(60_000)
-    watch.follow({ watch: true, pollMs: null })
+    watch.follow({ watch: true, poll: null })
     await vi.advanceTimersByTimeAsync(60_000)
     const meanwhile = { asked: asked[hangs], changes }
     hanging.resolve()

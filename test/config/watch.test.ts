@@ -31,11 +31,11 @@ const contents = (file: string): string => {
   }
 }
 
-const unpolled = { watch: true, pollMs: null }
+const unpolled = { watch: true, poll: null }
 const stampOfFile = (file: string) => stampOf([{ file, digest: null, limit: 0 }])
 
 /** Watches a file and tells what it held each time that a change was noticed. */
-const watched = (file: string, pollMs: number | null = null) => {
+const watched = (file: string, poll: number | null = null) => {
   let read = contents(file)
   const seen: string[] = []
   const waiting: (() => void)[] = []
@@ -49,7 +49,7 @@ const watched = (file: string, pollMs: number | null = null) => {
       for (const tell of waiting.splice(0)) tell()
     },
   })
-  watch.follow({ watch: true, pollMs })
+  watch.follow({ watch: true, poll })
   onTestFinished(() => watch.close())
   return {
     watch,
@@ -202,7 +202,7 @@ test('what is written while it is off is noticed when it is on again', async () 
   const { watch, notices, seen } = watched(file, 5)
   const other = watched(file, 5)
 
-  watch.follow({ watch: false, pollMs: 5 })
+  watch.follow({ watch: false, poll: 5 })
   writeFileSync(file, 'two')
   await other.notices('two')
   const meanwhile = [...seen]

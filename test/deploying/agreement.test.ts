@@ -26,14 +26,14 @@ test.each([
 ] as const)('%s: %s is longer than the shutdown may take, with time to spare', (name, _, ms = 0) => {
   const { shutdown } = load(name).config
 
-  expect(ms).toBeGreaterThanOrEqual(shutdown.deadlineMs + 5000)
+  expect(ms).toBeGreaterThanOrEqual(shutdown.deadline + 5000)
 })
 
 test('kubernetes: not ready shows before the gateway stops accepting', () => {
   const noticedMs =
     probe('readinessProbe', 'periodSeconds') * Number(at(container, 'readinessProbe', 'failureThreshold'))
 
-  expect(noticedMs).toBeLessThan(load('kubernetes').config.shutdown.waitMs)
+  expect(noticedMs).toBeLessThan(load('kubernetes').config.shutdown.wait)
   expect(container).not.toHaveProperty('lifecycle') // a preStop sleep would only come before that wait
 })
 

@@ -3,9 +3,11 @@
  * endpoints that only answer.
  */
 import { join } from 'node:path'
+import type { RetryConfig } from '../../src/config/config.ts'
 import type * as BudgetModule from '../../src/layers/retry/budget.ts'
 import type * as RetryModule from '../../src/layers/retry/retry.ts'
-import type { Connection, ConnectionUser, ResponseHandler } from '../../src/upstream/connection.ts'
+import type { Connection } from '../../src/upstream/connection.ts'
+import type { ConnectionUser, ResponseHandler } from '../../src/upstream/connection-user.ts'
 import type { Endpoint } from '../../src/upstream/endpoint.ts'
 import type * as StandingModule from '../../src/upstream/standing.ts'
 import type * as UpstreamModule from '../../src/upstream/upstream.ts'
@@ -18,13 +20,13 @@ import { onSimulatedClock } from './sim-clock.ts'
 // What the way there and back takes.
 const wireMs = 0.3
 
-const outlier = { consecutiveFailures: 5, failureRate: 0.5, ejectionTimeMs: 10_000, maxEjected: 0.5 }
+const outlier = { consecutiveFailures: 5, failureRate: 0.5, ejectionTime: 10_000, maxEjected: 0.5 }
 
-const retryConfig = {
+const retryConfig: RetryConfig = {
   attempts: 3,
-  on: { kinds: [], statuses: [502, 503, 504] },
-  backoff: { baseMs: 25, maxMs: 250 },
-  budget: { share: 0.1, floorPerSecond: 3 },
+  on: [502, 503, 504],
+  backoff: { base: 25, max: 250 },
+  budget: { share: 0.1, floor: 3 },
 }
 
 /** Measures with the source of a tree, for so many seconds of its own clock. */
@@ -64,7 +66,7 @@ export const simulated = async (tree: string, seconds: number, seed = 1): Promis
         endpoints: endpoints.map(({ weight }, i) => ({
           ...{ origin: names[i] as string, pathPrefix: '', weight, drain: false },
         })),
-        slowStartMs: 10_000,
+        slowStart: 10_000,
         outlier: policies.outlier ? outlier : null,
       })
       const { send } = openUpstream(config, {

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { catalog } from '../../src/catalog.ts'
 import { admit, routes } from '../../src/public/admit.ts'
 import { expectation, readHead } from '../../src/public/head.ts'
-import { hosts, parseTarget } from '../../src/public/target.ts'
+import { hosts } from '../../src/public/hosts.ts'
+import { parseTarget } from '../../src/public/target.ts'
 
 interface Asked {
   readonly method?: string
@@ -12,7 +13,7 @@ interface Asked {
   readonly names?: string[]
 }
 
-const bounds = { maxTargetBytes: 100, maxHeaderBytes: 1000, maxHeaderFields: 10 }
+const bounds = { maxTarget: 100, maxHeaders: 1000, maxHeaderFields: 10 }
 
 const ask = ({
   method = 'GET',

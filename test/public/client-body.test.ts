@@ -6,8 +6,8 @@ import { ClientBody } from '../../src/public/client-body.ts'
 const bodyOf = (length: number | null): ClientBody => {
   const request = new IncomingMessage(new Socket())
   return new ClientBody(request, new ServerResponse(request), length, true, {
-    bodyTimeoutMs: null,
-    minBytesPerSecond: null,
+    timeouts: { headers: 1000, body: null, keepAlive: 1000 },
+    minRate: null,
   })
 }
 
@@ -36,8 +36,8 @@ test('a body that was read is freed when it is told to', async () => {
   const request = new IncomingMessage(new Socket())
   const length = 64 * 1024
   const body = new ClientBody(request, new ServerResponse(request), length, true, {
-    bodyTimeoutMs: null,
-    minBytesPerSecond: null,
+    timeouts: { headers: 1000, body: null, keepAlive: 1000 },
+    minRate: null,
   })
   const reading = body.read()
   request.push(Buffer.alloc(length / 2))

@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
+import { ClientSink } from '../../src/public/client-sink.ts'
 import { Http1Response } from '../../src/public/http1-response.ts'
-import { ClientSink } from '../../src/public/relay.ts'
 import type { Visit } from '../../src/public/visit.ts'
 
 /** Sends chunks to a client through a sink, and gives what the client received. */
 const sendAll = async (chunks: readonly Buffer[], lasting = false): Promise<Buffer> => {
   const server = createServer({ ServerResponse: Http1Response }, (request, response) => {
-    const snapshot = { config: { listen: { bodyTimeoutMs: 5000, minBytesPerSecond: null } } }
+    const snapshot = { config: { listen: { timeouts: { body: 5000 }, minRate: null } } }
     const visit = { request, response, snapshot, bytesOut: 0 } as unknown as Visit
     const sink = new ClientSink(visit, { lasting, resume: () => {} } as never)
     for (const chunk of chunks) sink.data(chunk)
@@ -56,7 +56,7 @@ test('the memory of a chunk that may still be on its way is not freed', () => {
   const chunk = Buffer.from(new ArrayBuffer(64 * 1024))
   const written: ((error?: Error) => void)[] = []
   const response = { on: () => {}, writableLength: 0, write: (_: Buffer, taken: () => void) => written.push(taken) > 0 }
-  const snapshot = { config: { listen: { bodyTimeoutMs: 5000, minBytesPerSecond: null } } }
+  const snapshot = { config: { listen: { timeouts: { body: 5000 }, minRate: null } } }
   const sink = new ClientSink(
     { request: {}, response, snapshot, bytesOut: 0 } as unknown as Visit,
     { lasting: false } as never,

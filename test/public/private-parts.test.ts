@@ -3,8 +3,9 @@ import { readlinkSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { parseNoMore } from '../../src/public/connection.ts'
-import { allowHalfOpen, bound } from '../../src/public/listener.ts'
+import { allowHalfOpen } from '../../src/public/half-closed.ts'
+import { bound } from '../../src/public/listener.ts'
+import { parseNoMore } from '../../src/public/parse-no-more.ts'
 import { descriptorOf } from '../../src/shared/descriptor.ts'
 import { testConfig } from '../helpers/gateway.ts'
 import { rawClient } from '../helpers/raw.ts'
@@ -79,10 +80,8 @@ test('server.maxHeaderSize: once set again, it holds for the next connection', a
   const port = await serve(
     (_request, response) => void response.end(),
     (server) => {
-      bound(server, server, { ...listen, maxTargetBytes: 64, maxHeaderBytes: 1024 })
-      server.once('connection', () =>
-        bound(server, server, { ...listen, maxTargetBytes: 64, maxHeaderBytes: 8 * 1024 }),
-      )
+      bound(server, server, { ...listen, maxTarget: 64, maxHeaders: 1024 })
+      server.once('connection', () => bound(server, server, { ...listen, maxTarget: 64, maxHeaders: 8 * 1024 }))
     },
   )
   const statuses: (string | undefined)[] = []

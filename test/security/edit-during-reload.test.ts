@@ -44,7 +44,7 @@ const noticed = (file: string, text: string): Promise<void> =>
         setImmediate(resolve)
       },
     })
-    watch.follow({ watch: true, pollMs: null })
+    watch.follow({ watch: true, poll: null })
   })
 
 const unpolled = { poll: 'none' }

@@ -14,7 +14,7 @@ const config = testConfig({
 test('bounds of the whole gateway are divided, and rounded up', () => {
   const shared = shareOf(config, 3)
 
-  expect([shared.listen.maxConnections, shared.limits.concurrency, shared.log.bufferBytes]).toEqual([34, 17, 3414])
+  expect([shared.listen.maxConnections, shared.limits.concurrency, shared.log.buffer]).toEqual([34, 17, 3414])
   expect(shared.operations['market.insights'].concurrency).toBe(2)
   for (const group of groups)
     expect(shared.upstreams[group]).toMatchObject({ maxConnections: 3, maxPending: 3, concurrency: 3 })
@@ -24,7 +24,7 @@ test('the retries that time brings are divided as they are: three thirds a secon
   for (const group of groups)
     expect(shareOf(config, 3).upstreams[group].retry?.budget).toEqual({
       ...config.upstreams[group].retry?.budget,
-      floorPerSecond: 1 / 3,
+      floor: 1 / 3,
     })
 })
 

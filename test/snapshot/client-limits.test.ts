@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ClientConfig } from '../../src/config/auth-config.ts'
+import type { ClientConfig } from '../../src/config/config.ts'
 import { deepFreeze } from '../../src/config/freeze.ts'
 import { Limiters } from '../../src/shared/limiter/limiters.ts'
 import { holdClientLimits } from '../../src/snapshot/client-limits.ts'
@@ -15,7 +15,8 @@ const client = (id: string, count: number | null, concurrency: number | null = n
   certificates: [],
   operations: null,
   addresses: [],
-  rate: count === null ? null : { rate: { count, perMs: 1000 }, burst: count },
+  rate: count === null ? null : { count, perMs: 1000 },
+  burst: count,
   concurrency,
 })
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { noAuditor } from '../../src/observe/audit/line.ts'
+import { noAuditor } from '../../src/observe/audit/auditor.ts'
 import { openObservation, recorders } from '../../src/snapshot/recorders.ts'
 import { logInMemory, testConfig } from '../helpers/gateway.ts'
 
-const audit = { file: 'stdout', key: 'k'.repeat(32), digests: 'none', onFailure: 'refuse', rotateBytes: null } as const
+const audit = { file: 'stdout', key: 'k'.repeat(32), digests: 'none', onFailure: 'refuse', rotate: null } as const
 
 const namesOf = (more: Partial<ReturnType<typeof testConfig>>): readonly string[] =>
   recorders({ ...testConfig(), ...more }, openObservation(logInMemory().log, 'gateway'), noAuditor).map(

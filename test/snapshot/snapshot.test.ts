@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { catalog, groups } from '../../src/catalog.ts'
 import type { Config, RetryConfig } from '../../src/config/config.ts'
 import { RetryBudget } from '../../src/layers/retry/budget.ts'
-import { noAuditor } from '../../src/observe/audit/line.ts'
+import { noAuditor } from '../../src/observe/audit/auditor.ts'
 import { Limiters } from '../../src/shared/limiter/limiters.ts'
 import { build, type Shared } from '../../src/snapshot/build.ts'
 import { Caches, noCaches } from '../../src/snapshot/caches.ts'
@@ -209,9 +209,9 @@ describe('a configuration', () => {
   describe('with retries', () => {
     const retry: RetryConfig = {
       attempts: 3,
-      on: { kinds: ['connect-failed'], statuses: [503] },
-      backoff: { baseMs: 25, maxMs: 250 },
-      budget: { share: 0.1, floorPerSecond: 3 },
+      on: ['connect-failed', 503],
+      backoff: { base: 25, max: 250 },
+      budget: { share: 0.1, floor: 3 },
     }
 
     /** Builds one after the other, each with these retries for one group, and tells the budgets of that group. */
@@ -233,14 +233,14 @@ describe('a configuration', () => {
     })
 
     test('goes on with the budget that is the same, whatever else of them is not', () => {
-      const [before, after] = budgetsOf(retry, { ...retry, attempts: 5, backoff: { baseMs: 1, maxMs: 1 } })
+      const [before, after] = budgetsOf(retry, { ...retry, attempts: 5, backoff: { base: 1, max: 1 } })
 
       expect(after).toBe(before)
     })
 
     test.each<[string, RetryConfig['budget']]>([
-      ['share', { share: 0.2, floorPerSecond: 3 }],
-      ['floor', { share: 0.1, floorPerSecond: 4 }],
+      ['share', { share: 0.2, floor: 3 }],
+      ['floor', { share: 0.1, floor: 4 }],
     ])('starts another one when its %s is another', (_, budget) => {
       const [before, after] = budgetsOf(retry, { ...retry, budget })
 

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import type { JwtConfig } from '../../src/config/auth-config.ts'
+import type { JwtConfig } from '../../src/config/config.ts'
 import { TokenSources } from '../../src/snapshot/token-sources.ts'
 import { mergeTokens, type TokensReport } from '../../src/snapshot/tokens-report.ts'
 import { audience, issuer, jwks, signingKey, token } from '../helpers/tokens.ts'
@@ -13,7 +13,7 @@ const configOf = (url: string, other: Partial<JwtConfig> = {}): JwtConfig => ({
   jwks: { url },
   algorithms: ['ES256'],
   types: ['at+jwt'],
-  toleranceMs: 0,
+  clockTolerance: 0,
   ...other,
 })
 
@@ -25,7 +25,7 @@ test('keys and what was found out with them go on from snapshot to snapshot, as 
   await before.claimsOf(shown)
 
   const after = sources.holdJwt(configOf(server.url))
-  const edited = sources.holdJwt(configOf(server.url, { toleranceMs: 1000 }))
+  const edited = sources.holdJwt(configOf(server.url, { clockTolerance: 1000 }))
   before.release()
 
   expect(after.claimsOf(shown)).not.toBeInstanceOf(Promise)

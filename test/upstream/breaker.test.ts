@@ -10,7 +10,7 @@ import { fakeAnswer, fakeBody, fakeExchange } from '../helpers/exchange.ts'
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
 
-const config: CircuitBreakerConfig = { failureRate: 0.5, minRequests: 4, windowMs: 10_000, openForMs: 5_000, probes: 2 }
+const config: CircuitBreakerConfig = { failureRate: 0.5, minRequests: 4, window: 10_000, openFor: 5_000, probes: 2 }
 
 /** Says how a request ends: a status, or a failure. */
 type End = number | Kind
@@ -419,11 +419,11 @@ describe('whatever happens', () => {
           const probing = pending.filter(
             ({ state, changes }) => state === 'half-open' && changes === rig.changes.length,
           )
-          expect(probing.length).toBeLessThanOrEqual(probes * (1 + Math.floor(waitedMs / config.openForMs)))
+          expect(probing.length).toBeLessThanOrEqual(probes * (1 + Math.floor(waitedMs / config.openFor)))
         }
 
         for (const { sent } of pending) await sent.end('client-gone')
-        vi.advanceTimersByTime(config.openForMs + config.windowMs)
+        vi.advanceTimersByTime(config.openFor + config.window)
         await rig.run(...new Array<End>(probes).fill(200))
         expect(rig.breaker.state).toBe('closed')
       }),

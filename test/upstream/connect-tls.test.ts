@@ -157,9 +157,9 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
   test.each(['TLSv1.2', 'TLSv1.3'] as const)('shows its certificate to who demands one (%s)', async (version) => {
     const demanding = { ca: made.authority.cert, requestCert: true, maxVersion: version }
     const { port, clients } = await serveTls(made.right, demanding)
-    const client = { certificate: made.client.cert, key: made.client.key }
+    const own = { certificate: made.client.cert, key: made.client.key }
 
-    const { error } = await connect(speaking({ ca: made.authority.cert, client }), port)
+    const { error } = await connect(speaking({ ca: made.authority.cert, ...own }), port)
 
     expect(error).toBeNull()
     expect(clients.map((socket) => [socket.authorized, socket.getPeerCertificate().subject.CN])).toEqual([
@@ -201,11 +201,11 @@ describe.skipIf(openssl.missing !== null)('a TLS connection', () => {
       })
       const ca = made.authority.cert
       const bare = speaking({ ca })
-      const client = { certificate: made.client.cert, key: made.client.key }
+      const own = { certificate: made.client.cert, key: made.client.key }
 
       const first = await connect(bare, port)
       const second = await connect(bare, port)
-      const known = await connect(speaking({ ca, client }), port)
+      const known = await connect(speaking({ ca, ...own }), port)
       const unverified = await connect(speaking({ verify: false }), port)
 
       const resumed = [first, second, known, unverified].map(({ socket }) => socket?.isSessionReused())

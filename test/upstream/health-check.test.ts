@@ -2,15 +2,16 @@ import { createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { HealthCheckConfig } from '../../src/config/config.ts'
 import { connector } from '../../src/upstream/connect.ts'
-import { healthCheck, probe } from '../../src/upstream/health-check.ts'
+import { healthCheck } from '../../src/upstream/health-check.ts'
+import { probe } from '../../src/upstream/probe.ts'
 import type { Probe } from '../../src/upstream/standing.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { upstreamConfig } from '../helpers/upstream-config.ts'
 
 const config: HealthCheckConfig = {
   path: '/health',
-  intervalMs: 5000,
-  timeoutMs: 2000,
+  interval: 5000,
+  timeout: 2000,
   expect: { from: 200, to: 299 },
   healthyAfter: 2,
   unhealthyAfter: 3,
@@ -61,8 +62,8 @@ describe('an endpoint that is probed', () => {
     [0.9999, 100, 100],
   ])(
     'is probed first at a moment by chance: %f with an interval of %i ms is after %i ms',
-    async (chance, intervalMs, ms) => {
-      const { probedAt } = probing(['never'], { intervalMs }, () => chance)
+    async (chance, interval, ms) => {
+      const { probedAt } = probing(['never'], { interval }, () => chance)
 
       await vi.advanceTimersByTimeAsync(2000)
 
@@ -181,7 +182,7 @@ test('an endpoint that dies goes down, and comes up when it is back', async () =
   const probes: Probe[] = []
   const close = await open()
   const { tls } = upstreamConfig('http://unused.invalid')
-  const fast = { ...config, intervalMs: 20, timeoutMs: 1000 }
+  const fast = { ...config, interval: 20, timeout: 1000 }
   const host = `127.0.0.1:${port}`
   const connect = connector(`http://${host}`, { timeoutMs: null, tls })()
   const stop = healthCheck(fast, () => probe(connect, host, fast), {

@@ -9,7 +9,7 @@ import { Standing } from '../../src/upstream/standing.ts'
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
 
-const config: OutlierConfig = { consecutiveFailures: 5, failureRate: 0.5, ejectionTimeMs: 10_000, maxEjected: 0.5 }
+const config: OutlierConfig = { consecutiveFailures: 5, failureRate: 0.5, ejectionTime: 10_000, maxEjected: 0.5 }
 
 /** Is an upstream whose requests end as the test says. */
 class Rig {
@@ -203,7 +203,7 @@ describe('an ejection', () => {
   })
 
   test('wipes out the share of failures that led to it', () => {
-    const rig = new Rig(2, { consecutiveFailures: null, ejectionTimeMs: 1_000 })
+    const rig = new Rig(2, { consecutiveFailures: null, ejectionTime: 1_000 })
     rig.end(1, 'success', 40)
     rig.end(0, 'failure', 20)
     vi.advanceTimersByTime(1_000)
@@ -234,11 +234,11 @@ describe('an ejection', () => {
   })
 
   test('is at most an hour', () => {
-    expect(ejections(new Rig(2, { ejectionTimeMs: 40 * 60_000 }), 3)).toEqual([2_400_000, 3_600_000, 3_600_000])
+    expect(ejections(new Rig(2, { ejectionTime: 40 * 60_000 }), 3)).toEqual([2_400_000, 3_600_000, 3_600_000])
   })
 
   test('is as long as configured, though that be more than an hour', () => {
-    expect(ejections(new Rig(2, { ejectionTimeMs: 7_200_000 }), 2)).toEqual([7_200_000, 7_200_000])
+    expect(ejections(new Rig(2, { ejectionTime: 7_200_000 }), 2)).toEqual([7_200_000, 7_200_000])
   })
 
   test('is up to 10 % longer, so that not all come back at once', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { HealthCheckConfig } from '../../src/config/config.ts'
 import { connector } from '../../src/upstream/connect.ts'
-import { probe } from '../../src/upstream/health-check.ts'
+import { probe } from '../../src/upstream/probe.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { upstreamConfig } from '../helpers/upstream-config.ts'
@@ -10,8 +10,8 @@ const { tls } = upstreamConfig('http://unused.invalid')
 
 const check: HealthCheckConfig = {
   path: '/health?deep=1',
-  intervalMs: 5000,
-  timeoutMs: 3000,
+  interval: 5000,
+  timeout: 3000,
   expect: { from: 200, to: 299 },
   healthyAfter: 2,
   unhealthyAfter: 3,
@@ -121,7 +121,7 @@ describe('a probe', () => {
 })
 
 describe('a probe that takes too long', () => {
-  const within120 = { timeoutMs: 120 }
+  const within120 = { timeout: 120 }
 
   test('is over when the endpoint accepts and says nothing, and leaves no connection', async () => {
     const { port, connections } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
@@ -178,7 +178,7 @@ describe('the body of an answer to a probe', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
 
-    expect(await probing(port, { timeoutMs: 3_600_000 })).toBeNull()
+    expect(await probing(port, { timeout: 3_600_000 })).toBeNull()
     await expect.poll(() => vi.getTimerCount()).toBe(0)
   })
 
@@ -194,7 +194,7 @@ describe('the body of an answer to a probe', () => {
       }),
     )
 
-    expect(await probing(port, { timeoutMs: 60_000 })).toBeNull()
+    expect(await probing(port, { timeout: 60_000 })).toBeNull()
     await expect.poll(connections).toBe(0)
   })
 
@@ -207,7 +207,7 @@ describe('the body of an answer to a probe', () => {
       }),
     )
 
-    expect(await probing(port, { timeoutMs: 400 })).toBe('answered 500, 200-299 is expected')
+    expect(await probing(port, { timeout: 400 })).toBe('answered 500, 200-299 is expected')
     expect(connections()).toBe(1)
     await expect.poll(connections).toBe(0)
   })

@@ -14,8 +14,8 @@ const openssl = await needProgram('openssl')
 
 const healthCheck: HealthCheckConfig = {
   path: '/health',
-  intervalMs: 5000,
-  timeoutMs: 60_000,
+  interval: 5000,
+  timeout: 60_000,
   expect: { from: 200, to: 299 },
   healthyAfter: 2,
   unhealthyAfter: 3,
@@ -81,7 +81,11 @@ describe('connect', () => {
   ])('gives up after the time to connect, %s ms, or 2 s, and leaves nothing', async (connectTimeoutMs, reason) => {
     const { port, connections } = await silent()
 
-    expect(await reaching(`https://127.0.0.1:${port}`, 'connect', { connectTimeoutMs })).toBe(reason)
+    expect(
+      await reaching(`https://127.0.0.1:${port}`, 'connect', {
+        timeouts: { connect: connectTimeoutMs, headers: null, body: null },
+      }),
+    ).toBe(reason)
     await expect.poll(connections).toBe(0)
   })
 })

@@ -57,8 +57,8 @@ const one = '127.0.0.1'
 const two = '127.0.0.2'
 
 /** Opens an upstream behind a name and waits until it is known. */
-const named = async (port: number, resolveMs: number, tell?: Tell, maxConnections = 256) => {
-  const upstream = openTestUpstream(`http://name.test:${port}`, { resolveMs, maxConnections }, tell)
+const named = async (port: number, resolve: number, tell?: Tell, maxConnections = 256) => {
+  const upstream = openTestUpstream(`http://name.test:${port}`, { resolve, maxConnections }, tell)
   await new Promise(setImmediate) // every promise that has settled has been heard by then
   return upstream
 }
@@ -105,7 +105,7 @@ test('a name that does not resolve is down, with the reason, until it does', asy
   const { port } = await servers(one)
   const told: unknown[] = []
   resolveTo()
-  const upstream = openTestUpstream(`http://name.test:${port}`, { resolveMs: 10 }, (_, event) => told.push(event))
+  const upstream = openTestUpstream(`http://name.test:${port}`, { resolve: 10 }, (_, event) => told.push(event))
   const state = () => upstream.members[0]?.state
   await eventually(() => state()?.name === 'down')
 

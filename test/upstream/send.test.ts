@@ -122,7 +122,10 @@ describe('an exchange that is aborted', () => {
   test('while it waits for a connection makes no attempt to connect', async () => {
     // Accepts, and never speaks TLS.
     const { port, accepted } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
-    const upstream = open(`https://127.0.0.1:${port}`, { maxConnections: 1, connectTimeoutMs: 100 })
+    const upstream = open(`https://127.0.0.1:${port}`, {
+      maxConnections: 1,
+      timeouts: { connect: 100, headers: 5000, body: 5000 },
+    })
     const first = outcome(upstream, fakeExchange())
 
     const waiting = Array.from({ length: rounds }, () => fakeExchange())
@@ -202,11 +205,11 @@ describe('an answer', () => {
   })
 })
 
-test('a connection is used again, and is not when keepAliveMs is 0', async () => {
+test('a connection is used again, and is not when keepAlive is 0', async () => {
   const kept = await answering()
   const single = await answering()
   const keeping = open(kept.url, { maxConnections: 1 })
-  const parting = open(single.url, { keepAliveMs: 0 })
+  const parting = open(single.url, { keepAlive: 0 })
 
   for (const upstream of [keeping, parting])
     for (let i = 0; i < 3; i++) expect(await outcome(upstream, fakeExchange())).toBe(200)

@@ -1,7 +1,7 @@
 /** The law of the shares, kept by real members beside what else changes their weight and their places. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { now } from '../../src/clock.ts'
-import { balancers } from '../../src/upstream/balance.ts'
+import { balancers } from '../../src/upstream/balance/balance.ts'
 import { chooser } from '../../src/upstream/choose.ts'
 import type { Endpoint } from '../../src/upstream/endpoint.ts'
 import { Member } from '../../src/upstream/member.ts'
@@ -13,8 +13,8 @@ import { seeded } from './balance/fakes.ts'
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
 
-const config = upstreamConfig('http://unused.test', { slowStartMs: 10_000 })
-const ejecting = { consecutiveFailures: 5, failureRate: null, ejectionTimeMs: 10_000, maxEjected: 0.5 }
+const config = upstreamConfig('http://unused.test', { slowStart: 10_000 })
+const ejecting = { consecutiveFailures: 5, failureRate: null, ejectionTime: 10_000, maxEjected: 0.5 }
 const picks = 5_000
 
 /** Makes members of these weights, to which nothing is sent. */

@@ -307,7 +307,7 @@ describe('an idle connection', () => {
     vi.useFakeTimers({ toFake: [...timers, 'performance'] })
     onTestFinished(() => void vi.useRealTimers())
     const { url, accepted } = await rawUpstream((socket) => onRequest(socket, () => socket.write(answer)))
-    const upstream = openTestUpstream(url, { keepAliveMs: 1500 })
+    const upstream = openTestUpstream(url, { keepAlive: 1500 })
     await outcome(upstream, fakeExchange())
     await turn()
     vi.advanceTimersByTime(ms)

@@ -13,8 +13,8 @@ import { eventually } from '../helpers/wire.ts'
 
 const a = 'http://127.0.0.1:1'
 const b = 'http://127.0.0.1:2'
-const breaker: CircuitBreakerConfig = { failureRate: 0.5, minRequests: 2, windowMs: 10_000, openForMs: 5000, probes: 1 }
-const outlier: OutlierConfig = { consecutiveFailures: 2, failureRate: null, ejectionTimeMs: 60_000, maxEjected: 0.5 }
+const breaker: CircuitBreakerConfig = { failureRate: 0.5, minRequests: 2, window: 10_000, openFor: 5000, probes: 1 }
+const outlier: OutlierConfig = { consecutiveFailures: 2, failureRate: null, ejectionTime: 60_000, maxEjected: 0.5 }
 
 const member = (upstream: Upstream, i: number): Member => {
   const found = upstream.members[i]
@@ -199,7 +199,7 @@ describe('an endpoint that drains', () => {
 })
 
 test('an endpoint that came back begins with a tenth of its share, and has all of it when slowStart is over', () => {
-  const upstream = openTestUpstream([a, b], { slowStartMs: 10_000 })
+  const upstream = openTestUpstream([a, b], { slowStart: 10_000 })
   const back = member(upstream, 0)
 
   const before = back.weightAt(now())
@@ -215,8 +215,8 @@ test('a health check that fails takes an endpoint out, and is no longer believed
   const { url } = await httpUpstream((_, response) => response.writeHead(503).end())
   const healthCheck = {
     path: '/health',
-    intervalMs: 10,
-    timeoutMs: 1000,
+    interval: 10,
+    timeout: 1000,
     expect: { from: 200, to: 299 },
     healthyAfter: 1,
     unhealthyAfter: 2,

@@ -1,7 +1,8 @@
 import { failures, type Kind } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
-import { counted, type Finding, finding, grouped, tallyOf } from './finding.ts'
+import { counted, grouped, tallyOf } from './counted.ts'
+import { type Finding, finding } from './finding.ts'
 import type { Reading } from './reading.ts'
 
 // A client that errs once has erred; what comes again and again is worth a line.

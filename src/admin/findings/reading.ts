@@ -1,7 +1,7 @@
 import type { OperationId } from '../../catalog.ts'
 import type { Config } from '../../config/config.ts'
 import type { Problem } from '../../config/problem.ts'
-import type { WriterState } from '../../observe/audit/health.ts'
+import type { WriterState } from '../../observe/audit/writer-state.ts'
 import type { Said } from '../../snapshot/overrides.ts'
 import type { NotServing, Report, WorkerState } from '../../snapshot/report.ts'
 import type { Recent } from '../history.ts'

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
-import type { AdminConfig } from '../../config/operating-config.ts'
+import type { AdminConfig } from '../../config/config.ts'
 import { programCommand, shellWord } from '../../shared/command.ts'
 import type { Reloader } from '../../snapshot/reloader.ts'
 import type { Finding } from './finding.ts'

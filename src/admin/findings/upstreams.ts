@@ -5,7 +5,8 @@ import type { EndpointReport } from '../../snapshot/report.ts'
 import { formatDuration } from '../../units.ts'
 import { time, timeOfDay } from '../time.ts'
 import { clientErrorFindings } from './client-errors.ts'
-import { counted, type Finding, finding, grouped, type Tally, tallyOf } from './finding.ts'
+import { counted, grouped, type Tally, tallyOf } from './counted.ts'
+import { type Finding, finding } from './finding.ts'
 import { groupOutage, outageFindings, serves } from './outage.ts'
 import type { Reading } from './reading.ts'
 import { boundOf, groupOf, lastOf, saidOf } from './words.ts'
@@ -162,7 +163,7 @@ const outOf = (endpoint: EndpointReport, at: number): string | null => {
 }
 
 const slow = (group: Group, { url, latencyMs }: EndpointReport, { config }: Reading): readonly Finding[] => {
-  const bound = config.upstreams[group].headersTimeoutMs
+  const bound = config.upstreams[group].timeouts.headers
   if (latencyMs === null || bound === null || latencyMs < bound * slowShare) return []
   const cause = `${url} takes ${formatDuration(Math.round(latencyMs))} to answer of late, and is given up after ${formatDuration(bound)} (timeouts.headers)`
   return [finding('warning', aboutOf(group), cause, { command: statusCommand })]

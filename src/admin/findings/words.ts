@@ -25,11 +25,11 @@ const named = (words: string, endpoint: string): string =>
 
 /** Names the bound that was exceeded, with what it is set to. */
 export const boundOf = (kind: Kind | null, group: Group, config: Config, id: OperationId | null = null): string => {
-  const { connectTimeoutMs, headersTimeoutMs } = config.upstreams[group]
-  const deadlineMs = id === null ? null : config.operations[id].deadlineMs
+  const { connect, headers } = config.upstreams[group].timeouts
+  const deadlineMs = id === null ? null : config.operations[id].deadline
   const bound = {
-    'connect-timeout': connectTimeoutMs,
-    'headers-timeout': headersTimeoutMs,
+    'connect-timeout': connect,
+    'headers-timeout': headers,
     'deadline-exceeded': deadlineMs,
   }[kind as string]
   return bound == null ? '' : ` (${formatDuration(bound)})`

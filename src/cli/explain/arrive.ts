@@ -7,7 +7,8 @@ import type { Kind } from '../../failures/kinds.ts'
 import { createServer } from '../../node-http.ts'
 import { admit, routes } from '../../public/admit.ts'
 import { readHead } from '../../public/head.ts'
-import { anyHost, hosts, parseTarget } from '../../public/target.ts'
+import { anyHost, hosts } from '../../public/hosts.ts'
+import { parseTarget } from '../../public/target.ts'
 
 /** Is what the public listener makes of a method and a target. */
 export type Arrival =
@@ -48,7 +49,7 @@ const parse = (method: string, target: string, listen: ListenConfig): Promise<Pa
   const [inside, outside] = duplexPair()
   const parsed = new Promise<Parsed | Unparsed>((resolve) => {
     // The bound of the listener's own parser (public/listener.ts); nothing here is long enough to meet it but the target.
-    const maxHeaderSize = listen.maxTargetBytes + listen.maxHeaderBytes + 1024
+    const maxHeaderSize = listen.maxTarget + listen.maxHeaders + 1024
     const server = createServer({ maxHeaderSize }, (request) => resolve(request))
     server.on('connect', () => resolve('tunnel'))
     server.on('clientError', ({ code }: NodeJS.ErrnoException) =>

@@ -1,7 +1,8 @@
 import type { Operation } from '../../catalog.ts'
 import type { Config, EndpointConfig, FieldEdits, UpstreamConfig } from '../../config/config.ts'
+import { effective } from '../../config/effective.ts'
 import type { Origin, Origins } from '../../config/origins.ts'
-import { noAuditor } from '../../observe/audit/line.ts'
+import { noAuditor } from '../../observe/audit/auditor.ts'
 import { Meter } from '../../observe/metrics/meter.ts'
 import { Limiters } from '../../shared/limiter/limiters.ts'
 import { noCaches } from '../../snapshot/caches.ts'
@@ -9,9 +10,7 @@ import { holdClientLimits } from '../../snapshot/client-limits.ts'
 import { noGuard } from '../../snapshot/guard.ts'
 import { noPressure } from '../../snapshot/pressure.ts'
 import { type StackRow, stackRows } from '../../snapshot/stack.ts'
-import { formatDuration } from '../../units.ts'
-import { bound, everywhereRows } from './everywhere.ts'
-import { policyRows, type Rows } from './policies.ts'
+import { everywhereRows, flat, partOf, type Rows, type Tree } from './everywhere.ts'
 
 /** Is one setting that holds for a request: where the file would say it, what it is, and who said so. */
 export interface Setting {
@@ -66,13 +65,16 @@ export const behind = (described: Operation, config: Config, origins: Origins): 
   const upstream = config.upstreams[group]
   const operation = config.operations[id]
   const own = `upstreams.${group}`
+  const tree = effective(config)
   return {
     endpoints: shares(upstream, path, setting(`${own}.endpoints`, '').origin),
     weightMeans: upstream.endpoints.length > 1 ? weightMeans[upstream.balance] : null,
     fields: [...fieldRows('request', upstream.request), ...fieldRows('response', upstream.response)].map(
       ([direction, what, value]) => ({ ...setting(`${own}.${direction}`, value), what: `${direction}.${what}` }),
     ),
-    upstream: upstreamRows(upstream).map(([key, value]) => setting(`${own}.${key}`, value)),
+    upstream: upstreamRows(upstream, partOf(tree, 'upstreams', group)).map(([key, value]) =>
+      setting(`${own}.${key}`, value),
+    ),
     operation: [
       setting(`operations.${id}.state`, operation.state),
       setting(`operations.${id}.idempotent`, String(operation.idempotent)),
@@ -100,9 +102,12 @@ export const behind = (described: Operation, config: Config, origins: Origins): 
         listen: config.listen,
       }),
       operation.state,
-      (key, value) => setting(key.includes('.') ? key : `operations.${id}.${key}`, value),
+      (key, value) =>
+        key === 'cache' && operation.cache !== null
+          ? setting(`operations.${id}.cache`, cacheText(partOf(tree, 'operations', id, 'cache')))
+          : setting(key.includes('.') ? key : `operations.${id}.${key}`, value),
     ),
-    everywhere: everywhereRows(config).map(([key, value]) => setting(key, value)),
+    everywhere: everywhereRows(config, tree).map(([key, value]) => setting(key, value)),
   }
 }
 
@@ -134,17 +139,22 @@ const shares = ({ endpoints, balance }: UpstreamConfig, path: string, from: Orig
   }))
 }
 
-const upstreamRows = (upstream: UpstreamConfig): Rows => [
-  ['host', hosts(upstream.host)],
-  ['timeouts.connect', bound(upstream.connectTimeoutMs, formatDuration)],
-  ['timeouts.headers', bound(upstream.headersTimeoutMs, formatDuration)],
-  ['timeouts.body', bound(upstream.bodyTimeoutMs, formatDuration)],
-  ['keepAlive', upstream.keepAliveMs === 0 ? 'none' : formatDuration(upstream.keepAliveMs)],
-  ['maxConnections', String(upstream.maxConnections)],
-  ['maxPending', String(upstream.maxPending)],
-  ['resolve', formatDuration(upstream.resolveMs)],
-  ...policyRows(upstream),
-]
+/** Shows how an upstream is spoken to and what it does about endpoints that fail, key by key; what is off is one row. */
+const upstreamRows = ({ endpoints, host, retry }: UpstreamConfig, tree: Tree): Rows => {
+  const isTls = endpoints.some(({ origin }) => origin.startsWith('https:'))
+  // What has rows elsewhere: among the endpoints, the fields and the layers. TLS says nothing about plain HTTP.
+  const elsewhere = ['endpoints', 'request', 'response', 'concurrency']
+  const left = [...elsewhere, ...(isTls ? [] : ['tls']), ...(retry === null ? ['retry'] : [])]
+  const rest = Object.fromEntries(Object.entries(tree).filter(([key]) => !left.includes(key)))
+  return flat({ ...rest, host: hosts(host) })
+}
+
+/** Shows what of caching is on. */
+const cacheText = (tree: Tree): string =>
+  flat(tree)
+    .filter(([, value]) => value !== 'false' && value !== 'none')
+    .map(([key, value]) => `${key}: ${value}`)
+    .join(', ')
 
 const layersOf = (
   rows: readonly StackRow[],

@@ -1,85 +1,52 @@
 import type { Config, ListenConfig } from '../../config/config.ts'
-import { stored } from '../../config/effective-cache.ts'
-import { auth as shownAuth } from '../../config/effective-identities.ts'
-import { rateLimits } from '../../config/effective-policies.ts'
-import type { LimitsConfig } from '../../config/limits-config.ts'
-import { formatByteRate, formatDuration, formatSize } from '../../units.ts'
-import { flat, type Rows } from './policies.ts'
+import { type Effective, Secret } from '../../config/shown.ts'
+
+/** Lists key paths, each with its value as it is shown. */
+export type Rows = readonly (readonly [key: string, value: string])[]
+
+/** A part of a configuration in the spelling of the file. */
+export type Tree = { readonly [key: string]: Effective }
 
 /** Shows what holds for all nine, in the order in which a connection, then a request meets it. */
-export const everywhereRows = ({
-  listen,
-  limits,
-  auth,
-  clients,
-  clientsSource,
-  requestIdHeader,
-  audit,
-  cache,
-  operations,
-  log,
-  shutdown,
-}: Config): Rows => [
-  ['listen.maxConnections', bound(listen.maxConnections, String)],
-  ['listen.maxConnectionsPerAddress', bound(listen.maxConnectionsPerAddress, String)],
-  ...tlsRows(listen),
-  ['listen.maxRequestsPerConnection', bound(listen.maxRequestsPerConnection, String)],
-  ['listen.timeouts.headers', formatDuration(listen.headersTimeoutMs)],
-  ['listen.timeouts.body', bound(listen.bodyTimeoutMs, formatDuration)],
-  ['listen.timeouts.keepAlive', formatDuration(listen.keepAliveTimeoutMs)],
-  ['listen.interim', listen.interim],
-  ['listen.minRate', bound(listen.minBytesPerSecond, formatByteRate)],
-  ['listen.trustedProxies', list(listen.trustedProxies, 'none')],
-  ['listen.maxTarget', formatSize(listen.maxTargetBytes)],
-  ['listen.maxHeaders', formatSize(listen.maxHeaderBytes)],
-  ['listen.maxHeaderFields', String(listen.maxHeaderFields)],
-  ['listen.hosts', list(listen.hosts, 'any')],
-  ...(listen.publicUrl === null ? [] : [['listen.publicUrl', listen.publicUrl] as const]),
-  ['listen.basePath', listen.basePath === '' ? '(empty)' : listen.basePath],
-  ...countingRows(limits),
-  ...(auth === null ? [] : flat({ auth: shownAuth(auth) })),
-  ...(clients.length === 0 ? [] : [['clients', clientsIn(clients, clientsSource)] as const]),
-  ['requestId.header', requestIdHeader ?? 'none'],
-  ...auditRows(audit),
-  ...(Object.values(operations).some(({ cache: each }) => each !== null) ? flat({ cache: stored(cache) }) : []),
-  ['log.buffer', formatSize(log.bufferBytes)],
-  ['shutdown.wait', formatDuration(shutdown.waitMs)],
-  ['shutdown.deadline', formatDuration(shutdown.deadlineMs)],
-]
+export const everywhereRows = (
+  { listen, limits, auth, clients, clientsSource, audit, operations }: Config,
+  tree: Tree,
+): Rows => {
+  const { upstreams: _, operations: __, ...sections } = tree
+  const rows = flat(sections)
+  /** Finds the rows of some keys, and of what stands below them. */
+  const of = (...keys: readonly string[]): Rows =>
+    keys.flatMap((key) => rows.filter(([path]) => path === key || path.startsWith(`${key}.`)))
+  /** Shows what is empty by a word. */
+  const or = (word: string, key: string): Rows => of(key).map(([path, value]) => [path, value === '' ? word : value])
+  const isCached = Object.values(operations).some(({ cache }) => cache !== null)
+  return [
+    ...of('listen.maxConnections', 'listen.maxConnectionsPerAddress'),
+    ...tlsRows(listen, of),
+    ...of('listen.maxRequestsPerConnection', 'listen.timeouts', 'listen.interim', 'listen.minRate'),
+    ...or('none', 'listen.trustedProxies'),
+    ...of('listen.maxTarget', 'listen.maxHeaders', 'listen.maxHeaderFields'),
+    ...or('any', 'listen.hosts'),
+    ...of('listen.publicUrl'),
+    ...or('(empty)', 'listen.basePath'),
+    // How often an address may ask is among the layers.
+    ...(limits.address === null ? [] : of('limits.address.ipv6Prefix', 'limits.redis')),
+    ...(auth === null ? [] : of('auth')),
+    ...(clients.length === 0 ? [] : [['clients', clientsIn(clients, clientsSource)] as const]),
+    ...of('requestId.header'),
+    ...(audit === null ? of('audit') : of('audit.file', 'audit.rotate')),
+    ...(isCached ? of('cache') : []),
+    ...of('log.buffer', 'shutdown.wait', 'shutdown.deadline'),
+  ]
+}
 
-const auditRows = (audit: Config['audit']): Rows =>
-  audit === null
-    ? [['audit', 'none']]
+const tlsRows = ({ tls }: ListenConfig, of: (...keys: readonly string[]) => Rows): Rows =>
+  tls === null
+    ? [['listen.tls', 'none']]
     : [
-        ['audit.file', audit.file],
-        ['audit.rotate', bound(audit.rotateBytes, formatSize)],
+        ['listen.tls.certificates', String(tls.certificates.length)],
+        ...of('listen.tls.minVersion', 'listen.tls.clientCertificates', 'listen.http2'),
       ]
-
-/** Shows a bound, or that there is none. */
-export const bound = (value: number | null, format: (value: number) => string): string =>
-  value === null ? 'none' : format(value)
-
-const tlsRows = ({ tls, http2 }: ListenConfig): Rows => {
-  if (tls === null) return [['listen.tls', 'none']]
-  const { certificates, minVersion, client } = tls
-  const asked = client?.required === true ? 'required' : 'optional'
-  return [
-    ['listen.tls.certificates', String(certificates.length)],
-    ['listen.tls.minVersion', minVersion],
-    ['listen.tls.clientCertificates', client === null ? 'none' : asked],
-    ['listen.http2', String(http2)],
-  ]
-}
-
-/** Shows how it is counted by address. How often an address may ask is among the layers. */
-const countingRows = (limits: LimitsConfig): Rows => {
-  const { address } = limits
-  if (address === null) return []
-  return [
-    ['limits.address.ipv6Prefix', String(address.ipv6Prefix)],
-    ...flat({ redis: rateLimits(limits).redis }, 'limits.'),
-  ]
-}
 
 /** Shows how many clients there are, and in which files. */
 const clientsIn = (clients: Config['clients'], { parts }: Config['clientsSource']): string => {
@@ -87,4 +54,33 @@ const clientsIn = (clients: Config['clients'], { parts }: Config['clientsSource'
   return files.length === 0 ? String(clients.length) : `${clients.length}: ${files.join(', ')}`
 }
 
-const list = (values: readonly string[], none: string): string => (values.length === 0 ? none : values.join(', '))
+/** Lists what has a row of its own when it is on: its keys may be built in, and yet the file turns it on. */
+const switches: readonly string[] = ['healthCheck', 'outlier', 'circuitBreaker']
+
+/** Lists the keys of a tree of the configuration, each with its whole path. */
+export const flat = (tree: Tree, above = ''): Rows =>
+  Object.entries(tree).flatMap(([key, value]): Rows => {
+    if (!isTree(value)) return [[`${above}${key}`, shown(value)]]
+    const turnedOn: Rows = switches.includes(key) ? [[key, 'on']] : []
+    return [...turnedOn, ...flat(value, `${above}${key}.`)]
+  })
+
+/** Finds a part of a tree; nothing where that is no map. */
+export const partOf = (tree: Tree, ...path: readonly string[]): Tree => {
+  let part = tree
+  for (const key of path) {
+    const next = part[key]
+    part = next !== undefined && isTree(next) ? next : {}
+  }
+  return part
+}
+
+const isTree = (value: Effective): value is Tree =>
+  typeof value === 'object' && !(value instanceof Secret) && !Array.isArray(value)
+
+const isList = (value: Effective): value is readonly Effective[] => Array.isArray(value)
+
+const shown = (value: Effective): string => {
+  if (value instanceof Secret) return value.toJSON()
+  return isList(value) ? value.map(shown).join(', ') : String(value)
+}

@@ -3,7 +3,8 @@ import type { ListenConfig } from '../../config/config.ts'
 import { differenceOf } from '../../config/differs.ts'
 import { METHODS } from '../../node-http.ts'
 import { routes } from '../../public/admit.ts'
-import { isHost, parseTarget } from '../../public/target.ts'
+import { isHost } from '../../public/hosts.ts'
+import { parseTarget } from '../../public/target.ts'
 import { formatSize } from '../../units.ts'
 import { type Arrival, bytesOf } from './arrive.ts'
 
@@ -47,9 +48,9 @@ export const reasonOf = (
 export const theNine = (basePath: string): readonly string[] =>
   catalog.map(({ method, path }) => `${method.padEnd(4)} ${basePath}${path}`)
 
-const tooLong = (target: string, { maxTargetBytes }: ListenConfig, where: (key: string) => string): Reason => ({
+const tooLong = (target: string, { maxTarget }: ListenConfig, where: (key: string) => string): Reason => ({
   differs: [
-    `it has ${bytesOf(target).length} bytes, and at most ${formatSize(maxTargetBytes)} are read: ${where('listen.maxTarget')}`,
+    `it has ${bytesOf(target).length} bytes, and at most ${formatSize(maxTarget)} are read: ${where('listen.maxTarget')}`,
   ],
   meant: null,
   hint: 'send a shorter one, or raise listen.maxTarget (at most 64KiB)',

@@ -1,5 +1,5 @@
 import type { Group } from '../../catalog.ts'
-import { type Change, changedGroups, difference, report } from '../../config/diff.ts'
+import { type Change, changedGroups, difference } from '../../config/diff.ts'
 import { loadConfig } from '../../config/load.ts'
 import { formatProblems, type Problem } from '../../config/problem.ts'
 import { running, type Status, status, understood } from './answers.ts'
@@ -29,7 +29,7 @@ export const compare = async (
   noteDoubt(target)
   const now = understood(target, body, running)
   const { hash } = loaded.config
-  const changes = difference(now, report(loaded.config))
+  const changes = difference(now, loaded.report)
   const live = isLive ? await standing(target, changedGroups(changes)) : null
   if (format === 'json')
     printJson({ ...comparison(file, now.hash, hash, changes, []), ...(live && { live: live.upstreams }) })

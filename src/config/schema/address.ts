@@ -1,5 +1,4 @@
 import { isIP, isIPv6 } from 'node:net'
-import type { EndpointConfig } from '../config.ts'
 import { type Kind, scalar, Wrong } from './scalar.ts'
 
 /** RFC 9110 §5.6.2. */
@@ -88,6 +87,18 @@ export const basePath = (description: string) =>
     description,
   )
 
+/** An origin behind a group. */
+export interface EndpointConfig {
+  /** `sandbox` for the embedded upstream, else scheme, host and port: `http://host:port`, default port omitted. */
+  readonly origin: string
+  /** What precedes the operation's path: empty, or `/…` without a trailing slash. */
+  readonly pathPrefix: string
+  /** The share of traffic relative to the others: 0–10000, default 100. */
+  readonly weight: number
+  /** Whether it takes no new work. */
+  readonly drain: boolean
+}
+
 /** Reads the URL of an endpoint or `sandbox`, with a weight of 100. */
 export const endpointUrl: Kind<EndpointConfig> = {
   expected: 'a URL such as http://risk.internal:8080, or sandbox',
@@ -112,6 +123,11 @@ export const endpointUrl: Kind<EndpointConfig> = {
     const pathPrefix = readPath(path ?? '')
     return pathPrefix instanceof Wrong ? pathPrefix : { origin, pathPrefix, weight: 100, drain: false }
   },
+  write: ({ origin, pathPrefix, weight, drain }) => {
+    const url = origin + pathPrefix
+    if (drain) return { url, weight, drain }
+    return weight === 100 ? url : { url, weight }
+  },
   json: { type: 'string', pattern: '^(sandbox|[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\\\\\s]+(/[^?#\\\\\\s]*)?)$' },
 }
 
@@ -134,6 +150,7 @@ export const sentHost = (description: string) =>
         const origin = readOrigin('http', value)
         return origin instanceof Wrong ? new Wrong('not a host', origin.hint) : { name: value }
       },
+      write: (sent) => (typeof sent === 'string' ? sent : sent.name),
       json: { type: 'string', pattern: '^[0-9A-Za-z:._\\[\\]-]+$' },
     },
     description,

@@ -1,10 +1,11 @@
 import * as z from 'zod'
-import { mtls } from './auth-mtls.ts'
-import { bound, dpop } from './dpop.ts'
+import { type Algorithm, algorithms } from '../../shared/jwks/algorithms.ts'
+import { optional } from './facts.ts'
 import { fieldName, optionalFieldName } from './fields.ts'
 import { orOff } from './levels.ts'
+import { optionalCertificate } from './pem.ts'
 import { claims, introspection, jwt, scope } from './tokens.ts'
-import { choice } from './values.ts'
+import { choice, duration } from './values.ts'
 
 const methodNames = ['apiKey', 'jwt', 'introspection', 'mtls'] as const
 
@@ -19,14 +20,55 @@ const apiKey = z
   })
   .meta({ description: 'Keys made with lender-gateway hash-key' })
 
+/** Describes where certificates of clients come from. */
+export const mtls = z
+  .strictObject({
+    from: choice(
+      "Where a client's certificate comes from: its connection, or the Client-Cert field of listen.trustedProxies",
+      ['connection', 'client-cert'],
+    ).prefault('connection'),
+    ca: optionalCertificate('Who has to have issued what comes in Client-Cert; file:PATH for a file').prefault('none'),
+  })
+  .meta({ description: 'Certificates of clients' })
+
+const bound = choice(
+  'required: a token that is bound neither to a certificate nor to a key is refused. What one is bound to is always asked for',
+  ['none', 'required'],
+)
+
+const dpop = orOff(
+  z
+    .strictObject({
+      algorithms: z
+        .array(choice<Algorithm>('An algorithm', algorithms))
+        .min(1)
+        .meta({ description: 'What proofs may be signed with' })
+        .prefault(['ES256', 'PS256', 'EdDSA', 'Ed25519']),
+      maxAge: duration('How old a proof may be: for so long, and for the tolerance, each is remembered', {
+        min: 1000,
+        max: 300_000,
+      }).prefault('60s'),
+      clockTolerance: duration('How far the clocks of clients may be from that of the gateway', {
+        min: 0,
+        max: 60_000,
+      }).prefault('5s'),
+      withoutRedis: choice(
+        'While Redis cannot say whether a proof came to another gateway before: refuse it with 503, or serve it if it is new here',
+        ['refuse', 'serve'],
+      ).prefault('refuse'),
+    })
+    .meta({ description: 'Proofs of possession (DPoP, RFC 9449); needs listen.publicUrl' }),
+  '{ maxAge: 60s }',
+)
+
 /** Describes how it is found out who calls. */
 export const authSchema = orOff(
   z
     .strictObject({
       methods,
       apiKey: apiKey.prefault({}),
-      jwt: jwt.optional(),
-      introspection: introspection.optional(),
+      jwt: optional(jwt),
+      introspection: optional(introspection),
       mtls: mtls.prefault({}),
       bound: bound.prefault('none'),
       dpop: dpop.prefault('none'),
@@ -49,7 +91,7 @@ export const authSchema = orOff(
 export const operationAuth = orOff(
   z
     .strictObject({
-      methods: methods.optional(),
+      methods: optional(methods),
       scopes: z.array(scope).max(32).meta({ description: 'What a token must be good for: all of these' }).prefault([]),
       claims: claims.prefault({}).meta({ description: 'What a token must say: all of this' }),
     })

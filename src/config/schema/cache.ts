@@ -1,8 +1,8 @@
 import * as z from 'zod'
-import { fieldName } from './fields.ts'
-import { redisAt } from './rate-limits.ts'
+import { lowerFieldName } from './fields.ts'
+import { redisAt } from './limits.ts'
 import { scalar, Wrong } from './scalar.ts'
-import { boolean, optionalDuration, size } from './values.ts'
+import { boolean, durationOrZero, optionalDuration, size } from './values.ts'
 
 const mebibyte = 1024 ** 2
 
@@ -14,7 +14,7 @@ export const cacheSchema = z
       max: 1024 * 1024 * mebibyte,
     }).prefault('64MiB'),
     credentials: z
-      .array(fieldName('A field name; case does not matter', 'X-Api-Key'))
+      .array(lowerFieldName('A field name; case does not matter', 'X-Api-Key'))
       .max(20)
       .meta({
         description:
@@ -45,7 +45,7 @@ const policy = z
     staleWhileRevalidate: optionalDuration(
       'How long after its freshness an answer is served while a newer one is fetched; an answer that says so itself is believed',
     ).prefault('none'),
-    staleWhenDisconnected: optionalDuration(
+    staleWhenDisconnected: durationOrZero(
       'How long after its freshness an answer is served while the upstream cannot be reached',
     ).prefault('60s'),
   })
@@ -59,6 +59,7 @@ const onOrOff = scalar<boolean>(
       if (whole && (value === 'true' || value === 'false')) return value === 'true'
       return new Wrong('neither true nor false', 'write true for the defaults, or { staleIfError: 10m }')
     },
+    write: () => false, // null: what is stored has a policy
     json: { type: 'boolean' },
   },
   'Whether answers are stored, as the defaults say',
@@ -69,5 +70,3 @@ export const operationCache = z
   .union([onOrOff, policy])
   .transform((given) => (given === true ? policy.parse({}) : given === false ? null : given))
   .meta({ description: 'Whether answers are stored and used again (RFC 9111); GET operations only' })
-
-export type ParsedOperationCache = z.output<typeof policy>

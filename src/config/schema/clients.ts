@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { catalog, type OperationId } from '../../catalog.ts'
 import { network } from './address.ts'
 import { certificateName } from './certificates.ts'
+import { mark, optional } from './facts.ts'
 import { rate } from './rate.ts'
 import { scalar, Wrong } from './scalar.ts'
 import { claims } from './tokens.ts'
@@ -25,31 +26,37 @@ const name = (description: string) =>
   )
 
 // No dot: it ends there in the key.
-const keyId = scalar<string>(
-  {
-    expected: 'what stands before the dot of a key: 1 to 64 letters, digits and -_',
-    read: (value) => {
-      if (typeof value !== 'string')
-        return new Wrong('wrong type', typeof value === 'number' ? 'put it in quotes' : undefined)
-      return /^[\w-]{1,64}$/.test(value) ? value : new Wrong('not the id of a key')
+const keyId = mark(
+  scalar<string>(
+    {
+      expected: 'what stands before the dot of a key: 1 to 64 letters, digits and -_',
+      read: (value) => {
+        if (typeof value !== 'string')
+          return new Wrong('wrong type', typeof value === 'number' ? 'put it in quotes' : undefined)
+        return /^[\w-]{1,64}$/.test(value) ? value : new Wrong('not the id of a key')
+      },
+      json: { type: 'string', pattern: '^[0-9A-Za-z_-]{1,64}$' },
     },
-    json: { type: 'string', pattern: '^[0-9A-Za-z_-]{1,64}$' },
-  },
-  'The public half of the key',
+    'The public half of the key',
+  ),
+  { unquoted: true },
 )
 
-const sha256 = scalar<string>(
-  {
-    expected: '64 hex digits, as lender-gateway hash-key prints them',
-    read: (value) => {
-      if (typeof value !== 'string') return new Wrong('wrong type', 'put it in quotes')
-      return /^[0-9a-f]{64}$/i.test(value)
-        ? value.toLowerCase()
-        : new Wrong('not a SHA-256', 'make a key with: lender-gateway hash-key')
+const sha256 = mark(
+  scalar<string>(
+    {
+      expected: '64 hex digits, as lender-gateway hash-key prints them',
+      read: (value) => {
+        if (typeof value !== 'string') return new Wrong('wrong type', 'put it in quotes')
+        return /^[0-9a-f]{64}$/i.test(value)
+          ? value.toLowerCase()
+          : new Wrong('not a SHA-256', 'make a key with: lender-gateway hash-key')
+      },
+      json: { type: 'string', pattern: '^[0-9A-Fa-f]{64}$' },
     },
-    json: { type: 'string', pattern: '^[0-9A-Fa-f]{64}$' },
-  },
-  'The SHA-256 of the secret half of the key',
+    'The SHA-256 of the secret half of the key',
+  ),
+  { secret: true },
 )
 
 const operations = z
@@ -59,6 +66,7 @@ const operations = z
         expected: 'all',
         read: (value) =>
           value === 'all' ? null : new Wrong('not a list of operations', 'write all, or [market.insights, …]'),
+        write: () => 'all',
         json: { enum: ['all'] },
       },
       'All nine',
@@ -95,11 +103,16 @@ export const clientSchema = z
   .strictObject({
     id: name('Its name, in the log and for upstreams'),
     disabled: boolean('Whether it is kept out, whatever it shows').prefault(false),
-    apiKeys: z
-      .array(z.strictObject({ id: keyId, sha256 }).meta({ description: 'A key, as lender-gateway hash-key prints it' }))
-      .max(8)
-      .meta({ description: 'Its keys: while one is being replaced, two' })
-      .prefault([]),
+    apiKeys: mark(
+      z
+        .array(
+          z.strictObject({ id: keyId, sha256 }).meta({ description: 'A key, as lender-gateway hash-key prints it' }),
+        )
+        .max(8)
+        .meta({ description: 'Its keys: while one is being replaced, two' })
+        .prefault([]),
+      { unquoted: true },
+    ),
     claims: claims.prefault({}),
     certificates: z
       .array(certificateName('A name that stands in its certificate, or the fingerprint of that'))
@@ -112,8 +125,8 @@ export const clientSchema = z
       .max(256)
       .meta({ description: 'Where it may call from; none: anywhere' })
       .prefault([]),
-    rate: rate('How many requests a second (100/s) or a minute (30/min), in all; without it: any number').optional(),
-    burst: integer('How many at once; default: the number in rate', { min: 1, max: 1_000_000 }).optional(),
+    rate: optional(rate('How many requests a second (100/s) or a minute (30/min), in all; without it: any number')),
+    burst: optional(integer('How many at once; default: the number in rate', { min: 1, max: 1_000_000 })),
     concurrency: optionalInteger('Most exchanges that it has in flight; what is beyond is answered 429', {
       min: 1,
       max: 1_000_000,

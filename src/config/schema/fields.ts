@@ -1,5 +1,7 @@
 import * as z from 'zod'
+import { type Effective, literal, Secret } from '../shown.ts'
 import { isToken, tokenPattern } from './address.ts'
+import { mark } from './facts.ts'
 import { External, type Kind, scalar, Wrong } from './scalar.ts'
 import { orNone } from './values.ts'
 
@@ -48,32 +50,49 @@ const requestField = (example: string): Kind<string> => ({
 /** Reads the name of a field. */
 export const fieldName = (description: string, example: string) => scalar(requestField(example), description)
 
+/** Reads the name of a field in lower case, for what compares names. */
+export const lowerFieldName = (description: string, example: string) => {
+  const { read, ...kind } = requestField(example)
+  const lower: Kind<string>['read'] = (value, whole) => {
+    const name = read(value, whole)
+    return name instanceof Wrong ? name : name.toLowerCase()
+  }
+  return scalar({ ...kind, read: lower }, description)
+}
+
 /** Reads the name of a field, or `none`/`false` for null: there is no such field. */
 export const optionalFieldName = (description: string, example: string) =>
   scalar(orNone(requestField(example)), description)
 
-/** Is a field value as configured. */
-export interface FieldValue {
+/** A field that is set. */
+export interface SetField {
+  readonly name: string
   readonly value: string
-  /** Whether it came from outside the file. */
-  readonly external: boolean
+  /** Whether its value is not shown: it came from outside the file, or its name says that it is a credential. */
+  readonly secret: boolean
 }
 
+/** Names fields whose value is a credential even when it stands in the file itself. */
+const sensitive = /auth|cookie|credential|key|pass|secret|session|signature|token/i
+
 /** Reads a field value: a string, or what a `file:` reference or a variable holds. */
-const fieldValue = z
-  .unknown()
-  .transform((input, context): FieldValue => {
-    const value = input instanceof External ? input.text : input
-    const wrong =
-      typeof value === 'string'
-        ? refuseValue(value)
-        : new Wrong('not a string', typeof value === 'object' ? undefined : 'put the value in quotes')
-    if (wrong === undefined && typeof value === 'string') return { value, external: input instanceof External }
-    const params = { expected: 'a field value in quotes, or file: and a path', hint: wrong?.hint }
-    context.addIssue({ code: 'custom', message: wrong?.message ?? 'not a string', params })
-    return z.NEVER
-  })
-  .meta({ description: 'The value, or file:PATH to read it from a file', type: 'string' })
+const fieldValue = mark(
+  z
+    .unknown()
+    .transform((input, context): { readonly value: string; readonly external: boolean } => {
+      const value = input instanceof External ? input.text : input
+      const wrong =
+        typeof value === 'string'
+          ? refuseValue(value)
+          : new Wrong('not a string', typeof value === 'object' ? undefined : 'put the value in quotes')
+      if (wrong === undefined && typeof value === 'string') return { value, external: input instanceof External }
+      const params = { expected: 'a field value in quotes, or file: and a path', hint: wrong?.hint }
+      context.addIssue({ code: 'custom', message: wrong?.message ?? 'not a string', params })
+      return z.NEVER
+    })
+    .meta({ description: 'The value, or file:PATH to read it from a file', type: 'string' }),
+  { secret: true, file: 'line' },
+)
 
 /** RFC 9110 §5.5: no control characters but tab, and only what one byte can carry. */
 function refuseValue(value: string): Wrong | undefined {
@@ -87,8 +106,12 @@ function refuseValue(value: string): Wrong | undefined {
 // Servers take about a hundred fields, and each edit is looked for in every request.
 const maxEdits = 100
 
-/** Describes fields with their values; none that the gateway sets itself. */
-export const fieldValues = (direction: 'request' | 'response', description: string) => {
+/** Describes fields with their values; none that the gateway sets itself. `check` may refuse more of them. */
+export const fieldValues = (
+  direction: 'request' | 'response',
+  description: string,
+  check: (names: readonly string[], context: { readonly issues: z.core.$ZodRawIssue[] }) => void = () => {},
+) => {
   const name = z.string().check((context) => {
     const wrong = refuseField(context.value, direction)
     if (wrong !== undefined) {
@@ -96,15 +119,26 @@ export const fieldValues = (direction: 'request' | 'response', description: stri
       context.issues.push({ code: 'custom', message: wrong.message, params, input: context.value })
     }
   })
-  return z
+  const values = z
     .record(name.meta({ pattern: tokenPattern }), fieldValue)
     .check((context) => {
+      check(Object.keys(context.value), context)
       if (Object.keys(context.value).length <= maxEdits) return
       const params = { expected: `at most ${maxEdits}`, hint: 'an upstream takes hardly more fields than that' }
       context.issues.push({ code: 'custom', message: 'too many fields', params, input: context.value })
     })
     .meta({ description, maxProperties: maxEdits })
+  const write = (fields: readonly SetField[]): Effective =>
+    Object.fromEntries(fields.map(({ name, value, secret }) => [name, secret ? new Secret(value) : literal(value)]))
+  return mark(values.transform(setFields), { unquoted: true, write })
 }
+
+const setFields = (values: Readonly<Record<string, z.output<typeof fieldValue>>>): readonly SetField[] =>
+  Object.entries(values).map(([name, { value, external }]) => ({
+    name,
+    value,
+    secret: external || sensitive.test(name),
+  }))
 
 /** Describes what is changed in the fields of one direction: `remove` first, then `set`. */
 export const fieldEdits = (direction: 'request' | 'response') => {
@@ -116,11 +150,15 @@ export const fieldEdits = (direction: 'request' | 'response') => {
     },
     'A field name; case does not matter',
   )
-  return z
-    .strictObject({
-      set: fieldValues(direction, 'Fields to set; one that is there already is replaced').prefault({}),
-      remove: z.array(removed).max(maxEdits).meta({ description: 'Fields to remove' }).prefault([]),
-    })
-    .meta({ description: `Changes to the fields of each ${direction}: remove first, then set` })
-    .prefault({})
+  return mark(
+    z
+      .strictObject({
+        set: fieldValues(direction, 'Fields to set; one that is there already is replaced').prefault({}),
+        remove: mark(z.array(removed).max(maxEdits).meta({ description: 'Fields to remove' }), {
+          unquoted: true,
+        }).prefault([]),
+      })
+      .meta({ description: `Changes to the fields of each ${direction}: remove first, then set` }),
+    { unquoted: true },
+  ).prefault({})
 }

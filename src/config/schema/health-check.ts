@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { optional } from './facts.ts'
 import { scalar, Wrong } from './scalar.ts'
 import { statuses } from './statuses.ts'
 import { duration, integer } from './values.ts'
@@ -29,7 +30,7 @@ const streak = (description: string) => integer(description, { min: 1, max: 100 
 /** Describes the probes of an endpoint; carries the built-in values, and the path has none. */
 export const healthCheckSchema = z
   .strictObject({
-    path: path.optional(),
+    path: optional(path),
     interval: duration('How long after one probe the next one follows', { min: 100, max: 3_600_000 }).prefault('5s'),
     timeout: duration('Longest probe, connecting included').prefault('2s'),
     expect: statuses('The statuses of a healthy endpoint').prefault('200-299'),

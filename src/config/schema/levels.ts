@@ -1,8 +1,9 @@
 import * as z from 'zod'
+import { factsOf, isOptional, mark } from './facts.ts'
 import { scalar, Wrong } from './scalar.ts'
 
 /** Is what one level of the file says of a value: any part of it may be left to the level below. */
-export type Stated<T> = T extends readonly unknown[]
+export type Stated<T> = T extends string | number | boolean | readonly unknown[]
   ? T
   : T extends object
     ? { readonly [K in keyof T]?: Stated<T[K]> | undefined }
@@ -20,13 +21,18 @@ export const statedShape = <S extends z.core.$ZodShape>(shape: S): StatedShape<S
 /** Takes what is built in out of a schema, at every depth: else a level would state what it leaves out. */
 function bare(schema: z.core.$ZodType): z.core.$ZodType {
   if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return bare(schema.unwrap())
-  if (schema instanceof z.ZodObject) return z.strictObject(statedShape(schema.shape)).meta(schema.meta() ?? {})
-  if (schema instanceof z.ZodUnion) return z.union(schema.options.map(bare)).meta(schema.meta() ?? {})
+  if (isOptional(schema)) return bare(schema.in)
+  if (schema instanceof z.ZodObject) return alike(z.strictObject(statedShape(schema.shape)), schema)
+  if (schema instanceof z.ZodUnion) return alike(z.union(schema.options.map(bare)), schema)
   return schema
 }
 
+/** Gives a schema the description and the facts of another one. */
+const alike = <S extends z.ZodType>(schema: S, other: z.ZodType): S =>
+  mark(schema.meta(other.meta() ?? {}), factsOf(other))
+
 /** Reads a policy, or `none`/`false` for null: it is off. `example` is what to write to have it on. */
-export const orOff = <T extends z.ZodObject>(policy: T, example: string) => {
+export const orOff = <T extends z.ZodType>(policy: T, example: string) => {
   const off = scalar<null>(
     {
       expected: 'none',

@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import { askedHost, basePath, host, isToken, network, portRange, tokenPattern } from './address.ts'
-import { listenTlsSchema } from './listen-tls.ts'
-import { publicUrl } from './public-url.ts'
+import { askedHost, basePath, endpointUrl, host, isToken, network, portRange, tokenPattern } from './address.ts'
+import { mark, optional } from './facts.ts'
+import { certificate, privateKey, revocationList } from './pem.ts'
 import { scalar, Wrong } from './scalar.ts'
 import {
   boolean,
@@ -26,7 +26,22 @@ const via = scalar<string>(
   'The pseudonym of this gateway in Via (RFC 9110 §7.6.3). Default: made at random for the process',
 )
 
-const listenTimeouts = z
+/** Reads `{base_url}` as clients write it; a slash at its end is dropped. */
+const publicUrl = scalar<string>(
+  {
+    expected: 'a URL such as https://gateway.example or https://gateway.example/lender',
+    read: (value, whole) => {
+      if (value === 'sandbox') return new Wrong('not a URL')
+      const read = endpointUrl.read(value, whole)
+      if (!(read instanceof Wrong)) return read.origin + read.pathPrefix
+      return read.message.includes('password') ? new Wrong(read.message) : read
+    },
+    json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\\\\\s]+(/[^?#\\\\\\s]*)?$' },
+  },
+  '{base_url} as clients write it, by whatever name they know the gateway',
+)
+
+const timeouts = z
   .strictObject({
     headers: duration('Longest time until the whole request head has arrived').prefault('10s'),
     body: optionalDuration('Longest gap between two pieces of a body, in either direction').prefault('30s'),
@@ -34,11 +49,57 @@ const listenTimeouts = z
   })
   .meta({ description: 'How long a client may take' })
 
+// Each is parsed at every load, and again when it takes effect.
+const maxTexts = 100
+
+const pair = z.strictObject({
+  certificate: certificate('A certificate, with its chain; file:PATH for a file'),
+  key: privateKey('The private key of the certificate'),
+})
+
+/** Describes TLS on the public listener. */
+export const listenTlsSchema = mark(
+  z
+    .strictObject({
+      certificates: mark(
+        z
+          .array(pair)
+          .min(1)
+          .max(maxTexts)
+          .meta({ description: 'What is shown to whom asks for one of its names; the first one to everybody else' }),
+        { unquoted: true },
+      ),
+      minVersion: choice('The oldest version of TLS that is spoken', ['TLSv1.2', 'TLSv1.3']).prefault('TLSv1.2'),
+      clientCertificates: choice('Whether clients may, or must, show a certificate', [
+        'none',
+        'optional',
+        'required',
+      ]).prefault('none'),
+      clientCa: optional(certificate('Whom to trust to sign certificates of clients; file:PATH for a file')),
+      clientCrl: mark(
+        z
+          .array(revocationList('A list of revoked certificates; file:PATH for a file'))
+          .max(maxTexts)
+          .meta({
+            description: 'Revoked certificates of clients; with one, every authority in clientCa needs one',
+          })
+          .prefault([]),
+        { unquoted: true },
+      ),
+    })
+    .meta({ description: 'Serve HTTPS. What it holds is renewed live; on or off needs a restart' }),
+  {
+    unquoted: true,
+    idle: ({ clientCertificates }: { clientCertificates: string }) =>
+      clientCertificates === 'none' ? ['clientCrl'] : [],
+  },
+)
+
 /** Describes the public listener, the only one that clients see, and the bounds that protect it. */
 export const listenSchema = z
   .strictObject({
-    host: host('The address to listen on').prefault('127.0.0.1'),
-    port: integer('The port to listen on; 0: any free one', portRange).prefault(8080),
+    host: mark(host('The address to listen on').prefault('127.0.0.1'), { restart: true }),
+    port: mark(integer('The port to listen on; 0: any free one', portRange).prefault(8080), { restart: true }),
     basePath: basePath('The path of {base_url}, in front of all nine operations').prefault(''),
     trustedProxies: z
       .array(network('An IP address or a CIDR'))
@@ -50,8 +111,8 @@ export const listenSchema = z
       .max(1000)
       .meta({ description: 'Names that clients may ask for as Host; none stated: any' })
       .prefault([]),
-    publicUrl: publicUrl('{base_url} as clients write it, by whatever name they know the gateway').optional(),
-    via: via.optional(),
+    publicUrl: optional(publicUrl),
+    via: mark(optional(via), { restart: true }),
     maxTarget: size('Longest request target', { min: 64, max: 64 * 1024 }).prefault('8KiB'),
     maxHeaders: size('Most bytes of request header fields', { min: 1024, max: 1024 ** 2 }).prefault('32KiB'),
     maxHeaderFields: integer('Most request header fields', { min: 1, max: 10_000 }).prefault(100),
@@ -68,12 +129,12 @@ export const listenSchema = z
       min: 1,
       max: 1024 ** 3,
     }).prefault('none'),
-    timeouts: listenTimeouts.prefault({}),
+    timeouts: timeouts.prefault({}),
     interim: choice("What becomes of an upstream's 102 and 103 on HTTP/1.1; HTTP/2 clients get them always", [
       'drop',
       'relay',
     ]).prefault('drop'),
-    http2: boolean('Whether clients may choose HTTP/2, by ALPN; needs tls').prefault(false),
-    tls: listenTlsSchema.optional(),
+    http2: mark(boolean('Whether clients may choose HTTP/2, by ALPN; needs tls').prefault(false), { restart: true }),
+    tls: mark(optional(listenTlsSchema), { restart: true }),
   })
   .meta({ description: 'The public listener. Another host, port or via needs a restart' })

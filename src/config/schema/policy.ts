@@ -6,7 +6,7 @@ import { concurrency } from './limits.ts'
 import { outlierSchema } from './outlier.ts'
 import { retrySchema } from './retry.ts'
 import { upstreamTlsSchema } from './upstream-tls.ts'
-import { choice, duration, integer, optionalDuration, optionalSize } from './values.ts'
+import { choice, duration, durationOrZero, integer, optionalDuration, optionalSize } from './values.ts'
 
 const hour = 3_600_000
 
@@ -28,7 +28,7 @@ export const defaultsSchema = z
       .meta({ description: 'How long an upstream may take' })
       .prefault({}),
     // `none`, `false` and `0s` allow no reuse: then every request gets a connection of its own.
-    keepAlive: optionalDuration('How long an idle upstream connection is kept, less a margin; none or 0s: not at all', {
+    keepAlive: durationOrZero('How long an idle upstream connection is kept, less a margin; none or 0s: not at all', {
       min: 0,
     }).prefault('1500ms'),
     maxConnections: integer('Most connections to one endpoint', { min: 1, max: 10_000 }).prefault(256),
@@ -48,6 +48,9 @@ export const defaultsSchema = z
     maxBody: maxBody.prefault('64MiB'),
   })
   .meta({ description: 'What applies to every group; a group states only what differs' })
+
+/** Describes what of it holds for a group, merged; the rest for each operation. */
+export const policySchema = defaultsSchema.omit({ deadline: true, maxBody: true })
 
 /** Lists the same keys for one group, none of them required. */
 export const policyShape = statedShape(defaultsSchema.shape)

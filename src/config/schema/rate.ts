@@ -16,6 +16,7 @@ export const rate = (description: string) =>
         if (parsed.count < 1) return new Wrong('too small', 'write at least 1/min')
         return parsed.count > most ? new Wrong('too large', `write at most ${most}/s`) : parsed
       },
+      write: formatRate,
       json: { type: 'string', pattern: ratePattern },
     },
     description,

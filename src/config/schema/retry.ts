@@ -48,6 +48,7 @@ const on = z
     }
   })
   .meta({ description: 'What is followed by another attempt', uniqueItems: true })
+  .transform((given): readonly Cause[] => causes.filter((each) => given.includes(each)))
 
 const pause = (description: string) => duration(description, { max: 60_000 })
 
@@ -81,11 +82,3 @@ export const retrySchema = z
       .prefault({}),
   })
   .meta({ description: 'Which attempts are followed by another' })
-
-/** Tells the failures from the statuses. */
-export const sortCauses = (
-  given: readonly Cause[],
-): { readonly kinds: readonly Kind[]; readonly statuses: readonly number[] } => ({
-  kinds: kinds.filter((kind) => given.includes(kind)),
-  statuses: statuses.filter((status) => given.includes(status)),
-})

@@ -1,4 +1,6 @@
 import * as z from 'zod'
+import type { Effective } from '../shown.ts'
+import { mark, plain } from './facts.ts'
 
 /**
  * Holds text that came from outside the file: an environment variable or a `file:` reference. A class, so that it cannot be taken
@@ -37,6 +39,8 @@ export interface Kind<T> {
   readonly expected: string
   /** Reads a plain scalar. `whole` says that it came from the environment, where everything is a string. */
   readonly read: (value: Plain, whole: boolean) => T | Wrong
+  /** Writes what was read as the file spells it; undefined: not at all. Without it, {@link plain} does. */
+  write?(value: T): Effective | undefined
   readonly json: Readonly<Record<string, unknown>>
 }
 
@@ -47,7 +51,7 @@ const readers = new WeakMap<z.core.$ZodType, Kind<unknown>['read']>()
 export const readerOf = (schema: z.core.$ZodType): Kind<unknown>['read'] | undefined => readers.get(schema)
 
 /** Makes the zod schema of a kind of scalar. An issue carries `expected` and `hint` in its `params`. */
-export const scalar = <T>({ expected, read, json }: Kind<T>, description: string) => {
+export const scalar = <T>({ expected, read, write = plain, json }: Kind<T>, description: string) => {
   const schema = z
     .unknown()
     .transform((input, context): T => {
@@ -63,7 +67,7 @@ export const scalar = <T>({ expected, read, json }: Kind<T>, description: string
     })
     .meta({ description, ...withPlaceholder(json) })
   readers.set(schema, read)
-  return schema
+  return mark(schema, { write })
 }
 
 /** Tells a scalar as the file may write it from lists, maps and what came from elsewhere. */

@@ -21,6 +21,8 @@ export const statuses = (description: string) =>
           return new Wrong('no such status', 'the status of an answer is from 200 to 599')
         return from > to ? new Wrong('a range the wrong way round', `write ${to}-${from}`) : { from, to }
       },
+      // A single status is a number in the file.
+      write: ({ from, to }) => (from === to ? from : `${from}-${to}`),
       json: {
         anyOf: [
           { type: 'integer', minimum: 200, maximum: 599 },

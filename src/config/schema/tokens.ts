@@ -2,8 +2,10 @@ import * as z from 'zod'
 import { type Algorithm, algorithms } from '../../shared/jwks/algorithms.ts'
 import { readKeySet } from '../../shared/jwks/key-set.ts'
 import { isLoopback } from '../reach.ts'
+import { literal, Secret } from '../shown.ts'
+import { mark, optional } from './facts.ts'
 import { type Kind, scalar, Wrong } from './scalar.ts'
-import { choice, duration, optionalDuration } from './values.ts'
+import { choice, duration, durationOrZero } from './values.ts'
 
 /** Is where an issuer's keys come from: a server, or the file that was read. */
 export type JwksSource = { readonly url: string } | { readonly text: string }
@@ -31,20 +33,25 @@ const serverUrl = (description: string) =>
     description,
   )
 
-const jwksSource = scalar<JwksSource>(
-  {
-    expected: `${urlExample}, or file: and a path`,
-    read: (value) => {
-      if (typeof value !== 'string') return new Wrong('wrong type')
-      if (!/^\s*[{[]/.test(value)) {
-        const url = readUrl(value)
-        return url instanceof Wrong ? url : { url }
-      }
-      return readText(value)
+const jwksSource = mark(
+  scalar<JwksSource>(
+    {
+      expected: `${urlExample}, or file: and a path`,
+      read: (value) => {
+        if (typeof value !== 'string') return new Wrong('wrong type')
+        if (!/^\s*[{[]/.test(value)) {
+          const url = readUrl(value)
+          return url instanceof Wrong ? url : { url }
+        }
+        return readText(value)
+      },
+      // Public, but nothing that an operator reads: that it changed is what shows.
+      write: (source) => ('url' in source ? literal(source.url) : new Secret(source.text)),
+      json: { type: 'string', pattern: '^(file:.+|[Hh][Tt][Tt][Pp][Ss]?://.+)$' },
     },
-    json: { type: 'string', pattern: '^(file:.+|[Hh][Tt][Tt][Pp][Ss]?://.+)$' },
-  },
-  'Where its keys are, as a JWK Set: a URL, or file:PATH',
+    'Where its keys are, as a JWK Set: a URL, or file:PATH',
+  ),
+  { file: 'lines' },
 )
 
 const readText = (text: string): JwksSource | Wrong => {
@@ -109,21 +116,27 @@ export const jwt = z
   .meta({ description: 'Access tokens that are signed JWTs' })
 
 /** Describes the server that is asked about tokens. */
-export const introspection = z
-  .strictObject({
-    url: serverUrl('Where it is asked: RFC 7662'),
-    clientId: scalar(line('a client id'), 'Who the gateway is there'),
-    clientSecret: scalar(line('a secret'), 'Its secret there; file:PATH to read it from a file'),
-    issuer: issuer.optional(),
-    audience: audience.optional(),
-    timeout: duration('Longest wait for its answer', { min: 10, max: 30_000 }).prefault('2s'),
-    cache: optionalDuration('How long it is believed: a token that is revoked is let in for so long', {
-      min: 1000,
-      max: 600_000,
-    }).prefault('30s'),
-    clockTolerance,
-  })
-  .meta({ description: 'Access tokens that an authorization server is asked about' })
+export const introspection = mark(
+  z
+    .strictObject({
+      url: serverUrl('Where it is asked: RFC 7662'),
+      clientId: scalar(line('a client id'), 'Who the gateway is there'),
+      clientSecret: mark(scalar(line('a secret'), 'Its secret there; file:PATH to read it from a file'), {
+        secret: true,
+        file: 'line',
+      }),
+      issuer: optional(issuer),
+      audience: optional(audience),
+      timeout: duration('Longest wait for its answer', { min: 10, max: 30_000 }).prefault('2s'),
+      cache: durationOrZero('How long it is believed: a token that is revoked is let in for so long', {
+        min: 1000,
+        max: 600_000,
+      }).prefault('30s'),
+      clockTolerance,
+    })
+    .meta({ description: 'Access tokens that an authorization server is asked about' }),
+  { unquoted: true },
+)
 
 // What a list of clients is searched by, so no prototype's names.
 const claimName = z

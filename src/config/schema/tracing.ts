@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { mark, optional, written } from './facts.ts'
 import { fieldValues } from './fields.ts'
 import { orOff } from './levels.ts'
 import { type Kind, scalar, Wrong } from './scalar.ts'
@@ -29,13 +30,15 @@ const tracesUrl: Kind<string> = {
 // Of the protocol: what is posted is described by them.
 const ofTheProtocol = /^(content-.*|user-agent)$/i
 
-const headers = fieldValues('request', 'Fields that are sent there, besides those of the protocol').check((context) => {
-  for (const name of Object.keys(context.value)) {
-    if (!ofTheProtocol.test(name)) continue
+const headers = fieldValues(
+  'request',
+  'Fields that are sent there, besides those of the protocol',
+  (names, { issues }) => {
     const params = { expected: 'a field that is not of the protocol', hint: 'remove this line' }
-    context.issues.push({ code: 'custom', message: `${name} is set by the gateway`, params, path: [name], input: '' })
-  }
-})
+    for (const name of names.filter((each) => ofTheProtocol.test(each)))
+      issues.push({ code: 'custom', message: `${name} is set by the gateway`, params, path: [name], input: '' })
+  },
+)
 
 const serviceName: Kind<string> = {
   expected: '1 to 128 visible characters',
@@ -46,11 +49,15 @@ const serviceName: Kind<string> = {
   json: { type: 'string', pattern: '^[\\x21-\\x7e]{1,128}$' },
 }
 
-/** Describes what is told of exchanges beyond the log. */
-export const tracingSchema = orOff(
+interface Stated {
+  readonly otlp: string | null
+  readonly serverTiming: boolean
+}
+
+const policy = mark(
   z
     .strictObject({
-      otlp: scalar(tracesUrl, 'Where spans are posted to: OTLP/HTTP in protobuf').optional(),
+      otlp: optional(scalar(tracesUrl, 'Where spans are posted to: OTLP/HTTP in protobuf')),
       headers: headers.prefault({}),
       sample: percent('The share of the traces begun here that is sent; others go by what their parent says').prefault(
         '1%',
@@ -59,5 +66,11 @@ export const tracingSchema = orOff(
       serverTiming: boolean('Whether answers say how long they took, in Server-Timing').prefault(false),
     })
     .meta({ description: 'Spans of exchanges and attempts, in OpenTelemetry' }),
-  `{ otlp: ${example} }`,
+  { idle: ({ otlp }: Stated) => (otlp === null ? ['headers', 'sample', 'serviceName'] : []) },
 )
+
+/** Describes what is told of exchanges beyond the log. */
+export const tracingSchema = mark(orOff(policy, `{ otlp: ${example} }`), {
+  write: (value: Stated | null) =>
+    value === null || (value.otlp === null && !value.serverTiming) ? 'none' : written(policy, value),
+})

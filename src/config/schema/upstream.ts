@@ -1,8 +1,9 @@
 import * as z from 'zod'
 import type { groups } from '../../catalog.ts'
-import { endpointUrl, sentHost } from './address.ts'
+import { type EndpointConfig, endpointUrl, sentHost } from './address.ts'
+import { mark, writtenMap } from './facts.ts'
 import { fieldEdits } from './fields.ts'
-import { policyShape } from './policy.ts'
+import { policySchema, policyShape } from './policy.ts'
 import { scalar } from './scalar.ts'
 import { boolean, integer } from './values.ts'
 
@@ -14,22 +15,24 @@ const weighted = z
     weight: integer('The share of traffic, relative to the other endpoints', { min: 0, max: 10_000 }).prefault(100),
     drain: boolean('true: it takes no new work').prefault(false),
   })
-  .transform(({ url: { origin, pathPrefix }, weight, drain }) => ({ origin, pathPrefix, weight, drain }))
+  .transform(
+    ({ url: { origin, pathPrefix }, weight, drain }): EndpointConfig => ({ origin, pathPrefix, weight, drain }),
+  )
 
 /** Describes one endpoint: a URL, `sandbox`, or a URL with its weight, and whether it drains. */
-export const endpointSchema = z.union([url, weighted]).meta({ id: 'Endpoint' })
+export const endpointSchema = mark(z.union([url, weighted]).meta({ id: 'Endpoint' }), endpointUrl)
 
 const inherited: Partial<z.output<z.ZodObject<typeof policyShape>>> = {}
 
 const short = url.transform((endpoint) => ({
   endpoints: [endpoint],
   host: 'endpoint' as const,
-  request: { set: {}, remove: [] },
-  response: { set: {}, remove: [] },
+  request: { set: [], remove: [] },
+  response: { set: [], remove: [] },
   ...inherited,
 }))
 
-const long = z.strictObject({
+const own = z.strictObject({
   endpoints: z
     .array(endpointSchema)
     .min(1)
@@ -51,11 +54,12 @@ const long = z.strictObject({
   host: sentHost("The Host sent upstream: the endpoint's own, the client's, or a name").prefault('endpoint'),
   request: fieldEdits('request'),
   response: fieldEdits('response'),
-  ...policyShape,
 })
 
 /** Describes what stands behind one group: a URL, `sandbox`, or the long form. */
-export const upstreamSchema = z.union([short, long]).meta({ id: 'Upstream' })
+export const upstreamSchema = mark(z.union([short, own.extend(policyShape)]).meta({ id: 'Upstream' }), {
+  write: (merged) => ({ ...writtenMap(own, merged), ...writtenMap(policySchema, merged) }),
+})
 
 /** Requires an upstream for each of the eight groups. */
 export const upstreamsSchema = z

@@ -1,21 +1,26 @@
 import {
+  type Bytes,
+  type BytesPerSecond,
   byteRatePattern,
   durationPattern,
   formatByteRate,
   formatDuration,
   formatPercent,
   formatSize,
+  type Milliseconds,
   parseByteRate,
   parseDuration,
   parsePercent,
   parseSize,
   percentPattern,
+  type Share,
   sizePattern,
   suggestByteRate,
   suggestDuration,
   suggestPercent,
   suggestSize,
 } from '../../units.ts'
+import { plain } from './facts.ts'
 import { type Kind, scalar, Wrong } from './scalar.ts'
 
 const day = 24 * 3_600_000
@@ -32,6 +37,9 @@ export const duration = (description: string, range: Range = {}) => scalar(durat
 /** Reads a time, or `none`/`false` for null: no such bound. */
 export const optionalDuration = (description: string, range: Range = {}) =>
   scalar(orNone(durations(range)), description)
+
+/** Reads a time, or `none`/`false` for 0, which allows nothing either. */
+export const durationOrZero = (description: string, range: Range = {}) => scalar(orZero(durations(range)), description)
 
 /** Reads a size in bytes: from 0B to 1TiB unless `range` says otherwise. */
 export const size = (description: string, range: Range = {}) => scalar(sizes(range), description)
@@ -87,7 +95,10 @@ export const choice = <const W extends string>(description: string, words: reado
 
 /** Refuses every value of a key that exists elsewhere but not here, and says why. */
 export const refused = (message: string, hint: string) =>
-  scalar<never>({ expected: 'no such key here', read: () => new Wrong(message, hint), json: { not: {} } }, message)
+  scalar<never>(
+    { expected: 'no such key here', read: () => new Wrong(message, hint), write: () => undefined, json: { not: {} } },
+    message,
+  )
 
 const sameButCase = (value: unknown, words: readonly string[]): string | undefined => {
   const word = words.find((known) => known === String(value).trim().toLowerCase())
@@ -97,27 +108,31 @@ const sameButCase = (value: unknown, words: readonly string[]): string | undefin
 /** Says of `none`, where {@link orNone} does not take it, what to write instead. */
 const stays = 'this bound cannot be turned off: write a larger one, or leave the key out'
 
-const durations = ({ min = 1, max = day }: Range): Kind<number> => ({
+const durations = ({ min = 1, max = day }: Range): Kind<Milliseconds> => ({
   expected: `a duration from ${formatDuration(min)} to ${formatDuration(max)}, such as 250ms, 2s, 1m or 1h`,
   read: measured('a duration', parseDuration, suggestDuration, formatDuration, min, max),
+  write: formatDuration,
   json: { type: 'string', pattern: durationPattern },
 })
 
-const sizes = ({ min = 0, max = tebibyte }: Range): Kind<number> => ({
+const sizes = ({ min = 0, max = tebibyte }: Range): Kind<Bytes> => ({
   expected: `a size from ${formatSize(min)} to ${formatSize(max)}, such as 512B, 64KiB or 1MiB`,
   read: measured('a size', parseSize, suggestSize, formatSize, min, max),
+  write: formatSize,
   json: { type: 'string', pattern: sizePattern },
 })
 
-const byteRates = ({ min = 1, max = tebibyte }: Range): Kind<number> => ({
+const byteRates = ({ min = 1, max = tebibyte }: Range): Kind<BytesPerSecond> => ({
   expected: `bytes a second from ${formatByteRate(min)} to ${formatByteRate(max)}, such as 240B/s or 1KiB/s`,
   read: measured('a rate', parseByteRate, suggestByteRate, formatByteRate, min, max),
+  write: formatByteRate,
   json: { type: 'string', pattern: byteRatePattern },
 })
 
-const percents = ({ min = 0, max = 1 }: Range): Kind<number> => ({
+const percents = ({ min = 0, max = 1 }: Range): Kind<Share> => ({
   expected: `a percentage from ${formatPercent(min)} to ${formatPercent(max)}, such as 10%`,
   read: measured('a percentage', parsePercent, suggestPercent, formatPercent, min, max),
+  write: formatPercent,
   json: { type: 'string', pattern: percentPattern },
 })
 
@@ -160,8 +175,19 @@ function between(value: number, min: number, max: number, format: (value: number
   return value
 }
 
+/** Adds `none` and `false`: 0, and written as `none`. */
+const orZero = (kind: Kind<Milliseconds>): Kind<Milliseconds> => {
+  const { expected, read, json } = orNone(kind)
+  return {
+    expected,
+    read: (value, whole) => read(value, whole) ?? 0,
+    write: (value) => (value === 0 ? 'none' : formatDuration(value)),
+    json,
+  }
+}
+
 /** Adds `none` and `false`: the bound is turned off. */
-export const orNone = <T>({ expected, read, json }: Kind<T>): Kind<T | null> => ({
+export const orNone = <T>({ expected, read, write = plain, json }: Kind<T>): Kind<T | null> => ({
   expected: `${expected}; or none`,
   read: (value, whole) => {
     if (value === 'none' || value === false || (whole && value === 'false')) return null
@@ -169,5 +195,6 @@ export const orNone = <T>({ expected, read, json }: Kind<T>): Kind<T | null> => 
     const off = typeof value === 'string' && /^(none|off|no|never|null|unlimited|infinity)$/i.test(value)
     return got instanceof Wrong && off ? new Wrong(got.message, 'write none to turn this bound off') : got
   },
+  write: (value) => (value === null ? 'none' : write(value)),
   json: { anyOf: [json, { enum: ['none', false] }] },
 })

@@ -14,21 +14,21 @@ export interface Expected {
   /** It must be for one of these. Null: for any. */
   readonly audience: readonly string[] | null
   /** How far the clocks of issuer and gateway may be apart. */
-  readonly toleranceMs: number
+  readonly clockTolerance: number
 }
 
 /** Checks who made a token, for whom and for when. Throws {@link Refused}. Gives when it ends, in ms since the epoch; null: it does not say. */
-export const checkClaims = (claims: Claims, { issuer, audience, toleranceMs }: Expected): number | null => {
+export const checkClaims = (claims: Claims, { issuer, audience, clockTolerance }: Expected): number | null => {
   if (issuer !== null && claims.iss !== issuer) throw new Refused('wrong-issuer', 'it is of another issuer')
   if (audience !== null && !isFor(claims.aud, audience))
     throw new Refused('wrong-audience', 'it is for another audience')
   const at = wallClock()
   const exp = timeOf(claims, 'exp')
-  if (exp !== null && at >= exp + toleranceMs) throw new Refused('expired', 'it has expired')
+  if (exp !== null && at >= exp + clockTolerance) throw new Refused('expired', 'it has expired')
   const begins = timeOf(claims, 'nbf')
-  if (begins !== null && at < begins - toleranceMs) throw new Refused('not-yet-valid', 'it is not valid yet')
+  if (begins !== null && at < begins - clockTolerance) throw new Refused('not-yet-valid', 'it is not valid yet')
   const made = timeOf(claims, 'iat')
-  if (made !== null && at < made - toleranceMs) throw new Refused('not-yet-valid', 'it was made in the future')
+  if (made !== null && at < made - clockTolerance) throw new Refused('not-yet-valid', 'it was made in the future')
   return exp
 }
 

@@ -48,7 +48,7 @@ export const take = (taking: Taking, answer: Answer): Landing => {
   const whole = body.whole()
   if (whole !== null) return takeWhole(taking, answer, head, whole)
   const declared = declaredLength(answer)
-  const most = rules.maxEntryBytes - head.bytes
+  const most = rules.maxEntry - head.bytes
   if (declared === undefined || (declared ?? 0) > most) {
     const why = declared === undefined ? 'bad-length' : 'too-large'
     forget(taking, status, why)
@@ -135,7 +135,7 @@ const storeWhole = (taking: Taking, head: StoredHead, body: StoredBody): StoredH
   const { rules, notices } = taking.fetching
   try {
     const complete = withLength(head, body.bytes.length)
-    if (complete === null || complete.bytes + body.bytes.length > rules.maxEntryBytes) return null
+    if (complete === null || complete.bytes + body.bytes.length > rules.maxEntry) return null
     store(taking, { head: complete, body })
     return complete
   } catch (error) {

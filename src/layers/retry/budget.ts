@@ -27,13 +27,13 @@ export class RetryBudget {
   /** Requests whose share has not been added yet. */
   #requests = 0
 
-  constructor({ share, floorPerSecond }: RetryConfig['budget']) {
+  constructor({ share, floor }: RetryConfig['budget']) {
     this.#share = share
-    this.#floorPerMs = floorPerSecond / 1000
+    this.#floorPerMs = floor / 1000
     // With a floor of less than one a second, the first one would never be whole.
-    this.#start = floorPerSecond === 0 ? 0 : Math.max(1, floorPerSecond * advanceSeconds)
+    this.#start = floor === 0 ? 0 : Math.max(1, floor * advanceSeconds)
     this.#cap = Math.max(1, this.#start, share * rememberedRequests)
-    this.#advanceMs = floorPerSecond === 0 ? 0 : this.#start / this.#floorPerMs
+    this.#advanceMs = floor === 0 ? 0 : this.#start / this.#floorPerMs
     this.#tokens = this.#start
     this.#since = now()
   }

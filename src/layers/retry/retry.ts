@@ -5,6 +5,7 @@ import { GatewayError } from '../../failures/errors.ts'
 import { failures } from '../../failures/kinds.ts'
 import { type Fields, isNamed } from '../../fields.ts'
 import type { RetryBudget } from './budget.ts'
+import { retryAfterMs } from './retry-after.ts'
 
 // Without a deadline, nobody is kept waiting longer because an upstream says so.
 const maxRetryAfterMs = 30_000
@@ -28,6 +29,7 @@ export const retry = (
   repeatable: Repeatable,
   random: () => number = Math.random,
 ): Layer => {
+  const causes: ReadonlySet<string | number> = new Set(on)
   /** Tells how long to wait before the next attempt; null: there is none. The budget comes last: what it gives is used. */
   const pauseBefore = (exchange: Exchange, made: number, mayBeSent: boolean, fields: Fields): number | null => {
     if (made >= attempts || exchange.begun || exchange.aborted !== null) return null
@@ -43,7 +45,7 @@ export const retry = (
     const attempt = (exchange: Exchange, made: number, earlier: GatewayError | null): Promise<Answer> => {
       const sent = exchange.attempts
       return next(exchange).then(
-        (answer) => (on.statuses.includes(answer.status) ? answered(exchange, made, answer) : answer),
+        (answer) => (causes.has(answer.status) ? answered(exchange, made, answer) : answer),
         (error) => {
           // It reached no endpoint, as when a breaker has opened meanwhile: the attempt before says more of the upstream.
           if (earlier !== null && exchange.attempts === sent && exchange.aborted === null) throw earlier
@@ -60,7 +62,7 @@ export const retry = (
     }
 
     const failed = async (exchange: Exchange, made: number, error: unknown): Promise<Answer> => {
-      if (!(error instanceof GatewayError) || !on.kinds.includes(error.kind)) throw error
+      if (!(error instanceof GatewayError) || !causes.has(error.kind)) throw error
       const allowed = failures[error.kind].retry
       const ms = allowed === 'never' ? null : pauseBefore(exchange, made, allowed === 'replayable', error.fields)
       if (ms === null) throw error
@@ -96,8 +98,8 @@ const hasKey = (fields: Fields): boolean => {
 }
 
 /** Draws from the whole range up to a bound that doubles: those that failed together do not come back together ("full jitter"). */
-const jittered = ({ baseMs, maxMs }: RetryConfig['backoff'], made: number, random: () => number): number =>
-  Math.round(random() * Math.min(maxMs, baseMs * 2 ** (made - 1)))
+const jittered = ({ base, max }: RetryConfig['backoff'], made: number, random: () => number): number =>
+  Math.round(random() * Math.min(max, base * 2 ** (made - 1)))
 
 const isInTime = ({ deadlineAt }: Exchange, ms: number, asked: number | null): boolean =>
   deadlineAt === null ? asked === null || asked <= maxRetryAfterMs : now() + ms < deadlineAt
@@ -116,22 +118,3 @@ const pause = (exchange: Exchange, ms: number): Promise<void> =>
       reject(reason)
     })
   })
-
-// The longest that a timer of Node's can wait, in whole seconds.
-const maxSeconds = 2_147_483
-
-/**
- * Reads for how many milliseconds an answer asks to wait. Only `Retry-After` in delta-seconds (RFC 9110 §10.2.3) is followed: what a date
- * means depends on two clocks, and of several fields nobody can tell which one holds. Null: nothing that is followed.
- */
-export const retryAfterMs = (fields: Fields): number | null => {
-  let found: string | null = null
-  for (let i = 0; i < fields.length; i += 2) {
-    if (!isNamed(fields[i] as string, 'retry-after')) continue
-    if (found !== null) return null
-    found = fields[i + 1] as string
-  }
-  return found !== null && deltaSeconds.test(found) ? Math.min(Number(found), maxSeconds) * 1000 : null
-}
-
-const deltaSeconds = /^[ \t]*[0-9]+[ \t]*$/

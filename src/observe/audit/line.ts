@@ -1,5 +1,4 @@
-import { wallClock } from '../../clock.ts'
-import type { Exchanged, Facts, Recorder } from '../exchanged.ts'
+import type { Exchanged, Facts } from '../exchanged.ts'
 import type { Key, Link, Torn } from './chain.ts'
 
 /** Is what is written of an exchange. */
@@ -28,13 +27,26 @@ export const exchangeLine = (time: number, said: Written): string => {
   )
 }
 
-/** Takes what operators did, or had done: the event by the name that the log has, and what it was about. */
-export type TellOrder = (event: string, fields: OrderFields) => void
+/** Names what an operator did, or had done: the orders of the admin listener, and what came of them. */
+export type AdminEvent =
+  | 'admin request'
+  | 'login'
+  | 'login refused'
+  | 'logout'
+  | 'reload'
+  | 'operation override'
+  | 'endpoint order'
+  | 'cache cleared'
+  | 'override ended'
+  | 'endpoint order ended'
+
+/** Takes what operators did, or had done. */
+export type TellOrder = (event: AdminEvent, fields: OrderFields) => void
 
 type OrderFields = Readonly<Record<string, string | number | boolean | null>>
 
 /** Writes what a line says of an operator. */
-export const adminLine = (time: number, event: string, fields: OrderFields): string =>
+export const adminLine = (time: number, event: AdminEvent, fields: OrderFields): string =>
   `${stamp(time, event)}${more(fields)}`
 
 /** Writes the first line of a process, or of a file: what it follows, and the key that it is sealed with. */
@@ -69,20 +81,3 @@ const more = (fields: Readonly<Record<string, unknown>>): string => {
 
 const plain = (name: string | null): string => (name === null ? 'null' : `"${name}"`)
 const quoted = (name: string | undefined): string => (name === undefined ? 'null' : JSON.stringify(name))
-
-/** Takes the lines of one process, and tells whether they can be written. There is one for all snapshots. */
-export interface Auditor {
-  /** Whether lines wait, or are lost, because they cannot be written. */
-  readonly failing: boolean
-  /** Takes what a line says. Never waits, and never throws. */
-  record(says: string): void
-}
-
-/** Takes nothing. */
-export const noAuditor: Auditor = { failing: false, record() {} }
-
-/** Has a line of each exchange taken. */
-export const auditRecorder = (auditor: Auditor): Recorder => ({
-  name: 'audit',
-  record: (exchanged) => auditor.record(exchangeLine(wallClock(), exchanged)),
-})

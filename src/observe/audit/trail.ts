@@ -1,12 +1,14 @@
 import { wallClock, within } from '../../clock.ts'
 import type { AuditConfig } from '../../config/config.ts'
 import type { Log } from '../log.ts'
+import type { Auditor } from './auditor.ts'
 import { beginning, keyOf } from './chain.ts'
 import { openFile } from './file.ts'
-import type { WriterState } from './health.ts'
-import { type Auditor, adminLine, type EndReason, type TellOrder } from './line.ts'
-import { type Opened, type Stdout, stdoutTarget } from './target.ts'
+import { adminLine, type EndReason, type TellOrder } from './line.ts'
+import { type Stdout, stdoutTarget } from './stdout.ts'
+import type { Opened } from './target.ts'
 import { Writer } from './writer.ts'
+import type { WriterState } from './writer-state.ts'
 
 /** Is what a reload changes here, when all of it can be: exactly one of the two is called. */
 export interface Prepared {
@@ -113,7 +115,7 @@ export class Trail implements Auditor {
       return void this.#end('reconfigured')
     }
     if (was?.key !== next.key) this.#writer?.rekey(keyOf(next.key))
-    this.#writer?.rotateAt(next.rotateBytes)
+    this.#writer?.rotateAt(next.rotate)
   }
 
   #write(next: AuditConfig, opened: Opened): void {
@@ -134,9 +136,9 @@ export class Trail implements Auditor {
     })
   }
 
-  async #open({ file, key, rotateBytes }: AuditConfig): Promise<Opened> {
+  async #open({ file, key, rotate }: AuditConfig): Promise<Opened> {
     if (file === 'stdout') return { target: stdoutTarget(this.#options.stdout), link: beginning(), torn: null }
-    return openFile(file, keyOf(key), rotateBytes).catch(unopened(file))
+    return openFile(file, keyOf(key), rotate).catch(unopened(file))
   }
 
   async #end(reason: EndReason): Promise<readonly string[]> {

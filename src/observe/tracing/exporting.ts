@@ -1,9 +1,8 @@
 import type { Attributes, Context, SpanContext, SpanKind, Tracer } from '@opentelemetry/api'
 import type { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { within } from '../../clock.ts'
-import type { ReceiverConfig } from '../../config/tracing-config.ts'
 import { version } from '../../version.ts'
-import { openReceiver, type Receiver } from './receiver.ts'
+import { openReceiver, type Receiver, type ReceiverConfig } from './receiver.ts'
 import { sdk } from './sdk.ts'
 import type { Trouble } from './trouble.ts'
 

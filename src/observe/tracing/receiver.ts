@@ -1,13 +1,18 @@
 import { Agent as TlsAgent } from 'node:https'
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace'
 import { later } from '../../clock.ts'
-import type { ReceiverConfig } from '../../config/tracing-config.ts'
+import type { TracingConfig } from '../../config/config.ts'
 import { Agent } from '../../node-http.ts'
 import { sdk } from './sdk.ts'
 import type { Trouble } from './trouble.ts'
 
 // One at a time, and at the end all that wait: four batches, beside one that is under way.
 const maxAtOnce = 8
+
+/** Describes who is sent spans: `url` is the whole one that traces are posted to. */
+export interface ReceiverConfig extends Pick<TracingConfig, 'headers' | 'serviceName'> {
+  readonly url: string
+}
 
 /** Is a receiver of spans. */
 export interface Receiver extends SpanExporter {

@@ -137,8 +137,7 @@ export class StreamResponse implements ClientResponse {
    */
   #linger(): void {
     const { stream } = this
-    // It has ended, or was reset: Node keeps it, and the connection of a client that leaves, until what it still holds is read.
-    if (stream.closed) return this.#request.resume()
+    if (stream.closed || stream.destroyed) return // a stream that was reset finishes too
     let received = 0
     stream.on('data', (piece: Buffer) => {
       received += piece.length

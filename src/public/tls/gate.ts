@@ -32,7 +32,7 @@ export const openGate = ({ listen, tls, log, ticketSecret, protocols, secured, u
   const tell = failureLog(log)
   let begin = handshakes(tls, protocols, ticketSecret)
   let said = JSON.stringify(tls)
-  let timeoutMs = listen.headersTimeoutMs
+  let timeoutMs = listen.timeouts.headers
 
   return {
     take(socket) {
@@ -61,8 +61,8 @@ export const openGate = ({ listen, tls, log, ticketSecret, protocols, secured, u
         })
       })
     },
-    renew({ tls, headersTimeoutMs }) {
-      timeoutMs = headersTimeoutMs
+    renew({ tls, timeouts }) {
+      timeoutMs = timeouts.headers
       const next = JSON.stringify(tls)
       if (tls === null || next === said) return
       begin = handshakes(tls, protocols, ticketSecret)

@@ -1,18 +1,9 @@
-import { constants } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
-import {
-  createSecureContext,
-  createServer,
-  type SecureContext,
-  type SecureContextOptions,
-  type Server,
-  type TLSSocket,
-} from 'node:tls'
+import { createServer, type Server, type TLSSocket } from 'node:tls'
 import { wallClock } from '../../clock.ts'
-import { factsOf } from '../../config/certificate-facts.ts'
 import type { ListenTlsConfig } from '../../config/config.ts'
-import { pemBlocks } from '../../config/pem-blocks.ts'
+import { contextsOf } from './contexts.ts'
 import { ticketKeys, today } from './tickets.ts'
 
 /** Hears how a handshake ended. With a reason against it, its connection is closed, or about to be. */
@@ -33,8 +24,8 @@ export const handshakes = (tls: ListenTlsConfig, protocols: readonly string[], t
   const server = createServer({
     ...first,
     ticketKeys: ticketKeys(ticketSecret, tls, day),
-    requestCert: tls.client !== null,
-    rejectUnauthorized: tls.client?.required ?? false,
+    requestCert: tls.clientCertificates !== 'none',
+    rejectUnauthorized: tls.clientCertificates === 'required',
     ALPNProtocols: [...protocols],
     // Not the server's own list, which forgets no name; and it would match a wildcard with any number of labels.
     SNICallback: (name, answer) => answer(null, find(name)),
@@ -63,11 +54,11 @@ export const handshakes = (tls: ListenTlsConfig, protocols: readonly string[], t
 }
 
 /** Judges a client by its certificate; null: it may come in. Who resumes a session is judged by what was found when it began. */
-const faultOf = (socket: TLSSocket, { client }: ListenTlsConfig): string | null => {
-  if (client === null) return null
+const faultOf = (socket: TLSSocket, { clientCertificates: asked }: ListenTlsConfig): string | null => {
+  if (asked === 'none') return null
   // Not `authorized`: Node says so of whoever resumes a session of TLS 1.3, with or without a certificate.
   const shown = socket.getPeerX509Certificate()
-  if (shown === undefined) return client.required ? 'no certificate' : null
+  if (shown === undefined) return asked === 'required' ? 'no certificate' : null
   // With TLS 1.3 whoever resumes gets a new ticket each time: one after the other, they would outlive the certificate.
   if (shown.validToDate.getTime() < wallClock()) return 'CERT_HAS_EXPIRED'
   return socket.authorized ? null : (refusalOf(socket) ?? 'not authorized')
@@ -77,56 +68,3 @@ const faultOf = (socket: TLSSocket, { client }: ListenTlsConfig): string | null 
 const refusalOf = ({ authorizationError }: TLSSocket): string | null =>
   // A code, though Node's types say an error.
   authorizationError === null || authorizationError === undefined ? null : String(authorizationError)
-
-/** Is what the certificates of one configuration are shown by. */
-interface Contexts {
-  /** Makes the context of the first certificate, which is for clients that ask for no name, or for one that nobody here has. */
-  readonly first: SecureContextOptions
-  /** Finds the context for a name; undefined: the first is for it. */
-  find(name: string): SecureContext | undefined
-}
-
-// Mozilla's intermediate list without its DHE and CBC suites: forward secrecy and AEAD only. See docs/decisions/021.
-const suites = [
-  'TLS_AES_128_GCM_SHA256',
-  'TLS_AES_256_GCM_SHA384',
-  'TLS_CHACHA20_POLY1305_SHA256',
-  'ECDHE-ECDSA-AES128-GCM-SHA256',
-  'ECDHE-RSA-AES128-GCM-SHA256',
-  'ECDHE-ECDSA-AES256-GCM-SHA384',
-  'ECDHE-RSA-AES256-GCM-SHA384',
-  'ECDHE-ECDSA-CHACHA20-POLY1305',
-  'ECDHE-RSA-CHACHA20-POLY1305',
-].join(':')
-
-/** Makes all contexts of a configuration. Throws when a certificate is not taken, which loading it has found out before. */
-const contextsOf = ({ certificates, minVersion, client }: ListenTlsConfig): Contexts => {
-  const shared: SecureContextOptions = {
-    minVersion,
-    ciphers: suites,
-    honorCipherOrder: true,
-    // A client that renegotiates has the gateway do the expensive half of a handshake for a few bytes (CVE-2011-1473).
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_NO_COMPRESSION,
-    // A ticket is good for no longer, so that nobody comes in on a certificate that has expired long ago.
-    sessionTimeout: 300,
-    sessionIdContext: 'lender-gateway', // a context takes no session of another
-    // One block each: of several lists in one text, only the first would be read.
-    ...(client === null ? {} : { ca: client.ca, crl: client.revoked.flatMap(pemBlocks) }),
-  }
-  const all = certificates.map(({ certificate, key }) => ({ ...shared, cert: certificate, key }))
-  const named = new Map<string, SecureContext>()
-  for (const options of all) {
-    const context = createSecureContext(options)
-    // The first that has a name is for it.
-    for (const name of factsOf(options.cert).names) if (!named.has(name)) named.set(name, context)
-  }
-  const [first = shared] = all
-  return {
-    first,
-    find(asked) {
-      const name = asked.toLowerCase()
-      // A wildcard stands for one label (RFC 9525 §6.3).
-      return named.get(name) ?? named.get(name.replace(/^[^.]+/, '*'))
-    },
-  }
-}

@@ -15,5 +15,11 @@ export const today = (): number => Math.floor(wallClock() / dayMs)
  * carries what was found out about the client's certificate: whenever it would be judged in another way, the keys are others, and the
  * client shows it again. They last a day, so that whoever steals them reads what was sent with them on that day and no other (TLS 1.2).
  */
-export const ticketKeys = (secret: string, { client }: ListenTlsConfig, day: number): Buffer =>
-  Buffer.from(hkdfSync('sha256', secret, '', `tickets ${day} ${JSON.stringify(client)}`, 48))
+export const ticketKeys = (
+  secret: string,
+  { clientCertificates, clientCa, clientCrl }: Pick<ListenTlsConfig, 'clientCertificates' | 'clientCa' | 'clientCrl'>,
+  day: number,
+): Buffer => {
+  const judged = JSON.stringify([clientCertificates, clientCa, clientCrl])
+  return Buffer.from(hkdfSync('sha256', secret, '', `tickets ${day} ${judged}`, 48))
+}

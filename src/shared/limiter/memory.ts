@@ -1,5 +1,6 @@
 import { now } from '../../clock.ts'
-import { type Bucket, type Limit, type Limiter, type Outcome, takeOf, usedOf } from './bucket.ts'
+import { type Bucket, type Limit, type Outcome, takeOf, usedOf } from './bucket.ts'
+import type { Limiter } from './limiter.ts'
 
 /** Most keys that are counted at once. */
 export const maxKeys = 100_000

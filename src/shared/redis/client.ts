@@ -1,4 +1,5 @@
-import { type Connect, type Given, type Script, takeScript } from './connection.ts'
+import type { Connect } from './connection.ts'
+import { type Given, type Script, takeScript } from './script.ts'
 
 // Of one that is near enough to be asked for every request, this is plenty; and whoever comes back is tried again soon.
 const connectMs = 500

@@ -1,11 +1,13 @@
+import type { Milliseconds } from '../../units.ts'
 import { Kept } from '../kept.ts'
 import { connectTo } from './client.ts'
-import { RedisLink, withoutSecrets } from './link.ts'
+import { RedisLink } from './link.ts'
+import { withoutSecrets } from './reason.ts'
 
 /** Is a Redis that several gateways have in common. */
 export interface RedisSettings {
   readonly url: string
-  readonly timeoutMs: number
+  readonly timeout: Milliseconds
   /** What every key begins with. */
   readonly prefix: string
 }
@@ -38,7 +40,7 @@ export class Links {
     return { link, release: () => this.#links.release(place)?.close() }
   }
 
-  #open({ url, timeoutMs, prefix }: RedisSettings): RedisLink {
+  #open({ url, timeout: timeoutMs, prefix }: RedisSettings): RedisLink {
     return new RedisLink({
       connect: connectTo(url),
       timeoutMs,

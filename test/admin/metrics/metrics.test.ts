@@ -1,6 +1,7 @@
+/** What Prometheus is told at /metrics. */
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { families } from '../../../src/admin/metrics/route.ts'
+import { families } from '../../../src/admin/metrics/families.ts'
 import { catalog } from '../../../src/catalog.ts'
 import { failures } from '../../../src/failures/kinds.ts'
 import { reasons } from '../../../src/failures/reasons.ts'
@@ -10,8 +11,6 @@ import { audience, issuer, jwks, signingKey } from '../../helpers/tokens.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 import { readExposition, seriesOf, total } from './exposed.ts'
 import { lint } from './lint.ts'
-
-/** What Prometheus is told at /metrics. */
 
 const promtool = await needProgram('promtool')
 

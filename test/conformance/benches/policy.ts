@@ -150,7 +150,7 @@ class Simple implements Session {
     const verdict = parts.storable(request, { reason: '', ...given }, times, this.#rules)
     const { head } = verdict
     const whole = head === null ? null : parts.withLength(head, Buffer.byteLength(given.body, 'latin1'))
-    const isSmall = given.body.length <= this.#rules.maxEntryBytes
+    const isSmall = given.body.length <= this.#rules.maxEntry
     const status = parts.forwardedStatus(
       member(why, null, whole !== null && isSmall, verdict.head === null ? verdict.not : null),
     )

@@ -13,9 +13,9 @@ export const rulesOf = (settings: CacheSettings = true): CacheRules => {
     shared: given.shared === true,
     credentials: ['x-api-key'],
     heuristic: given.heuristic === true,
-    staleIfErrorMs: duration('staleIfError') ?? null,
-    staleWhileRevalidateMs: duration('staleWhileRevalidate') ?? null,
-    staleWhenDisconnectedMs: given.staleWhenDisconnected === 'none' ? 0 : (duration('staleWhenDisconnected') ?? 60_000),
-    maxEntryBytes: given.maxEntry === undefined ? 1024 ** 2 : (parseSize(String(given.maxEntry)) ?? 0),
+    staleIfError: duration('staleIfError') ?? null,
+    staleWhileRevalidate: duration('staleWhileRevalidate') ?? null,
+    staleWhenDisconnected: given.staleWhenDisconnected === 'none' ? 0 : (duration('staleWhenDisconnected') ?? 60_000),
+    maxEntry: given.maxEntry === undefined ? 1024 ** 2 : (parseSize(String(given.maxEntry)) ?? 0),
   }
 }

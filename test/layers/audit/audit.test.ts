@@ -12,7 +12,7 @@ const config: AuditConfig = {
   key: 'k'.repeat(32),
   digests: 'none',
   onFailure: 'refuse',
-  rotateBytes: null,
+  rotate: null,
 }
 
 const auditor = { failing: false, record: () => {} }

@@ -10,8 +10,8 @@ import { fakeExchange } from '../../helpers/exchange.ts'
 
 const terms = {
   algorithms: ['ES256', 'PS256', 'EdDSA', 'Ed25519'],
-  maxAgeMs: 60_000,
-  toleranceMs: 5000,
+  maxAge: 60_000,
+  clockTolerance: 5000,
   publicUrl: 'https://gateway.example/base',
 }
 const token = 'a-token'

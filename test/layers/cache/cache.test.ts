@@ -418,7 +418,7 @@ describe('while it streams', () => {
   })
 
   test('one that grows too long is passed on to all who read it, at the pace of the slowest', async () => {
-    const stage = opened({ maxEntryBytes: 8 * 1024 })
+    const stage = opened({ maxEntry: 8 * 1024 })
     const body = new FedBody().feed('x'.repeat(5000))
     const asked = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
     await stage.sent[0]?.answer(answerOf(fresh, body))
@@ -439,7 +439,7 @@ describe('while it streams', () => {
   })
 
   test('one that says that it is too long is nobody else’s', async () => {
-    const stage = opened({ maxEntryBytes: 8 * 1024 })
+    const stage = opened({ maxEntry: 8 * 1024 })
     const body = new FedBody()
     const [first, second] = [exchangeOf(), exchangeOf()]
     const asked = stage.handle(first)
@@ -452,7 +452,7 @@ describe('while it streams', () => {
   })
 
   test('what is on its way takes no more room than there is', async () => {
-    const stage = opened({ maxEntryBytes: 64 * 1024 }, 100 * 1024)
+    const stage = opened({ maxEntry: 64 * 1024 }, 100 * 1024)
     const lengths = [30_000, 30_000, 10_000]
     const bodies = lengths.map(() => new FedBody())
     const asked = lengths.map((_, i) => stage.handle(exchangeOf([], `?${i}`)))
@@ -466,7 +466,7 @@ describe('while it streams', () => {
   })
 
   test('a body in the smallest pieces takes no more than a body', async () => {
-    const stage = opened({ maxEntryBytes: 64 * 1024 }, 1024 * 1024)
+    const stage = opened({ maxEntry: 64 * 1024 }, 1024 * 1024)
     const body = new FedBody()
     const asked = stage.handle(exchangeOf())
     await stage.sent[0]?.answer(answerOf(fresh, body))
@@ -510,7 +510,7 @@ describe('in trouble', () => {
     ['s-maxage', 's-maxage=60'],
     ['proxy-revalidate', 'max-age=60, proxy-revalidate'],
   ])('nothing is served that says %s', async (_, cacheControl) => {
-    const stage = opened({ staleIfErrorMs: 60_000 })
+    const stage = opened({ staleIfError: 60_000 })
     await storing(stage, answerOf(['Cache-Control', cacheControl]))
     secondsLater(61)
 
@@ -521,7 +521,7 @@ describe('in trouble', () => {
   })
 
   test('an answer that is an error gives way to what is stale only where that is allowed', async () => {
-    const [allowed, not] = [opened({ staleIfErrorMs: 60_000 }), opened()]
+    const [allowed, not] = [opened({ staleIfError: 60_000 }), opened()]
     const seen: (string | number)[] = []
     for (const stage of [allowed, not]) {
       await storing(stage, answerOf(fresh))
@@ -536,7 +536,7 @@ describe('in trouble', () => {
   })
 
   test('what is stored stays, for the next request', async () => {
-    const stage = opened({ staleIfErrorMs: 600_000 })
+    const stage = opened({ staleIfError: 600_000 })
     await storing(stage, answerOf(fresh))
     secondsLater(61)
     for (const nth of [1, 2]) {
@@ -732,7 +732,7 @@ describe('whatever the policy throws', () => {
 })
 
 test('nothing is left behind when all is over', async () => {
-  const stage = opened({ maxEntryBytes: 8 * 1024 })
+  const stage = opened({ maxEntry: 8 * 1024 })
   const ends: readonly ((nth: number, exchange: Exchange, body: FedBody) => unknown)[] = [
     (nth) => stage.sent[nth]?.fail(new GatewayError('connect-failed')),
     (_, exchange) => exchange.abort(gone()),

@@ -58,7 +58,7 @@ test('those who fetched the same side by side leave one entry', async () => {
 })
 
 test('what is complete at once is held to the length of an entry as well', async () => {
-  const stage = opened({ maxEntryBytes: 2048 })
+  const stage = opened({ maxEntry: 2048 })
   const asked = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
 
   await stage.sent[0]?.answer(answerOf(['Cache-Control', 'max-age=60'], 'x'.repeat(2000)))
@@ -140,7 +140,7 @@ test('the upstream is asked in the name of the client whose answer it is', () =>
 })
 
 test('a refresh that grows too long is ended: nobody reads it', async () => {
-  const stage = opened({ maxEntryBytes: 8 * 1024, staleWhileRevalidateMs: 60 * seconds })
+  const stage = opened({ maxEntry: 8 * 1024, staleWhileRevalidate: 60 * seconds })
   await storing(stage, ['Cache-Control', 'max-age=60'])
   vi.advanceTimersByTime(61 * seconds)
   await stage.handle(exchangeOf())
@@ -156,7 +156,7 @@ test('a refresh that grows too long is ended: nobody reads it', async () => {
 })
 
 test('refreshes that are over make room for others', async () => {
-  const stage = opened({ staleWhileRevalidateMs: 3600 * seconds })
+  const stage = opened({ staleWhileRevalidate: 3600 * seconds })
   await storing(stage, ['Cache-Control', 'max-age=1', 'ETag', '"a"'])
 
   for (let i = 1; i <= 110; i++) {

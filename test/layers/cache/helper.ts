@@ -116,7 +116,7 @@ export const opened = (changed: Partial<CacheRules> = {}, maxBytes = 1024 * 1024
     broken: (error: unknown) => void broken.push(error),
     unrefreshed: (error: GatewayError) => void unrefreshed.push(error),
   }
-  const layer: Layer = cache(rules({ maxEntryBytes: 64 * 1024, ...changed }), part, notices)
+  const layer: Layer = cache(rules({ maxEntry: 64 * 1024, ...changed }), part, notices)
   return { handle: layer(upstream.next), sent: upstream.sent, store, part, broken, unrefreshed, layer, upstream }
 }
 

@@ -9,7 +9,7 @@ const maxBytes = 1024 * 1024
 const fresh = ['Cache-Control', 'max-age=60', 'ETag', '"a"']
 
 const boot = () => {
-  const stage = opened({ maxEntryBytes: 2 * bodyBytes }, maxBytes)
+  const stage = opened({ maxEntry: 2 * bodyBytes }, maxBytes)
   const ask = (query: string, fields: readonly string[] = []) => {
     const exchange = fakeExchange({ query, fields: [...fields] })
     return { exchange, answer: stage.handle(exchange) }

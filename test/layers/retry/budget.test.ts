@@ -5,7 +5,7 @@ import { RetryBudget } from '../../../src/layers/retry/budget.ts'
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
 
-const defaults = { share: 0.1, floorPerSecond: 3 }
+const defaults = { share: 0.1, floor: 3 }
 
 /** Takes as many as there are, up to so many. */
 const takeUpTo = (budget: RetryBudget, most: number): number => {
@@ -58,7 +58,7 @@ describe('a quiet upstream', () => {
 
 describe('requests', () => {
   test('bring their share', () => {
-    const budget = new RetryBudget({ share: 0.5, floorPerSecond: 0 })
+    const budget = new RetryBudget({ share: 0.5, floor: 0 })
 
     pass(budget, 5)
 
@@ -86,7 +86,7 @@ describe('requests', () => {
 
 describe('whole tokens', () => {
   test('come to be even of a small share', () => {
-    const budget = new RetryBudget({ share: 0.001, floorPerSecond: 0 })
+    const budget = new RetryBudget({ share: 0.001, floor: 0 })
 
     pass(budget, 2000)
 
@@ -94,7 +94,7 @@ describe('whole tokens', () => {
   })
 
   test('are never there when nothing brings any', () => {
-    const budget = new RetryBudget({ share: 0, floorPerSecond: 0 })
+    const budget = new RetryBudget({ share: 0, floor: 0 })
 
     pass(budget, 10_000)
     vi.advanceTimersByTime(10_000)
@@ -114,7 +114,7 @@ const events = fc.array(
   { maxLength: 300, size: 'max' },
 )
 
-const configs = fc.record({ share: fc.nat(100).map((percent) => percent / 100), floorPerSecond: fc.nat(50) })
+const configs = fc.record({ share: fc.nat(100).map((percent) => percent / 100), floor: fc.nat(50) })
 
 test('however requests, retries and time are interleaved, it gives no more than it started with and they bring', () => {
   fc.assert(
@@ -131,7 +131,7 @@ test('however requests, retries and time are interleaved, it gives no more than 
           seen.requests++
         } else if (budget.take()) seen.retries++
 
-        const brought = config.share * seen.requests + (config.floorPerSecond * seen.ms) / 1000
+        const brought = config.share * seen.requests + (config.floor * seen.ms) / 1000
         expect(seen.retries).toBeLessThanOrEqual(start + brought + 1e-6) // sums of tenths
       }
     }),

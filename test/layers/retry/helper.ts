@@ -8,12 +8,9 @@ import { type FakeBody, fakeAnswer, fakeBody } from '../../helpers/exchange.ts'
 /** Makes a configuration of retries: the built-in one but for what is said. */
 export const retryConfig = (more: Partial<RetryConfig> = {}): RetryConfig => ({
   attempts: 3,
-  on: {
-    kinds: ['connect-failed', 'connect-timeout', 'tls-failed', 'reset-before-headers', 'bad-answer'],
-    statuses: [502, 503, 504],
-  },
-  backoff: { baseMs: 25, maxMs: 250 },
-  budget: { share: 0.1, floorPerSecond: 3 },
+  on: ['connect-failed', 'connect-timeout', 'tls-failed', 'reset-before-headers', 'bad-answer', 502, 503, 504],
+  backoff: { base: 25, max: 250 },
+  budget: { share: 0.1, floor: 3 },
   ...more,
 })
 

@@ -128,7 +128,7 @@ describe('the budget', () => {
   })
 
   test('ends the attempts at once when it is used up', async () => {
-    const budget = new RetryBudget({ share: 0, floorPerSecond: 1 })
+    const budget = new RetryBudget({ share: 0, floor: 1 })
     const layer = retry(retryConfig({ attempts: 5 }), budget, safe, noWait)
     const [first, second] = [scripted(503), scripted(503)]
 
@@ -233,7 +233,7 @@ describe('a deadline', () => {
     const next = scripted('connect-failed', 200)
     const exchange = fakeExchange()
     exchange.deadlineAt = now() + ms
-    const config = retryConfig({ backoff: { baseMs: 50, maxMs: 50 } })
+    const config = retryConfig({ backoff: { base: 50, max: 50 } })
 
     await ending(retry(config, plenty(), safe, wholeWait)(next)(exchange).catch(() => {}))
 

@@ -19,7 +19,7 @@ import { open, place, run, says } from './trails.ts'
 
 test('a file that is full is renamed by its last line, and the next begins where it ended; a restart between the two goes on as well', async () => {
   const { config, folder, file, read } = place()
-  const small = { ...config, rotateBytes: 4096 }
+  const small = { ...config, rotate: 4096 }
   const { trail, begin } = open()
   await begin(small)
   const files = (): readonly string[] =>
@@ -118,7 +118,7 @@ test('behind a symbolic link the file is rotated where it is, and the link stays
   const [{ config, folder, file, read }, disk] = [place(), place()]
   const real = join(disk.folder, 'records.log')
   symlinkSync(real, file)
-  const small = { ...config, rotateBytes: 4096 }
+  const small = { ...config, rotate: 4096 }
   const rotated = (): readonly string[] =>
     readdirSync(disk.folder)
       .filter((name) => name !== 'records.log')

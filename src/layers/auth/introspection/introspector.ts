@@ -18,7 +18,7 @@ export interface IntrospectorOptions extends Expected {
   /** Asks about a token; null: it is not good. Rejects with {@link Unavailable}. */
   readonly ask: (token: string) => Promise<Introspected | null>
   /** How long an answer is believed; 0: not at all. A token that is revoked is let in for so long. */
-  readonly cacheMs: number
+  readonly cache: number
   /** Is told when the server cannot be asked any more, and why, and when it can be again (null). */
   readonly onChange: (error: string | null) => void
 }
@@ -56,7 +56,7 @@ export class Introspector {
       if (answer === null) throw new Refused('not-active', notActive)
       const { claims, size } = answer
       const expiresAt = checkClaims(claims, this.#options) ?? Number.POSITIVE_INFINITY
-      const until = Math.min(expiresAt, wallClock() + this.#options.cacheMs)
+      const until = Math.min(expiresAt, wallClock() + this.#options.cache)
       return { value: claims, until, size }
     } catch (error) {
       this.#wrong.set(digest, wallClock() + wrongMs)

@@ -1,4 +1,4 @@
-import type { OperationCacheConfig } from '../../../config/cache-config.ts'
+import type { OperationCacheConfig } from '../../../config/config.ts'
 
 /** Is what the configuration says of one operation's cache. */
 export interface CacheRules extends OperationCacheConfig {

@@ -1,6 +1,6 @@
 import { wallClock } from '../../../clock.ts'
-import { inTime } from '../../../shared/redis/link.ts'
-import type { Notices } from '../fetching.ts'
+import { inTime } from '../../../shared/redis/in-time.ts'
+import type { Notices } from '../notices.ts'
 import type { Part } from '../part.ts'
 import type { CacheRequest } from '../policy/request.ts'
 import { keepsPlace } from '../policy/reuse.ts'
@@ -86,7 +86,7 @@ export class RedisLevel implements SecondLevel {
       if (answer === null) return
       const { record, body, askedAt, ageMs } = answer
       const head = headOf(record, body.bytes.length, { request, rules, now: askedAt, ageMs })
-      if (head === null || head.bytes + body.bytes.length > rules.maxEntryBytes) return
+      if (head === null || head.bytes + body.bytes.length > rules.maxEntry) return
       const present = select(part.find(key)?.variants ?? [], request)
       if (present !== null && staysBefore(present.head, head, request, askedAt)) return
       store.found++

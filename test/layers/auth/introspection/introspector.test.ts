@@ -22,10 +22,10 @@ const introspecting = (answer: Answer, other: Partial<IntrospectorOptions> = {})
       if (server.answer instanceof Error) throw server.answer
       return server.answer && { claims: server.answer, size: 1 }
     },
-    cacheMs: 30_000,
+    cache: 30_000,
     issuer: null,
     audience: null,
-    toleranceMs: 0,
+    clockTolerance: 0,
     onChange: (error) => changes.push(error),
     ...other,
   })
@@ -59,7 +59,7 @@ test('and no longer than the token itself is good', async () => {
 })
 
 test('without a cache it is asked each time, once for all who ask at the same time', async () => {
-  const { server, claimsOf } = introspecting({ active: true }, { cacheMs: 0 })
+  const { server, claimsOf } = introspecting({ active: true }, { cache: 0 })
 
   await Promise.all([claimsOf(), claimsOf(), claimsOf()])
   await claimsOf()

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { KeyKeeper } from '../../../../src/layers/auth/jwt/keys.ts'
-import { jwtVerifier } from '../../../../src/layers/auth/jwt/verify.ts'
+import { jwtVerifier } from '../../../../src/layers/auth/jwt/verifier.ts'
 import { Refused, Unavailable } from '../../../../src/layers/auth/refused.ts'
 import { audience, claims, issuer, jwks, signingKey, token } from '../../../helpers/tokens.ts'
 
@@ -36,7 +36,7 @@ const keep = (text: string | null = jwks(first)) => {
     audience: [audience],
     algorithms: ['ES256'],
     types: ['at+jwt'],
-    toleranceMs: 0,
+    clockTolerance: 0,
   })
   return { server, changes, keys, claimsOf }
 }

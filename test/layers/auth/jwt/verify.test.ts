@@ -14,7 +14,7 @@ const settings: VerifySettings = {
   audience: ['https://elsewhere.example', audience],
   algorithms: ['PS256', 'ES256', 'EdDSA'],
   types: ['at+jwt'],
-  toleranceMs: 5000,
+  clockTolerance: 5000,
 }
 
 const verify = (shown: string, other: Partial<VerifySettings> = {}) =>

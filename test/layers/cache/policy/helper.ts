@@ -13,10 +13,10 @@ export const rules = (given: Partial<CacheRules> = {}): CacheRules => ({
   shared: false,
   credentials: ['x-api-key'],
   heuristic: false,
-  staleIfErrorMs: null,
-  staleWhileRevalidateMs: null,
-  staleWhenDisconnectedMs: 60_000,
-  maxEntryBytes: 1024 ** 2,
+  staleIfError: null,
+  staleWhileRevalidate: null,
+  staleWhenDisconnected: 60_000,
+  maxEntry: 1024 ** 2,
   ...given,
 })
 

@@ -134,7 +134,7 @@ describe('in trouble', () => {
   })
 
   test('the configuration says it where the answer does not', () => {
-    const given = rules({ staleIfErrorMs: 5000, staleWhenDisconnectedMs: 0 })
+    const given = rules({ staleIfError: 5000, staleWhenDisconnected: 0 })
 
     expect(mayServeStale(stored('max-age=10', given), asking(), 'error', past(14))).toBe(true)
     expect(mayServeStale(stored('max-age=10', given), asking(), 'error', past(15))).toBe(false)

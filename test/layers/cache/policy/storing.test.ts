@@ -61,8 +61,8 @@ describe('by what it says', () => {
   })
 
   test('what is stale already, and can never be served, is not', () => {
-    expect(why(cc('max-age=0'), { staleWhenDisconnectedMs: 0 })).toBe('already-stale')
-    expect(why([...cc('max-age=0'), 'ETag', '"a"'], { staleWhenDisconnectedMs: 0 })).toBeNull()
+    expect(why(cc('max-age=0'), { staleWhenDisconnected: 0 })).toBe('already-stale')
+    expect(why([...cc('max-age=0'), 'ETag', '"a"'], { staleWhenDisconnected: 0 })).toBeNull()
   })
 })
 
@@ -176,14 +176,14 @@ describe('staleness', () => {
   test.each([
     ['max-age=10', {}, [0, 0, 60]],
     ['max-age=10, stale-while-revalidate=20, stale-if-error=30', {}, [20, 30, 60]],
-    ['max-age=10', { staleWhileRevalidateMs: 2000, staleIfErrorMs: 3000, staleWhenDisconnectedMs: 4000 }, [2, 3, 4]],
+    ['max-age=10', { staleWhileRevalidate: 2000, staleIfError: 3000, staleWhenDisconnected: 4000 }, [2, 3, 4]],
     [
       'max-age=10, stale-if-error=0, stale-while-revalidate=x',
-      { staleWhileRevalidateMs: 1, staleIfErrorMs: 1 },
+      { staleWhileRevalidate: 1, staleIfError: 1 },
       [0, 0, 60],
     ],
-    ['max-age=10, must-revalidate, stale-if-error=30', { staleIfErrorMs: 9 }, [0, 0, 0]],
-    ['max-age=10, proxy-revalidate, stale-if-error=30', { staleWhileRevalidateMs: 9 }, [0, 0, 0]],
+    ['max-age=10, must-revalidate, stale-if-error=30', { staleIfError: 9 }, [0, 0, 0]],
+    ['max-age=10, proxy-revalidate, stale-if-error=30', { staleWhileRevalidate: 9 }, [0, 0, 0]],
     ['s-maxage=10, stale-while-revalidate=30', {}, [0, 0, 0]],
     ['max-age=10, s-maxage=x', {}, [0, 0, 0]],
     ['max-age=10, no-cache, stale-if-error=30', {}, [0, 0, 0]],
