@@ -4,8 +4,13 @@ import { defineConfig } from 'vitest/config'
 
 const tests = 'test/**/*.test.ts'
 
-/** The tests that replace a module: in a process of their own, so that no other test meets what they put in its place. */
-const replacing = globSync(tests).filter((file) => /\bvi\.(mock|doMock)\(/.test(readFileSync(file, 'utf8')))
+/**
+ * The tests that replace a module, or timers: in a process of their own, so that no other test meets what they put in its place, nor a timer that
+ * never fires.
+ */
+const replacing = globSync(tests).filter((file) =>
+  /\bvi\.(mock|doMock|useFakeTimers)\(/.test(readFileSync(file, 'utf8')),
+)
 
 /**
  * `npm test` runs the projects `shared` and `alone`, which prove each behaviour once; `npm run test:drills` runs what repeats, waits or needs a

@@ -40,13 +40,16 @@ export interface Bench {
 // Much more than a background fetch takes on loopback.
 const patience = 300
 
-let played = 0
+/** How many rows have been played on a bench. */
+const played = new WeakMap<Bench, number>()
 
 /** Plays a row, and lists what is not as it has to be; empty: the cache keeps the requirement. */
 export const play = async (row: Row, bench: Bench): Promise<string[]> => {
   // Rows that share a cache are a month apart, and ask for different things.
-  const t0 = Date.UTC(2026, 0, 1) + ++played * 30 * 86_400_000
-  const query = `row=${played}`
+  const nth = (played.get(bench) ?? 0) + 1
+  played.set(bench, nth)
+  const t0 = Date.UTC(2026, 0, 1) + nth * 30 * 86_400_000
+  const query = `row=${nth}`
   bench.clock.set(t0)
   const origin = new Origin(bench.clock, { t0, query })
   const session = await bench.open(row, origin)

@@ -7,7 +7,7 @@ import { symptoms, text } from './symptom.ts'
 test('docs/operating.md has twelve symptoms, each with a sentence that a test has read of a real fault', () => {
   const here = fileURLToPath(new URL('.', import.meta.url))
   const tests = readdirSync(here)
-    .filter((name) => name.endsWith('.test.ts'))
+    .filter((name) => /\.(test|drill)\.ts$/.test(name))
     .map((name) => readFileSync(here + name, 'utf8'))
     .join('\n')
   const shown = [...tests.matchAll(/(?:lacks|shows)\((?:live\.)?admin, symptom\((\d+)\)/g)]
