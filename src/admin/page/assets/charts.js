@@ -88,8 +88,15 @@ const times = ({ p99Ms }) => [places(p99Ms.length), p99Ms]
 /** The newest stands at the right. @param {number} count */
 const places = (count) => Array.from({ length: count }, (_, i) => room - count + i)
 
+// The style sheet says one colour for light and one for dark. An element that has it knows which one it is.
+const swatch = document.body.appendChild(document.createElement('i'))
+swatch.hidden = true
+
 /** @param {string} name */
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+const colour = (name) => {
+  swatch.style.color = `var(${name})`
+  return getComputedStyle(swatch).color
+}
 
 /** @param {HTMLElement} element */
 const widthOf = (element) => Math.max(40, Math.floor(element.clientWidth))
