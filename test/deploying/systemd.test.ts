@@ -77,5 +77,5 @@ test('the socket unit listens where the configuration says, under the name that 
   expect(settingOf(socket, 'ListenStream')).toBe(`${host}:${port}`)
   expect(
     inherited({ LISTEN_PID: '1', LISTEN_FDS: '1', LISTEN_FDNAMES: settingOf(socket, 'FileDescriptorName') }, 1),
-  ).toMatchObject({ public: { descriptor: { fd: 3 } }, admin: null })
+  ).toMatchObject({ public: { fd: 3 }, admin: null })
 })
