@@ -1,7 +1,8 @@
-import { type Document, LineCounter, parseDocument } from 'yaml'
-import { has, offsetOf } from './nodes.ts'
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
+import { type Document, isCollection, isScalar, LineCounter, parseDocument } from 'yaml'
+import { eachNode, has, offsetOf } from './nodes.ts'
 import type { Path, Placed, Position } from './problem.ts'
-import { syntaxFindings, unquoted } from './syntax.ts'
+import { syntaxFindings } from './syntax.ts'
 
 /** Holds a parsed file that can still say where each value stands. */
 export interface Source {
@@ -19,30 +20,50 @@ export interface Source {
 
 /** Parses YAML 1.2 text, keeping positions. Never throws, and never lets the parser quote the text. */
 export function parseSource(text: string): Source {
-  const repaired: Placed[] = []
-  let { document, lineCounter } = parse(text)
-  // The parser loses its way after `{ url: ${NAME} }`. With the placeholder masked, it tells the other problems too.
-  const repairs = text.length > maxRepairedLength ? 1 : maxRepairs
-  while (repaired.length < repairs) {
-    const slip = unquoted(document, text)
-    if (slip === undefined) break
-    repaired.push(slip.finding)
-    text = slip.masked
-    ;({ document, lineCounter } = parse(text))
-  }
-  const at = (offset: number): Position => {
-    const { line, col } = lineCounter.linePos(offset)
-    return line < 1 ? { line: 1, column: 1 } : { line, column: col }
-  }
+  const { document, lineCounter } = parse(masked(text))
+  const bare = text.includes(begin) ? unmask(document) : []
+  const at = (offset: number): Position => positionIn(lineCounter, offset)
   const locate = (path: Path, atKey = false): Position => at(offsetOf(document, path, atKey))
   const find = (path: Path): Position | undefined => (has(document, path) ? locate(path) : undefined)
   const { findings, usable } = syntaxFindings(document, text, at)
-  return { document, findings: [...repaired, ...findings], usable, at, locate, find }
+  return { document, findings: [...bare, ...findings], usable, at, locate, find }
 }
 
-/** Each repair parses the text again, so a large one gets a single one. */
-const maxRepairs = 20
-const maxRepairedLength = 64 * 1024
+/** Tells the line and the column of an offset. */
+export const positionIn = (lines: LineCounter, offset: number): Position => {
+  const { line, col } = lines.linePos(offset)
+  return line < 1 ? { line: 1, column: 1 } : { line, column: col }
+}
+
+// To the parser, the brace of a placeholder in { } or [ ] is its own. It sees signs for private use instead, as long as what they stand for.
+const begin = '${'
+const [opening, closing] = ['\ue000', '\ue001']
+const hides = (text: string): boolean => text.includes(opening)
+
+const masked = (text: string): string =>
+  hides(text) ? text : text.replaceAll(/\$\{([^{}"'\r\n]*)\}/g, `$$${opening}$1${closing}`)
+
+/** Puts placeholders in their place again, and finds those that would have misled the parser: they stay masked, so no more is said of them. */
+const unmask = (document: Document): readonly Placed[] => {
+  const findings: Placed[] = []
+  eachNode(document, (node, { path, parents, isKey }) => {
+    if (!isScalar(node) || typeof node.value !== 'string' || !hides(node.value)) return
+    const around = parents.at(-1)
+    if (node.type !== 'PLAIN' || !isCollection(around) || around.flow !== true) {
+      node.value = node.value.replaceAll(opening, '{').replaceAll(closing, '}')
+      return
+    }
+    findings.push({
+      path: isKey ? path.slice(0, -1) : [...path],
+      offset: node.range?.[0] ?? 0,
+      message: 'a placeholder in { } or [ ] without quotes',
+      expected: 'a quoted placeholder',
+      found: 'an unquoted ${',
+      hint: 'quote it, "${NAME}", or use a list with dashes',
+    })
+  })
+  return findings
+}
 
 function parse(text: string): { readonly document: Document; readonly lineCounter: LineCounter } {
   const lineCounter = new LineCounter()

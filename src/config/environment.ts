@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
-import type { Document } from 'yaml'
-import { eachScalar } from './nodes.ts'
+import { type Document, isScalar } from 'yaml'
+import { eachNode } from './nodes.ts'
 import type { Finding } from './problem.ts'
 import { External } from './schema/scalar.ts'
 
@@ -13,12 +13,13 @@ export type Environment = Readonly<Record<string, string | undefined>>
  */
 export function substitute(document: Document, environment: Environment): Finding[] {
   const findings: Finding[] = []
-  eachScalar(document, (node, path) => {
-    if (typeof node.value !== 'string' || !node.value.includes('${')) return
+  eachNode(document, (node, standing) => {
+    if (standing.isKey || !isScalar(node) || typeof node.value !== 'string' || !node.value.includes('${')) return
+    const path = [...standing.path]
     const source = node.value
     const { text, used, missing } = fill(source, environment)
-    for (const name of missing) findings.push({ path: path(), ...notSet(name) })
-    if (source.replaceAll(placeholder, '').includes('${')) findings.push({ path: path(), ...notUnderstood })
+    for (const name of missing) findings.push({ path, ...notSet(name) })
+    if (source.replaceAll(placeholder, '').includes('${')) findings.push({ path, ...notUnderstood })
     node.value = used ? new External(text, source, single.test(source)) : text
   })
   return findings

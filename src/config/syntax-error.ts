@@ -1,4 +1,5 @@
-import { type Document, isMap, isScalar, isSeq, type Node, type Scalar, visit, type YAMLError } from 'yaml'
+import { type Document, isMap, isScalar, isSeq, type Node, type Scalar, type YAMLError } from 'yaml'
+import { eachNode } from './nodes.ts'
 import type { Path, Placed, Position } from './problem.ts'
 
 type Told = readonly [message: string, hint: string]
@@ -65,11 +66,9 @@ const messages: Readonly<Partial<Record<YAMLError['code'], Told>>> = {
 /** Finds the scalar that an offset lies in or ends. */
 function scalarAt(document: Document, offset: number): Scalar | undefined {
   let found: Scalar | undefined
-  visit(document, {
-    Scalar(_key, node) {
-      const [start = 0, end = 0] = node.range ?? []
-      if (start <= offset && offset <= end && end > start) found = node
-    },
+  eachNode(document, (node) => {
+    const [start = 0, end = 0] = node.range ?? []
+    if (isScalar(node) && start <= offset && offset <= end && end > start) found = node
   })
   return found
 }

@@ -1,7 +1,6 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
-import { type Alias, type Document, isScalar, visit } from 'yaml'
-import { pathOf } from './nodes.ts'
-import type { Placed, Position } from './problem.ts'
+import { type Alias, type Document, isAlias, isMap, isScalar } from 'yaml'
+import { eachNode } from './nodes.ts'
+import type { Path, Placed, Position } from './problem.ts'
 import { syntaxError } from './syntax-error.ts'
 
 /** More aliases than this in one file are refused, nested ones counted as often as they unfold. */
@@ -61,34 +60,6 @@ const isOfStructure = (code: string, text: string, offset: number): boolean => {
   return (line.match(/:[ \t]/g) ?? []).length < 2
 }
 
-/** Finds the first `${` that stands in a flow collection without quotes, and the text with that placeholder masked. */
-export function unquoted(
-  document: Document,
-  text: string,
-): { readonly finding: Placed; readonly masked: string } | undefined {
-  let found: { readonly finding: Placed; readonly masked: string } | undefined
-  visit(document, {
-    Scalar(key, node, ancestors) {
-      const [start = 0, end = 0] = node.range ?? []
-      if (node.type !== 'PLAIN' || text[end] !== '{' || text[end - 1] !== '$') return undefined
-      const close = text.slice(end).search(/[}\r\n]/)
-      const stop = close === -1 ? text.length : end + close + (text[end + close] === '}' ? 1 : 0)
-      const finding = {
-        // In a list the parser takes the dollar sign for a key.
-        path: pathOf([...ancestors, node]).slice(0, key === 'key' ? -1 : undefined),
-        offset: start,
-        message: 'a placeholder in { } or [ ] without quotes',
-        expected: 'a quoted placeholder',
-        found: 'an unquoted ${',
-        hint: 'quote it, "${NAME}", or use a list with dashes',
-      }
-      found = { finding, masked: `${text.slice(0, end - 1)}${'_'.repeat(stop - end + 1)}${text.slice(stop)}` }
-      return visit.BREAK
-    },
-  })
-  return found
-}
-
 type Add = (offset: number, finding: Placed) => void
 
 /** Finds the constructs that are refused; false when the tree cannot be built because of them. */
@@ -104,35 +75,30 @@ function visitRefused(document: Document, add: Add): boolean {
   }
   let aliases = 0
   let whole = true
-  visit(document, {
-    Node(_key, node, ancestors) {
-      if (node.tag === undefined) return
-      const path = pathOf([...ancestors, node])
-      const hint = 'remove the word with !'
-      add(node.range?.[0] ?? 0, { path, message: 'a tag', expected: 'plain values', found: 'a tag', hint })
-    },
-    Map(_key, map, ancestors) {
-      const seen = new Set<unknown>()
-      for (const { key } of map.items) {
-        const name = isScalar(key) ? key.value : key
-        const refused = name === '__proto__' ? inherited : seen.has(name) ? duplicate : undefined
-        const path = [...pathOf([...ancestors, map]), String(name)]
-        if (refused !== undefined && isScalar(key)) add(key.range?.[0] ?? 0, { path, ...refused })
-        seen.add(name)
-      }
-    },
-    Alias(_key, node, ancestors) {
+  eachNode(document, (node, { path, parents }) => {
+    const offset = node.range?.[0] ?? 0
+    if (isAlias(node)) {
       aliases++
-      if (aliases > maxAliases) {
-        whole = false
-        add(node.range?.[0] ?? 0, { path: [], ...tooManyAliases })
-        return visit.BREAK
-      }
-      const finding = aliasFinding(node, document, ancestors)
-      if (finding === undefined) return undefined
+      if (aliases > maxAliases + 1) return
+      const finding =
+        aliases > maxAliases ? { path: [], ...tooManyAliases } : aliasFinding(node, document, path, parents)
+      if (finding === undefined) return
       whole = false
-      add(node.range?.[0] ?? 0, finding)
-    },
+      return add(offset, finding)
+    }
+    if (node.tag !== undefined) {
+      const hint = 'remove the word with !'
+      add(offset, { path: [...path], message: 'a tag', expected: 'plain values', found: 'a tag', hint })
+    }
+    if (!isMap(node)) return
+    const seen = new Set<unknown>()
+    for (const { key } of node.items) {
+      const name = isScalar(key) ? key.value : key
+      const refused = name === '__proto__' ? inherited : seen.has(name) ? duplicate : undefined
+      if (refused !== undefined && isScalar(key))
+        add(key.range?.[0] ?? 0, { path: [...path, String(name)], ...refused })
+      seen.add(name)
+    }
   })
   return whole
 }
@@ -155,14 +121,19 @@ export const tooManyAliases = {
   hint: 'write the values out',
 }
 
-function aliasFinding(node: Alias, document: Document, ancestors: readonly unknown[]): Placed | undefined {
-  const path = pathOf([...ancestors, node])
+function aliasFinding(
+  node: Alias,
+  document: Document,
+  standing: Path,
+  parents: readonly unknown[],
+): Placed | undefined {
+  const path = [...standing]
   const target = node.resolve(document)
   if (target === undefined) {
     const hint = 'put the value in quotes, if it only begins with *'
     return { path, message: 'an alias without an anchor', expected: 'an anchor above it', found: 'none', hint }
   }
-  if (ancestors.includes(target)) {
+  if (parents.includes(target)) {
     const hint = 'write the value out'
     return { path, message: 'an alias inside its own anchor', expected: 'a value that ends', found: 'a circle', hint }
   }

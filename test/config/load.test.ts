@@ -396,3 +396,13 @@ describe('load never throws', () => {
     )
   })
 })
+
+test('a tag on a map or a list is refused as on a word', () => {
+  const problems = problemsOf(`listen: !a { port: 1 }\nadmin: { hosts: !b [x] }\nlog: { level: !c info }\n${sandbox}`)
+
+  expect(problems.map(({ line, path, message }) => [line, path, message])).toEqual([
+    [1, 'listen', 'a tag'],
+    [2, 'admin.hosts', 'a tag'],
+    [3, 'log.level', 'a tag'],
+  ])
+})
