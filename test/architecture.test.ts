@@ -113,7 +113,6 @@ describe('libraries stay at the rim', () => {
     pino: /^observe\//,
     'pino-pretty': /^observe\//,
     yaml: /^config\//,
-    'js-yaml': /^config\/quick-yaml\.ts$/,
     zod: /^(config\/|(layers|upstream)\/(.*\/)?config\.ts$)/,
     'fastest-levenshtein': /^config\//,
     'structured-headers': /^(shared\/limiter|layers\/auth|layers\/cache)\//,
@@ -138,15 +137,6 @@ describe('libraries stay at the rim', () => {
 
     expect(client?.text.match(/'@redis\/client'/g)).toHaveLength(1)
     expect(client?.text).toContain("await import('@redis/client')")
-  })
-
-  test('what reads long files of clients is loaded with the first of them, and not before', () => {
-    const at = sources.flatMap(({ text }) => text.match(/^.*(?<!typeof import\()'js-yaml'.*$/gm) ?? [])
-
-    expect(at).toEqual([
-      "import type { Event } from 'js-yaml'",
-      "  read ??= readerOf(createRequire(import.meta.url)('js-yaml'))",
-    ])
   })
 
   test('what verifies signatures is loaded when the first is to be verified, and not before', () => {

@@ -1,4 +1,3 @@
-import { differing } from './client-pieces.ts'
 import type { Config } from './config.ts'
 import { type Change, type ConfigReport, difference, showsClients } from './diff.ts'
 
@@ -20,13 +19,17 @@ export const changesBetween = (from: Reported, to: Reported): readonly Change[] 
 /** Names clients that differ. What of them does may be a secret. */
 const clientChanges = (from: Config, to: Config): readonly Change[] => {
   if (showsClients(from) && showsClients(to)) return []
-  const [before, after] = differing(from.clients, to.clients).map(
-    (clients) => new Map(clients.map((client) => [client.id, JSON.stringify(client)])),
-  ) as [Map<string, string>, Map<string, string>]
+  const [before, after] = [textsWithout(from.clients, to.clients), textsWithout(to.clients, from.clients)]
   const ids = [...new Map([...before, ...after]).keys()].filter((id) => before.get(id) !== after.get(id))
   const named = ids.slice(0, mostNamed).map((id) => change(`clients.${id}`, mask(before.get(id)), mask(after.get(id))))
   const more = ids.length - named.length
   return more === 0 ? named : [...named, change('clients.*', null, `${more} more differ`)]
+}
+
+/** Writes the clients that are not in another list, by id. Those that an edit left alone are the very same objects in both. */
+const textsWithout = (clients: Config['clients'], others: Config['clients']): ReadonlyMap<string, string> => {
+  const known = new Set(others)
+  return new Map(clients.flatMap((each) => (known.has(each) ? [] : [[each.id, JSON.stringify(each)]])))
 }
 
 const change = (path: string, from: string | null, to: string | null): Change => ({

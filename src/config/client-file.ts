@@ -1,18 +1,18 @@
 import { isUtf8 } from 'node:buffer'
 import { resolve } from 'node:path'
-import { parseSource } from './document.ts'
+import { LineCounter } from 'yaml'
+import { parseSource, positionIn } from './document.ts'
 import type { Environment } from './environment.ts'
-import { offsetInJson, plainJson } from './json-text.ts'
+import { offsetOf } from './nodes.ts'
 import { notUtf8, type Places, whole } from './placed.ts'
-import type { Path, Placed, Position, Problem } from './problem.ts'
-import { quickYaml } from './quick-yaml.ts'
+import type { Placed, Position, Problem } from './problem.ts'
 import { isUnread, readBounded } from './read.ts'
 import { type SourceFile, sourceOf } from './sources.ts'
 import { treeOf } from './yaml-tree.ts'
 
 // As much as 100,000 clients take, with room to spare.
 const maxBytes = 32 * 1024 ** 2
-// The parser of YAML takes a second for each MiB, and fifty times as much memory; it says where a problem is, even in what is read without it.
+// The parser of YAML takes a second for each MiB, and fifty times as much memory.
 const maxYamlBytes = 4 * 1024 ** 2
 
 /** Is a file that holds clients, as read. */
@@ -27,95 +27,100 @@ export interface ClientFile extends Places {
   readonly source: SourceFile
 }
 
-/**
- * Reads files of clients: lists, in YAML as the configuration is. Plain JSON and plain YAML are read many times as fast as the rest of it, and
- * whoever reads again what holds the same gets the very same entries.
- */
-export class ClientFiles {
-  /** What plain files, which depend on nothing else, said when a configuration was last read, and say now; by their names. */
-  #before = new Map<string, ClientFile>()
-  #now = new Map<string, ClientFile>()
-
-  /** Reads a file; a text says why that cannot be done. */
-  read(folder: string, name: string, environment: Environment): ClientFile | string {
-    const file = resolve(folder, name)
-    const bytes = readBounded(file, maxBytes)
-    if (isUnread(bytes)) return bytes.reason
-    const source = sourceOf(file, bytes, maxBytes)
-    const before = this.#before.get(file)
-    if (before !== undefined && before.source.digest === source.digest) {
-      this.#now.set(file, before)
-      return before
-    }
-    if (!isUtf8(bytes)) return { ...nothing, file, source, problems: [notUtf8(bytes, file)] }
-    const text = new TextDecoder().decode(bytes)
-    const found = plain(text, bytes.length <= maxYamlBytes)
-    if (found === null) return parsed(file, text, bytes.length, source, environment)
-    const read = { ...listed(file, found.tree), at: found.at, locate: found.locate, file, source }
-    this.#now.set(file, read)
-    return read
-  }
-
-  /** Says that a configuration has been read: files that it does not refer to are forgotten. */
-  done(): void {
-    this.#before = this.#now
-    this.#now = new Map()
-  }
-}
-
-const plain = (text: string, isShort: boolean): ({ readonly tree: unknown } & Places) | null => {
+/** Reads a file of clients: a list, in YAML as the configuration is, or in JSON. A text says why that cannot be done. */
+export const readClientFile = (folder: string, name: string, environment: Environment): ClientFile | string => {
+  const file = resolve(folder, name)
+  const bytes = readBounded(file, maxBytes)
+  if (isUnread(bytes)) return bytes.reason
+  const source = sourceOf(file, bytes, maxBytes)
+  if (!isUtf8(bytes)) return { ...nothing, file, source, problems: [notUtf8(bytes, file)] }
+  const text = new TextDecoder().decode(bytes)
   const json = plainJson(text)
-  if (json !== undefined) return { ...json, ...placesInJson(text) }
-  const yaml = isShort ? quickYaml(text) : undefined
-  return yaml === undefined ? null : { ...yaml, ...placesInYaml(text) }
-}
-
-const parsed = (
-  file: string,
-  text: string,
-  bytes: number,
-  source: SourceFile,
-  environment: Environment,
-): ClientFile => {
-  if (bytes > maxYamlBytes) {
-    const told = whole(file, 'too large for YAML', 'at most 4MiB of YAML, or 32MiB of JSON', 'more')
+  if (json !== undefined) return { ...nothing, ...listed(file, json.tree), ...placesInJson(text), file, source }
+  if (bytes.length > maxYamlBytes) {
+    const problem = whole(file, 'too large for YAML', 'at most 4MiB of YAML, or 32MiB of JSON', 'more')
     const hint = 'write it as JSON, without placeholders and without a key that stands twice'
-    return { ...nothing, file, source, problems: [{ ...told, hint }] }
+    return { ...nothing, file, source, problems: [{ ...problem, hint }] }
   }
   const document = parseSource(text)
   if (document.usable && document.document.contents === null) return { ...nothing, file, source }
   const { tree, findings } = treeOf(document, environment)
   const { at, locate } = document
-  return { ...(tree === undefined ? nothing : listed(file, tree)), findings, at, locate, file, source }
+  return { ...nothing, ...(tree === undefined ? {} : listed(file, tree)), findings, at, locate, file, source }
 }
 
 const start: Position = { line: 1, column: 1 }
 
-/** An empty file is an empty list: that is how somebody begins. */
+/** An empty file is an empty list: that is how an operator begins. */
 const nothing = { list: [], findings: [], problems: [], at: () => start, locate: () => start } as const
 
-const listed = (file: string, tree: unknown): Pick<ClientFile, 'list' | 'findings' | 'problems'> => {
-  if (Array.isArray(tree)) return { list: tree, findings: [], problems: [] }
+const listed = (file: string, tree: unknown): Pick<ClientFile, 'list' | 'problems'> => {
+  if (Array.isArray(tree)) return { list: tree, problems: [] }
   const found = typeof tree === 'object' && tree !== null ? 'a map' : 'something else'
   const hint = 'begin each client with a dash'
-  return { list: [], findings: [], problems: [{ ...whole(file, 'no list', 'a list of clients', found), hint }] }
+  return { list: [], problems: [{ ...whole(file, 'no list', 'a list of clients', found), hint }] }
 }
 
-/** Has the parser of YAML find places, which only a problem is worth. */
-const placesInYaml = (text: string): Places => {
-  let parsed: Places | null = null
-  const places = (): Places => {
-    parsed ??= parseSource(text)
-    return parsed
+/**
+ * Reads a text that is JSON and says nothing twice; undefined: it is not, and the parser of YAML says what it is. JSON.parse is a hundred times as
+ * fast as that one, but takes the last of two keys that are the same, and gives `__proto__` a meaning of its own.
+ */
+const plainJson = (text: string): { readonly tree: unknown } | undefined => {
+  if (!/^\s*[[{]/.test(text) || text.includes('${')) return undefined
+  let tree: unknown
+  try {
+    tree = JSON.parse(text)
+  } catch {
+    return undefined
   }
-  return { at: (offset) => places().at(offset), locate: (path, atKey) => places().locate(path, atKey) }
+  // Each key of the text is a quote and a colon. A string that looks like one makes it too many, which only costs time.
+  const keys = text.match(/"[ \t\r\n]*:/g)?.length ?? 0
+  return keysOf(tree, deepest) === keys ? { tree } : undefined
 }
 
+// No client is deeper; a text that is made to be would leave no room on the stack.
+const deepest = 32
+
+/** Counts the keys of all maps; not a number where one has a meaning of its own, or where it is too deep. */
+const keysOf = (value: unknown, deeper: number): number => {
+  if (typeof value !== 'object' || value === null) return 0
+  if (deeper === 0) return Number.NaN
+  if (Array.isArray(value)) return value.reduce<number>((sum, each) => sum + keysOf(each, deeper - 1), 0)
+  return Object.entries(value).reduce(
+    (sum, [key, each]) => (key === '__proto__' ? Number.NaN : sum + 1 + keysOf(each, deeper - 1)),
+    0,
+  )
+}
+
+/** Finds places in a list in JSON. Only the entry that a problem is in is parsed as YAML, which can tell where things stand: JSON is YAML. */
 const placesInJson = (text: string): Places => {
-  const at = (offset: number): Position => {
-    const before = text.slice(0, offset)
-    const line = before.split('\n').length
-    return { line, column: offset - before.lastIndexOf('\n') }
+  let starts: readonly number[] | null = null
+  const lines = new LineCounter()
+  const at = (offset: number): Position => positionIn(lines, offset)
+  return {
+    at,
+    locate([nth = 0, ...below], atKey = false) {
+      if (starts === null) {
+        starts = entriesOf(text)
+        for (let line = 0; line !== -1; line = text.indexOf('\n', line) + 1 || -1) lines.addNewLine(line)
+      }
+      const begin = starts[Number(nth)] ?? text.search(/\S/)
+      const entry = parseSource(text.slice(begin, starts[Number(nth) + 1]))
+      return at(begin + offsetOf(entry.document, below, atKey))
+    },
   }
-  return { at, locate: (path: Path, atKey = false) => at(offsetInJson(text, path, atKey)) }
+}
+
+/** Finds where each entry of a list in JSON begins. */
+const entriesOf = (text: string): readonly number[] => {
+  const starts: number[] = []
+  let depth = 0
+  let isNext = false
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{},]|[^\s"[\]{},]+/g)) {
+    if (isNext) starts.push(index)
+    if (token === '[' || token === '{') depth++
+    else if (token === ']' || token === '}') depth--
+    isNext = depth === 1 && (token === ',' || (token === '[' && starts.length === 0))
+  }
+  return starts
 }

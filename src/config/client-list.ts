@@ -1,4 +1,4 @@
-import type { ClientFile, ClientFiles } from './client-file.ts'
+import { type ClientFile, readClientFile } from './client-file.ts'
 import type { ClientsSource } from './config.ts'
 import type { Environment } from './environment.ts'
 import type { Finding, Path, Placed } from './problem.ts'
@@ -12,8 +12,6 @@ const maxFiles = 16
 export interface ClientList {
   /** Everything that is a client, or should be one. */
   readonly list: readonly unknown[]
-  /** The same, file by file. */
-  readonly lists: readonly (readonly unknown[])[]
   readonly parts: ClientsSource['parts']
   readonly files: readonly ClientFile[]
   /** What is wrong with references, and with how clients are written in their files; paths start at `clients`. */
@@ -35,12 +33,7 @@ interface Part {
 }
 
 /** Follows the references of `clients`; null: it is no list and no reference. Relative names start at `folder`. */
-export const listClients = (
-  stated: unknown,
-  folder: string,
-  environment: Environment,
-  clientFiles: ClientFiles,
-): ClientList | null => {
+export const listClients = (stated: unknown, folder: string, environment: Environment): ClientList | null => {
   const alone = referenceIn(stated)
   if (alone === null && !Array.isArray(stated)) return null
   const entries: readonly unknown[] = alone === null && Array.isArray(stated) ? stated : [stated]
@@ -56,7 +49,7 @@ export const listClients = (
       list.push(entry)
       continue
     }
-    const read = files.length < maxFiles ? clientFiles.read(folder, reference.name, environment) : 'there are too many'
+    const read = files.length < maxFiles ? readClientFile(folder, reference.name, environment) : 'there are too many'
     if (typeof read === 'string') {
       const expected = `at most ${maxFiles} readable lists of clients`
       findings.push({
@@ -77,7 +70,6 @@ export const listClients = (
   }
   return {
     list,
-    lists: parts.map(({ file, start, count }) => file?.list ?? list.slice(start, start + count)),
     parts: parts.map(({ shown, count }) => ({ file: shown, count })),
     files,
     findings,

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { later } from '../clock.ts'
-import { clientsOf, piecesOf, type Sent } from './client-pieces.ts'
+import { clientsFrom } from './client-texts.ts'
 import type { ClientConfig } from './config.ts'
 import type { Environment } from './environment.ts'
 import { deepFreeze } from './freeze.ts'
@@ -58,17 +58,16 @@ export const loadAside = (
       end(failed(file, error.code === 'ERR_WORKER_INIT_FAILED' ? unread(source) : source, message(error)))
     const gone = (): void => end(failed(file, source, 'it cannot be read'))
     worker.on('message', told).on('error', broken).on('exit', gone)
-    const has = piecesOf(running).map(({ digest }) => digest)
-    worker.postMessage({ file, environment: { ...environment }, has } satisfies Asked)
+    worker.postMessage({ file, environment: { ...environment } } satisfies Asked)
   })
 
 /** Puts the clients in their place again, as the thread that serves has time. */
 const completed = async (
   result: Extract<LoadResult, { ok: true }>,
-  pieces: readonly Sent[],
+  texts: readonly string[],
   running: readonly ClientConfig[],
 ): Promise<LoadResult> => {
-  const clients = await clientsOf(pieces, running)
+  const clients = await clientsFrom(texts, running)
   return { ...result, config: Object.freeze({ ...deepFreeze(result.config), clients }) }
 }
 

@@ -1,8 +1,7 @@
 /** Loads configurations in a thread of its own, one after another, for `load-aside.ts`. */
 import { parentPort } from 'node:worker_threads'
 import { now } from '../clock.ts'
-import { ClientFiles } from './client-file.ts'
-import { piecesFor, type Sent } from './client-pieces.ts'
+import { textsOf } from './client-texts.ts'
 import type { Environment } from './environment.ts'
 import { type LoadResult, readConfig } from './load.ts'
 
@@ -10,16 +9,14 @@ import { type LoadResult, readConfig } from './load.ts'
 export interface Asked {
   readonly file: string
   readonly environment: Environment
-  /** The digests of the pieces of clients that the other thread has. */
-  readonly has: readonly string[]
 }
 
 /** Is what it answers. */
 export interface Told {
   /** Without its clients. */
   readonly result: LoadResult
-  /** The clients: thousands of objects would take the other thread long to receive at once. */
-  readonly clients: readonly Sent[]
+  /** The clients, as texts: thousands of objects would take the other thread long to receive at once. */
+  readonly clients: readonly string[]
   /** Whether it was no ordinary file: what it took to read it may still be held. */
   readonly spent: boolean
 }
@@ -27,14 +24,10 @@ export interface Told {
 // An ordinary file takes a few hundredths of a second.
 const ordinaryMs = 1000
 
-/** An edit is of one file, and the others are as they were. */
-const clientFiles = new ClientFiles()
-
-parentPort?.on('message', ({ file, environment, has }: Asked) => {
+parentPort?.on('message', ({ file, environment }: Asked) => {
   const startedAt = now()
-  const result = readConfig(file, environment, clientFiles)
-  clientFiles.done()
-  const clients = result.ok ? piecesFor(result.config.clients, has) : []
+  const result = readConfig(file, environment)
+  const clients = result.ok ? textsOf(result.config.clients) : []
   const bare = result.ok ? { ...result, config: { ...result.config, clients: [] } } : result
   const told: Told = { result: bare, clients, spent: now() - startedAt > ordinaryMs }
   parentPort?.postMessage(told)

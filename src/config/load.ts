@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { dirname } from 'node:path'
 import { checkedClients } from './checked-clients.ts'
-import { type ClientFile, ClientFiles } from './client-file.ts'
+import type { ClientFile } from './client-file.ts'
 import { type ClientList, listClients } from './client-list.ts'
 import type { Config } from './config.ts'
 import { crossFindings } from './cross-checks.ts'
@@ -56,10 +56,10 @@ export function loadConfig(file: string, environment: Environment = process.env)
   return frozen(readConfig(file, environment))
 }
 
-/** Does what {@link loadConfig} does for another thread: what is made here is copied, and frozen there. `clientFiles` knows those of before. */
-export function readConfig(file: string, environment: Environment, clientFiles = new ClientFiles()): LoadResult {
+/** Does what {@link loadConfig} does for another thread: what is made here is copied, and frozen there. */
+export function readConfig(file: string, environment: Environment): LoadResult {
   const bytes = readBounded(file, maxFileBytes)
-  if (!isUnread(bytes)) return parse(bytes, file, environment, clientFiles)
+  if (!isUnread(bytes)) return parse(bytes, file, environment)
   const message = `the file cannot be read: ${bytes.reason}`
   const problem = whole(file, message, 'a YAML file of at most 1MiB', bytes.reason)
   const sources = [sourceOf(file, null, maxFileBytes)]
@@ -68,13 +68,13 @@ export function readConfig(file: string, environment: Environment, clientFiles =
 
 /** Does what {@link loadConfig} does, with the bytes of the file in hand; `file` names it and anchors relative names. */
 export function parseConfig(bytes: Uint8Array, file: string, environment: Environment): LoadResult {
-  return frozen(parse(bytes, file, environment, new ClientFiles()))
+  return frozen(parse(bytes, file, environment))
 }
 
 const frozen = (result: LoadResult): LoadResult =>
   result.ok ? { ...result, config: deepFreeze(result.config) } : result
 
-function parse(bytes: Uint8Array, file: string, environment: Environment, clientFiles: ClientFiles): LoadResult {
+function parse(bytes: Uint8Array, file: string, environment: Environment): LoadResult {
   const own = sourceOf(file, bytes, maxFileBytes)
   if (!isUtf8(bytes)) return refuse([notUtf8(bytes, file)], [own])
   const text = new TextDecoder().decode(bytes)
@@ -86,11 +86,11 @@ function parse(bytes: Uint8Array, file: string, environment: Environment, client
   const { tree, findings } = treeOf(source, environment)
   if (tree === undefined) return refuse(placed(findings, source, file), [own])
   const secrets = readSecrets(tree, dirname(file))
-  const included = listClients(childAt(secrets.tree, ['clients']), dirname(file), environment, clientFiles)
+  const included = listClients(childAt(secrets.tree, ['clients']), dirname(file), environment)
   const sources = [own, ...secrets.sources, ...(included?.files ?? []).map((each) => each.source)]
   // Thousands of clients are not for zod, nor for whatever walks through the whole tree.
   const result = configSchema.safeParse(included === null ? secrets.tree : withClients(secrets.tree, []))
-  const clients = included === null ? null : checkedClients(included.lists)
+  const clients = included === null ? null : checkedClients(included.list)
   const full = included === null ? secrets.tree : withClients(secrets.tree, included.list)
   const found = [...findings, ...secrets.findings, ...(included?.findings ?? [])]
   if (!result.success) found.push(...news(findingsOf(result.error.issues, secrets.tree), found))

@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
-import { digestOf } from './client-pieces.ts'
+import { digestOf } from './client-texts.ts'
 import type {
   ClientConfig,
   ClientsSource,

@@ -1,5 +1,5 @@
 import type { Group } from '../catalog.ts'
-import { clientsOf, type Piece, piecesOf } from '../config/client-pieces.ts'
+import { clientsFrom, textsOf } from '../config/client-texts.ts'
 import type { Config } from '../config/config.ts'
 import type { Target } from '../layers/cache/policy/invalidating.ts'
 import type { Cleared } from '../layers/cache/store.ts'
@@ -14,8 +14,8 @@ import type { Verdict } from '../upstream/endpoints.ts'
 export interface PlainState {
   /** Without its clients. */
   readonly config: Config
-  /** The clients: to send thousands of objects takes many times as long. */
-  readonly clients: readonly Piece[]
+  /** The clients, as texts: to send thousands of objects takes many times as long. */
+  readonly clients: readonly string[]
   readonly operations: Said['operations']['all']
   readonly endpoints: Said['endpoints']['all']
   readonly sandboxOrigin: string | null
@@ -112,7 +112,7 @@ export type ToPrimary =
 /** Makes a state that can be sent. */
 export const plain = ({ config, said, sandboxOrigin }: State): PlainState => ({
   config: { ...config, clients: [] },
-  clients: piecesOf(config.clients),
+  clients: textsOf(config.clients),
   operations: said.operations.all,
   endpoints: said.endpoints.all,
   sandboxOrigin,
@@ -123,7 +123,7 @@ export const stateOf = async (
   { config, clients, operations, endpoints, sandboxOrigin }: PlainState,
   running: Config['clients'],
 ): Promise<State> => ({
-  config: { ...config, clients: await clientsOf(clients, running) },
+  config: { ...config, clients: await clientsFrom(clients, running) },
   said: { operations: lookUp(operations), endpoints: lookUp(endpoints) },
   sandboxOrigin,
 })

@@ -35,10 +35,10 @@ const count = 10_000
 const edited = 5
 
 /** Edits what does not concern most of many clients, in a file of each format. */
-const clientsIn = (file: string, write: (edited: readonly object[]) => string): ReloadCase => ({
+const clientsIn = (file: string, atMostMs: number, write: (edited: readonly object[]) => string): ReloadCase => ({
   name: file,
   edits: [`${edited} of ${count} clients have another rate`, 'all groups are moved to another endpoint'],
-  atMostMs: 200,
+  atMostMs,
   workload: { ...get, fields: { ...get.fields, [keyField]: keyOf(0) } },
   text: ([, turn = 0], port) =>
     `${askedForKeys}clients: file:${file}\n${behindEach(addresses(1, 1 + (turn % 2)), port)}`,
@@ -56,8 +56,8 @@ const inYaml = (clients: readonly object[]): string => stringify(clients, { alia
 
 /** Takes each format in turn. */
 export const manyClients: readonly ReloadCase[] = [
-  clientsIn('clients.json', (some) => JSON.stringify([...some, ...others])),
-  clientsIn('clients.yaml', (some) => {
+  clientsIn('clients.json', 200, (some) => JSON.stringify([...some, ...others])),
+  clientsIn('clients.yaml', 2000, (some) => {
     othersInYaml ??= inYaml(others)
     return inYaml(some) + othersInYaml
   }),

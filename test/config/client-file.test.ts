@@ -3,11 +3,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { catalog } from '../../src/catalog.ts'
+import { readClientFile } from '../../src/config/client-file.ts'
+import { parseSource } from '../../src/config/document.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import type { Path } from '../../src/config/problem.ts'
 import { report } from '../../src/config/report.ts'
-import { clientSchema } from '../../src/config/schema/clients.ts'
-import { quick } from '../../src/config/schema/quick.ts'
 import { folderWith, sandbox } from './helper.ts'
 
 const sha = 'ab'.repeat(32)
@@ -146,45 +146,52 @@ describe('what is wrong is told where it stands', () => {
   })
 })
 
-test('the quick way to read a client says what zod says, or leaves it to zod', () => {
-  const read = quick(clientSchema)
-  const odd = fc.oneof(fc.string(), fc.integer(), fc.constant(null), fc.boolean(), fc.array(fc.string()), fc.object())
-  const some = <T>(value: fc.Arbitrary<T>) => fc.oneof({ weight: 20, arbitrary: value }, { weight: 1, arbitrary: odd })
-  const clients = fc.record(
-    {
-      id: some(fc.stringMatching(/^[\w.-]{1,64}$/)),
-      disabled: some(fc.boolean()),
-      apiKeys: some(
-        fc.array(fc.record({ id: some(fc.constant('k')), sha256: some(fc.constant(sha)) }, { noNullPrototype: true }), {
-          maxLength: 9,
-        }),
-      ),
-      claims: some(
-        fc.dictionary(fc.constantFrom('iss', 'client_id', '__proto__', 'a b'), some(fc.constantFrom('x', '', ' y')), {
-          noNullPrototype: true,
-          maxKeys: 2,
-        }),
-      ),
-      operations: some(
-        fc.oneof(
-          fc.constant('all'),
-          fc.array(fc.constantFrom(...catalog.map(({ id }) => id)), { minLength: 1, maxLength: 3 }),
-        ),
-      ),
-      addresses: some(fc.array(some(fc.constantFrom('192.0.2.0/24', '2001:db8::1')), { maxLength: 3 })),
-    },
-    { requiredKeys: ['id', 'operations'], noNullPrototype: true },
-  )
-  let agreed = 0
+test('a place in JSON is the one that the parser of YAML finds in the whole file', () => {
+  const text = fc.oneof(fc.string(), fc.constantFrom('[', '}', ',', '"', '\\', '\n', 'a: b', ''))
+  const entry = fc.record({
+    id: text,
+    apiKeys: fc.array(fc.record({ id: text, sha256: fc.option(text) }), { maxLength: 2 }),
+    claims: fc.dictionary(
+      text.filter((name) => name !== '__proto__'),
+      text,
+      { maxKeys: 2 },
+    ),
+    rate: fc.oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }), fc.boolean(), fc.constant(null)),
+  })
+  const pathsIn = (value: unknown): readonly Path[] =>
+    typeof value !== 'object' || value === null
+      ? [[]]
+      : [
+          [],
+          ...Object.entries(value).flatMap(([key, each]) => {
+            const step = Array.isArray(value) ? Number(key) : key
+            return pathsIn(each).map((below) => [step, ...below])
+          }),
+        ]
   fc.assert(
-    fc.property(clients, (value) => {
-      const got = read(value)
-      if (typeof got === 'symbol') return
-      agreed++
-      expect(got).toEqual(clientSchema.parse(value))
-    }),
-    { numRuns: 500 },
-  )
+    fc.property(fc.array(entry, { minLength: 1, maxLength: 4 }), fc.constantFrom(0, 1, '\t'), (list, indent) => {
+      const written = JSON.stringify(list, null, indent)
+      const folder = folderWith({ clients: written })
+      const read = readClientFile(folder, 'clients', {})
+      if (typeof read === 'string') throw new Error(read)
+      const whole = parseSource(written)
 
-  expect(agreed).toBeGreaterThan(50)
+      for (const path of pathsIn(list).filter(({ length }) => length > 0)) {
+        expect([path, read.locate(path)]).toEqual([path, whole.locate(path)])
+        expect([path, read.locate(path, true)]).toEqual([path, whole.locate(path, true)])
+      }
+    }),
+    { numRuns: 50 },
+  )
+})
+
+test('what is wrong in a file that is too large for the parser of YAML is told where it stands', () => {
+  const list = Array.from({ length: 50_000 }, (_, nth) => client(`c${nth}`))
+  const text = JSON.stringify(list, null, 1).replace('"id": "c49999",', '"id": "c49999", "rate": "often",')
+  const line = text.slice(0, text.indexOf('"rate"')).split('\n').length
+
+  const found = refused('file:c', { c: text })
+
+  expect(text.length).toBeGreaterThan(4 * 1024 ** 2)
+  expect(found).toMatchObject([{ where: `c:${line}:27`, path: '[49999].rate' }])
 })

@@ -44,12 +44,6 @@ export interface Kind<T> {
   readonly json: Readonly<Record<string, unknown>>
 }
 
-/** How the schemas that were made here read a plain scalar. */
-const readers = new WeakMap<z.core.$ZodType, Kind<unknown>['read']>()
-
-/** Tells how a schema reads a plain scalar; undefined: it is none that was made by {@link scalar}. */
-export const readerOf = (schema: z.core.$ZodType): Kind<unknown>['read'] | undefined => readers.get(schema)
-
 /** Makes the zod schema of a kind of scalar. An issue carries `expected` and `hint` in its `params`. */
 export const scalar = <T>({ expected, read, write = plain, json }: Kind<T>, description: string) => {
   const schema = z
@@ -66,7 +60,6 @@ export const scalar = <T>({ expected, read, write = plain, json }: Kind<T>, desc
       return z.NEVER
     })
     .meta({ description, ...withPlaceholder(json) })
-  readers.set(schema, read)
   return mark(schema, { write })
 }
 
