@@ -1,5 +1,5 @@
-import { knownKeys } from './known-keys.ts'
 import { type Finding, formatPath, type Path } from './problem.ts'
+import { knownKeys } from './schema/places.ts'
 import { childAt } from './tree.ts'
 
 /**

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { catalog, groups } from '../catalog.ts'
 import { formatPath, type Path, type Position } from './problem.ts'
+import { layersOf } from './schema/places.ts'
 import { defaultsSchema } from './schema/policy.ts'
 import { configSchema } from './schema.ts'
 
@@ -49,14 +50,13 @@ export function originsOf(find: (path: Path) => Position | undefined): Origins {
   return origins
 }
 
-function leaves(schema: z.core.$ZodType, path: Path = []): readonly Path[] {
-  if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return leaves(schema.unwrap(), path)
-  if (schema instanceof z.ZodPipe) return leaves(schema.in, path)
-  // A policy that may be off is a value, and so is each of its keys.
-  if (schema instanceof z.ZodUnion) return schema.options.flatMap((option) => leaves(option, path))
-  if (!(schema instanceof z.ZodObject)) return [path]
-  return Object.entries<z.core.$ZodType>(schema.shape).flatMap(([key, part]) => leaves(part, [...path, key]))
-}
+/** Lists the keys that have a value of their own. A policy that may be off is one, and so is each of its keys. */
+const leaves = (schema: z.core.$ZodType, path: Path = []): readonly Path[] =>
+  layersOf(schema).flatMap((layer): readonly Path[] => {
+    if (layer instanceof z.ZodObject)
+      return Object.entries<z.core.$ZodType>(layer.shape).flatMap(([key, part]) => leaves(part, [...path, key]))
+    return layersOf(layer).length === 1 ? [path] : []
+  })
 
 /** Lists the keys of `defaults` that a group may state as well, and no operation. */
 const upstreamPolicy = leaves(defaultsSchema).filter(([key]) => key !== 'deadline' && key !== 'maxBody')

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { formatPath, type Path, type Placed, type Position, type Problem } from './problem.ts'
+import { shownKey } from './schema/places.ts'
 
 /** Problems beyond this many are only counted: to place each one takes a walk through the file. */
 const maxProblems = 1000
@@ -14,7 +15,7 @@ export interface Places {
 export function placed(findings: readonly Placed[], { at, locate }: Places, file: string): readonly Problem[] {
   const problems = findings.slice(0, maxProblems).map(({ path, atKey, offset, hint, slip: _, ...told }): Problem => {
     const position = offset === undefined ? locate(path, atKey) : at(offset)
-    const problem = { file, ...position, path: formatPath(path), ...told }
+    const problem = { file, ...position, path: formatPath(path, shownKey), ...told }
     return hint === undefined ? problem : { ...problem, hint }
   })
   problems.sort((a, b) => a.line - b.line || a.column - b.column)

@@ -53,43 +53,17 @@ export function formatProblems(problems: readonly Problem[]): string {
 }
 
 /** Writes a key path as people do: `upstreams.risk.endpoints[1].weight`. A key that is no plain word is quoted. */
-export function formatPath(path: Path): string {
+export function formatPath(path: Path, format: (key: string, parent: Path) => string = formatKey): string {
   let written = ''
   for (const [depth, key] of path.entries()) {
     if (typeof key === 'number') written += `[${key}]`
-    else written += `${written === '' ? '' : '.'}${formatKey(key, path.slice(0, depth))}`
+    else written += `${written === '' ? '' : '.'}${format(key, path.slice(0, depth))}`
   }
   return written
 }
 
-/** Writes a key. Where field values stand, what is no field name may be a secret in the wrong column, and is not shown. */
-export function formatKey(key: string, parent: Path): string {
-  if (/^[\w.-]{1,64}$/.test(key)) return key
-  return holdsSecrets(parent) ? '"…"' : quote(key)
-}
+/** Writes a key: quoted, when it is no plain word. */
+export const formatKey = (key: string): string => (/^[\w.-]{1,64}$/.test(key) ? key : quote(key))
 
 /** Quotes text from the file, cut to a length that fits a line. */
 export const quote = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 59)}…` : text)
-
-/** Says whether a secret may stand at a path or below it: what is there is never shown. */
-export const holdsSecrets = (path: Path): boolean => {
-  const [section, ...below] = path
-  if (section === 'admin') return below[0] === 'token' || below[0] === 'metricsToken' || below[0] === 'tls'
-  if (section === 'listen') return inTls(below)
-  if (section === 'audit') return below.length === 0 || below[0] === 'key'
-  if (section === 'tracing') return below[0] === 'headers'
-  // A key in place of its digest, perhaps.
-  if (section === 'clients') return below[1] === 'apiKeys'
-  if (section === 'limits' || section === 'cache')
-    return below[0] === 'redis' && (below.length === 1 || below[1] === 'url')
-  if (section === 'auth') return below[0] === 'introspection' && (below.length === 1 || below[1] === 'clientSecret')
-  if (section === 'defaults') return inTls(below)
-  if (section !== 'upstreams' || below.length < 2) return false
-  return below[1] === 'request' || below[1] === 'response' || inTls(below.slice(1))
-}
-
-/** Looks below `tls` of an upstream: a text in a wrong place may be a key. */
-const inTls = ([section, key]: Path): boolean =>
-  section === 'tls' && !(typeof key === 'string' && notSecret.includes(key))
-
-const notSecret = ['serverName', 'minVersion', 'verify', 'insecure', 'clientCertificates']

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { Finding, Path } from './problem.ts'
 import { isUnread, readBounded } from './read.ts'
+import { type Place, places } from './schema/places.ts'
 import { External } from './schema/scalar.ts'
 import { type SourceFile, sourceOf } from './sources.ts'
 
@@ -8,36 +9,7 @@ const limit = 64 * 1024
 // What they hold is compared again and again, in the thread that serves.
 const maxFiles = 256
 
-/** Is where a `file:` reference may stand; `*` is any key, `#` any place in a list. */
-interface Place {
-  readonly path: Path
-  /** Whether what the file holds may have several lines. */
-  readonly lines: boolean
-}
-
-const places: readonly Place[] = [
-  { path: ['upstreams', '*', 'request', 'set', '*'], lines: false },
-  { path: ['upstreams', '*', 'response', 'set', '*'], lines: false },
-  { path: ['listen', 'tls', 'certificates', '#', 'certificate'], lines: true },
-  { path: ['listen', 'tls', 'certificates', '#', 'key'], lines: true },
-  { path: ['listen', 'tls', 'clientCa'], lines: true },
-  { path: ['listen', 'tls', 'clientCrl', '#'], lines: true },
-  { path: ['limits', 'redis', 'url'], lines: false },
-  { path: ['cache', 'redis', 'url'], lines: false },
-  { path: ['auth', 'jwt', 'jwks'], lines: true },
-  { path: ['auth', 'introspection', 'clientSecret'], lines: false },
-  { path: ['auth', 'mtls', 'ca'], lines: true },
-  { path: ['admin', 'token'], lines: false },
-  { path: ['admin', 'metricsToken'], lines: false },
-  { path: ['audit', 'key'], lines: false },
-  { path: ['tracing', 'headers', '*'], lines: false },
-  { path: ['admin', 'tls', 'certificate'], lines: true },
-  { path: ['admin', 'tls', 'key'], lines: true },
-  ...['ca', 'certificate', 'key'].flatMap((key) => [
-    { path: ['defaults', 'tls', key], lines: true },
-    { path: ['upstreams', '*', 'tls', key], lines: true },
-  ]),
-]
+const referring = places.filter(({ file }) => file !== undefined)
 
 /** Is a tree with its references filled in. */
 interface Filled {
@@ -55,7 +27,7 @@ export function readSecrets(tree: unknown, folder: string): Filled {
   const findings: Finding[] = []
   const files = new Map<string, ReturnType<typeof readBounded>>()
   let refused = false
-  const read = (value: unknown, path: Path, { lines }: Place): unknown => {
+  const read = (value: unknown, path: Path, { file: kind }: Place): unknown => {
     const reference = value instanceof External ? value.text : value
     if (typeof reference !== 'string' || !reference.startsWith('file:')) return value
     const shown = value instanceof External ? value.shown : reference
@@ -67,7 +39,7 @@ export function readSecrets(tree: unknown, folder: string): Filled {
       return new External('', shown, false)
     }
     files.set(file, bytes)
-    const text = isUnread(bytes) ? bytes : contents(bytes, lines)
+    const text = isUnread(bytes) ? bytes : contents(bytes, kind === 'lines')
     if (typeof text === 'string') return new External(text, shown, false)
     const hint = 'hint' in text ? text.hint : undefined
     findings.push({ path, message: `the file cannot be used: ${text.reason}`, expected, found: shown, hint })
@@ -83,7 +55,7 @@ export function readSecrets(tree: unknown, folder: string): Filled {
       return deeper.length === 0 ? entry : fill(entry, [...path, key], deeper)
     })
   }
-  const filled = fill(tree, [], places)
+  const filled = fill(tree, [], referring)
   const sources = [...files].map(([file, bytes]) => sourceOf(file, isUnread(bytes) ? null : bytes, limit))
   return { tree: filled, findings, sources }
 }

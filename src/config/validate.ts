@@ -1,6 +1,6 @@
 import type * as z from 'zod'
-import { knownKeys } from './known-keys.ts'
-import { type Finding, formatKey, holdsSecrets, type Path, quote } from './problem.ts'
+import { type Finding, type Path, quote } from './problem.ts'
+import { holdsSecrets, knownKeys, shownKey } from './schema/places.ts'
 import { External } from './schema/scalar.ts'
 import { nearest } from './suggest.ts'
 
@@ -29,7 +29,7 @@ function translate(issue: Issue, base: Path, tree: unknown): readonly Finding[] 
   if (issue.code === 'invalid_key') {
     return issue.issues
       .flatMap((inner) => translate(inner, path, tree))
-      .map((finding) => ({ ...finding, atKey: true, found: formatKey(String(path.at(-1)), path.slice(0, -1)) }))
+      .map((finding) => ({ ...finding, atKey: true, found: shownKey(String(path.at(-1)), path.slice(0, -1)) }))
   }
   if (issue.code === 'invalid_union' && (value === undefined || viable(issue.errors, value).length === 0)) {
     const isList = issue.errors.some((branch) =>
@@ -78,7 +78,7 @@ function unknownKey(parent: Path, key: string): Finding {
   const known = knownKeys(parent)
   const meant = nearest(key, known)
   const message = meant === undefined ? 'unknown key' : `unknown key; did you mean "${meant}"?`
-  const found = formatKey(key, parent)
+  const found = shownKey(key, parent)
   const hint = meant === undefined ? 'remove it, or indent it under the key that it belongs to' : undefined
   return {
     path: [...parent, key],

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { type Algorithm, algorithms } from '../../shared/jwks/algorithms.ts'
-import { optional } from './facts.ts'
+import { mark, optional } from './facts.ts'
 import { fieldName, optionalFieldName } from './fields.ts'
 import { orOff } from './levels.ts'
 import { optionalCertificate } from './pem.ts'
@@ -27,7 +27,9 @@ export const mtls = z
       "Where a client's certificate comes from: its connection, or the Client-Cert field of listen.trustedProxies",
       ['connection', 'client-cert'],
     ).prefault('connection'),
-    ca: optionalCertificate('Who has to have issued what comes in Client-Cert; file:PATH for a file').prefault('none'),
+    ca: mark(optionalCertificate('Who has to have issued what comes in Client-Cert; file:PATH for a file'), {
+      unquoted: false, // no key stands beside it that may be mistaken for it
+    }).prefault('none'),
   })
   .meta({ description: 'Certificates of clients' })
 

@@ -10,7 +10,7 @@ export interface Facts {
   /** A secret: shown as `***`, compared by its hash, never quoted in a problem. */
   readonly secret?: true
   /** No secret, but one may stand here in a wrong place: never quoted in a problem. */
-  readonly unquoted?: true
+  readonly unquoted?: boolean
   /** Where `file:PATH` may stand, and whether what the file holds is one line. */
   readonly file?: 'line' | 'lines'
   /** What a running gateway cannot change. */
