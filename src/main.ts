@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { CommanderError } from 'commander'
+import { commandLine, isNamed, withDefaultCommand } from './cli/command-line.ts'
 import { outliveReader } from './cli/pipe.ts'
-import { program, withDefaultCommand } from './cli/program.ts'
 import { tuneHeap } from './serving/heap.ts'
 
 tuneHeap()
@@ -11,7 +11,9 @@ if (args[0] !== 'serve') outliveReader()
 
 // The edge of the process: arguments in, exit code out. 2 is wrong usage, 1 is anything else that goes wrong; both in one line.
 try {
-  await program().parseAsync(args, { from: 'user' })
+  // What operators can have done is much to read, and a health check asks every few seconds, each time in a process of its own.
+  const line = isNamed(args[0]) ? commandLine([]) : (await import('./cli/program.ts')).program()
+  await line.parseAsync(args, { from: 'user' })
 } catch (error) {
   if (error instanceof CommanderError) {
     // commander has printed its line by now; `--help` and `--version` end here too, with 0.

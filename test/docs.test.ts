@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { commandGroups } from '../src/admin/commands/commands.ts'
 import { catalog, groups } from '../src/catalog.ts'
 import { jsonSchema } from '../src/config/json-schema.ts'
 import { formatProblems } from '../src/config/problem.ts'
@@ -92,6 +93,10 @@ test('docs/operations.md lists every line that the log can have, at its level', 
       .filter(([, , msg]) => msg !== 'exchange')
       .map(([, level = '', msg]) => `${msg} ${levels[level]}`),
   )
+
+  // Those of operators' commands stand in their entries.
+  const events = commandGroups.flatMap(({ commands }) => commands.flatMap(({ event }) => event ?? []))
+  written.push(...[...new Set(events)].map((event) => `${event} 30`))
 
   const listed = rows(section(read('docs/operations.md'), 'The other lines of the log'))
     .slice(1)

@@ -5,15 +5,13 @@ import type { AdminConfig } from '../config/config.ts'
 import type { Log } from '../observe/log.ts'
 import { noSchemas } from '../shared/no-schemas.ts'
 import { listenAt, type Place } from '../shared/place.ts'
-import { carryOut } from './carry-out.ts'
+import { registerCommands } from './commands/routes.ts'
 import type { Desk } from './desk.ts'
 import { type Runnable, runnable } from './findings/runnable.ts'
 import { History } from './history.ts'
 import { listener, renew } from './listener.ts'
 import { registerMetrics } from './metrics/route.ts'
-import { registerOrders } from './order-routes.ts'
 import { overview, refused } from './overview.ts'
-import { registerActions } from './page/actions.ts'
 import { registerPage } from './page/register.ts'
 import { type Refusal, sendProblem } from './problem.ts'
 import { unready } from './readiness.ts'
@@ -120,9 +118,7 @@ const routes = (app: FastifyInstance, desk: Desk, log: Log, sessions: Sessions):
   app.get('/overview', async () => overview(desk))
   app.get('/refused', async () => refused(desk))
   app.get('/config', async () => desk.reloader.running.report)
-  const orders = carryOut(desk, log)
-  registerOrders(app, orders)
-  registerActions(app, desk, orders)
+  registerCommands(app, desk, log)
   registerMetrics(app, desk)
   registerLogin(app, desk, log, sessions)
 

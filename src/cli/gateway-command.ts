@@ -17,20 +17,6 @@ export const gatewayCommand = (name: string, description: string): Command =>
     .option('--admin <URL>', 'the admin listener, in place of what the file says')
     .addOption(formatOption())
 
-/** Adds for how long an order holds. */
-export const withTtl = (command: Command): Command =>
-  command.option('--ttl <DURATION>', 'for how long, at least 1s and at most 24h', '15m')
-
-/** Is what an order is given. */
-export interface OrderOptions extends GatewayOptions {
-  readonly ttl: string
-}
-
-/** Ends the help of a command that gives an order. */
-export const orderHelp = (...examples: readonly string[]): string => `
-The file is left alone, and its word holds again when the time is over. What is to stay belongs into the file.
-${gatewayHelp('0 done, 1 the gateway does not accept the order, 2 it could not be asked', ...examples)}`
-
 /** Ends the help of a command that talks to a gateway: who may ask, how it ends, what to write. */
 export const gatewayHelp = (exitCodes: string, ...examples: readonly string[]): string => `
 The token is taken from LENDER_GATEWAY_ADMIN_TOKEN, else from admin.token in the file. Nothing else in the file need be sound.

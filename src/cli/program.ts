@@ -1,61 +1,33 @@
-import { Command } from 'commander'
-import { version } from '../version.ts'
-import { auditCommand } from './audit.ts'
-import { bundleCommand } from './bundle.ts'
-import { cacheCommand } from './cache.ts'
-import { checkCommand } from './check.ts'
-import { diffCommand } from './diff.ts'
-import { endpointCommand } from './endpoint.ts'
-import { explainCommand } from './explain.ts'
-import { hashKeyCommand } from './hash-key.ts'
-import { operationCommand } from './operation.ts'
-import { reloadCommand } from './reload.ts'
-import { rollbackCommand } from './rollback.ts'
-import { schemaCommand } from './schema.ts'
-import { serveCommand } from './serve.ts'
-import { statusCommand } from './status.ts'
-import { tailCommand } from './tail.ts'
-import { topCommand } from './top.ts'
+import { Argument, type Command, Option } from 'commander'
+import type { CommandGroup } from '../admin/commands/command.ts'
+import { groupsInHelp } from '../admin/commands/commands.ts'
+import { commandLine } from './command-line.ts'
+import { type GatewayOptions, gatewayCommand, gatewayHelp, talking } from './gateway-command.ts'
 
-/** Builds the command line. Each command loads what it needs when it runs: `check` starts neither a server nor a logger. */
-export function program(): Command {
-  const top = new Command('lender-gateway')
-    .description('The single entry point to a lender integration service: exactly nine operations, routed by one file.')
-    .version(version(), '-V, --version', 'print the version')
-    .addHelpText(
-      'after',
-      '\nExample:\n  lender-gateway serve --config config/gateway.yaml\n\nWithout a command: serve.',
-    )
-    .exitOverride()
-  const commands = [
-    serveCommand(),
-    statusCommand(),
-    topCommand(),
-    reloadCommand(),
-    rollbackCommand(),
-    operationCommand(),
-    endpointCommand(),
-    cacheCommand(),
-    tailCommand(),
-    diffCommand(),
-    bundleCommand(),
-    auditCommand(),
-    checkCommand(),
-    explainCommand(),
-    schemaCommand(),
-    hashKeyCommand(),
-  ]
-  for (const command of commands) {
-    top.addCommand(command.copyInheritedSettings(top))
-    // One of a command's own would end the process by itself otherwise, wrong usage with 1.
-    for (const own of command.commands) own.copyInheritedSettings(command)
+/** Builds the whole command line. Of operators: exit 0 when it is done, 1 when the gateway refuses, 2 when it could not be asked. */
+export const program = (): Command => commandLine(groupsInHelp.map(commandOf))
+
+const commandOf = (group: CommandGroup): Command => {
+  const { name, description, choice, args, help, exitCodes, examples, commands } = group
+  const command = gatewayCommand(name, description)
+  if (choice !== null)
+    command.addArgument(new Argument(choice.usage, choice.help).choices(commands.map((each) => each.choice)))
+  const isOption = (usage: string): boolean => usage.startsWith('-')
+  for (const { usage, help, choices, default: otherwise } of Object.values(args)) {
+    if (isOption(usage)) command.addOption(new Option(usage, help).default(otherwise))
+    else command.addArgument(choices ? new Argument(usage, help).choices(choices) : new Argument(usage, help))
   }
-  return top
-}
-
-/** Puts `serve` in front when the arguments name no command. commander's own default would take a misspelt command for its argument. */
-export function withDefaultCommand(args: readonly string[]): readonly string[] {
-  const [first] = args
-  const named = first !== undefined && (!first.startsWith('-') || /^(-h|--help|-V|--version)$/.test(first))
-  return named ? args : ['serve', ...args]
+  command.addHelpText('after', `${help === null ? '' : `\n${help}`}${gatewayHelp(exitCodes, ...examples)}`)
+  return command.action(() => {
+    const words: readonly (string | undefined)[] = command.processedArgs
+    const chosen = commands.find((each) => choice === null || each.choice === words[0])
+    if (chosen === undefined) return
+    const options = command.opts<GatewayOptions & Readonly<Record<string, string | true | undefined>>>()
+    const positional = (choice === null ? words : words.slice(1)).values()
+    const given = Object.entries(args).flatMap(([key, { usage }]) => {
+      const value = isOption(usage) ? options[key] : positional.next().value
+      return value === undefined ? [] : [[key, value] as const]
+    })
+    return talking(async () => (await import('./gateway/command.ts')).give(chosen, given, options))
+  })
 }

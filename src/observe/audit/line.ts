@@ -27,26 +27,13 @@ export const exchangeLine = (time: number, said: Written): string => {
   )
 }
 
-/** Names what an operator did, or had done: the orders of the admin listener, and what came of them. */
-export type AdminEvent =
-  | 'admin request'
-  | 'login'
-  | 'login refused'
-  | 'logout'
-  | 'reload'
-  | 'operation override'
-  | 'endpoint order'
-  | 'cache cleared'
-  | 'override ended'
-  | 'endpoint order ended'
-
-/** Takes what operators did, or had done. */
-export type TellOrder = (event: AdminEvent, fields: OrderFields) => void
+/** Takes what operators did, or had done: the event by the name that the log has, and what it was about. */
+export type TellOrder = (event: string, fields: OrderFields) => void
 
 type OrderFields = Readonly<Record<string, string | number | boolean | null>>
 
 /** Writes what a line says of an operator. */
-export const adminLine = (time: number, event: AdminEvent, fields: OrderFields): string =>
+export const adminLine = (time: number, event: string, fields: OrderFields): string =>
   `${stamp(time, event)}${more(fields)}`
 
 /** Writes the first line of a process, or of a file: what it follows, and the key that it is sealed with. */

@@ -1,7 +1,8 @@
 import { roundedSize } from '../../../units.ts'
 import type { Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
-import { action, mark } from '../marks.ts'
+import { links } from '../links.ts'
+import { mark } from '../marks.ts'
 import { list, section } from '../table.ts'
 import { count, since } from '../words.ts'
 
@@ -20,11 +21,11 @@ export const cache = ({ at, status: { cache } }: Overview): Html =>
             ([id, { entries, hitRatio }]) =>
               [
                 id,
-                html`${count(entries)} stored, ${hitRatio === null ? 'not asked for' : `${(hitRatio * 100).toFixed(1)} % hits`} ${action('clear-cache', { operation: id }, 'Clear', `what is stored of ${id}`)}`,
+                html`${count(entries)} stored, ${hitRatio === null ? 'not asked for' : `${(hitRatio * 100).toFixed(1)} % hits`} ${links('cached', id)}`,
               ] as const,
           ),
         ]),
-    cache !== null && action('clear-cache', {}, 'Clear the cache'),
+    cache !== null && links('cache', cache),
   )
 
 /** Tells how near the gateway is to what it takes on at most. */

@@ -1,6 +1,7 @@
 import type { OperationView, Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
-import { action, mark } from '../marks.ts'
+import { links } from '../links.ts'
+import { mark } from '../marks.ts'
 import { section, table } from '../table.ts'
 import { count, milliseconds, moment, rate } from '../words.ts'
 
@@ -29,7 +30,7 @@ export const operations = ({ at, operations }: Overview): Html =>
         { title: 'p99', kind: 'number', cell: ({ pace }) => pace && milliseconds(pace.p99Ms) },
         { title: '15 min: requests', kind: 'chart', cell: rates },
         { title: '15 min: p99', kind: 'chart', cell: times },
-        { title: 'Do', kind: 'act', cell: act },
+        { title: 'Do', kind: 'act', cell: (operation) => links('operation', operation) },
       ],
     }),
     html`<p class="legend"><span class="key requests">requests</span> <span class="key errors">errors</span> <span class="key p99">p99</span></p>`,
@@ -62,11 +63,6 @@ const slowest = ({ p99Ms }: History): string => {
   const ms = longest(p99Ms)
   return ms === null ? 'none in 15 min' : `at most ${milliseconds(ms)}`
 }
-
-const act = ({ id, state }: OperationView): Html =>
-  state === 'serve'
-    ? action('refuse', { operation: id }, 'Refuse', id)
-    : action('serve', { operation: id }, 'Serve', id)
 
 const most = (values: readonly number[]): number => values.reduce((a, b) => Math.max(a, b), 0)
 

@@ -1,6 +1,7 @@
 import type { Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
-import { action, mark } from '../marks.ts'
+import { links } from '../links.ts'
+import { mark } from '../marks.ts'
 import { age, moment, since } from '../words.ts'
 
 /** Says in a line how it stands: whether it serves, what it runs and since when. */
@@ -15,6 +16,6 @@ export const summary = ({ at, status }: Overview): Html => {
 <li>up <b>${age(uptimeSeconds * 1000)}</b></li>
 <li>configuration <code>${config.hash}</code> by ${config.loadedBy}, since ${since(at, config.loadedAt)}</li>
 ${config.fileDiffers && html`<li>${mark('warning', 'the file says something else')}${config.nextTry !== null && html`, tried again at ${moment(at, config.nextTry)}`}</li>\n`}${retiring > 0 && html`<li>${retiring === 1 ? '1 earlier configuration still finishes' : `${retiring} earlier configurations still finish`} requests</li>\n`}</ul>
-<p class="actions">${action('reload', {}, 'Reload the file')} ${config.previous !== null && action('rollback', {}, `Roll back to ${config.previous}`)}</p>
+<p class="actions">${links('summary', config)}</p>
 </section>`
 }

@@ -1,7 +1,8 @@
 import { type Group, groups } from '../../../catalog.ts'
 import type { Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
-import { action, type Mood, mark } from '../marks.ts'
+import { links } from '../links.ts'
+import { type Mood, mark } from '../marks.ts'
 import { section, table } from '../table.ts'
 import { age, count, counted, milliseconds, moment, since } from '../words.ts'
 
@@ -37,7 +38,7 @@ export const upstreams = ({ at, status }: Overview): Html =>
         { title: 'Latency', kind: 'number', cell: ({ latencyMs }) => milliseconds(latencyMs) },
         { title: 'Requests', kind: 'number', cell: ({ requests }) => count(requests) },
         { title: 'Failed', kind: 'number', cell: ({ failures }) => count(failures) },
-        { title: 'Do', kind: 'act', cell: act },
+        { title: 'Do', kind: 'act', cell: (endpoint) => links('endpoint', endpoint) },
       ],
     }),
   )
@@ -67,6 +68,3 @@ const why = (at: string, endpoint: EndpointView): Html => {
   const { reason, lastProbe, ejectedForSeconds, drainUntil, readyUntil, ejections, state } = endpoint
   return html`${reason}${ejectedForSeconds !== null && html`, back in ${ejectedForSeconds < 60 ? 'under 1 min' : age(ejectedForSeconds * 1000)}`}${drainUntil !== null && html`by order until ${moment(at, drainUntil)}`}${state === 'draining' && drainUntil === null && 'the file drains it'}${readyUntil !== null && html` ready by order until ${moment(at, readyUntil)}`}${lastProbe !== null && lastProbe.reason !== null && lastProbe.reason !== reason && html` <span class="age">last probe: ${lastProbe.reason}</span>`}${ejections > 0 && html` <span class="age">ejected ${count(ejections)}×</span>`}`
 }
-
-const act = ({ group, url, state }: EndpointView): Html =>
-  html`${state !== 'draining' && action('drain', { group, url }, 'Drain', `${url} of ${group}`)}${(state === 'draining' || state === 'ejected') && html` ${action('ready', { group, url }, 'Ready', `${url} of ${group}`)}`}`

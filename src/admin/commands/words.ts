@@ -1,5 +1,5 @@
-import type { Shown } from '../html.ts'
-import { html } from '../html.ts'
+import type { Shown } from '../page/html.ts'
+import { html } from '../page/html.ts'
 
 const units = [
   ['hour', 3_600_000],

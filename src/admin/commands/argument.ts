@@ -1,0 +1,116 @@
+import { formatDuration, parseDuration } from '../../units.ts'
+import type { Refusal } from '../problem.ts'
+
+/** An argument of a command: the same on the command line, in JSON or a query, and in the form of a page. */
+export interface Argument<Value = unknown> {
+  /** How the help writes it: `<GROUP>`, `[OPERATION]`, `--client <ID>`. An option has the name of the argument. */
+  readonly usage: string
+  readonly help: string
+  /** What is expected: `one of a, b`. */
+  readonly expected: string
+  readonly choices?: readonly string[]
+  /** What the command line gives when it is left out. */
+  readonly default?: string
+  /** What a JSON body may say, shown to a script whose body cannot be read. */
+  readonly example?: string
+  /** Whether the pages cannot say it. */
+  readonly isOffPage?: true
+  /** Reads it; undefined: it is something else than expected. */
+  read(value: unknown): Value | undefined
+}
+
+export type Arguments = Readonly<Record<string, Argument>>
+
+/** What arguments were read as. */
+export type ValuesOf<Args extends Arguments> = {
+  readonly [Name in keyof Args]: Args[Name] extends Argument<infer Value> ? Value : never
+}
+
+/** What was said of each argument, not checked yet. */
+export type Given = Readonly<Record<string, unknown>>
+
+type About = Pick<Argument, 'usage' | 'help' | 'default' | 'example' | 'isOffPage'>
+
+/** Makes an argument that is one of several words. */
+export const oneOf = <Choice extends string>(choices: readonly Choice[], about: About): Argument<Choice> => ({
+  ...about,
+  choices,
+  expected: `one of ${choices.join(', ')}`,
+  read: (value) => choices.find((each) => each === value),
+})
+
+/** Makes an argument that is any text; anything else is read as an empty one. */
+export const anyText = (about: About): Argument<string> => ({
+  ...about,
+  expected: 'text',
+  read: (value) => (typeof value === 'string' ? value : ''),
+})
+
+/** Makes an argument that may be left out: it is null then. */
+export const optional = <Value>(argument: Argument<Value>): Argument<Value | null> => ({
+  ...argument,
+  read: (value) => (value === undefined ? null : argument.read(value)),
+})
+
+/** Makes an argument that is there or not; `expected` says so. */
+export const flag = (about: About & Pick<Argument, 'expected'>): Argument<boolean> => ({
+  ...about,
+  read: (value) => (value === undefined ? false : value === 'true' || undefined),
+})
+
+const defaultTtl = '15m'
+const maxTtlMs = 24 * 3_600_000
+
+/** For how long an override holds, in milliseconds. */
+export const ttl: Argument<number> = {
+  usage: '--ttl <DURATION>',
+  help: 'for how long, at least 1s and at most 24h',
+  default: defaultTtl,
+  example: defaultTtl,
+  expected: `a duration from 1s to ${formatDuration(maxTtlMs)}, such as 15m, 30s or 2h`,
+  read(value = defaultTtl) {
+    const ms = typeof value === 'string' ? parseDuration(value) : undefined
+    return ms === undefined || ms < 1000 || ms > maxTtlMs ? undefined : ms
+  },
+}
+
+/** Reads what was given, argument by argument. */
+export const readValues = (args: Arguments, given: Given): object | Refusal => {
+  const values = Object.entries(args).map(([name, argument]) => [name, argument.read(given[name])] as const)
+  const [wrong] = values.find(([, value]) => value === undefined) ?? []
+  return wrong === undefined
+    ? Object.fromEntries(values)
+    : bad(`${wrong} is expected to be ${args[wrong]?.expected ?? ''}`)
+}
+
+/** Reads a JSON body: an object of the arguments, and of nothing else. */
+export const readJson = (args: Arguments, body: unknown): Given | Refusal => {
+  const shown = Object.fromEntries(Object.entries(args).map(([name, { example }]) => [name, example]))
+  const given = objectIn(body)
+  if (given === null) return bad(`a JSON object is expected, such as ${JSON.stringify(shown)}`)
+  const keys = Object.keys(args)
+  const unknown = Object.keys(given).find((key) => !keys.includes(key))
+  return unknown === undefined
+    ? given
+    : bad(`${quoted(unknown)} is not known; write ${keys.slice(0, -1).join(', ')} and ${keys.at(-1)}`)
+}
+
+/** Reads a form or a query: fields of these names, each once at most; anything else is refused with `expected`. */
+export const readFields = (names: readonly string[], fields: URLSearchParams, expected: string): Given | Refusal => {
+  const wrong = [...fields.keys()].find((key) => !names.includes(key) || fields.getAll(key).length > 1)
+  return wrong === undefined ? Object.fromEntries(fields) : bad(`${quoted(wrong)} is not expected${expected}`)
+}
+
+/** Refuses a command that cannot be read. */
+export const bad = (detail: string): Refusal => ({ status: 400, code: 'bad-request', detail })
+
+const quoted = (key: string): string => JSON.stringify(key.slice(0, 60))
+
+const objectIn = (body: unknown): Given | null => {
+  try {
+    const value: unknown = JSON.parse(typeof body === 'string' ? body : '')
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,99 @@
+import { catalog } from '../../catalog.ts'
+import type { Cleared } from '../../layers/cache/store.ts'
+import { html } from '../page/html.ts'
+import type { Refusal } from '../problem.ts'
+import { anyText, oneOf, optional, readFields, type ValuesOf } from './argument.ts'
+import type { Command, CommandGroup } from './command.ts'
+import { many, paragraphs } from './words.ts'
+
+const args = {
+  operation: optional(
+    oneOf(
+      catalog.flatMap(({ id, method }) => (method === 'GET' ? [id] : [])), // only what is read is ever stored
+      { usage: '[OPERATION]', help: 'of which operation; without: of all' },
+    ),
+  ),
+  client: optional(
+    anyText({
+      usage: '--client <ID>',
+      help: 'only what is stored for this client; empty: for those whose id was not asked',
+      isOffPage: true,
+    }),
+  ),
+}
+
+interface Result {
+  readonly operation: string | null
+  readonly client: string | null
+  /** How many responses. */
+  readonly removed: number
+}
+
+/** Removes what is stored. What is on its way from an upstream meanwhile is not stored. */
+const clear: Command<ValuesOf<typeof args>, Cleared, Result> = {
+  choice: 'clear',
+  page: 'clear-cache',
+  method: 'DELETE',
+  path: '/cache',
+  query: (query) =>
+    readFields(Object.keys(args), new URLSearchParams(query), '; write ?operation=…&client=…, each once at most'),
+  isInTurn: false,
+  plan: (_, { operation, client }) => ({ operation, client }),
+  async confirmation(desk, { operation }) {
+    const { cache } = await desk.report()
+    return {
+      title: operation === null ? 'Clear the cache?' : `Clear the cache of ${operation}?`,
+      what: paragraphs(
+        html`All that is stored ${operation === null ? null : html`of ${operation} `}is removed, for every client. The next requests go to the upstreams, which have more to do until it is stored again.`,
+        cache === null ? 'Nothing is cached at present.' : null,
+        'This cannot be undone.',
+      ),
+      ttlMs: null,
+      button: 'Clear it',
+    }
+  },
+  async run(desk, what) {
+    const { removed, unanswered, isTold } = await desk.clear(what)
+    if (unanswered > 0) return incomplete(removed, unanswered)
+    return isTold ? { ...what, removed } : untold(removed)
+  },
+  event: 'cache cleared',
+  done: ({ operation, removed }) =>
+    `The cache${operation === null ? '' : ` of ${operation}`} is cleared: ${many(removed, 'answer')} removed.`,
+  printed({ operation, client }, { removed }) {
+    const of = operation === undefined ? '' : ` of ${operation}`
+    const whose = client === undefined ? '' : client === '' ? ' for no client' : ` for ${client}`
+    return `the cache${of} is cleared${whose}: ${many(removed, 'answer')} removed`
+  },
+  answer: { removed: 'number' },
+  refused: 'has not removed all of it',
+  links: {
+    cache: () => ({ given: {}, words: 'Clear the cache' }),
+    cached: (operation) => ({ given: { operation }, words: 'Clear', about: `what is stored of ${operation}` }),
+  },
+}
+
+/** Removes what is stored of responses: of all, of an operation, of a client. */
+export const cache: CommandGroup = {
+  name: 'cache',
+  description: 'Have a running gateway remove what it has stored of answers.',
+  choice: { usage: '<ACTION>', help: 'what it is to do' },
+  args,
+  help: `What is stored is removed: all of it, or of an operation, or of a client. What is on its way meanwhile is served and not stored. The memory of other
+gateways keeps what it has.`,
+  exitCodes: '0 done, 1 the gateway could not do all of it, 2 it could not be asked',
+  examples: ['cache clear market.insights', 'cache clear --client bank-a'],
+  commands: [clear],
+}
+
+const incomplete = (removed: number, unanswered: number): Refusal => ({
+  status: 503,
+  code: 'workers-not-answering',
+  detail: `${removed} were removed, but ${unanswered} of the workers did not answer: what these have stored may still be served; ask again`,
+})
+
+const untold = (removed: number): Refusal => ({
+  status: 503,
+  code: 'redis-not-answering',
+  detail: `${removed} were removed here, but Redis did not answer: other gateways may still find there what is meant; it is told as soon as it answers`,
+})

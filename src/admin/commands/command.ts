@@ -1,0 +1,96 @@
+import type { Group, OperationId } from '../../catalog.ts'
+import type { Desk } from '../desk.ts'
+import type { Shown } from '../page/html.ts'
+import type { Refusal } from '../problem.ts'
+import type { Status } from '../status.ts'
+import type { Argument, Arguments, Given } from './argument.ts'
+
+/**
+ * Commands that share a name on the command line and take the same. From it follow the subcommand, the routes, the pages that ask first, their links,
+ * the line of the log and the record. It loads nothing that serves: the command line reads it too.
+ */
+export interface CommandGroup {
+  /** `lender-gateway NAME`. */
+  readonly name: string
+  readonly description: string
+  /** The first argument, which chooses one of several commands; null: there is one, which has the name of the group. */
+  readonly choice: Pick<Argument, 'usage' | 'help'> | null
+  readonly args: Arguments
+  /** The paragraph of the help before who may ask. */
+  readonly help: string | null
+  readonly exitCodes: string
+  readonly examples: readonly string[]
+  readonly commands: readonly Command[]
+}
+
+/** What an operator can have done, by a script, the command line or a page. */
+export interface Command<Values extends object = object, Plan extends object = object, Result extends object = object> {
+  /** The first argument on the command line: `drain`. */
+  readonly choice: string
+  /** The name of its page, `/actions/NAME`. */
+  readonly page: string
+  readonly method: 'POST' | 'DELETE'
+  readonly path: string
+  /** Reads what a script says in the query; null: it says it as a JSON body. */
+  readonly query: ((query: string) => Given | Refusal) | null
+  /** Whether it waits for the one before: what that one does may speak against it. */
+  readonly isInTurn: boolean
+  /** Finds what it would do, or what speaks against it. Does nothing. */
+  plan(desk: Desk, values: Values): Plan | Refusal | Promise<Plan | Refusal>
+  /** What the page asks before it is done. */
+  confirmation(desk: Desk, plan: Plan): Confirmation | Promise<Confirmation | Refusal>
+  /** Does it. The result is the JSON answer. */
+  run(desk: Desk, plan: Plan): Promise<Result | Refusal>
+  /** The line of the log, and the record; null: what it sets off writes its own. */
+  readonly event: string | null
+  /** The fields of both, where they are not those of the result. */
+  fields?(result: Result): Fields
+  /** What the next page says once it is done. */
+  done(result: Result): string
+  /** What the command line prints once it is done; `given` is what it was given. */
+  printed(given: Readonly<Record<string, string | undefined>>, result: Result): string
+  /** What `printed` reads of the answer: these members, or what came of a reload, which is printed with its changes. */
+  readonly answer: Readonly<Record<string, Member>> | 'outcome'
+  /** What the command line says of the gateway where it refuses: `does not accept it`. */
+  readonly refused: string
+  /** What the command line prints in place of a refusal, by its code. */
+  readonly refusals?: Readonly<Record<string, string>>
+  /** Where the overview has a link to its page. */
+  readonly links: Links
+}
+
+/** What a member of an answer is. */
+export type Member = 'text' | 'number' | 'text or null'
+
+export type Fields = Readonly<Record<string, string | number | boolean | null>>
+
+/** What a person is asked before a command is run. */
+export interface Confirmation {
+  /** What will be done: a question of a few words. */
+  readonly title: string
+  /** What will happen, to what and for how long: paragraphs. */
+  readonly what: Shown
+  /** For how long, which can be chosen; null: it is not for a time. */
+  readonly ttlMs: number | null
+  readonly button: string
+}
+
+/** A link to the page of a command. */
+export interface Link {
+  readonly given: Readonly<Record<string, string>>
+  readonly words: string
+  /** What a screen reader says beside the words. */
+  readonly about?: string
+}
+
+/** The places of the overview that have links, and what each is about. */
+export interface Places {
+  readonly summary: Status['config']
+  readonly operation: { readonly id: OperationId; readonly state: 'serve' | 'refuse' }
+  readonly endpoint: { readonly group: Group; readonly url: string; readonly state: string }
+  readonly cache: NonNullable<Status['cache']>
+  /** The id of a cached operation. */
+  readonly cached: string
+}
+
+type Links = { readonly [Place in keyof Places]?: (about: Places[Place]) => Link | null }
