@@ -1,7 +1,5 @@
-import type { Group } from '../catalog.ts'
-import type { Cleared } from '../layers/cache/store.ts'
 import type { Trail } from '../observe/audit/trail.ts'
-import type { ClearedCount } from '../snapshot/caches.ts'
+import type { RunEverywhere } from '../snapshot/commands.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
 import type { Reloader } from '../snapshot/reloader.ts'
 import type { NotServing, Report, WorkerState } from '../snapshot/report.ts'
@@ -24,12 +22,10 @@ export interface Desk {
   report(): Promise<Report>
   /** Tells how the workers do, by what the last report found; none: this process serves. */
   workers(): readonly WorkerState[]
-  /** Ends the ejection of an endpoint, named as `/status` shows it: an operator says that it is ready. */
-  lift(group: Group, url: string): void
   /** Has the commands of findings run on this machine. */
   readonly runnable: Runnable
   /** What has been served of late. */
   readonly history: History
-  /** Removes what is stored. */
-  clear(what: Cleared): Promise<ClearedCount>
+  /** Has a command carried out where clients are served. */
+  readonly command: RunEverywhere
 }

@@ -1,13 +1,11 @@
 import type { AddressInfo } from 'node:net'
-import type { Group } from '../catalog.ts'
 import { now } from '../clock.ts'
-import type { Cleared } from '../layers/cache/store.ts'
 import type { Trail } from '../observe/audit/trail.ts'
 import type { Log } from '../observe/log.ts'
 import { makeTicketSecret } from '../public/tls/tickets.ts'
 import { type TurnedAway, turnedAway } from '../public/turned-away.ts'
 import type { Place } from '../shared/place.ts'
-import type { ClearedCount, ClearedHere } from '../snapshot/caches.ts'
+import type { RunEverywhere } from '../snapshot/commands.ts'
 import { Plane } from '../snapshot/plane.ts'
 import { type NotServing, type Report, reportOn, type WorkerState } from '../snapshot/report.ts'
 import type { State } from '../snapshot/state.ts'
@@ -27,9 +25,6 @@ const handOverMs = 1000
 
 // After its deadline a worker has nothing left to do but to exit.
 const exitMs = 1000
-
-// Whoever has gone has nothing stored any more.
-const nothingLeft: ClearedHere = { removed: 0, isTold: true }
 
 export interface CrewOptions {
   /** How many. */
@@ -170,23 +165,12 @@ class Crew implements Serving {
     return this.#survey.droppedLines
   }
 
-  lift(group: Group, url: string): void {
-    this.#tell({ type: 'lift', group, url })
-  }
-
-  async clear(what: Cleared): Promise<ClearedCount> {
+  readonly command: RunEverywhere = async (name, what) => {
     const asked = this.#muster.posts.flatMap(({ worker, isServing }) => (isServing && worker !== null ? [worker] : []))
-    const answers = await Promise.all(
-      asked.map((worker) =>
-        worker
-          .ask('clear', { what }, this.#patience.answerMs)
-          .catch((error) => (error instanceof Gone ? nothingLeft : null)),
-      ),
-    )
+    const ended = await Promise.allSettled(asked.map((worker) => worker.command(name, what, this.#patience.answerMs)))
     return {
-      removed: answers.reduce((sum, answer) => sum + (answer?.removed ?? 0), 0),
-      unanswered: answers.filter((answer) => answer === null).length,
-      isTold: answers.every((answer) => answer?.isTold !== false),
+      results: ended.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),
+      unanswered: ended.filter((each) => each.status === 'rejected' && !(each.reason instanceof Gone)).length,
     }
   }
 

@@ -1,10 +1,9 @@
 import type { Socket } from 'node:net'
-import type { Group } from '../catalog.ts'
 import { now } from '../clock.ts'
 import type { Log } from '../observe/log.ts'
 import { openPublicServer, type PublicServer, type PublicServerOptions } from '../public/server.ts'
 import type { Place } from '../shared/place.ts'
-import type { Live } from '../snapshot/live.ts'
+import { runHere } from '../snapshot/commands.ts'
 import type { Plane } from '../snapshot/plane.ts'
 import { reportOn } from '../snapshot/report.ts'
 import type { State } from '../snapshot/state.ts'
@@ -58,8 +57,7 @@ const serveBy = (plane: Plane, server: PublicServer): Serving => {
     report: async () => reportOn(live),
     workers: () => [],
     droppedLines: () => 0,
-    lift: (group, url) => lift(live, group, url),
-    clear: async (what) => ({ ...(await plane.clear(what)), unanswered: 0 }),
+    command: async (name, what) => ({ results: [await runHere(plane, name, what)], unanswered: 0 }),
     drain: () => server.drain(),
     leave: () => server.leave(),
     async close(deadlineMs) {
@@ -69,8 +67,4 @@ const serveBy = (plane: Plane, server: PublicServer): Serving => {
       await plane.close(Math.max(0, deadlineMs - (now() - startedAt)))
     },
   }
-}
-
-const lift = ({ current }: Live, group: Group, url: string): void => {
-  for (const member of current.upstreams[group].members) if (member.name === url) member.standing.lift()
 }

@@ -1,10 +1,8 @@
-import type { Group } from '../catalog.ts'
 import { clientsFrom, textsOf } from '../config/client-texts.ts'
 import type { Config } from '../config/config.ts'
 import type { Target } from '../layers/cache/policy/invalidating.ts'
-import type { Cleared } from '../layers/cache/store.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
-import type { ClearedHere } from '../snapshot/caches.ts'
+import type { PlaneCommands } from '../snapshot/commands.ts'
 import type { Override, Said } from '../snapshot/overrides.ts'
 import type { Report } from '../snapshot/report.ts'
 import type { State } from '../snapshot/state.ts'
@@ -51,8 +49,8 @@ export type Question = {
   readonly prepare: { readonly prepared: number; readonly state: PlainState }
   /** Put into effect what was prepared under that number. The verdicts are all that there are. */
   readonly commit: { readonly prepared: number; readonly verdicts: readonly Verdict[] }
-  /** Remove what is stored. */
-  readonly clear: { readonly what: Cleared }
+  /** Carry out what an operator wants done. */
+  readonly command: { readonly name: keyof PlaneCommands; readonly what: PlaneCommands[keyof PlaneCommands]['takes'] }
   readonly report: object
 }
 
@@ -60,7 +58,7 @@ export type Question = {
 export type Answer = {
   readonly prepare: undefined
   readonly commit: undefined
-  readonly clear: ClearedHere
+  readonly command: PlaneCommands[keyof PlaneCommands]['gives']
   readonly report: {
     readonly report: Report
     readonly droppedLines: number
@@ -77,7 +75,6 @@ export type Ask = {
 export type Notice =
   | { readonly type: 'discard'; readonly prepared: number }
   | { readonly type: 'verdict'; readonly verdict: Verdict }
-  | { readonly type: 'lift'; readonly group: Group; readonly url: string }
   | { readonly type: 'drain' }
   /** These have become invalid: another worker was told so. */
   | { readonly type: 'invalid'; readonly targets: readonly Target[] }

@@ -1,7 +1,5 @@
 import type { AddressInfo } from 'node:net'
-import type { Group } from '../catalog.ts'
-import type { Cleared } from '../layers/cache/store.ts'
-import type { ClearedCount } from '../snapshot/caches.ts'
+import type { RunEverywhere } from '../snapshot/commands.ts'
 import type { NotServing, Report, WorkerState } from '../snapshot/report.ts'
 import type { State } from '../snapshot/state.ts'
 
@@ -19,10 +17,8 @@ export interface Serving {
   workers(): readonly WorkerState[]
   /** Counts the log lines that workers dropped, by the same. */
   droppedLines(): number
-  /** Ends the ejection of an endpoint, named as `/status` shows it. */
-  lift(group: Group, url: string): void
-  /** Removes what is stored. */
-  clear(what: Cleared): Promise<ClearedCount>
+  /** Has an operator's command carried out. */
+  readonly command: RunEverywhere
   /** Goes on accepting and serving, but from now on every answer ends its connection. */
   drain(): void
   /** Accepts nothing new from now on, and goes on serving the connections that are open, those too that are idle. */

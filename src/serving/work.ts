@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { openLog } from '../observe/log.ts'
 import { exitWhenUncaught } from '../observe/uncaught.ts'
+import { runHere } from '../snapshot/commands.ts'
 import { openPlane, type Plane } from '../snapshot/plane.ts'
 import { Auditing } from './auditing.ts'
 import { Counting } from './counting.ts'
@@ -70,8 +71,8 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
         })
         return
       }
-      case 'clear':
-        return plane.clear(ask.what)
+      case 'command':
+        return runHere(plane, ask.name, ask.what)
       case 'report':
         return { report: await serving.report(), droppedLines: dropped(), config: plane.live.current.config.hash }
     }
@@ -106,8 +107,6 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
         )
       case 'verdict':
         return void inTurn(async () => plane.hear(notice.verdict))
-      case 'lift':
-        return void inTurn(async () => serving.lift(notice.group, notice.url))
       case 'invalid':
         return plane.invalidate(notice.targets)
       case 'drain':

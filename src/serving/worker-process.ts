@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { now, wallClock } from '../clock.ts'
 import type { Target } from '../layers/cache/policy/invalidating.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
+import type { PlaneCommands } from '../snapshot/commands.ts'
 import type { Answer, Notice, Question, Start, ToPrimary, ToWorker } from './protocol.ts'
 import { Gone, Questions } from './questions.ts'
 
@@ -96,6 +97,15 @@ export class WorkerProcess {
     if (this.#child?.connected !== true) throw new Gone('is gone')
     const answer = this.#questions.ask((id) => this.#send({ type, id, ...question } as ToWorker), withinMs)
     return (await answer) as Answer[Type]
+  }
+
+  /** Has it carry out an operator's command. Rejects as `ask` does. */
+  async command<Name extends keyof PlaneCommands>(
+    name: Name,
+    what: PlaneCommands[Name]['takes'],
+    withinMs: number,
+  ): Promise<PlaneCommands[Name]['gives']> {
+    return (await this.ask('command', { name, what }, withinMs)) as PlaneCommands[Name]['gives']
   }
 
   /**

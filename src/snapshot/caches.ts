@@ -39,16 +39,6 @@ export interface ClearedHere {
   readonly isTold: boolean
 }
 
-/** Is how much was removed. */
-export interface ClearedCount {
-  /** How many answers. */
-  readonly removed: number
-  /** How many workers did not say that they have removed theirs. */
-  readonly unanswered: number
-  /** Whether the second level knows, or there is none. */
-  readonly isTold: boolean
-}
-
 /**
  * Keeps what is stored of each operation as long as its own configuration and what stands behind it stay as they are: after any other edit of
  * them, what is stored might not be what the upstream would answer now. One for each process; every snapshot takes part.

@@ -58,8 +58,7 @@ const open = async (more: Partial<ToldDesk> = {}, reports?: (quiet: Report) => R
     droppedLines: () => 0,
     report: async () => reports?.(report) ?? report,
     workers: () => [],
-    clear: async () => ({ removed: 0, unanswered: 0, isTold: true }),
-    lift: () => {},
+    command: async () => ({ results: [], unanswered: 0 }),
     ...more,
   }
   const admin = await openAdminServer(desk, logInMemory().log)

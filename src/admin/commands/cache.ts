@@ -53,9 +53,10 @@ const clear: Command<ValuesOf<typeof args>, Cleared, Result> = {
     }
   },
   async run(desk, what) {
-    const { removed, unanswered, isTold } = await desk.clear(what)
+    const { results, unanswered } = await desk.command('clear', what)
+    const removed = results.reduce((sum, each) => sum + each.removed, 0)
     if (unanswered > 0) return incomplete(removed, unanswered)
-    return isTold ? { ...what, removed } : untold(removed)
+    return results.every(({ isTold }) => isTold) ? { ...what, removed } : untold(removed)
   },
   event: 'cache cleared',
   done: ({ operation, removed }) =>

@@ -60,7 +60,7 @@ const common = (state: EndpointOrder) =>
       const held = await applyOverride(desk, desk.overrides.endpoints, { key: keyOf(group, url), state, ttlMs })
       if (isRefusal(held)) return held
       // An endpoint that is said to be ready is believed: if traffic has taken it out, it is let in again at once.
-      if (state === 'ready') desk.lift(group, url)
+      if (state === 'ready') await desk.command('lift', { group, url })
       return { group, url, state, until: held.until }
     },
     event: 'endpoint order',
