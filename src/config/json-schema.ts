@@ -1,9 +1,18 @@
 import * as z from 'zod'
+import { sharedKinds } from './schema/scalar.ts'
+import { describedUpstreams } from './schema/upstream.ts'
 import { configSchema } from './schema.ts'
+
+const described = configSchema.extend({ upstreams: describedUpstreams })
 
 /** Makes the JSON Schema (draft-7) that editors use, from the schema that validates. Placeholders such as `${NAME}` pass. */
 export function jsonSchema(): Record<string, unknown> {
-  return z.toJSONSchema(configSchema, { io: 'input', target: 'draft-7', reused: 'inline' })
+  const { definitions = {}, ...schema } = z.toJSONSchema(described, {
+    io: 'input',
+    target: 'draft-7',
+    reused: 'inline',
+  })
+  return { ...schema, definitions: { ...Object(definitions), ...Object.fromEntries([...sharedKinds].sort()) } }
 }
 
 /** Writes the JSON Schema as it stands in `config/gateway.schema.json`, ending in a line feed. */

@@ -36,6 +36,15 @@ test('every key has a description', () => {
   expect(silent).toEqual([])
 })
 
+test('what a group may state as well as defaults is described once', () => {
+  const { properties, definitions } = JSON.parse(jsonSchemaText())
+  const [, group] = definitions.Upstream.anyOf
+
+  expect(Object.keys(properties.defaults.properties)).toContain('outlier')
+  expect(group.properties).toMatchObject(properties.defaults.properties)
+  for (const each of Object.values(properties.defaults.properties)) expect(each).toHaveProperty('$ref')
+})
+
 describe('an editor and the gateway agree', () => {
   test.each([
     sandbox,

@@ -49,6 +49,10 @@ export const defaultsSchema = z
   })
   .meta({ description: 'What applies to every group; a group states only what differs' })
 
+// Told once in the JSON Schema, for a group as well.
+for (const [key, schema] of Object.entries(defaultsSchema.shape))
+  z.globalRegistry.add(schema, { id: key.replace(/^./, (letter) => letter.toUpperCase()) })
+
 /** Describes what of it holds for a group, merged; the rest for each operation. */
 export const policySchema = defaultsSchema.omit({ deadline: true, maxBody: true })
 

@@ -35,6 +35,8 @@ type Plain = string | number | boolean
 
 /** Describes one kind of scalar: what it is called, how it is read, and what an editor's JSON Schema says of it. */
 export interface Kind<T> {
+  /** What the JSON Schema calls it, where many keys are of this kind: then it is described there once. */
+  readonly name?: string
   /** What a problem prints as expected: `a duration such as 2s`. */
   readonly expected: string
   /** Reads a plain scalar. `whole` says that it came from the environment, where everything is a string. */
@@ -45,7 +47,7 @@ export interface Kind<T> {
 }
 
 /** Makes the zod schema of a kind of scalar. An issue carries `expected` and `hint` in its `params`. */
-export const scalar = <T>({ expected, read, write = plain, json }: Kind<T>, description: string) => {
+export const scalar = <T>({ name, expected, read, write = plain, json }: Kind<T>, description: string) => {
   const schema = z
     .unknown()
     .transform((input, context): T => {
@@ -59,13 +61,21 @@ export const scalar = <T>({ expected, read, write = plain, json }: Kind<T>, desc
       context.addIssue({ code: 'custom', message: wrong.message, params })
       return z.NEVER
     })
-    .meta({ description, ...withPlaceholder(json) })
+    .meta({ description, ...(name === undefined ? withPlaceholder(json) : shared(name, json)) })
   return mark(schema, { write })
 }
 
 /** Tells a scalar as the file may write it from lists, maps and what came from elsewhere. */
 export const isPlain = (value: unknown): value is Plain =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+
+/** The kinds that the JSON Schema describes once, by their names. */
+export const sharedKinds = new Map<string, Kind<unknown>['json']>()
+
+const shared = (name: string, json: Kind<unknown>['json']): Kind<unknown>['json'] => {
+  sharedKinds.set(name, withPlaceholder(json))
+  return { allOf: [{ $ref: `#/definitions/${name}` }] }
+}
 
 /** Lets an editor accept `${NAME}` wherever a scalar may stand: it cannot know what the environment will say. */
 function withPlaceholder(json: Kind<unknown>['json']): Readonly<Record<string, unknown>> {

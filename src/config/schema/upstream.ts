@@ -3,7 +3,7 @@ import type { groups } from '../../catalog.ts'
 import { type EndpointConfig, endpointUrl, sentHost } from './address.ts'
 import { mark, writtenMap } from './facts.ts'
 import { fieldEdits } from './fields.ts'
-import { policySchema, policyShape } from './policy.ts'
+import { defaultsSchema, policySchema, policyShape } from './policy.ts'
 import { scalar } from './scalar.ts'
 import { boolean, integer } from './values.ts'
 
@@ -56,21 +56,27 @@ const own = z.strictObject({
   response: fieldEdits('response'),
 })
 
-/** Describes what stands behind one group: a URL, `sandbox`, or the long form. */
-export const upstreamSchema = mark(z.union([short, own.extend(policyShape)]).meta({ id: 'Upstream' }), {
-  write: (merged) => ({ ...writtenMap(own, merged), ...writtenMap(policySchema, merged) }),
-})
+const upstreamOf = <S extends z.core.$ZodLooseShape>(policies: S) =>
+  mark(z.union([short, own.extend(policies)]).meta({ id: 'Upstream' }), {
+    write: (merged) => ({ ...writtenMap(own, merged), ...writtenMap(policySchema, merged) }),
+  })
 
-/** Requires an upstream for each of the eight groups. */
-export const upstreamsSchema = z
-  .strictObject({
-    valuation: upstreamSchema,
-    financing: upstreamSchema,
-    analysis: upstreamSchema,
-    risk: upstreamSchema,
-    inventory: upstreamSchema,
-    leads: upstreamSchema,
-    compliance: upstreamSchema,
-    market: upstreamSchema,
-  } satisfies Record<(typeof groups)[number], typeof upstreamSchema>)
-  .meta({ description: 'What stands behind each purpose group; all eight are required' })
+const forEachGroup = <S extends z.ZodType>(upstream: S) =>
+  z
+    .strictObject({
+      valuation: upstream,
+      financing: upstream,
+      analysis: upstream,
+      risk: upstream,
+      inventory: upstream,
+      leads: upstream,
+      compliance: upstream,
+      market: upstream,
+    } satisfies Record<(typeof groups)[number], S>)
+    .meta({ description: 'What stands behind each purpose group; all eight are required' })
+
+/** Requires an upstream for each of the eight groups: a URL, `sandbox`, or the long form. */
+export const upstreamsSchema = forEachGroup(upstreamOf(policyShape))
+
+/** Describes the same for an editor, which is told what is built in. */
+export const describedUpstreams = forEachGroup(upstreamOf(defaultsSchema.shape))

@@ -68,6 +68,7 @@ export const optionalInteger = (description: string, range: Required<Range>) =>
 export const boolean = (description: string) =>
   scalar<boolean>(
     {
+      name: 'Boolean',
       expected: 'true or false',
       read: (value, whole) => {
         if (typeof value === 'boolean') return value
@@ -109,6 +110,7 @@ const sameButCase = (value: unknown, words: readonly string[]): string | undefin
 const stays = 'this bound cannot be turned off: write a larger one, or leave the key out'
 
 const durations = ({ min = 1, max = day }: Range): Kind<Milliseconds> => ({
+  name: 'Duration',
   expected: `a duration from ${formatDuration(min)} to ${formatDuration(max)}, such as 250ms, 2s, 1m or 1h`,
   read: measured('a duration', parseDuration, suggestDuration, formatDuration, min, max),
   write: formatDuration,
@@ -116,6 +118,7 @@ const durations = ({ min = 1, max = day }: Range): Kind<Milliseconds> => ({
 })
 
 const sizes = ({ min = 0, max = tebibyte }: Range): Kind<Bytes> => ({
+  name: 'Size',
   expected: `a size from ${formatSize(min)} to ${formatSize(max)}, such as 512B, 64KiB or 1MiB`,
   read: measured('a size', parseSize, suggestSize, formatSize, min, max),
   write: formatSize,
@@ -123,6 +126,7 @@ const sizes = ({ min = 0, max = tebibyte }: Range): Kind<Bytes> => ({
 })
 
 const byteRates = ({ min = 1, max = tebibyte }: Range): Kind<BytesPerSecond> => ({
+  name: 'ByteRate',
   expected: `bytes a second from ${formatByteRate(min)} to ${formatByteRate(max)}, such as 240B/s or 1KiB/s`,
   read: measured('a rate', parseByteRate, suggestByteRate, formatByteRate, min, max),
   write: formatByteRate,
@@ -130,6 +134,7 @@ const byteRates = ({ min = 1, max = tebibyte }: Range): Kind<BytesPerSecond> => 
 })
 
 const percents = ({ min = 0, max = 1 }: Range): Kind<Share> => ({
+  name: 'Percent',
   expected: `a percentage from ${formatPercent(min)} to ${formatPercent(max)}, such as 10%`,
   read: measured('a percentage', parsePercent, suggestPercent, formatPercent, min, max),
   write: formatPercent,
@@ -177,17 +182,17 @@ function between(value: number, min: number, max: number, format: (value: number
 
 /** Adds `none` and `false`: 0, and written as `none`. */
 const orZero = (kind: Kind<Milliseconds>): Kind<Milliseconds> => {
-  const { expected, read, json } = orNone(kind)
+  const { read, ...bound } = orNone(kind)
   return {
-    expected,
+    ...bound,
     read: (value, whole) => read(value, whole) ?? 0,
     write: (value) => (value === 0 ? 'none' : formatDuration(value)),
-    json,
   }
 }
 
 /** Adds `none` and `false`: the bound is turned off. */
-export const orNone = <T>({ expected, read, write = plain, json }: Kind<T>): Kind<T | null> => ({
+export const orNone = <T>({ name, expected, read, write = plain, json }: Kind<T>): Kind<T | null> => ({
+  ...(name !== undefined && { name: `${name}OrNone` }),
   expected: `${expected}; or none`,
   read: (value, whole) => {
     if (value === 'none' || value === false || (whole && value === 'false')) return null
