@@ -1,9 +1,12 @@
-import type { OperationId } from '../../catalog.ts'
+import { resolve } from 'node:path'
+import { catalog, type OperationId } from '../../catalog.ts'
+import { wallClock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import type { Problem } from '../../config/problem.ts'
 import type { WriterState } from '../../observe/audit/writer-state.ts'
 import type { Said } from '../../snapshot/overrides.ts'
 import type { NotServing, Report, WorkerState } from '../../snapshot/report.ts'
+import type { Desk } from '../desk.ts'
 import type { Recent } from '../history.ts'
 
 /** Is all that is known of the gateway at one moment: what findings are made of. Times are milliseconds since the epoch. */
@@ -37,3 +40,31 @@ export interface FileReading {
   /** When an edit that is held back is tried again; null: none is. */
   readonly nextTryAt: number | null
 }
+
+/** Reads from the desk what findings are made of. `isUnread`: the file holds something else than when it was last read. */
+export const readingOf = (desk: Desk, report: Report, isUnread: boolean): Reading => {
+  const { config, file, state } = desk.reloader
+  return {
+    at: wallClock(),
+    config,
+    file: {
+      name: resolve(file),
+      differs: state.fileDiffers || isUnread,
+      rolledBack: state.loadedBy === 'rollback',
+      refusal: state.refusal,
+      nextTryAt: state.nextTryAt,
+    },
+    report,
+    recent: recentOf(desk, report),
+    said: desk.overrides,
+    audit: desk.audit.state,
+    workers: desk.workers(),
+    notServing: desk.notServing(),
+    draining: desk.draining(),
+    droppedLines: desk.droppedLines(),
+  }
+}
+
+const recentOf = ({ history }: Desk, { meter }: Report): Reading['recent'] =>
+  meter &&
+  (Object.fromEntries(catalog.map(({ id }) => [id, history.recent(id, meter)])) as NonNullable<Reading['recent']>)

@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto'
 import { wallClock } from '../../clock.ts'
 import type { Waiting } from './batch.ts'
-import { lostLine } from './line.ts'
+import type { Link, Torn } from './chain.ts'
+import { headLine, lostLine } from './line.ts'
 
 /** Is the lines that wait to be written, up to a bound, and the number of those that were lost because there was no room. */
 export class Backlog {
@@ -51,3 +53,41 @@ export class Backlog {
     return true
   }
 }
+
+/** Is what stands behind a whole line and is none: pieces of lines that a crash, a full disk or a change of files cut off. The next line tells of them. */
+export class Remains {
+  readonly #behind: number
+  readonly #pieces: readonly Buffer[]
+
+  /** `piece`: null, there is nothing. */
+  constructor({ count }: Link, piece: Buffer | null, earlier: readonly Buffer[] = []) {
+    this.#behind = count
+    this.#pieces = piece === null ? earlier : [...earlier, piece]
+  }
+
+  /** Adds what is left behind a line: to what stood there already, or instead of what stood behind an earlier one. */
+  with(link: Link, piece: Buffer | null): Remains {
+    return new Remains(link, piece, link.count === this.#behind ? this.#pieces : [])
+  }
+
+  /** Says what the line that follows another one tells of them; null: nothing stands between the two. */
+  after({ count }: Link): Torn | null {
+    if (count !== this.#behind || this.#pieces.length === 0) return null
+    return tornOf(Buffer.concat(this.#pieces.flatMap((piece, at) => (at === 0 ? [piece] : [lineEnd, piece]))))
+  }
+}
+
+/** Tells of a piece of a line what a later line says of it. */
+export const tornOf = (bytes: Buffer): Torn => ({
+  bytes: bytes.length,
+  sha256: createHash('sha256').update(bytes).digest('hex'),
+})
+
+/** Makes the first line of a process or of a file, which tells of what remains before it when it is sealed. */
+export const headOf = (event: 'start' | 'file', remains: () => Remains, more = {}): Waiting => ({
+  says: (before, key) => headLine(wallClock(), event, before, key, remains().after(before), more),
+  bytes: 0,
+})
+
+// Each piece is ended before anything is written behind it.
+const lineEnd = Buffer.from('\n')

@@ -1,11 +1,10 @@
 import { Alarm, wallClock } from '../../clock.ts'
 import type { Log } from '../log.ts'
-import { Backlog } from './backlog.ts'
+import { Backlog, headOf, Remains } from './backlog.ts'
 import { Batch, type Waiting } from './batch.ts'
 import type { Key, Link } from './chain.ts'
 import { Health } from './health.ts'
 import { type EndReason, endLine, keyLine } from './line.ts'
-import { headOf, Remains } from './remains.ts'
 import type { Opened, Target } from './target.ts'
 import { usualBounds, type WriterBounds, type WriterState } from './writer-state.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { tornOf } from '../../../src/observe/audit/backlog.ts'
 import { keyOf, openingOf, seal } from '../../../src/observe/audit/chain.ts'
 import { headLine, keyLine } from '../../../src/observe/audit/line.ts'
-import { tornOf } from '../../../src/observe/audit/remains.ts'
 import { key, places, sample, verified } from './sample.ts'
 
 const whole = sample(4)
