@@ -1,9 +1,11 @@
+import type * as z from 'zod'
 import { type ClientFile, readClientFile } from './client-file.ts'
-import type { ClientsSource } from './config.ts'
+import type { ClientConfig, ClientsSource } from './config.ts'
 import type { Environment } from './environment.ts'
 import type { Finding, Path, Placed } from './problem.ts'
-import { isIncluded } from './schema/clients.ts'
+import { clientSchema, isIncluded, maxClients } from './schema/clients.ts'
 import { External } from './schema/scalar.ts'
+import { findingsOf } from './validate.ts'
 
 // What they hold is compared again and again, in the thread that serves.
 const maxFiles = 16
@@ -90,3 +92,26 @@ const referenceIn = (value: unknown): { readonly name: string; readonly shown: s
   if (typeof text !== 'string' || !isIncluded(text)) return null
   return { name: text.slice('file:'.length), shown: value instanceof External ? value.shown : text }
 }
+
+/** Checks each entry of the list of clients. */
+export const checkedClients = (
+  list: readonly unknown[],
+): { readonly clients: readonly ClientConfig[]; readonly findings: readonly Finding[] } => {
+  const clients: ClientConfig[] = []
+  const issues: z.core.$ZodIssue[] = []
+  for (const [index, entry] of list.entries()) {
+    const { data, error } = clientSchema.safeParse(entry)
+    if (data !== undefined) clients.push(resolved(data))
+    for (const issue of error?.issues ?? []) issues.push({ ...issue, path: ['clients', index, ...issue.path] })
+  }
+  const findings = findingsOf(issues, { clients: list })
+  if (list.length <= maxClients) return { clients, findings }
+  const expected = `at most ${maxClients}`
+  const tooMany = { path: ['clients'], message: 'too many entries', expected, found: String(list.length) }
+  return { clients, findings: [tooMany, ...findings] }
+}
+
+const resolved = (client: z.output<typeof clientSchema>): ClientConfig => ({
+  ...client,
+  burst: client.burst ?? client.rate?.count ?? null,
+})

@@ -1,6 +1,6 @@
 import { Alarm, wallClock } from '../clock.ts'
 import type { Log } from '../observe/log.ts'
-import type { ConnectionBound, TurnedAwayCounts } from '../snapshot/turned-away.ts'
+import type { ConnectionBound, TurnedAwayCounts } from '../snapshot/pressure.ts'
 
 const onceInMs = 1000
 

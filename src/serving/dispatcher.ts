@@ -46,11 +46,6 @@ export class Dispatcher {
     return [...this.#places.values()].some(({ stuck }) => !stuck)
   }
 
-  /** Tells whether a taker is passed over at present. */
-  isStuck(taker: Taker): boolean {
-    return this.#places.get(taker)?.stuck === true
-  }
-
   /** Tells whether every connection has been handed over, but to those who are stuck. */
   get isIdle(): boolean {
     return this.#waiting.length === 0 && [...this.#places.values()].every(({ queue }) => queue.length === 0)

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net'
 import { openLog } from '../observe/log.ts'
 import { exitWhenUncaught } from '../observe/uncaught.ts'
+import type { Outcome } from '../shared/limiter/bucket.ts'
 import { runHere } from '../snapshot/commands.ts'
 import { openPlane, type Plane } from '../snapshot/plane.ts'
-import { Auditing } from './auditing.ts'
-import { Counting } from './counting.ts'
 import { serveHanded } from './here.ts'
+import { Outbox } from './outbox.ts'
 import type { Ask, Notice, Start, ToPrimary } from './protocol.ts'
 import { stateOf } from './protocol.ts'
 import type { Prepared } from './serving.ts'
@@ -23,7 +23,7 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
   const { log, dropped, close: closeLog } = await openLog(state.config.log)
   exitWhenUncaught(log, closeLog, { worker })
   const counting = new Counting(tell)
-  const auditing = new Auditing(tell, start.auditFailing)
+  const outbox = new Outbox((lines, lost, done) => tell({ type: 'audited', lines, lost }, done), start.auditFailing)
   const plane = await openPlane(state, {
     tell: (level, event, fields) => log[level]({ worker, ...fields }, event),
     onVerdict: null, // the primary probes
@@ -31,7 +31,7 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
     part: { is: 'worker', of: start.workers, withinMs: start.countMs, ask: (limit, keys) => counting.ask(limit, keys) },
     process: `worker-${worker}`,
     log,
-    auditor: auditing,
+    auditor: outbox,
     invalidated: (targets) => tell({ type: 'invalidated', targets }),
   })
   const serving = await serveHanded(plane, log, { pseudonym, ticketSecret, worker })
@@ -112,14 +112,14 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
       case 'drain':
         return serving.drain()
       case 'audit':
-        auditing.primaryFails = notice.failing
+        outbox.primaryFails = notice.failing
         return
       case 'outcomes':
         return counting.answered(notice.batch, notice.outcomes)
       case 'close':
         return void serving
           .close(notice.deadlineMs)
-          .finally(() => auditing.sent())
+          .finally(() => outbox.sent())
           .finally(closeLog)
           .finally(() => process.exit(0))
     }
@@ -143,4 +143,32 @@ const agreeOn = (plane: Plane, verdicts: Start['verdicts']): void => {
   const down = new Set(verdicts.map(([key]) => key))
   for (const [key] of plane.verdicts) if (!down.has(key)) plane.hear([key, null])
   for (const verdict of verdicts) plane.hear(verdict)
+}
+
+type OnOutcomes = (outcomes: readonly Outcome[] | null) => void
+
+/** Has the primary count for a worker: what each takes of a limit, it takes of all. */
+class Counting {
+  readonly #tell: (message: ToPrimary) => void
+  readonly #open = new Map<number, OnOutcomes>()
+  #last = 0
+
+  constructor(tell: (message: ToPrimary) => void) {
+    this.#tell = tell
+  }
+
+  /** Takes one for each key. Resolves with null when the primary does not know that limit. Who waits how long is not decided here. */
+  ask(limit: string, keys: readonly string[]): Promise<readonly Outcome[] | null> {
+    const batch = ++this.#last
+    return new Promise((resolve) => {
+      this.#open.set(batch, resolve)
+      this.#tell({ type: 'takes', batch, limit, keys })
+    })
+  }
+
+  /** Takes the answer. */
+  answered(batch: number, outcomes: readonly Outcome[] | null): void {
+    this.#open.get(batch)?.(outcomes)
+    this.#open.delete(batch)
+  }
 }

@@ -82,13 +82,3 @@ export const stateOf = (states: readonly HeldState[]): HeldState | null => {
   const [first] = states
   return first === undefined ? null : { ...first, evictions: states.reduce((sum, { evictions }) => sum + evictions, 0) }
 }
-
-/** Bounds nobody. */
-export const noClientLimits: ClientLimits = {
-  rated: 0,
-  bounded: 0,
-  limiterOf: () => undefined,
-  boundOf: () => null,
-  state: () => null,
-  release: () => {},
-}

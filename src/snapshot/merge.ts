@@ -9,10 +9,10 @@ import { failingAfter } from '../upstream/standing.ts'
 import { mergeCaches } from './cache-report.ts'
 import { mergeLimits } from './limits-report.ts'
 import { earliest, outageOf } from './outage.ts'
+import { mergeTurnedAway } from './pressure.ts'
 import type { EndpointReport, Report, UpstreamReport } from './report.ts'
 import { sum } from './sum.ts'
 import { mergeTokens } from './tokens-report.ts'
-import { mergeTurnedAway } from './turned-away.ts'
 
 /**
  * Makes one report of several processes that run the same configuration: the traffic is the workers', who alone have any, and what probes

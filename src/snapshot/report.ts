@@ -12,9 +12,9 @@ import type { Outage, Probe } from '../upstream/standing.ts'
 import { type CacheReport, reportOnCache } from './cache-report.ts'
 import { type LimitsReport, reportOnLimits } from './limits-report.ts'
 import type { Live } from './live.ts'
+import { reportOnTurnedAway, type TurnedAwayReport } from './pressure.ts'
 import type { Snapshot } from './snapshot.ts'
 import { reportOnTokens, type TokensReport } from './tokens-report.ts'
-import { reportOnTurnedAway, type TurnedAwayReport } from './turned-away.ts'
 
 /** Is what a process knows of its traffic and of what stands behind it, as plain data. Times are milliseconds since the epoch. */
 export interface Report {

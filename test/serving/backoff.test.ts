@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Backoff } from '../../src/serving/backoff.ts'
+import { Backoff } from '../../src/serving/post.ts'
 
 test('the first end is followed at once, the next ones after a pause that doubles up to 30 s', () => {
   const backoff = new Backoff()

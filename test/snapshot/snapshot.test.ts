@@ -8,7 +8,6 @@ import { noAuditor } from '../../src/observe/audit/auditor.ts'
 import { Limiters } from '../../src/shared/limiter/limiters.ts'
 import { build, type Shared } from '../../src/snapshot/build.ts'
 import { Caches, noCaches } from '../../src/snapshot/caches.ts'
-import { noClientLimits } from '../../src/snapshot/client-limits.ts'
 import { noGuard } from '../../src/snapshot/guard.ts'
 import { Live } from '../../src/snapshot/live.ts'
 import { Overrides } from '../../src/snapshot/overrides.ts'
@@ -20,6 +19,7 @@ import { TokenSources } from '../../src/snapshot/token-sources.ts'
 import { Endpoints } from '../../src/upstream/endpoints.ts'
 import { fakeExchange } from '../helpers/exchange.ts'
 import { testConfig } from '../helpers/gateway.ts'
+import { noClientLimits } from '../helpers/no-client-limits.ts'
 
 /** Makes a snapshot that records when it gives back what it stands on. */
 const snapshotOf = () => {

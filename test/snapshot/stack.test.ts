@@ -15,12 +15,12 @@ import { RetryBudget } from '../../src/layers/retry/budget.ts'
 import { noAuditor } from '../../src/observe/audit/auditor.ts'
 import { Meter } from '../../src/observe/metrics/meter.ts'
 import { type HeldCaches, noCaches } from '../../src/snapshot/caches.ts'
-import { noClientLimits } from '../../src/snapshot/client-limits.ts'
 import { noGuard } from '../../src/snapshot/guard.ts'
 import { noPressure, type Pressure } from '../../src/snapshot/pressure.ts'
 import { type Stacked, stack, stackRows } from '../../src/snapshot/stack.ts'
 import { fakeAnswer, fakeBody, fakeExchange, fakeNext, untilAborted } from '../helpers/exchange.ts'
 import { testConfig } from '../helpers/gateway.ts'
+import { noClientLimits } from '../helpers/no-client-limits.ts'
 
 const retry: RetryConfig = {
   attempts: 3,

@@ -1,15 +1,19 @@
-/** Sends lines to the process that writes them, with the number of those that were lost; `done` is called when they are on their way. */
-export type SendLines = (lines: readonly string[], lost: number, done: () => void) => void
+import type { Auditor } from '../observe/audit/auditor.ts'
+
+/** Sends lines to the primary, with the number of those that were lost; `done` is called when they are on their way. */
+type SendLines = (lines: readonly string[], lost: number, done: () => void) => void
 
 // More than that is not in this process for want of a reader, but because that reader hangs.
 const maxUnsentBytes = 4 * 1024 * 1024
 
 /**
- * Gathers the lines of one turn of the event loop for another process. What has been sent is no longer lost with this one: it is in the
- * pipe, and read to its end.
+ * Has the primary write the audit log for a worker: gathers the lines of one turn of the event loop. What has been sent is no longer lost with
+ * this process: it is in the pipe, and read to its end.
  */
-export class Outbox {
+export class Outbox implements Auditor {
   readonly #send: SendLines
+  /** Whether the primary cannot write. */
+  primaryFails: boolean
   #lines: string[] = []
   #bytes = 0
   #unsentBytes = 0
@@ -19,26 +23,25 @@ export class Outbox {
   #isDue = false
   #whenSent: (() => void)[] = []
 
-  constructor(send: SendLines) {
+  constructor(send: SendLines, primaryFails = false) {
     this.#send = send
+    this.primaryFails = primaryFails
   }
 
-  /** Whether lines are lost, because nobody takes them. */
-  get isFull(): boolean {
+  get failing(): boolean {
+    return this.primaryFails || this.#isFull
+  }
+
+  get #isFull(): boolean {
     return this.#unsentBytes + this.#bytes >= maxUnsentBytes
   }
 
-  add(line: string): void {
-    if (this.isFull) return this.lose(1)
+  record(line: string): void {
+    // That is told with the next, or when the primary takes some.
+    if (this.#isFull) return void this.#lost++
     this.#lines.push(line)
     this.#bytes += line.length
     this.#soon()
-  }
-
-  /** Counts lines that were lost. While nobody takes any that is told with the next, or when somebody does. */
-  lose(lines: number): void {
-    this.#lost += lines
-    if (!this.isFull) this.#soon()
   }
 
   #soon(): void {

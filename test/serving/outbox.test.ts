@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Outbox } from '../../../src/observe/audit/outbox.ts'
+import { Outbox } from '../../src/serving/outbox.ts'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
@@ -22,7 +22,7 @@ const megabyte = 'x'.repeat(1024 * 1024)
 test('the lines of one turn are sent together', async () => {
   const { outbox, sent } = open()
 
-  for (const line of ['a', 'b', 'c']) outbox.add(line)
+  for (const line of ['a', 'b', 'c']) outbox.record(line)
   await turn()
 
   expect(sent).toEqual([{ lines: 3, lost: 0 }])
@@ -30,10 +30,10 @@ test('the lines of one turn are sent together', async () => {
 
 test('how many were lost while nobody took any is told when somebody does, though no line follows', async () => {
   const { outbox, sent, take } = open()
-  for (let n = 0; n < 4; n++) outbox.add(megabyte)
+  for (let n = 0; n < 4; n++) outbox.record(megabyte)
   await turn()
 
-  for (let n = 0; n < 7; n++) outbox.add('more')
+  for (let n = 0; n < 7; n++) outbox.record('more')
   await turn()
   const meanwhile = [...sent]
   take()
@@ -45,7 +45,7 @@ test('how many were lost while nobody took any is told when somebody does, thoug
 test('all is on its way only when that is told as well', async () => {
   const { outbox, sent, take } = open()
   let isSent = false
-  outbox.lose(3)
+  outbox.record('a')
   void outbox.sent().then(() => {
     isSent = true
   })
@@ -55,5 +55,5 @@ test('all is on its way only when that is told as well', async () => {
   take()
   await turn()
 
-  expect([sent, before, isSent]).toEqual([[{ lines: 0, lost: 3 }], false, true])
+  expect([sent, before, isSent]).toEqual([[{ lines: 1, lost: 0 }], false, true])
 })
