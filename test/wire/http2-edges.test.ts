@@ -113,12 +113,27 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(valuesOf(answers[0]?.fields ?? [], 'connection')).toEqual([])
   })
 
+  test('a connection is idle once an upload that was refused by its length has ended', async () => {
+    const { port } = await bootHttp2({
+      listen: { timeouts: { keepAlive: '100ms' } },
+      operations: { 'valuation.score': { maxBody: '1KiB' } },
+    })
+    const session = dialHttp2(port)
+    const fields = { ':path': '/valuation/score', ':method': 'POST', 'content-length': '2000' }
+
+    const { status } = await ask(session, fields, Buffer.alloc(2000))
+
+    expect(status).toBe(413)
+    await once(session, 'close')
+  })
+
   test('HEAD is 405 without a body, and CONNECT is 405', async () => {
     const { port } = await bootHttp2()
     const session = dialHttp2(port)
 
     const refused = await ask(session, { ':path': '/market/insights', ':method': 'HEAD' })
     const tunnel = session.request({ ':method': 'CONNECT', ':authority': 'a:1' })
+    tunnel.end() // or the gateway would wait for what it may still send
 
     expect(refused).toMatchObject({ status: 405, code: 0 })
     expect(refused.body.length).toBe(0)

@@ -137,7 +137,8 @@ export class StreamResponse implements ClientResponse {
    */
   #linger(): void {
     const { stream } = this
-    if (stream.closed || stream.destroyed) return // a stream that was reset finishes too
+    // It has ended, or was reset: Node keeps it, and the connection of a client that leaves, until what it still holds is read.
+    if (stream.closed) return this.#request.resume()
     let received = 0
     stream.on('data', (piece: Buffer) => {
       received += piece.length
