@@ -2,7 +2,7 @@ import { catalog, type Operation } from '../catalog.ts'
 import type { ListenConfig } from '../config/config.ts'
 import { GatewayError } from '../failures/errors.ts'
 import type { Head } from './head.ts'
-import { type IsOurs, isHost } from './hosts.ts'
+import { type IsOurs, isHost } from './target.ts'
 import type { Visit } from './visit.ts'
 import type { ClientRequest } from './wire.ts'
 

@@ -1,6 +1,9 @@
+import { Alarm, wallClock } from '../clock.ts'
 import type { ListenConfig } from '../config/config.ts'
+import type { Log } from '../observe/log.ts'
 import { networkOf } from '../shared/limiter/address.ts'
 import { networks } from '../shared/networks.ts'
+import type { ConnectionBound, TurnedAwayCounts } from '../snapshot/pressure.ts'
 import { type IsTrusted, plain } from './peer.ts'
 
 // What one customer has of IPv6.
@@ -39,5 +42,45 @@ export class Crowd {
     const left = (this.#present.get(network) ?? 0) - 1
     if (left > 0) this.#present.set(network, left)
     else this.#present.delete(network)
+  }
+}
+
+const onceInMs = 1000
+
+/** Tells the log of connections that were closed at once. */
+export interface TurnedAway {
+  /** Counts one, and tells of it: at once, or with others within a second. */
+  count(): void
+  /** Tells of those that were not told of yet. */
+  close(): void
+}
+
+/** Begins to count connections that a setting has closed, in `counts` too. Whoever floods the listener must not flood the log as well. */
+export const turnedAway = (
+  log: Log,
+  setting: ConnectionBound,
+  counts: TurnedAwayCounts,
+  more: { readonly worker?: number } = {},
+): TurnedAway => {
+  let untold = 0
+  let waiting = false
+  const tell = (): void => {
+    waiting = untold > 0
+    if (!waiting) return
+    log.warn({ ...more, setting, connections: untold }, 'connections turned away')
+    untold = 0
+    alarm.set(onceInMs)
+  }
+  const alarm = new Alarm(tell)
+  return {
+    count() {
+      counts[setting].count(wallClock())
+      untold++
+      if (!waiting) tell()
+    },
+    close() {
+      tell()
+      alarm.clear()
+    },
   }
 }

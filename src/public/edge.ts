@@ -2,8 +2,8 @@ import type { Config } from '../config/config.ts'
 import { networks } from '../shared/networks.ts'
 import type { Live } from '../snapshot/live.ts'
 import { type Routes, routes } from './admit.ts'
-import { hosts, type IsOurs } from './hosts.ts'
 import type { IsTrusted } from './peer.ts'
+import { hosts, type IsOurs } from './target.ts'
 
 /** Is what the public listener reads of a configuration, compiled once for each. */
 export interface Edge {

@@ -1,10 +1,11 @@
 import type { RequestListener, Server } from 'node:http'
-import type { Server as NetServer } from 'node:net'
+import type { Server as NetServer, Socket } from 'node:net'
+import { Alarm } from '../clock.ts'
 import type { ListenConfig } from '../config/config.ts'
 import { createServer } from '../node-http.ts'
 import { Arrival } from './arrival.ts'
-import { allowHalfOpen } from './half-closed.ts'
-import { Http1Response } from './http1-response.ts'
+import { runningOn } from './connection.ts'
+import { Http1Response, ownResponse } from './http1-response.ts'
 import type { Stray } from './stray.ts'
 
 /** Makes the HTTP server of the public listener; {@link bound} sets what else Node holds. It listens nowhere yet. */
@@ -43,4 +44,37 @@ export const bound = (server: Server, entrance: NetServer, listen: ListenConfig)
   server.headersTimeout = listen.timeouts.headers
   server.keepAliveTimeout = listen.timeouts.keepAlive
   entrance.maxConnections = listen.maxConnections ?? Number.POSITIVE_INFINITY
+}
+
+/**
+ * Has an HTTP server leave open the connection of a client that has ended its side, until the responses due have gone out. The property is not
+ * documented. Seen on Node 24.21.
+ */
+export const allowHalfOpen = (server: Server): void => void Object.assign(server, { httpAllowHalfOpen: true })
+
+// Every answer begins so, whatever the client's version. After each look the wait doubles.
+const beginning = 'HTTP/1.1 '
+const firstWaitMs = 125
+const lastWaitMs = 16_000
+
+/**
+ * Finds out whether a client that has ended its side (FIN, or close_notify) after its request still reads. TCP says the same of one that
+ * has sent all and waits, and of one that has closed. But the system of one that has closed answers what is written with a reset, and the
+ * next write fails, which aborts the exchange. So the beginning of the answer goes out ahead, byte by byte. Once the head is out, an empty
+ * write asks the same of what has been written of the answer: nothing else does while it pauses, for Node reads no more after the end.
+ */
+export const probeHalfClosed = (socket: Socket): void => {
+  const visit = runningOn(socket)[0]
+  if (visit === undefined || !visit.request.complete) return
+  const response = ownResponse(visit.response)
+  let waitMs = firstWaitMs
+  const look = (): void => {
+    const isAhead = !response.headersSent && response.ahead < beginning.length
+    socket.write(isAhead ? beginning.charAt(response.ahead++) : '')
+    next.set(waitMs)
+    waitMs = Math.min(2 * waitMs, lastWaitMs)
+  }
+  const next = new Alarm(look)
+  response.once('close', () => next.clear())
+  look()
 }

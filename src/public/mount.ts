@@ -1,11 +1,11 @@
 import type { RequestListener, Server } from 'node:http'
+import { createRequire, Module } from 'node:module'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { catalog, type Operation } from '../catalog.ts'
 import { noSchemas } from '../shared/no-schemas.ts'
 import type { Arrival } from './arrival.ts'
 import type { CurrentEdge } from './edge.ts'
 import type { Serve } from './front.ts'
-import { httpProxy } from './http-proxy.ts'
 import type { Http1Response } from './http1-response.ts'
 import type { Stray } from './stray.ts'
 import { parseTarget } from './target.ts'
@@ -73,3 +73,24 @@ const slash = 0x2f
 const unused = (): never => {
   throw new Error('sending is not @fastify/http-proxy’s')
 }
+
+/**
+ * Loads @fastify/http-proxy without what it sends with, which is never used: @fastify/reply-from, with an undici of its own and Node's, and
+ * `ws` are more than ten megabytes. While it is loaded, `require` finds a plugin that does nothing in their place; whoever else loads one of
+ * the three gets it whole.
+ */
+const load = (): typeof import('@fastify/http-proxy').default => {
+  const require = createRequire(import.meta.url)
+  const proxy = require.resolve('@fastify/http-proxy')
+  const unused = ['@fastify/reply-from', 'ws'].map((name) => createRequire(proxy).resolve(name))
+  for (const path of unused) require.cache[path] = Object.assign(new Module(path), { exports: nothing, loaded: true })
+  try {
+    return require(proxy)
+  } finally {
+    for (const path of [proxy, ...unused]) delete require.cache[path]
+  }
+}
+
+const nothing = (_app: unknown, _options: unknown, done: () => void): void => done()
+
+export const httpProxy = load()

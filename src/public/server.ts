@@ -4,16 +4,14 @@ import type { ListenConfig } from '../config/config.ts'
 import type { Log } from '../observe/log.ts'
 import { listenAt, type Place } from '../shared/place.ts'
 import type { Live } from '../snapshot/live.ts'
-import { Crowd } from './crowd.ts'
+import { Crowd, turnedAway } from './crowd.ts'
 import { currentEdge } from './edge.ts'
 import { front } from './front.ts'
-import { probe } from './half-closed.ts'
-import { bound, httpServer } from './listener.ts'
+import { makeId } from './head.ts'
+import { bound, httpServer, probeHalfClosed } from './listener.ts'
 import { mount } from './mount.ts'
-import { makeId } from './request-id.ts'
 import { stray } from './stray.ts'
 import { makeTicketSecret } from './tls/tickets.ts'
-import { turnedAway } from './turned-away.ts'
 
 /** Is the only listener that clients see. */
 export interface PublicServer {
@@ -87,7 +85,7 @@ export const openPublicServer = async (
     return true
   }
   server.on('connection', (socket) => {
-    if (keep(socket)) socket.once('end', () => probe(socket))
+    if (keep(socket)) socket.once('end', () => probeHalfClosed(socket))
   })
   // Neither is changed by a reload: what is off is never loaded.
   const multiplexed = listen.http2

@@ -3,11 +3,11 @@ import { GatewayError } from '../failures/errors.ts'
 import type { Live } from '../snapshot/live.ts'
 import { type Connection, connectionOf } from './connection.ts'
 import type { CurrentEdge } from './edge.ts'
+import { makeId } from './head.ts'
 import { ownResponse } from './http1-response.ts'
 import { lingerAfter, patienceAfter } from './linger.ts'
 import { failureOf, otherProtocol, type ParserError, requestLine } from './parser-error.ts'
 import { rawProblem } from './refuse.ts'
-import { makeId } from './request-id.ts'
 import type { Visit } from './visit.ts'
 
 /** Answers what never becomes a request: in the shape of every other error, on the bare socket. */

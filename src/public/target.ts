@@ -1,4 +1,5 @@
-import { isHost } from './hosts.ts'
+import { isIPv6 } from 'node:net'
+import type { ListenConfig } from '../config/config.ts'
 
 /** Is a request-target taken apart, byte for byte as the client spelled it. */
 export interface Target {
@@ -28,3 +29,37 @@ const split = (raw: string, authority: string | null): Target => {
   const at = raw.indexOf('?')
   return at === -1 ? { path: raw, query: '', authority } : { path: raw.slice(0, at), query: raw.slice(at), authority }
 }
+
+/** Tells whether an authority is one that clients may ask this gateway for. `secure`: it came over TLS. */
+export type IsOurs = (authority: string, secure: boolean) => boolean
+
+/** Takes every name for its own. */
+export const anyHost: IsOurs = () => true
+
+/**
+ * Compiles the names that clients may ask for; none: all of them. A name without a port goes with every port; with one, only with that,
+ * which a client leaves out when it is the scheme's own. A dot at the end of a name is the root of DNS, and changes nothing.
+ */
+export const hosts = ({ hosts: names }: Pick<ListenConfig, 'hosts'>): IsOurs => {
+  if (names.length === 0) return anyHost
+  const known = new Set(names.map((name) => name.replace(/\.(?=:|$)/, '')))
+  return (authority, secure) => {
+    const [, host = '', port = ''] = /^(.*?)\.?(?::(\d*))?$/.exec(authority.toLowerCase()) ?? []
+    return known.has(host) || known.has(`${host}:${port === '' ? (secure ? 443 : 80) : Number(port)}`)
+  }
+}
+
+// RFC 3986 §3.2.2: a registered name (unreserved, sub-delims, percent-encoded) or an address in brackets, then an optional port. The
+// comma is a sub-delim too, but two Host lines joined by a proxy look like that, so it is refused. Userinfo has no place here at all.
+const name = /^(?:[A-Za-z0-9\-._~!$&'()*+;=]|%[0-9A-Fa-f]{2})+(?::(\d{0,5}))?$/
+const literal = /^\[([0-9A-Fa-f:.]+)\](?::(\d{0,5}))?$/
+
+/** Tells whether a Host field or the authority of a target names a host that http can mean (not empty, RFC 9110 §4.2.1). */
+export const isHost = (value: string): boolean => {
+  const named = name.exec(value)
+  if (named !== null) return isPort(named[1])
+  const bracketed = literal.exec(value)
+  return bracketed !== null && isIPv6(bracketed[1] ?? '') && isPort(bracketed[2])
+}
+
+const isPort = (digits: string | undefined): boolean => digits === undefined || Number(digits) <= 65535

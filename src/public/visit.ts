@@ -5,9 +5,8 @@ import type { Exchanged } from '../observe/exchanged.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { ClientBody } from './client-body.ts'
 import type { Edge } from './edge.ts'
-import { type Expectation, expectation, type Head, readHead } from './head.ts'
+import { type Expectation, expectation, type Head, makeId, readHead } from './head.ts'
 import { clientAddress, type Peer } from './peer.ts'
-import { makeId } from './request-id.ts'
 import type { ClientRequest, ClientResponse } from './wire.ts'
 
 /** Is one request on the public listener, from its head to the end of its answer, and its record from then on. */

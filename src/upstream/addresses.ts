@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
+import { repeat } from '../clock.ts'
 import { resolveName } from './names.ts'
-import { repeat } from './repeat.ts'
 import { reasonOf } from './why.ts'
 
 /** Finds the addresses of a name. Rejects with the system's error. */

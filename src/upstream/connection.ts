@@ -3,13 +3,32 @@ import { Alarm, now } from '../clock.ts'
 import { GatewayError } from '../failures/errors.ts'
 import { gather } from '../shared/gather.ts'
 import type { Connector } from './connect.ts'
-import type { ConnectionUser, ResponseHandler } from './connection-user.ts'
 import { hearOut } from './hear-out.ts'
 import { ReadMemory } from './read-memory.ts'
 import { type ResponseEvents, ResponseParser } from './response-parser.ts'
 import { isSilent, longestMarginMs, restMs, reusableMs } from './reuse.ts'
 import { brokeOff, connectFailed } from './why.ts'
 import { type RequestContent, writeRequest } from './write-request.ts'
+
+/** Hears what comes back for a request, in this order. Exactly one of `onEnd` and `onError` is called, last. */
+export interface ResponseHandler {
+  /** Whether the request must not go out on a connection that the endpoint has closed: it is never sent a second time. */
+  readonly isSentOnce: boolean
+  /** An interim response (102–199). */
+  onInterim(status: number, fields: string[]): void
+  /** The head of the final response; `fields` are the end-to-end ones. */
+  onHead(status: number, reason: string, fields: string[]): void
+  onBody(chunk: Buffer): void
+  onEnd(): void
+  onError(error: GatewayError): void
+}
+
+/** Waits for a connection. One of the two is called. */
+export interface ConnectionUser {
+  /** Takes the connection, to send on it at once; false: it is not wanted any more. */
+  onConnection(connection: Connection): boolean
+  onError(error: GatewayError): void
+}
 
 /** Keeps a connection between its requests. */
 export interface ConnectionOwner {

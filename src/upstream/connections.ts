@@ -3,8 +3,8 @@ import type { LookupFunction } from 'node:net'
 import { overloaded } from '../failures/errors.ts'
 import { preferring } from './addresses.ts'
 import type { Connector } from './connect.ts'
+import type { ConnectionUser } from './connection.ts'
 import { Connection, type ConnectionOwner } from './connection.ts'
-import type { ConnectionUser } from './connection-user.ts'
 import { connectFailed } from './why.ts'
 
 interface ConnectionsOptions {

@@ -4,11 +4,10 @@ import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../confi
 import { watchAddresses } from './addresses.ts'
 import { certificatesOf } from './certificates.ts'
 import { connector } from './connect.ts'
-import type { ConnectionUser } from './connection-user.ts'
+import type { ConnectionUser } from './connection.ts'
 import { Connections } from './connections.ts'
-import { healthCheck } from './health-check.ts'
+import { healthCheck, probe } from './health-check.ts'
 import type { Tell } from './notices.ts'
-import { probe } from './probe.ts'
 import { type Outage, Standing } from './standing.ts'
 
 /** Hears what the probes of this process find; null: it is up. */

@@ -3,7 +3,7 @@ import { within } from '../clock.ts'
 import type { EndpointConfig, UpstreamConfig } from '../config/config.ts'
 import { formatDuration } from '../units.ts'
 import { connector } from './connect.ts'
-import { probe } from './probe.ts'
+import { probe } from './health-check.ts'
 import { reasonOf } from './why.ts'
 
 /** Is an endpoint that can be tried. */

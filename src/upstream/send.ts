@@ -2,10 +2,9 @@ import type { UpstreamConfig } from '../config/config.ts'
 import type { Answer, Exchange, Handle } from '../exchange.ts'
 import { overloaded } from '../failures/errors.ts'
 import { withTwins } from '../fields.ts'
-import { edit } from './edits.ts'
 import type { Endpoint } from './endpoint.ts'
-import { requestHead } from './request-head.ts'
-import { type Manner, Sending } from './sending.ts'
+import { edit, type Manner, Sending } from './sending.ts'
+import { requestHead } from './write-request.ts'
 
 /**
  * Compiles the sending of exchanges to one endpoint. Method, catalog path, raw query, end-to-end fields and body go out as they came. The

@@ -1,11 +1,10 @@
 import { Alarm, now } from '../clock.ts'
+import type { FieldEdits } from '../config/config.ts'
 import type { Answer, Attempt, AttemptTrace, Exchange, Upload } from '../exchange.ts'
 import { GatewayError } from '../failures/errors.ts'
 import type { Fields } from '../fields.ts'
 import { AnswerQueue, type Source } from './answer-queue.ts'
-import type { Connection } from './connection.ts'
-import type { ConnectionUser, ResponseHandler } from './connection-user.ts'
-import type { Edit } from './edits.ts'
+import type { Connection, ConnectionUser, ResponseHandler } from './connection.ts'
 import type { Endpoint } from './endpoint.ts'
 import { noteIfFailed, type OnFailedAttempt, type Outcome, outcomeOf, outcomeOfFailure } from './outcome.ts'
 import type { RequestContent } from './write-request.ts'
@@ -234,3 +233,27 @@ export class Sending implements ConnectionUser, ResponseHandler, Source {
 }
 
 const stalled = (): GatewayError => new GatewayError('truncated', { reason: 'answer-stalled' })
+
+/** Changes a list of fields as configured. */
+export type Edit = (fields: Fields) => Fields
+
+/**
+ * Compiles configured edits: `remove` first, then `set` replaces whatever has the name. Null when there is nothing to do. Names are the
+ * same that `fold` makes the same.
+ */
+export const edit = ({ set, remove }: FieldEdits, fold = toLowerCase): Edit | null => {
+  if (set.length === 0 && remove.length === 0) return null
+  const gone = new Set([...remove, ...set.map(({ name }) => name)].map(fold))
+  const added = set.flatMap(({ name, value }) => [name, value])
+  return (fields) => {
+    const kept: string[] = []
+    for (let i = 0; i < fields.length; i += 2) {
+      const name = fields[i] as string
+      if (!gone.has(fold(name))) kept.push(name, fields[i + 1] as string)
+    }
+    kept.push(...added)
+    return kept
+  }
+}
+
+const toLowerCase = (name: string): string => name.toLowerCase()

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { catalog } from '../../src/catalog.ts'
 import { admit, routes } from '../../src/public/admit.ts'
 import { expectation, readHead } from '../../src/public/head.ts'
-import { hosts } from '../../src/public/hosts.ts'
-import { parseTarget } from '../../src/public/target.ts'
+import { hosts, parseTarget } from '../../src/public/target.ts'
 
 interface Asked {
   readonly method?: string

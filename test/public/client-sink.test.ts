@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { ClientSink } from '../../src/public/client-sink.ts'
 import { Http1Response } from '../../src/public/http1-response.ts'
+import { ClientSink } from '../../src/public/relay.ts'
 import type { Visit } from '../../src/public/visit.ts'
 
 /** Sends chunks to a client through a sink, and gives what the client received. */

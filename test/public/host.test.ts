@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isHost } from '../../src/public/hosts.ts'
+import { isHost } from '../../src/public/target.ts'
 
 describe('a host', () => {
   test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hosts } from '../../src/public/hosts.ts'
+import { hosts } from '../../src/public/target.ts'
 
 const isOurs = hosts({
   hosts: ['gateway.example', 'other.example:8443', 'plain.example:80', '[::1]', 'dotted.example.'],

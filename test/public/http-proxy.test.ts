@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { expect, test } from 'vitest'
-import { httpProxy } from '../../src/public/http-proxy.ts'
+import { httpProxy } from '../../src/public/mount.ts'
 
 /** Asks a proxy whether the reply of a route that it mounts can be sent on. */
 const sends = async (proxy: typeof httpProxy): Promise<boolean> => {

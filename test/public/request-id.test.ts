@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isSaneId, makeId } from '../../src/public/request-id.ts'
+import { isSaneId, makeId } from '../../src/public/head.ts'
 
 describe('a request id that is made', () => {
   test('is 32 hexadecimal digits, and another each time', () => {

@@ -1,8 +1,7 @@
 /** Endpoints that fail as a test says, without a socket: what stands on them can then be watched by a fake clock. */
 import { vi } from 'vitest'
 import { GatewayError } from '../../src/failures/errors.ts'
-import type { Connection } from '../../src/upstream/connection.ts'
-import type { ConnectionUser, ResponseHandler } from '../../src/upstream/connection-user.ts'
+import type { Connection, ConnectionUser, ResponseHandler } from '../../src/upstream/connection.ts'
 import { Endpoint } from '../../src/upstream/endpoint.ts'
 import { connectFailed } from '../../src/upstream/why.ts'
 

@@ -4,8 +4,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { GatewayError } from '../../src/failures/errors.ts'
 import type { Connected } from '../../src/upstream/connect.ts'
-import type { Connection } from '../../src/upstream/connection.ts'
-import type { ConnectionUser } from '../../src/upstream/connection-user.ts'
+import type { Connection, ConnectionUser } from '../../src/upstream/connection.ts'
 import { Connections } from '../../src/upstream/connections.ts'
 
 /** Makes connections that are made at once, to nothing. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { edit } from '../../src/upstream/edits.ts'
+import { edit } from '../../src/upstream/sending.ts'
 
 const set = (...fields: readonly (readonly [string, string])[]) =>
   fields.map(([name, value]) => ({ name, value, secret: false }))

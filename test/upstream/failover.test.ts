@@ -3,7 +3,7 @@ import type { Answer, Exchange } from '../../src/exchange.ts'
 import { GatewayError } from '../../src/failures/errors.ts'
 import { failures, type Kind } from '../../src/failures/kinds.ts'
 import type { Choose } from '../../src/upstream/choose.ts'
-import { failover } from '../../src/upstream/failover.ts'
+import { failover } from '../../src/upstream/choose.ts'
 import type { Member } from '../../src/upstream/member.ts'
 import { fakeAnswer, fakeExchange } from '../helpers/exchange.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { HealthCheckConfig } from '../../src/config/config.ts'
 import { connector } from '../../src/upstream/connect.ts'
-import { probe } from '../../src/upstream/probe.ts'
+import { probe } from '../../src/upstream/health-check.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { upstreamConfig } from '../helpers/upstream-config.ts'

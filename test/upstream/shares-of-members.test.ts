@@ -1,7 +1,7 @@
 /** The law of the shares, kept by real members beside what else changes their weight and their places. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { now } from '../../src/clock.ts'
-import { balancers } from '../../src/upstream/balance/balance.ts'
+import { balancers } from '../../src/upstream/balance.ts'
 import { chooser } from '../../src/upstream/choose.ts'
 import type { Endpoint } from '../../src/upstream/endpoint.ts'
 import { Member } from '../../src/upstream/member.ts'

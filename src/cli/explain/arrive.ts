@@ -7,8 +7,7 @@ import type { Kind } from '../../failures/kinds.ts'
 import { createServer } from '../../node-http.ts'
 import { admit, routes } from '../../public/admit.ts'
 import { readHead } from '../../public/head.ts'
-import { anyHost, hosts } from '../../public/hosts.ts'
-import { parseTarget } from '../../public/target.ts'
+import { anyHost, hosts, parseTarget } from '../../public/target.ts'
 
 /** Is what the public listener makes of a method and a target. */
 export type Arrival =

@@ -1,17 +1,16 @@
 import type { RequestListener } from 'node:http'
-import { constants, performServerHandshake, type ServerHttp2Session } from 'node:http2'
+import { constants, performServerHandshake, type ServerHttp2Session, type ServerSessionOptions } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
-import { now } from '../../clock.ts'
+import { Alarm, now } from '../../clock.ts'
+import type { ListenConfig } from '../../config/config.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import type { ReasonOf } from '../../failures/reasons.ts'
 import { connectionOf } from '../connection.ts'
 import type { CurrentEdge } from '../edge.ts'
 import type { Serve } from '../front.ts'
 import type { Stray } from '../stray.ts'
-import { sessionOptions } from './bounds.ts'
 import { isMethod, StreamRequest } from './request.ts'
 import { StreamResponse } from './response.ts'
-import { type Watch, watch } from './watch.ts'
 import { ReceiveWindows, WideConnections } from './windows.ts'
 
 /** Speaks HTTP/2 on the connections that it is given. */
@@ -122,5 +121,99 @@ const allowance = (): (() => boolean) => {
     left = Math.min(burst, left + (time - at) * perMs) - 1
     at = time
     return left >= 0
+  }
+}
+
+/** Is how many requests a client may have under way on one connection, as on HTTP/1. */
+const maxStreams = 100
+
+/** Is what Node knows and its types do not. */
+interface Unknown {
+  readonly streamResetBurst: number
+  readonly streamResetRate: number
+  readonly strictSingleValueFields: boolean
+}
+
+/**
+ * Tells in what a connection is bounded before it asks for anything: by nghttp2 and Node. What they leave open is bounded above
+ * and below, and what a request may hold in admit.ts.
+ */
+const sessionOptions = (
+  listen: Pick<ListenConfig, 'maxTarget' | 'maxHeaders' | 'maxHeaderFields'>,
+): ServerSessionOptions & Unknown => {
+  // Above the bounds that are answered with 431 and 414, so that there is somebody to answer; a list beyond this ends its stream.
+  const pairs = 2 * listen.maxHeaderFields + 16
+  return {
+    settings: {
+      maxConcurrentStreams: maxStreams,
+      // RFC 9113 §6.5.2: each field counts 32 more than its letters.
+      maxHeaderListSize: listen.maxTarget + listen.maxHeaders + 1024 + 32 * pairs,
+    },
+    maxHeaderListPairs: pairs,
+    // Of a head that is larger, Node sends nothing, and ends the connection with all that is under way on it. An upstream's is bounded by its
+    // letters, 64 KiB; here each field counts 12 more, and may have a single letter.
+    maxSendHeaderBlockLength: 1024 * 1024,
+    // Two values of a field that has one pass as they came, as on HTTP/1.
+    strictSingleValueFields: false,
+    // Rapid reset (CVE-2023-44487): a client may give up on all that it has under way, twice, and then on 33 requests a second.
+    streamResetBurst: 2 * maxStreams,
+    streamResetRate: 33,
+    // Empty frames, and malformed ones, before the connection ends.
+    maxSessionInvalidFrames: 100,
+    maxSessionRejectedStreams: maxStreams,
+    maxSettings: 32,
+    maxOutstandingPings: 4, // ours, of which there are none
+    maxSessionMemory: 16, // MiB
+  }
+}
+
+/** Keeps the time of one connection. Only requests count: no other frame keeps it open. */
+interface Watch {
+  /** Hears of a request. */
+  began(): void
+  /** Hears that its stream has closed. */
+  ended(): void
+  /** Tells the client to go elsewhere; closes when the streams that are open have ended. */
+  end(): void
+}
+
+// For GOAWAY to reach a client that does not close by itself.
+const lingerMs = 300
+
+/** Begins to watch a connection. `onLate` is told when its first request has not come in time. */
+const watch = (
+  session: ServerHttp2Session,
+  socket: TLSSocket,
+  { timeouts }: Pick<ListenConfig, 'timeouts'>,
+  onLate: () => void,
+): Watch => {
+  let running = 0
+  let asked = false
+  const gone = new Alarm(() => socket.destroy())
+  const end = (): void => {
+    session.close()
+    if (running === 0) gone.set(lingerMs)
+  }
+  const idle = new Alarm(() => {
+    if (!asked) onLate()
+    end()
+  })
+  idle.set(timeouts.headers)
+  socket.once('close', () => {
+    idle.clear()
+    gone.clear()
+  })
+  return {
+    began() {
+      asked = true
+      running++
+      idle.clear()
+    },
+    ended() {
+      if (--running > 0 || socket.destroyed) return
+      if (session.closed || session.destroyed) gone.set(lingerMs)
+      else idle.set(timeouts.keepAlive)
+    },
+    end,
   }
 }

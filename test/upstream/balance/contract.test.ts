@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { balancers } from '../../../src/upstream/balance/balance.ts'
+import { balancers } from '../../../src/upstream/balance.ts'
 import { type FakeMember, fakes, Server, seeded, simulate, tally } from './fakes.ts'
 
 /** Is what `count` picks may differ from their expectation: five standard deviations, and one pick each way. */

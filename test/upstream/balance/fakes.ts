@@ -1,4 +1,4 @@
-import type { Load, Pick } from '../../../src/upstream/balance/balance.ts'
+import type { Load, Pick } from '../../../src/upstream/balance.ts'
 import { Latency } from '../../../src/upstream/latency.ts'
 
 /** Is a member whose load is what the test says. */

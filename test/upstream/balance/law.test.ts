@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { balancers } from '../../../src/upstream/balance/balance.ts'
+import { balancers } from '../../../src/upstream/balance.ts'
 import { FakeMember, seeded } from './fakes.ts'
 
 const picks = 2_000

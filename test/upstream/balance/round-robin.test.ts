@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { roundRobin } from '../../../src/upstream/balance/round-robin.ts'
+import { roundRobin } from '../../../src/upstream/balance.ts'
 import { type FakeMember, fakes, tally } from './fakes.ts'
 
 /** Picks so many times among members of these weights and tells which, by their place. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { balancers } from '../../../src/upstream/balance/balance.ts'
+import { balancers } from '../../../src/upstream/balance.ts'
 import { type FakeMember, fakes, Server, seeded, simulate, tally } from './fakes.ts'
 
 const { p2c, 'least-requests': leastRequests } = balancers
