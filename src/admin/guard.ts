@@ -1,9 +1,8 @@
+import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 import type { AdminConfig } from '../config/config.ts'
 import type { Refusal } from './problem.ts'
-import { isSame } from './same.ts'
-import { isOpen, mayBySession } from './session/leave.ts'
 
 /** Is what is known of a request before it is let in. */
 interface Asked {
@@ -71,3 +70,35 @@ const unauthenticated: Refusal = {
   detail: 'send admin.token as Authorization: Bearer …',
   fields: { 'WWW-Authenticate': 'Bearer' },
 }
+
+// What a session may read. All else is left out on purpose: a cookie goes along with whatever a browser sends here,
+// so what it alone lets in changes nothing.
+const readable: ReadonlySet<string> = new Set([
+  '/',
+  '/events',
+  '/overview',
+  '/refused',
+  '/status',
+  '/config',
+  '/metrics',
+])
+
+/** Tells whether a path is a page of actions, which also take a form with its token. */
+export const isAction = (path: string): boolean => path.startsWith('/actions/')
+
+/** Tells whether a session is enough for a request: to read, and to send the forms of the pages, which are believed with their token only. */
+const mayBySession = (method: string | undefined, path: string): boolean => {
+  if (isReading(method)) return readable.has(path) || isAction(path)
+  return method === 'POST' && (path === '/logout' || isAction(path))
+}
+
+/** Tells whether a request asks for nothing but what everybody may have: the form that one logs in by, and how pages look. */
+const isOpen = (method: string | undefined, path: string): boolean =>
+  path === '/login' || (isReading(method) && path.startsWith('/assets/'))
+
+const isReading = (method: string | undefined): boolean => method === 'GET' || method === 'HEAD'
+
+/** Tells whether two secrets are the same. It compares digests, whose lengths are equal: neither the time nor the length of the comparison tells of them. */
+export const isSame = (given: string, secret: string): boolean => timingSafeEqual(digest(given), digest(secret))
+
+const digest = (text: string): Buffer => hash('sha256', text, 'buffer')

@@ -1,6 +1,6 @@
 import type { Overview } from '../overview.ts'
-import { logoutForm } from '../session/logout-form.ts'
-import type { Visitor } from '../session/visitor.ts'
+import { logoutForm } from '../session/forms.ts'
+import type { Visitor } from '../session/sessions.ts'
 import { assetAt } from './assets.ts'
 import { type Html, html } from './html.ts'
 import { layout } from './layout.ts'

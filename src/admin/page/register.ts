@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Desk } from '../desk.ts'
 import { overview } from '../overview.ts'
-import { visitorOf } from '../session/visitor.ts'
+import { visitorOf } from '../session/sessions.ts'
 import { registerAssets } from './assets.ts'
 import { registerEvents } from './events.ts'
 import { page } from './page.ts'

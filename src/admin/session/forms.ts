@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
+import { isSame } from '../guard.ts'
 import { type Html, html } from '../page/html.ts'
 import type { Refusal } from '../problem.ts'
-import { isSame } from '../same.ts'
-import { type Visitor, visitorOf } from './visitor.ts'
+import { type Visitor, visitorOf } from './sessions.ts'
 
 const name = 'formToken'
 
@@ -24,3 +24,9 @@ const forged: Refusal = {
   code: 'form-not-from-here',
   detail: 'this form was not made for your session, or its session is over: nothing was done; open the page again',
 }
+
+/** Shows how to end the session; null: there is none. */
+export const logoutForm = (visitor: Visitor): Html | null =>
+  visitor.session === null
+    ? null
+    : html`<form method="post" action="/logout">${formTokenField(visitor)}<button type="submit">Log out</button></form>`

@@ -1,7 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
-import { cookieOf } from './cookie.ts'
-import { Visitor } from './visitor.ts'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { now } from '../../clock.ts'
 
 /** How long a session lasts, whatever is done in it: a page that is left open keeps itself up to date, and would never be idle. */
 export const sessionMs = 30 * 60_000
@@ -57,3 +56,74 @@ export class Sessions {
 }
 
 const digest = (text: string): string => hash('sha256', text)
+
+/** Is whoever visits the pages: by a session, or all who need none together. */
+export class Visitor {
+  /** Names the session in the log and in records: not what its cookie holds, and of no use to anybody. Null: there is none. */
+  readonly session: string | null
+  /** Stands in every form that is made for the visitor: no other page knows it, so a form with it comes from here. */
+  readonly formToken = randomBytes(32).toString('base64url')
+  readonly #endsAt: number
+  #message: string | null = null
+
+  constructor(session: string | null, lifeMs: number) {
+    this.session = session
+    this.#endsAt = now() + lifeMs
+  }
+
+  /** Tells whether the session has come to its end by itself. */
+  get isOver(): boolean {
+    return now() >= this.#endsAt
+  }
+
+  /** Notes what was done, to be shown on the next page. */
+  note(message: string): void {
+    this.#message = message
+  }
+
+  /** Takes what was noted, which is shown once; null: nothing was. */
+  noted(): string | null {
+    const message = this.#message
+    this.#message = null
+    return message
+  }
+}
+
+const visitors = new WeakMap<IncomingMessage, Visitor>()
+
+/** Notes who sends a request. */
+export const isFrom = (request: IncomingMessage, visitor: Visitor): void => void visitors.set(request, visitor)
+
+/** Tells who sends a request. Throws for one that nobody was noted for: that is a defect. */
+export const visitorOf = ({ raw }: { readonly raw: IncomingMessage }): Visitor => {
+  const visitor = visitors.get(raw)
+  if (visitor === undefined) throw new Error('nobody knows who sends this request')
+  return visitor
+}
+
+/**
+ * Takes the session's id from a request; null: there is none. Two of the name are none: a browser has one at most, since `__Host-` keeps
+ * everybody but this host from setting it.
+ */
+export const cookieOf = (headers: IncomingHttpHeaders): string | null => {
+  const start = `${nameFor(headers)}=`
+  const [pair, another] = (headers.cookie ?? '').split(/; */).filter((each) => each.startsWith(start))
+  if (pair === undefined || another !== undefined) return null
+  return pair.slice(start.length)
+}
+
+/** Writes the cookie that a session is held by. A browser keeps it from scripts, from other sites, and from connections that others can read. */
+export const cookieFor = (headers: IncomingHttpHeaders, id: string, lifeMs: number): string =>
+  `${nameFor(headers)}=${id}; Path=/; Max-Age=${lifeMs / 1000}; Secure; HttpOnly; SameSite=Strict`
+
+/** Writes what has a browser forget it. */
+export const noCookieFor = (headers: IncomingHttpHeaders): string => cookieFor(headers, '', 0)
+
+/**
+ * Names the cookie. A browser gives cookies of a host to all of its ports, so the port is part of the name, as the browser knows it: several
+ * gateways that one reaches at localhost, by a tunnel each, would otherwise take each other's session away.
+ */
+const nameFor = ({ host = '' }: IncomingHttpHeaders): string => {
+  const [, port] = /:(\d{1,5})$/.exec(host) ?? []
+  return `__Host-lender-gateway${port === undefined ? '' : `-${port}`}`
+}

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Overview } from '../../../src/admin/overview.ts'
 import { page, sections, titleOf } from '../../../src/admin/page/page.ts'
-import { Visitor } from '../../../src/admin/session/visitor.ts'
+import { Visitor } from '../../../src/admin/session/sessions.ts'
 import { catalog, groups } from '../../../src/catalog.ts'
 import { fixture } from './fixture.ts'
 

@@ -1,6 +1,6 @@
 /** Logging in to the pages of the operator's listener, over real sockets. */
 import { describe, expect, test } from 'vitest'
-import { isPrivate } from '../../../src/admin/session/private.ts'
+import { isPrivate } from '../../../src/admin/session/login.ts'
 import { bootLive } from '../../helpers/live-gateway.ts'
 import { hidden, logIn, send, token, visit } from '../../helpers/page.ts'
 import { remoteConnections } from '../../helpers/remote-connections.ts'

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Attempts } from '../../../src/admin/session/attempts.ts'
-import { cookieFor, cookieOf } from '../../../src/admin/session/cookie.ts'
-import { Sessions } from '../../../src/admin/session/sessions.ts'
+import { Attempts } from '../../../src/admin/session/login.ts'
+import { cookieFor, cookieOf, Sessions } from '../../../src/admin/session/sessions.ts'
 
 const token = 'a-token-of-an-operator'
 const host = 'localhost:9901'
