@@ -2,6 +2,7 @@ import type { X509Certificate } from 'node:crypto'
 import type { Operation } from './catalog.ts'
 import { now } from './clock.ts'
 import type { FailedAttempt, GatewayError } from './failures/errors.ts'
+import type { AuthMethod } from './failures/reasons.ts'
 import type { Fields } from './fields.ts'
 
 /** Answers one exchange. Everything behind an operation is one of these. */
@@ -91,9 +92,6 @@ export interface Identity {
   readonly client: string
   readonly method: AuthMethod
 }
-
-/** Names a way to prove who calls. */
-export type AuthMethod = 'apiKey' | 'jwt' | 'introspection' | 'mtls'
 
 /** Says how an operation's cache came to its answer: `collapsed` is that of a fetch which another exchange had begun. */
 export type CacheOutcome = 'hit' | 'stale' | 'miss' | 'revalidated' | 'collapsed' | 'bypass'

@@ -1,4 +1,4 @@
-import type { WriterState } from '../observe/audit/writer-state.ts'
+import type { WriterState } from '../observe/audit/health.ts'
 import { time } from './time.ts'
 
 /** Tells where the audit log stands; null: there is none, or another process writes it. */

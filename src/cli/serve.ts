@@ -43,7 +43,7 @@ const serve = async (
 ): Promise<void> => {
   const [{ openLog }, { exitWhenUncaught }, { workerCount }, { tidyHeap }, { takeInherited }] = await Promise.all([
     import('../observe/log.ts'),
-    import('../observe/uncaught.ts'),
+    import('../observe/log.ts'),
     import('../config/worker-count.ts'),
     import('../serving/heap.ts'),
     import('../serving/listeners.ts'),

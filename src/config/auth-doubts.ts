@@ -1,4 +1,4 @@
-import type { AuthMethod } from '../exchange.ts'
+import type { AuthMethod } from '../failures/reasons.ts'
 import type { ClientConfig, Config } from './config.ts'
 import type { Finding } from './problem.ts'
 

@@ -1,5 +1,7 @@
-import type { AuthMethod } from '../exchange.ts'
 import { failures, type Kind } from './kinds.ts'
+
+/** Names a way to prove who calls. */
+export type AuthMethod = 'apiKey' | 'jwt' | 'introspection' | 'mtls'
 
 /** What is known of one reason. */
 interface Row<K extends Kind> {

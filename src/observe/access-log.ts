@@ -1,11 +1,9 @@
 import { wallClock } from '../clock.ts'
 import type { ExchangeTrace, Identity } from '../exchange.ts'
-import type { FailedAttempt } from '../failures/errors.ts'
-import { attemptFields, causeOf } from '../failures/errors.ts'
+import { attemptFields, causeOf, type FailedAttempt } from '../failures/errors.ts'
 import { failures } from '../failures/kinds.ts'
-import type { Exchanged } from './exchanged.ts'
+import type { Exchanged, Recorder } from './exchanged.ts'
 import { destinationOf, type Log } from './log.ts'
-import type { Recorder } from './recorder.ts'
 
 /** Writes a line for each exchange. */
 export const accessLog = (log: Log): Recorder => ({

@@ -39,3 +39,9 @@ export type Facts = Pick<
   | 'failedAttempts'
   | 'upstreamMs'
 >
+
+/** Hears of every exchange once its body has ended. Never waits, and never throws. */
+export interface Recorder {
+  readonly name: string
+  record(exchanged: Exchanged): void
+}

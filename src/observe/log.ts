@@ -3,7 +3,6 @@ import pino, { type DestinationStream, type Logger } from 'pino'
 import { within } from '../clock.ts'
 import type { LogConfig } from '../config/config.ts'
 import { Output, openStdout } from './output.ts'
-import { shownError } from './shown-error.ts'
 
 /** Writes events with their fields. */
 export type Log = Logger
@@ -56,4 +55,46 @@ export const destinationOf = (log: Log): DestinationStream =>
 const pretty = async (): Promise<DestinationStream> => {
   const { default: prettyStream } = await import('pino-pretty')
   return prettyStream({ sync: true, ignore: '', translateTime: 'SYS:HH:MM:ss.l', singleLine: true })
+}
+
+/** Is an error as a line of the log shows it. */
+interface ShownError {
+  readonly type: string
+  readonly message: string
+  readonly code?: string
+  /** Its own, and below it those of its causes. */
+  readonly stack: string
+}
+
+// A chain may be a ring.
+const mostCauses = 8
+
+/**
+ * Writes what may be shown of an error, and nothing that else hangs on it: those of Node and of libraries carry the bytes, the request or the
+ * options that they are about, credentials among them. pino's own serializer copies all of that.
+ */
+export const shownError = (thrown: unknown): ShownError | string => {
+  if (!(thrown instanceof Error)) return `a ${typeof thrown} was thrown`
+  const { code } = thrown as NodeJS.ErrnoException
+  const shown = { type: thrown.name, message: thrown.message, stack: stacks(thrown).join('\ncaused by: ') }
+  return typeof code === 'string' ? { ...shown, code } : shown
+}
+
+const stacks = (error: Error): readonly string[] => {
+  const found: string[] = []
+  for (let at: unknown = error; at instanceof Error && found.length < mostCauses; at = at.cause)
+    found.push(at.stack ?? `${at.name}: ${at.message}`)
+  return found
+}
+
+/** Has the process end with 1 when nobody catches an error, once the log has it. `fields` say whose it is. */
+export const exitWhenUncaught = (
+  log: Log,
+  closeLog: () => Promise<void>,
+  fields: Readonly<Record<string, unknown>> = {},
+): void => {
+  process.on('uncaughtException', (error) => {
+    log.fatal({ ...fields, err: error }, 'uncaught error')
+    void closeLog().finally(() => process.exit(1))
+  })
 }

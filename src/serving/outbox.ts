@@ -1,4 +1,4 @@
-import type { Auditor } from '../observe/audit/auditor.ts'
+import type { Auditor } from '../observe/audit/line.ts'
 
 /** Sends lines to the primary, with the number of those that were lost; `done` is called when they are on their way. */
 type SendLines = (lines: readonly string[], lost: number, done: () => void) => void

@@ -1,13 +1,11 @@
 import type { Socket } from 'node:net'
-import { openLog } from '../observe/log.ts'
-import { exitWhenUncaught } from '../observe/uncaught.ts'
+import { exitWhenUncaught, openLog } from '../observe/log.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
 import { runHere } from '../snapshot/commands.ts'
 import { openPlane, type Plane } from '../snapshot/plane.ts'
 import { serveHanded } from './here.ts'
 import { Outbox } from './outbox.ts'
-import type { Ask, Notice, Start, ToPrimary } from './protocol.ts'
-import { stateOf } from './protocol.ts'
+import { type Ask, type Notice, type Start, stateOf, type ToPrimary } from './protocol.ts'
 import type { Prepared } from './serving.ts'
 
 /** Is the work of one worker, from the first connection to the last. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { catalog, type Operation, type OperationId } from '../catalog.ts'
 import type { Config } from '../config/config.ts'
-import type { Notices } from '../layers/cache/notices.ts'
+import type { Notices } from '../layers/cache/fetching.ts'
 import type { Part } from '../layers/cache/part.ts'
 import type { Target } from '../layers/cache/policy/invalidating.ts'
 import type { SecondLevel } from '../layers/cache/second/second-level.ts'

@@ -1,6 +1,5 @@
 import type { ClientConfig, LimitsConfig } from '../config/config.ts'
-import type { Limit } from '../shared/limiter/bucket.ts'
-import type { Limiter } from '../shared/limiter/limiter.ts'
+import type { Limit, Limiter } from '../shared/limiter/bucket.ts'
 import type { HeldState, Limiters } from '../shared/limiter/limiters.ts'
 
 /** Is what bounds clients, each by what its entry says. */

@@ -1,5 +1,5 @@
 import type { AuthConfig, Config, OperationAuthConfig } from '../config/config.ts'
-import type { AuthMethod } from '../exchange.ts'
+import type { AuthMethod } from '../failures/reasons.ts'
 import { apiKey } from '../layers/auth/api-key.ts'
 import type { AuthTerms } from '../layers/auth/auth.ts'
 import type { ClaimsOf } from '../layers/auth/claims.ts'

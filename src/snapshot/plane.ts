@@ -1,7 +1,7 @@
 import { within } from '../clock.ts'
 import type { Target } from '../layers/cache/policy/invalidating.ts'
 import type { Cleared } from '../layers/cache/store.ts'
-import { type Auditor, noAuditor } from '../observe/audit/auditor.ts'
+import { type Auditor, noAuditor } from '../observe/audit/line.ts'
 import type { Log } from '../observe/log.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
 import { Limiters, type Part } from '../shared/limiter/limiters.ts'

@@ -1,7 +1,7 @@
 import { wallClock } from '../clock.ts'
 import { type Counts, noCounts } from '../layers/concurrency.ts'
-import { LoopDelay } from '../layers/load-shedding/loop-delay.ts'
-import { Slots } from '../observe/refusals/slots.ts'
+import { LoopDelay } from '../layers/load-shedding/load-shedding.ts'
+import { Slots } from '../observe/refusals/causes.ts'
 import type { Tell } from '../upstream/notices.ts'
 import { sum } from './sum.ts'
 

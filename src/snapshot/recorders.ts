@@ -1,12 +1,12 @@
 import type { Config } from '../config/config.ts'
 import { accessLog } from '../observe/access-log.ts'
-import { type Auditor, auditRecorder } from '../observe/audit/auditor.ts'
+import { type Auditor, auditRecorder } from '../observe/audit/line.ts'
+import type { Recorder } from '../observe/exchanged.ts'
 import type { Log } from '../observe/log.ts'
 import { Meter } from '../observe/metrics/meter.ts'
-import type { Recorder } from '../observe/recorder.ts'
 import { Refusals } from '../observe/refusals/refusals.ts'
 import { Runtime } from '../observe/runtime.ts'
-import { spans } from '../observe/tracing/recorder.ts'
+import { spans } from '../observe/tracing/sampled-trace.ts'
 
 /** Is what one process observes its exchanges by. There is one for all its snapshots. */
 export interface Observation {

@@ -1,6 +1,5 @@
 import type { TLSSocket } from 'node:tls'
 import type { UpstreamTlsConfig } from '../config/config.ts'
-import { soonMs } from '../shared/certificate-end.ts'
 
 /** The last certificate that an endpoint showed at one of its addresses. Times are milliseconds since the epoch. */
 export interface SeenCertificate {
@@ -66,3 +65,6 @@ export const certificatesOf = (tls: UpstreamTlsConfig, host: string): SeenCertif
 /** Finds the one that ends first; null: none was seen. */
 export const firstToEnd = (seen: readonly SeenCertificate[]): SeenCertificate | null =>
   seen.toSorted((a, b) => a.notAfter - b.notAfter)[0] ?? null
+
+/** How long before its end a certificate is told of, in ms: who renews by machine does so earlier, who does it by hand has two weeks. */
+export const soonMs = 14 * 24 * 3_600_000

@@ -1,7 +1,7 @@
 import { catalog } from '../../src/catalog.ts'
 import type { Handle } from '../../src/exchange.ts'
 import type { GatewayOptions } from '../../src/gateway.ts'
-import { noAuditor } from '../../src/observe/audit/auditor.ts'
+import { noAuditor } from '../../src/observe/audit/line.ts'
 import { openPublicServer } from '../../src/public/server.ts'
 import { noCaches } from '../../src/snapshot/caches.ts'
 import { noGuard } from '../../src/snapshot/guard.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { GatewayError } from '../../src/failures/errors.ts'
-import { addressLimit } from '../../src/layers/address-limit.ts'
-import type { Limiter } from '../../src/shared/limiter/limiter.ts'
+import { addressLimit } from '../../src/layers/rate-limit.ts'
+import type { Limiter } from '../../src/shared/limiter/bucket.ts'
 import { MemoryLimiter } from '../../src/shared/limiter/memory.ts'
 import { fakeExchange, fakeNext } from '../helpers/exchange.ts'
 

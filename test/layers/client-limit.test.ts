@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Exchange } from '../../src/exchange.ts'
 import type { GatewayError } from '../../src/failures/errors.ts'
-import { clientConcurrency } from '../../src/layers/client-concurrency.ts'
-import { clientLimit } from '../../src/layers/client-limit.ts'
-import type { Limiter } from '../../src/shared/limiter/limiter.ts'
+import { clientConcurrency } from '../../src/layers/concurrency.ts'
+import { clientLimit } from '../../src/layers/rate-limit.ts'
+import type { Limiter } from '../../src/shared/limiter/bucket.ts'
 import { MemoryLimiter } from '../../src/shared/limiter/memory.ts'
 import { fakeExchange, fakeNext } from '../helpers/exchange.ts'
 

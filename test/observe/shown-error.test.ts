@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { shownError } from '../../src/observe/shown-error.ts'
+import { shownError } from '../../src/observe/log.ts'
 
 test('an error is shown by its name, message, code and stack, and by nothing that hangs on it', () => {
   const error = Object.assign(new TypeError('why'), { code: 'EWHY', rawPacket: Buffer.from('secret'), request: {} })

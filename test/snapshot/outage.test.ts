@@ -1,4 +1,3 @@
-/** Outages by the fake clock: all that an operator reads meanwhile names its cause, and when it began. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { findings } from '../../src/admin/findings/findings.ts'
 import { upstreams as upstreamMetrics } from '../../src/admin/metrics/families/upstreams.ts'
@@ -7,7 +6,7 @@ import { refusalView } from '../../src/admin/refusals.ts'
 import { upstreamStatus } from '../../src/admin/upstream-status.ts'
 import type { Group, OperationId } from '../../src/catalog.ts'
 import { GatewayError } from '../../src/failures/errors.ts'
-import { noAuditor } from '../../src/observe/audit/auditor.ts'
+import { noAuditor } from '../../src/observe/audit/line.ts'
 import { Limiters } from '../../src/shared/limiter/limiters.ts'
 import { build } from '../../src/snapshot/build.ts'
 import { Caches } from '../../src/snapshot/caches.ts'
@@ -22,6 +21,8 @@ import { fakeExchange } from '../helpers/exchange.ts'
 import { logInMemory, testConfig } from '../helpers/gateway.ts'
 import { exchanged } from '../observe/exchanged.ts'
 import { answers, expired, fakeEndpoints, hangs, type Manner, nameless, refuses } from './fake-endpoints.ts'
+
+/** Outages by the fake clock: all that an operator reads meanwhile names its cause, and when it began. */
 
 beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-21T09:45:00Z') }))
 afterEach(() => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { noAuditor } from '../../src/observe/audit/auditor.ts'
+import { noAuditor } from '../../src/observe/audit/line.ts'
 import { openObservation, recorders } from '../../src/snapshot/recorders.ts'
 import { logInMemory, testConfig } from '../helpers/gateway.ts'
 

@@ -12,7 +12,7 @@ import type {
 } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/failures/errors.ts'
 import { RetryBudget } from '../../src/layers/retry/budget.ts'
-import { noAuditor } from '../../src/observe/audit/auditor.ts'
+import { noAuditor } from '../../src/observe/audit/line.ts'
 import { Meter } from '../../src/observe/metrics/meter.ts'
 import { type HeldCaches, noCaches } from '../../src/snapshot/caches.ts'
 import { noGuard } from '../../src/snapshot/guard.ts'

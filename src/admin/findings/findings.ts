@@ -1,17 +1,13 @@
 import { failures, type Kind } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
-import { auditFindings } from './audit.ts'
-import { configFindings } from './config.ts'
-import { counted, grouped, tallyOf } from './counted.ts'
-import { type Finding, finding, worstFirst } from './finding.ts'
+import { formatDuration } from '../../units.ts'
+import { counted, type Finding, finding, grouped, tallyOf, worstFirst } from './finding.ts'
 import { limitFindings } from './limits.ts'
 import { operationFindings } from './operations.ts'
 import { processFindings } from './process.ts'
 import type { Reading } from './reading.ts'
-import { spanFindings } from './spans.ts'
-import { trustFindings } from './trust.ts'
-import { upstreamCertificateFindings } from './upstream-certificates.ts'
+import { trustFindings, upstreamCertificateFindings } from './trust.ts'
 import { upstreamFindings } from './upstreams.ts'
 
 // On one screen. Of more, the first tell what is wrong.
@@ -65,3 +61,63 @@ const whose = (kind: Kind, reason: CauseReport['reason'], { report }: Reading): 
 }
 
 const command = 'lender-gateway tail --refused --since 15m'
+
+/** Finds why there is no record. */
+const auditFindings = ({ audit, config, report }: Reading): readonly Finding[] => {
+  const refused = tallyOf(report.refusals.causes.filter(({ kind }) => kind === 'audit-unavailable'))
+  const held = refused.lastQuarter === 0 ? '' : `: ${counted(refused, 'refused')}`
+  if (audit !== null && audit.reason !== null) {
+    const then =
+      config.audit?.onFailure === 'refuse'
+        ? 'so requests are refused (audit.onFailure: refuse), and /ready says no'
+        : 'and requests go on without a record (audit.onFailure: continue)'
+    const cause = `the audit log cannot be written to ${audit.file}: ${audit.reason}, ${then}${held}${lostOf(audit.lost)}`
+    return [finding('critical', 'audit', cause, { since: audit.since })]
+  }
+  const found: Finding[] = []
+  if (refused.lastQuarter > 0) {
+    const cause = `the audit log could not be written for a while${held}`
+    found.push(finding(refused.lastMinute > 0 ? 'warning' : 'notice', 'audit', cause, { since: refused.firstAt }))
+  }
+  if (audit !== null && audit.lost > 0)
+    found.push(
+      finding('notice', 'audit', `the audit log lacks ${audit.lost} lines, and says so where they would stand`),
+    )
+  return found
+}
+
+const lostOf = (lines: number): string => (lines === 0 ? '' : `; ${lines} lines are lost`)
+
+/** Finds why the file does not say what runs. */
+const configFindings = ({ at, file }: Reading): readonly Finding[] => {
+  const { name, differs, rolledBack, refusal, nextTryAt } = file
+  const command = `lender-gateway check ${name}`
+  if (refusal !== null) {
+    const [first, ...others] = refusal.problems
+    const what = nextTryAt === null ? `an edit of ${name} was refused` : `an edit of ${name} is held back`
+    const why =
+      first === undefined ? '' : `: ${first.file}:${first.line}:${first.column} ${first.path}: ${first.message}`
+    const more = others.length === 0 ? '' : `, and ${others.length} more`
+    const next = nextTryAt === null ? '' : `; next try in ${formatDuration(Math.max(0, nextTryAt - at))}`
+    const cause = `${what}, and what ran before runs on${why}${more}${next}`
+    return [
+      finding('warning', 'config', cause, {
+        since: refusal.at,
+        command: nextTryAt === null ? command : `lender-gateway check --online ${name}`,
+      }),
+    ]
+  }
+  if (!differs) return []
+  const cause = rolledBack
+    ? `${name} differs from what runs: it was rolled back, and reload takes it again`
+    : `${name} differs from what runs: it was not read yet, and reload reads it`
+  return [finding('notice', 'config', cause, { command: `lender-gateway diff ${name}` })]
+}
+
+/** Finds why traces have gaps. */
+const spanFindings = ({ config: { tracing }, report: { meter } }: Reading): readonly Finding[] => {
+  const trouble = meter?.spans.trouble ?? null
+  if (typeof tracing?.otlp !== 'string' || trouble === null) return []
+  const cause = `spans are lost: ${new URL(tracing.otlp).origin} does not take them (${trouble.reason}); requests are served all the same`
+  return [finding('notice', 'tracing', cause, { since: trouble.since })]
+}

@@ -1,7 +1,6 @@
 import type { Reason } from '../../failures/reasons.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
-import { counted, grouped, tallyOf } from './counted.ts'
-import { type Finding, finding } from './finding.ts'
+import { counted, type Finding, finding, grouped, tallyOf } from './finding.ts'
 import type { Reading } from './reading.ts'
 import { explainCommand, groupOf } from './words.ts'
 

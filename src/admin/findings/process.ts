@@ -1,7 +1,6 @@
 import type { NotServing } from '../../snapshot/report.ts'
 import { formatDuration } from '../../units.ts'
-import { counted, tallyOf } from './counted.ts'
-import { type Finding, finding } from './finding.ts'
+import { counted, type Finding, finding, tallyOf } from './finding.ts'
 import type { Reading } from './reading.ts'
 
 // Far more than pauses of the garbage collector, or the hiccups of a machine that others use too: clients notice.

@@ -1,10 +1,11 @@
 import type { Answer, Exchange, Handle, Layer } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import type { ReasonOf } from '../../failures/reasons.ts'
+import { type Fields, withTwins } from '../../fields.ts'
 import { refuseTokenInQuery, shownIn } from './authorization.ts'
-import { entitlement, type Required } from './entitlement.ts'
-import type { Method, Proved } from './method.ts'
-import { onward } from './onward.ts'
+import type { Claims } from './claims.ts'
+import type { Method, Proved, ProvedToken } from './method.ts'
+import { challengeOf, type Scheme } from './refused.ts'
 
 /** Is what holds for whoever comes to an operation. */
 export interface AuthTerms {
@@ -61,3 +62,70 @@ export const auth = ({ methods, forwards, identityField, required, algorithms }:
 
 const forbidden = (reason: ReasonOf<'forbidden'>, why: string): GatewayError =>
   new GatewayError('forbidden', { reason, cause: why })
+
+/**
+ * Makes what the fields of a request become for its upstream: without the credentials, unless they are forwarded, and with who it is.
+ * `credentials` are the names, in lower case, of the fields that were looked at. What a back end may read as one of them, and nobody has looked
+ * at, never goes on.
+ */
+const onward = (
+  credentials: readonly string[],
+  forwards: boolean,
+  identityField: string | null,
+): ((fields: Fields, client: string) => Fields) => {
+  const exact = new Set(credentials)
+  const folded = new Set(credentials.map(withTwins))
+  const lengths = new Set(credentials.map(({ length }) => length))
+  const goesOn = (name: string): boolean =>
+    !(lengths.has(name.length) && folded.has(withTwins(name))) || (forwards && exact.has(name.toLowerCase()))
+  return (fields, client) => {
+    const kept: string[] = []
+    for (let i = 0; i < fields.length; i += 2) {
+      const name = fields[i] as string
+      if (goesOn(name)) kept.push(name, fields[i + 1] as string)
+    }
+    if (identityField !== null) kept.push(identityField, client)
+    return kept
+  }
+}
+
+/** Is what a token must bring for one operation, beside being good. */
+interface Required {
+  /** All of these: RFC 6749 §3.3. */
+  readonly scopes: readonly string[]
+  /** All of this, to the letter. */
+  readonly claims: Readonly<Record<string, string>>
+}
+
+/**
+ * Makes what checks that a token is good for one operation; null: whoever is let in may call it. What is no token says nothing. `algorithms`
+ * are those that proofs of possession may be signed with; null: they are not taken.
+ */
+export const entitlement = (
+  { scopes, claims: wanted }: Required,
+  algorithms: readonly string[] | null,
+): ((token: ProvedToken | null) => void) | null => {
+  const said = Object.entries(wanted)
+  if (scopes.length === 0 && said.length === 0) return null
+  // RFC 6750 §3.1: what is missing may be told, because everybody may know what an operation asks for.
+  const challenge = (scheme: Scheme): string => challengeOf(scheme, algorithms, { error: 'insufficient_scope', scopes })
+  const challenges = { bearer: challenge('bearer'), dpop: challenge('dpop') }
+  return (token) => {
+    const claims = token?.claims ?? {}
+    const has = scopesOf(claims)
+    if (!scopes.every((scope) => has.includes(scope)))
+      throw new GatewayError('forbidden', {
+        reason: 'missing-scope',
+        cause: 'the token lacks a scope',
+        fields: ['WWW-Authenticate', challenges[token?.scheme ?? 'bearer']],
+      })
+    if (!said.every(([name, value]) => Object.hasOwn(claims, name) && claims[name] === value))
+      throw new GatewayError('forbidden', { reason: 'missing-claim', cause: 'the token does not say what it must' })
+  }
+}
+
+/** Reads the scopes of a token: one text with blanks between them, or a list as some issuers have it. */
+const scopesOf = ({ scope }: Claims): readonly unknown[] => {
+  if (typeof scope === 'string') return scope.split(' ')
+  return Array.isArray(scope) ? scope : []
+}

@@ -1,6 +1,6 @@
 import type { Fields } from '../../fields.ts'
-import type { Scheme } from './challenge.ts'
 import { onlyValue, unclear } from './method.ts'
+import type { Scheme } from './refused.ts'
 
 /** Is a credential as a request shows it: RFC 9110 §11.4. */
 export interface Shown {

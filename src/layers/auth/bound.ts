@@ -4,9 +4,8 @@ import type { GatewayError } from '../../failures/errors.ts'
 import type { ReasonOf } from '../../failures/reasons.ts'
 import type { Shown } from './authorization.ts'
 import { type CertificateOf, thumbprintOf } from './certificate.ts'
-import { challengeOf, type Scheme } from './challenge.ts'
 import { unproved } from './method.ts'
-import { Refused } from './refused.ts'
+import { challengeOf, Refused, type Scheme } from './refused.ts'
 
 /** Is what a token says that it is bound to (RFC 7800 §3.1); both: both are asked for. */
 export interface Confirmation {

@@ -1,6 +1,9 @@
-import { hash, type X509Certificate } from 'node:crypto'
+import { hash, X509Certificate } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { parseItem } from 'structured-headers'
 import { wallClock } from '../../clock.ts'
 import type { Exchange } from '../../exchange.ts'
+import { onlyValue, unclear } from './method.ts'
 import { Refused } from './refused.ts'
 
 /** Finds the certificate that the client of an exchange has shown; null: none. What was shown and is not good is the reason why not. */
@@ -22,3 +25,56 @@ export const whileValid =
 
 /** Makes the thumbprint of a certificate: the SHA-256 of its DER, in base64url (RFC 8705 §3.1). */
 export const thumbprintOf = ({ raw }: X509Certificate): string => hash('sha256', raw, 'base64url')
+
+// The same clients come again and again.
+const max = 1000
+
+// RFC 5280 §4.2.1.12: for TLS clients, and for anything.
+const purposes = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0']
+
+/**
+ * Reads the certificate that a client has shown to the proxy in front (RFC 9440), from the proxies that are believed and nobody else. Such a proxy
+ * has had its client prove that it holds the key. Whom it believed, it does not say: one of `authorities` has to have issued the certificate
+ * itself. Null: any will do, because clients are known by the whole certificate and not by a name in it. Revocation is the proxy's.
+ */
+export const clientCert = (authorities: readonly X509Certificate[] | null): CertificateOf => {
+  const known = new LRUCache<string, X509Certificate | Refused>({ max })
+
+  const judge = (value: string): X509Certificate | Refused => {
+    const certificate = read(value)
+    const { keyUsage } = certificate
+    if (keyUsage !== undefined && !purposes.some((purpose) => keyUsage.includes(purpose)))
+      return new Refused('certificate-not-for-clients', 'its certificate is not for clients')
+    if (authorities !== null && !authorities.some((authority) => hasIssued(authority, certificate)))
+      return new Refused('certificate-authority', 'its certificate is of an unknown authority')
+    return certificate
+  }
+
+  return (exchange) => {
+    if (!exchange.sender.trusted) return null
+    const value = onlyValue(exchange.fields, 'client-cert') // of two, one may be the client's own
+    if (value === null) return null
+    const judged = known.get(value) ?? judge(value)
+    known.set(value, judged)
+    return judged
+  }
+}
+
+/**
+ * Reads a byte sequence of RFC 9651 that holds a certificate in DER (RFC 9440 §2.1), and nothing else: Node would read PEM as well, whatever stands
+ * before it, and look away from what follows.
+ */
+const read = (value: string): X509Certificate => {
+  try {
+    const [bytes] = parseItem(value)
+    const der = bytes instanceof ArrayBuffer ? Buffer.from(bytes) : Buffer.alloc(0)
+    const certificate = new X509Certificate(der)
+    if (certificate.raw.equals(der)) return certificate
+  } catch {
+    // What it says is told by nobody: it quotes the field.
+  }
+  throw unclear('bad-client-cert', 'there is no certificate in Client-Cert')
+}
+
+const hasIssued = (authority: X509Certificate, certificate: X509Certificate): boolean =>
+  authority.ca && certificate.checkIssued(authority) && certificate.verify(authority.publicKey)

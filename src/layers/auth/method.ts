@@ -1,10 +1,10 @@
-import type { AuthMethod, Exchange } from '../../exchange.ts'
+import type { Exchange } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import type { ReasonOf } from '../../failures/reasons.ts'
+import type { AuthMethod, ReasonOf } from '../../failures/reasons.ts'
 import { type Fields, isNamed } from '../../fields.ts'
-import type { Scheme } from './challenge.ts'
 import type { Claims } from './claims.ts'
 import type { Client } from './clients.ts'
+import type { Scheme } from './refused.ts'
 
 /** Is one way to prove who calls. */
 export interface Method {

@@ -22,3 +22,30 @@ export class Unavailable extends StacklessError {
     this.reason = reason
   }
 }
+
+/** Names the schemes that a token may come with, in lower case (RFC 6750 §2.1, RFC 9449 §7.1). */
+export type Scheme = 'bearer' | 'dpop'
+
+/** Is what was wrong with what was shown. */
+interface Fault {
+  readonly error: 'invalid_token' | 'invalid_dpop_proof' | 'insufficient_scope'
+  /** Which scopes are needed: all of these. */
+  readonly scopes?: readonly string[]
+}
+
+/**
+ * Writes what `WWW-Authenticate` asks for: RFC 6750 §3, RFC 9449 §7.1. `algorithms` are those that proofs may be signed with; null: none are
+ * taken. Whoever has shown nothing is told of no error.
+ */
+export const challengeOf = (scheme: Scheme, algorithms: readonly string[] | null, fault?: Fault): string => {
+  const algs = scheme === 'dpop' ? algorithms : null
+  const said = [
+    'realm="lender-gateway"',
+    fault && `error="${fault.error}"`,
+    fault?.scopes && `scope="${fault.scopes.join(' ')}"`,
+    algs && `algs="${algs.join(' ')}"`,
+  ]
+  return `${names[scheme]} ${said.filter((each) => typeof each === 'string').join(', ')}`
+}
+
+const names: Readonly<Record<Scheme, string>> = { bearer: 'Bearer', dpop: 'DPoP' }

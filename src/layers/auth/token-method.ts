@@ -1,11 +1,10 @@
 import { GatewayError } from '../../failures/errors.ts'
 import { shownIn } from './authorization.ts'
 import type { Confirm } from './bound.ts'
-import { challengeOf, type Scheme } from './challenge.ts'
 import type { Claims, ClaimsOf } from './claims.ts'
 import type { Clients } from './clients.ts'
 import { type Method, type Proved, unproved } from './method.ts'
-import { Refused, Unavailable } from './refused.ts'
+import { challengeOf, Refused, type Scheme, Unavailable } from './refused.ts'
 
 /** Is what is known of the tokens that a method takes. */
 export interface TokenTerms {

@@ -2,7 +2,7 @@ import { wallClock } from '../../clock.ts'
 import type { Answer, Exchange, Layer } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { Asking, isForOneAlone } from './asking.ts'
-import type { Notices } from './notices.ts'
+import type { Notices, Refreshing } from './fetching.ts'
 import type { Part } from './part.ts'
 import { hitStatus, refusedStatus } from './policy/cache-status.ts'
 import { bypassReason, type CacheRequest, readRequest } from './policy/request.ts'
@@ -13,7 +13,6 @@ import { storedFields } from './policy/serving.ts'
 import type { SecondLevel, Sighting } from './second/second-level.ts'
 import { answerWhole, forwardedFor, nameOf, note } from './serving.ts'
 import type { Stored } from './stored.ts'
-import type { Refreshing } from './wanting.ts'
 
 /**
  * Answers from memory what RFC 9111 allows to be answered from there. Outside the deadline, so that a hit is never timed out; inside of what

@@ -1,9 +1,8 @@
 import { Alarm, wallClock } from '../../clock.ts'
-import type { Answer, Exchange } from '../../exchange.ts'
+import { type Answer, Exchange } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import type { Asker, Fetching } from './fetching.ts'
 import type { Landing, Shared } from './landing.ts'
-import { ownExchange } from './own-exchange.ts'
 import { type CacheRequest, unconditional } from './policy/request.ts'
 import type { AnswerTimes } from './policy/storing.ts'
 import { conditionFields } from './policy/validating.ts'
@@ -176,4 +175,22 @@ export class Fetch {
     this.#isOver = true
     this.fetching.over()
   }
+}
+
+/**
+ * Makes an exchange of the gateway's own out of the one that causes it: it asks for the same, and the client's leaving does not end it. Interim
+ * answers go to that client as long as it waits (RFC 9110 §15.2), unless the fetch is behind its back.
+ */
+const ownExchange = (cause: Exchange, isUnasked: boolean): Exchange => {
+  const { operation, client, sender, query, fields, authority, body, onInterim } = cause
+  const relayed =
+    isUnasked || onInterim === null
+      ? null
+      : (status: number, interim: Exchange['fields']): void => {
+          if (cause.aborted === null) onInterim(status, interim)
+        }
+  const own = new Exchange({ operation, client, sender, query, fields, authority, body, onInterim: relayed })
+  own.identity = cause.identity
+  own.trace = cause.trace
+  return own
 }

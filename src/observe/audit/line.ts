@@ -1,4 +1,5 @@
-import type { Exchanged, Facts } from '../exchanged.ts'
+import { wallClock } from '../../clock.ts'
+import type { Exchanged, Facts, Recorder } from '../exchanged.ts'
 import type { Key, Link, Torn } from './chain.ts'
 
 /** Is what is written of an exchange. */
@@ -68,3 +69,20 @@ const more = (fields: Readonly<Record<string, unknown>>): string => {
 
 const plain = (name: string | null): string => (name === null ? 'null' : `"${name}"`)
 const quoted = (name: string | undefined): string => (name === undefined ? 'null' : JSON.stringify(name))
+
+/** Takes the lines of one process, and tells whether they can be written. There is one for all snapshots. */
+export interface Auditor {
+  /** Whether lines wait, or are lost, because they cannot be written. */
+  readonly failing: boolean
+  /** Takes what a line says. Never waits, and never throws. */
+  record(says: string): void
+}
+
+/** Takes nothing. */
+export const noAuditor: Auditor = { failing: false, record() {} }
+
+/** Has a line of each exchange taken. */
+export const auditRecorder = (auditor: Auditor): Recorder => ({
+  name: 'audit',
+  record: (exchanged) => auditor.record(exchangeLine(wallClock(), exchanged)),
+})

@@ -1,14 +1,12 @@
 import { wallClock, within } from '../../clock.ts'
 import type { AuditConfig } from '../../config/config.ts'
 import type { Log } from '../log.ts'
-import type { Auditor } from './auditor.ts'
 import { beginning, keyOf } from './chain.ts'
 import { openFile } from './file.ts'
-import { adminLine, type EndReason, type TellOrder } from './line.ts'
-import { type Stdout, stdoutTarget } from './stdout.ts'
-import type { Opened } from './target.ts'
+import type { WriterState } from './health.ts'
+import { type Auditor, adminLine, type EndReason, type TellOrder } from './line.ts'
+import { type Opened, type Stdout, stdoutTarget } from './target.ts'
 import { Writer } from './writer.ts'
-import type { WriterState } from './writer-state.ts'
 
 /** Is what a reload changes here, when all of it can be: exactly one of the two is called. */
 export interface Prepared {

@@ -3,10 +3,9 @@ import type { Log } from '../log.ts'
 import { Backlog, headOf, Remains } from './backlog.ts'
 import { Batch, type Waiting } from './batch.ts'
 import type { Key, Link } from './chain.ts'
-import { Health } from './health.ts'
+import { Health, usualBounds, type WriterBounds, type WriterState } from './health.ts'
 import { type EndReason, endLine, keyLine } from './line.ts'
 import type { Opened, Target } from './target.ts'
-import { usualBounds, type WriterBounds, type WriterState } from './writer-state.ts'
 
 /** Writes lines to one chain: gathers, seals and appends them, and tries again what could not be written. All that it does is done in turn. */
 export class Writer {

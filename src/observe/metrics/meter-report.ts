@@ -1,7 +1,6 @@
 import type { OperationId } from '../../catalog.ts'
-import type { AuthMethod } from '../../exchange.ts'
 import type { Kind } from '../../failures/kinds.ts'
-import type { Reason } from '../../failures/reasons.ts'
+import type { AuthMethod, Reason } from '../../failures/reasons.ts'
 import type { SpanCounts } from '../tracing/trouble.ts'
 import { addHistograms, type HistogramReport } from './histogram.ts'
 

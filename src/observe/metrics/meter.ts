@@ -1,6 +1,5 @@
 import { catalog } from '../../catalog.ts'
-import type { Exchanged } from '../exchanged.ts'
-import type { Recorder } from '../recorder.ts'
+import type { Exchanged, Recorder } from '../exchanged.ts'
 import { noSpans, type SpanCounts } from '../tracing/trouble.ts'
 import type { Metered, MeterReport } from './meter-report.ts'
 import { classOf, OperationMeter } from './operation-meter.ts'

@@ -1,7 +1,6 @@
-import type { AuthMethod } from '../../exchange.ts'
 import type { FailedAttempt } from '../../failures/errors.ts'
 import { type Kind, kinds } from '../../failures/kinds.ts'
-import type { Reason } from '../../failures/reasons.ts'
+import type { AuthMethod, Reason } from '../../failures/reasons.ts'
 import type { Exchanged } from '../exchanged.ts'
 import { Histogram } from './histogram.ts'
 import type { AttemptFailure, OperationReport } from './meter-report.ts'

@@ -4,10 +4,8 @@ import { type AttemptReport, causeOf, FailedAttempt, type GatewayError } from '.
 import type { Kind } from '../../failures/kinds.ts'
 import type { Reason } from '../../failures/reasons.ts'
 import { METHODS } from '../../node-http.ts'
-import type { Exchanged } from '../exchanged.ts'
-import type { Recorder } from '../recorder.ts'
+import type { Exchanged, Recorder } from '../exchanged.ts'
 import { type CauseReport, Causes, mergeCauses } from './causes.ts'
-import { FairList } from './fair-list.ts'
 
 /** Is what the gateway answered with an error of its own of late, as plain data. */
 export interface RefusalsReport {
@@ -122,3 +120,50 @@ const ownCause = (failure: GatewayError): string | null => {
 const ownText = (text: string): string => Buffer.from(text).toString()
 
 const known: ReadonlySet<string> = new Set(METHODS)
+
+/**
+ * Keeps the last of what is added, so many and no more, and some of each key: what is full gives up the oldest of the key that it has most
+ * of. A flood of one key then pushes out only itself. Keys are bounded words.
+ */
+class FairList<T> {
+  readonly #max: number
+  readonly #keyOf: (one: T) => string
+  /** By key, the oldest first. */
+  readonly #byKey = new Map<string, T[]>()
+  #size = 0
+
+  constructor(max: number, keyOf: (one: T) => string) {
+    this.#max = max
+    this.#keyOf = keyOf
+  }
+
+  add(one: T): void {
+    const key = this.#keyOf(one)
+    const same = this.#byKey.get(key)
+    if (same === undefined) this.#byKey.set(key, [one])
+    else same.push(one)
+    if (this.#size < this.#max) this.#size++
+    else this.#drop(key, same)
+  }
+
+  /** All that is kept, those of one key together. */
+  get all(): readonly T[] {
+    return [...this.#byKey.values()].flat()
+  }
+
+  #drop(added: string, same: T[] | undefined): void {
+    // One that has its share already gives up its own, so a flood looks no further.
+    const hasShare = same !== undefined && same.length * this.#byKey.size > this.#max
+    const key = hasShare ? added : this.#largest()
+    const all = this.#byKey.get(key) ?? []
+    all.shift()
+    if (all.length === 0) this.#byKey.delete(key)
+  }
+
+  #largest(): string {
+    let found = ''
+    let most = 0
+    for (const [key, { length }] of this.#byKey) if (length > most) [found, most] = [key, length]
+    return found
+  }
+}

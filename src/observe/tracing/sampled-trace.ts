@@ -3,9 +3,9 @@ import type { IdGenerator } from '@opentelemetry/sdk-trace'
 import type { Operation } from '../../catalog.ts'
 import { now, wallClock } from '../../clock.ts'
 import type { AttemptTrace, ExchangeTrace } from '../../exchange.ts'
-import type { Exchanged, Facts } from '../exchanged.ts'
+import { type Fields, isNamed } from '../../fields.ts'
+import type { Exchanged, Facts, Recorder } from '../exchanged.ts'
 import { attemptAttributes, exchangeAttributes, isError, type Site } from './attributes.ts'
-import { traceparent } from './context.ts'
 import type { Exporting } from './exporting.ts'
 import { sdk } from './sdk.ts'
 
@@ -80,3 +80,44 @@ export class SampledTrace implements ExchangeTrace {
 
 // There are nine of them, so that the path makes no more names.
 const nameOf = ({ method, path }: Operation): string => `${method} ${path}`
+
+/** Lists the fields of W3C Trace Context. Neither is of use without the other's being sound. */
+export const contextFields: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
+
+/** Is the field that says which trace a request belongs to. */
+export const parentField: ReadonlySet<string> = new Set(['traceparent'])
+
+/**
+ * Reads which trace a request belongs to. `broken`: it says so in no way that counts, or more than once, and a new trace begins without
+ * what is said of the old (W3C Trace Context §3.2, §4.3). Null: it says nothing.
+ */
+export const readContext = (
+  fields: Fields,
+  parse: (value: string) => SpanContext | null,
+): SpanContext | 'broken' | null => {
+  let parent: string | null = null
+  let isStated = false
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string
+    if (name.length === 11 && isNamed(name, 'traceparent')) {
+      if (parent !== null) return 'broken'
+      parent = fields[i + 1] as string
+    } else if (name.length === 10 && isNamed(name, 'tracestate')) isStated = true
+  }
+  if (parent === null) return isStated ? 'broken' : null
+  const context = parse(parent)
+  return context === null ? 'broken' : { ...context, isRemote: true }
+}
+
+/** Writes which trace a request belongs to, and whose child it is. */
+export const traceparent = (traceId: string, spanId: string, isSampled: boolean): string =>
+  `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`
+
+/** Tells the span of each exchange that is sampled, from the facts that the access log has. */
+export const spans: Recorder = {
+  name: 'tracing',
+  record(exchanged) {
+    const { exchange } = exchanged
+    if (exchange?.trace instanceof SampledTrace) exchange.trace.end(exchanged, exchange)
+  },
+}

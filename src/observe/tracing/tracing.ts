@@ -3,9 +3,8 @@ import type { Operation } from '../../catalog.ts'
 import type { Exchange, ExchangeTrace } from '../../exchange.ts'
 import { without } from '../../fields.ts'
 import type { Site } from './attributes.ts'
-import { contextFields, parentField, readContext, traceparent } from './context.ts'
 import type { Exporting } from './exporting.ts'
-import { SampledTrace } from './sampled-trace.ts'
+import { contextFields, parentField, readContext, SampledTrace, traceparent } from './sampled-trace.ts'
 import { sdk } from './sdk.ts'
 
 /** Is what follows exchanges through several systems, as one snapshot has it. */

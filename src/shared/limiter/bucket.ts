@@ -25,7 +25,7 @@ export type Outcome = number
 export const usedOf = ({ used, at }: Bucket, { perMs }: Limit, now: number): number =>
   Math.max(0, used - Math.max(0, now - at) * perMs)
 
-/** Takes one of a bucket. The script for Redis does the same, step by step (see redis/script.ts). */
+/** Takes one of a bucket. The script for Redis does the same, step by step (see redis/connection.ts). */
 export const takeOf = (bucket: Bucket, limit: Limit, now: number): Outcome => {
   const used = usedOf(bucket, limit, now)
   if (used + 1 > limit.burst) return -used
@@ -43,3 +43,10 @@ export const leftOf = (outcome: Outcome, { burst }: Limit): number => Math.max(0
 /** Tells how long it takes until there is one more to take than is left now, in milliseconds. */
 export const nextInMs = (outcome: Outcome, limit: Limit): number =>
   Math.max(0, Math.abs(outcome) + leftOf(outcome, limit) + 1 - limit.burst) / limit.perMs
+
+/** Counts what each key takes of a limit of its own. */
+export interface Limiter {
+  readonly limit: Limit
+  /** Takes one: at once, or soon, when somebody else has to be asked. Never rejects. */
+  take(key: string): Outcome | Promise<Outcome>
+}

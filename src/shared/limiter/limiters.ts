@@ -1,15 +1,12 @@
 import { wallClock } from '../../clock.ts'
 import { Kept } from '../kept.ts'
-import { askingOnce, needMs, redisOnce } from '../once/asking.ts'
-import { type Once, readQuestion } from '../once/once.ts'
+import { askingOnce, needMs, type Once, readQuestion, redisOnce } from '../once/once.ts'
 import { Seen, type SeenState } from '../once/seen.ts'
+import type { RedisLink } from '../redis/link.ts'
 import { Links, type OnChange, type RedisSettings } from '../redis/links.ts'
-import { askingLimiter, sharedAmong } from './asking.ts'
-import type { AskAll } from './batch.ts'
-import type { Limit, Outcome } from './bucket.ts'
-import type { Limiter } from './limiter.ts'
+import { type AskAll, batched } from './batch.ts'
+import { isTaken, type Limit, type Limiter, nextInMs, type Outcome } from './bucket.ts'
 import { MemoryLimiter } from './memory.ts'
-import { redisLimiter } from './redis.ts'
 
 /** Is the part that a process has in counting: one that serves alone, the primary of several that serve, or one of those. */
 export type Part =
@@ -147,3 +144,43 @@ export class Limiters {
 }
 
 const nameOf = ({ policy, perMs, burst }: Limit): string => `${policy} ${perMs} ${burst}`
+
+/** Counts in Redis for several gateways; as this one would without it while Redis is down or slow. */
+const redisLimiter = (
+  limit: Limit,
+  link: Pick<RedisLink, 'isShared' | 'take'>,
+  prefix: string,
+  otherwise: Limiter,
+): Limiter => ({
+  limit,
+  take: (key) =>
+    link.isShared
+      ? link.take(prefix + key, limit.perMs, limit.burst).then((outcome) => outcome ?? otherwise.take(key))
+      : otherwise.take(key),
+})
+
+/** Has another process count for several that serve. Where it does not answer in time, this one counts by its share. */
+export const askingLimiter = (
+  limit: Limit,
+  askAll: AskAll<string, Outcome>,
+  withinMs: number,
+  share: Limiter,
+): Limiter => {
+  const ask = batched(askAll, withinMs)
+  return { limit, take: (key) => ask(key).then((outcome) => outcome ?? share.take(key)) }
+}
+
+/** Counts in memory the share that one of several processes has of a limit, and tells of it as if it were the whole. */
+export const sharedAmong = (processes: number, limit: Limit): Limiter => {
+  const { policy, perMs, burst } = limit
+  const share = new MemoryLimiter({ policy, perMs: perMs / processes, burst: Math.max(1, burst / processes) })
+  return {
+    limit,
+    take(key) {
+      const outcome = share.take(key)
+      if (isTaken(outcome)) return outcome * processes
+      // What the whole would have used that has nothing left, and the next one when the share has.
+      return 1 - burst - nextInMs(outcome, share.limit) * perMs
+    },
+  }
+}

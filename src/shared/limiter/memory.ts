@@ -1,6 +1,5 @@
 import { now } from '../../clock.ts'
-import { type Bucket, type Limit, type Outcome, takeOf, usedOf } from './bucket.ts'
-import type { Limiter } from './limiter.ts'
+import { type Bucket, type Limit, type Limiter, type Outcome, takeOf, usedOf } from './bucket.ts'
 
 /** Most keys that are counted at once. */
 export const maxKeys = 100_000

@@ -1,5 +1,4 @@
-import type { Connect } from './connection.ts'
-import { type Given, type Script, takeScript } from './script.ts'
+import { type Connect, type Given, type Script, takeScript } from './connection.ts'
 
 // Of one that is near enough to be asked for every request, this is plenty; and whoever comes back is tried again soon.
 const connectMs = 500

@@ -1,8 +1,5 @@
 import { Alarm, wallClock } from '../../clock.ts'
-import type { Connect, Connection } from './connection.ts'
-import { inTime } from './in-time.ts'
-import { reasonOf } from './reason.ts'
-import type { Given, Script } from './script.ts'
+import type { Connect, Connection, Given, Script } from './connection.ts'
 
 // So many in a row that are late or fail: fewer is a hiccup, and each has been counted here meanwhile.
 const tolerated = 5
@@ -198,3 +195,38 @@ export class RedisLink {
     })
   }
 }
+
+/** Says what went wrong, in words of the system, the library or the server. */
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  const { code } = error as NodeJS.ErrnoException
+  return error.message === '' && code !== undefined ? code : error.message
+}
+
+/**
+ * Takes out of a reason what the server may have repeated of what it was told: Redis lists the arguments of a command that it does not know, and
+ * `AUTH` may be one (`rename-command`).
+ */
+export const withoutSecrets = (reason: string, url: string): string => {
+  const { password } = new URL(url)
+  const said = reason.replace(/,? with args beginning with:.*$/s, '')
+  const secrets = [password, decodeURIComponent(password)].filter((secret) => secret !== '')
+  return secrets.reduce((text, secret) => text.replaceAll(secret, '***'), said)
+}
+
+/** Waits for an outcome; null: it was late. What has come while this process was busy is read first, and is not late. Rejects as it does. */
+export const inTime = <T>(outcome: Promise<T>, ms: number): Promise<T | null> =>
+  new Promise((resolve, reject) => {
+    const alarm = new Alarm(() => setImmediate(resolve, null))
+    alarm.set(ms)
+    outcome.then(
+      (got) => {
+        alarm.clear()
+        resolve(got)
+      },
+      (error) => {
+        alarm.clear()
+        reject(error)
+      },
+    )
+  })

@@ -1,8 +1,7 @@
 import type { Milliseconds } from '../../units.ts'
 import { Kept } from '../kept.ts'
 import { connectTo } from './client.ts'
-import { RedisLink } from './link.ts'
-import { withoutSecrets } from './reason.ts'
+import { RedisLink, withoutSecrets } from './link.ts'
 
 /** Is a Redis that several gateways have in common. */
 export interface RedisSettings {

@@ -1,7 +1,8 @@
-/** docs/metrics.md against the list of metrics and the rules. */
 import { expect, test } from 'vitest'
-import { families } from '../../../src/admin/metrics/families.ts'
+import { families } from '../../../src/admin/metrics/route.ts'
 import { at, documentsOf, examples, read, type Tree } from '../../deploying/files.ts'
+
+/** docs/metrics.md against the list of metrics and the rules. */
 
 const page = read('docs/metrics.md')
 

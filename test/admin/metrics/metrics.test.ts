@@ -1,7 +1,6 @@
-/** What Prometheus is told at /metrics. */
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { families } from '../../../src/admin/metrics/families.ts'
+import { families } from '../../../src/admin/metrics/route.ts'
 import { catalog } from '../../../src/catalog.ts'
 import { failures } from '../../../src/failures/kinds.ts'
 import { reasons } from '../../../src/failures/reasons.ts'
@@ -11,6 +10,8 @@ import { audience, issuer, jwks, signingKey } from '../../helpers/tokens.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 import { readExposition, seriesOf, total } from './exposed.ts'
 import { lint } from './lint.ts'
+
+/** What Prometheus is told at /metrics. */
 
 const promtool = await needProgram('promtool')
 

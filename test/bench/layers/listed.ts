@@ -1,5 +1,5 @@
 import { loadConfig } from '../../../src/config/load.ts'
-import { noAuditor } from '../../../src/observe/audit/auditor.ts'
+import { noAuditor } from '../../../src/observe/audit/line.ts'
 import { Meter } from '../../../src/observe/metrics/meter.ts'
 import { Limiters } from '../../../src/shared/limiter/limiters.ts'
 import { noCaches } from '../../../src/snapshot/caches.ts'

@@ -1,8 +1,9 @@
-/** The dashboard that is shipped, as far as it can be judged without Grafana and Prometheus. */
 import { expect, test } from 'vitest'
-import { families } from '../../../src/admin/metrics/families.ts'
+import { families } from '../../../src/admin/metrics/route.ts'
 import { examples, read } from '../files.ts'
 import { chosen, dashboard, expressions } from './dashboard.ts'
+
+/** The dashboard that is shipped, as far as it can be judged without Grafana and Prometheus. */
 
 const names = families.map(({ name }) => name)
 const mentioned = (text: string): string[] =>

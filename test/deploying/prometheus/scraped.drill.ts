@@ -1,6 +1,5 @@
-/** A real Prometheus with the configuration and the rules that are shipped, and a gateway of two workers under load. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { families } from '../../../src/admin/metrics/families.ts'
+import { families } from '../../../src/admin/metrics/route.ts'
 import { catalog } from '../../../src/catalog.ts'
 import { seriesOf, total } from '../../admin/metrics/exposed.ts'
 import { lint } from '../../admin/metrics/lint.ts'
@@ -9,6 +8,8 @@ import { window } from '../../helpers/prometheus.ts'
 import { kill } from '../../serving/crew-process.ts'
 import { expressions } from './dashboard.ts'
 import { ask, keepAsking, key, openWorld, type World } from './world.ts'
+
+/** A real Prometheus with the configuration and the rules that are shipped, and a gateway of two workers under load. */
 
 const [prometheus, promtool, redis, openssl] = [
   await needProgram('prometheus'),

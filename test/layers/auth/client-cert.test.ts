@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { clientCert } from '../../../src/layers/auth/client-cert.ts'
+import { clientCert } from '../../../src/layers/auth/certificate.ts'
 import { type Certificates, makeCertificates } from '../../helpers/certificates.ts'
 import { clientCertField } from '../../helpers/client-cert.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'

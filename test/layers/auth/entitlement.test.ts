@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { GatewayError } from '../../../src/failures/errors.ts'
-import { entitlement } from '../../../src/layers/auth/entitlement.ts'
+import { entitlement } from '../../../src/layers/auth/auth.ts'
 import type { ProvedToken } from '../../../src/layers/auth/method.ts'
 
 /** Tells how a token fares: `good`, or what its client is told; null: nothing. */

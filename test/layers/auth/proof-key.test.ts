@@ -1,6 +1,6 @@
 import { calculateJwkThumbprint } from 'jose'
 import { expect, test } from 'vitest'
-import { publicJwk, thumbprintOf } from '../../../src/layers/auth/proof-key.ts'
+import { publicJwk, thumbprintOf } from '../../../src/layers/auth/dpop.ts'
 import { signingKey } from '../../helpers/tokens.ts'
 
 test('the key of RFC 8037 has the thumbprint that stands there', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { namesOf, spelled } from '../../../src/layers/auth/san.ts'
+import { namesOf, spelled } from '../../../src/layers/auth/mtls.ts'
 
 /** Writes names as Node does: what is unusual in quotes, with every comma in them escaped. */
 const written = (names: readonly (readonly [string, string])[]): string =>

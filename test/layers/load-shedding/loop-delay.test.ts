@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { LoopDelay } from '../../../src/layers/load-shedding/loop-delay.ts'
+import { LoopDelay } from '../../../src/layers/load-shedding/load-shedding.ts'
 
 /** How far the clock is ahead of the timers: what the loop stood still. */
 let stoodStillMs = 0

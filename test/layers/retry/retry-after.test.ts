@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { retryAfterMs } from '../../../src/layers/retry/retry-after.ts'
+import { retryAfterMs } from '../../../src/layers/retry/retry.ts'
 
 describe('a time to wait', () => {
   test.each([

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { keyOf } from '../../../src/observe/audit/chain.ts'
+import { usualBounds } from '../../../src/observe/audit/health.ts'
 import { Writer } from '../../../src/observe/audit/writer.ts'
-import { usualBounds } from '../../../src/observe/audit/writer-state.ts'
 import { logInMemory } from '../../helpers/gateway.ts'
 import { FakeTarget } from './fake-target.ts'
 import { key, sample, verified } from './sample.ts'

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
-import { askingLimiter, sharedAmong } from '../../../src/shared/limiter/asking.ts'
 import { isTaken, leftOf, nextInMs } from '../../../src/shared/limiter/bucket.ts'
+import { askingLimiter, sharedAmong } from '../../../src/shared/limiter/limiters.ts'
 
 const limit = { policy: 'address', perMs: 10 / 1000, burst: 8 }
 

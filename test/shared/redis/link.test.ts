@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { Connect, Connection } from '../../../src/shared/redis/connection.ts'
+import { type Connect, type Connection, takeScript } from '../../../src/shared/redis/connection.ts'
 import { RedisLink } from '../../../src/shared/redis/link.ts'
-import { takeScript } from '../../../src/shared/redis/script.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] })

@@ -1,5 +1,5 @@
-import type { AuthMethod } from '../../../exchange.ts'
 import type { Kind } from '../../../failures/kinds.ts'
+import type { AuthMethod } from '../../../failures/reasons.ts'
 import { reasons, reasonsOf } from '../../../failures/reasons.ts'
 import type { OperationReport } from '../../../observe/metrics/meter-report.ts'
 import { counter, gauge, type Metric } from '../metric.ts'

@@ -1,8 +1,9 @@
 import { type Algorithm, algorithms } from '../../../shared/jwks/algorithms.ts'
 import type { Key, KeySet } from '../../../shared/jwks/key-set.ts'
-import { type Claims, checkClaims, type Expected } from '../claims.ts'
+import { type Claims, type ClaimsOf, checkClaims, type Expected } from '../claims.ts'
 import { jose } from '../jose.ts'
 import { Refused } from '../refused.ts'
+import { digestOf, TokenCache } from '../token-cache.ts'
 import type { Keys } from './keys.ts'
 
 /** Is what a token must be. */
@@ -132,4 +133,22 @@ const objectOf = (text: string, what: string): Claims => {
   }
   if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Claims
   throw new Refused('other-token-flaw', `${what} is not a JSON object`)
+}
+
+/**
+ * Verifies tokens of one issuer, each once for as long as it is good: until it expires, or the key that it was signed with is not one of the
+ * issuer's any more.
+ */
+export const jwtVerifier = (keys: Keys, settings: VerifySettings): ClaimsOf => {
+  const cache = new TokenCache<VerifiedToken>(({ key }) => keys.current?.holds(key) ?? false)
+  return (token) => {
+    const digest = digestOf(token)
+    const known = cache.find(digest)
+    if (known !== null) return known.claims
+    const learnt = cache.learn(digest, async () => {
+      const value = await verifyToken(token, settings, keys)
+      return { value, until: value.expiresAt, size: token.length }
+    })
+    return learnt.then(({ claims }) => claims)
+  }
 }

@@ -1,8 +1,9 @@
 import { type Fields, without } from '../../../fields.ts'
-import { isNotModified } from './conditions.ts'
-import { type ByteRange, byteRange, rangeApplies } from './range.ts'
+import { parseDate } from './http-date.ts'
+import { membersOf } from './list.ts'
 import type { CacheRequest } from './request.ts'
 import { ageOf, type StoredHead } from './stored.ts'
+import { isEntityTag, listHas, matchesStrongly } from './validators.ts'
 
 /** Is what a client is answered: the whole body, or none of it, or a part. */
 export interface Served {
@@ -79,3 +80,65 @@ const spared = (fields: Fields): string[] =>
     fields,
     fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'etag') ? descriptive : descriptiveWithoutTag,
   )
+
+/** Is what a client's conditions are compared with. */
+type Compared = Pick<StoredHead, 'etag' | 'lastModifiedAt' | 'date' | 'receivedAt'>
+
+/**
+ * Tells whether the client has what is stored already, so that it is answered 304 (RFC 9110 §13.2.2, RFC 9111 §4.3.2). If-None-Match alone counts
+ * where it is there. If-Match and If-Unmodified-Since do not get here.
+ */
+const isNotModified = (head: Compared, { ifNoneMatch, ifModifiedSince }: CacheRequest): boolean => {
+  if (ifNoneMatch !== null) {
+    if (ifNoneMatch.trim() === '*') return true // RFC 9110 §13.1.2: there is one, whichever it is
+    return head.etag !== null && listHas(ifNoneMatch, head.etag)
+  }
+  if (ifModifiedSince === null) return false
+  const since = parseDate(ifModifiedSince, head.receivedAt)
+  if (since === null) return false // §13.1.3: what is no single date is not there
+  // Without Last-Modified, it was modified no later than it was made. Dates are in whole seconds.
+  return (head.lastModifiedAt ?? head.date - (head.date % 1000)) <= since
+}
+
+/** Is a part of a body: its bytes from `start` until before `end`. */
+interface ByteRange {
+  readonly start: number
+  readonly end: number
+}
+
+const intRange = /^(\d+)-(\d*)$/
+const suffixRange = /^-(\d+)$/
+
+/**
+ * Reads which part of a body of so many bytes is asked for (RFC 9110 §14.1.2). Null: the Range is not followed, because it is invalid, in another
+ * unit, or about several parts: all of it is always a right answer (§14.2).
+ */
+export const byteRange = (range: string, bodyBytes: number): ByteRange | 'unsatisfiable' | null => {
+  const at = range.indexOf('=')
+  if (at < 0 || range.slice(0, at).trim().toLowerCase() !== 'bytes') return null
+  const [spec, ...others] = membersOf(range.slice(at + 1)).members
+  if (spec === undefined || others.length > 0) return null
+
+  const suffix = suffixRange.exec(spec)?.[1]
+  if (suffix !== undefined) {
+    if (Number(suffix) === 0) return 'unsatisfiable'
+    // The last bytes of nothing are nothing, which no Content-Range can say.
+    return bodyBytes === 0 ? null : { start: Math.max(0, bodyBytes - Number(suffix)), end: bodyBytes }
+  }
+  const [, first, last] = intRange.exec(spec) ?? []
+  if (first === undefined || last === undefined) return null
+  if (last !== '' && Number(last) < Number(first)) return null
+  if (Number(first) >= bodyBytes) return 'unsatisfiable'
+  return { start: Number(first), end: last === '' ? bodyBytes : Math.min(Number(last) + 1, bodyBytes) }
+}
+
+/** Is what If-Range is compared with. */
+type Ranged = Pick<StoredHead, 'etag' | 'lastModifiedAt' | 'isLastModifiedStrong' | 'receivedAt'>
+
+/** Tells whether what the client has is a part of just this (RFC 9110 §13.1.5): both validators have to be strong. */
+const rangeApplies = (head: Ranged, { ifRange }: CacheRequest): boolean => {
+  if (ifRange === null) return true
+  if (isEntityTag(ifRange.trim())) return head.etag !== null && matchesStrongly(ifRange.trim(), head.etag)
+  const date = parseDate(ifRange, head.receivedAt)
+  return date !== null && head.isLastModifiedStrong && date === head.lastModifiedAt
+}

@@ -1,11 +1,10 @@
 import { type Fields, without } from '../../../fields.ts'
-import { isWeak, matchesStrongly, matchesWeakly } from './entity-tag.ts'
 import { dateOf } from './freshness.ts'
 import type { CacheRequest } from './request.ts'
 import type { CacheRules } from './rules.ts'
 import type { StoredHead } from './stored.ts'
 import { type AnswerHead, type AnswerTimes, type Storable, storable } from './storing.ts'
-import { type Validators, validatorsOf } from './validators.ts'
+import { isWeak, matchesStrongly, matchesWeakly, type Validators, validatorsOf } from './validators.ts'
 
 /**
  * Lists the conditions by which the upstream is asked whether what is stored is still good (RFC 9111 §4.3.1): all that there are. The client's own

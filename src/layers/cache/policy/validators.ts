@@ -1,5 +1,4 @@
 import type { Fields } from '../../../fields.ts'
-import { isEntityTag } from './entity-tag.ts'
 import { parseDate } from './http-date.ts'
 import { linesOf } from './list.ts'
 
@@ -33,3 +32,30 @@ export const validatorsOf = (fields: Fields, date: number | null, now: number): 
 export const hasValidator = ({ etag, lastModified }: Validators): boolean => etag !== null || lastModified !== null
 
 const only = (lines: readonly string[]): string | null => (lines.length === 1 ? (lines[0] ?? null) : null)
+
+// RFC 9110 §8.8.3: no escapes, so a backslash is a character like any other. W/ is case-sensitive.
+const entityTag = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/
+const nextTag = /[ \t,]*((?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)/y
+
+/** Tells whether a text is one entity tag. */
+export const isEntityTag = (text: string): boolean => entityTag.test(text)
+
+/** Tells whether an entity tag is weak: what it names is as good as the same, not the same to the byte. */
+export const isWeak = (tag: string): boolean => tag.startsWith('W/')
+
+/** Compares two entity tags weakly (RFC 9110 §8.8.3.2): enough where the whole answer is meant. */
+export const matchesWeakly = (one: string, other: string): boolean => opaque(one) === opaque(other)
+
+/** Compares two entity tags strongly (RFC 9110 §8.8.3.2): asked for where parts of answers are put together. */
+export const matchesStrongly = (one: string, other: string): boolean => one === other && !isWeak(one)
+
+/** Tells whether a list of entity tags has one that matches weakly. What comes after something else in the list is not read. */
+export const listHas = (list: string, tag: string): boolean => {
+  nextTag.lastIndex = 0
+  for (let found = nextTag.exec(list); found !== null; found = nextTag.exec(list)) {
+    if (matchesWeakly(found[1] as string, tag)) return true
+  }
+  return false
+}
+
+const opaque = (tag: string): string => (isWeak(tag) ? tag.slice(2) : tag)

@@ -1,6 +1,6 @@
 import { wallClock } from '../../../clock.ts'
-import { inTime } from '../../../shared/redis/in-time.ts'
-import type { Notices } from '../notices.ts'
+import { inTime } from '../../../shared/redis/link.ts'
+import type { Notices } from '../fetching.ts'
 import type { Part } from '../part.ts'
 import type { CacheRequest } from '../policy/request.ts'
 import { keepsPlace } from '../policy/reuse.ts'

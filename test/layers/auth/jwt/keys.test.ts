@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { KeyKeeper } from '../../../../src/layers/auth/jwt/keys.ts'
-import { jwtVerifier } from '../../../../src/layers/auth/jwt/verifier.ts'
+import { jwtVerifier } from '../../../../src/layers/auth/jwt/verify.ts'
 import { Refused, Unavailable } from '../../../../src/layers/auth/refused.ts'
 import { audience, claims, issuer, jwks, signingKey, token } from '../../../helpers/tokens.ts'
 

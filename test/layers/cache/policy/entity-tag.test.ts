@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isEntityTag, listHas, matchesStrongly, matchesWeakly } from '../../../../src/layers/cache/policy/entity-tag.ts'
+import { isEntityTag, listHas, matchesStrongly, matchesWeakly } from '../../../../src/layers/cache/policy/validators.ts'
 
 test.each([
   ['"a"', true],

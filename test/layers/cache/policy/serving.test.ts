@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { byteRange } from '../../../../src/layers/cache/policy/range.ts'
-import { serve, storedFields } from '../../../../src/layers/cache/policy/serving.ts'
+import { byteRange, serve, storedFields } from '../../../../src/layers/cache/policy/serving.ts'
 import { asking, at, noon, storing } from './helper.ts'
 
 const base = ['Cache-Control', 'max-age=10', 'Date', at(0)]

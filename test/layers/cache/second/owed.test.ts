@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Owed } from '../../../../src/layers/cache/second/owed.ts'
+import { Owed } from '../../../../src/layers/cache/second/redis-store.ts'
 
 /** Is a Redis that is told, or is not there; what it is told it hears when the test says so. */
 const scripted = (isThere: boolean) => {

@@ -1,5 +1,6 @@
 import { now } from '../clock.ts'
 import type { Exchange, Layer } from '../exchange.ts'
+import type { Tracing } from '../observe/tracing/tracing.ts'
 
 /**
  * Tells clients how long it took until the answer's head (Server Timing §2): in the gateway, and at the upstream from the start of the last
@@ -33,3 +34,27 @@ const tell = (exchange: Exchange, startedAt: number): void => {
 }
 
 const tenths = (ms: number): string => (Math.round(Math.max(0, ms) * 10) / 10).toString()
+
+/**
+ * Gives each exchange its place in a trace. Outermost, so that what other layers refuse is told of as well, and none of them sees what a client
+ * says of its trace otherwise than the upstream will. Its span is told by the recorder of that name, when the answer's body has ended.
+ */
+export const tracing =
+  (traces: Tracing): Layer =>
+  (next) =>
+  (exchange) => {
+    exchange.trace = traces.begin(exchange)
+    return next(exchange)
+  }
+
+/** Counts the exchanges of an operation that are in flight, from here to the last byte of the answer; bounds nothing. */
+export const inFlight = (count: { inFlight: number }): Layer => {
+  const leave = (): void => {
+    count.inFlight--
+  }
+  return (next) => (exchange) => {
+    count.inFlight++
+    exchange.whenOver(leave)
+    return next(exchange)
+  }
+}
