@@ -20,8 +20,9 @@ export interface Source {
 
 /** Parses YAML 1.2 text, keeping positions. Never throws, and never lets the parser quote the text. */
 export function parseSource(text: string): Source {
-  const { document, lineCounter } = parse(masked(text))
-  const bare = text.includes(begin) ? unmask(document) : []
+  const isMasked = text.includes('${') && !text.includes(opening) && !text.includes(closing)
+  const { document, lineCounter } = parse(isMasked ? masked(text) : text)
+  const bare = isMasked ? unmask(document) : []
   const at = (offset: number): Position => positionIn(lineCounter, offset)
   const locate = (path: Path, atKey = false): Position => at(offsetOf(document, path, atKey))
   const find = (path: Path): Position | undefined => (has(document, path) ? locate(path) : undefined)
@@ -36,18 +37,16 @@ export const positionIn = (lines: LineCounter, offset: number): Position => {
 }
 
 // To the parser, the brace of a placeholder in { } or [ ] is its own. It sees signs for private use instead, as long as what they stand for.
-const begin = '${'
+// A text that holds such a sign of its own is left as it is.
 const [opening, closing] = ['\ue000', '\ue001']
-const hides = (text: string): boolean => text.includes(opening)
 
-const masked = (text: string): string =>
-  hides(text) ? text : text.replaceAll(/\$\{([^{}"'\r\n]*)\}/g, `$$${opening}$1${closing}`)
+const masked = (text: string): string => text.replaceAll(/\$\{([^{}"'\r\n]*)\}/g, `$$${opening}$1${closing}`)
 
 /** Puts placeholders in their place again, and finds those that would have misled the parser: they stay masked, so no more is said of them. */
 const unmask = (document: Document): readonly Placed[] => {
   const findings: Placed[] = []
   eachNode(document, (node, { path, parents, isKey }) => {
-    if (!isScalar(node) || typeof node.value !== 'string' || !hides(node.value)) return
+    if (!isScalar(node) || typeof node.value !== 'string' || !node.value.includes(opening)) return
     const around = parents.at(-1)
     if (node.type !== 'PLAIN' || !isCollection(around) || around.flow !== true) {
       node.value = node.value.replaceAll(opening, '{').replaceAll(closing, '}')

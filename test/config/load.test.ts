@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { parseSource } from '../../src/config/document.ts'
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
 import { formatProblems } from '../../src/config/problem.ts'
 import { configOf, folderWith, parse, problemsOf, sandbox, withRisk } from './helper.ts'
@@ -406,3 +407,12 @@ test('a tag on a map or a list is refused as on a word', () => {
     [3, 'log.level', 'a tag'],
   ])
 })
+
+test.each(['\ue000', '\ue001', '\ue000\ue001'])(
+  'a sign for private use stays what it is beside a placeholder: %j',
+  (sign) => {
+    const text = `a: "${sign} $${'{A}'}"\nb: $${'{B}'}`
+
+    expect(parseSource(text).document.toJS()).toEqual({ a: `${sign} $${'{A}'}`, b: '$' + '{B}' })
+  },
+)
