@@ -1,7 +1,6 @@
 import type { Group } from '../catalog.ts'
 import type { Origins } from '../config/origins.ts'
 import type { Problem } from '../config/problem.ts'
-import type { Keyless } from './try-keys.ts'
 
 /** Is a group of which no endpoint that an edit brings was reached; the reasons may be shown to operators. */
 interface Unreached {
@@ -32,6 +31,13 @@ export const notReached = (unreached: readonly Unreached[], origins: Origins, fi
       hint,
     }
   })
+
+/** Is keys that an edit brings and that are not there; the reason may be shown to operators. */
+export interface Keyless {
+  /** Without the query, which may hold what is nobody's business. */
+  readonly url: string
+  readonly reason: string
+}
 
 /** Points at the URL of keys that are not there; `origins` and `file` are those of the edit. */
 export const keyless = ({ url, reason }: Keyless, origins: Origins, file: string): Problem => {
