@@ -1,6 +1,6 @@
 import { wallClock } from '../clock.ts'
+import type { ShownCertificate } from '../config/certificate-facts.ts'
 import { formatPath } from '../config/problem.ts'
-import type { ShownCertificate } from '../config/shown-certificates.ts'
 import { time } from './time.ts'
 
 const dayMs = 24 * 3_600_000

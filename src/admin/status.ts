@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import { catalog, groups } from '../catalog.ts'
-import { clientAuthorities } from '../config/client-authorities.ts'
-import { shownCertificates } from '../config/shown-certificates.ts'
+import { clientAuthorities, shownCertificates } from '../config/certificate-facts.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
 import type { Reloader } from '../snapshot/reloader.ts'
 import type { Report } from '../snapshot/report.ts'

@@ -1,7 +1,7 @@
 import { catalog } from '../catalog.ts'
 import type { Path } from './problem.ts'
 import { listenTlsSchema } from './schema/listen.ts'
-import { childAt } from './tree.ts'
+import { External } from './schema/scalar.ts'
 
 const places: readonly Path[] = [
   ['auth', 'methods'],
@@ -20,4 +20,14 @@ export const asksForCertificates = (tree: unknown): boolean => {
   if (childAt(tree, ['listen', 'tls']) === undefined) return false
   const stated = childAt(tree, ['listen', 'tls', 'clientCertificates'])
   return listenTlsSchema.shape.clientCertificates.safeParse(stated).data !== 'none'
+}
+
+/** Finds a value in a tree that nobody has checked; undefined: it is not there. */
+export function childAt(tree: unknown, path: Path): unknown {
+  let value = tree
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || value instanceof External) return undefined
+    value = Object.getOwnPropertyDescriptor(value, key)?.value
+  }
+  return value
 }

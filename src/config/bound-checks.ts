@@ -1,7 +1,6 @@
-import { asksForCertificates, methodLists } from './auth-places.ts'
+import { asksForCertificates, childAt, methodLists } from './auth-places.ts'
 import type { Finding } from './problem.ts'
 import { authSchema } from './schema/auth.ts'
-import { childAt } from './tree.ts'
 
 /** Checks that what tokens have to be bound to can be shown, and that what is said of proofs is needed for some. */
 export function boundFindings(tree: unknown): readonly Finding[] {

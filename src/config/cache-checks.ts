@@ -1,9 +1,9 @@
 import { catalog } from '../catalog.ts'
 import { formatSize } from '../units.ts'
+import { childAt } from './auth-places.ts'
 import type { Config } from './config.ts'
 import type { Finding } from './problem.ts'
 import { cacheSchema, operationCache } from './schema/cache.ts'
-import { childAt } from './tree.ts'
 
 /** Checks that what may be stored of one answer has room in what may be stored at all. */
 export function cacheFindings(tree: unknown): readonly Finding[] {

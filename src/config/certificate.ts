@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
-import { pemBlocks } from './pem-blocks.ts'
+import { pemBlocks } from './certificate-facts.ts'
 import type { Finding, Path } from './problem.ts'
 
 /** Finds what is wrong with a certificate and its key (PEM texts); `path` leads to the map that holds both. */

@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import type { Group, OperationId } from '../catalog.ts'
-import type { policySchema } from './schema/policy.ts'
+import type { policySchema } from './schema/upstreams.ts'
 import type { ParsedConfig } from './schema.ts'
 
 /** What a schema reads, as nobody may change it. */

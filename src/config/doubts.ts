@@ -1,15 +1,14 @@
 import { availableParallelism } from 'node:os'
 import { catalog, groups } from '../catalog.ts'
+import { wallClock } from '../clock.ts'
 import { authDoubts } from './auth-doubts.ts'
 import { cacheDoubts } from './cache-checks.ts'
+import { clientAuthorities, shownCertificates } from './certificate-facts.ts'
 import type { Config } from './config.ts'
-import { expiryDoubts } from './expiry-doubts.ts'
 import type { Finding } from './problem.ts'
 import { isLoopback } from './reach.ts'
 import type { ParsedConfig } from './schema.ts'
-import { tlsDoubts } from './tls-doubts.ts'
-import { tracingDoubts } from './tracing-doubts.ts'
-import { workerDoubts } from './worker-doubts.ts'
+import { tlsDoubts, workerDoubts } from './upstream-doubts.ts'
 
 /** Lists what works but was probably not meant, or must not be overlooked, on a machine with so many cores. */
 export const doubtsAbout = (
@@ -135,4 +134,91 @@ function idlePreflight({ reload, upstreams }: Config): readonly Finding[] {
       hint: 'add healthCheck: { path: … } under defaults, or write connect',
     },
   ]
+}
+
+/** Lists what is doubtful about what is told of exchanges. */
+export const tracingDoubts = ({ tracing }: Config): readonly Finding[] => {
+  if (tracing === null) return []
+  const { otlp, headers, serverTiming } = tracing
+  if (otlp === null && !serverTiming) return [idle]
+  if (otlp === null) return headers.length > 0 ? [unsent] : []
+  return headers.some(({ secret }) => secret) && isReadOnTheWay(otlp) ? [readable(new URL(otlp))] : []
+}
+
+const isReadOnTheWay = (url: string): boolean => {
+  const { protocol, hostname } = new URL(url)
+  return protocol === 'http:' && !isLoopback(hostname)
+}
+
+const idle: Finding = {
+  path: ['tracing'],
+  message: 'this does nothing: nothing is sent, and no answer says how long it took',
+  expected: 'otlp, serverTiming: true, or no tracing',
+  found: 'neither',
+  hint: 'add otlp: http://localhost:4318/v1/traces, or remove tracing',
+}
+
+const unsent: Finding = {
+  path: ['tracing', 'headers'],
+  message: 'this does nothing: no spans are sent',
+  expected: 'tracing.otlp, or no headers',
+  found: 'headers, and no otlp',
+  hint: 'add otlp: http://localhost:4318/v1/traces, or remove headers',
+}
+
+const readable = ({ origin }: URL): Finding => ({
+  path: ['tracing', 'otlp'],
+  message: 'secrets are sent in the clear: whoever is on the way can read tracing.headers',
+  expected: 'https://, or a receiver on this machine',
+  found: origin,
+  hint: 'write https://, or send to a collector on this machine that goes on over TLS',
+})
+
+const dayMs = 24 * 3_600_000
+// Whoever renews by machine does so earlier; whoever does it by hand has two weeks.
+const soonDays = 14
+
+/**
+ * Lists certificates that have expired, or soon will. One that has is no reason to refuse: a gateway that must start again serves those who
+ * look away rather than nobody.
+ */
+export const expiryDoubts = (config: Config): readonly Finding[] => [...ownDoubts(config), ...authorityDoubts(config)]
+
+/** TLS refuses whose certificate such an authority has issued. Of Client-Cert that is for the proxy in front: RFC 5280 §6.1.1 has no time of an anchor. */
+const authorityDoubts = (config: Config): readonly Finding[] => {
+  const at = wallClock()
+  return clientAuthorities(config).flatMap(({ path, names, notAfter }): readonly Finding[] => {
+    if (notAfter - at > soonDays * dayMs) return []
+    return [
+      {
+        path,
+        message:
+          notAfter < at
+            ? 'AN AUTHORITY OF CLIENTS HAS EXPIRED: whose certificate it has issued is refused, or should be'
+            : `an authority of clients expires within ${soonDays} days`,
+        expected: `authorities that are good for more than ${soonDays} days`,
+        found: `${names.join()} until ${new Date(notAfter).toISOString()}`,
+        hint: 'add its successor to the file, and remove it when no client needs it any more',
+      },
+    ]
+  })
+}
+
+const ownDoubts = (config: Config): readonly Finding[] => {
+  const at = wallClock()
+  return shownCertificates(config).flatMap(({ path, notAfter }): readonly Finding[] => {
+    if (notAfter - at > soonDays * dayMs) return []
+    const expired = notAfter < at
+    return [
+      {
+        path: [...path, 'certificate'],
+        message: expired
+          ? 'THIS CERTIFICATE HAS EXPIRED: whoever verifies it does not connect'
+          : `this certificate expires within ${soonDays} days`,
+        expected: `a certificate that is good for more than ${soonDays} days`,
+        found: `one until ${new Date(notAfter).toISOString()}`,
+        hint: 'replace the file and that of its key; both are taken while the gateway runs',
+      },
+    ]
+  })
 }

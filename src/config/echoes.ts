@@ -1,6 +1,6 @@
+import { childAt } from './auth-places.ts'
 import { type Finding, formatPath, type Path } from './problem.ts'
 import { knownKeys } from './schema/places.ts'
-import { childAt } from './tree.ts'
 
 /**
  * Leaves out what one line that is indented wrongly causes elsewhere: the key itself is unknown where it stands now, and that is told. That it is

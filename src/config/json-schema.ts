@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { sharedKinds } from './schema/scalar.ts'
-import { describedUpstreams } from './schema/upstream.ts'
+import { describedUpstreams } from './schema/upstreams.ts'
 import { configSchema } from './schema.ts'
 
 const described = configSchema.extend({ upstreams: describedUpstreams })

@@ -1,10 +1,9 @@
-import { asksForCertificates, methodLists } from './auth-places.ts'
+import { asksForCertificates, childAt, methodLists } from './auth-places.ts'
 import { authorityFindings } from './certificate.ts'
 import type { Finding, Path } from './problem.ts'
 import { mtls } from './schema/auth.ts'
-import { readCertificateName } from './schema/certificates.ts'
+import { readCertificateName } from './schema/clients.ts'
 import { External } from './schema/scalar.ts'
-import { childAt } from './tree.ts'
 
 const base: Path = ['auth', 'mtls']
 

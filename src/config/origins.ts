@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { catalog, groups } from '../catalog.ts'
 import { formatPath, type Path, type Position } from './problem.ts'
 import { layersOf } from './schema/places.ts'
-import { defaultsSchema } from './schema/policy.ts'
+import { defaultsSchema } from './schema/upstreams.ts'
 import { configSchema } from './schema.ts'
 
 /** Says which level of the file won, and where it stands; line and column are 0 for what is built in. */

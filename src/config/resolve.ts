@@ -11,11 +11,8 @@ import type {
   UpstreamConfig,
 } from './config.ts'
 import { hashOfSettings } from './hash.ts'
-import { circuitBreakerSchema } from './schema/circuit-breaker.ts'
-import { healthCheckSchema } from './schema/health-check.ts'
 import { merge, type Stated } from './schema/levels.ts'
-import { outlierSchema } from './schema/outlier.ts'
-import { retrySchema } from './schema/retry.ts'
+import { circuitBreakerSchema, healthCheckSchema, outlierSchema, retrySchema } from './schema/policies.ts'
 import type { ParsedConfig } from './schema.ts'
 
 type ParsedUpstream = ParsedConfig['upstreams'][Group]

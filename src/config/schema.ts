@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { logLevels } from '../observe/level.ts'
-import { adminSchema, reloadSchema } from './schema/admin.ts'
+import { adminSchema } from './schema/admin.ts'
 import { auditSchema } from './schema/audit.ts'
 import { authSchema } from './schema/auth.ts'
 import { cacheSchema } from './schema/cache.ts'
@@ -9,13 +9,11 @@ import { mark } from './schema/facts.ts'
 import { optionalFieldName } from './schema/fields.ts'
 import { limitsSchema } from './schema/limits.ts'
 import { listenSchema } from './schema/listen.ts'
-import { metricsSchema } from './schema/metrics.ts'
 import { operationsSchema } from './schema/operations.ts'
-import { defaultsSchema, shutdownSchema } from './schema/policy.ts'
 import { scalar, Wrong } from './schema/scalar.ts'
 import { tracingSchema } from './schema/tracing.ts'
-import { upstreamsSchema } from './schema/upstream.ts'
-import { boolean, choice, integers, size } from './schema/values.ts'
+import { defaultsSchema, upstreamsSchema } from './schema/upstreams.ts'
+import { boolean, choice, duration, integers, optionalDuration, size } from './schema/values.ts'
 
 const version = scalar<1>(
   {
@@ -64,6 +62,53 @@ const logSchema = z
     ),
   })
   .meta({ description: 'The log, on standard output' })
+
+const counted = z
+  .strictObject({
+    clients: boolean('Whether requests are counted for each client of the file as well').prefault(false),
+  })
+  .meta({ description: 'What is counted' })
+
+const onOrOff = scalar<boolean>(
+  {
+    expected: 'true, none or { clients: true }',
+    read: (value, whole) => {
+      if (typeof value === 'boolean') return value
+      if (value === 'none') return false
+      if (whole && (value === 'true' || value === 'false')) return value === 'true'
+      return new Wrong('neither true nor none', 'write true, or none to turn it off')
+    },
+    json: { enum: [true, false, 'none'] },
+  },
+  'Whether exchanges are counted',
+)
+
+/** Describes what is counted for /metrics, the page and top; null: nothing. */
+const metricsSchema = z
+  .union([onOrOff, counted])
+  .transform((given) => (given === true ? counted.parse({}) : given === false ? null : given))
+  .meta({ description: 'What is counted of exchanges, for /metrics and the page of the admin listener' })
+
+/** Describes how the gateway learns of an edit. */
+const reloadSchema = z
+  .strictObject({
+    watch: boolean('Whether an edit of the file is noticed; else only SIGHUP and POST /reload').prefault(true),
+    poll: optionalDuration('How often contents are compared as well, for mounts that tell nothing').prefault('5s'),
+    preflight: choice('How endpoints that an edit brings are tried before it takes effect', [
+      'connect',
+      'health',
+      'none',
+    ]).prefault('connect'),
+  })
+  .meta({ description: 'How an edit of this file is noticed, and tried' })
+
+/** Bounds the two phases of a shutdown. */
+const shutdownSchema = z
+  .strictObject({
+    wait: duration('How long connections are still accepted after /ready says no', { min: 0 }).prefault('5s'),
+    deadline: duration('Longest shutdown in all, the wait included').prefault('25s'),
+  })
+  .meta({ description: 'How the gateway ends: say not ready, wait, finish what runs' })
 
 /**
  * Describes the configuration file. A fragment a section, and nothing else: a layer that brings keys adds its own fragment here, in

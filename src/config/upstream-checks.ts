@@ -1,12 +1,10 @@
 import * as z from 'zod'
 import { type Group, groups } from '../catalog.ts'
 import { formatDuration } from '../units.ts'
+import { childAt } from './auth-places.ts'
 import { authorityFindings, certificateFindings } from './certificate.ts'
 import { type Finding, formatPath, type Path } from './problem.ts'
-import { healthCheckSchema } from './schema/health-check.ts'
-import { retrySchema } from './schema/retry.ts'
-import { upstreamTlsSchema } from './schema/upstream-tls.ts'
-import { childAt } from './tree.ts'
+import { healthCheckSchema, retrySchema, upstreamTlsSchema } from './schema/policies.ts'
 
 /**
  * Checks what the levels of an upstream's policies are together: a group may state one half, and `defaults` the other. It skips what is

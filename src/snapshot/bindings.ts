@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
+import { pemBlocks } from '../config/certificate-facts.ts'
 import type { AuthConfig, Config, MtlsConfig } from '../config/config.ts'
-import { pemBlocks } from '../config/pem-blocks.ts'
 import { bound, type Confirm } from '../layers/auth/bound.ts'
 import { type CertificateOf, clientCert, ofConnection, whileValid } from '../layers/auth/certificate.ts'
 import { dpop, replayWindowMs } from '../layers/auth/dpop.ts'

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { effective } from '../../src/config/effective.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { effective } from '../../src/config/report.ts'
 import { jwks, signingKey } from '../helpers/tokens.ts'
 import { configOf, folderWith, parse, problemsOf, sandbox } from './helper.ts'
 

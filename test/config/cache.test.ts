@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { catalog } from '../../src/catalog.ts'
-import { effective } from '../../src/config/effective.ts'
+import { effective } from '../../src/config/report.ts'
 import { configOf, parse, problemsOf, sandbox } from './helper.ts'
 
 const insights = (cache: string): string => `${sandbox}\noperations: { market.insights: { cache: ${cache} } }`

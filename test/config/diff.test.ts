@@ -4,8 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { catalog, groups } from '../../src/catalog.ts'
 import { changedGroups, difference } from '../../src/config/diff.ts'
-import { effective } from '../../src/config/effective.ts'
-import { report } from '../../src/config/report.ts'
+import { effective, report } from '../../src/config/report.ts'
 import { configOf, sandbox, withRisk } from './helper.ts'
 
 const told = (before: string, after: string) => difference(report(configOf(before)), report(configOf(after)))

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { effective } from '../../src/config/effective.ts'
+import { effective } from '../../src/config/report.ts'
 import { configOf, folderWith, parse, problemsOf, sandbox } from './helper.ts'
 
 const folder = folderWith({ token: 'Bearer planted-in-a-file\n' })

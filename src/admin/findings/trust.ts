@@ -1,7 +1,6 @@
 import { groups } from '../../catalog.ts'
-import { clientAuthorities } from '../../config/client-authorities.ts'
+import { clientAuthorities, shownCertificates } from '../../config/certificate-facts.ts'
 import { formatPath } from '../../config/problem.ts'
-import { shownCertificates } from '../../config/shown-certificates.ts'
 import type { EndpointReport } from '../../snapshot/report.ts'
 import { firstToEnd, soonMs } from '../../upstream/certificates.ts'
 import { time } from '../time.ts'

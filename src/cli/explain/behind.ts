@@ -1,7 +1,7 @@
 import type { Operation } from '../../catalog.ts'
 import type { Config, EndpointConfig, FieldEdits, UpstreamConfig } from '../../config/config.ts'
-import { effective } from '../../config/effective.ts'
 import type { Origin, Origins } from '../../config/origins.ts'
+import { effective } from '../../config/report.ts'
 import { noAuditor } from '../../observe/audit/line.ts'
 import { Meter } from '../../observe/metrics/meter.ts'
 import { Limiters } from '../../shared/limiter/limiters.ts'

@@ -3,7 +3,7 @@ import { host, portRange } from './address.ts'
 import { mark, optional } from './facts.ts'
 import { certificate, privateKey } from './pem.ts'
 import { scalar, Wrong } from './scalar.ts'
-import { boolean, choice, integer, optionalDuration } from './values.ts'
+import { boolean, integer } from './values.ts'
 
 // RFC 6750 §2.1. Whoever guesses at a shorter one over a local network may well succeed.
 const leastLength = 16
@@ -53,16 +53,3 @@ export const adminSchema = z
     insecure: boolean('Whether an address that other machines reach may do without TLS').prefault(false),
   })
   .meta({ description: "The operator's listener: health, status, reload. Never public" })
-
-/** Describes how the gateway learns of an edit. */
-export const reloadSchema = z
-  .strictObject({
-    watch: boolean('Whether an edit of the file is noticed; else only SIGHUP and POST /reload').prefault(true),
-    poll: optionalDuration('How often contents are compared as well, for mounts that tell nothing').prefault('5s'),
-    preflight: choice('How endpoints that an edit brings are tried before it takes effect', [
-      'connect',
-      'health',
-      'none',
-    ]).prefault('connect'),
-  })
-  .meta({ description: 'How an edit of this file is noticed, and tried' })

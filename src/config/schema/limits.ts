@@ -1,9 +1,8 @@
 import * as z from 'zod'
 import { mark } from './facts.ts'
 import { orOff } from './levels.ts'
-import { rate } from './rate.ts'
 import { scalar, Wrong } from './scalar.ts'
-import { duration, integer, optionalDuration, optionalInteger } from './values.ts'
+import { duration, integer, optionalDuration, optionalInteger, rate } from './values.ts'
 
 const expected = 'a URL such as redis://redis.internal:6379 or rediss://…, or file: and a path'
 

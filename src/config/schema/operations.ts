@@ -3,7 +3,7 @@ import type { OperationId } from '../../catalog.ts'
 import { operationAuth } from './auth.ts'
 import { operationCache } from './cache.ts'
 import { concurrency } from './limits.ts'
-import { deadline, maxBody } from './policy.ts'
+import { deadline, maxBody } from './upstreams.ts'
 import { boolean, choice, refused } from './values.ts'
 
 const common = {

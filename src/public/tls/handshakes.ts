@@ -10,9 +10,8 @@ import {
   type TLSSocket,
 } from 'node:tls'
 import { wallClock } from '../../clock.ts'
-import { factsOf } from '../../config/certificate-facts.ts'
+import { factsOf, pemBlocks } from '../../config/certificate-facts.ts'
 import type { ListenTlsConfig } from '../../config/config.ts'
-import { pemBlocks } from '../../config/pem-blocks.ts'
 import { ticketKeys, today } from './tickets.ts'
 
 /** Hears how a handshake ended. With a reason against it, its connection is closed, or about to be. */
