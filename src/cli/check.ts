@@ -1,8 +1,7 @@
 import { Command } from 'commander'
 import type { LoadResult } from '../config/load.ts'
 import type { Judgement, TriedEndpoint } from './check-online.ts'
-import { defaultFile } from './default-file.ts'
-import { type Format, formatOption } from './format.ts'
+import { defaultFile, type Format, formatOption } from './options.ts'
 import { printable } from './printable.ts'
 
 /** Is what came of trying the endpoints, and what is to be said of it. */

@@ -1,16 +1,9 @@
-import { Command } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import { version } from '../version.ts'
-import { auditCommand } from './audit.ts'
-import { bundleCommand } from './bundle.ts'
 import { checkCommand } from './check.ts'
-import { diffCommand } from './diff.ts'
 import { explainCommand } from './explain.ts'
-import { hashKeyCommand } from './hash-key.ts'
-import { schemaCommand } from './schema.ts'
+import { bundleCommand, diffCommand, statusCommand, tailCommand, topCommand } from './gateway-commands.ts'
 import { serveCommand } from './serve.ts'
-import { statusCommand } from './status.ts'
-import { tailCommand } from './tail.ts'
-import { topCommand } from './top.ts'
 
 /** Lists the commands that the gateway takes no part in, or only tells; each loads what it needs when it runs: `check` starts neither a server nor a logger. */
 const first = () => [serveCommand(), statusCommand(), topCommand()]
@@ -52,4 +45,75 @@ export function withDefaultCommand(args: readonly string[]): readonly string[] {
   const [first] = args
   const named = first !== undefined && (!first.startsWith('-') || /^(-h|--help|-V|--version)$/.test(first))
   return named ? args : ['serve', ...args]
+}
+
+const auditHelp = `
+FILE... are the files of one audit log, in any order. Each may be verified alone, from where it says that it begins.
+The key is the one of audit.key; after a change of the key, give both. A checkpoint is COUNT:HASH, as the line "audit checkpoint" of the main log says
+them, or a file that holds such lines: the main log. Without one, nobody can tell whether the end was cut off.
+
+Exit code: 0 all is as it was written, 1 something is not, 2 wrong usage, or a file cannot be read.
+
+Example:
+  lender-gateway audit verify /var/log/lender-gateway/audit.log* --key file:/run/secrets/audit-key --checkpoint gateway.log`
+
+interface VerifyOptions {
+  readonly key: readonly string[]
+  readonly checkpoint: readonly string[]
+  readonly mixed: boolean
+}
+
+/** Makes the command `audit`, which has one of its own. */
+const auditCommand = (): Command =>
+  new Command('audit').description('Work with audit logs.').addHelpText('after', auditHelp).addCommand(verifyCommand())
+
+/** Makes the command `audit verify`: exit 0 when an audit log is as it was written, 1 when it is not, 2 when it cannot be read. */
+const verifyCommand = (): Command =>
+  new Command('verify')
+    .description('Tell whether an audit log is as it was written: no line edited, dropped, inserted or moved.')
+    .argument('<FILE...>', 'the files')
+    .requiredOption('--key <file:PATH>', 'the key; again for further ones', gather)
+    .option('--checkpoint <COUNT:HASH|FILE>', 'where the chain stood once; again for further ones', gather, [])
+    .option('--mixed', 'the lines stand among others, as with audit.file: stdout', false)
+    .addHelpText('after', auditHelp)
+    .action(async (files: readonly string[], { key, checkpoint, mixed }: VerifyOptions) => {
+      const { verify } = await import('./audit/verify.ts')
+      process.exitCode = await verify(files, { keys: key, checkpoints: checkpoint, mixed })
+    })
+
+const gather = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
+
+/** Makes the command `schema`: prints the JSON Schema of the configuration file. */
+const schemaCommand = (): Command =>
+  new Command('schema')
+    .description('Print the JSON Schema of the configuration file, for editors.')
+    .addHelpText('after', '\nExit code: 0 printed.\n\nExample:\n  lender-gateway schema > config/gateway.schema.json')
+    .action(async () => {
+      const { jsonSchemaText } = await import('../config/json-schema.ts')
+      process.stdout.write(jsonSchemaText())
+    })
+
+/** Makes the command `hash-key`: makes a key for a client, and what the configuration holds of it. */
+const hashKeyCommand = (): Command =>
+  new Command('hash-key')
+    .description('Make an API key: for the client the key itself, for the configuration what it is recognised by.')
+    .option('--id <keyId>', 'what the key begins with, and is found by; made at random when left out', keyId)
+    .addHelpText(
+      'after',
+      '\nThe key is printed once and kept nowhere.\n\nExit code: 0 printed, 2 not a key id.\n\nExample:\n  lender-gateway hash-key --id bank-a-2026',
+    )
+    .action(async ({ id: named }: { readonly id?: string }) => {
+      const { hash, randomBytes } = await import('node:crypto')
+      const id = named ?? randomBytes(9).toString('base64url')
+      const secret = randomBytes(32).toString('base64url')
+      const shown = `for the client, X-Api-Key: ${id}.${secret}`
+      process.stdout.write(`${shown}\nfor its apiKeys: { id: ${quoted(id)}, sha256: ${hash('sha256', secret)} }\n`)
+    })
+
+/** YAML would read some ids as numbers or words of its own. */
+const quoted = (id: string): string => JSON.stringify(id)
+
+const keyId = (text: string): string => {
+  if (/^[\w-]{1,64}$/.test(text)) return text
+  throw new InvalidArgumentError('1 to 64 letters, digits and -_ are expected.')
 }

@@ -1,6 +1,5 @@
 import { Command } from 'commander'
-import { defaultFile } from './default-file.ts'
-import { type Format, formatOption } from './format.ts'
+import { defaultFile, type Format, formatOption } from './options.ts'
 
 interface Options {
   readonly config: string
@@ -49,9 +48,8 @@ export const explainCommand = (): Command =>
         return
       }
 
-      const { explain } = await import('./explain/explanation.ts')
+      const { explain, isForwarded } = await import('./explain/explanation.ts')
       const explanation = await explain(method, target, file, loaded)
-      const { isForwarded } = await import('./explain/forwarded.ts')
       const live = isLive
         ? await (await import('./explain/live.ts')).askLive(explanation, { config: file, admin })
         : null

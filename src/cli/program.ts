@@ -2,7 +2,7 @@ import { Argument, type Command, Option } from 'commander'
 import type { CommandGroup } from '../admin/commands/command.ts'
 import { groupsInHelp } from '../admin/commands/commands.ts'
 import { commandLine } from './command-line.ts'
-import { type GatewayOptions, gatewayCommand, gatewayHelp, talking } from './gateway-command.ts'
+import { type GatewayOptions, gatewayCommand, gatewayHelp, talking } from './gateway-commands.ts'
 
 /** Builds the whole command line. Of operators: exit 0 when it is done, 1 when the gateway refuses, 2 when it could not be asked. */
 export const program = (): Command => commandLine(groupsInHelp.map(commandOf))

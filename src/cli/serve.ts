@@ -4,7 +4,7 @@ import { now } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Loaded } from '../snapshot/reloader.ts'
 import { banner, bannerRows, howToReroute } from './banner.ts'
-import { defaultFile } from './default-file.ts'
+import { defaultFile } from './options.ts'
 
 /** Makes the command `serve`, which is the default: exit 1 when it cannot run, 2 when the configuration cannot be read. */
 export const serveCommand = (): Command =>

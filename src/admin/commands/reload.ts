@@ -1,12 +1,11 @@
 import type { Change } from '../../config/diff.ts'
 import type { Outcome, Reloader } from '../../snapshot/reloader.ts'
 import { html, type Shown } from '../page/html.ts'
-import { hrefOf } from '../page/marks.ts'
 import type { Refusal } from '../problem.ts'
 import { time } from '../time.ts'
 import { bad, flag, type Given, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
-import { many, paragraphs } from './words.ts'
+import { hrefOf, many, paragraphs } from './words.ts'
 
 const args = {
   force: flag({

@@ -27,3 +27,9 @@ export const paragraphs = (...each: readonly Shown[]): Shown =>
 
 /** Says until when an order holds, once it does. */
 export const untilThen = (until: string | null): string => (until === null ? '' : ` until ${until}`)
+
+/** Tells where the page of a command is. */
+export const hrefOf = (page: string, given: Readonly<Record<string, string>> = {}): string => {
+  const query = new URLSearchParams(given).toString()
+  return `/actions/${page}${query === '' ? '' : `?${query}`}`
+}

@@ -1,11 +1,10 @@
 import { formatDuration } from '../../units.ts'
 import type { Confirmation } from '../commands/command.ts'
-import { spoken } from '../commands/words.ts'
+import { hrefOf, spoken } from '../commands/words.ts'
 import { formTokenField, logoutForm } from '../session/forms.ts'
 import type { Visitor } from '../session/sessions.ts'
 import { type Html, html } from './html.ts'
 import { layout } from './layout.ts'
-import { hrefOf } from './marks.ts'
 
 const minute = 60_000
 const choices: readonly number[] = [5 * minute, 15 * minute, 60 * minute, 4 * 60 * minute, 24 * 60 * minute]

@@ -47,3 +47,12 @@ export const counted = (value: number, one: string, many = `${one}s`): string =>
 
 /** Cuts a text to what a cell holds. */
 export const cut = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text)
+
+/** Says how good a state is. Each has a shape of its own, so that nobody depends on colours. */
+export type Mood = 'good' | 'notice' | 'warning' | 'bad' | 'off'
+
+const shapes: Readonly<Record<Mood, string>> = { good: '●', notice: '◆', warning: '▲', bad: '■', off: '○' }
+
+/** Writes a state in words, with its shape and its colour. */
+export const mark = (mood: Mood, words: string): Html =>
+  html`<span class="mark ${mood}"><span aria-hidden="true">${shapes[mood]}</span> ${words}</span>`

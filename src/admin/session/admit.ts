@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AdminConfig } from '../../config/config.ts'
 import { guard, isAction } from '../guard.ts'
-import { refuse, wantsPage } from '../page/refusal.ts'
+import { refuse, wantsPage } from '../page/send.ts'
 import { type Refusal, sendProblem } from '../problem.ts'
 import { pathOf } from '../target.ts'
 import { isFrom, type Sessions } from './sessions.ts'

@@ -1,6 +1,7 @@
 import type { Operation } from '../../catalog.ts'
 import type { LoadResult } from '../../config/load.ts'
 import { failures, type Kind } from '../../failures/kinds.ts'
+import type { Live } from '../gateway/live/live.ts'
 import { arrive } from './arrive.ts'
 import { type Behind, behind } from './behind.ts'
 import { type Reason, reasonOf } from './reason.ts'
@@ -62,3 +63,10 @@ const byOperator = (key: string): Explanation['refused'] => ({
   meant: null,
   hint: 'write "state: serve" there, or remove the line',
 })
+
+/** Tells whether a request would be forwarded: what an operator says just now goes before the file. */
+export const isForwarded = ({ refused }: Explanation, live: Live | null): boolean => {
+  const said = live?.operation?.state
+  if (said === 'refuse') return false
+  return refused === null || (refused.kind === 'refused-by-operator' && said === 'serve')
+}

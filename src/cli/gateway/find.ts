@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Environment } from '../../config/environment.ts'
-import { defaultFile } from '../default-file.ts'
+import { defaultFile } from '../options.ts'
 import { isLoopback, isSame, reachableHost, type Target, urlOf } from './target.ts'
 import { tokenFrom } from './token.ts'
 import { unasked } from './unasked.ts'

@@ -1,4 +1,4 @@
-import type { Format } from '../format.ts'
+import type { Format } from '../options.ts'
 import { type Target, urlOf } from './target.ts'
 
 /** Is how a command prints. */

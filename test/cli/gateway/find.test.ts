@@ -1,8 +1,8 @@
 import { tmpdir } from 'node:os'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { defaultFile } from '../../../src/cli/default-file.ts'
 import { findGateway, findProbe } from '../../../src/cli/gateway/find.ts'
 import { hostField, reachableHost, urlOf } from '../../../src/cli/gateway/target.ts'
+import { defaultFile } from '../../../src/cli/options.ts'
 import { fileWith, target, token } from './helper.ts'
 
 const other = 'ponmlkjihgfedcba-9876543210'

@@ -1,9 +1,8 @@
 import type { OperationView, Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
 import { links } from '../links.ts'
-import { mark } from '../marks.ts'
 import { section, table } from '../table.ts'
-import { count, milliseconds, moment, rate } from '../words.ts'
+import { count, mark, milliseconds, moment, rate } from '../words.ts'
 
 /** Tells of the nine operations: how often they are asked for, how that goes, and how long it takes. */
 export const operations = ({ at, operations }: Overview): Html =>

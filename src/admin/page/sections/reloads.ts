@@ -2,9 +2,8 @@ import type { Change } from '../../../config/diff.ts'
 import type { Problem } from '../../../config/problem.ts'
 import type { Overview, ReloadView } from '../../overview.ts'
 import { type Html, html, type Shown } from '../html.ts'
-import { type Mood, mark } from '../marks.ts'
 import { section, table } from '../table.ts'
-import { counted, cut, moment } from '../words.ts'
+import { counted, cut, type Mood, mark, moment } from '../words.ts'
 
 const moods: Readonly<Record<ReloadView['result'], Mood>> = { applied: 'good', unchanged: 'off', refused: 'bad' }
 const shown = 3

@@ -1,8 +1,7 @@
 import type { Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
-import { type Mood, mark } from '../marks.ts'
 import { list, section } from '../table.ts'
-import { count, counted, moment, since } from '../words.ts'
+import { count, counted, type Mood, mark, moment, since } from '../words.ts'
 
 type Status = Overview['status']
 type Standing = NonNullable<Status['tokens']['introspection']>

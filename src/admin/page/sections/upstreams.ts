@@ -2,9 +2,8 @@ import { type Group, groups } from '../../../catalog.ts'
 import type { Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
 import { links } from '../links.ts'
-import { type Mood, mark } from '../marks.ts'
 import { section, table } from '../table.ts'
-import { age, count, counted, milliseconds, moment, since } from '../words.ts'
+import { age, count, counted, type Mood, mark, milliseconds, moment, since } from '../words.ts'
 
 type UpstreamView = Overview['status']['upstreams'][string]
 type EndpointView = UpstreamView['endpoints'][number] & { readonly group: Group; readonly place: number }
