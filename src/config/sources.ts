@@ -31,8 +31,9 @@ export const sourceNow = (file: string, limit: number): SourceFile => {
 }
 
 /**
- * Reads what tells one state of the files from another without their contents. What a link leads to counts, not the link: Kubernetes changes a
- * mounted ConfigMap by renaming one on the way. One file at a time, in the background: one that hangs holds one thread of Node's pool.
+ * Reads what tells one state of the files from another without their contents. What a link leads to counts, not the
+ * link: Kubernetes changes a mounted ConfigMap by renaming one on the way. One file at a time, in the background: one
+ * that hangs holds one thread of Node's pool.
  */
 export const stampOf = async (sources: readonly SourceFile[]): Promise<string> => {
   let stamp = ''

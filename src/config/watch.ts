@@ -13,13 +13,15 @@ interface Watched {
 }
 
 const lookEveryMs = 250
-// A save is several writes. It has settled when two looks so far apart see the same; one that goes on longer is not waited for.
+// A save is several writes. It has settled when two looks so far apart see the same. One that goes on longer is not
+// waited for.
 const settleMs = 50
 const settleAtMostMs = 500
 
 /**
- * Watches the files of a configuration: asks `stat` four times a second, and compares contents once that says something new, and every
- * `reload.poll` where `stat` may not (a file system with coarse times). One look at a time: a file system that hangs is asked once.
+ * Watches the files of a configuration. It asks `stat` four times a second, and compares contents once that says
+ * something new. It compares them every `reload.poll` as well, for a file system with coarse times. One look at a time:
+ * a file system that hangs is asked once.
  */
 export class Watch {
   readonly #watched: Watched
@@ -74,7 +76,7 @@ export class Watch {
     const changed = await this.#watched.changed()
     this.#stirredAt = null
     if (!this.#on || this.#watched.reading()) return // and compared again at the next look
-    // What was written after two looks that saw the same has another time, however coarse the clock of the file system's kernel.
+    // What is written after two looks that saw the same has another time, however coarse the kernel's clock of files.
     this.#compared = isSettled ? stamp : ''
     this.#comparedAt = now()
     if (changed) this.#watched.onChange()

@@ -16,8 +16,8 @@ const mostBytesEach = 3
 export type Sink = Pick<Writable, 'write' | 'on'>
 
 /**
- * Queues lines for a reader that may be slow. At most `maxBytes` of them wait, the batch under way included; what comes beyond is
- * dropped and counted. Never waits, and never throws.
+ * Queues lines for a reader that may be slow. At most `maxBytes` of them wait, the batch under way included; what comes
+ * beyond is dropped and counted. Never waits, and never throws.
  */
 export class Output {
   readonly #sink: Sink
@@ -61,7 +61,8 @@ export class Output {
       if (this.#openBytes > 0) this.#close()
       this.#open = Buffer.allocUnsafeSlow(this.#batchBytes + room)
     }
-    // At once: as one long string of the pieces of two hundred lines, they would be gathered from all over the memory in the end.
+    // At once: as one long string of the pieces of two hundred lines, they would be gathered from all over the memory in
+    // the end.
     const bytes = this.#open.write(line, this.#openBytes)
     this.#openBytes += bytes
     this.#waitingBytes += bytes
@@ -129,8 +130,8 @@ export class Output {
 }
 
 /**
- * Opens standard output for writing in the background. A pipe goes through the event loop: a write from Node's thread pool would
- * wait in the kernel for a reader that stalls, and the process could then not even exit.
+ * Opens standard output for writing in the background. A pipe goes through the event loop: a write from Node's thread
+ * pool would wait in the kernel for a reader that stalls, and the process could then not even exit.
  */
 export const openStdout = (fd = 1): Sink => {
   const stat = fstatSync(fd)
@@ -141,7 +142,7 @@ export const openStdout = (fd = 1): Sink => {
 // No line is nearly as long. What has no end is not kept for ever.
 const longestLine = 1024 ** 2
 
-/** Passes on what a process writes, whole lines only: what it leaves without an end, because it died meanwhile, is no line. */
+/** Passes on what a process writes, whole lines only: what it leaves without an end, because it died, is no line. */
 export const passWholeLines = (from: Readable, passOn: (lines: Buffer) => void): void => {
   let rest: Buffer[] = []
   let restBytes = 0
