@@ -93,8 +93,11 @@ export interface Identity {
   readonly method: AuthMethod
 }
 
-/** Says how an operation's cache came to its answer: `collapsed` is that of a fetch which another exchange had begun. */
-export type CacheOutcome = 'hit' | 'stale' | 'miss' | 'revalidated' | 'collapsed' | 'bypass'
+/** No exchange yet, by how an operation's cache came to its answer: `collapsed` is that of a fetch which another exchange had begun. */
+export const noOutcomes = { hit: 0, stale: 0, miss: 0, revalidated: 0, collapsed: 0, bypass: 0 }
+
+/** How an operation's cache came to an answer. */
+export type CacheOutcome = keyof typeof noOutcomes
 
 /** Is an exchange's place in a trace that several systems share. */
 export interface ExchangeTrace {

@@ -3,18 +3,22 @@ import { later, now } from '../clock.ts'
 import { failures } from '../failures/kinds.ts'
 import { type HistogramReport, quantile, since } from '../observe/metrics/histogram.ts'
 import type { MeterReport, OperationReport } from '../observe/metrics/meter-report.ts'
+import { nullable, number, type Shaped } from '../shared/shape.ts'
 
-/** Is what one operation did between two moments; rates are of a second. */
-export interface Pace {
-  readonly perSecond: number
+/** Reads what one operation did between two moments; rates are of a second. */
+export const paceMembers = {
+  perSecond: number,
   /** Answered with 5xx, or failed by the fault of the gateway or an upstream. */
-  readonly errorsPerSecond: number
+  errorsPerSecond: number,
   /** Answered with 4xx of the gateway's own. */
-  readonly refusedPerSecond: number
+  refusedPerSecond: number,
   /** Null: there was no request. */
-  readonly p50Ms: number | null
-  readonly p99Ms: number | null
+  p50Ms: nullable(number),
+  p99Ms: nullable(number),
 }
+
+/** What one operation did between two moments. */
+export type Pace = { readonly [Name in keyof typeof paceMembers]: Shaped<(typeof paceMembers)[Name]> }
 
 /** Is how often an operation was asked lately, and answered with an error of its upstream's own. */
 export interface Recent {

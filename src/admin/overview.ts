@@ -1,70 +1,88 @@
 import { catalog, type Group, type Operation, type OperationId } from '../catalog.ts'
 import { wallClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
-import { type Change, changedGroups } from '../config/diff.ts'
-import type { Problem } from '../config/problem.ts'
+import { changedGroups } from '../config/diff.ts'
+import { flag, list, nullable, number, type Shaped, shape, text, word } from '../shared/shape.ts'
 import type { Reloaded } from '../snapshot/reload-history.ts'
 import type { Report } from '../snapshot/report.ts'
+import { changeShape, problemShape } from './configuration.ts'
 import type { Desk } from './desk.ts'
 import { groupOutage } from './findings/outage.ts'
-import { type History, type Pace, stepSeconds } from './history.ts'
-import { type RefusalView, refusalView } from './refusals.ts'
-import { type Status, statusOf } from './status.ts'
+import { type History, type Pace, paceMembers, stepSeconds } from './history.ts'
+import { refusalShape, refusalView } from './refusals.ts'
+import { type Status, statusOf, statusShape } from './status.ts'
 import { time } from './time.ts'
 
-/** Is all that somebody on call wants to see at once: what the page shows, and `top`. Times are RFC 3339. */
-export interface Overview {
-  readonly at: string
-  /** What /status says. */
-  readonly status: Status
-  /** The nine, in the order of the catalog. */
-  readonly operations: readonly OperationView[]
-  /** Newest first. */
-  readonly reloads: readonly ReloadView[]
-  /** Newest first: at most 100 of the nine, and 100 that were none of them. */
-  readonly refusals: readonly RefusalView[]
-}
-
-/** Is one of the nine. Rates are of a second, over the last ten; latencies are of the last minute. */
-export interface OperationView {
-  readonly id: OperationId
-  readonly group: Group
-  readonly method: string
-  readonly path: string
-  readonly state: 'serve' | 'refuse'
-  /** Whether every request of the last ten seconds that was let in has failed; without any, whether no endpoint of its group serves. */
-  readonly failing: boolean
-  /** When an operator's word on that ends; null: the file's holds. */
-  readonly until: string | null
+/** Reads one of the nine. Rates are of a second, over the last ten; latencies are of the last minute. */
+const operationShape = shape({
+  id: word<OperationId>(),
+  state: word<'serve' | 'refuse'>(),
   /** Null: nothing is counted, or not for long enough. */
-  readonly pace: PaceView | null
+  pace: nullable(shape({ inFlight: number, ...paceMembers })),
   /** Null: nothing is counted. */
-  readonly history: {
-    readonly stepSeconds: number
-    /** Oldest first; each list has one for each step. */
-    readonly perSecond: readonly number[]
-    readonly errorsPerSecond: readonly number[]
-    readonly p99Ms: readonly (number | null)[]
-  } | null
-}
+  history: nullable(
+    shape({
+      stepSeconds: number,
+      /** Oldest first; each list has one for each step. */
+      perSecond: list(number),
+      errorsPerSecond: list(number),
+      p99Ms: list(nullable(number)),
+    }),
+  ),
+  group: word<Group>(),
+  method: text,
+  path: text,
+  /** Whether every request of the last ten seconds that was let in has failed; without any, whether no endpoint of its group serves. */
+  failing: flag,
+  /** When an operator's word on that ends; null: the file's holds. */
+  until: nullable(text),
+})
 
-export interface PaceView extends Pace {
-  readonly inFlight: number
-}
-
-/** Is what came of a reload. */
-export interface ReloadView {
-  readonly at: string
-  readonly trigger: string
-  readonly result: 'applied' | 'unchanged' | 'refused'
+/** Reads what came of a reload. */
+const reloadShape = shape({
+  at: text,
+  trigger: text,
+  result: word<'applied' | 'unchanged' | 'refused'>(),
   /** Of the configuration that runs since. */
-  readonly hash: string
-  readonly groups: readonly string[]
-  readonly changes: readonly Change[]
-  readonly problems: readonly Problem[]
+  hash: text,
+  groups: list(word<Group>()),
+  changes: list(changeShape),
+  problems: list(problemShape),
   /** Whether it waits for what it brings to be reached. */
-  readonly held: boolean
-}
+  held: flag,
+})
+
+/** Reads all that an operator on call wants to see at once: what the page shows, and `top`. Times are RFC 3339. */
+export const overviewShape = shape({
+  /** What /status says. */
+  status: statusShape,
+  /** The nine, in the order of the catalog. */
+  operations: list(operationShape),
+  at: text,
+  /** Newest first. */
+  reloads: list(reloadShape),
+  /** Newest first: at most 100 of the nine, and 100 that were none of them. */
+  refusals: list(refusalShape),
+})
+
+/** Reads what /refused says: the last refusals alone. */
+export const refusedShape = shape({
+  refusals: list(refusalShape),
+  /** Those since the start: who asks again sees how many there were meanwhile. */
+  total: number,
+})
+
+/** What the page shows, and `top`. */
+export type Overview = Shaped<typeof overviewShape>
+
+/** One of the nine. */
+export type OperationView = Shaped<typeof operationShape>
+
+/** What came of a reload. */
+export type ReloadView = Shaped<typeof reloadShape>
+
+/** What /refused says. */
+export type Refused = Shaped<typeof refusedShape>
 
 /** Tells all at once. */
 export const overview = async (desk: Desk): Promise<Overview> => {
@@ -81,17 +99,12 @@ export const overview = async (desk: Desk): Promise<Overview> => {
 }
 
 /** Tells of the last refusals alone. */
-export const refused = async ({ report, reloader }: Desk) => ({
-  ...refusalsOf(await report(), reloader.config),
-})
+export const refused = async ({ report, reloader }: Desk): Promise<Refused> => {
+  const all = await report()
+  return { refusals: refusalViews(all, reloader.config), total: all.refusals.total }
+}
 
-const refusalsOf = (all: Report, config: Config) => ({
-  refusals: refusalViews(all, config),
-  /** Those since the start: who asks again sees how many there were meanwhile. */
-  total: all.refusals.total,
-})
-
-const refusalViews = ({ refusals }: Report, { listen }: Config): readonly RefusalView[] =>
+const refusalViews = ({ refusals }: Report, { listen }: Config): Refused['refusals'] =>
   refusals.last.map((refusal) => refusalView(refusal, listen))
 
 const operationView = (

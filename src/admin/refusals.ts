@@ -5,29 +5,33 @@ import { differenceOf } from '../config/differs.ts'
 import type { Kind } from '../failures/kinds.ts'
 import { failureText, reasonText } from '../failures/reasons.ts'
 import type { Refusal } from '../observe/refusals/refusals.ts'
+import { nullable, number, type Shaped, shape, text, word } from '../shared/shape.ts'
 import { lastOf } from './findings/words.ts'
 import { time } from './time.ts'
 
-/** Tells of a request that the gateway answered with an error of its own. Nothing in it is what the client wrote, but for the id. */
-export interface RefusalView {
-  readonly at: string
-  readonly requestId: string
+/** Reads of a request that the gateway answered with an error of its own. Nothing in it is what the client wrote, but for the id. */
+export const refusalShape = shape({
+  at: text,
+  requestId: text,
   /** The client's address. */
-  readonly client: string
-  /** As `clients` names it; null: nobody asked, or nobody knows. */
-  readonly clientId: string | null
+  client: text,
+  /** As `clients` names it; null: it was not asked, or is not known. */
+  clientId: nullable(text),
   /** Null: no request could be parsed. */
-  readonly method: string | null
+  method: nullable(text),
   /** Null: it was none of the nine. */
-  readonly operation: OperationId | null
+  operation: nullable(word<OperationId>()),
   /** Null: it was sent nowhere. */
-  readonly endpoint: string | null
-  readonly status: number
-  readonly kind: Kind
+  endpoint: nullable(text),
+  status: number,
+  kind: word<Kind>(),
   /** In words. */
-  readonly reason: string
-  readonly traceId: string | null
-}
+  reason: text,
+  traceId: nullable(text),
+})
+
+/** A request that the gateway answered with an error of its own. */
+export type RefusalView = Shaped<typeof refusalShape>
 
 /** Tells of a refusal, as far as it may be shown. */
 export const refusalView = (refusal: Refusal, listen: ListenConfig): RefusalView => {

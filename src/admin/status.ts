@@ -1,33 +1,164 @@
 import { resolve } from 'node:path'
 import { catalog, groups } from '../catalog.ts'
-import { clientAuthorities, shownCertificates } from '../config/certificate-facts.ts'
+import { clientAuthorities, type ShownCertificate, shownCertificates } from '../config/certificate-facts.ts'
+import type { Config } from '../config/config.ts'
+import { formatPath } from '../config/problem.ts'
+import { noOutcomes } from '../exchange.ts'
+import { noStoreCounts } from '../layers/cache/second/redis-store.ts'
+import type { WriterState } from '../observe/audit/health.ts'
+import { flag, list, map, nullable, number, numbers, type Shaped, shape, text, word } from '../shared/shape.ts'
+import type { CacheReport } from '../snapshot/cache-report.ts'
+import type { LimitsReport } from '../snapshot/limits-report.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
-import type { Reloader } from '../snapshot/reloader.ts'
-import type { Report } from '../snapshot/report.ts'
+import type { Reloader, Trigger } from '../snapshot/reloader.ts'
+import type { Report, WorkerState } from '../snapshot/report.ts'
+import type { TokensReport } from '../snapshot/tokens-report.ts'
 import { unread } from '../snapshot/unread.ts'
 import { version } from '../version.ts'
-import { auditStatus } from './audit-status.ts'
-import { cacheStatus } from './cache-status.ts'
-import { certificateStatus } from './certificate-status.ts'
-import { clientsStatus } from './clients-status.ts'
+import { problemShape } from './configuration.ts'
 import type { Desk } from './desk.ts'
+import { findingShape } from './findings/finding.ts'
 import { findings } from './findings/findings.ts'
 import { readingOf } from './findings/reading.ts'
-import { limitsStatus } from './limits-status.ts'
-import { unready } from './readiness.ts'
-import { time } from './time.ts'
-import { tokensStatus } from './tokens-status.ts'
-import { upstreamStatus } from './upstream-status.ts'
-import { workerStatus } from './worker-status.ts'
+import { type Unready, unready } from './readiness.ts'
+import { endOf, tenths, time } from './time.ts'
+import { upstreamShape, upstreamStatus } from './upstream-status.ts'
 
-/** Tells all that runs, as JSON: what was loaded, what was refused or is doubtful, what stands behind each group. Times are RFC 3339. */
+/** Reads a certificate that the gateway shows. */
+const certificateShape = shape({
+  key: text,
+  names: list(text),
+  notAfter: text,
+  /** Below 0: it has expired. */
+  daysLeft: number,
+})
+
+/** Reads one of several processes that serve. What is not known of it is null. */
+const workerShape = shape({
+  worker: number,
+  pid: nullable(number),
+  state: word<WorkerState['state']>(),
+  startedAt: nullable(text),
+  restarts: number,
+  inFlight: nullable(number),
+  /** The hash of what it runs. */
+  config: nullable(text),
+})
+
+/** How near the gateway is to the bounds of what it takes on. */
+const limitsShape = shape({
+  /** Null: nothing is counted by rate. */
+  rate: nullable(
+    shape({
+      store: word<'memory' | 'redis'>(),
+      state: word<'shared' | 'local'>(),
+      since: text,
+      reason: nullable(text),
+      where: nullable(text),
+      evictions: number,
+    }),
+  ),
+  concurrency: list(shape({ key: text, inFlight: number, limit: number })),
+  /** Null: its bound is off. */
+  eventLoop: nullable(shape({ delayMs: number, limitMs: number, sheds: flag, since: text, where: nullable(text) })),
+})
+
+/** How it stands with a server that tokens are checked by; `where` names some of several workers. */
+const standingMembers = { error: nullable(text), since: text, lastSuccess: nullable(text), where: nullable(text) }
+
+/** Null: what it stands for is not used. */
+const tokensShape = shape({
+  jwt: nullable(shape({ source: word<'url' | 'file'>(), keys: number, ...standingMembers })),
+  introspection: nullable(shape(standingMembers)),
+  /** How full the memory of proofs is. */
+  proofs: nullable(shape({ remembered: number, room: number })),
+})
+
+const cacheShape = shape({
+  bytes: number,
+  maxBytes: number,
+  evictions: number,
+  /** Null: there is no second level. */
+  redis: nullable(
+    shape({
+      state: word<'shared' | 'local'>(),
+      since: text,
+      reason: nullable(text),
+      ...numbers(noStoreCounts),
+      where: nullable(text),
+    }),
+  ),
+  /** `hitRatio` is of the requests that did not pass the cache by; null: there was none. */
+  operations: map(shape({ bytes: number, entries: number, hitRatio: nullable(number), ...numbers(noOutcomes) })),
+})
+
+const auditShape = shape({
+  file: text,
+  chain: text,
+  /** How many lines the chain has that are written, and the HMAC of the last. */
+  count: number,
+  hash: text,
+  /** Why nothing can be written; null: it can. */
+  reason: nullable(text),
+  since: text,
+  waitingBytes: number,
+  lost: number,
+  state: word<'written' | 'failing'>(),
+})
+
+/** Reads what /status says: what was loaded, what was refused or is doubtful, what stands behind each group. Times are RFC 3339. */
+export const statusShape = shape({
+  version: text,
+  state: word<'draining' | 'serving' | 'not serving'>(),
+  ready: flag,
+  notReady: nullable(word<Unready>()),
+  /** What is wrong, the worst first. */
+  findings: list(findingShape),
+  uptimeSeconds: number,
+  node: text,
+  pid: number,
+  config: shape({
+    file: text,
+    path: text,
+    hash: text,
+    loadedAt: text,
+    loadedBy: word<Trigger>(),
+    fileDiffers: flag,
+    lastRefusal: nullable(shape({ at: text, problems: list(problemShape) })),
+    /** When an edit that brings what was not reached is tried again. */
+    nextTry: nullable(text),
+    /** The hash of what a rollback brings back. */
+    previous: nullable(text),
+  }),
+  warnings: list(problemShape),
+  /** What the gateway shows, and the authorities that it asks clients by. */
+  certificates: list(certificateShape),
+  /** None: one process does all. */
+  workers: list(workerShape),
+  upstreams: map(upstreamShape),
+  limits: limitsShape,
+  /** How clients prove who they are, and how many there are; null: none is asked. */
+  clients: nullable(shape({ methods: list(text), count: number, disabled: number })),
+  tokens: tokensShape,
+  /** Null: no operation is cached. */
+  cache: nullable(cacheShape),
+  /** Those that do not serve, or only for now. */
+  operations: map(shape({ state: word<'serve' | 'refuse'>(), until: nullable(text) })),
+  /** How many earlier snapshots still finish requests. */
+  retiring: number,
+  /** Null: there is no audit log, or another process writes it. */
+  audit: nullable(auditShape),
+  log: shape({ level: word<Config['log']['level']>(), dropped: number }),
+})
+
+/** What /status says. */
+export type Status = Shaped<typeof statusShape>
+
+/** Makes it of what is so now. */
 export const status = async (desk: Desk): Promise<Status> => statusOf(desk, await desk.report())
 
-/** Is what /status says. */
-export type Status = Awaited<ReturnType<typeof statusOf>>
-
-/** Tells the same by a report that is there already. */
-export const statusOf = async (desk: Desk, report: Report) => {
+/** Makes it of a report that is there already. */
+export const statusOf = async (desk: Desk, report: Report): Promise<Status> => {
   const { upstreams, limits, tokens, cache, retiring } = report
   const { reloader, overrides, droppedLines } = desk
   const isUnread = await unread(reloader)
@@ -39,7 +170,7 @@ export const statusOf = async (desk: Desk, report: Report) => {
     ready: notReady === null,
     notReady,
     findings: findings(readingOf(desk, report, isUnread)).map(desk.runnable),
-    uptimeSeconds: Math.round(process.uptime() * 10) / 10,
+    uptimeSeconds: tenths(process.uptime()),
     node: process.version,
     pid: process.pid,
     config: {
@@ -62,15 +193,80 @@ export const statusOf = async (desk: Desk, report: Report) => {
     limits: limitsStatus(limits),
     clients: clientsStatus(reloader.config),
     tokens: tokensStatus(tokens),
-    cache: cacheStatus(cache),
+    cache: cache && cacheStatus(cache),
     operations: Object.fromEntries(catalog.flatMap(({ id }) => operation(reloader, overrides, id))),
     retiring,
-    audit: auditStatus(desk.audit.state),
+    audit: desk.audit.state && auditStatus(desk.audit.state),
     log: { level: reloader.config.log.level, dropped: droppedLines() },
   }
 }
 
-/** Tells of an operation that does not serve, or only for now. */
+const certificateStatus = ({ path, names, notAfter }: ShownCertificate): Shaped<typeof certificateShape> => ({
+  key: formatPath(path),
+  names,
+  ...endOf(notAfter),
+})
+
+const workerStatus = (worker: WorkerState): Shaped<typeof workerShape> => ({
+  ...worker,
+  startedAt: worker.startedAt === null ? null : time(worker.startedAt),
+})
+
+const limitsStatus = ({ rate, concurrency, eventLoop }: LimitsReport): Status['limits'] => ({
+  rate: rate && { ...rate, since: time(rate.since) },
+  concurrency,
+  eventLoop: eventLoop && { ...eventLoop, delayMs: tenths(eventLoop.delayMs), since: time(eventLoop.since) },
+})
+
+/** Tells how clients prove who they are. Operations that differ are in /config. */
+export const clientsStatus = ({ auth, clients }: Pick<Config, 'auth' | 'clients'>): Status['clients'] =>
+  auth === null && clients.length === 0
+    ? null
+    : {
+        methods: auth?.methods ?? [],
+        count: clients.length,
+        disabled: clients.filter(({ disabled }) => disabled).length,
+      }
+
+const tokensStatus = ({ jwt, introspection, proofs }: TokensReport): Status['tokens'] => ({
+  jwt: jwt && { source: jwt.source, keys: jwt.keys, ...standing(jwt) },
+  introspection: introspection && standing(introspection),
+  proofs,
+})
+
+const standing = ({ error, since, lastSuccess, where }: NonNullable<TokensReport['introspection']>) => ({
+  error,
+  since: time(since),
+  lastSuccess: lastSuccess === null ? null : time(lastSuccess),
+  where,
+})
+
+const cacheStatus = ({ redis, operations, ...store }: CacheReport): Status['cache'] => ({
+  ...store,
+  redis: redis && redisStatus(redis),
+  operations: Object.fromEntries(
+    operations.map(({ operation, bytes, entries, outcomes }) => {
+      const { bypass, ...asked } = outcomes
+      const all = Object.values(asked).reduce((sum, count) => sum + count, 0)
+      const hitRatio = all === 0 ? null : Math.round(((outcomes.hit + outcomes.stale) / all) * 1000) / 1000
+      return [operation, { bytes, entries, hitRatio, ...outcomes }]
+    }),
+  ),
+})
+
+const redisStatus = ({ where, counts, ...redis }: NonNullable<CacheReport['redis']>) => ({
+  ...redis,
+  since: time(redis.since),
+  ...counts,
+  where,
+})
+
+const auditStatus = (state: WriterState): Status['audit'] => ({
+  ...state,
+  state: state.reason === null ? 'written' : 'failing',
+  since: time(state.since),
+})
+
 const operation = ({ config }: Reloader, overrides: Overrides, id: (typeof catalog)[number]['id']) => {
   const override = overrides.operations.of(id)
   const state = override?.state ?? config.operations[id].state

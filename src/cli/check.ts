@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import type { LoadResult } from '../config/load.ts'
+import { printable } from '../shared/printable.ts'
 import type { Judgement, TriedEndpoint } from './check-online.ts'
 import { defaultFile, type Format, formatOption } from './options.ts'
-import { printable } from './printable.ts'
 
 /** Is what came of trying the endpoints, and what is to be said of it. */
 interface Online extends Judgement {

@@ -59,7 +59,7 @@ export const explainCommand = (): Command =>
         process.stdout.write((await import('./explain/text.ts')).explanationText(explanation))
         const { operation, hash } = explanation
         if (live !== null && operation !== null)
-          process.stdout.write((await import('./gateway/live/live-text.ts')).liveText(live, operation, hash))
+          process.stdout.write((await import('./gateway/live.ts')).liveText(live, operation, hash))
       }
       if (!isForwarded(explanation, live) && process.exitCode !== 2) process.exitCode = 1
     })

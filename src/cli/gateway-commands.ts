@@ -96,9 +96,7 @@ export const tailCommand = (): Command =>
     .option('--since <DURATION>', 'those as well that were refused in the time before, as far as the gateway remembers')
     .addOption(new Option('--operation <ID>', 'of this one only').choices(catalog.map(({ id }) => id)))
     .addHelpText('after', tailHelp)
-    .action((options: TailOptions) =>
-      talking(async () => (await import('./gateway/tail/tail.ts')).tailRefused(options)),
-    )
+    .action((options: TailOptions) => talking(async () => (await import('./gateway/tail.ts')).tailRefused(options)))
 
 const diffHelp = `
 FILE is read here, with the environment and the secrets of whoever asks: run it where the gateway runs, or \${NAME} may stand for

@@ -36,7 +36,7 @@ export class Tally<Worker extends object> {
     const meters = [this.#before.meter, said.meter && atRest(said.meter)].filter((each) => each !== null)
     const counts = [...addCounts([this.#before.counts, said.counts])].filter(([what]) => stays(what))
     this.#before = {
-      meter: meters.length === 0 ? null : addMeters(meters),
+      meter: addMeters(meters),
       counts: new Map(counts),
       droppedLines: this.#before.droppedLines + said.droppedLines,
     }
@@ -50,7 +50,7 @@ export class Tally<Worker extends object> {
     this.#known = new Set(countsOf(merged).keys())
     return {
       ...withCounts(merged, counts),
-      meter: merged.meter && (meters.length === 0 ? merged.meter : addMeters(meters)),
+      meter: merged.meter && (addMeters(meters) ?? merged.meter),
     }
   }
 

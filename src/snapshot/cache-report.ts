@@ -1,8 +1,9 @@
 import { catalog, type OperationId } from '../catalog.ts'
 import type { CacheOutcome } from '../exchange.ts'
+import { added } from '../observe/added.ts'
 import type { SecondState } from './seconds.ts'
 import type { Snapshot } from './snapshot.ts'
-import { sum } from './sum.ts'
+import { worstOf } from './worst.ts'
 
 /** Is what a process has stored, as plain data; null: no operation is cached. */
 export interface CacheReport {
@@ -48,43 +49,28 @@ export const reportOnCache = ({ caches }: Snapshot): CacheReport | null => {
   }
 }
 
-/** Makes one report of several workers, each of which stores for itself; at least one. */
+/** Makes one report of several workers, each of which stores for itself. */
 export const mergeCaches = (primary: CacheReport | null, workers: readonly CacheReport[]): CacheReport | null =>
   primary && {
-    bytes: sum(workers.map(({ bytes }) => bytes)),
-    maxBytes: sum(workers.map(({ maxBytes }) => maxBytes)),
-    evictions: sum(workers.map(({ evictions }) => evictions)),
+    ...added(primary, workers),
     redis: mergeSeconds(workers.flatMap(({ redis }) => redis ?? [])),
     operations: primary.operations.map((each) =>
-      merge(
+      added(
         each,
         workers.flatMap(({ operations }) => operations.filter(({ operation }) => operation === each.operation)),
       ),
     ),
   }
 
-/** Says the worst that is known. */
 const mergeSeconds = (workers: readonly SecondReport[]): SecondReport | null => {
-  const local = workers.filter(({ state }) => state === 'local')
-  const told = local.length > 0 ? local : workers
-  const [first] = told
-  if (first === undefined) return null
-  return {
-    state: first.state,
-    reason: first.reason,
-    since: Math.min(...told.map(({ since }) => since)),
-    found: sum(workers.map(({ found }) => found)),
-    refused: sum(workers.map(({ refused }) => refused)),
-    dropped: sum(workers.map(({ dropped }) => dropped)),
-    where: told.length === workers.length ? null : `in ${told.length} of ${workers.length} workers`,
-  }
+  const worst = worstOf(workers, ({ state }) => state === 'local')
+  return (
+    worst && {
+      ...worst,
+      counts: added(
+        worst.counts,
+        workers.map(({ counts }) => counts),
+      ),
+    }
+  )
 }
-
-const merge = ({ operation, outcomes }: CachedReport, workers: readonly CachedReport[]): CachedReport => ({
-  operation,
-  bytes: sum(workers.map(({ bytes }) => bytes)),
-  entries: sum(workers.map(({ entries }) => entries)),
-  outcomes: Object.fromEntries(
-    Object.keys(outcomes).map((name) => [name, sum(workers.map((each) => each.outcomes[name as CacheOutcome]))]),
-  ) as Record<CacheOutcome, number>,
-})

@@ -1,5 +1,4 @@
 import { type Group, groups } from '../catalog.ts'
-import type { CacheOutcome } from '../exchange.ts'
 import type { CacheReport } from './cache-report.ts'
 import type { ProcessReport, Report, UpstreamReport } from './report.ts'
 
@@ -53,31 +52,23 @@ const inUpstream = (group: Group, upstream: UpstreamReport, change: Change): Ups
   ...upstream,
   endpoints: upstream.endpoints.map((each) => ({
     ...each,
-    requests: change(`${group} ${each.url} requests`, each.requests),
-    failures: change(`${group} ${each.url} failures`, each.failures),
-    ejections: change(`${group} ${each.url} ejections`, each.ejections),
+    counts: inCounts(`${group} ${each.url}`, each.counts, change),
   })),
 })
+
+/** Goes over what is nothing but counts. */
+const inCounts = <T extends Readonly<Record<string, number>>>(of: string, counts: T, change: Change): T =>
+  Object.fromEntries(Object.entries(counts).map(([what, count]) => [what, change(`${of} ${what}`, count)])) as T
 
 const inCache = (cache: CacheReport, change: Change): CacheReport => {
   const { redis, operations } = cache
   return {
     ...cache,
     evictions: change('cache evictions', cache.evictions),
-    redis: redis && {
-      ...redis,
-      found: change('cache found', redis.found),
-      refused: change('cache refused', redis.refused),
-      dropped: change('cache dropped', redis.dropped),
-    },
+    redis: redis && { ...redis, counts: inCounts('cache', redis.counts, change) },
     operations: operations.map((each) => ({
       ...each,
-      outcomes: Object.fromEntries(
-        Object.entries(each.outcomes).map(([outcome, count]) => [
-          outcome,
-          change(`cache ${each.operation} ${outcome}`, count),
-        ]),
-      ) as Readonly<Record<CacheOutcome, number>>,
+      outcomes: inCounts(`cache ${each.operation}`, each.outcomes, change),
     })),
   }
 }
@@ -86,7 +77,7 @@ const inProcess = (report: ProcessReport, change: Change): ProcessReport => {
   const { process: name, cpuSeconds, eventLoop } = report
   return {
     ...report,
-    cpuSeconds: { user: change(`${name} user`, cpuSeconds.user), system: change(`${name} system`, cpuSeconds.system) },
+    cpuSeconds: inCounts(name, cpuSeconds, change),
     eventLoop: {
       ...eventLoop,
       activeSeconds: change(`${name} active`, eventLoop.activeSeconds),

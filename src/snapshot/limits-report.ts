@@ -1,8 +1,9 @@
 import { catalog, groups } from '../catalog.ts'
 import type { Count } from '../layers/concurrency.ts'
+import { added } from '../observe/added.ts'
 import { mergeRates, type RateReport, reportOnRate } from './rate-limits.ts'
 import type { Snapshot } from './snapshot.ts'
-import { sum } from './sum.ts'
+import { worstOf } from './worst.ts'
 
 /** Is how near a process is to the bounds of what it takes on, as plain data. */
 export interface LimitsReport {
@@ -59,24 +60,16 @@ export const mergeLimits = (primary: LimitsReport, workers: readonly LimitsRepor
     primary.rate,
     workers.flatMap(({ rate }) => rate ?? []),
   ),
-  concurrency: primary.concurrency.map(({ key }) => {
-    const shares = workers.flatMap(({ concurrency }) => concurrency.filter((share) => share.key === key))
-    return { key, inFlight: sum(shares.map((each) => each.inFlight)), limit: sum(shares.map(({ limit }) => limit)) }
-  }),
+  concurrency: primary.concurrency.map((each) =>
+    added(
+      each,
+      workers.flatMap(({ concurrency }) => concurrency.filter(({ key }) => key === each.key)),
+    ),
+  ),
   eventLoop: mergeEventLoops(workers.flatMap(({ eventLoop }) => eventLoop ?? [])),
 })
 
-/** Says the worst that is known. */
 const mergeEventLoops = (loops: readonly EventLoopReport[]): EventLoopReport | null => {
-  const late = loops.filter(({ sheds }) => sheds)
-  const told = late.length > 0 ? late : loops
-  const [first] = told
-  if (first === undefined) return null
-  return {
-    delayMs: Math.max(...loops.map(({ delayMs }) => delayMs)),
-    limitMs: first.limitMs,
-    sheds: late.length > 0,
-    since: Math.min(...told.map(({ since }) => since)),
-    where: told.length === loops.length ? null : `in ${late.length} of ${loops.length} workers`,
-  }
+  const worst = worstOf(loops, ({ sheds }) => sheds)
+  return worst && { ...worst, delayMs: Math.max(...loops.map(({ delayMs }) => delayMs)) }
 }

@@ -1,5 +1,6 @@
 import { type Group, groups } from '../catalog.ts'
 import type { AttemptReport } from '../failures/errors.ts'
+import { added, sum } from '../observe/added.ts'
 import { addMeters } from '../observe/metrics/meter-report.ts'
 import { mergeRefusals } from '../observe/refusals/refusals.ts'
 import type { BreakerState } from '../upstream/breaker.ts'
@@ -11,8 +12,8 @@ import { mergeLimits } from './limits-report.ts'
 import { earliest, outageOf } from './outage.ts'
 import { mergeTurnedAway } from './pressure.ts'
 import type { EndpointReport, Report, UpstreamReport } from './report.ts'
-import { sum } from './sum.ts'
 import { mergeTokens } from './tokens-report.ts'
+import { inWorkers, worstOf } from './worst.ts'
 
 /**
  * Makes one report of several processes that run the same configuration: the traffic is the workers', who alone have any, and what probes
@@ -57,11 +58,16 @@ const mergeUpstream = (
     breaker:
       breaker === null
         ? null
-        : worstOf(
+        : mergeBreakers(
             workers.flatMap((worker) => worker.breaker ?? []),
             breaker,
           ),
-    retryBudget: retryBudget === null ? null : { left: sum(workers.map((worker) => worker.retryBudget?.left ?? 0)) },
+    retryBudget:
+      retryBudget &&
+      added(
+        retryBudget,
+        workers.flatMap((worker) => worker.retryBudget ?? []),
+      ),
     // One that not all know belongs to a reload that is just under way.
     endpoints: [...byName(endpoints)].flatMap(([name, endpoint]) => {
       const places = known.flatMap((places) => places.get(name) ?? [])
@@ -71,27 +77,18 @@ const mergeUpstream = (
 }
 
 const mergeEndpoint = (primary: EndpointReport, workers: readonly EndpointReport[]): EndpointReport => {
-  const total = (read: (worker: EndpointReport) => number): number => sum(workers.map(read))
   const course = courseOf(workers)
   const ejectedForMs = workers.flatMap((worker) => worker.ejectedForMs ?? [])
   return {
-    url: primary.url,
+    ...added(primary, workers),
     weight: primary.weight,
-    inFlight: total(({ inFlight }) => inFlight),
     state: stateOf(primary, workers, course),
     lastProbe: primary.lastProbe,
-    requests: total(({ requests }) => requests),
-    failures: total(({ failures }) => failures),
-    ejections: total(({ ejections }) => ejections),
     ...course,
     outdated: workers.flatMap(({ outdated }) => outdated ?? []).sort((a, b) => a.since - b.since)[0] ?? null,
     certificates: lastOfEach([primary, ...workers].flatMap(({ certificates }) => certificates)),
     ejectedForMs: ejectedForMs.length === 0 ? null : Math.max(...ejectedForMs),
     latencyMs: latencyOf(workers),
-    answers: {
-      requests: total(({ answers }) => answers.requests),
-      clientErrors: total(({ answers }) => answers.clientErrors),
-    },
   }
 }
 
@@ -127,7 +124,7 @@ const stateOf = (
     const out = workers.map((worker) => worker.state).filter((theirs) => theirs.name === name)
     const [first] = out.sort(earlier)
     if (first === undefined) continue
-    const where = share(out.length, workers.length)
+    const where = inWorkers(out.length, workers.length)
     return where === null ? first : { ...first, reason: `${first.reason} (${where})` }
   }
   const isFailing = course.failuresInARow >= failingAfter && lastFailure !== null
@@ -140,7 +137,9 @@ const earlier = (a: MemberState, b: MemberState): number =>
 
 /** Is what each worker expects, by how much it has seen. */
 const latencyOf = (workers: readonly EndpointReport[]): number | null => {
-  const known = workers.flatMap(({ latencyMs, requests }) => (latencyMs === null ? [] : [{ latencyMs, requests }]))
+  const known = workers.flatMap(({ latencyMs, counts: { requests } }) =>
+    latencyMs === null ? [] : [{ latencyMs, requests }],
+  )
   const requests = sum(known.map((worker) => worker.requests))
   return requests === 0 ? null : sum(known.map((worker) => worker.latencyMs * worker.requests)) / requests
 }
@@ -149,14 +148,12 @@ type BreakerReport = NonNullable<UpstreamReport['breaker']>
 
 const worstFirst: readonly BreakerState[] = ['open', 'half-open', 'closed']
 
-const worstOf = (breakers: readonly BreakerReport[], otherwise: BreakerReport): BreakerReport => {
-  const worst = worstFirst.find((state) => breakers.some((breaker) => breaker.state === state))
-  if (worst === undefined) return otherwise
-  const same = breakers.filter(({ state }) => state === worst)
+const mergeBreakers = (breakers: readonly BreakerReport[], otherwise: BreakerReport): BreakerReport => {
+  const state = worstFirst.find((each) => breakers.some((breaker) => breaker.state === each))
+  const worst = worstOf(breakers, (breaker) => breaker.state === state)
+  if (worst === null) return otherwise
   return {
-    state: worst,
-    since: Math.min(...same.map(({ since }) => since)),
-    where: share(same.length, breakers.length),
+    ...worst,
     // Where one of them is closed, requests go through.
     outageSince: breakers.some(({ outageSince }) => outageSince === null)
       ? null
@@ -164,9 +161,6 @@ const worstOf = (breakers: readonly BreakerReport[], otherwise: BreakerReport): 
     lastFailure: lastOf(breakers.map(({ lastFailure }) => lastFailure)),
   }
 }
-
-/** Says of how many workers something is true; null: of all. */
-const share = (are: number, all: number): string | null => (are === all ? null : `in ${are} of ${all} workers`)
 
 /** Names each endpoint by its URL, and by the how-manieth of that URL it is: a group may list one twice. */
 const byName = (endpoints: readonly EndpointReport[]): ReadonlyMap<string, EndpointReport> => {

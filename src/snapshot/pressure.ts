@@ -1,9 +1,9 @@
 import { wallClock } from '../clock.ts'
 import { type Counts, noCounts } from '../layers/concurrency.ts'
 import { LoopDelay } from '../layers/load-shedding/load-shedding.ts'
+import { added } from '../observe/added.ts'
 import { Slots } from '../observe/refusals/causes.ts'
 import type { Tell } from '../upstream/notices.ts'
-import { sum } from './sum.ts'
 
 /** Is how much one process has to do. There is one for all its snapshots. */
 export interface Pressure {
@@ -57,13 +57,7 @@ export const reportOnTurnedAway = (counts: TurnedAwayCounts): readonly TurnedAwa
 export const mergeTurnedAway = (each: readonly TurnedAwayReport[]): readonly TurnedAwayReport[] =>
   settings.flatMap((setting): readonly TurnedAwayReport[] => {
     const same = each.filter((report) => report.setting === setting)
-    if (same.length === 0) return []
-    return [
-      {
-        setting,
-        lastMinute: sum(same.map(({ lastMinute }) => lastMinute)),
-        lastQuarter: sum(same.map(({ lastQuarter }) => lastQuarter)),
-        firstAt: Math.min(...same.map(({ firstAt }) => firstAt)),
-      },
-    ]
+    const [first] = same
+    if (first === undefined) return []
+    return [{ ...added(first, same), firstAt: Math.min(...same.map(({ firstAt }) => firstAt)) }]
   })

@@ -1,7 +1,9 @@
 import type { AddressLimitConfig, LimitsConfig } from '../config/config.ts'
+import { sum } from '../observe/added.ts'
 import type { Limit } from '../shared/limiter/bucket.ts'
 import type { Held, Limiters } from '../shared/limiter/limiters.ts'
 import { type ClientLimits, stateOf } from './client-limits.ts'
+import { worstOf } from './worst.ts'
 
 /** Is who counts how often clients ask, as plain data. */
 export interface RateReport {
@@ -53,16 +55,7 @@ export const reportOnRate = ({ redis }: LimitsConfig, { address, clients }: Rate
 
 /** Makes one report of several workers: the worst that is known of each, and the keys are the primary's. */
 export const mergeRates = (primary: RateReport | null, workers: readonly RateReport[]): RateReport | null => {
-  const local = workers.filter(({ state }) => state === 'local')
-  const told = local.length > 0 ? local : workers
-  const [first] = told
-  if (first === undefined) return primary
-  return {
-    store: first.store,
-    state: first.state,
-    reason: first.reason,
-    since: Math.min(...told.map(({ since }) => since)),
-    where: told.length === workers.length ? null : `in ${told.length} of ${workers.length} workers`,
-    evictions: [...workers, ...(primary === null ? [] : [primary])].reduce((sum, each) => sum + each.evictions, 0),
-  }
+  const worst = worstOf(workers, ({ state }) => state === 'local')
+  const all = [...workers, ...(primary === null ? [] : [primary])]
+  return worst === null ? primary : { ...worst, evictions: sum(all.map(({ evictions }) => evictions)) }
 }

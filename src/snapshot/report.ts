@@ -8,7 +8,7 @@ import type { RuntimeReport } from '../observe/runtime.ts'
 import type { CircuitBreaker } from '../upstream/breaker.ts'
 import type { SeenCertificate } from '../upstream/certificates.ts'
 import type { Member, MemberState } from '../upstream/member.ts'
-import type { Outage, Probe } from '../upstream/standing.ts'
+import type { EndpointCounts, Outage, Probe } from '../upstream/standing.ts'
 import { type CacheReport, reportOnCache } from './cache-report.ts'
 import { type LimitsReport, reportOnLimits } from './limits-report.ts'
 import type { Live } from './live.ts'
@@ -84,9 +84,7 @@ export interface EndpointReport {
   readonly inFlight: number
   readonly state: MemberState
   readonly lastProbe: Probe | null
-  readonly requests: number
-  readonly failures: number
-  readonly ejections: number
+  readonly counts: EndpointCounts
   /** Null: none has failed. */
   readonly lastFailure: AttemptReport | null
   /** When a request last went well; null: none has. */
@@ -148,17 +146,14 @@ const breakerReport = ({ state, since, outageSince, lastFailure }: CircuitBreake
 
 const endpoint = ({ endpoint: { name, inFlight, standing }, weight, state }: Member): EndpointReport => {
   const at = now()
-  const { requests, failures, ejections, ejection, lastProbe, outdated, succeededAt, failingSince, failuresInARow } =
-    standing
+  const { counts, ejection, lastProbe, outdated, succeededAt, failingSince, failuresInARow } = standing
   return {
     url: name,
     weight,
     inFlight,
     state,
     lastProbe,
-    requests,
-    failures,
-    ejections,
+    counts: { ...counts },
     lastFailure: standing.lastFailure && attemptReport(name, standing.lastFailure),
     succeededAt,
     failingSince,
@@ -166,7 +161,7 @@ const endpoint = ({ endpoint: { name, inFlight, standing }, weight, state }: Mem
     outdated,
     certificates: standing.certificates.seen,
     ejectedForMs: ejection !== null && standing.isEjected(at) ? ejection.until - at : null,
-    latencyMs: requests === 0 ? null : standing.latency.at(at),
+    latencyMs: counts.requests === 0 ? null : standing.latency.at(at),
     answers: { requests: standing.answers.requests(at), clientErrors: standing.answers.failures(at) },
   }
 }

@@ -2,7 +2,7 @@ import type { RedisConfig } from '../config/config.ts'
 import type { Target } from '../layers/cache/policy/invalidating.ts'
 import { clearedKeys, ofQuery } from '../layers/cache/second/keys.ts'
 import { type LevelOptions, RedisLevel } from '../layers/cache/second/redis-level.ts'
-import { RedisStore } from '../layers/cache/second/redis-store.ts'
+import { RedisStore, type StoreCounts } from '../layers/cache/second/redis-store.ts'
 import type { SecondLevel } from '../layers/cache/second/second-level.ts'
 import type { Cleared } from '../layers/cache/store.ts'
 import { Kept } from '../shared/kept.ts'
@@ -17,12 +17,7 @@ export interface SecondState {
   readonly since: number
   /** Why it cannot be asked; null: it can, or nobody knows yet. */
   readonly reason: string | null
-  /** How many answers were found there, and used. */
-  readonly found: number
-  /** How many things there were no answers, or not of what was asked for. */
-  readonly refused: number
-  /** How many answers were not written, because too much was waiting or nobody took them. */
-  readonly dropped: number
+  readonly counts: StoreCounts
 }
 
 /** Is a second level as long as a snapshot needs it. */
@@ -55,8 +50,8 @@ export class Seconds {
     return {
       level: (options) => new RedisLevel({ ...options, store }),
       state: () => {
-        const { isShared, since, reason, found, refused, dropped } = store
-        return { state: isShared ? 'shared' : 'local', since, reason, found, refused, dropped }
+        const { isShared, since, reason, counts } = store
+        return { state: isShared ? 'shared' : 'local', since, reason, counts: { ...counts } }
       },
       release: () => {
         if (this.#kept.release(name) !== null) this.#stores.delete(store)

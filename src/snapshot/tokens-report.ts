@@ -2,6 +2,7 @@ import type { KeysState } from '../layers/auth/jwt/keys.ts'
 import type { StandingState } from '../layers/auth/standing.ts'
 import type { SeenState } from '../shared/once/seen.ts'
 import type { Snapshot } from './snapshot.ts'
+import { worstOf } from './worst.ts'
 
 /** Is how it stands with what tokens are checked by, as plain data; null: none is needed. */
 export interface TokensReport {
@@ -29,21 +30,17 @@ export const reportOnTokens = ({ guard }: Snapshot): TokensReport => {
 
 /** Makes one report of several workers, each of which asks for itself: the worst that is known. Proofs the primary remembers for all. */
 export const mergeTokens = (primary: TokensReport, workers: readonly TokensReport[]): TokensReport => ({
-  jwt: worstOf(
-    primary.jwt,
-    workers.flatMap(({ jwt }) => jwt ?? []),
-  ),
-  introspection: worstOf(
-    primary.introspection,
-    workers.flatMap(({ introspection }) => introspection ?? []),
-  ),
+  jwt:
+    worstOf(
+      workers.flatMap(({ jwt }) => jwt ?? []),
+      isFailing,
+    ) ?? primary.jwt,
+  introspection:
+    worstOf(
+      workers.flatMap(({ introspection }) => introspection ?? []),
+      isFailing,
+    ) ?? primary.introspection,
   proofs: primary.proofs,
 })
 
-const worstOf = <T extends Reported<StandingState>>(primary: T | null, workers: readonly T[]): T | null => {
-  const failing = workers.filter(({ error }) => error !== null)
-  const told = failing.length > 0 ? failing : workers
-  const [first] = [...told].sort((a, b) => a.since - b.since)
-  if (first === undefined) return primary
-  return { ...first, where: told.length === workers.length ? null : `in ${told.length} of ${workers.length} workers` }
-}
+const isFailing = ({ error }: StandingState): boolean => error !== null

@@ -86,7 +86,7 @@ export const outlierDetection = (
     const forMs = lengthMs(standing.ejectionsInARow)
     const since = wallClock()
     standing.ejection = { since, reason, startedAt: at, until: at + forMs }
-    standing.ejections++
+    standing.counts.ejections++
     standing.consecutiveFailures = 0
     standing.onProbation = true
     standing.recent.clear()

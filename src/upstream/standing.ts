@@ -46,17 +46,26 @@ export interface LastFailure {
  */
 export const failingAfter = 5
 
+/** What is counted of an endpoint from its opening on; several workers' add up, and /status shows each. */
+export const noCounts = {
+  /** Requests that have ended. */
+  requests: 0,
+  /** Those of them that failed by the endpoint's fault. */
+  failures: 0,
+  /** How often traffic has taken it out. */
+  ejections: 0,
+}
+
+/** The counts of an endpoint. They never become less. */
+export type EndpointCounts = Readonly<typeof noCounts>
+
 /**
  * Is what is known of an endpoint, from the traffic that it had and from probes. It is kept for as long as the endpoint is open, over
  * every reload; what is made of it is up to the policies of the upstream.
  */
 export class Standing {
   readonly latency = new Latency()
-  /** Requests that have ended, and how many of them failed by the endpoint's fault. */
-  requests = 0
-  failures = 0
-  /** How often traffic has taken it out since it was opened. */
-  ejections = 0
+  readonly counts: { -readonly [Name in keyof EndpointCounts]: number } = { ...noCounts }
   /** Failures since the last request that went well, or the last ejection: what outlier detection counts. */
   consecutiveFailures = 0
   /** When a request last went well, in ms since the epoch; null: none has. */
@@ -118,7 +127,7 @@ export class Standing {
 
   /** Counts how a request ended, and of one that failed remembers why. */
   count(outcome: Outcome, why: GatewayError | number): void {
-    this.requests++
+    this.counts.requests++
     if (outcome === 'success') this.#succeeded()
     else if (outcome === 'failure') this.#failed(why)
   }
@@ -131,7 +140,7 @@ export class Standing {
   }
 
   #failed(why: GatewayError | number): void {
-    this.failures++
+    this.counts.failures++
     this.consecutiveFailures++
     this.failuresInARow++
     this.lastFailure = { at: wallClock(), why }

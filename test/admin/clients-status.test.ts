@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { clientsStatus } from '../../src/admin/clients-status.ts'
+import { clientsStatus } from '../../src/admin/status.ts'
 import { testConfig } from '../helpers/gateway.ts'
 
 test('/status counts the clients, and those that may not come in; who they are it does not say', () => {

@@ -107,10 +107,10 @@ describe('explain --live', () => {
       ...{ at: '2026-11-21T02:04:58.000Z', requestId: evil, client: evil, clientId: null, method: 'GET' },
       ...{ operation: 'market.insights', endpoint: evil, status: 502, kind: evil, reason: evil, traceId: null },
     }
-    const finding = { severity: evil, about: 'upstreams.market', cause: evil, since: evil, command: evil }
+    const finding = { severity: evil, about: 'upstreams.market', cause: evil, details: [], since: evil, command: evil }
     const market = upstream(endpoint(evil, { state: evil, since: evil, reason: evil }))
     const admin = await scriptedAdmin(
-      json({ ...calm, upstreams: { market }, findings: [finding], refusals: [refusal] }),
+      json({ ...calm, upstreams: { market }, findings: [finding], refusals: [refusal], total: 1 }),
     )
 
     const { code, out } = await explain(admin.url, fileWith(configText()))

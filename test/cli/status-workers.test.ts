@@ -44,11 +44,8 @@ test('a gateway of which no worker serves says so first', async () => {
   expect(out).toMatch(/^gateway {2}NOT SERVING, NOT READY\n/m)
 })
 
-test.each([
-  ['serves by itself', { ...calm, workers: [] }],
-  ['is older than workers', calm],
-])('a gateway that %s has no table of them', async (_, body) => {
-  const { code, out } = await shown(body)
+test('a gateway that serves by itself has no table of them', async () => {
+  const { code, out } = await shown({ ...calm, workers: [] })
 
   expect({ code, told: /^worker/m.test(out) }).toEqual({ code: 0, told: false })
 })

@@ -55,7 +55,7 @@ const upset = {
     'valuation.score': { state: 'serve', until: '2026-11-21T03:05:01.500Z' },
   },
   retiring: 1,
-  log: { dropped: 12 },
+  log: { level: 'info', dropped: 12 },
 }
 
 describe('status shows', () => {
@@ -64,6 +64,8 @@ describe('status shows', () => {
       code: 0,
       err: '',
       out: `asked http://gateway (--admin), which runs /etc/lender-gateway/gateway.yaml as process 1
+
+nothing is wrong
 
 gateway  serving, ready
 version  0.1.0, Node v24.21.0, process 1
@@ -88,6 +90,8 @@ limits.concurrency  2 of 10000 in flight
       code: 0,
       err: '',
       out: `asked http://gateway (--admin), which runs /etc/lender-gateway/gateway.yaml as process 1
+
+nothing is wrong
 
 gateway   draining, NOT READY
 version   0.1.0, Node v24.21.0, process 1

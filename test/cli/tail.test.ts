@@ -145,7 +145,7 @@ describe('tail --refused', { timeout: 60_000 }, () => {
       ...{ endpoint: evil, status: 502, kind: evil, reason: evil, traceId: evil },
     }
     const good = { ...refusal, at: '2026-11-21T02:04:58.000Z' }
-    const admin = await scriptedAdmin(sends({ refusals: [good, refusal] }))
+    const admin = await scriptedAdmin(sends({ refusals: [good, refusal], total: 2 }))
     const followed = tail(admin.url, '--since', '10m')
     await followed.printed(/502/)
 

@@ -5,7 +5,7 @@ import { bootLive } from '../helpers/live-gateway.ts'
 import { crashOnSignal } from '../helpers/planted.ts'
 import { needProgram } from '../helpers/program.ts'
 import { json, run, scriptedAdmin } from './gateway/helper.ts'
-import { calm, endpoint, upstream } from './gateway/statuses.ts'
+import { calm, endpoint, overviewOf, upstream } from './gateway/statuses.ts'
 import { inTerminal, restored } from './terminal.ts'
 
 const script = await needProgram('script')
@@ -151,7 +151,7 @@ describe.skipIf(script.missing)('top in a terminal', { timeout: 60_000 }, () => 
   })
 
   test('has colours when nobody forbids them', async () => {
-    const admin = await scriptedAdmin(json({ status: calm, operations: [] }))
+    const admin = await scriptedAdmin(json(overviewOf(calm)))
     const terminal = top(admin.url, { NO_COLOR: '', TERM: 'xterm' })
     await terminal.shows(/limits\.concurrency/)
     terminal.type('q')
@@ -162,14 +162,15 @@ describe.skipIf(script.missing)('top in a terminal', { timeout: 60_000 }, () => 
 
   test('a listener that speaks to the terminal is not heard by it', async () => {
     const evil = '\u001b]0;owned\u0007\u009b2J\r\n\u202e'
-    const finding = { severity: evil, about: evil, cause: evil.repeat(9), since: evil, command: evil }
+    const finding = { severity: evil, about: evil, cause: evil.repeat(9), details: [evil], since: evil, command: evil }
     const status = {
       ...calm,
       ...{ version: evil, state: evil, findings: [finding] },
       upstreams: { [evil]: upstream(endpoint(evil, { state: evil, reason: evil, since: evil })) },
       limits: { ...calm.limits, concurrency: [{ key: evil, inFlight: 1, limit: 2 }] },
     }
-    const admin = await scriptedAdmin(json({ status, operations: [{ id: evil, state: evil }] }))
+    const operation = { id: evil, state: evil, group: evil, method: evil, path: evil, failing: true }
+    const admin = await scriptedAdmin(json(overviewOf(status, [operation])))
     const terminal = top(admin.url)
     await terminal.shows(/owned/)
     terminal.type('q')

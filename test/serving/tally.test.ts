@@ -128,7 +128,11 @@ test('what is in no report any more is not kept for ever', () => {
     const worker = {}
     const gone = {
       ...none.upstreams.market,
-      endpoints: none.upstreams.market.endpoints.map((each) => ({ ...each, url: `http://${n}`, requests: 1 })),
+      endpoints: none.upstreams.market.endpoints.map((each) => ({
+        ...each,
+        url: `http://${n}`,
+        counts: { ...each.counts, requests: 1 },
+      })),
     }
     tally.note(worker, { report: { ...none, upstreams: { ...none.upstreams, market: gone } }, droppedLines: 0 })
     tally.inAll(none, none)
@@ -141,5 +145,5 @@ test('what is in no report any more is not kept for ever', () => {
   }
   const told = tally.inAll({ ...none, upstreams: { ...none.upstreams, market: back } }, none)
 
-  expect(told.upstreams.market.endpoints[0]?.requests).toBe(0)
+  expect(told.upstreams.market.endpoints[0]?.counts.requests).toBe(0)
 })

@@ -13,9 +13,7 @@ const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
   inFlight: 0,
   state: up,
   lastProbe: null,
-  requests: 0,
-  failures: 0,
-  ejections: 0,
+  counts: { requests: 0, failures: 0, ejections: 0 },
   lastFailure: null,
   succeededAt: null,
   failingSince: null,
@@ -76,10 +74,8 @@ const anyWorker: fc.Arbitrary<Report> = fc
     endpoint: fc.record({
       inFlight: anyCount,
       state: anyState,
-      requests: anyCount,
-      failures: anyCount,
+      counts: fc.record({ requests: anyCount, failures: anyCount, ejections: anyCount }),
       answers: fc.record({ requests: anyCount, clientErrors: anyCount }),
-      ejections: anyCount,
       ejectedForMs: fc.option(anyCount),
       latencyMs: fc.option(anyCount),
     }),
@@ -189,14 +185,19 @@ test('the order of the workers says nothing', () => {
 })
 
 test('what is counted is counted over all workers, and never the primary', () => {
-  const counts = ['inFlight', 'requests', 'failures', 'ejections'] as const
-  const total = (of: readonly Report[], count: (typeof counts)[number]): number =>
-    of.reduce((sum, { upstreams }) => sum + (upstreams.market.endpoints[0]?.[count] ?? 0), 0)
+  const counts = ['requests', 'failures', 'ejections'] as const
+  const total = (of: readonly Report[], read: (endpoint: EndpointReport) => number): number =>
+    of.reduce((sum, { upstreams }) => sum + read(upstreams.market.endpoints[0] as EndpointReport), 0)
+  const inFlight = (endpoint: EndpointReport): number => endpoint.inFlight
   fc.assert(
     fc.property(anyWorker, fc.array(anyWorker, { minLength: 1, maxLength: 5 }), (busy, workers) => {
       const merged = mergeReports(busy, workers)
 
-      for (const count of counts) expect(total([merged], count)).toBe(total(workers, count))
+      expect(total([merged], inFlight)).toBe(total(workers, inFlight))
+      for (const count of counts) {
+        const read = (endpoint: EndpointReport): number => endpoint.counts[count]
+        expect(total([merged], read)).toBe(total(workers, read))
+      }
       expect(merged.retiring).toBe(workers.reduce((sum, { retiring }) => sum + retiring, 0))
     }),
   )
@@ -258,17 +259,15 @@ describe('the state of an endpoint:', () => {
   })
 })
 
+const served = (requests: number, latencyMs: number): Partial<EndpointReport> => ({
+  counts: { requests, failures: 0, ejections: 0 },
+  latencyMs,
+})
+
 test.each<[string, readonly Partial<EndpointReport>[], number | null]>([
   ['nobody has seen a request', [{}, {}], null],
-  ['one has', [{}, { requests: 1, latencyMs: 8 }], 8],
-  [
-    'each counts by what it has seen',
-    [
-      { requests: 1, latencyMs: 40 },
-      { requests: 3, latencyMs: 20 },
-    ],
-    25,
-  ],
+  ['one has', [{}, served(1, 8)], 8],
+  ['each counts by what it has seen', [served(1, 40), served(3, 20)], 25],
 ])('the latency of an endpoint: %s', (_, workers, expected) => {
   expect(mergeOne({ latencyMs: 1000 }, ...workers)?.latencyMs).toBe(expected)
 })

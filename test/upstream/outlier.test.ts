@@ -72,7 +72,11 @@ describe('failures in a row', () => {
     expect(rig.told).toEqual([
       { endpoint: '1', reason: '5 failures in a row', forMs: 10_000, until: Date.now() + 10_000 },
     ])
-    expect(rig.standing(1)).toMatchObject({ ejections: 1, consecutiveFailures: 0, ejection: { since: Date.now() } })
+    expect(rig.standing(1)).toMatchObject({
+      counts: { ejections: 1 },
+      consecutiveFailures: 0,
+      ejection: { since: Date.now() },
+    })
   })
 
   test('that a success interrupts begin anew', () => {

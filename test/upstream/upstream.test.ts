@@ -150,11 +150,11 @@ test('a deadline that ends while an endpoint is connected to counts against it, 
   const { standing } = member(upstream, 0)
 
   waiting.abort(new GatewayError('deadline-exceeded'))
-  const early = standing.failures
+  const early = standing.counts.failures
   connecting.abort(new GatewayError('deadline-exceeded'))
 
   expect(await Promise.all(ended)).toEqual(['deadline-exceeded', 'deadline-exceeded'])
-  expect([early, standing.failures]).toEqual([0, 1])
+  expect([early, standing.counts.failures]).toEqual([0, 1])
 })
 
 test('with the breaker open nothing is attempted', async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { LimitsStatus } from '../../src/cli/gateway/limits-answer.ts'
+import type { Status } from '../../src/admin/status.ts'
 import { askAdmin, bootLive, type LiveGateway } from '../helpers/live-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
@@ -26,7 +26,7 @@ const held = async () => {
 }
 
 const get = (live: LiveGateway, path = '/market/insights'): Promise<Response> => fetch(`${live.url}${path}`)
-const bounds = async (live: LiveGateway): Promise<LimitsStatus> =>
+const bounds = async (live: LiveGateway): Promise<Status['limits']> =>
   (await askAdmin(`${live.admin}/status`)).body.limits as never
 
 test('what an upstream cannot do at once is refused at once, and nothing waits for it', async () => {

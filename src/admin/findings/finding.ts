@@ -1,23 +1,27 @@
 import type { CauseReport } from '../../observe/refusals/causes.ts'
+import { list, nullable, type Shaped, shape, text, word } from '../../shared/shape.ts'
 import { time } from '../time.ts'
 
 /** Says how bad it is: requests fail, or records are lost; something is wrong, and most requests are served all the same; worth knowing. */
 export type Severity = 'critical' | 'warning' | 'notice'
 
-/** Is something that is wrong, with its cause in words. */
-export interface Finding {
-  readonly severity: Severity
+/** Reads something that is wrong, with its cause in words. */
+export const findingShape = shape({
+  severity: word<Severity>(),
   /** What it is of: `upstreams.risk`, `operations.market.insights`, `config`, `redis`. */
-  readonly about: string
+  about: text,
   /** One sentence, without a full stop. Nothing in it is what a client wrote. */
-  readonly cause: string
+  cause: text,
   /** What it is made of, a line each: the endpoints of a group that does not serve, say. Empty: the cause says it all. */
-  readonly details: readonly string[]
+  details: list(text),
   /** RFC 3339; null: nobody knows. */
-  readonly since: string | null
+  since: nullable(text),
   /** What shows more; null: there is nothing more to show. */
-  readonly command: string | null
-}
+  command: nullable(text),
+})
+
+/** Something that is wrong, with its cause in words. */
+export type Finding = Shaped<typeof findingShape>
 
 const ranks: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, notice: 2 }
 

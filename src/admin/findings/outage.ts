@@ -118,7 +118,8 @@ const details = (names: readonly Group[], { report }: Reading): readonly string[
 }
 
 const endpointText = (endpoint: EndpointReport): string => {
-  const { state, lastFailure: last, url, requests, failures: failed } = endpoint
+  const { state, lastFailure: last, url } = endpoint
+  const { requests, failures: failed } = endpoint.counts
   const counts = requests === 0 ? '' : `; ${failed} of ${requests} requests to it failed since it was opened`
   if (state.name === 'up' && last !== null) return lastOf(last, url) + counts
   const why = last === null || state.name === 'failing' ? '' : `; the last failure: ${lastOf(last, url)}`

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { isUnread, readBounded } from '../../config/read.ts'
 import { type Key, keyOf, type Read, readLine } from '../../observe/audit/chain.ts'
 import { type Checkpoint, type Finding, Verification } from '../../observe/audit/verification.ts'
-import { printable } from '../printable.ts'
+import { printable } from '../../shared/printable.ts'
 
 interface Given {
   readonly keys: readonly string[]

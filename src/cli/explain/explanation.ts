@@ -1,7 +1,7 @@
 import type { Operation } from '../../catalog.ts'
 import type { LoadResult } from '../../config/load.ts'
 import { failures, type Kind } from '../../failures/kinds.ts'
-import type { Live } from '../gateway/live/live.ts'
+import type { Live } from '../gateway/live.ts'
 import { arrive } from './arrive.ts'
 import { type Behind, behind } from './behind.ts'
 import { type Reason, reasonOf } from './reason.ts'

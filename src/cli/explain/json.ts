@@ -1,4 +1,4 @@
-import type { Live } from '../gateway/live/live.ts'
+import type { Live } from '../gateway/live.ts'
 import type { Setting } from './behind.ts'
 import type { Explanation } from './explanation.ts'
 

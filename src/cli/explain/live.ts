@@ -1,6 +1,5 @@
 import { findGateway, type Where } from '../gateway/find.ts'
-import { type Live, liveOf } from '../gateway/live/live.ts'
-import { noteDoubt } from '../gateway/print.ts'
+import { type Live, liveOf } from '../gateway/live.ts'
 import { Unasked } from '../gateway/unasked.ts'
 import type { Explanation } from './explanation.ts'
 
@@ -9,9 +8,7 @@ export const askLive = async ({ operation }: Explanation, where: Where): Promise
   if (operation === null) return null
   try {
     const target = await findGateway(where)
-    const live = await liveOf(target, operation)
-    noteDoubt(target)
-    return live
+    return await liveOf(target, operation)
   } catch (error) {
     if (!(error instanceof Unasked)) throw error
     process.stderr.write(`lender-gateway: ${error.message}\n`)

@@ -1,5 +1,5 @@
 import type { Origin } from '../../config/origins.ts'
-import { printable } from '../printable.ts'
+import { printable } from '../../shared/printable.ts'
 import type { Behind, LayerShown, Setting, Share } from './behind.ts'
 import type { Explanation } from './explanation.ts'
 import { theNine } from './reason.ts'

@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { RequestOptions } from 'node:https'
 import { wallClock } from '../../clock.ts'
+import type { Read } from '../../shared/shape.ts'
 import { formatDuration, formatSize } from '../../units.ts'
 import { hostField, type Target, urlOf } from './target.ts'
 import { Unasked, unasked } from './unasked.ts'
@@ -36,11 +37,29 @@ export const ask = async (target: Target, question: Question): Promise<Reply> =>
     throw unasked(`${target.doubt}, so it is not known which gateway is meant: give --config FILE or --admin URL`)
   const { status, date, text } = await askText(target, question)
   const body = parse(text)
-  if (!meant.has(status)) throw (await import('./refusal.ts')).refusal(target, question.path, status, body)
+  if (!meant.has(status)) throw (await import('./unreached.ts')).refusal(target, question.path, status, body)
   if (body === undefined)
     throw unasked(`${urlOf(target)} answers with something other than JSON (${status}): ${notOurs}`)
+  if (!isShallow(body)) throw unasked(`${urlOf(target)} answers with JSON that is nested too deeply: ${notOurs}`)
   const at = Date.parse(date)
   return { status, body, at: Number.isNaN(at) ? wallClock() : at }
+}
+
+/** An answer to a question that changes nothing. */
+export interface Got<T> {
+  /** What was checked, harmless to a terminal. */
+  readonly told: T
+  /** All of it, as it came. */
+  readonly body: unknown
+  /** The gateway's own clock, in milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** Gets an answer of a gateway and checks it. Throws {@link Unasked} as {@link ask} does, and when it is not what `read` reads. */
+export const get = async <T>(target: Target, path: string, read: Read<T>): Promise<Got<T>> => {
+  const { body, at } = await ask(target, { method: 'GET', path, limitMs: 5000 })
+  const { understood } = await import('./understood.ts')
+  return { told: understood(target, body, read), body, at }
 }
 
 /** Asks the same, and takes any answer as it comes. Throws {@link Unasked} when there is none in time. */
@@ -110,6 +129,14 @@ const addressed = (target: Target, { ofAnybody }: Question): RequestOptions => {
   // One request a process: no agent, so that nothing is kept open.
   return { host, port, agent: false, headers: { ...headers, ...authorization } }
 }
+
+// A configuration has a tenth of it. What writes JSON calls itself at each level.
+const deepest = 100
+
+const isShallow = (value: unknown, room = deepest): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (room > 0 && Object.values(value).every((each) => isShallow(each, room - 1)))
 
 const parse = (text: string): unknown => {
   try {

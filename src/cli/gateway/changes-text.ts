@@ -1,8 +1,9 @@
-import { printable } from '../printable.ts'
-import type { ToldChange } from './answers.ts'
+import type { Outcome } from '../../admin/configuration.ts'
+import { printable } from '../../shared/printable.ts'
+import { longest } from './table.ts'
 
 /** Writes what differs, group by group, and last what concerns all of them. */
-export const changesText = (changes: readonly ToldChange[]): string => {
+export const changesText = (changes: Outcome['changes']): string => {
   const byGroup = Map.groupBy(changes, ({ group }) => group)
   const everywhere = byGroup.get(null) ?? []
   byGroup.delete(null)
@@ -11,9 +12,9 @@ export const changesText = (changes: readonly ToldChange[]): string => {
   return sections.map((text) => `${text}\n`).join('\n')
 }
 
-const section = (title: string, changes: readonly ToldChange[]): string => {
+const section = (title: string, changes: readonly Outcome['changes'][number][]): string => {
   const rows = changes.map((change) => ({ label: labelOf(change), told: told(change) }))
-  const width = Math.max(...rows.map(({ label }) => Math.min(label.length, widest)))
+  const width = Math.min(longest(rows.map(({ label }) => label)), widest)
   return [title, ...rows.map(({ label, told }) => `  ${label.padEnd(width)}  ${told}`)].join('\n')
 }
 
@@ -21,7 +22,7 @@ const section = (title: string, changes: readonly ToldChange[]): string => {
 const widest = 40
 
 /** Leaves out what the title says. */
-const labelOf = ({ group, path }: ToldChange): string => {
+const labelOf = ({ group, path }: Outcome['changes'][number]): string => {
   if (group === null) return path
   const own = `upstreams.${group}.`
   return path.startsWith(own) ? path.slice(own.length) : path.replace(/^operations\./, '')
@@ -30,7 +31,7 @@ const labelOf = ({ group, path }: ToldChange): string => {
 const hidden = '***'
 
 /** What looks the same before and after is, or holds, a secret that has changed. */
-const told = ({ from, to }: ToldChange): string =>
+const told = ({ from, to }: Outcome['changes'][number]): string =>
   JSON.stringify(from) === JSON.stringify(to) ? 'changed, not shown' : `${shown(from)} → ${shown(to)}`
 
 const shown = (value: unknown): string => {
@@ -47,4 +48,9 @@ const entry = (value: unknown): string => {
 }
 
 const isEndpoint = (value: unknown): value is { readonly url: string; readonly weight: number } =>
-  typeof value === 'object' && value !== null && 'url' in value && 'weight' in value
+  typeof value === 'object' &&
+  value !== null &&
+  'url' in value &&
+  'weight' in value &&
+  typeof value.url === 'string' &&
+  typeof value.weight === 'number'

@@ -1,11 +1,11 @@
 import type { Command, Member } from '../../admin/commands/command.ts'
-import { printable } from '../printable.ts'
-import { understood } from './answers.ts'
+import { printable } from '../../shared/printable.ts'
+import { nullable, number, type Read, shape, text } from '../../shared/shape.ts'
 import { ask, type Question, type Reply } from './ask.ts'
 import { findGateway, type Where } from './find.ts'
 import { noteDoubt, type Printing, printJson } from './print.ts'
-import { nullable, number, type Read, shape, text } from './shape.ts'
 import { type Target, urlOf } from './target.ts'
+import { understood } from './understood.ts'
 
 /** What a command is given, in the order of its arguments. */
 export type Given = readonly (readonly [name: string, value: string | true])[]
@@ -45,6 +45,6 @@ const membersOf = (members: Readonly<Record<string, Member>>): Read<object> =>
   shape(Object.fromEntries(Object.entries(members).map(([name, member]) => [name, readers[member]])))
 
 const refuse = (target: Target, { refused }: Command, { body }: Reply): void => {
-  const { detail } = understood(target, body, shape<{ detail: string }>({ detail: text }))
+  const { detail } = understood(target, body, shape({ detail: text }))
   process.stderr.write(`lender-gateway: ${urlOf(target)} ${refused}: ${detail}\n`)
 }

@@ -1,15 +1,16 @@
+import { configShape } from '../../admin/configuration.ts'
+import { type Status, statusShape } from '../../admin/status.ts'
 import type { Group } from '../../catalog.ts'
 import { type Change, changedGroups, difference } from '../../config/diff.ts'
 import { loadConfig } from '../../config/load.ts'
 import { formatProblems, type Problem } from '../../config/problem.ts'
-import { running, type Status, status, understood } from './answers.ts'
-import { ask } from './ask.ts'
+import { get } from './ask.ts'
 import { changesText } from './changes-text.ts'
 import { findGateway, type Where } from './find.ts'
 import { noteDoubt, type Printing, printJson } from './print.ts'
+import { upstreamRows } from './sections.ts'
 import { table } from './table.ts'
 import type { Target } from './target.ts'
-import { upstreamRows } from './upstreams-text.ts'
 
 /** Compares what a gateway runs with a file and prints what differs; resolves to the exit code. */
 export const compare = async (
@@ -25,9 +26,8 @@ export const compare = async (
   }
 
   const target = await findGateway(where)
-  const { body } = await ask(target, { method: 'GET', path: '/config', limitMs: 5000 })
+  const { told: now } = await get(target, '/config', configShape)
   noteDoubt(target)
-  const now = understood(target, body, running)
   const { hash } = loaded.config
   const changes = difference(now, loaded.report)
   const live = isLive ? await standing(target, changedGroups(changes)) : null
@@ -44,9 +44,9 @@ interface Standing {
 }
 
 const standing = async (target: Target, groups: readonly Group[]): Promise<Standing> => {
-  const { body, at } = await ask(target, { method: 'GET', path: '/status', limitMs: 5000 })
-  const told = Object.entries(understood(target, body, status).upstreams)
-  return { upstreams: Object.fromEntries(told.filter(([group]) => groups.some((each) => each === group))), at }
+  const { told, at } = await get(target, '/status', statusShape)
+  const upstreams = Object.entries(told.upstreams).filter(([group]) => groups.some((each) => each === group))
+  return { upstreams: Object.fromEntries(upstreams), at }
 }
 
 const liveText = ({ upstreams, at }: Standing): string =>

@@ -1,3 +1,6 @@
+import type { Environment } from '../../config/environment.ts'
+import { unasked } from './unasked.ts'
+
 /** Is an admin listener, with what it takes to ask it. */
 export interface Target {
   readonly tls: boolean
@@ -43,3 +46,17 @@ export const reachableHost = (bound: string): string => {
 export const isLoopback = (host: string): boolean => /^(127\.[\d.]+|::1|localhost)$/.test(host)
 
 const hostPort = (host: string, port: number): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
+
+/** Names the variable that holds the token. */
+export const tokenVariable = 'LENDER_GATEWAY_ADMIN_TOKEN'
+
+/** Takes the token from the environment; an empty variable is none. */
+export const tokenFrom = (environment: Environment): Token | null => {
+  const value = environment[tokenVariable] ?? ''
+  if (value === '') return null
+  // RFC 6750 §2.1. Anything else could not be sent as a field value, or could be sent as two.
+  if (/^[A-Za-z0-9._~+/-]+=*$/.test(value)) return { value, from: tokenVariable }
+  throw unasked(
+    `${tokenVariable} holds no token: letters, digits and -._~+/ are expected, without blanks or a line end`,
+  )
+}

@@ -1,4 +1,4 @@
-import { printable } from '../printable.ts'
+import { printable } from '../../shared/printable.ts'
 
 /** Says, in one line, why a gateway could not be asked or did not answer as one: exit code 2. */
 export class Unasked extends Error {}

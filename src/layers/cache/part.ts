@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { OperationId } from '../../catalog.ts'
 import { now } from '../../clock.ts'
-import type { CacheOutcome, Exchange } from '../../exchange.ts'
+import { type CacheOutcome, type Exchange, noOutcomes } from '../../exchange.ts'
 import type { NotStored } from './policy/storing.ts'
 import type { Reservation } from './reservation.ts'
 import type { CacheStore, Name, Resource } from './store.ts'
@@ -12,14 +12,7 @@ export class Part {
   readonly operation: OperationId
   readonly uncacheable = new Uncacheable()
   /** How many exchanges went which way. */
-  readonly counts: Record<CacheOutcome, number> = {
-    hit: 0,
-    stale: 0,
-    miss: 0,
-    revalidated: 0,
-    collapsed: 0,
-    bypass: 0,
-  }
+  readonly counts: Record<CacheOutcome, number> = { ...noOutcomes }
   /** Bytes of what is stored. */
   bytes = 0
   /** How many answers are stored. */

@@ -1,8 +1,9 @@
 import type { OperationId } from '../../catalog.ts'
 import type { Kind } from '../../failures/kinds.ts'
 import type { AuthMethod, Reason } from '../../failures/reasons.ts'
+import { added } from '../added.ts'
 import type { SpanCounts } from '../tracing/trouble.ts'
-import { addHistograms, type HistogramReport } from './histogram.ts'
+import type { HistogramReport } from './histogram.ts'
 
 /** Names an operation, or `none`: what was turned away before it was one of the nine. */
 export type Metered = OperationId | 'none'
@@ -58,65 +59,13 @@ export const atRest = ({ operations, spans, ...counted }: MeterReport): MeterRep
   ) as unknown as MeterReport['operations'],
 })
 
-/** Adds up what several processes have counted; at least one. */
-export const addMeters = (each: readonly MeterReport[]): MeterReport => {
+/** Adds up what several processes have counted; null: none has counted anything. */
+export const addMeters = (each: readonly MeterReport[]): MeterReport | null => {
   const [first] = each
-  if (first === undefined || each.length === 1) return first as MeterReport
-  const names = Object.keys(first.operations) as Metered[]
+  if (first === undefined) return null
+  const { spans, ...sums } = added(first, each)
   return {
-    operations: Object.fromEntries(
-      names.map((name) => [name, addOperations(each.map(({ operations }) => operations[name]))]),
-    ) as MeterReport['operations'],
-    spans: {
-      exported: sumOf(each, ({ spans }) => spans.exported),
-      dropped: sumOf(each, ({ spans }) => spans.dropped),
-      failed: sumOf(each, ({ spans }) => spans.failed),
-      trouble: each.find(({ spans }) => spans.trouble !== null)?.spans.trouble ?? null,
-    },
-    clients: addCounts(
-      each.flatMap(({ clients }) => clients),
-      ({ client, statusClass }) => `${statusClass} ${client}`,
-    ),
+    ...sums,
+    spans: { ...spans, trouble: each.find((one) => one.spans.trouble !== null)?.spans.trouble ?? null },
   }
-}
-
-const sumOf = <T>(each: readonly T[], read: (one: T) => number): number => each.reduce((sum, one) => sum + read(one), 0)
-
-const addOperations = (each: readonly OperationReport[]): OperationReport => {
-  const total = (read: (one: OperationReport) => number): number => sumOf(each, read)
-  return {
-    inFlight: total(({ inFlight }) => inFlight),
-    requests: addCounts(
-      each.flatMap(({ requests }) => requests),
-      ({ statusClass, failure }) => `${statusClass} ${failure}`,
-    ),
-    reasons: addCounts(
-      each.flatMap(({ reasons }) => reasons),
-      ({ failure, reason, method }) => `${failure} ${reason} ${method}`,
-    ),
-    attemptFailures: addCounts(
-      each.flatMap(({ attemptFailures }) => attemptFailures),
-      ({ reason }) => reason,
-    ),
-    proved: addCounts(
-      each.flatMap(({ proved }) => proved),
-      ({ method }) => method,
-    ),
-    retries: total(({ retries }) => retries),
-    bytesIn: total(({ bytesIn }) => bytesIn),
-    bytesOut: total(({ bytesOut }) => bytesOut),
-    total: addHistograms(each.map((one) => one.total)),
-    firstByte: addHistograms(each.map(({ firstByte }) => firstByte)),
-    upstream: addHistograms(each.map(({ upstream }) => upstream)),
-  }
-}
-
-const addCounts = <T extends { readonly count: number }>(each: readonly T[], keyOf: (one: T) => string): T[] => {
-  const sums = new Map<string, T>()
-  for (const one of each) {
-    const key = keyOf(one)
-    const found = sums.get(key)
-    sums.set(key, found === undefined ? one : { ...found, count: found.count + one.count })
-  }
-  return [...sums.values()]
 }

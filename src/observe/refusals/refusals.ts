@@ -4,6 +4,7 @@ import { type AttemptReport, causeOf, FailedAttempt, type GatewayError } from '.
 import type { Kind } from '../../failures/kinds.ts'
 import type { Reason } from '../../failures/reasons.ts'
 import { METHODS } from '../../node-http.ts'
+import { sum } from '../added.ts'
 import type { Exchanged, Recorder } from '../exchanged.ts'
 import { type CauseReport, Causes, mergeCauses } from './causes.ts'
 
@@ -85,8 +86,6 @@ export const mergeRefusals = (each: readonly RefusalsReport[]): RefusalsReport =
 
 /** Makes a list that keeps some of each reason. */
 const fairly = (): FairList<Refusal> => new FairList(kept, ({ kind, reason }) => `${kind} ${reason}`)
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0)
 
 const newestFirst = (refusals: readonly Refusal[]): readonly Refusal[] => refusals.toSorted((a, b) => b.at - a.at)
 

@@ -62,7 +62,7 @@ const failing = (since: number) => ({
     since,
     reason: 'no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED)',
   },
-  failures: 9,
+  counts: { requests: 40, failures: 9, ejections: 0 },
   succeededAt: since - 50,
   failingSince: since,
 })
@@ -505,7 +505,7 @@ test('connections that are closed at once are counted by the setting that has it
 test('Redis that cannot be asked is named for what it is used for, with the reason', () => {
   const gone = { state: 'local', since: at, reason: 'connect ECONNREFUSED 127.0.0.1:6379', where: null } as const
   const rate = { store: 'redis', evictions: 0, ...gone } as const
-  const redis = { found: 0, refused: 0, dropped: 0, ...gone }
+  const redis = { counts: { found: 0, refused: 0, dropped: 0 }, ...gone }
   const limits = { rate, concurrency: [], eventLoop: null }
   const cache = { bytes: 0, maxBytes: 1, evictions: 0, redis, operations: [] }
 

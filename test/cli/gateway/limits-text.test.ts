@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest'
-import type { LimitsStatus } from '../../../src/cli/gateway/limits-answer.ts'
-import { limitRows } from '../../../src/cli/gateway/limits-text.ts'
+import type { Status } from '../../../src/admin/status.ts'
+import { limitRows } from '../../../src/cli/gateway/sections.ts'
 
 const at = Date.parse('2026-11-21T02:10:00.000Z')
 
-const row = (rate: Partial<LimitsStatus['rate']>): string | undefined => {
-  const usual = { store: 'redis', state: 'shared', since: '2026-11-21T02:09:00.000Z', where: null, evictions: 0 }
+type Rate = NonNullable<Status['limits']['rate']>
+
+const row = (rate: Partial<Rate>): string | undefined => {
+  const since = '2026-11-21T02:09:00.000Z'
+  const usual: Rate = { store: 'redis', state: 'shared', since, reason: null, where: null, evictions: 0 }
   const [, shown] = limitRows({ rate: { ...usual, ...rate }, concurrency: [], eventLoop: null }, at)
   return shown?.[1]
 }

@@ -1,9 +1,11 @@
 /** Statuses as a gateway tells them, and how the command shows them. */
+import type { Status } from '../../../src/admin/status.ts'
+import type { EndpointStatus, UpstreamStatus } from '../../../src/admin/upstream-status.ts'
 import type { Problem } from '../../../src/config/problem.ts'
 import { json, run, scriptedAdmin, token } from './helper.ts'
 
 /** Is an endpoint that is up and never had a request. */
-export const endpoint = (url: string, more = {}) => ({
+export const endpoint = (url: string, more: object = {}): EndpointStatus => ({
   url,
   weight: 100,
   sandbox: false,
@@ -17,13 +19,14 @@ export const endpoint = (url: string, more = {}) => ({
   ejections: 0,
   ejectedForSeconds: null,
   latencyMs: null,
+  certificate: null,
   drainUntil: null,
   readyUntil: null,
   ...more,
 })
 
 /** Is what stands behind a group. */
-export const upstream = (...endpoints: readonly ReturnType<typeof endpoint>[]) => ({
+export const upstream = (...endpoints: readonly EndpointStatus[]): UpstreamStatus => ({
   inFlight: endpoints.reduce((sum, { inFlight }) => sum + inFlight, 0),
   balance: 'p2c',
   breaker: null,
@@ -36,11 +39,14 @@ export const calm = {
   version: '0.1.0',
   state: 'serving',
   ready: true,
+  notReady: null,
+  findings: [],
   uptimeSeconds: 93_784.2,
   node: 'v24.21.0',
   pid: 1,
   config: {
     file: '/etc/lender-gateway/gateway.yaml',
+    path: '/etc/lender-gateway/gateway.yaml',
     hash: '3f1c0a9be2d4',
     loadedAt: '2026-11-21T02:00:07.512Z',
     loadedBy: 'file',
@@ -54,11 +60,26 @@ export const calm = {
     risk: upstream(endpoint('http://risk.internal:8080', { inFlight: 2, requests: 40, latencyMs: 12.5 })),
   },
   warnings: [],
+  certificates: [],
+  workers: [],
   limits: { rate: null, concurrency: [{ key: 'limits.concurrency', inFlight: 2, limit: 10_000 }], eventLoop: null },
+  clients: null,
+  tokens: { jwt: null, introspection: null, proofs: null },
+  cache: null,
   operations: {},
   retiring: 0,
-  log: { dropped: 0 },
-}
+  audit: null,
+  log: { level: 'info', dropped: 0 },
+} satisfies Status
+
+/** Is what a gateway says at once that remembers nothing. */
+export const overviewOf = (status: object, operations: readonly object[] = []) => ({
+  at: '2026-11-21T02:05:00.000Z',
+  status,
+  operations,
+  reloads: [],
+  refusals: [],
+})
 
 /** Is what may be wrong with a file. */
 export const problem: Problem = {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import type { Overview } from '../../../src/admin/overview.ts'
 import { catalog } from '../../../src/catalog.ts'
-import { type Overview, overview } from '../../../src/cli/gateway/overview-answer.ts'
 import { cropped, frame, type Seen } from '../../../src/cli/gateway/top/frame.ts'
 import { drawn, type Means } from '../../../src/cli/gateway/top/line.ts'
+import { spark } from '../../../src/cli/gateway/top/operation-lines.ts'
 import { meansOf } from '../../../src/cli/gateway/top/screen.ts'
-import { spark } from '../../../src/cli/gateway/top/spark.ts'
 import { expectGolden } from '../golden/golden.ts'
 import { calm, endpoint, upstream } from './statuses.ts'
 
@@ -12,9 +12,9 @@ const at = Date.parse('2026-11-21T02:05:00Z')
 
 const rising = Array.from({ length: 90 }, (_, i) => (i < 45 ? 0 : i / 3))
 
-const operations = catalog.map(({ id }, n) => ({
-  id,
-  state: id === 'inventory.sync' ? 'refuse' : 'serve',
+const operations = catalog.map(({ id, group, method, path }, n) => ({
+  ...{ id, group, method, path, failing: false },
+  state: id === 'inventory.sync' ? ('refuse' as const) : ('serve' as const),
   until: null,
   pace: {
     inFlight: n,
@@ -24,38 +24,37 @@ const operations = catalog.map(({ id }, n) => ({
     p50Ms: n === 2 ? null : 4.2 * (n + 1),
     p99Ms: n === 2 ? null : 130 * (n + 1),
   },
-  history: { stepSeconds: 5, perSecond: n % 2 === 0 ? rising : [] },
+  history: { stepSeconds: 5, perSecond: n % 2 === 0 ? rising : [], errorsPerSecond: [], p99Ms: [] },
 }))
 
 const down = { state: 'down', since: '2026-11-21T02:04:00.000Z', reason: 'connection refused' }
 
-const told = (more: object = {}): Overview =>
-  overview(
-    {
-      status: {
-        ...calm,
-        findings: [
-          {
-            severity: 'critical',
-            about: 'upstreams.risk',
-            cause:
-              'http://risk-a.internal:8080 refuses connections (ECONNREFUSED): 12 requests failed in the last minute',
-            since: '2026-11-21T02:04:00.000Z',
-            command: 'lender-gateway explain POST /risk/asset-valuation',
-          },
-          { severity: 'warning', about: 'redis', cause: 'Redis does not answer', since: null, command: null },
-        ],
-        upstreams: {
-          valuation: upstream(endpoint('sandbox', { sandbox: true })),
-          risk: upstream(endpoint('http://risk-a.internal:8080', down), endpoint('http://risk-b.internal:8080')),
-        },
-        limits: { ...calm.limits, concurrency: [{ key: 'limits.concurrency', inFlight: 10, limit: 10 }] },
-        ...more,
+const told = (more: Partial<Overview['status']> = {}): Overview => ({
+  status: {
+    ...calm,
+    findings: [
+      {
+        severity: 'critical',
+        about: 'upstreams.risk',
+        cause: 'http://risk-a.internal:8080 refuses connections (ECONNREFUSED): 12 requests failed in the last minute',
+        details: [],
+        since: '2026-11-21T02:04:00.000Z',
+        command: 'lender-gateway explain POST /risk/asset-valuation',
       },
-      operations,
+      { severity: 'warning', about: 'redis', cause: 'Redis does not answer', details: [], since: null, command: null },
+    ],
+    upstreams: {
+      valuation: upstream(endpoint('sandbox', { sandbox: true })),
+      risk: upstream(endpoint('http://risk-a.internal:8080', down), endpoint('http://risk-b.internal:8080')),
     },
-    '',
-  )
+    limits: { ...calm.limits, concurrency: [{ key: 'limits.concurrency', inFlight: 10, limit: 10 }] },
+    ...more,
+  },
+  operations,
+  at: new Date(at).toISOString(),
+  reloads: [],
+  refusals: [],
+})
 
 const seen = (more: Partial<Seen> = {}): Seen => ({
   url: 'http://127.0.0.1:9901',
@@ -100,7 +99,7 @@ describe('a frame', () => {
 
   test('leaves room for the nine however much is wrong', () => {
     const findings = Array.from({ length: 50 }, (_, n) => ({
-      ...{ severity: 'warning', about: `x${n}`, cause: 'something', since: null, command: null },
+      ...{ severity: 'warning' as const, about: `x${n}`, cause: 'something', details: [], since: null, command: null },
     }))
 
     const lines = screen(seen({ overview: told({ findings }) }), means(80, 24))
@@ -130,11 +129,10 @@ describe('a frame', () => {
     expect(lines.find((line) => line.startsWith('market.insights'))).toBeDefined()
   })
 
-  test('shows a gateway that counts nothing, or is older', () => {
-    const { findings: _, ...older } = told().status
+  test('shows a gateway that counts nothing', () => {
     const uncounted = operations.map((each) => ({ ...each, pace: null, history: null }))
 
-    const lines = screen(seen({ overview: overview({ status: older, operations: uncounted }, '') }), means(100, 40))
+    const lines = screen(seen({ overview: { ...told(), operations: uncounted } }), means(100, 40))
 
     expect(lines.find((line) => line.startsWith('market.insights'))).toMatch(/^market\.insights +- +- +- +- +- +-$/)
     expect(lines.join('\n')).not.toContain('last 15 min')

@@ -35,16 +35,16 @@ export const cache: readonly Metric[] = [
     (reading) => ofRedis(reading, ({ state }) => (state === 'shared' ? 1 : 0)),
   ),
   counter('cache_redis_found_total', 'Answers that were found in Redis, and used.', [], (reading) =>
-    ofRedis(reading, ({ found }) => found),
+    ofRedis(reading, ({ counts }) => counts.found),
   ),
   counter('cache_redis_refused_total', 'What was found in Redis and could not be used.', [], (reading) =>
-    ofRedis(reading, ({ refused }) => refused),
+    ofRedis(reading, ({ counts }) => counts.refused),
   ),
   counter(
     'cache_redis_dropped_total',
     'Answers that were not written to Redis, because nobody took them in time.',
     [],
-    (reading) => ofRedis(reading, ({ dropped }) => dropped),
+    (reading) => ofRedis(reading, ({ counts }) => counts.dropped),
   ),
 ]
 

@@ -32,19 +32,19 @@ export const upstreams: readonly Metric[] = [
     'endpoint_requests_total',
     'Requests to an endpoint that have ended, retries among them.',
     ['group', 'endpoint'],
-    (reading) => ofEndpoints(reading, ({ requests }) => requests),
+    (reading) => ofEndpoints(reading, ({ counts }) => counts.requests),
   ),
   counter(
     'endpoint_failures_total',
     'Requests to an endpoint that failed by its fault.',
     ['group', 'endpoint'],
-    (reading) => ofEndpoints(reading, ({ failures }) => failures),
+    (reading) => ofEndpoints(reading, ({ counts }) => counts.failures),
   ),
   counter(
     'endpoint_ejections_total',
     'How often traffic has taken an endpoint out.',
     ['group', 'endpoint'],
-    (reading) => ofEndpoints(reading, ({ ejections }) => ejections),
+    (reading) => ofEndpoints(reading, ({ counts }) => counts.ejections),
   ),
   gauge('endpoint_requests_in_flight', 'Requests on their way to an endpoint.', ['group', 'endpoint'], (reading) =>
     ofEndpoints(reading, ({ inFlight }) => inFlight),

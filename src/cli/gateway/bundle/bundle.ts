@@ -1,10 +1,12 @@
+import { createHash } from 'node:crypto'
+import { strToU8, zipSync } from 'fflate'
 import { wallClock } from '../../../clock.ts'
+import { version } from '../../../version.ts'
 import { findGateway, type Where } from '../find.ts'
 import { noteDoubt, type Printing } from '../print.ts'
+import { table } from '../table.ts'
 import { urlOf } from '../target.ts'
 import { unasked } from '../unasked.ts'
-import { archive } from './archive.ts'
-import { manifest } from './manifest.ts'
 import { type Part, partsOf } from './parts.ts'
 import { place } from './place.ts'
 
@@ -48,4 +50,39 @@ const text = (name: string, { length }: Uint8Array, parts: readonly Part[]): str
 const json = (file: string, { length }: Uint8Array, parts: readonly Part[]): string => {
   const told = parts.map((part) => ({ name: part.name, error: part.error, absent: part.absent }))
   return `${JSON.stringify({ file, bytes: length, parts: told }, null, 2)}\n`
+}
+
+interface Made {
+  readonly at: Date
+  readonly url: string
+  readonly addresses: boolean
+}
+
+/** Writes what is in the archive, and why what is missing is not. */
+const manifest = (parts: readonly Part[], { at, url, addresses }: Made): string => {
+  const facts = [
+    ['made', `${at.toISOString()} by lender-gateway ${version()}`],
+    ['of', url],
+    ['secrets', 'none: *** stands for each, and their digests are left out'],
+    ['addresses', addresses ? 'of clients in full: --addresses' : 'of clients cut to their network, /24 or /48'],
+  ]
+  const rows = parts.map(({ name, what, text, error, absent }) => {
+    if (text !== null) return [name, what, `${Buffer.byteLength(text)} bytes`, `sha256:${digest(text)}`]
+    return [name, what, absent ? 'none' : 'MISSING', absent ? 'the gateway has none: older, or off' : `${error}`]
+  })
+  return `${table(facts)}\n\n${table(rows)}\n`
+}
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/**
+ * Packs texts into a zip, which opens everywhere without a tool; Node packs gzip only, and that holds one file. Those that are not there are
+ * left out.
+ */
+const archive = (
+  files: readonly { readonly name: string; readonly text: string | null }[],
+  at: Date,
+): Uint8Array<ArrayBuffer> => {
+  const packed = files.flatMap(({ name, text }) => (text === null ? [] : [[name, strToU8(text)] as const]))
+  return zipSync(Object.fromEntries(packed), { mtime: at })
 }

@@ -1,11 +1,18 @@
-import { printable } from '../../printable.ts'
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { availableParallelism, machine, release, totalmem, type } from 'node:os'
+import { catalog } from '../../../catalog.ts'
+import { loadConfig } from '../../../config/load.ts'
+import { formatProblem, formatProblems } from '../../../config/problem.ts'
+import { printable } from '../../../shared/printable.ts'
+import { version } from '../../../version.ts'
+import { explain } from '../../explain/explanation.ts'
+import { explanationText } from '../../explain/text.ts'
 import { askText } from '../ask.ts'
-import { refusal } from '../refusal.ts'
 import { type Target, urlOf } from '../target.ts'
 import { Unasked, unasked } from '../unasked.ts'
+import { refusal } from '../unreached.ts'
 import { cutAddresses } from './cut.ts'
-import { explained } from './explained.ts'
-import { versions } from './versions.ts'
 
 /** Is one file of the archive, or why it is none. */
 export interface Part {
@@ -91,3 +98,35 @@ const withoutDigests = (told: unknown): unknown =>
   typeof told === 'object' && told !== null && 'digests' in told ? { ...told, digests: undefined } : told
 
 const lines = (text: string): string => text.split('\n').map(printable).join('\n')
+
+/** Explains the nine as a file has them; of one that is broken, says why. */
+const explained = async (file: string): Promise<string> => {
+  const loaded = loadConfig(file)
+  if (!loaded.ok) return formatProblems(loaded.problems)
+  const { basePath } = loaded.config.listen
+  const texts = await Promise.all(
+    catalog.map(async ({ method, path }) => explanationText(await explain(method, basePath + path, file, loaded))),
+  )
+  const warnings = loaded.warnings.map((warning) => `warning: ${formatProblem(warning)}\n`)
+  return [...warnings, texts.join(`\n${'-'.repeat(80)}\n\n`)].join('')
+}
+
+/** Tells what this command runs on, which is what the gateway runs on where they share a machine; no name of it. */
+const versions = async (): Promise<string> => {
+  const { node, v8, openssl, uv, llhttp, undici } = process.versions
+  const told = {
+    gateway: version(),
+    packageLock: await digest(new URL('../../../../package-lock.json', import.meta.url)),
+    node: { version: node, v8, openssl, uv, llhttp, undici },
+    system: { type: type(), release: release(), arch: process.arch, machine: machine() },
+    processors: availableParallelism(),
+    memoryBytes: totalmem(),
+  }
+  return `${JSON.stringify(told, null, 2)}\n`
+}
+
+/** Tells which versions are installed by the hash of their list; null: an installation without one. */
+const digest = async (list: URL): Promise<string | null> => {
+  const text = await readFile(list).catch(() => null)
+  return text === null ? null : `sha256:${createHash('sha256').update(text).digest('hex')}`
+}

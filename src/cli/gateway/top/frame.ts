@@ -1,11 +1,8 @@
-import type { Status } from '../answers.ts'
-import { findingsText } from '../findings-text.ts'
-import { limitRows } from '../limits-text.ts'
-import type { Overview } from '../overview-answer.ts'
+import type { Overview } from '../../../admin/overview.ts'
+import type { Status } from '../../../admin/status.ts'
+import { findingsText, limitRows, upstreamRows, workerRows } from '../sections.ts'
 import { span } from '../span.ts'
 import { type Row, table } from '../table.ts'
-import { upstreamRows } from '../upstreams-text.ts'
-import { workerRows } from '../workers-text.ts'
 import { type Line, line, type Means, type Tone, wrapped } from './line.ts'
 import { operationLines } from './operation-lines.ts'
 
@@ -23,16 +20,16 @@ export interface Seen {
 export const frame = ({ url, overview, at, stale }: Seen, means: Means): readonly Line[] => {
   const { status, operations } = overview
   const { findings, upstreams, limits, workers, config } = status
-  const bounds = limits === null ? [] : limitRows(limits, at)
+  const bounds = limitRows(limits, at)
   const blocks: readonly (readonly Line[])[] = [
     [
       line(head(url, status, at), isWell(status) ? 'title' : 'critical'),
       ...(stale === null ? [] : wrapped(staleLine(stale), means.columns, 2)),
     ],
-    findings === null ? [] : findingLines(findingsText(findings, at).split('\n'), means),
+    findingLines(findingsText(findings, at).split('\n'), means),
     operationLines(operations, means),
     tabular(upstreamRows(upstreams, at), means),
-    workers === null || workers.length === 0 ? [] : tabular(workerRows(workers, config.hash, at), means),
+    workers.length === 0 ? [] : tabular(workerRows(workers, config.hash, at), means),
     bounds.length > 1 ? tabular(bounds, means) : [],
   ]
   return blocks.filter((lines) => lines.length > 0).flatMap((lines, i) => (i === 0 ? lines : [line(''), ...lines]))

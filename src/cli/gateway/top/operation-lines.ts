@@ -1,24 +1,23 @@
-import type { OperationStatus } from '../overview-answer.ts'
-import { table } from '../table.ts'
+import type { OperationView } from '../../../admin/overview.ts'
+import { longest, table } from '../table.ts'
 import { type Line, line, type Means, type Tone } from './line.ts'
-import { spark } from './spark.ts'
 
 /** Is a column; those of a lower rank go first when there is no room for all. */
 interface Column {
   readonly title: string
   readonly rank: number
-  readonly cell: (operation: OperationStatus) => string
+  readonly cell: (operation: OperationView) => string
 }
 
-type Pace = NonNullable<OperationStatus['pace']>
+type Pace = NonNullable<OperationView['pace']>
 
 const paced =
   (cell: (pace: Pace) => string) =>
-  ({ pace }: OperationStatus): string =>
+  ({ pace }: OperationView): string =>
     pace === null ? '-' : cell(pace)
 
-const named = ({ id, state, failing }: OperationStatus): string =>
-  state === 'refuse' ? `${id} REFUSED` : failing === true ? `${id} FAILING` : id
+const named = ({ id, state, failing }: OperationView): string =>
+  state === 'refuse' ? `${id} REFUSED` : failing ? `${id} FAILING` : id
 
 const columns: readonly Column[] = [
   { title: 'operation', rank: 9, cell: named },
@@ -35,19 +34,19 @@ const chartSeconds = 900
 const [leastChart, mostChart] = [10, 60]
 
 /** Lists the nine with how they do, and a chart of the last 15 minutes where there is room for it. */
-export const operationLines = (operations: readonly OperationStatus[], means: Means): readonly Line[] => {
+export const operationLines = (operations: readonly OperationView[], means: Means): readonly Line[] => {
   const shown = fitting(operations, means.columns)
   const rows = table([
     shown.map(({ title }) => title),
     ...operations.map((each) => shown.map(({ cell }) => cell(each))),
   ])
   const [title = '', ...lines] = rows.split('\n')
-  const width = Math.max(...rows.split('\n').map(({ length }) => length))
+  const width = longest(rows.split('\n'))
   const room = Math.min(means.columns - width - 2, mostChart)
   const isCounted = operations.some(({ history }) => history !== null)
   if (room < leastChart || !isCounted)
     return [line(title, 'title'), ...lines.map((text, i) => line(text, toneOf(operations[i])))]
-  const chart = ({ history }: OperationStatus): string =>
+  const chart = ({ history }: OperationView): string =>
     history === null ? '' : spark(history.perSecond, steps(history.stepSeconds), room, means.unicode)
   return [
     line(`${title.padEnd(width)}  ${'last 15 min'.slice(0, room)}`, 'title'),
@@ -59,10 +58,9 @@ const steps = (stepSeconds: number): number =>
   Math.min(chartSeconds, Math.max(1, Math.round(chartSeconds / stepSeconds)))
 
 /** Leaves out columns until the others have room. */
-const fitting = (operations: readonly OperationStatus[], room: number): readonly Column[] => {
+const fitting = (operations: readonly OperationView[], room: number): readonly Column[] => {
   let shown = columns
-  const widthOf = ({ title, cell }: Column): number =>
-    2 + Math.max(title.length, ...operations.map((each) => cell(each).length))
+  const widthOf = ({ title, cell }: Column): number => 2 + longest([title, ...operations.map(cell)])
   while (shown.length > 2 && shown.reduce((sum, column) => sum + widthOf(column), -2) > room) {
     const least = Math.min(...shown.map(({ rank }) => rank))
     shown = shown.filter(({ rank }) => rank !== least)
@@ -70,10 +68,10 @@ const fitting = (operations: readonly OperationStatus[], room: number): readonly
   return shown
 }
 
-const toneOf = (operation: OperationStatus | undefined): Tone => {
+const toneOf = (operation: OperationView | undefined): Tone => {
   if (operation === undefined) return 'plain'
   if (operation.state === 'refuse') return 'warning'
-  return operation.failing === true || (operation.pace?.errorsPerSecond ?? 0) > 0 ? 'critical' : 'plain'
+  return operation.failing || (operation.pace?.errorsPerSecond ?? 0) > 0 ? 'critical' : 'plain'
 }
 
 const rate = (perSecond: number): string => {
@@ -85,4 +83,26 @@ const duration = (ms: number | null): string => {
   if (ms === null) return '-'
   if (ms < 9.95) return `${ms.toFixed(1)}ms`
   return ms < 999.5 ? `${Math.round(ms)}ms` : `${(ms / 1000).toFixed(1)}s`
+}
+
+const blocks = ' ▁▂▃▄▅▆▇█'
+// Sums of these are still numbers.
+const most = 1e15
+
+const ascii = ' .:-=+*#@'
+
+/**
+ * Draws numbers as a line of so many columns, the newest at the right; `all` is how many there are when the time is full, so that a young
+ * gateway's line does not begin at the left. Each column is the mean of what it stands for, its height a share of the highest.
+ */
+export const spark = (values: readonly number[], all: number, columns: number, unicode: boolean): string => {
+  const levels = unicode ? blocks : ascii
+  const padded = [...Array(Math.max(0, all - values.length)).fill(0), ...values]
+  const means = Array.from({ length: columns }, (_, i) => {
+    const [from, to] = [i, i + 1].map((at) => Math.round((at * padded.length) / columns)) as [number, number]
+    const own = padded.slice(from, Math.max(to, from + 1))
+    return own.reduce((sum, value) => sum + Math.min(Math.max(0, value), most), 0) / Math.max(1, own.length)
+  })
+  const highest = Math.max(...means)
+  return means.map((mean) => levels[mean > 0 ? Math.max(1, Math.round((mean / highest) * 8)) : 0]).join('')
 }

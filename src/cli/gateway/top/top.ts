@@ -1,9 +1,8 @@
+import { overviewShape } from '../../../admin/overview.ts'
 import { now, pause } from '../../../clock.ts'
 import { endOnSignals, endWithReader } from '../../pipe.ts'
-import { understood } from '../answers.ts'
-import { ask } from '../ask.ts'
+import { get } from '../ask.ts'
 import { findGateway, type Where } from '../find.ts'
-import { overview } from '../overview-answer.ts'
 import { noteDoubt, type Printing, printJson } from '../print.ts'
 import { type Target, urlOf } from '../target.ts'
 import { Unasked } from '../unasked.ts'
@@ -12,14 +11,13 @@ import { drawn } from './line.ts'
 import { meansOf, openScreen } from './screen.ts'
 
 const everyMs = 1000
-const limitMs = 5000
 
 /** Shows how a gateway does until somebody has seen enough, or prints it once; resolves to the exit code. */
 export const top = async ({ once, format, ...where }: Where & Printing & { readonly once?: true }): Promise<number> => {
   const target = await findGateway(where)
   const { stdout } = process
   const first = await look(target)
-  noteDoubt(target)
+  noteDoubt(target, first.seen.overview.status.version)
   if (format === 'json') {
     printJson(first.body)
     return 0
@@ -87,6 +85,6 @@ const live = async (target: Target, first: Seen): Promise<never> => {
 const isEnd = (key: string): boolean => ['q', 'Q', '\u0003', '\u0004'].includes(key)
 
 const look = async (target: Target): Promise<{ readonly seen: Seen; readonly body: unknown }> => {
-  const { body, at } = await ask(target, { method: 'GET', path: '/overview', limitMs })
-  return { seen: { url: urlOf(target), overview: understood(target, body, overview), at, stale: null }, body }
+  const { told: overview, body, at } = await get(target, '/overview', overviewShape)
+  return { seen: { url: urlOf(target), overview, at, stale: null }, body }
 }

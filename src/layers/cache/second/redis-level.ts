@@ -89,7 +89,7 @@ export class RedisLevel implements SecondLevel {
       if (head === null || head.bytes + body.bytes.length > rules.maxEntry) return
       const present = select(part.find(key)?.variants ?? [], request)
       if (present !== null && staysBefore(present.head, head, request, askedAt)) return
-      store.found++
+      store.counts.found++
       part.put(reservation, { head, body }, (other) => other === present || select([other], request) !== null)
     } catch (error) {
       notices.broken(error)
@@ -121,7 +121,7 @@ export class RedisLevel implements SecondLevel {
     if (content.kind === 'varies') return { ...unknown, generations, names: content.names.split(',') }
     const { head, body, ageMs } = content
     const record = decode(this.#asked(name), head, body)
-    if (record === null) store.refused++
+    if (record === null) store.counts.refused++
     const answer = record && { record, body: new StoredBody(ownCopy(body)), ageMs, askedAt }
     return { generations, names: null, answer }
   }

@@ -55,15 +55,23 @@ const mostWaiting = 1000
 // Nobody waits for these.
 const behindMs = 1000
 
+/** What is counted of a Redis that gateways store in. Several workers' add up, and /status shows each. */
+export const noStoreCounts = {
+  /** Answers that were found and used. */
+  found: 0,
+  /** Answers that were no records, or not of what was asked for. */
+  refused: 0,
+  /** Answers that were not written: too much was waiting, or Redis did not take them. */
+  dropped: 0,
+}
+
+/** The counts of such a Redis. They never become less. */
+export type StoreCounts = Readonly<typeof noStoreCounts>
+
 /** Is the Redis in which several gateways store, for all operations of this one. Nothing here rejects, and nobody is held up by what is written. */
 export class RedisStore {
   readonly prefix: string
-  /** How many answers were found and used. */
-  found = 0
-  /** How many were no records, or not of what was asked for. */
-  refused = 0
-  /** How many were not written: too much was waiting, or Redis did not take them. */
-  dropped = 0
+  readonly counts: { -readonly [Name in keyof StoreCounts]: number } = { ...noStoreCounts }
   readonly #link: Pick<RedisLink, 'isShared' | 'since' | 'reason' | 'timeoutMs' | 'run'>
   readonly #owed: Owed
   readonly #waiting: Written[] = []
@@ -99,14 +107,14 @@ export class RedisStore {
     const answer = await this.#link.run(findScript, { keys: [key, ...generationKeys], args: [mostFoundBytes] })
     if (answer === null) return null
     const found = foundIn(answer)
-    if (found === null) this.refused++
+    if (found === null) this.counts.refused++
     return found
   }
 
   /** Writes an answer when its turn comes. */
   write(written: Written): void {
     if (this.#waiting.length >= mostWaiting || this.#waitingBytes + written.bytes > mostWaitingBytes) {
-      this.dropped++
+      this.counts.dropped++
       return
     }
     this.#waiting.push(written)
@@ -131,7 +139,7 @@ export class RedisStore {
     this.#isWriting = true
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       const isTaken = this.#link.isShared && (await this.#link.run(storeScript, givenFor(next), behindMs)) !== null
-      if (!isTaken) this.dropped++
+      if (!isTaken) this.counts.dropped++
       this.#waitingBytes -= next.bytes
     }
     this.#isWriting = false

@@ -1,7 +1,10 @@
-import { printable } from '../printable.ts'
+import { printable } from './printable.ts'
 
 /** Reads one value of an answer, which may be anything; `path` says where it stands. Throws {@link Misread}. */
 export type Read<T> = (value: unknown, path: string) => T
+
+/** The type of what a reader reads: an answer is described once, by its reader. */
+export type Shaped<Reader> = Reader extends Read<infer T> ? T : never
 
 /** Says that an answer is not what a gateway says, and where. */
 export class Misread extends Error {
@@ -16,11 +19,18 @@ export const text: Read<string> = (value, path) => {
   throw new Misread(path, 'text')
 }
 
+/** Reads one of some words. What is none of them is taken as well: nothing but its wording depends on it. */
+export const word = <Word extends string>(): Read<Word> => text as Read<Word>
+
 /** Reads a number. */
 export const number: Read<number> = (value, path) => {
   if (typeof value === 'number' && Number.isFinite(value)) return value
   throw new Misread(path, 'a number')
 }
+
+/** Makes a reader of a number for each member of an object, to stand among those of a {@link shape}. */
+export const numbers = <T extends object>(like: T): { readonly [K in keyof T]: Read<number> } =>
+  Object.fromEntries(Object.keys(like).map((name) => [name, number])) as { [K in keyof T]: Read<number> }
 
 /** Reads true or false. */
 export const flag: Read<boolean> = (value, path) => {
@@ -57,12 +67,14 @@ export const map =
 
 /** Reads a map of known keys; others are left out. */
 export const shape =
-  <T extends object>(members: { readonly [K in keyof T]: Read<T[K]> }): Read<T> =>
+  <Members extends Readonly<Record<string, Read<unknown>>>>(
+    members: Members,
+  ): Read<{ readonly [K in keyof Members]: Shaped<Members[K]> }> =>
   (value, path) => {
     if (!isMap(value)) throw new Misread(path, 'a map')
     const given = new Map(Object.entries(value))
-    const read = Object.entries<Read<unknown>>(members).map(([key, of]) => [key, of(given.get(key), below(path, key))])
-    return Object.fromEntries(read) as T
+    const read = Object.entries(members).map(([key, of]) => [key, of(given.get(key), below(path, key))])
+    return Object.fromEntries(read) as { [K in keyof Members]: Shaped<Members[K]> }
   }
 
 const isMap = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,52 @@
+/**
+ * Adds up what several processes report, member by member: numbers are sums, in lists of numbers place by place, in lists of entries
+ * with a `count` for each that differs in anything else, and in objects the same again. What is none of these is as in `like`.
+ * So a count that is new needs no rule; what is a number and no count needs one, at the caller's.
+ */
+export const added = <T>(like: T, each: readonly T[]): T => together(like, each) as T
+
+const together = (like: unknown, each: readonly unknown[]): unknown => {
+  if (typeof like === 'number') return sum(each.filter(isNumber))
+  if (Array.isArray(like)) return listed(like, each.filter(Array.isArray))
+  if (!isObject(like)) return like
+  const objects = each.filter(isObject)
+  return Object.fromEntries(
+    Object.entries(like).map(([name, value]) => [
+      name,
+      together(
+        value,
+        objects.map((one) => one[name]),
+      ),
+    ]),
+  )
+}
+
+const listed = (like: readonly unknown[], each: readonly (readonly unknown[])[]): readonly unknown[] => {
+  const all = each.flat()
+  if (all.length > 0 && all.every(isCount)) return counted(all)
+  return like.every(isNumber) ? like.map((_, i) => sum(each.map((one) => one[i]).filter(isNumber))) : like
+}
+
+const counted = (all: readonly Count[]): readonly Count[] => {
+  const sums = new Map<string, Count>()
+  for (const one of all) {
+    // None of the words that are counted by has a line break in it.
+    const key = Object.entries(one).reduce((all, [name, value]) => (name === 'count' ? all : `${all}${value}\n`), '')
+    sums.set(key, { ...one, count: one.count + (sums.get(key)?.count ?? 0) })
+  }
+  return [...sums.values()]
+}
+
+interface Count {
+  readonly count: number
+}
+
+/** Adds up; 0 for none. */
+export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
+
+const isNumber = (value: unknown): value is number => typeof value === 'number'
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const isCount = (value: unknown): value is Count => isObject(value) && isNumber(value.count)

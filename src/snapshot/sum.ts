@@ -1,2 +1,0 @@
-/** Adds up; 0 for none. */
-export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
