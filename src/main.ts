@@ -11,7 +11,8 @@ if (args[0] !== 'serve') outliveReader()
 
 // The edge of the process: arguments in, exit code out. 2 is wrong usage, 1 is anything else that goes wrong; both in one line.
 try {
-  // What operators can have done is much to read, and a health check asks every few seconds, each time in a process of its own.
+  // The commands of operators are much to read, and a health check asks every few seconds, each time in a process
+  // of its own.
   const line = isNamed(args[0]) ? commandLine([]) : (await import('./cli/program.ts')).program()
   await line.parseAsync(args, { from: 'user' })
 } catch (error) {

@@ -167,6 +167,14 @@ describe('libraries stay at the rim', () => {
     expect(reached('config/load-worker.ts')).toEqual(expect.arrayContaining(['zod', 'yaml']))
   })
 
+  test('a health check reads no command of operators, and the commands read nothing that serves clients', () => {
+    expect(reached('main.ts').filter((name) => /^(admin|serving\/(?!heap)|snapshot)/.test(name))).toEqual([])
+    expect(reached('cli/program.ts')).toContain('admin/commands/endpoint.ts')
+    expect(
+      reached('cli/program.ts').filter((name) => /^(serving|public|layers|upstream|config)\/|^fastify$/.test(name)),
+    ).toEqual([])
+  })
+
   test('what runs in a browser is served from one file, and imported by none', () => {
     const users = sources.filter(({ text }) => /['"](uplot|idiomorph)[/'"]/.test(text))
 

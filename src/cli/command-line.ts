@@ -5,7 +5,8 @@ import { explainCommand } from './explain.ts'
 import { bundleCommand, diffCommand, statusCommand, tailCommand, topCommand } from './gateway-commands.ts'
 import { serveCommand } from './serve.ts'
 
-/** Lists the commands that the gateway takes no part in, or only tells; each loads what it needs when it runs: `check` starts neither a server nor a logger. */
+// The commands that change nothing in a running gateway, around those that do. Each loads what it needs when it runs:
+// `check` starts neither a server nor a logger.
 const first = () => [serveCommand(), statusCommand(), topCommand()]
 const last = () => [
   tailCommand(),

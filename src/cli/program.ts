@@ -4,7 +4,10 @@ import { groupsInHelp } from '../admin/commands/commands.ts'
 import { commandLine } from './command-line.ts'
 import { type GatewayOptions, gatewayCommand, gatewayHelp, talking } from './gateway-commands.ts'
 
-/** Builds the whole command line. Of operators: exit 0 when it is done, 1 when the gateway refuses, 2 when it could not be asked. */
+/**
+ * Builds the whole command line. A command of operators exits with 0 when it is done, 1 when the gateway refuses,
+ * 2 when it could not be asked.
+ */
 export const program = (): Command => commandLine(groupsInHelp.map(commandOf))
 
 const commandOf = (group: CommandGroup): Command => {

@@ -3,7 +3,10 @@ import type { Cleared } from '../layers/cache/store.ts'
 import type { ClearedHere } from './caches.ts'
 import type { Plane } from './plane.ts'
 
-/** What operators can have done where clients are served, in each process that serves: what a command takes, and its result. Both cross to other processes. */
+/**
+ * What operators can have done in each process that serves clients: what a command takes, and its result. Both cross
+ * to other processes, so they are plain data.
+ */
 export interface PlaneCommands {
   /** Ends the ejection of an endpoint, named as `/status` shows it. */
   readonly lift: { readonly takes: { readonly group: Group; readonly url: string }; readonly gives: undefined }

@@ -6,8 +6,9 @@ import type { Status } from '../status.ts'
 import type { Argument, Arguments, Given } from './argument.ts'
 
 /**
- * Commands that share a name on the command line and take the same. From it follow the subcommand, the routes, the pages that ask first, their links,
- * the line of the log and the record. It loads nothing that serves: the command line reads it too.
+ * Commands that share a name on the command line and take the same arguments. From it follow the subcommand, the
+ * routes, the pages that ask first, their links, the line of the log and the record. It loads nothing that serves
+ * clients: the command line reads it too.
  */
 export interface CommandGroup {
   /** `lender-gateway NAME`. */
@@ -23,7 +24,10 @@ export interface CommandGroup {
   readonly commands: readonly Command[]
 }
 
-/** What an operator can have done, by a script, the command line or a page. */
+/**
+ * What an operator can have done, by a script, the command line or a page. Its methods are declared as methods, which
+ * TypeScript compares both ways: the walks over all commands know no one’s arguments.
+ */
 export interface Command<Values extends object = object, Plan extends object = object, Result extends object = object> {
   /** The first argument on the command line: `drain`. */
   readonly choice: string
@@ -62,6 +66,7 @@ export interface Command<Values extends object = object, Plan extends object = o
 /** What a member of an answer is. */
 export type Member = 'text' | 'number' | 'text or null'
 
+/** What a line of the log, and the record, says beside the event. */
 export type Fields = Readonly<Record<string, string | number | boolean | null>>
 
 /** What a person is asked before a command is run. */

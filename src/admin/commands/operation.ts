@@ -34,7 +34,10 @@ interface Result {
 
 type OperationCommand = Command<ValuesOf<typeof args>, Plan, Result>
 
-/** Makes what both commands do: the file is not touched, and holds again afterwards. To serve what the file lets serve ends an override at once. */
+/**
+ * Makes what both commands do: the file is not touched, and holds again afterwards. To serve what the file lets serve
+ * ends an override at once.
+ */
 const common = (state: Result['state']) =>
   ({
     ...overrideAnswer,

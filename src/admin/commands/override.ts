@@ -4,8 +4,9 @@ import type { Refusal } from '../problem.ts'
 import { time } from '../time.ts'
 
 /**
- * Has an operator's word hold for a time in place of the file's, and tells until when. Without a time, from now on the file's holds, which then says
- * the same: `until` is null. When that cannot be put into effect, what held before does again.
+ * Has an operator's word hold for a time in place of the file's, and tells until when. Without a time, from now on the
+ * file's holds, which then says the same: `until` is null. When that cannot be put into effect, what held before does
+ * again.
  */
 export const applyOverride = async <Key extends string, State extends string>(
   { reloader, draining }: Desk,

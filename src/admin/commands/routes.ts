@@ -11,7 +11,10 @@ import { type Arguments, type Given, readFields, readJson, readValues } from './
 import type { Command, Confirmation } from './command.ts'
 import { commandGroups } from './commands.ts'
 
-/** Takes commands: of scripts by a method, a path and JSON; of people by a page that says what would happen, and whose form has it done. */
+/**
+ * Takes commands: from scripts by a method, a path and JSON; from people by a page that says what would happen, and
+ * whose form has it done.
+ */
 export const registerCommands = (app: FastifyInstance, desk: Desk, log: Log): void => {
   const all = commandGroups.flatMap(({ args, commands }) => commands.map((command) => ({ args, command })))
   for (const { args, command } of all) {
