@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { groups } from '../../catalog.ts'
 import { type EndpointConfig, endpointUrl, sentHost } from './address.ts'
-import { mark, writtenMap } from './facts.ts'
+import { factsOf, mark, writtenMap } from './facts.ts'
 import { fieldEdits } from './fields.ts'
 import { orOff, statedShape } from './levels.ts'
 import { concurrency } from './limits.ts'
@@ -73,7 +73,7 @@ const weighted = z
   )
 
 /** Describes one endpoint: a URL, `sandbox`, or a URL with its weight, and whether it drains. */
-export const endpointSchema = mark(z.union([url, weighted]).meta({ id: 'Endpoint' }), endpointUrl)
+export const endpointSchema = mark(z.union([url, weighted]).meta({ id: 'Endpoint' }), factsOf(url))
 
 const inherited: Partial<z.output<z.ZodObject<typeof policyShape>>> = {}
 
