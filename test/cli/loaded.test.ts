@@ -9,7 +9,7 @@ import { listening, serve } from '../helpers/serve.ts'
 /** Starts a gateway that notes each package that a main thread of its processes loads. */
 const watched = (workers: number) => {
   const folder = mkdtempSync(join(tmpdir(), 'loaded-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  onTestFinished(() => rmSync(folder, { recursive: true, maxRetries: 5 })) // a worker may still write its notes
   const [file, notes] = [join(folder, 'gateway.yaml'), join(folder, 'notes')]
   const write = (more: object): void =>
     writeFileSync(file, configText({ workers, upstream: 'sandbox', shutdown: { wait: '0s' }, ...more }))
