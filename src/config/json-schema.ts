@@ -3,7 +3,7 @@ import { sharedKinds } from './schema/scalar.ts'
 import { describedUpstreams } from './schema/upstreams.ts'
 import { configSchema } from './schema.ts'
 
-const described = configSchema.extend({ upstreams: describedUpstreams })
+const described = configSchema.extend({ upstreams: describedUpstreams }).meta(configSchema.meta() ?? {})
 
 /** Makes the JSON Schema (draft-7) that editors use, from the schema that validates. Placeholders such as `${NAME}` pass. */
 export function jsonSchema(): Record<string, unknown> {

@@ -11,7 +11,8 @@ import { configText, logInMemory } from '../helpers/gateway.ts'
 // again. `systemctl reload` sends one to whatever it has just started.
 const { startGateway } = vi.hoisted(() => ({ startGateway: vi.fn() }))
 vi.mock('../../src/gateway.ts', () => ({ startGateway }))
-vi.mock('../../src/observe/log.ts', () => ({
+vi.mock('../../src/observe/log.ts', async (original) => ({
+  ...(await original<object>()),
   openLog: async (): Promise<LogSink> => ({
     log: logInMemory().log,
     dropped: () => 0,

@@ -194,9 +194,10 @@ test('lines of all of them that a slow reader does not take are dropped and coun
   crew.stdout.resume()
   await crew.line(({ msg }) => msg.startsWith('log lines dropped'))
   const { dropped } = (await crew.status()).log
-  await expect.poll(exchanges, { timeout: 10_000 }).toBe(answered - dropped)
-
   expect(dropped).toBeGreaterThan(0)
+  // A line that is dropped may be about something else than an exchange.
+  await expect.poll(exchanges, { timeout: 10_000 }).toBeGreaterThanOrEqual(answered - dropped)
+  expect(exchanges()).toBeLessThan(answered)
 })
 
 test('when all of them hang it is not ready, and answers operators all the same', async () => {
