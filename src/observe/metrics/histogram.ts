@@ -39,15 +39,6 @@ const placeOf = (ms: number): number => {
   return low
 }
 
-/** Has counted nothing. */
-export const emptyHistogram: HistogramReport = { counts: new Array(boundsMs.length + 1).fill(0), sumMs: 0 }
-
-/** Adds up what several have counted. */
-export const addHistograms = (each: readonly HistogramReport[]): HistogramReport => ({
-  counts: emptyHistogram.counts.map((_, i) => each.reduce((all, { counts }) => all + (counts[i] ?? 0), 0)),
-  sumMs: each.reduce((all, { sumMs }) => all + sumMs, 0),
-})
-
 /** Takes away what had been counted at an earlier time. */
 export const since = (later: HistogramReport, earlier: HistogramReport): HistogramReport => ({
   counts: later.counts.map((count, i) => Math.max(0, count - (earlier.counts[i] ?? 0))),

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { addHistograms, boundsMs, Histogram, quantile, since } from '../../../src/observe/metrics/histogram.ts'
+import { added } from '../../../src/observe/added.ts'
+import { boundsMs, Histogram, quantile, since } from '../../../src/observe/metrics/histogram.ts'
 
 const counted = (durations: readonly number[]) => {
   const histogram = new Histogram()
@@ -29,11 +30,11 @@ test('a bound belongs to what is below it', () => {
 test('what several have counted adds up to what one would have counted', () => {
   fc.assert(
     fc.property(durations, durations, (some, others) => {
-      const added = addHistograms([counted(some), counted(others)])
+      const both = added(counted([]), [counted(some), counted(others)])
       const one = counted([...some, ...others])
 
-      expect(added.counts).toEqual(one.counts)
-      expect(added.sumMs).toBeCloseTo(one.sumMs, 3)
+      expect(both.counts).toEqual(one.counts)
+      expect(both.sumMs).toBeCloseTo(one.sumMs, 3)
     }),
   )
 })
