@@ -58,7 +58,7 @@ export const quantile = ({ counts }: HistogramReport, share: number): number | n
     }
     const from = i === 0 ? 0 : (boundsMs[i - 1] as number)
     const to = boundsMs[i] ?? from // above the last bound nothing is known
-    return from + ((to - from) * (rank - below)) / count
+    return Math.min(to, from + ((to - from) * (rank - below)) / count) // a sum of floats may be a trifle more
   }
   return boundsMs.at(-1) as number
 }

@@ -69,6 +69,19 @@ describe('a quantile', () => {
     )
   })
 
+  test('is no more than the upper bound by a rounding of floats', () => {
+    const { counts } = counted([])
+    const above: string[] = []
+    for (const [i, bound] of boundsMs.entries())
+      for (let count = 1; count <= 30; count++)
+        for (const share of [0.5, 0.9, 0.99, 1]) {
+          const read = quantile({ counts: counts.with(i, count), sumMs: 0 }, share) as number
+          if (read > bound) above.push(`${share} of ${count} up to ${bound}: ${read}`)
+        }
+
+    expect(above).toEqual([])
+  })
+
   test('above the last bound is told as that bound', () => {
     expect(quantile(counted([1_000_000]), 0.5)).toBe(boundsMs.at(-1))
   })
