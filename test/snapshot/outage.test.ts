@@ -99,7 +99,7 @@ const start = (mannerOf: (name: string) => Manner, more: object = {}) => {
     status: (group: Group) => upstreamStatus(report().upstreams[group], { of: () => null, all: [] }, group),
     tail: () => report().refusals.last.map((each) => refusalView(each, config.listen).reason),
     failed: (group: Group, reason: string): number => {
-      const metric = upstreamMetrics.find(({ name }) => name.endsWith('upstream_failures_total'))
+      const metric = upstreamMetrics.upstream_failures_total
       const samples = metric?.read({ report: report(), meter: report().meter } as unknown as MetricsReading) ?? []
       const sample = samples.find(({ labels }) => labels.group === group && labels.reason === reason)
       return Number(sample?.value ?? Number.NaN)

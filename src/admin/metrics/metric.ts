@@ -1,70 +1,64 @@
-import type { Distribution, Exposed, MetricType, Sample } from './exposition.ts'
+import type { Distribution, MetricType, Sample } from './exposition.ts'
 import type { Reading } from './reading.ts'
 
-/** Is one of the metrics that there are: what it is called, what it says, and where that is read. */
-export interface Metric {
-  /** With the prefix that all have. */
-  readonly name: string
+/** A metric but for its name: what it says, and where that is read. */
+export interface Definition {
   /** One sentence, as Prometheus shows it. */
   readonly help: string
   readonly type: MetricType
-  /** Names its labels. Every value of one comes from the catalog, from the file, or is one of a bounded number of words. */
+  /** Its labels. Every value of one comes from the catalog, from the file, or is one of a bounded number of words. */
   readonly labels: readonly string[]
   read(reading: Reading): readonly Sample[]
 }
 
-/** Is a series: the values of its labels, in their order, and what it is at. */
-export type Row<Labels extends readonly string[], Value> = readonly [
-  ...{ readonly [Label in keyof Labels]: string },
-  Value,
-]
+/** Metrics by their names, without the prefix that all have. */
+export type Metrics = Readonly<Record<string, Definition>>
 
-type Define<Value> = <const Labels extends readonly string[]>(
-  name: string,
+/** A thing that a metric has a series of, behind the values of its labels, in their order. */
+type Row<Labels extends readonly string[], Thing> = readonly [...{ readonly [Label in keyof Labels]: string }, Thing]
+
+type Define<Thing, Value> = (
   help: string,
+  find: (thing: Thing, reading: Reading) => Value | null | undefined,
+) => Definition
+
+/** Defines metrics that have a series for each of some things: a counter only grows, true is 1, and what is null has no series. */
+export const each = <const Labels extends readonly string[], Thing>(
   labels: Labels,
-  read: (reading: Reading) => readonly Row<Labels, Value>[],
-) => Metric
+  things: (reading: Reading) => readonly Row<Labels, Thing>[],
+) => {
+  const defining =
+    <Value extends Sample['value'] | boolean>(type: MetricType): Define<Thing, Value> =>
+    (help, find) => ({
+      help,
+      type,
+      labels,
+      read: (reading) =>
+        things(reading).flatMap((row) => {
+          const value: Sample['value'] | boolean | null = find(row.at(-1) as Thing, reading) ?? null
+          if (value === null) return []
+          const named = Object.fromEntries(labels.map((label, i) => [label, row[i] as string]))
+          return [{ labels: named, value: typeof value === 'boolean' ? Number(value) : value }]
+        }),
+    })
+  return {
+    counter: defining<number>('counter'),
+    gauge: defining<number | boolean>('gauge'),
+    histogram: defining<Distribution>('histogram'),
+  }
+}
 
-/** Begins every name. */
-export const prefix = 'lender_gateway_'
+/** Define metrics without labels. */
+export const { counter, gauge } = each([], (reading) => [[reading]])
 
-const defining =
-  <Value extends Sample['value']>(type: MetricType): Define<Value> =>
-  (name, help, labels, read) => ({
-    name: `${prefix}${name}`,
-    help,
-    type,
-    labels,
-    read: (reading) =>
-      read(reading).map((row) => ({
-        labels: Object.fromEntries(labels.map((label, i) => [label, row[i] as string])),
-        value: row.at(-1) as Value,
-      })),
-  })
-
-/** Defines what only grows. */
-export const counter = defining<number>('counter')
-
-/** Defines what goes up and down. */
-export const gauge = defining<number>('gauge')
-
-/** Defines how many were how large. */
-export const histogram = defining<Distribution>('histogram')
+/** Takes a number as it was counted. */
+export const itself = (count: number): number => count
 
 /** Has one series for each of the states that something may be in: 1 for the one that it is in, 0 for the others. */
 export const states = <State extends string>(
   all: readonly State[],
   state: State,
-): readonly (readonly [State, number])[] => all.map((each) => [each, each === state ? 1 : 0])
-
-/** Reads a metric. */
-export const expose = ({ name, help, type, read }: Metric, reading: Reading): Exposed => ({
-  name,
-  help,
-  type,
-  samples: read(reading),
-})
+): readonly (readonly [State, boolean])[] => all.map((each) => [each, each === state])
 
 /** Counts by reason: those that are expected from the first time on, because whoever reads a rate sees a first one only if there was none before. */
 export const counted = (

@@ -2,39 +2,8 @@ import type { Kind } from '../../../failures/kinds.ts'
 import type { AuthMethod } from '../../../failures/reasons.ts'
 import { reasons, reasonsOf } from '../../../failures/reasons.ts'
 import type { OperationReport } from '../../../observe/metrics/meter-report.ts'
-import { counter, gauge, type Metric } from '../metric.ts'
+import { each, gauge, itself, type Metrics } from '../metric.ts'
 import type { Reading } from '../reading.ts'
-
-/** Says who was let in, and who was not. Nothing, while nobody is asked. */
-export const auth: readonly Metric[] = [
-  counter(
-    'authentications_total',
-    'Credentials that were checked, by the way to prove who calls (none: nothing was shown), by what came of it and why.',
-    ['method', 'result', 'reason'],
-    (reading) => (reading.config.auth === null ? [] : authentications(reading)),
-  ),
-  gauge(
-    'token_source_up',
-    'Whether the keys of the issuer can be had (jwt), and the authorization server be asked (introspection).',
-    ['source'],
-    (reading) => ofSources(reading, ({ error }) => (error === null ? 1 : 0)),
-  ),
-  gauge(
-    'token_source_last_success_timestamp_seconds',
-    'When the issuer, or the authorization server, answered last as it should; 0: never.',
-    ['source'],
-    (reading) => ofSources(reading, ({ lastSuccess }) => (lastSuccess ?? 0) / 1000),
-  ),
-  gauge('token_keys', 'How many keys of the issuer are known.', [], ({ report: { tokens } }) =>
-    tokens.jwt === null ? [] : [[tokens.jwt.keys]],
-  ),
-  gauge('proofs_remembered', 'How many proofs of possession have come in this window.', [], ({ report }) =>
-    report.tokens.proofs === null ? [] : [[report.tokens.proofs.remembered]],
-  ),
-  gauge('proofs_room', 'How many proofs of possession may come in a window.', [], ({ report }) =>
-    report.tokens.proofs === null ? [] : [[report.tokens.proofs.room]],
-  ),
-]
 
 type Result = 'accepted' | 'refused' | 'unavailable'
 
@@ -45,6 +14,7 @@ const results: ReadonlyMap<Kind, Result> = new Map([
 ])
 
 const authentications = ({ config, meter }: Reading): readonly (readonly [string, string, string, number])[] => {
+  if (config.auth === null) return []
   const counts = new Map<string, readonly [string, string, string, number]>()
   const add = (method: AuthMethod | null, result: Result, reason: string | null, count: number): void => {
     const row = [method ?? 'none', result, reason ?? 'none'] as const
@@ -52,7 +22,7 @@ const authentications = ({ config, meter }: Reading): readonly (readonly [string
     counts.set(row.join(' '), [...row, before + count])
   }
   const operations = Object.values(config.operations)
-  const methods = new Set([...(config.auth?.methods ?? []), ...operations.flatMap((each) => each.auth?.methods ?? [])])
+  const methods = new Set([...config.auth.methods, ...operations.flatMap((each) => each.auth?.methods ?? [])])
   add(null, 'refused', 'no-credential', 0)
   for (const method of methods) {
     add(method, 'accepted', null, 0)
@@ -74,10 +44,31 @@ const addRefusal = (
   if (result !== undefined) add(method, result, reason, count)
 }
 
-type Source = NonNullable<Reading['report']['tokens']['introspection']>
-
-const ofSources = ({ report: { tokens } }: Reading, read: (source: Source) => number) =>
+const sources = each(['source'], ({ report: { tokens } }) =>
   (['jwt', 'introspection'] as const).flatMap((name) => {
     const source = tokens[name]
-    return source === null ? [] : [[name, read(source)] as const]
-  })
+    return source === null ? [] : [[name, source] as const]
+  }),
+)
+
+/** Says who was let in, and who was not. Nothing, while nobody is asked. */
+export const auth: Metrics = {
+  authentications_total: each(['method', 'result', 'reason'], authentications).counter(
+    'Credentials that were checked, by the way to prove who calls (none: nothing was shown), by what came of it and why.',
+    itself,
+  ),
+  token_source_up: sources.gauge(
+    'Whether the keys of the issuer can be had (jwt), and the authorization server be asked (introspection).',
+    ({ error }) => error === null,
+  ),
+  token_source_last_success_timestamp_seconds: sources.gauge(
+    'When the issuer, or the authorization server, answered last as it should; 0: never.',
+    ({ lastSuccess }) => (lastSuccess ?? 0) / 1000,
+  ),
+  token_keys: gauge('How many keys of the issuer are known.', ({ report }) => report.tokens.jwt?.keys),
+  proofs_remembered: gauge(
+    'How many proofs of possession have come in this window.',
+    ({ report }) => report.tokens.proofs?.remembered,
+  ),
+  proofs_room: gauge('How many proofs of possession may come in a window.', ({ report }) => report.tokens.proofs?.room),
+}

@@ -1,59 +1,45 @@
 import type { Kind } from '../../../failures/kinds.ts'
 import { reasonsOf } from '../../../failures/reasons.ts'
-import { counted, counter, gauge, type Metric } from '../metric.ts'
+import { counted, counter, each, gauge, itself, type Metrics } from '../metric.ts'
 import type { Reading } from '../reading.ts'
 
-/** Says how near the gateway is to its bounds, and what they cost. */
-export const limits: readonly Metric[] = [
-  gauge('concurrency_in_flight', 'Requests that a bound of concurrency counts just now.', ['limit'], ({ report }) =>
-    report.limits.concurrency.map(({ key, inFlight }) => [key, inFlight]),
+const cached = each(['operation'], ({ report }) =>
+  (report.cache?.operations ?? []).map((each) => [each.operation, each] as const),
+)
+
+const outcomes = each(['operation', 'outcome'], ({ report }) =>
+  (report.cache?.operations ?? []).flatMap(({ operation, outcomes }) =>
+    Object.entries(outcomes).map(([outcome, count]) => [operation, outcome, count] as const),
   ),
-  gauge('concurrency_limit', 'How many requests a bound of concurrency lets in at once.', ['limit'], ({ report }) =>
-    report.limits.concurrency.map(({ key, limit }) => [key, limit]),
+)
+
+/** Says what is stored, and of how much use it is. Nothing, while no operation is cached. */
+export const cache: Metrics = {
+  cache_requests_total: outcomes.counter('Requests for an operation that is cached, by what the cache did.', itself),
+  cache_bytes: cached.gauge('Bytes of answers that are stored.', ({ bytes }) => bytes),
+  cache_entries: cached.gauge('How many answers are stored.', ({ entries }) => entries),
+  cache_limit_bytes: gauge('How much may be stored of all operations.', ({ report }) => report.cache?.maxBytes),
+  cache_evictions_total: counter(
+    'How often something stored had to make room.',
+    ({ report }) => report.cache?.evictions,
   ),
-  counter('sheds_total', 'Requests that found no room (503), by the bound that was full.', ['reason'], (reading) =>
-    ofKinds(reading, ['overloaded']),
+  cache_redis_up: gauge(
+    'Whether what is stored is shared through Redis (1), or each process has its own until Redis is back (0).',
+    ({ report }) => report.cache?.redis && report.cache.redis.state === 'shared',
   ),
-  counter(
-    'rate_limited_total',
-    'Requests of an address or a client beyond what it may (429), by the bound that was used up.',
-    ['reason'],
-    (reading) => ofKinds(reading, ['rate-limited']),
+  cache_redis_found_total: counter(
+    'Answers that were found in Redis, and used.',
+    ({ report }) => report.cache?.redis?.counts.found,
   ),
-  counter(
-    'rejections_total',
-    'Requests that were malformed, too large or too slow, or that an operator had refused, by what was wrong.',
-    ['reason'],
-    (reading) => ofKinds(reading, rejected),
+  cache_redis_refused_total: counter(
+    'What was found in Redis and could not be used.',
+    ({ report }) => report.cache?.redis?.counts.refused,
   ),
-  gauge(
-    'rate_limits_shared',
-    'Whether rates are counted for all gateways (1), or each counts for itself until Redis is back (0); with limits.redis only.',
-    [],
-    ({ report }) => {
-      const { rate } = report.limits
-      return rate?.store === 'redis' ? [[rate.state === 'shared' ? 1 : 0]] : []
-    },
+  cache_redis_dropped_total: counter(
+    'Answers that were not written to Redis, because nobody took them in time.',
+    ({ report }) => report.cache?.redis?.counts.dropped,
   ),
-  counter(
-    'rate_keys_forgotten_total',
-    'Keys whose count was forgotten before its time, for want of room.',
-    [],
-    ({ report }) => (report.limits.rate === null ? [] : [[report.limits.rate.evictions]]),
-  ),
-  gauge(
-    'load_shedding',
-    'Whether new requests are refused because the event loop is late (1), in one worker at least.',
-    [],
-    ({ report }) => (report.limits.eventLoop === null ? [] : [[report.limits.eventLoop.sheds ? 1 : 0]]),
-  ),
-  gauge(
-    'load_shedding_limit_seconds',
-    'From what delay of the event loop on new requests are refused.',
-    [],
-    ({ report }) => (report.limits.eventLoop === null ? [] : [[report.limits.eventLoop.limitMs / 1000]]),
-  ),
-]
+}
 
 const rejected: readonly Kind[] = [
   'bad-request',
@@ -64,10 +50,50 @@ const rejected: readonly Kind[] = [
   'refused-by-operator',
 ]
 
-const ofKinds = ({ meter }: Reading, kinds: readonly Kind[]) => {
-  const all = Object.values(meter.operations).flatMap(({ reasons }) => reasons)
-  return counted(
-    reasonsOf(...kinds),
-    all.filter(({ failure }) => kinds.includes(failure)),
-  )
+const ofKinds = (...kinds: readonly Kind[]) =>
+  each(['reason'], ({ meter }: Reading) => {
+    const all = Object.values(meter.operations).flatMap(({ reasons }) => reasons)
+    return counted(
+      reasonsOf(...kinds),
+      all.filter(({ failure }) => kinds.includes(failure)),
+    )
+  })
+
+const concurrency = each(['limit'], ({ report }) => report.limits.concurrency.map((each) => [each.key, each]))
+
+/** Says how near the gateway is to its bounds, and what they cost. */
+export const limits: Metrics = {
+  concurrency_in_flight: concurrency.gauge(
+    'Requests that a bound of concurrency counts just now.',
+    ({ inFlight }) => inFlight,
+  ),
+  concurrency_limit: concurrency.gauge(
+    'How many requests a bound of concurrency lets in at once.',
+    ({ limit }) => limit,
+  ),
+  sheds_total: ofKinds('overloaded').counter('Requests that found no room (503), by the bound that was full.', itself),
+  rate_limited_total: ofKinds('rate-limited').counter(
+    'Requests of an address or a client beyond what it may (429), by the bound that was used up.',
+    itself,
+  ),
+  rejections_total: ofKinds(...rejected).counter(
+    'Requests that were malformed, too large or too slow, or that an operator had refused, by what was wrong.',
+    itself,
+  ),
+  rate_limits_shared: gauge(
+    'Whether rates are counted for all gateways (1), or each counts for itself until Redis is back (0); with limits.redis only.',
+    ({ report: { limits } }) => (limits.rate?.store === 'redis' ? limits.rate.state === 'shared' : null),
+  ),
+  rate_keys_forgotten_total: counter(
+    'Keys whose count was forgotten before its time, for want of room.',
+    ({ report }) => report.limits.rate?.evictions,
+  ),
+  load_shedding: gauge(
+    'Whether new requests are refused because the event loop is late (1), in one worker at least.',
+    ({ report }) => report.limits.eventLoop?.sheds,
+  ),
+  load_shedding_limit_seconds: gauge(
+    'From what delay of the event loop on new requests are refused.',
+    ({ report: { limits } }) => limits.eventLoop && limits.eventLoop.limitMs / 1000,
+  ),
 }

@@ -1,62 +1,137 @@
-import type { ProcessReport } from '../../../snapshot/report.ts'
+import type { ReloadCount } from '../../../snapshot/reload-history.ts'
 import { version } from '../../../version.ts'
-import { counter, gauge, type Metric } from '../metric.ts'
-import type { Reading } from '../reading.ts'
+import { counter, each, gauge, itself, type Metrics } from '../metric.ts'
+
+const triggers = [
+  'file',
+  'signal',
+  'request',
+  'rollback',
+  'preflight',
+] as const satisfies readonly ReloadCount['trigger'][]
+const results = ['applied', 'unchanged', 'refused'] as const satisfies readonly ReloadCount['result'][]
+
+const reloads = each(['trigger', 'result'], ({ reloads }) =>
+  triggers.flatMap((trigger) =>
+    results.map((result) => {
+      const found = reloads.find((each) => each.trigger === trigger && each.result === result)
+      return [trigger, result, found?.count ?? 0] as const
+    }),
+  ),
+)
+
+const certificate = each(['certificate'], ({ certificates }) =>
+  certificates.map(({ key, notAfter }) => [key, notAfter]),
+)
+
+/** Says what configuration runs, and until when what it brings is valid. */
+export const configuration: Metrics = {
+  config_info: each(['hash'], ({ config }) => [[config.hash, 1]]).gauge(
+    'Is 1; its label is the hash of the configuration that runs.',
+    itself,
+  ),
+  config_loaded_timestamp_seconds: gauge(
+    'When the configuration that runs came to run.',
+    ({ loadedAt }) => loadedAt / 1000,
+  ),
+  config_last_reload_successful: gauge(
+    'Whether what was read last could be taken (1), or was refused or held back and what ran before runs on (0).',
+    ({ file }) => file.refusal === null,
+  ),
+  config_file_differs: gauge(
+    'Whether the file, or one that it refers to, says something else than what runs (1).',
+    ({ file }) => file.differs,
+  ),
+  config_held_back: gauge(
+    'Whether an edit waits until the endpoints or keys that it brings are reached (1).',
+    ({ file }) => file.nextTryAt !== null,
+  ),
+  config_reloads_total: reloads.counter('Reloads, by what set them off and what came of them.', itself),
+  certificate_not_after_timestamp_seconds: certificate.gauge(
+    'When a certificate that the gateway shows, or the first to end of the authorities that it trusts, expires.',
+    (notAfter) => notAfter / 1000,
+  ),
+  certificate_left_seconds: certificate.gauge(
+    'How long until a certificate expires; below 0: it has.',
+    (notAfter, { at }) => (notAfter - at) / 1000,
+  ),
+}
+
+const running = each(['process'], ({ report }) => report.runtimes.map((each) => [each.process, each]))
+
+const delays = each(['process', 'statistic'], ({ report }) =>
+  report.runtimes.flatMap(({ process: name, eventLoop: { delayMs } }) =>
+    delayMs === null
+      ? []
+      : (['p50', 'p99', 'max'] as const).map((statistic) => [name, statistic, delayMs[statistic]] as const),
+  ),
+)
+
+const worker = each(['worker'], ({ workers }) => workers.map((each) => [String(each.worker), each]))
 
 /** Says how the processes do. */
-export const processes: readonly Metric[] = [
-  gauge('build_info', 'Is 1; its labels are the versions of the gateway and of Node.', ['version', 'node'], () => [
-    [version(), process.version, 1],
-  ]),
-  gauge('ready', 'Whether new clients are welcome (1).', [], ({ ready }) => [[ready ? 1 : 0]]),
-  gauge('process_start_time_seconds', 'When a process started, in seconds since the epoch.', ['process'], (reading) =>
-    ofProcesses(reading, ({ uptimeSeconds }) => Math.round(reading.at / 1000 - uptimeSeconds)),
+export const processes: Metrics = {
+  build_info: each(['version', 'node'], () => [[version(), process.version, 1]]).gauge(
+    'Is 1; its labels are the versions of the gateway and of Node.',
+    itself,
   ),
-  gauge('process_uptime_seconds', 'For how long a process has run.', ['process'], (reading) =>
-    ofProcesses(reading, ({ uptimeSeconds }) => uptimeSeconds),
+  ready: gauge('Whether new clients are welcome (1).', ({ ready }) => ready),
+  process_start_time_seconds: running.gauge(
+    'When a process started, in seconds since the epoch.',
+    ({ uptimeSeconds }, { at }) => Math.round(at / 1000 - uptimeSeconds),
   ),
-  counter('process_cpu_seconds_total', 'CPU time that a process has used, user and system.', ['process'], (reading) =>
-    ofProcesses(reading, ({ cpuSeconds: { user, system } }) => user + system),
+  process_uptime_seconds: running.gauge('For how long a process has run.', ({ uptimeSeconds }) => uptimeSeconds),
+  process_cpu_seconds_total: running.counter(
+    'CPU time that a process has used, user and system.',
+    ({ cpuSeconds: { user, system } }) => user + system,
   ),
-  gauge('process_resident_memory_bytes', 'Memory that a process has (RSS).', ['process'], (reading) =>
-    ofProcesses(reading, ({ residentBytes }) => residentBytes),
+  process_resident_memory_bytes: running.gauge(
+    'Memory that a process has (RSS).',
+    ({ residentBytes }) => residentBytes,
   ),
-  gauge('process_heap_used_bytes', 'What is in use of the heap of a process.', ['process'], (reading) =>
-    ofProcesses(reading, ({ heap: { usedBytes } }) => usedBytes),
+  process_heap_used_bytes: running.gauge('What is in use of the heap of a process.', ({ heap }) => heap.usedBytes),
+  process_heap_limit_bytes: running.gauge('How large the heap of a process may become.', ({ heap }) => heap.limitBytes),
+  process_external_memory_bytes: running.gauge(
+    'Memory of buffers of a process, outside its heap.',
+    ({ externalBytes }) => externalBytes,
   ),
-  gauge('process_heap_limit_bytes', 'How large the heap of a process may become.', ['process'], (reading) =>
-    ofProcesses(reading, ({ heap: { limitBytes } }) => limitBytes),
-  ),
-  gauge('process_external_memory_bytes', 'Memory of buffers of a process, outside its heap.', ['process'], (reading) =>
-    ofProcesses(reading, ({ externalBytes }) => externalBytes),
-  ),
-  counter(
-    'process_event_loop_active_seconds_total',
+  process_event_loop_active_seconds_total: running.counter(
     'For how long the event loop of a process has been at work.',
-    ['process'],
-    (reading) => ofProcesses(reading, ({ eventLoop: { activeSeconds } }) => activeSeconds),
+    ({ eventLoop }) => eventLoop.activeSeconds,
   ),
-  gauge(
-    'process_event_loop_delay_seconds',
+  process_event_loop_delay_seconds: delays.gauge(
     'How late the timers of a process were over the last seconds: the median, the slowest hundredth, the worst.',
-    ['process', 'statistic'],
-    ({ report }) =>
-      report.runtimes.flatMap(({ process: name, eventLoop: { delayMs } }) =>
-        delayMs === null
-          ? []
-          : (['p50', 'p99', 'max'] as const).map((statistic) => [name, statistic, delayMs[statistic] / 1000] as const),
-      ),
+    (ms) => ms / 1000,
   ),
-  gauge('worker_serving', 'Whether a worker serves (1).', ['worker'], ({ workers }) =>
-    workers.map(({ worker, state }) => [String(worker), state === 'serving' ? 1 : 0]),
-  ),
-  counter('worker_restarts_total', 'How often a worker ended and was replaced.', ['worker'], ({ workers }) =>
-    workers.map(({ worker, restarts }) => [String(worker), restarts]),
-  ),
-  gauge('configurations_retiring', 'Earlier configurations that still finish requests.', [], ({ report }) => [
-    [report.retiring],
-  ]),
-]
+  worker_serving: worker.gauge('Whether a worker serves (1).', ({ state }) => state === 'serving'),
+  worker_restarts_total: worker.counter('How often a worker ended and was replaced.', ({ restarts }) => restarts),
+  configurations_retiring: gauge('Earlier configurations that still finish requests.', ({ report }) => report.retiring),
+}
 
-const ofProcesses = ({ report }: Reading, read: (each: ProcessReport) => number) =>
-  report.runtimes.map((each) => [each.process, read(each)] as const)
+const span = each(['outcome'], ({ meter: { spans } }) => [
+  ['exported', spans.exported],
+  ['dropped', spans.dropped],
+  ['failed', spans.failed],
+])
+
+/** Says whether all that is to be written of exchanges is: in the log, in the audit log, as spans. */
+export const recording: Metrics = {
+  log_lines_dropped_total: counter(
+    'Log lines that were dropped because their reader was too slow.',
+    ({ droppedLines }) => droppedLines,
+  ),
+  audit_lines_total: counter(
+    'Lines that the chain of the audit log has, those of processes before this one among them.',
+    ({ audit }) => audit?.count,
+  ),
+  audit_lines_lost_total: counter(
+    'Lines of the audit log that could not be kept until they could be written.',
+    ({ audit }) => audit?.lost,
+  ),
+  audit_failing: gauge('Whether the audit log cannot be written (1).', ({ audit }) => audit && audit.reason !== null),
+  audit_waiting_bytes: gauge('Lines of the audit log that wait to be written.', ({ audit }) => audit?.waitingBytes),
+  spans_total: span.counter(
+    'Spans of traces, by what became of them: taken by the receiver (exported), never sent for want of room (dropped), or sent and not taken (failed).',
+    itself,
+  ),
+}

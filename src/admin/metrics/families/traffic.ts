@@ -1,75 +1,18 @@
-import { catalog } from '../../../catalog.ts'
+import { catalog, type OperationId } from '../../../catalog.ts'
 import { failures, type Kind, kinds } from '../../../failures/kinds.ts'
 import { boundsMs, type HistogramReport } from '../../../observe/metrics/histogram.ts'
 import type { Metered, OperationReport } from '../../../observe/metrics/meter-report.ts'
 import { classOf } from '../../../observe/metrics/operation-meter.ts'
 import type { Distribution } from '../exposition.ts'
-import { counter, gauge, histogram, type Metric } from '../metric.ts'
+import { each, itself, type Metrics } from '../metric.ts'
 import type { Reading } from '../reading.ts'
 
 /** Lists whatever a request may be for, in the catalog's order; `none`: it was none of the nine. */
 const metered: readonly Metered[] = [...catalog.map(({ id }) => id), 'none']
 
-/** Says what was, and what was sent and received. */
-export const traffic: readonly Metric[] = [
-  counter(
-    'requests_total',
-    'Requests that have ended, by operation, by the class of their status, and by what went wrong (none: nothing of the gateway).',
-    ['operation', 'status_class', 'failure'],
-    ({ meter }) =>
-      metered.flatMap((name) =>
-        requests(meter.operations[name]).map(([status, failure, count]) => [name, status, failure, count] as const),
-      ),
-  ),
-  gauge('requests_in_flight', 'Requests that are being served.', ['operation'], (reading) =>
-    ofNine(reading, ({ inFlight }) => inFlight),
-  ),
-  histogram(
-    'request_duration_seconds',
-    'From the arrival of a request to the end of its answer.',
-    ['operation'],
-    (reading) => ofAll(reading, ({ total }) => distribution(total)),
-  ),
-  histogram(
-    'time_to_first_byte_seconds',
-    'From the arrival of a request to the head of its answer.',
-    ['operation'],
-    (reading) => ofAll(reading, ({ firstByte }) => distribution(firstByte)),
-  ),
-  histogram(
-    'upstream_duration_seconds',
-    'From the start of the last attempt at an endpoint to the end of its answer.',
-    ['operation'],
-    (reading) => ofNine(reading, ({ upstream }) => distribution(upstream)),
-  ),
-  counter('request_body_bytes_total', 'Bytes of request bodies that came.', ['operation'], (reading) =>
-    ofAll(reading, ({ bytesIn }) => bytesIn),
-  ),
-  counter('response_body_bytes_total', 'Bytes of answer bodies that were sent.', ['operation'], (reading) =>
-    ofAll(reading, ({ bytesOut }) => bytesOut),
-  ),
-  counter('retries_total', 'Attempts at endpoints after the first one of a request.', ['operation'], (reading) =>
-    ofNine(reading, ({ retries }) => retries),
-  ),
-  counter(
-    'client_requests_total',
-    'Requests of each client of the file, by the class of their status; with metrics.clients only.',
-    ['client', 'status_class'],
-    (reading) => (reading.config.metrics?.clients === true ? clients(reading) : []),
-  ),
-  gauge(
-    'operation_serving',
-    'Whether an operation is in service (1), or refused by the file or an operator (0).',
-    ['operation'],
-    ({ serving }) => catalog.map(({ id }) => [id, serving(id) ? 1 : 0]),
-  ),
-]
+const nine = each(['operation'], ({ meter }) => catalog.map(({ id }) => [id, meter.operations[id]]))
 
-const ofNine = <Value>({ meter }: Reading, read: (operation: OperationReport) => Value) =>
-  catalog.map(({ id }) => [id, read(meter.operations[id])] as const)
-
-const ofAll = <Value>({ meter }: Reading, read: (operation: OperationReport) => Value) =>
-  metered.map((name) => [name, read(meter.operations[name])] as const)
+const all = each(['operation'], ({ meter }) => metered.map((name) => [name, meter.operations[name]]))
 
 /** Is two labels and how many there were. */
 type Counted = readonly [string, string, number]
@@ -91,6 +34,7 @@ const requests = (operation: OperationReport): readonly Counted[] => {
 }
 
 const clients = ({ config, meter }: Reading): readonly Counted[] => {
+  if (config.metrics?.clients !== true) return []
   const counts = new Map<string, Counted>()
   const count = (client: string, statusClass: number, counted: number) =>
     counts.set(`${statusClass} ${client}`, [client, nameOf(statusClass), counted])
@@ -100,6 +44,9 @@ const clients = ({ config, meter }: Reading): readonly Counted[] => {
     if (known.has(client)) count(client, statusClass, counted)
   return [...counts.values()]
 }
+
+const serving = ({ said, config }: Reading): readonly (readonly [OperationId, boolean])[] =>
+  catalog.map(({ id }) => [id, (said.operations.of(id)?.state ?? config.operations[id].state) === 'serve'])
 
 const nameOf = (statusClass: number): string => `${statusClass}xx`
 
@@ -116,4 +63,41 @@ const distribution = ({ counts, sumMs }: HistogramReport): Distribution => {
     return below
   })
   return { buckets: shown.map(({ at, le }) => ({ le, count: cumulative[at] ?? 0 })), sum: sumMs / 1000, count: below }
+}
+
+const ended = each(['operation', 'status_class', 'failure'], ({ meter }) =>
+  metered.flatMap((name) =>
+    requests(meter.operations[name]).map(([status, failure, count]) => [name, status, failure, count] as const),
+  ),
+)
+
+/** Says what was, and what was sent and received. */
+export const traffic: Metrics = {
+  requests_total: ended.counter(
+    'Requests that have ended, by operation, by the class of their status, and by what went wrong (none: nothing of the gateway).',
+    itself,
+  ),
+  requests_in_flight: nine.gauge('Requests that are being served.', ({ inFlight }) => inFlight),
+  request_duration_seconds: all.histogram('From the arrival of a request to the end of its answer.', ({ total }) =>
+    distribution(total),
+  ),
+  time_to_first_byte_seconds: all.histogram(
+    'From the arrival of a request to the head of its answer.',
+    ({ firstByte }) => distribution(firstByte),
+  ),
+  upstream_duration_seconds: nine.histogram(
+    'From the start of the last attempt at an endpoint to the end of its answer.',
+    ({ upstream }) => distribution(upstream),
+  ),
+  request_body_bytes_total: all.counter('Bytes of request bodies that came.', ({ bytesIn }) => bytesIn),
+  response_body_bytes_total: all.counter('Bytes of answer bodies that were sent.', ({ bytesOut }) => bytesOut),
+  retries_total: nine.counter('Attempts at endpoints after the first one of a request.', ({ retries }) => retries),
+  client_requests_total: each(['client', 'status_class'], clients).counter(
+    'Requests of each client of the file, by the class of their status; with metrics.clients only.',
+    itself,
+  ),
+  operation_serving: each(['operation'], serving).gauge(
+    'Whether an operation is in service (1), or refused by the file or an operator (0).',
+    (isServed) => isServed,
+  ),
 }

@@ -4,104 +4,8 @@ import { type Reason, reasonsOf } from '../../../failures/reasons.ts'
 import type { AttemptFailure } from '../../../observe/metrics/meter-report.ts'
 import type { EndpointReport } from '../../../snapshot/report.ts'
 import { firstToEnd } from '../../../upstream/certificates.ts'
-import { counted, counter, gauge, type Metric, states } from '../metric.ts'
+import { counted, each, itself, type Metrics, states } from '../metric.ts'
 import type { Reading } from '../reading.ts'
-
-/** Says how what stands behind the groups does. */
-export const upstreams: readonly Metric[] = [
-  gauge(
-    'endpoint_state',
-    'Which state an endpoint is in: 1 for that one, 0 for the others.',
-    ['group', 'endpoint', 'state'],
-    ({ report }) =>
-      groups.flatMap((group) =>
-        endpointsOf(report, group).flatMap(({ url, state }) =>
-          states(['up', 'failing', 'down', 'ejected', 'draining'], state.name).map(
-            ([name, is]) => [group, url, name, is] as const,
-          ),
-        ),
-      ),
-  ),
-  gauge(
-    'endpoint_weight',
-    'The share of a group’s work that the file gives an endpoint, relative to the others.',
-    ['group', 'endpoint'],
-    (reading) => ofEndpoints(reading, ({ weight }) => weight),
-  ),
-  counter(
-    'endpoint_requests_total',
-    'Requests to an endpoint that have ended, retries among them.',
-    ['group', 'endpoint'],
-    (reading) => ofEndpoints(reading, ({ counts }) => counts.requests),
-  ),
-  counter(
-    'endpoint_failures_total',
-    'Requests to an endpoint that failed by its fault.',
-    ['group', 'endpoint'],
-    (reading) => ofEndpoints(reading, ({ counts }) => counts.failures),
-  ),
-  counter(
-    'endpoint_ejections_total',
-    'How often traffic has taken an endpoint out.',
-    ['group', 'endpoint'],
-    (reading) => ofEndpoints(reading, ({ counts }) => counts.ejections),
-  ),
-  gauge('endpoint_requests_in_flight', 'Requests on their way to an endpoint.', ['group', 'endpoint'], (reading) =>
-    ofEndpoints(reading, ({ inFlight }) => inFlight),
-  ),
-  gauge(
-    'endpoint_latency_seconds',
-    'How long an endpoint is expected to take to answer; absent until it has.',
-    ['group', 'endpoint'],
-    ({ report }) =>
-      groups.flatMap((group) =>
-        endpointsOf(report, group).flatMap(({ url, latencyMs }) =>
-          latencyMs === null ? [] : [[group, url, latencyMs / 1000] as const],
-        ),
-      ),
-  ),
-  gauge(
-    'endpoint_certificate_not_after_timestamp_seconds',
-    'When the certificate of an endpoint expires, the first to end of several addresses; absent until one was seen.',
-    ['group', 'endpoint'],
-    ({ report }) =>
-      groups.flatMap((group) =>
-        endpointsOf(report, group).flatMap(({ url, certificates }) => {
-          const certificate = firstToEnd(certificates)
-          return certificate === null ? [] : [[group, url, certificate.notAfter / 1000] as const]
-        }),
-      ),
-  ),
-  gauge(
-    'upstream_breaker_state',
-    'Which state a group’s circuit breaker is in: 1 for that one, 0 for the others; the worst of several workers.',
-    ['group', 'state'],
-    ({ report }) =>
-      groups.flatMap((group) => {
-        const { breaker } = report.upstreams[group]
-        if (breaker === null) return []
-        return states(['closed', 'half-open', 'open'], breaker.state).map(([name, is]) => [group, name, is] as const)
-      }),
-  ),
-  gauge('retry_budget_left', 'Retries that a group’s budget allows just now.', ['group'], ({ report }) =>
-    groups.flatMap((group) => {
-      const { retryBudget } = report.upstreams[group]
-      return retryBudget === null ? [] : [[group, retryBudget.left] as const]
-    }),
-  ),
-  counter(
-    'upstream_failures_total',
-    'Attempts that an upstream failed, retries among them, and requests that it could not be asked for, by what was wrong.',
-    ['group', 'reason'],
-    ({ meter }) =>
-      groups.flatMap((group) => {
-        const operations = catalog.filter((each) => each.group === group).map(({ id }) => meter.operations[id])
-        const attempts = operations.flatMap(({ attemptFailures }) => attemptFailures)
-        const unasked = operations.flatMap(({ reasons }) => reasons.filter(({ reason }) => ofNoAttempt.has(reason)))
-        return counted(expected, [...attempts, ...unasked]).map(([reason, count]) => [group, reason, count] as const)
-      }),
-  ),
-]
 
 /** What a request fails by without an attempt that failed: nothing was sent, or what came could not be passed on. */
 const ofNoAttempt: ReadonlySet<Reason> = new Set<Reason>([
@@ -123,7 +27,80 @@ const endpointsOf = ({ upstreams }: Reading['report'], group: Group): readonly E
     ...new Map(upstreams[group].endpoints.toReversed().map((endpoint) => [endpoint.url, endpoint])).values(),
   ].toReversed()
 
-const ofEndpoints = ({ report }: Reading, read: (endpoint: EndpointReport) => number) =>
+const endpoint = each(['group', 'endpoint'], ({ report }) =>
+  groups.flatMap((group) => endpointsOf(report, group).map((endpoint) => [group, endpoint.url, endpoint] as const)),
+)
+
+const endpointState = each(['group', 'endpoint', 'state'], ({ report }) =>
   groups.flatMap((group) =>
-    endpointsOf(report, group).map((endpoint) => [group, endpoint.url, read(endpoint)] as const),
-  )
+    endpointsOf(report, group).flatMap(({ url, state }) =>
+      states(['up', 'failing', 'down', 'ejected', 'draining'], state.name).map(
+        ([name, is]) => [group, url, name, is] as const,
+      ),
+    ),
+  ),
+)
+
+const breakerState = each(['group', 'state'], ({ report }) =>
+  groups.flatMap((group) => {
+    const { breaker } = report.upstreams[group]
+    if (breaker === null) return []
+    return states(['closed', 'half-open', 'open'], breaker.state).map(([name, is]) => [group, name, is] as const)
+  }),
+)
+
+const upstream = each(['group'], ({ report }) => groups.map((group) => [group, report.upstreams[group]]))
+
+const failed = each(['group', 'reason'], ({ meter }) =>
+  groups.flatMap((group) => {
+    const operations = catalog.filter((each) => each.group === group).map(({ id }) => meter.operations[id])
+    const attempts = operations.flatMap(({ attemptFailures }) => attemptFailures)
+    const unasked = operations.flatMap(({ reasons }) => reasons.filter(({ reason }) => ofNoAttempt.has(reason)))
+    return counted(expected, [...attempts, ...unasked]).map(([reason, count]) => [group, reason, count] as const)
+  }),
+)
+
+/** Says how what stands behind the groups does. */
+export const upstreams: Metrics = {
+  endpoint_state: endpointState.gauge('Which state an endpoint is in: 1 for that one, 0 for the others.', (is) => is),
+  endpoint_weight: endpoint.gauge(
+    'The share of a group’s work that the file gives an endpoint, relative to the others.',
+    ({ weight }) => weight,
+  ),
+  endpoint_requests_total: endpoint.counter(
+    'Requests to an endpoint that have ended, retries among them.',
+    ({ counts }) => counts.requests,
+  ),
+  endpoint_failures_total: endpoint.counter(
+    'Requests to an endpoint that failed by its fault.',
+    ({ counts }) => counts.failures,
+  ),
+  endpoint_ejections_total: endpoint.counter(
+    'How often traffic has taken an endpoint out.',
+    ({ counts }) => counts.ejections,
+  ),
+  endpoint_requests_in_flight: endpoint.gauge('Requests on their way to an endpoint.', ({ inFlight }) => inFlight),
+  endpoint_latency_seconds: endpoint.gauge(
+    'How long an endpoint is expected to take to answer; absent until it has.',
+    ({ latencyMs }) => (latencyMs === null ? null : latencyMs / 1000),
+  ),
+  endpoint_certificate_not_after_timestamp_seconds: endpoint.gauge(
+    'When the certificate of an endpoint expires, the first to end of several addresses; absent until one was seen.',
+    ({ certificates }) => {
+      const certificate = firstToEnd(certificates)
+      return certificate && certificate.notAfter / 1000
+    },
+  ),
+  upstream_breaker_state: breakerState.gauge(
+    'Which state a group’s circuit breaker is in: 1 for that one, 0 for the others; the worst of several workers.',
+    (is) => is,
+  ),
+  retry_budget_left: upstream.gauge(
+    'Retries that a group’s budget allows just now.',
+    ({ retryBudget }) => retryBudget?.left,
+  ),
+  upstream_failures_total: failed.counter(
+    'Attempts that an upstream failed, retries among them, and requests that it could not be asked for, by what was wrong.',
+    itself,
+  ),
+}
