@@ -3,14 +3,12 @@ import { logoutForm } from '../session/forms.ts'
 import type { Visitor } from '../session/sessions.ts'
 import { assetAt } from './assets.ts'
 import { type Html, html } from './html.ts'
-import { layout } from './layout.ts'
 import { operations } from './sections/operations.ts'
-import { cache, limits, records, workers } from './sections/process.ts'
-import { refusals } from './sections/refusals.ts'
-import { reloads } from './sections/reloads.ts'
+import { refusals, reloads } from './sections/recent.ts'
+import { cache, certificates, clients, limits, records, workers } from './sections/small.ts'
 import { findings, summary } from './sections/summary.ts'
-import { certificates, clients } from './sections/trust.ts'
 import { upstreams } from './sections/upstreams.ts'
+import { layout } from './send.ts'
 
 /** Lists the parts of the page, in the order in which somebody on call asks; each is the `id` of its element. */
 export const sections = {

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatProblem } from '../../config/problem.ts'
 import { type Refusal, sendProblem } from '../problem.ts'
-import { type Html, html } from './html.ts'
-import { layout } from './layout.ts'
+import { assetAt } from './assets.ts'
+import { type Html, html, type Shown } from './html.ts'
 
 /**
  * What a page may load, and from where: a stylesheet, and forms, of this listener. `more` of a page that needs more, `script-src 'self'` say.
@@ -66,3 +66,35 @@ const refusalPage = ({ status, detail, problems = [] }: Refusal): Html => {
 ${problems.map((problem) => html`<pre>${formatProblem(problem)}</pre>\n`)}<p><a href="/">To the overview</a></p>`,
   })
 }
+
+/** Is what a page is made of. */
+export interface Page {
+  readonly title: string
+  /** What stands in `<main>`, an `<h1>` first. */
+  readonly body: Shown
+  /** What else stands in `<head>`: the scripts of a page that has some. */
+  readonly head?: Shown
+  /** What stands beside the name of the gateway, above `<main>`. */
+  readonly beside?: Shown
+}
+
+/** Puts a page of the operator's listener together: one look, and nothing that runs unless `head` has it. */
+export const layout = ({ title, body, head, beside }: Page): Html => html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · lender gateway</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${assetAt('page.css')}">
+${head}</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header><a class="name" href="/">lender gateway</a>${beside}</header>
+<main id="main" tabindex="-1">
+${body}
+</main>
+</body>
+</html>
+`

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Html, html } from '../../../src/admin/page/html.ts'
-import { layout } from '../../../src/admin/page/layout.ts'
+import { layout } from '../../../src/admin/page/send.ts'
 
 const hostile = `</title><script>alert(1)</script>" onfocus='a' &amp;`
 

@@ -1,7 +1,6 @@
 import type { OperationView, Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
-import { links } from '../links.ts'
-import { section, table } from '../table.ts'
+import { links, section, table } from '../table.ts'
 import { count, mark, milliseconds, moment, rate } from '../words.ts'
 
 /** Tells of the nine operations: how often they are asked for, how that goes, and how long it takes. */
@@ -27,8 +26,8 @@ export const operations = ({ at, operations }: Overview): Html =>
         { title: 'In flight', kind: 'number', cell: ({ pace }) => pace && count(pace.inFlight) },
         { title: 'p50', kind: 'number', cell: ({ pace }) => pace && milliseconds(pace.p50Ms) },
         { title: 'p99', kind: 'number', cell: ({ pace }) => pace && milliseconds(pace.p99Ms) },
-        { title: '15 min: requests', kind: 'chart', cell: rates },
-        { title: '15 min: p99', kind: 'chart', cell: times },
+        { title: '15 min: requests', kind: 'chart', cell: (operation) => chart('rate', operation, peak) },
+        { title: '15 min: p99', kind: 'chart', cell: (operation) => chart('p99', operation, slowest) },
         { title: 'Do', kind: 'act', cell: (operation) => links('operation', operation) },
       ],
     }),
@@ -42,15 +41,10 @@ const alarming = (perSecond: number): Html | string =>
   perSecond === 0 ? rate(perSecond) : html`<strong>${rate(perSecond)}</strong>`
 
 // What a chart shows is said beside it: it is drawn for whoever sees it, and by a script only.
-const rates = ({ id, history }: OperationView): Html =>
+const chart = (kind: 'rate' | 'p99', { id, history }: OperationView, said: (history: History) => string): Html =>
   history === null
     ? html`–`
-    : html`<div class="chart" id="chart-rate-${id}" data-operation="${id}" data-chart="rate" aria-hidden="true"></div><span class="peak">${peak(history)}</span>`
-
-const times = ({ id, history }: OperationView): Html =>
-  history === null
-    ? html`–`
-    : html`<div class="chart" id="chart-p99-${id}" data-operation="${id}" data-chart="p99" aria-hidden="true"></div><span class="peak">${slowest(history)}</span>`
+    : html`<div class="chart" id="chart-${kind}-${id}" data-operation="${id}" data-chart="${kind}" aria-hidden="true"></div><span class="peak">${said(history)}</span>`
 
 const peak = ({ perSecond, errorsPerSecond }: History): string => {
   const [requests, errors] = [most(perSecond), most(errorsPerSecond)]
@@ -59,13 +53,10 @@ const peak = ({ perSecond, errorsPerSecond }: History): string => {
 }
 
 const slowest = ({ p99Ms }: History): string => {
-  const ms = longest(p99Ms)
-  return ms === null ? 'none in 15 min' : `at most ${milliseconds(ms)}`
+  const known = p99Ms.filter((ms) => ms !== null)
+  return known.length === 0 ? 'none in 15 min' : `at most ${milliseconds(most(known))}`
 }
 
 const most = (values: readonly number[]): number => values.reduce((a, b) => Math.max(a, b), 0)
-
-const longest = (values: readonly (number | null)[]): number | null =>
-  values.reduce((a, b) => (a === null || b === null ? (a ?? b) : Math.max(a, b)), null)
 
 type History = NonNullable<OperationView['history']>
