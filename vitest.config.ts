@@ -27,7 +27,10 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'shared', include: [tests], exclude: replacing, isolate: false } },
       { extends: true, test: { name: 'alone', include: replacing } },
-      { extends: true, test: { name: 'drills', include: ['test/**/*.drill.ts'] } },
+      {
+        extends: true,
+        test: { name: 'drills', include: ['test/**/*.drill.ts'], testTimeout: 120_000, hookTimeout: 120_000 },
+      },
     ],
   },
 })
