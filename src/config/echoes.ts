@@ -1,5 +1,5 @@
-import { childAt } from './auth-places.ts'
 import { type Finding, formatPath, type Path } from './problem.ts'
+import { childAt } from './rules/rule.ts'
 import { knownKeys } from './schema/places.ts'
 
 /**

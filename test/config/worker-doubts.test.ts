@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { groups } from '../../src/catalog.ts'
-import { doubtsAbout } from '../../src/config/doubts.ts'
 import { formatPath } from '../../src/config/problem.ts'
 import { resolve } from '../../src/config/resolve.ts'
+import { doubtsAbout } from '../../src/config/rules/doubts.ts'
 import { configSchema } from '../../src/config/schema.ts'
 
 /** Lists what is warned of on a machine with four cores: key path and what was found there. */

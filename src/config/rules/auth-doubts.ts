@@ -1,59 +1,45 @@
-import type { AuthMethod } from '../failures/reasons.ts'
-import type { ClientConfig, Config } from './config.ts'
-import type { Finding } from './problem.ts'
+import type { AuthMethod } from '../../failures/reasons.ts'
+import type { ClientConfig, Config } from '../config.ts'
+import type { Doubt } from './rule.ts'
 
-/** Lists what is said of proving who calls, and nobody is asked for. */
-export const authDoubts = (config: Config): readonly Finding[] => [
-  ...idleUrl(config),
-  ...idleTokens(config),
-  ...idleCertificates(config),
-  ...idleCredentials(config),
-]
+const idleUrl: Doubt = ({ config: { listen, auth } }) =>
+  listen.publicUrl !== null &&
+  !auth?.dpop && {
+    path: ['listen', 'publicUrl'],
+    message: 'this does nothing: nobody is asked for proofs',
+    expected: 'auth.dpop, or no listen.publicUrl',
+    found: 'no auth.dpop',
+    hint: 'add dpop: { maxAge: 60s } under auth, or remove publicUrl',
+  }
 
-function idleUrl({ listen, auth }: Config): readonly Finding[] {
-  if (listen.publicUrl === null || (auth !== null && auth.dpop !== null)) return []
-  return [
-    {
-      path: ['listen', 'publicUrl'],
-      message: 'this does nothing: nobody is asked for proofs',
-      expected: 'auth.dpop, or no listen.publicUrl',
-      found: 'no auth.dpop',
-      hint: 'add dpop: { maxAge: 60s } under auth, or remove publicUrl',
-    },
-  ]
-}
-
-function idleTokens(config: Config): readonly Finding[] {
-  const { auth } = config
+const idleTokens: Doubt = ({ config }) => {
   const used = methodsOf(config)
-  return (['jwt', 'introspection'] as const).flatMap((name): readonly Finding[] => {
-    if (auth === null || auth[name] === null || used.has(name)) return []
-    return [
-      {
+  return (['jwt', 'introspection'] as const).map(
+    (name) =>
+      config.auth?.[name] &&
+      !used.has(name) && {
         path: ['auth', name],
         message: 'this does nothing: no operation takes these tokens',
         expected: `${name} among methods, or no auth.${name}`,
         found: [...used].join(', '),
         hint: `add ${name} to methods, or remove it`,
       },
-    ]
-  })
+  )
 }
 
 /** Tokens may be bound to certificates, without mtls among the methods. */
-function idleCertificates(config: Config): readonly Finding[] {
+const idleCertificates: Doubt = ({ config }) => {
   const used = methodsOf(config)
-  const isUsed = used.has('mtls') || used.has('jwt') || used.has('introspection')
-  if (config.auth === null || config.auth.mtls.from === 'connection' || isUsed) return []
-  return [
-    {
+  return (
+    config.auth?.mtls.from === 'client-cert' &&
+    !(['mtls', 'jwt', 'introspection'] as const).some((name) => used.has(name)) && {
       path: ['auth', 'mtls'],
       message: 'this does nothing: nobody looks at certificates of clients',
       expected: 'mtls among methods, or no auth.mtls',
       found: [...used].join(', '),
       hint: 'add mtls to methods, or remove it',
-    },
-  ]
+    }
+  )
 }
 
 const credentials = [
@@ -63,21 +49,20 @@ const credentials = [
 ] as const
 
 /** Looks for what clients could show and nobody asks for; of thousands of them, where it stands first. */
-function idleCredentials(config: Config): readonly Finding[] {
-  if (config.auth === null) return []
+const idleCredentials: Doubt = ({ config }) => {
+  if (config.auth === null) return null
   const used = methodsOf(config)
-  return credentials.flatMap(({ key, by, has }): readonly Finding[] => {
+  return credentials.map(({ key, by, has }) => {
     const index = by.some((name) => used.has(name)) ? -1 : config.clients.findIndex(has)
-    if (index === -1) return []
-    return [
-      {
+    return (
+      index !== -1 && {
         path: ['clients', index, key],
         message: 'this does nothing: no operation asks for it, here or of any other client',
         expected: `${by.join(' or ')} among methods, or no ${key}`,
         found: [...used].join(', '),
         hint: `add ${by[0]} to methods, or remove it`,
-      },
-    ]
+      }
+    )
   })
 }
 
@@ -86,3 +71,6 @@ const methodsOf = ({ auth, operations }: Config): ReadonlySet<AuthMethod> =>
   new Set(
     [auth, ...Object.values(operations).map((operation) => operation.auth)].flatMap((each) => each?.methods ?? []),
   )
+
+/** Lists what is said of proving who calls, and nobody is asked for. */
+export const authDoubts: readonly Doubt[] = [idleUrl, idleTokens, idleCertificates, idleCredentials]
