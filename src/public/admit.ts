@@ -1,13 +1,14 @@
 import { catalog, type Operation } from '../catalog.ts'
 import type { ListenConfig } from '../config/config.ts'
 import { GatewayError } from '../failures/errors.ts'
-import type { Head } from './head.ts'
+import type { Expectation, Head } from './head.ts'
 import { type IsOurs, isHost } from './target.ts'
-import type { Visit } from './visit.ts'
 import type { ClientRequest } from './wire.ts'
 
 /** What is read of a request. */
-export interface Asked extends Pick<Visit, 'head' | 'expects'> {
+export interface Asked {
+  readonly head: Head
+  readonly expects: Expectation
   readonly request: Pick<ClientRequest, 'originalUrl' | 'target' | 'method' | 'httpVersion' | 'rawHeaders'>
 }
 

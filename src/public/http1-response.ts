@@ -2,8 +2,7 @@ import type { IncomingMessage, OutgoingMessage } from 'node:http'
 import { type Fields, isNamed } from '../fields.ts'
 import { ServerResponse, validateHeaderName, validateHeaderValue } from '../node-http.ts'
 import { lingerOnClose, patienceAfter } from './linger.ts'
-import type { Visit } from './visit.ts'
-import type { ClientResponse } from './wire.ts'
+import type { ClientResponse, Ending } from './wire.ts'
 
 /**
  * A response with the head that Node has rendered and not yet sent. `_header` is not documented, though as old as `node:http`. Seen on
@@ -76,7 +75,7 @@ export class Http1Response<Request extends IncomingMessage = IncomingMessage>
     if (this.ahead === 0) super.writeInformation(status, fields as readonly string[])
   }
 
-  last({ failure }: Visit, unread: boolean): void {
+  last({ failure }: Ending, unread: boolean): void {
     this.isLast = true
     if (unread) lingerOnClose(this.req, patienceAfter(failure))
   }

@@ -2,7 +2,6 @@ import type { Socket } from 'node:net'
 import type { GatewayError } from '../failures/errors.ts'
 import type { Fields } from '../fields.ts'
 import type { Target } from './target.ts'
-import type { Visit } from './visit.ts'
 
 /** Is a request as the public side reads it: one of Node's on HTTP/1, a stream told in the words of HTTP/1 on HTTP/2. */
 export interface ClientRequest extends BodySource {
@@ -34,6 +33,13 @@ export interface BodySource {
   resume(): unknown
 }
 
+/** What a response that may be the last of its connection is told of its request. */
+export interface Ending {
+  /** Whether the gateway takes no new connections. */
+  readonly draining: () => boolean
+  readonly failure: GatewayError | null
+}
+
 /** Is the way to write an answer, in the version that the client speaks. */
 export interface ClientResponse {
   readonly statusCode: number
@@ -52,7 +58,7 @@ export interface ClientResponse {
   /** Writes an interim answer, or leaves it out where too much waits to be taken. Throws as `writeFields` does. */
   writeInterim(status: number, fields: Fields): void
   /** Has its head say that nothing follows it: the gateway drains, or the rest of the request is left `unread`. */
-  last(visit: Visit, unread: boolean): void
+  last(request: Ending, unread: boolean): void
   write(chunk: Buffer, taken?: (error?: Error | null) => void): boolean
   end(body?: Buffer): unknown
   end(body: string, encoding: 'latin1'): unknown

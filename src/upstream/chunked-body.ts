@@ -1,6 +1,5 @@
 import { isNamed } from '../fields.ts'
 import { type HeadScanner, isText, isToken } from './head-scanner.ts'
-import type { ResponseEvents } from './response-parser.ts'
 import { MalformedResponse } from './why.ts'
 
 // As many as Node's server takes of a request. They are read past, not kept.
@@ -29,12 +28,18 @@ const inTrailers = 13
 const over = 14
 const stopped = 15
 
+/** What is heard of a body. */
+export interface BodyEvents {
+  /** A piece of the body: bytes[from, to), of what was given to read(). It is good until the call returns. */
+  body(bytes: Buffer, from: number, to: number): void
+}
+
 /**
  * Reads bodies in chunks (RFC 9112 §7.1), one after another. Extensions (§7.1.1) and trailers (§7.1.2) are checked and
  * left out. It goes on where it has stopped.
  */
 export class ChunkedBody {
-  readonly #events: Pick<ResponseEvents, 'body'>
+  readonly #events: BodyEvents
   /** Reads trailers; else it is not in use while a body comes. */
   readonly #scanner: HeadScanner
   #state = atSize
@@ -45,7 +50,7 @@ export class ChunkedBody {
   #pieceFrom = 0
   #pieceTo = 0
 
-  constructor(events: Pick<ResponseEvents, 'body'>, scanner: HeadScanner) {
+  constructor(events: BodyEvents, scanner: HeadScanner) {
     this.#events = events
     this.#scanner = scanner
   }

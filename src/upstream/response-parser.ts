@@ -1,16 +1,14 @@
 import { isHopByHop, isNamed, withoutNominated } from '../fields.ts'
-import { ChunkedBody } from './chunked-body.ts'
+import { type BodyEvents, ChunkedBody } from './chunked-body.ts'
 import { HeadScanner } from './head-scanner.ts'
 import { MalformedResponse } from './why.ts'
 
 /** What a parser finds, in the order in which it comes. */
-export interface ResponseEvents {
+export interface ResponseEvents extends BodyEvents {
   /** The head of an interim response, 102-199. A 100, which no request asks for, is left out (RFC 9110 §15.2). */
   interim(status: number, fields: string[]): void
   /** The head of the final response. `reason` may be empty. `fields` are flat, latin1, as received, and end-to-end. */
   head(status: number, reason: string, fields: string[]): void
-  /** A piece of the body: bytes[from, to), of what was given to read(). It is good until the call returns. */
-  body(bytes: Buffer, from: number, to: number): void
   /** The response is whole. */
   end(): void
 }

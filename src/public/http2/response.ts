@@ -4,8 +4,7 @@ import { type Fields, isNamed } from '../../fields.ts'
 import { validateHeaderValue } from '../../node-http.ts'
 import { mostBodyBytes } from '../connection.ts'
 import { linger, type Patience, patienceAfter } from '../linger.ts'
-import type { Visit } from '../visit.ts'
-import type { ClientResponse } from '../wire.ts'
+import type { ClientResponse, Ending } from '../wire.ts'
 import type { StreamRequest } from './request.ts'
 
 // Hints: more of them than anybody sends are left out, or an upstream that goes on for ever fills the memory.
@@ -92,7 +91,7 @@ export class StreamResponse implements ClientResponse {
     this.stream.additionalHeaders(named)
   }
 
-  last({ draining, failure }: Visit): void {
+  last({ draining, failure }: Ending): void {
     this.#patience = patienceAfter(failure)
     // The stream ends with its answer in any case. GOAWAY says of the connection what `Connection: close` does on HTTP/1.
     if (draining()) this.stream.session?.close()
