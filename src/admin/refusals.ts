@@ -6,7 +6,7 @@ import type { Kind } from '../failures/kinds.ts'
 import { failureText, reasonText } from '../failures/reasons.ts'
 import type { Refusal } from '../observe/refusals/refusals.ts'
 import { nullable, number, type Shaped, shape, text, word } from '../shared/shape.ts'
-import { lastOf } from './findings/words.ts'
+import { lastOf } from './findings/finding.ts'
 import { time } from './time.ts'
 
 /** Reads of a request that the gateway answered with an error of its own. Nothing in it is what the client wrote, but for the id. */

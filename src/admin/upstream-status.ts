@@ -5,7 +5,7 @@ import { keyOf, type Said } from '../snapshot/overrides.ts'
 import type { EndpointReport, UpstreamReport } from '../snapshot/report.ts'
 import { firstToEnd, type SeenCertificate } from '../upstream/certificates.ts'
 import { noCounts } from '../upstream/standing.ts'
-import { lastOf } from './findings/words.ts'
+import { lastOf } from './findings/finding.ts'
 import { endOf, tenths, time } from './time.ts'
 
 /** The certificate that an endpoint has shown; of several addresses, the first to end. */

@@ -1,5 +1,12 @@
+import { catalog, type Group, type OperationId } from '../../catalog.ts'
+import type { Config } from '../../config/config.ts'
+import type { AttemptReport } from '../../failures/errors.ts'
+import type { Kind } from '../../failures/kinds.ts'
+import { failureText } from '../../failures/reasons.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
 import { list, nullable, type Shaped, shape, text, word } from '../../shared/shape.ts'
+import type { Report } from '../../snapshot/report.ts'
+import { formatDuration } from '../../units.ts'
 import { time } from '../time.ts'
 
 /** Says how bad it is: requests fail, or records are lost; something is wrong, and most requests are served all the same; worth knowing. */
@@ -68,7 +75,69 @@ export const counted = ({ lastMinute, lastQuarter }: Tally, what: 'failed' | 're
 /** Writes `1 request`, `12 requests`. */
 export const requests = (count: number): string => `${count} request${count === 1 ? '' : 's'}`
 
+/** Adds up what is refused for one kind of failure, of the operations of a group where one is given. */
+export const refusedOf = ({ refusals }: Report, kind: Kind, group?: Group): Tally =>
+  tallyOf(
+    refusals.causes.filter(
+      (each) =>
+        each.kind === kind && (group === undefined || (each.operation !== null && groupOf(each.operation) === group)),
+    ),
+  )
+
+/** Says how many requests were refused, behind a colon; empty: none was of late. */
+export const held = (refused: Tally): string => (refused.lastQuarter === 0 ? '' : `: ${counted(refused, 'refused')}`)
+
+/** Says in which of several workers it is so; empty: in all. */
+export const placed = ({ where }: { readonly where: string | null }): string => (where === null ? '' : ` ${where}`)
+
+/** Says once what is the same behind several groups: findings about `upstreams.GROUP`. */
+export const merged = (found: readonly Finding[]): readonly Finding[] =>
+  grouped(found, ({ severity, cause }) => `${severity} ${cause}`).map((same) => {
+    const [first] = same as readonly [Finding, ...Finding[]]
+    const [, ...behind] = new Set(same.map(({ about }) => about.replace('upstreams.', '')))
+    return behind.length === 0 ? first : { ...first, cause: `${first.cause} (the same behind ${behind.join(', ')})` }
+  })
+
 /** Groups by a key, in the order in which keys come. */
 export const grouped = <T>(all: readonly T[], keyOf: (one: T) => string): readonly (readonly T[])[] => [
   ...Map.groupBy(all, keyOf).values(),
 ]
+
+/** Says in words what went wrong at an endpoint, by its name: `http://risk-a:8080 refuses connections (ECONNREFUSED)`. */
+export const saidOf = ({ kind, reason, operation }: CauseReport, endpoint: string, config: Config): string =>
+  lastOf({ kind, reason, status: null }, endpoint) +
+  (operation === null ? '' : boundOf(kind, groupOf(operation), config, operation))
+
+/** Says in words why a request last failed at an endpoint. */
+export const lastOf = (
+  { kind, reason, status }: Pick<AttemptReport, 'kind' | 'reason' | 'status'>,
+  endpoint: string,
+): string => {
+  if (kind === null) return `${endpoint} answered ${status}`
+  return named(failureText(kind, reason), endpoint)
+}
+
+const named = (words: string, endpoint: string): string =>
+  words.includes('the endpoint') ? words.replace('the endpoint', endpoint) : `${endpoint}: ${words}`
+
+/** Names the bound that was exceeded, with what it is set to. */
+export const boundOf = (kind: Kind | null, group: Group, config: Config, id: OperationId | null = null): string => {
+  const { connect, headers } = config.upstreams[group].timeouts
+  const deadlineMs = id === null ? null : config.operations[id].deadline
+  const bound = {
+    'connect-timeout': connect,
+    'headers-timeout': headers,
+    'deadline-exceeded': deadlineMs,
+  }[kind as string]
+  return bound == null ? '' : ` (${formatDuration(bound)})`
+}
+
+/** Finds the group of an operation. */
+export const groupOf = (id: NonNullable<CauseReport['operation']>): Group =>
+  (catalog.find((each) => each.id === id) as (typeof catalog)[number]).group
+
+/** Writes the command that shows what stands in the way of an operation. */
+export const explainCommand = (id: NonNullable<CauseReport['operation']>): string => {
+  const { method, path } = catalog.find((each) => each.id === id) as (typeof catalog)[number]
+  return `lender-gateway explain ${method} ${path} --live`
+}

@@ -2,7 +2,7 @@ import { failures, type Kind } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
 import { formatDuration } from '../../units.ts'
-import { counted, type Finding, finding, grouped, tallyOf, worstFirst } from './finding.ts'
+import { counted, type Finding, finding, grouped, held, refusedOf, tallyOf, worstFirst } from './finding.ts'
 import { limitFindings } from './limits.ts'
 import { operationFindings } from './operations.ts'
 import { processFindings } from './process.ts'
@@ -64,19 +64,18 @@ const command = 'lender-gateway tail --refused --since 15m'
 
 /** Finds why there is no record. */
 const auditFindings = ({ audit, config, report }: Reading): readonly Finding[] => {
-  const refused = tallyOf(report.refusals.causes.filter(({ kind }) => kind === 'audit-unavailable'))
-  const held = refused.lastQuarter === 0 ? '' : `: ${counted(refused, 'refused')}`
+  const refused = refusedOf(report, 'audit-unavailable')
   if (audit !== null && audit.reason !== null) {
     const then =
       config.audit?.onFailure === 'refuse'
         ? 'so requests are refused (audit.onFailure: refuse), and /ready says no'
         : 'and requests go on without a record (audit.onFailure: continue)'
-    const cause = `the audit log cannot be written to ${audit.file}: ${audit.reason}, ${then}${held}${lostOf(audit.lost)}`
+    const cause = `the audit log cannot be written to ${audit.file}: ${audit.reason}, ${then}${held(refused)}${lostOf(audit.lost)}`
     return [finding('critical', 'audit', cause, { since: audit.since })]
   }
   const found: Finding[] = []
   if (refused.lastQuarter > 0) {
-    const cause = `the audit log could not be written for a while${held}`
+    const cause = `the audit log could not be written for a while${held(refused)}`
     found.push(finding(refused.lastMinute > 0 ? 'warning' : 'notice', 'audit', cause, { since: refused.firstAt }))
   }
   if (audit !== null && audit.lost > 0)

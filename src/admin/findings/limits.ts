@@ -1,8 +1,7 @@
 import type { Reason } from '../../failures/reasons.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
-import { counted, type Finding, finding, grouped, tallyOf } from './finding.ts'
+import { counted, explainCommand, type Finding, finding, grouped, groupOf, placed, tallyOf } from './finding.ts'
 import type { Reading } from './reading.ts'
-import { explainCommand, groupOf } from './words.ts'
 
 /** Finds which bounds are full, and who counts by itself. */
 export const limitFindings = (reading: Reading): readonly Finding[] => [
@@ -93,5 +92,5 @@ const alone = ({ report: { limits, cache } }: Reading): readonly Finding[] => {
   return found
 }
 
-const whyOf = ({ reason, where }: { readonly reason: string | null; readonly where: string | null }): string =>
-  `${where === null ? '' : ` ${where}`}${reason === null ? '' : ` (${reason})`}`
+const whyOf = (store: { readonly reason: string | null; readonly where: string | null }): string =>
+  `${placed(store)}${store.reason === null ? '' : ` (${store.reason})`}`

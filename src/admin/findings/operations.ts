@@ -3,10 +3,9 @@ import { failureText } from '../../failures/reasons.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
 import { endpointOf } from '../../snapshot/overrides.ts'
 import { time } from '../time.ts'
-import { counted, type Finding, finding, grouped, requests, tallyOf } from './finding.ts'
+import { counted, explainCommand, type Finding, finding, grouped, lastOf, requests, tallyOf } from './finding.ts'
 import { groupOutage } from './outage.ts'
 import type { Reading } from './reading.ts'
-import { explainCommand, lastOf } from './words.ts'
 
 /** Finds operations that an operator has taken out, errors of an upstream's own, and failures that are the gateway's or nobody's. */
 export const operationFindings = (reading: Reading): readonly Finding[] => [

@@ -6,9 +6,8 @@ import { reasons } from '../../failures/reasons.ts'
 import { earliest, outageOf } from '../../snapshot/outage.ts'
 import type { EndpointReport } from '../../snapshot/report.ts'
 import { timeOfDay } from '../time.ts'
-import { counted, type Finding, finding, grouped, tallyOf } from './finding.ts'
+import { boundOf, type Finding, finding, grouped, held, lastOf, placed, refusedOf } from './finding.ts'
 import type { Reading } from './reading.ts'
-import { boundOf, groupOf, lastOf } from './words.ts'
 
 // On one screen. Of more endpoints, the first tell what is wrong.
 const mostEndpoints = 10
@@ -129,17 +128,11 @@ const endpointText = (endpoint: EndpointReport): string => {
 const stateText = ({ url, state: { name, reason } }: EndpointReport): string =>
   `${url} is ${name}${reason === null ? '' : `: ${reason}`}`
 
-const breakerText = (group: Group, { upstreams, refusals }: Reading['report']): readonly string[] => {
-  const { breaker } = upstreams[group]
+const breakerText = (group: Group, report: Reading['report']): readonly string[] => {
+  const { breaker } = report.upstreams[group]
   if (breaker === null || breaker.state === 'closed') return []
-  const refused = tallyOf(
-    refusals.causes.filter(
-      ({ kind, operation }) => kind === 'circuit-open' && operation !== null && groupOf(operation) === group,
-    ),
-  )
-  const where = breaker.where === null ? '' : ` ${breaker.where}`
-  const held = refused.lastQuarter === 0 ? '' : `: ${counted(refused, 'refused')}`
-  return [`the circuit breaker of ${group} is ${breaker.state}${where}${held}`]
+  const refused = refusedOf(report, 'circuit-open', group)
+  return [`the circuit breaker of ${group} is ${breaker.state}${placed(breaker)}${held(refused)}`]
 }
 
 const listed = (names: readonly string[]): string =>

@@ -1,6 +1,6 @@
 import type { NotServing } from '../../snapshot/report.ts'
 import { formatDuration } from '../../units.ts'
-import { counted, type Finding, finding, tallyOf } from './finding.ts'
+import { type Finding, finding, held, placed, tallyOf } from './finding.ts'
 import type { Reading } from './reading.ts'
 
 // Far more than pauses of the garbage collector, or the hiccups of a machine that others use too: clients notice.
@@ -43,10 +43,8 @@ const workers = ({ workers: all, draining }: Reading): readonly Finding[] =>
 const eventLoop = ({ report }: Reading): readonly Finding[] => {
   const { eventLoop: loop } = report.limits
   const shed = tallyOf(report.refusals.causes.filter(({ reason }) => reason === 'event-loop'))
-  const held = shed.lastQuarter === 0 ? '' : `: ${counted(shed, 'refused')}`
   if (loop?.sheds === true) {
-    const where = loop.where === null ? '' : ` ${loop.where}`
-    const cause = `the event loop is ${formatDuration(Math.round(loop.delayMs))} late${where}, over limits.eventLoopDelay (${formatDuration(loop.limitMs)}), so new requests are refused${held}`
+    const cause = `the event loop is ${formatDuration(Math.round(loop.delayMs))} late${placed(loop)}, over limits.eventLoopDelay (${formatDuration(loop.limitMs)}), so new requests are refused${held(shed)}`
     return [finding('critical', 'process', cause, { since: loop.since })]
   }
   const late = report.runtimes.flatMap(({ process, eventLoop: { delayMs } }): readonly Finding[] => {
@@ -56,7 +54,7 @@ const eventLoop = ({ report }: Reading): readonly Finding[] => {
     return [finding('warning', 'process', cause)]
   })
   if (shed.lastQuarter === 0) return late
-  const was = `the event loop was late, over limits.eventLoopDelay${held}`
+  const was = `the event loop was late, over limits.eventLoopDelay${held(shed)}`
   return [...late, finding(shed.lastMinute > 0 ? 'warning' : 'notice', 'process', was, { since: shed.firstAt })]
 }
 

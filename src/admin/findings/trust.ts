@@ -1,10 +1,10 @@
-import { groups } from '../../catalog.ts'
+import { type Group, groups } from '../../catalog.ts'
 import { clientAuthorities, shownCertificates } from '../../config/certificate-facts.ts'
 import { formatPath } from '../../config/problem.ts'
 import type { EndpointReport } from '../../snapshot/report.ts'
 import { firstToEnd, soonMs } from '../../upstream/certificates.ts'
 import { time } from '../time.ts'
-import { type Finding, finding, grouped } from './finding.ts'
+import { type Finding, finding, merged, placed } from './finding.ts'
 import type { Reading } from './reading.ts'
 
 const fullShare = 0.9
@@ -45,27 +45,16 @@ const tokens = ({
   return found
 }
 
-const placed = ({ where }: { readonly where: string | null }): string => (where === null ? '' : ` ${where}`)
-
 /** Finds certificates of endpoints that have expired, or soon will, as their last handshakes have shown them. */
-export const upstreamCertificateFindings = (reading: Reading): readonly Finding[] => {
-  const found = groups.flatMap((group) =>
-    reading.report.upstreams[group].endpoints.flatMap((each) => {
-      const { verify } = reading.config.upstreams[group].tls
-      const told = endpoint(each, verify, reading)
-      return told === null ? [] : [{ group, told }]
-    }),
+export const upstreamCertificateFindings = (reading: Reading): readonly Finding[] =>
+  merged(
+    groups.flatMap((group) =>
+      reading.report.upstreams[group].endpoints.flatMap((each) => endpoint(group, each, reading) ?? []),
+    ),
   )
-  return grouped(found, ({ told }) => `${told.severity} ${told.cause}`).flatMap((same): readonly Finding[] => {
-    const [first, ...others] = same
-    if (first === undefined) return []
-    const behind = [...new Set(others.map(({ group }) => group))].filter((group) => group !== first.group)
-    const also = behind.length === 0 ? '' : ` (the same behind ${behind.join(', ')})`
-    return [{ ...first.told, about: `upstreams.${first.group}`, cause: first.told.cause + also }]
-  })
-}
 
-const endpoint = (report: EndpointReport, verify: boolean, reading: Reading): Finding | null => {
+const endpoint = (group: Group, report: EndpointReport, reading: Reading): Finding | null => {
+  const about = `upstreams.${group}`
   const { url, certificates } = report
   const { at, file } = reading
   const certificate = firstToEnd(certificates)
@@ -74,11 +63,12 @@ const endpoint = (report: EndpointReport, verify: boolean, reading: Reading): Fi
   const where = certificates.length === 1 ? '' : `, as ${address} shows it,`
   const command = `lender-gateway check --online ${file.name}`
   if (notAfter > at)
-    return finding('warning', '', `the certificate of ${url}${where} expires at ${time(notAfter)}`, { command })
+    return finding('warning', about, `the certificate of ${url}${where} expires at ${time(notAfter)}`, { command })
   // Requests that fail for it say so by themselves.
   if (failsForIt(report, reading)) return null
   const cause = `the certificate of ${url}${where} has expired, at ${time(notAfter)}; it was last seen at ${time(seenAt)}`
-  return finding(verify ? 'critical' : 'warning', '', cause, { since: notAfter, command })
+  const { verify } = reading.config.upstreams[group].tls
+  return finding(verify ? 'critical' : 'warning', about, cause, { since: notAfter, command })
 }
 
 const failsForIt = ({ url, failingSince, lastFailure }: EndpointReport, { report }: Reading): boolean =>

@@ -5,10 +5,24 @@ import type { EndpointReport } from '../../snapshot/report.ts'
 import { formatDuration } from '../../units.ts'
 import { time, timeOfDay } from '../time.ts'
 import { clientErrorFindings } from './client-errors.ts'
-import { counted, type Finding, finding, grouped, type Tally, tallyOf } from './finding.ts'
+import {
+  boundOf,
+  counted,
+  type Finding,
+  finding,
+  grouped,
+  groupOf,
+  held,
+  lastOf,
+  merged,
+  placed,
+  refusedOf,
+  saidOf,
+  type Tally,
+  tallyOf,
+} from './finding.ts'
 import { groupOutage, outageFindings, serves } from './outage.ts'
 import type { Reading } from './reading.ts'
-import { boundOf, groupOf, lastOf, saidOf } from './words.ts'
 
 // Fewer in a minute may be a hiccup of one connection, and are a warning.
 const many = 3
@@ -56,24 +70,17 @@ const breaker = (group: Group, causes: readonly CauseReport[], reading: Reading)
   const { report, config } = reading
   const { breaker: state } = report.upstreams[group]
   if (state === null || state.state === 'closed') return []
-  const refused = tallyOf(
-    report.refusals.causes.filter(
-      ({ kind, operation }) => kind === 'circuit-open' && operation !== null && groupOf(operation) === group,
-    ),
-  )
   const { lastFailure: last } = state
   const [first] = causes
   const why =
     last !== null
       ? lastOf(last, last.endpoint) + boundOf(last.kind, group, config)
       : first && saidOf(first, first.endpoint ?? '', config)
-  const where = state.where === null ? '' : ` ${state.where}`
-  const held = refused.lastQuarter === 0 ? '' : `: ${counted(refused, 'refused')}`
   const does =
     state.state === 'open'
       ? 'so nothing is sent to it'
       : 'so only a few requests are sent, to find out whether it is well'
-  const cause = `the circuit breaker of ${group} is ${state.state}${where}, ${does}${why === undefined ? '' : `, because ${why}`}${held}`
+  const cause = `the circuit breaker of ${group} is ${state.state}${placed(state)}, ${does}${why === undefined ? '' : `, because ${why}`}${held(refusedOf(report, 'circuit-open', group))}`
   const since = state.outageSince ?? state.since
   return [finding('critical', aboutOf(group), cause, { since, command: onlineCommand(reading) })]
 }
@@ -170,13 +177,8 @@ const slow = (group: Group, { url, latencyMs }: EndpointReport, { config }: Read
 
 const nobody = (group: Group, endpoints: readonly EndpointReport[], { report }: Reading): readonly Finding[] => {
   if (endpoints.some(({ state }) => state.name !== 'draining')) return []
-  const refused = tallyOf(
-    report.refusals.causes.filter(
-      ({ kind, operation }) => kind === 'no-healthy-endpoint' && operation !== null && groupOf(operation) === group,
-    ),
-  )
-  const held = refused.lastQuarter === 0 ? '' : `: ${counted(refused, 'refused')}`
-  const cause = `every endpoint of ${group} drains, or has weight 0, so nobody answers${held}`
+  const refused = refusedOf(report, 'no-healthy-endpoint', group)
+  const cause = `every endpoint of ${group} drains, or has weight 0, so nobody answers${held(refused)}`
   return [finding('critical', aboutOf(group), cause, { since: refused.firstAt, command: statusCommand })]
 }
 
@@ -185,14 +187,6 @@ const budget = (group: Group, { report }: Reading): readonly Finding[] => {
   if (retryBudget === null || retryBudget.left >= 1) return []
   return [finding('notice', aboutOf(group), `the retry budget of ${group} is used up: what fails is not tried again`)]
 }
-
-/** Says once what is the same behind several groups. */
-const merged = (found: readonly Finding[]): readonly Finding[] =>
-  grouped(found, ({ severity, cause }) => `${severity} ${cause}`).map((same) => {
-    const [first, ...others] = same as readonly [Finding, ...Finding[]]
-    const named = others.map(({ about }) => about.replace('upstreams.', ''))
-    return named.length === 0 ? first : { ...first, cause: `${first.cause} (the same behind ${named.join(', ')})` }
-  })
 
 const aboutOf = (group: Group): string => `upstreams.${group}`
 

@@ -93,6 +93,14 @@ describe('an endpoint', () => {
     ])
   })
 
+  test('that its group names twice is told of once, and as of that group', () => {
+    const told = found({ causes: [cause()], upstreams: { risk: { endpoints: [endpoint(), endpoint()] } } })
+
+    expect(told.map((each) => each.cause)).toEqual([
+      `${risk} refuses connections (ECONNREFUSED): 12 requests failed in the last minute`,
+    ])
+  })
+
   test('that others stand in for is a warning, with why it is out', () => {
     const ejected = endpoint({
       state: { name: 'ejected', since: at - 5000, reason: '5 failures in a row' },
