@@ -22,6 +22,8 @@ export default defineConfig({
     maxWorkers: '100%',
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    // A fact that is waited for comes when the machine has time for it.
+    expect: { poll: { timeout: 20_000 } },
     // Hundreds of gateways and commands are started as processes: they compile the sources once.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/tests', import.meta.url)) },
     projects: [

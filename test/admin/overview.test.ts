@@ -17,7 +17,7 @@ test('it tells of the nine with what they do, and of what was refused, without w
 
   const told = async () => (await askAdmin(`${admin}/overview`)).body
   await expect
-    .poll(async () => (await told()).operations, { timeout: 20_000 })
+    .poll(async () => (await told()).operations)
     .toContainEqual(expect.objectContaining({ id: 'market.insights', pace: expect.objectContaining({ inFlight: 0 }) }))
   const body = await told()
 
@@ -45,11 +45,11 @@ test('what is in flight is counted until the last byte of its answer', async () 
 
   const answer = await fetch(`${url}/market/insights`)
   const finish = await arrived.promise
-  await expect.poll(inFlight, { timeout: 20_000 }).toBe(1)
+  await expect.poll(inFlight).toBe(1)
   finish()
   await answer.text()
 
-  await expect.poll(inFlight, { timeout: 20_000 }).toBe(0)
+  await expect.poll(inFlight).toBe(0)
 })
 
 test('an operation whose every request fails does so, by what it did of late or by its group', async () => {
@@ -65,7 +65,7 @@ test('an operation whose every request fails does so, by what it did of late or 
 
     for (let n = 0; n < 5; n++) await fetch(`${url}/risk/asset-valuation`, { method: 'POST', body: '{}' })
 
-    await expect.poll(failing, { timeout: 20_000 }).toEqual(['risk.asset-valuation'])
+    await expect.poll(failing).toEqual(['risk.asset-valuation'])
   }
 })
 

@@ -72,7 +72,7 @@ describe('of a group', () => {
       upstreams: { market: { endpoints: [`http://127.0.0.1:${await freePort()}`], healthCheck } },
     })
 
-    await expect.poll(async () => (await market(live))?.endpoints[0]?.state, { timeout: 10_000 }).toBe('down')
+    await expect.poll(async () => (await market(live))?.endpoints[0]?.state).toBe('down')
 
     expect((await market(live))?.endpoints[0]).toMatchObject({
       since: expect.stringMatching(/Z$/),

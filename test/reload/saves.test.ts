@@ -24,7 +24,7 @@ describe('an edit is noticed without any poll', () => {
     clearInterval(saving)
 
     expect(result).toBe('applied')
-    await expect.poll(() => live.gateway.config.listen.basePath, { timeout: 10_000 }).toBe(`/save-${last}`)
+    await expect.poll(() => live.gateway.config.listen.basePath).toBe(`/save-${last}`)
   })
 
   test('when what it mends is a secret that a refused file refers to', async () => {

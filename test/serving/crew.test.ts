@@ -60,7 +60,7 @@ const hold = async (count: number) => {
   const clients = []
   for (let n = 0; n < count; n++) clients.push(await rawClient(crew.port))
   for (const client of clients) client.send(request)
-  await expect.poll(() => held?.length, { timeout: 10_000 }).toBe(count)
+  await expect.poll(() => held?.length).toBe(count)
   return {
     clients,
     release() {
@@ -129,7 +129,7 @@ test('an endpoint is probed once, however many workers there are, and all of the
   })
   await crew.ask('POST', '/reload')
   const [since, before] = [performance.now(), probes]
-  await expect.poll(() => probes - before, { timeout: 10_000 }).toBeGreaterThan(10)
+  await expect.poll(() => probes - before).toBeGreaterThan(10)
   const most = (performance.now() - since) / intervalMs + 2
   const counted = probes - before
 
@@ -154,7 +154,7 @@ describe('a worker that ends', () => {
 
     kill(pid, 'SIGKILL')
     const ended = await crew.line((line) => line.msg === 'worker ended' && line.pid === pid)
-    await expect.poll(serving, { timeout: 20_000 }).toHaveLength(2)
+    await expect.poll(serving).toHaveLength(2)
     release()
     const ends = await Promise.all(
       clients.map((client) =>
@@ -182,7 +182,7 @@ describe('a worker that ends', () => {
 
     expect(uncaught).toMatchObject({ level: 60, worker: second?.worker, err: { message: 'planted' } })
     expect(ended).toMatchObject({ code: 1, signal: null })
-    await expect.poll(serving, { timeout: 20_000 }).toHaveLength(2)
+    await expect.poll(serving).toHaveLength(2)
   })
 })
 

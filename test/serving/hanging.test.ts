@@ -34,7 +34,7 @@ const states = async (): Promise<readonly string[]> => (await crew.status()).wor
 
 /** Reloads, however slow the machine is just now. */
 const reload = async (): Promise<void> =>
-  void (await expect.poll(async () => (await crew.ask('POST', '/reload')).status, { timeout: 10_000 }).toBe(200))
+  void (await expect.poll(async () => (await crew.ask('POST', '/reload')).status).toBe(200))
 
 const refusing = () => ({ ...settings(), operations: { 'market.insights': { state: 'refuse' } } })
 
@@ -46,7 +46,7 @@ test('one that hangs costs one connection at most, and neither /status nor /read
   const clients = await Promise.all(Array.from({ length: 6 }, () => rawClient(crew.port)))
   for (const client of clients) client.send(request)
   const answered = (): number => clients.filter((client) => client.received().endsWith('first')).length
-  await expect.poll(answered, { timeout: 10_000 }).toBe(5)
+  await expect.poll(answered).toBe(5)
   const shown = await states()
   const ready = await crew.ask('GET', '/ready')
   kill(first(), 'SIGCONT')
@@ -92,7 +92,7 @@ test('an order that one cannot take is taken by none, not even by one that start
   await crew.line((line) => line.msg === 'worker ended' && line.pid === second)
   const { status } = await ordered
   kill(first(), 'SIGCONT')
-  await expect.poll(states, { timeout: 20_000 }).toEqual(['serving', 'serving'])
+  await expect.poll(states).toEqual(['serving', 'serving'])
   const answers = [await exchangeRaw(crew.port, request), await exchangeRaw(crew.port, request)]
   pids = (await crew.status()).workers.map(({ pid }) => pid ?? 0)
 
@@ -196,7 +196,7 @@ test('lines of all of them that a slow reader does not take are dropped and coun
   const { dropped } = (await crew.status()).log
   expect(dropped).toBeGreaterThan(0)
   // A line that is dropped may be about something else than an exchange.
-  await expect.poll(exchanges, { timeout: 10_000 }).toBeGreaterThanOrEqual(answered - dropped)
+  await expect.poll(exchanges).toBeGreaterThanOrEqual(answered - dropped)
   expect(exchanges()).toBeLessThan(answered)
 })
 
@@ -220,7 +220,7 @@ test('one that gives no sign of life is killed in the end, and another takes its
 
   const ended = await crew.line((line) => line.msg === 'worker ended' && line.pid === pid)
   const how = await Promise.race(clients.map((client) => client.ended().then(({ how }) => how)))
-  await expect.poll(states, { timeout: 20_000 }).toEqual(['serving', 'serving'])
+  await expect.poll(states).toEqual(['serving', 'serving'])
   pids = (await crew.status()).workers.map(({ pid }) => pid ?? 0)
 
   expect(ended).toMatchObject({
@@ -239,7 +239,7 @@ test('when all are killed at once it is not ready until another serves, and whoe
   const [answer, ready] = [exchangeRaw(crew.port, request), await crew.ask('GET', '/ready')]
   crew.edit(refusing())
   const reloaded = await crew.ask('POST', '/reload')
-  await expect.poll(states, { timeout: 20_000 }).toEqual(['serving', 'serving'])
+  await expect.poll(states).toEqual(['serving', 'serving'])
   const { workers, config } = await crew.status()
   pids = workers.map(({ pid }) => pid ?? 0)
 
@@ -253,5 +253,5 @@ test('when the primary is killed, its workers end', async () => {
 
   kill(crew.pid, 'SIGKILL')
 
-  await expect.poll(() => pids.map(isThere), { timeout: 10_000 }).toEqual([false, false])
+  await expect.poll(() => pids.map(isThere)).toEqual([false, false])
 })

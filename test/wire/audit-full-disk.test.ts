@@ -46,11 +46,11 @@ describe.skipIf(!mountsPermitted)('on a disk that is full', () => {
       const readyMeanwhile = await ready()
       for (let n = 0; n < 20; n++) meanwhile.add(await ask())
       rmSync(`${inside}/filler`)
-      await expect.poll(async () => (await audit()).audit?.state, { timeout: 20_000 }).toBe('written')
-      await expect.poll(ask, { timeout: 10_000 }).toBe(200) // workers are told a moment later
+      await expect.poll(async () => (await audit()).audit?.state).toBe('written')
+      await expect.poll(ask).toBe(200) // workers are told a moment later
       for (let n = 0; n < 5; n++) afterwards.add(await ask())
       const readyAfterwards = await ready()
-      await expect.poll(async () => (await audit()).audit?.count, { timeout: 20_000 }).toBeGreaterThan(asked + 25) // with the line that begins it
+      await expect.poll(async () => (await audit()).audit?.count).toBeGreaterThan(asked + 25) // with the line that begins it
       const text = readFileSync(`${inside}/audit.log`)
       served.signal('SIGTERM')
       await served.ended

@@ -128,7 +128,7 @@ test.each(['refuse', 'continue'])('while lines cannot be written, requests go as
   const meanwhile = await ask()
   const failing = await state()
   truncateSync(log.file, length)
-  await expect.poll(async () => (await state()).audit?.state, { timeout: 10_000 }).toBe('written')
+  await expect.poll(async () => (await state()).audit?.state).toBe('written')
   const afterwards = await ask()
   await eventually(() => log.lines().length === 5)
 

@@ -340,7 +340,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     await load.more(100)
     const before = gateway.lines.filter(isShared).length
     await own.restart()
-    await expect.poll(() => gateway.lines.filter(isShared).length, { timeout: 20_000 }).toBeGreaterThan(before)
+    await expect.poll(() => gateway.lines.filter(isShared).length).toBeGreaterThan(before)
     await load.more(50)
     await load.stop()
 
@@ -380,10 +380,8 @@ describe.skipIf(program.missing)('with Redis', () => {
 
     const { status, body } = await askAdmin(`${one.admin}/cache`, 'DELETE')
     own.thaw()
-    await expect.poll(async () => (await get(one, '/market/insights')).body, { timeout: 20_000 }).toContain('answer')
-    await expect
-      .poll(async () => (await get(other, `/market/insights`)).body, { timeout: 20_000 })
-      .not.toBe('answer 1\0\xff\xfe\r\n')
+    await expect.poll(async () => (await get(one, '/market/insights')).body).toContain('answer')
+    await expect.poll(async () => (await get(other, `/market/insights`)).body).not.toBe('answer 1\0\xff\xfe\r\n')
 
     expect({ status, code: body.code }).toEqual({ status: 503, code: 'redis-not-answering' })
   })
@@ -412,7 +410,7 @@ describe.skipIf(program.missing)('with Redis', () => {
   test('with several workers a key is fetched once for all, and what is removed is gone for all', async () => {
     const live = await bootLive(settings({ workers: 2 }))
     const told = async () => (await askAdmin(`${live.admin}/status`)).body.cache
-    await expect.poll(told, { timeout: 20_000 }).toMatchObject({ redis: { state: 'shared', where: null } })
+    await expect.poll(told).toMatchObject({ redis: { state: 'shared', where: null } })
     // Each connection goes to the next worker.
     const ask = () => get(live, '/market/insights', { connection: 'close' })
     await ask()
@@ -441,7 +439,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     live.edit({ ...settings(), cache: {} })
     await live.gateway.reload('request')
 
-    await expect.poll(connections, { timeout: 10_000 }).toBeLessThan(before)
+    await expect.poll(connections).toBeLessThan(before)
     await get(live, '/market/insights')
     expect(upstream.requests).toHaveLength(1)
     const { body: status } = await askAdmin(`${live.admin}/status`)

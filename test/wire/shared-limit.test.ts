@@ -89,14 +89,14 @@ describe.skipIf(program.missing)('with Redis', () => {
     await load.more(100)
     const sharedBefore = gateway.lines.filter(isShared).length
     await own.restart()
-    await expect.poll(() => gateway.lines.filter(isShared).length, { timeout: 20_000 }).toBeGreaterThan(sharedBefore)
-    await expect.poll(() => other.lines.filter(isShared).length, { timeout: 20_000 }).toBeGreaterThan(1)
+    await expect.poll(() => gateway.lines.filter(isShared).length).toBeGreaterThan(sharedBefore)
+    await expect.poll(() => other.lines.filter(isShared).length).toBeGreaterThan(1)
     await load.more(250)
     await load.stop()
 
     expect(load.answers.filter((status) => status !== 200 && status !== 429)).toEqual([])
     // It has served nobody: it knows by Redis, which may be late once on a busy machine.
-    await expect.poll(() => ask(other), { timeout: 5_000 }).toBe(429)
+    await expect.poll(() => ask(other)).toBe(429)
   })
 
   test('without Redis a gateway starts and serves, says so once, and names no password', async () => {
@@ -153,7 +153,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     live.edit({ upstream: upstream.url })
     await live.gateway.reload('request')
 
-    await expect.poll(connections, { timeout: 10_000 }).toBe(before - 1)
+    await expect.poll(connections).toBe(before - 1)
     expect((await fetch(`${live.url}/market/insights`)).headers.has('ratelimit')).toBe(false)
     client.destroy()
   })

@@ -81,7 +81,7 @@ export const lacks = async (admin: string, expected: Symptom): Promise<void> => 
 /** Checks that a gateway has a symptom, and says so in `/status`, in what the command `status` prints, and on its page. */
 export const shows = async (admin: string, expected: Symptom): Promise<Finding> => {
   await expect
-    .poll(() => findingsOf(admin), { timeout: 15_000 })
+    .poll(() => findingsOf(admin))
     .toContainEqual(
       expect.objectContaining({
         severity: expected.severity,

@@ -286,7 +286,7 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
     await expect.poll(connections).toBe(1) // an entry is made when it has ended
     const then = await page.textContent('#live')
     await hide(false)
-    await expect.poll(() => page.textContent('#live'), { timeout: 10_000 }).not.toBe(then)
+    await expect.poll(() => page.textContent('#live')).not.toBe(then)
 
     expect(await page.getAttribute('#live', 'data-state')).toBe('on')
   })

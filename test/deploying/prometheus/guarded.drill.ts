@@ -44,9 +44,7 @@ describe.skipIf(prometheus.missing ?? openssl.missing)('a listener with a token 
     const watching = await startPrometheus(prometheus.path ?? '', gateway.adminAddress.port, guarded(folder))
     onTestFinished(() => watching.close())
 
-    await expect
-      .poll(async () => (await watching.query('up')).map(({ value }) => value), { timeout: 20_000 })
-      .toEqual([up])
+    await expect.poll(async () => (await watching.query('up')).map(({ value }) => value)).toEqual([up])
     expect(await watching.query('lender_gateway_certificate_left_seconds > 86400')).toHaveLength(up)
   })
 })

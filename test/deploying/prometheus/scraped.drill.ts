@@ -37,9 +37,7 @@ describe.skipIf(prometheus.missing ?? promtool.missing ?? redis.missing ?? opens
 
   /** Waits until Prometheus has an expression at a value. */
   const shows = (expression: string, value: number) =>
-    expect
-      .poll(async () => (await world.prometheus.query(expression)).map((point) => point.value), { timeout: 20_000 })
-      .toEqual([value])
+    expect.poll(async () => (await world.prometheus.query(expression)).map((point) => point.value)).toEqual([value])
 
   test('what Prometheus has is what was sent, by both workers together', async () => {
     const { port } = world.crew
@@ -123,7 +121,7 @@ describe.skipIf(prometheus.missing ?? promtool.missing ?? redis.missing ?? opens
   })
 
   test('of all that nothing was heard but that a worker was killed', async () => {
-    await expect.poll(() => world.prometheus.fired(), { timeout: 20_000 }).toContain('LenderGatewayWorkerRestarts')
+    await expect.poll(() => world.prometheus.fired()).toContain('LenderGatewayWorkerRestarts')
 
     // A machine that is busy with other tests may well be late, and that is what it then says.
     const fired = (await world.prometheus.fired()).filter((alert) => alert !== 'LenderGatewayEventLoopLate')

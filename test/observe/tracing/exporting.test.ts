@@ -98,7 +98,7 @@ describe('a receiver that is of no use', () => {
     const { exporting, counts, told } = exportingTo(receiver.url, { exportMs })
 
     for (let i = 0; i < 4; i++) tell(exporting)
-    await expect.poll(() => counts.failed, { timeout: 10_000 }).toBe(4)
+    await expect.poll(() => counts.failed).toBe(4)
 
     expect(told).toEqual([['spans are lost', { dropped: 0, failed: 4, reason }]])
   })
@@ -109,7 +109,7 @@ describe('a receiver that is of no use', () => {
     })
 
     tell(exporting)
-    await expect.poll(() => counts.failed, { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => counts.failed).toBe(1)
 
     expect(told).toEqual([['spans are lost', { dropped: 0, failed: 1, reason: 'ECONNREFUSED' }]])
   })
@@ -132,7 +132,7 @@ describe('a receiver that is of no use', () => {
     const { exporting, counts } = exportingTo(receiver.url)
 
     tell(exporting)
-    await expect.poll(() => counts.failed, { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => counts.failed).toBe(1)
 
     expect(other.batches).toEqual([])
   })
@@ -142,13 +142,13 @@ describe('a receiver that is of no use', () => {
     receiver.behave(400)
     const { exporting, counts, told } = exportingTo(receiver.url)
     tell(exporting)
-    await expect.poll(() => counts.failed, { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => counts.failed).toBe(1)
     tell(exporting)
-    await expect.poll(() => counts.failed, { timeout: 10_000 }).toBe(2)
+    await expect.poll(() => counts.failed).toBe(2)
 
     receiver.behave('take')
     tell(exporting)
-    await expect.poll(() => counts.exported, { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => counts.exported).toBe(1)
 
     expect(told.slice(1)).toEqual([['spans arrive again', { dropped: 0, failed: 1 }]])
   })
@@ -180,7 +180,7 @@ describe('what waits', () => {
     tell(exporting)
 
     expect(counts.dropped).toBe(1)
-    await expect.poll(() => counts.failed, { timeout: 10_000 }).toBe(6)
+    await expect.poll(() => counts.failed).toBe(6)
   })
 
   test('is sent at the end, in as many batches as it takes', async () => {
@@ -229,7 +229,7 @@ test('a receiver that answers with more than anybody reads costs nothing but its
 
   tell(exporting)
 
-  await expect.poll(() => sum(counts), { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => sum(counts)).toBe(1)
 })
 
 test('what is not taken of one that is closed is counted, and nobody is told that it is so still', async () => {
