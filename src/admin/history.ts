@@ -2,7 +2,7 @@ import { catalog, type OperationId } from '../catalog.ts'
 import { later, now } from '../clock.ts'
 import { failures } from '../failures/kinds.ts'
 import { type HistogramReport, quantile, since } from '../observe/metrics/histogram.ts'
-import type { MeterReport, OperationReport } from '../observe/metrics/meter-report.ts'
+import type { MeterReport, OperationReport } from '../observe/metrics/meter.ts'
 import { nullable, number, type Shaped } from '../shared/shape.ts'
 
 /** Reads what one operation did between two moments; rates are of a second. */

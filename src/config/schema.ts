@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import { logLevels } from '../observe/level.ts'
 import { adminSchema } from './schema/admin.ts'
 import { auditSchema } from './schema/audit.ts'
 import { authSchema } from './schema/auth.ts'
@@ -14,6 +13,9 @@ import { scalar, Wrong } from './schema/scalar.ts'
 import { tracingSchema } from './schema/tracing.ts'
 import { defaultsSchema, upstreamsSchema } from './schema/upstreams.ts'
 import { boolean, choice, duration, integers, optionalDuration, size } from './schema/values.ts'
+
+// Each writes more than the one before; the last one writes nothing.
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 const version = scalar<1>(
   {

@@ -27,15 +27,12 @@ const listed = (like: readonly unknown[], each: readonly (readonly unknown[])[])
   return like.every(isNumber) ? like.map((_, i) => sum(each.map((one) => one[i]).filter(isNumber))) : like
 }
 
-const counted = (all: readonly Count[]): readonly Count[] => {
-  const sums = new Map<string, Count>()
-  for (const one of all) {
-    // None of the words that are counted by has a line break in it.
-    const key = Object.entries(one).reduce((all, [name, value]) => (name === 'count' ? all : `${all}${value}\n`), '')
-    sums.set(key, { ...one, count: one.count + (sums.get(key)?.count ?? 0) })
-  }
-  return [...sums.values()]
-}
+const counted = (all: readonly Count[]): readonly Count[] =>
+  // None of the words that are counted by has a line break in it.
+  [...Map.groupBy(all, ({ count: _, ...words }) => Object.values(words).join('\n')).values()].map((same) => ({
+    ...(same[0] as Count),
+    count: sum(same.map(({ count }) => count)),
+  }))
 
 interface Count {
   readonly count: number

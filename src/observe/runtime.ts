@@ -2,23 +2,14 @@ import { type ELDHistogram, monitorEventLoopDelay, performance } from 'node:perf
 import { getHeapStatistics } from 'node:v8'
 import { now } from '../clock.ts'
 
-/** Is how a process does, as plain data. */
-export interface RuntimeReport {
-  readonly pid: number
-  readonly uptimeSeconds: number
-  /** Of all its threads, since it started. */
-  readonly cpuSeconds: { readonly user: number; readonly system: number }
-  readonly residentBytes: number
-  readonly heap: { readonly usedBytes: number; readonly totalBytes: number; readonly limitBytes: number }
-  /** Of buffers. */
-  readonly externalBytes: number
-  readonly eventLoop: {
-    /** How long it has been at work, and idle, since the process started. */
-    readonly activeSeconds: number
-    readonly idleSeconds: number
-    /** How late timers were over the last seconds; null: it is not measured, or not yet. */
-    readonly delayMs: { readonly p50: number; readonly p99: number; readonly max: number } | null
-  }
+/** How a process does, as plain data. */
+export type RuntimeReport = Runtime['report']
+
+/** How late timers were, in milliseconds. */
+interface Delay {
+  readonly p50: number
+  readonly p99: number
+  readonly max: number
 }
 
 // Long enough for a hundredth to mean something, short enough for what has just happened to be seen.
@@ -29,7 +20,7 @@ const resolutionMs = 20
 export class Runtime {
   #histogram: ELDHistogram | null = null
   #begun = 0
-  #last: RuntimeReport['eventLoop']['delayMs'] = null
+  #last: Delay | null = null
 
   /** Measures how late timers are from now on, or does so no longer: that alone costs something. */
   follow(on: boolean): void {
@@ -41,23 +32,26 @@ export class Runtime {
     this.#last = null
   }
 
-  get report(): RuntimeReport {
+  get report() {
     const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
     const { user, system } = process.cpuUsage()
     const { active, idle } = performance.eventLoopUtilization()
     return {
       pid: process.pid,
       uptimeSeconds: process.uptime(),
+      /** Of all its threads, since it started. */
       cpuSeconds: { user: user / 1e6, system: system / 1e6 },
       residentBytes: rss,
       heap: { usedBytes: heapUsed, totalBytes: heapTotal, limitBytes: getHeapStatistics().heap_size_limit },
+      /** Of buffers. */
       externalBytes: external,
+      /** How long it has been at work, and idle; how late timers were over the last seconds, null: it is not measured, or not yet. */
       eventLoop: { activeSeconds: active / 1000, idleSeconds: idle / 1000, delayMs: this.#delay() },
     }
   }
 
   /** Tells of the last window that is over; who asks often must not have each answer be of the moment before. */
-  #delay(): RuntimeReport['eventLoop']['delayMs'] {
+  #delay(): Delay | null {
     const histogram = this.#histogram
     if (histogram === null) return null
     const at = now()

@@ -1,4 +1,4 @@
-import { addMeters, atRest, type MeterReport } from '../observe/metrics/meter-report.ts'
+import { addMeters, atRest, type MeterReport } from '../observe/metrics/meter.ts'
 import { addCounts, type Counts, countsOf, isOfEndpoint, withCounts } from '../snapshot/counts.ts'
 import type { Report } from '../snapshot/report.ts'
 import type { Answer } from './protocol.ts'

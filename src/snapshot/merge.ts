@@ -1,7 +1,7 @@
 import { type Group, groups } from '../catalog.ts'
 import type { AttemptReport } from '../failures/errors.ts'
 import { added, sum } from '../observe/added.ts'
-import { addMeters } from '../observe/metrics/meter-report.ts'
+import { addMeters } from '../observe/metrics/meter.ts'
 import { mergeRefusals } from '../observe/refusals/refusals.ts'
 import type { BreakerState } from '../upstream/breaker.ts'
 import type { SeenCertificate } from '../upstream/certificates.ts'

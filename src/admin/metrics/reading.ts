@@ -1,6 +1,6 @@
 import { clientAuthorities, shownCertificates } from '../../config/certificate-facts.ts'
 import { formatPath } from '../../config/problem.ts'
-import type { MeterReport } from '../../observe/metrics/meter-report.ts'
+import type { MeterReport } from '../../observe/metrics/meter.ts'
 import type { ReloadCount } from '../../snapshot/reload-history.ts'
 import { unread } from '../../snapshot/unread.ts'
 import type { Desk } from '../desk.ts'

@@ -9,9 +9,12 @@ export class Health {
   readonly #log: Log
   readonly #onChange: (failing: boolean) => void
   readonly #later = new Alarm(() => this.#tell())
-  #reason: string | null = null
-  #since = wallClock()
-  #lost = 0
+  /** Why lines cannot be written; null: they can. */
+  reason: string | null = null
+  /** Since when that is so, in ms since the epoch. */
+  since = wallClock()
+  /** How many lines were lost in all. */
+  lost = 0
   #told = false
   #toldLost = 0
   #toldAt = Number.NEGATIVE_INFINITY
@@ -21,31 +24,12 @@ export class Health {
     this.#onChange = onChange
   }
 
-  /** Why lines cannot be written; null: they can. */
-  get reason(): string | null {
-    return this.#reason
-  }
-
-  /** Since when that is so, in ms since the epoch. */
-  get since(): number {
-    return this.#since
-  }
-
-  /** How many lines were lost in all. */
-  get lost(): number {
-    return this.#lost
-  }
-
-  lose(lines: number): void {
-    this.#lost += lines
-  }
-
   /** Takes what came of trying; null: it went well. */
   is(reason: string | null): void {
-    const changed = (reason === null) !== (this.#reason === null)
-    this.#reason = reason
+    const changed = (reason === null) !== (this.reason === null)
+    this.reason = reason
     if (!changed) return
-    this.#since = wallClock()
+    this.since = wallClock()
     this.#onChange(reason !== null)
     this.#tell()
   }
@@ -66,51 +50,28 @@ export class Health {
   }
 
   #tell(): void {
-    const failing = this.#reason !== null
+    const failing = this.reason !== null
     if (this.#told === failing) return
     const quiet = this.#toldAt + quietMs - now()
     // What turned back in the meantime is not told; in the end the log says what is.
     if (quiet > 0) return this.#later.set(quiet)
     this.#told = failing
     this.#toldAt = now()
-    if (failing) return this.#log.error({ reason: this.#reason }, 'audit cannot be written')
-    this.#log.info({ lost: this.#lost - this.#toldLost }, 'audit is written again')
-    this.#toldLost = this.#lost
+    if (failing) return this.#log.error({ reason: this.reason }, 'audit cannot be written')
+    this.#log.info({ lost: this.lost - this.#toldLost }, 'audit is written again')
+    this.#toldLost = this.lost
   }
 }
 
-/** Is how lines are gathered, and how long is waited for what. */
-export interface WriterBounds {
+/** How lines are gathered, and how long is waited for what, unless a test says otherwise. */
+export const usualBounds = {
   /** How long a line waits for others to be written with. */
-  readonly gatherMs: number
-  /** Most bytes of lines that wait; what comes beyond is lost, and counted. */
-  readonly maxWaitingBytes: number
-  /** How long after a write that failed the next is tried. */
-  readonly retryMs: number
-  /** How long a write may take before it counts as one that failed. */
-  readonly slowMs: number
-  readonly checkpointMs: number
-}
-
-export const usualBounds: WriterBounds = {
   gatherMs: 5,
+  /** Most bytes of lines that wait; what comes beyond is lost, and counted. */
   maxWaitingBytes: 16 * 1024 * 1024,
+  /** How long after a write that failed the next is tried. */
   retryMs: 250,
+  /** How long a write may take before it counts as one that failed. */
   slowMs: 5000,
   checkpointMs: 60_000,
-}
-
-/** Is what is said of a writer on /status. */
-export interface WriterState {
-  readonly file: string
-  readonly chain: string
-  /** How many lines the chain has that are written, and the HMAC of the last. */
-  readonly count: number
-  readonly hash: string
-  /** Why nothing can be written; null: it can. */
-  readonly reason: string | null
-  /** Since when that is so, in ms since the epoch. */
-  readonly since: number
-  readonly waitingBytes: number
-  readonly lost: number
 }

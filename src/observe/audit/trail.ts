@@ -3,10 +3,9 @@ import type { AuditConfig } from '../../config/config.ts'
 import type { Log } from '../log.ts'
 import { beginning, keyOf } from './chain.ts'
 import { openFile } from './file.ts'
-import type { WriterState } from './health.ts'
 import { type Auditor, adminLine, type EndReason, type TellOrder } from './line.ts'
 import { type Opened, type Stdout, stdoutTarget } from './target.ts'
-import { Writer } from './writer.ts'
+import { Writer, type WriterState } from './writer.ts'
 
 /** Is what a reload changes here, when all of it can be: exactly one of the two is called. */
 export interface Prepared {

@@ -1,16 +1,18 @@
 import { Alarm, wallClock } from '../../clock.ts'
 import type { Log } from '../log.ts'
-import { Backlog, headOf, Remains } from './backlog.ts'
-import { Batch, type Waiting } from './batch.ts'
+import { Backlog, Batch, headOf, Remains, type Waiting } from './backlog.ts'
 import type { Key, Link } from './chain.ts'
-import { Health, usualBounds, type WriterBounds, type WriterState } from './health.ts'
+import { Health, usualBounds } from './health.ts'
 import { type EndReason, endLine, keyLine } from './line.ts'
 import type { Opened, Target } from './target.ts'
+
+/** How it stands with a writer. */
+export type WriterState = Writer['state']
 
 /** Writes lines to one chain: gathers, seals and appends them, and tries again what could not be written. All that it does is done in turn. */
 export class Writer {
   readonly #log: Log
-  readonly #bounds: WriterBounds
+  readonly #bounds: typeof usualBounds
   readonly #health: Health
   #target: Target
   /** What is written: the batch under way begins behind it. */
@@ -58,7 +60,8 @@ export class Writer {
     return this.#health.reason !== null
   }
 
-  get state(): WriterState {
+  /** How it stands, for /status: how many lines the chain has that are written, the HMAC of the last, and why none can be written now. */
+  get state() {
     const { chain, count, mac: hash } = this.#link
     const { reason, since, lost } = this.#health
     return { file: this.#target.name, chain, count, hash, reason, since, waitingBytes: this.#backlog.bytes, lost }
@@ -74,7 +77,7 @@ export class Writer {
   /** Counts lines that were lost: a line tells of them in their place. */
   lose(lines: number): void {
     this.#backlog.lose(lines)
-    this.#health.lose(lines)
+    this.#health.lost += lines
     this.#health.is(this.#health.reason ?? 'lines come faster than they are written')
     this.#wake(this.#bounds.retryMs)
   }

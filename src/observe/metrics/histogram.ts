@@ -1,9 +1,5 @@
-/** Is how many durations fell between which bounds, as plain data. */
-export interface HistogramReport {
-  /** One for each of {@link boundsMs}, and one for what is above the last. */
-  readonly counts: readonly number[]
-  readonly sumMs: number
-}
+/** How many durations fell between which bounds, as plain data. */
+export type HistogramReport = Histogram['report']
 
 const steps = [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8] as const
 const decades = [0.1, 1, 10, 100, 1000, 10_000] as const
@@ -13,6 +9,7 @@ export const boundsMs: readonly number[] = decades.flatMap((decade) => steps.map
 
 /** Counts durations between bounds: an array and a sum, no object for each. */
 export class Histogram {
+  /** One for each of {@link boundsMs}, and one for what is above the last. */
   readonly #counts: number[] = new Array(boundsMs.length + 1).fill(0)
   #sumMs = 0
 
@@ -22,7 +19,7 @@ export class Histogram {
     this.#counts[at] = (this.#counts[at] as number) + 1
   }
 
-  get report(): HistogramReport {
+  get report() {
     return { counts: [...this.#counts], sumMs: this.#sumMs }
   }
 }

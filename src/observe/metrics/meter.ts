@@ -1,8 +1,130 @@
-import { catalog } from '../../catalog.ts'
+import { catalog, type OperationId } from '../../catalog.ts'
+import type { FailedAttempt } from '../../failures/errors.ts'
+import { type Kind, kinds } from '../../failures/kinds.ts'
+import type { AuthMethod, Reason } from '../../failures/reasons.ts'
+import { added } from '../added.ts'
 import type { Exchanged, Recorder } from '../exchanged.ts'
 import { noSpans, type SpanCounts } from '../tracing/trouble.ts'
-import type { Metered, MeterReport } from './meter-report.ts'
-import { classOf, OperationMeter } from './operation-meter.ts'
+import { Histogram } from './histogram.ts'
+
+/** Names an operation, or `none`: what was turned away before it was one of the nine. */
+export type Metered = OperationId | 'none'
+
+/** Is what a process has counted since it started, as plain data. What was never seen is not there. */
+export interface MeterReport {
+  readonly operations: Readonly<Record<Metered, OperationReport>>
+  /** What became of spans. */
+  readonly spans: Readonly<SpanCounts>
+  /** Requests by the id of the client and the class of the status; empty unless asked for. */
+  readonly clients: readonly { readonly client: string; readonly statusClass: number; readonly count: number }[]
+}
+
+/** Says why an attempt failed: its reason, its kind where that says it all, or a `status` that counts as a failure. */
+export type AttemptFailure = Reason | Kind | 'status'
+
+/** What was counted of one operation, as plain data. */
+export type OperationReport = OperationMeter['report']
+
+/** Takes out what is so just now, of a process that is gone. */
+export const atRest = ({ operations, spans, ...counted }: MeterReport): MeterReport => ({
+  ...counted,
+  spans: { ...spans, trouble: null },
+  operations: Object.fromEntries(
+    Object.entries(operations).map(([name, each]) => [name, { ...each, inFlight: 0 }]),
+  ) as unknown as MeterReport['operations'],
+})
+
+/** Adds up what several processes have counted; null: none has counted anything. */
+export const addMeters = (each: readonly MeterReport[]): MeterReport | null => {
+  const [first] = each
+  if (first === undefined) return null
+  const { spans, ...sums } = added(first, each)
+  return {
+    ...sums,
+    spans: { ...spans, trouble: each.find((one) => one.spans.trouble !== null)?.spans.trouble ?? null },
+  }
+}
+
+const places: readonly (Kind | null)[] = [null, ...kinds]
+const placeOfKind: ReadonlyMap<Kind | null, number> = new Map(places.map((kind, i) => [kind, i]))
+const classes = 10
+
+/** Counts what becomes of one operation's requests: numbers in arrays, whose length does not depend on who calls. */
+export class OperationMeter {
+  inFlight = 0
+  /** By failure, and within that by class of status. */
+  readonly #requests: number[] = new Array(places.length * classes).fill(0)
+  /** By a key of bounded words. */
+  readonly #reasons = new Map<string, { failure: Kind; reason: Reason; method: AuthMethod | null; count: number }>()
+  /** Attempts that failed, by what was wrong: every one of them, whatever became of its exchange. */
+  readonly #attemptFailures = new Map<AttemptFailure, number>()
+  readonly #proved = new Map<AuthMethod, number>()
+  readonly #total = new Histogram()
+  readonly #firstByte = new Histogram()
+  readonly #upstream = new Histogram()
+  #retries = 0
+  #bytesIn = 0
+  #bytesOut = 0
+
+  record(exchanged: Exchanged): void {
+    const { status, failure, totalMs, firstByteMs, exchange } = exchanged
+    const identity = exchange?.identity ?? null
+    const upstreamMs = exchange?.upstreamMs ?? null
+    const at = (placeOfKind.get(failure?.kind ?? null) as number) * classes + classOf(status)
+    this.#requests[at] = (this.#requests[at] as number) + 1
+    if (failure !== null && failure.reason !== null)
+      this.#explain(failure.kind, failure.reason, exchange?.proving ?? null)
+    if (identity !== null && failure?.kind !== 'forbidden')
+      this.#proved.set(identity.method, (this.#proved.get(identity.method) ?? 0) + 1)
+    if (exchange !== null && exchange.attempts > 1) this.#retries += exchange.attempts - 1
+    this.#bytesIn += exchanged.bytesIn
+    this.#bytesOut += exchanged.bytesOut
+    this.#total.observe(totalMs)
+    if (firstByteMs !== null) this.#firstByte.observe(firstByteMs)
+    if (upstreamMs !== null) this.#upstream.observe(upstreamMs)
+  }
+
+  /** Counts an attempt that failed, when it does. */
+  attemptFailed({ why }: FailedAttempt): void {
+    const reason = typeof why === 'number' ? 'status' : (why.reason ?? why.kind)
+    this.#attemptFailures.set(reason, (this.#attemptFailures.get(reason) ?? 0) + 1)
+  }
+
+  /** What was counted; what was never seen is not there. */
+  get report() {
+    return {
+      inFlight: this.inFlight,
+      /** By the first digit of the status, and the failure; null: the gateway had nothing to object to. */
+      requests: this.#requests.flatMap((count, at) =>
+        count === 0
+          ? []
+          : [{ statusClass: at % classes, failure: places[Math.trunc(at / classes)] as Kind | null, count }],
+      ),
+      /** Of the failures, those that have a reason, and of whose credential they are. */
+      reasons: [...this.#reasons.values()].map((each) => ({ ...each })),
+      attemptFailures: [...this.#attemptFailures].map(([reason, count]) => ({ reason, count })),
+      /** How many were let in by each way to prove who calls. */
+      proved: [...this.#proved].map(([method, count]) => ({ method, count })),
+      /** How many attempts there were after the first. */
+      retries: this.#retries,
+      bytesIn: this.#bytesIn,
+      bytesOut: this.#bytesOut,
+      total: this.#total.report,
+      firstByte: this.#firstByte.report,
+      upstream: this.#upstream.report,
+    }
+  }
+
+  #explain(failure: Kind, reason: Reason, method: AuthMethod | null): void {
+    const key = `${failure} ${reason} ${method}`
+    const found = this.#reasons.get(key)
+    if (found === undefined) this.#reasons.set(key, { failure, reason, method, count: 1 })
+    else found.count++
+  }
+}
+
+/** Takes the first digit of a status. */
+export const classOf = (status: number): number => Math.min(classes - 1, Math.trunc(status / 100))
 
 /** Counts what one process serves, all its snapshots together. */
 export class Meter {

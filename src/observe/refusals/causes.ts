@@ -2,30 +2,19 @@ import type { OperationId } from '../../catalog.ts'
 import { failures, type Kind } from '../../failures/kinds.ts'
 import type { Reason } from '../../failures/reasons.ts'
 
-/** Is how often something went wrong of late. Times are milliseconds since the epoch. */
-export interface CauseReport {
-  /** Null: the requests were none of the nine. */
-  readonly operation: OperationId | null
-  readonly kind: Kind
-  /** A bounded word; null: the kind says it all. */
-  readonly reason: Reason | null
-  /** Where the last attempt went; null: it went nowhere. */
-  readonly endpoint: string | null
-  /** What a library or an upstream said of it last, for the eyes of operators; null: nothing. */
-  readonly detail: string | null
-  readonly lastMinute: number
-  readonly lastQuarter: number
-  /** When it came first in the last quarter of an hour, to ten seconds. */
-  readonly firstAt: number
-  readonly lastAt: number
-}
+/** How often something went wrong of late. Times are milliseconds since the epoch. */
+export type CauseReport = ReturnType<typeof reportOf>
 
 /** Is what went wrong once. Every part that it is told from others by is one of a bounded number of words. */
 export interface Caused {
+  /** Null: the requests were none of the nine. */
   readonly operation: OperationId | null
+  /** Where the last attempt went; null: it went nowhere. */
   readonly endpoint: string | null
   readonly kind: Kind
+  /** A bounded word; null: the kind says it all. */
   readonly reason: Reason | null
+  /** What a library or an upstream said of it, for the eyes of operators; null: nothing. */
   readonly cause: string | null
 }
 
@@ -88,7 +77,7 @@ class Pool {
 const keyOf = ({ operation, kind, reason, endpoint }: Omit<Caused, 'cause'>): string =>
   `${operation} ${kind} ${reason} ${endpoint}`
 
-const reportOf = ({ last, slots, lastAt }: Cause, at: number): CauseReport => ({
+const reportOf = ({ last, slots, lastAt }: Cause, at: number) => ({
   operation: last.operation,
   kind: last.kind,
   reason: last.reason,
@@ -96,20 +85,14 @@ const reportOf = ({ last, slots, lastAt }: Cause, at: number): CauseReport => ({
   detail: last.cause,
   lastMinute: slots.within(at, 60_000),
   lastQuarter: slots.within(at, 900_000),
+  /** When it came first in the last quarter of an hour, to ten seconds. */
   firstAt: slots.firstAt(at) ?? lastAt,
   lastAt,
 })
 
 /** Adds up what several processes have counted. */
-export const mergeCauses = (each: readonly CauseReport[]): readonly CauseReport[] => {
-  const merged = new Map<string, CauseReport>()
-  for (const one of each) {
-    const key = keyOf(one)
-    const found = merged.get(key)
-    merged.set(key, found === undefined ? one : both(found, one))
-  }
-  return mostFirst([...merged.values()])
-}
+export const mergeCauses = (each: readonly CauseReport[]): readonly CauseReport[] =>
+  mostFirst([...Map.groupBy(each, keyOf).values()].map((same) => same.reduce(both)))
 
 const both = (one: CauseReport, other: CauseReport): CauseReport => ({
   ...(one.lastAt >= other.lastAt ? one : other),

@@ -1,45 +1,15 @@
-import type { OperationId } from '../../catalog.ts'
 import { wallClock } from '../../clock.ts'
-import { type AttemptReport, causeOf, FailedAttempt, type GatewayError } from '../../failures/errors.ts'
-import type { Kind } from '../../failures/kinds.ts'
-import type { Reason } from '../../failures/reasons.ts'
+import { causeOf, FailedAttempt, type GatewayError } from '../../failures/errors.ts'
 import { METHODS } from '../../node-http.ts'
 import { sum } from '../added.ts'
 import type { Exchanged, Recorder } from '../exchanged.ts'
-import { type CauseReport, Causes, mergeCauses } from './causes.ts'
+import { Causes, mergeCauses } from './causes.ts'
 
-/** Is what the gateway answered with an error of its own of late, as plain data. */
-export interface RefusalsReport {
-  /** Newest first: at most 100 of the nine, and 100 that were none of them, and of each reason some. */
-  readonly last: readonly Refusal[]
-  /** How many there were since the start. */
-  readonly total: number
-  readonly causes: readonly CauseReport[]
-}
+/** What the gateway answered with an error of its own of late, as plain data. */
+export type RefusalsReport = Refusals['report']
 
-/** Is one of them. Its `path` and `cause` are for reading, not for showing: what a client wrote is in the one, an upstream in the other. */
-export interface Refusal {
-  /** Milliseconds since the epoch. */
-  readonly at: number
-  readonly requestId: string
-  /** The client's address. */
-  readonly client: string
-  /** Null: nobody asked, or nobody knows. */
-  readonly clientId: string | null
-  /** Null: no request could be parsed. */
-  readonly method: string | null
-  readonly path: string | null
-  readonly operation: OperationId | null
-  readonly endpoint: string | null
-  readonly status: number
-  readonly kind: Kind
-  /** A bounded word; null: the kind says it all. */
-  readonly reason: Reason | null
-  readonly cause: string | null
-  /** The attempt because of which nothing was sent; null: something was, or it is not because of one. */
-  readonly because: AttemptReport | null
-  readonly traceId: string | null
-}
+/** One of them. Its `path` and `cause` are for reading, not for showing: what a client wrote is in the one, an upstream in the other. */
+export type Refusal = ReturnType<typeof refusalOf>
 
 const kept = 100
 
@@ -62,9 +32,11 @@ export class Refusals implements Recorder {
     this.#causes.add(refusal.at, refusal)
   }
 
-  get report(): RefusalsReport {
+  get report() {
     return {
+      /** Newest first: at most 100 of the nine, and 100 that were none of them, and of each reason some. */
       last: newestFirst([...this.#served.all, ...this.#strange.all]),
+      /** How many there were since the start. */
       total: this.#total,
       causes: this.#causes.report(wallClock()),
     }
@@ -93,19 +65,25 @@ const newestFirst = (refusals: readonly Refusal[]): readonly Refusal[] => refusa
  * Makes what is kept of a refusal: none of the objects that it came of. An error of Node's parser has the whole packet, one of a library may have
  * what it was thrown in, a trace has where its spans go; and what a client sent is not for keeping.
  */
-const refusalOf = (at: number, exchanged: Exchanged, failure: GatewayError): Refusal => ({
+const refusalOf = (at: number, exchanged: Exchanged, failure: GatewayError) => ({
+  /** Milliseconds since the epoch. */
   at,
   requestId: exchanged.requestId,
+  /** The client's address. */
   client: ownText(exchanged.client),
+  /** Null: nobody asked, or nobody knows. */
   clientId: exchanged.exchange?.identity?.client ?? null,
+  /** Null: no request could be parsed. */
   method: exchanged.method === null || known.has(exchanged.method) ? exchanged.method : 'another method',
   path: exchanged.path && ownText(exchanged.path),
   operation: exchanged.exchange?.operation.id ?? null,
   endpoint: exchanged.exchange?.attempt?.endpoint ?? null,
   status: exchanged.status,
   kind: failure.kind,
+  /** A bounded word; null: the kind says it all. */
   reason: failure.reason,
   cause: ownCause(failure),
+  /** The attempt because of which nothing was sent; null: something was, or it is not because of one. */
   because: failure.cause instanceof FailedAttempt ? failure.cause.report : null,
   traceId: exchanged.exchange?.trace ? ownText(exchanged.exchange.trace.traceId) : null,
 })

@@ -1,25 +1,25 @@
+import { Agent as TlsAgent } from 'node:https'
 import type { Attributes, Context, SpanContext, SpanKind, Tracer } from '@opentelemetry/api'
-import type { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
-import { within } from '../../clock.ts'
+import type { BatchSpanProcessor, ReadableSpan, SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace'
+import { later, within } from '../../clock.ts'
+import type { TracingConfig } from '../../config/config.ts'
+import { Agent } from '../../node-http.ts'
 import { version } from '../../version.ts'
-import { openReceiver, type Receiver, type ReceiverConfig } from './receiver.ts'
 import { sdk } from './sdk.ts'
 import type { Trouble } from './trouble.ts'
 
-/** Says how many spans wait, and for how long. */
-export interface ExportBounds {
+/** How many spans wait, and for how long, unless a test says otherwise. */
+const usual = {
   /** Most spans that wait: about 1 KiB each. What is beyond is dropped. */
-  readonly maxWaiting: number
-  readonly batch: number
+  maxWaiting: 2048,
+  batch: 512,
   /** How long a span waits for others. */
-  readonly delayMs: number
+  delayMs: 5000,
   /** How long a batch is tried to be sent. */
-  readonly exportMs: number
+  exportMs: 10_000,
   /** How long what waits is tried to be sent at the end. */
-  readonly flushMs: number
+  flushMs: 2000,
 }
-
-const usual: ExportBounds = { maxWaiting: 2048, batch: 512, delayMs: 5000, exportMs: 10_000, flushMs: 2000 }
 
 /** Is a span that is over: it is made when all that it tells is known. Times are milliseconds since the epoch. */
 export interface Told {
@@ -40,7 +40,7 @@ export interface Told {
  * of it.
  */
 export class Exporting {
-  readonly #bounds: ExportBounds
+  readonly #bounds: typeof usual
   readonly #trouble: Trouble
   readonly #receiver: Receiver
   readonly #batches: BatchSpanProcessor
@@ -51,13 +51,15 @@ export class Exporting {
   #waiting = 0
   #isClosed = false
 
-  constructor(otlp: ReceiverConfig, instanceId: string, trouble: Trouble, bounds: ExportBounds = usual) {
+  constructor(otlp: ReceiverConfig, instanceId: string, trouble: Trouble, bounds = usual) {
     const { trace, resources, conventions } = sdk()
     this.#bounds = bounds
     this.#trouble = trouble
-    this.#receiver = openReceiver(otlp, bounds.exportMs, trouble)
+    this.#receiver = openReceiver(otlp, bounds.exportMs, trouble, (spans) => {
+      this.#waiting -= spans
+    })
     this.#batches = new trace.BatchSpanProcessor({
-      exporter: this.#counting(),
+      exporter: this.#receiver,
       maxQueueSize: bounds.maxWaiting,
       maxExportBatchSize: bounds.batch,
       scheduledDelayMillis: bounds.delayMs,
@@ -111,15 +113,93 @@ export class Exporting {
     )
     this.#receiver.end()
   }
+}
 
-  #counting(): Receiver {
-    const receiver = this.#receiver
-    return {
-      ...receiver,
-      export: (spans, done) => {
-        this.#waiting -= spans.length
-        receiver.export(spans, done)
-      },
-    }
+// One at a time, and at the end all that wait: four batches, beside one that is under way.
+const maxAtOnce = 8
+
+/** Describes who is sent spans: `url` is the whole one that traces are posted to. */
+interface ReceiverConfig extends Pick<TracingConfig, 'headers' | 'serviceName'> {
+  readonly url: string
+}
+
+/** A receiver of spans. */
+interface Receiver extends SpanExporter {
+  /** Cuts what is under way, and connects no more. */
+  end(): void
+}
+
+/**
+ * Speaks to a receiver by OTLP/HTTP, and counts what it takes. `exportMs` is for one batch, its retries included; `onSend` is called with how many spans are on their way. A redirect is not followed. Only what the file says is sent: the exporter's own
+ * variables (`OTEL_EXPORTER_OTLP_HEADERS` …) would add to it what no operator sees in `effective`.
+ */
+const openReceiver = (
+  { url, headers }: ReceiverConfig,
+  exportMs: number,
+  trouble: Trouble,
+  onSend: (spans: number) => void,
+): Receiver => {
+  const { otlp, core } = sdk()
+  const agent = new (url.startsWith('https:') ? TlsAgent : Agent)({ keepAlive: true, maxSockets: maxAtOnce })
+  const exporter = withoutVariables(
+    () =>
+      new otlp.OTLPTraceExporter({
+        url,
+        headers: Object.fromEntries(headers.map(({ name, value }) => [name, value])),
+        timeoutMillis: exportMs,
+        concurrencyLimit: maxAtOnce,
+        httpAgentOptions: () => agent,
+      }),
+  )
+  return {
+    export(spans: ReadableSpan[], done) {
+      onSend(spans.length)
+      let isLate = false
+      // The exporter's own bound is on silence: one that answers a byte at a time would hold a batch for ever.
+      const settle = later(exportMs, () => {
+        isLate = true
+        agent.destroy()
+      })
+      exporter.export(spans, (result) => {
+        settle()
+        if (result.code === core.ExportResultCode.SUCCESS) trouble.arrived(spans.length)
+        else trouble.lost('failed', spans.length, isLate ? 'no answer in time' : reasonOf(result.error))
+        done(result)
+      })
+    },
+    shutdown: () => exporter.shutdown(),
+    end() {
+      // What was cut would be tried again.
+      agent.createConnection = () => {
+        throw new Error('nothing is sent any more')
+      }
+      agent.destroy()
+    },
+  }
+}
+
+/** Says why in words that the receiver has no part in: a status, or Node's name for what went wrong. */
+const reasonOf = (error: unknown): string => {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+  if (typeof code === 'number') return `status ${code}`
+  if (typeof code === 'string' && /^[A-Z0-9_]{1,64}$/.test(code)) return code
+  const message = error instanceof Error ? error.message : ''
+  return said.find(({ by }) => message.includes(by))?.reason ?? 'unknown'
+}
+
+const said = [
+  { by: 'timed out', reason: 'no answer in time' },
+  { by: 'retryable status', reason: 'status 429, 502, 503 or 504' },
+  { by: 'limit reached', reason: 'too many batches under way' },
+] as const
+
+/** Makes something that looks for its settings in variables, and finds none; nothing else runs meanwhile. */
+const withoutVariables = <T>(make: () => T): T => {
+  const hidden = Object.entries(process.env).filter(([name]) => name.startsWith('OTEL_'))
+  for (const [name] of hidden) delete process.env[name]
+  try {
+    return make()
+  } finally {
+    for (const [name, value] of hidden) process.env[name] = value
   }
 }

@@ -1,10 +1,12 @@
-import type { Sampler } from '@opentelemetry/sdk-trace'
+import type { SpanContext } from '@opentelemetry/api'
+import type { IdGenerator, Sampler } from '@opentelemetry/sdk-trace'
 import type { Operation } from '../../catalog.ts'
-import type { Exchange, ExchangeTrace } from '../../exchange.ts'
-import { without } from '../../fields.ts'
-import type { Site } from './attributes.ts'
+import { now, wallClock } from '../../clock.ts'
+import type { AttemptTrace, Exchange, ExchangeTrace } from '../../exchange.ts'
+import { type Fields, isNamed, without } from '../../fields.ts'
+import type { Exchanged, Facts, Recorder } from '../exchanged.ts'
+import { attemptAttributes, exchangeAttributes, isError, type Site } from './attributes.ts'
 import type { Exporting } from './exporting.ts'
-import { contextFields, parentField, readContext, SampledTrace, traceparent } from './sampled-trace.ts'
 import { sdk } from './sdk.ts'
 
 /** Is what follows exchanges through several systems, as one snapshot has it. */
@@ -66,4 +68,117 @@ const isSampled = (
   const { trace, api } = sdk()
   const { decision } = sampler.shouldSample(context, traceId, id, api.SpanKind.SERVER, {}, [])
   return decision === trace.SamplingDecision.RECORD_AND_SAMPLED
+}
+
+/** Is what a sampled trace stands on. */
+interface Begun {
+  readonly exporting: Exporting
+  readonly ids: IdGenerator
+  readonly site: Site
+  readonly operation: Operation
+  readonly traceId: string
+  /** The span of whoever called; null: the trace begins here. */
+  readonly parent: SpanContext | null
+}
+
+/** Is an exchange that spans are told of: its own, and one an attempt. They are made when they are over, from what is known then. */
+export class SampledTrace implements ExchangeTrace {
+  readonly traceId: string
+  readonly #begun: Begun
+  readonly #spanId: string
+  /** What is to be added to the monotonic clock to have the time of day: it is asked once, so that the spans of an exchange fit together. */
+  readonly #epoch = wallClock() - now()
+  #attempts = 0
+
+  constructor(begun: Begun) {
+    this.traceId = begun.traceId
+    this.#begun = begun
+    this.#spanId = begun.ids.generateSpanId()
+  }
+
+  attempt(endpoint: string): AttemptTrace {
+    const { exporting, ids, operation } = this.#begun
+    const { traceId } = this
+    const spanId = ids.generateSpanId()
+    const resends = this.#attempts++
+    const startedAt = now()
+    return {
+      fields: (fields) => [...fields, 'traceparent', traceparent(traceId, spanId, true)],
+      end: (status, failure) => {
+        const { api } = sdk()
+        exporting.tell({
+          name: nameOf(operation),
+          kind: api.SpanKind.CLIENT,
+          traceId,
+          spanId,
+          parent: { traceId, spanId: this.#spanId, traceFlags: api.TraceFlags.SAMPLED },
+          startedAt: this.#epoch + startedAt,
+          endedAt: this.#epoch + now(),
+          attributes: attemptAttributes(operation, endpoint, resends, status, failure),
+          isError: isError(failure, status ?? 0, 400),
+        })
+      },
+    }
+  }
+
+  /** Tells the exchange itself, which began `totalMs` ago. */
+  end(exchanged: Exchanged, exchange: Facts): void {
+    const { exporting, operation, parent, site } = this.#begun
+    const endedAt = this.#epoch + now()
+    exporting.tell({
+      name: nameOf(operation),
+      kind: sdk().api.SpanKind.SERVER,
+      traceId: this.traceId,
+      spanId: this.#spanId,
+      parent,
+      startedAt: endedAt - exchanged.totalMs,
+      endedAt,
+      attributes: exchangeAttributes(operation, site, exchanged, exchange),
+      isError: isError(exchanged.failure, exchanged.status, 500),
+    })
+  }
+}
+
+// There are nine of them, so that the path makes no more names.
+const nameOf = ({ method, path }: Operation): string => `${method} ${path}`
+
+/** Lists the fields of W3C Trace Context. Neither is of use without the other's being sound. */
+export const contextFields: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
+
+/** Is the field that says which trace a request belongs to. */
+export const parentField: ReadonlySet<string> = new Set(['traceparent'])
+
+/**
+ * Reads which trace a request belongs to. `broken`: it says so in no way that counts, or more than once, and a new trace begins without
+ * what is said of the old (W3C Trace Context §3.2, §4.3). Null: it says nothing.
+ */
+export const readContext = (
+  fields: Fields,
+  parse: (value: string) => SpanContext | null,
+): SpanContext | 'broken' | null => {
+  let parent: string | null = null
+  let isStated = false
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string
+    if (name.length === 11 && isNamed(name, 'traceparent')) {
+      if (parent !== null) return 'broken'
+      parent = fields[i + 1] as string
+    } else if (name.length === 10 && isNamed(name, 'tracestate')) isStated = true
+  }
+  if (parent === null) return isStated ? 'broken' : null
+  const context = parse(parent)
+  return context === null ? 'broken' : { ...context, isRemote: true }
+}
+
+/** Writes which trace a request belongs to, and whose child it is. */
+export const traceparent = (traceId: string, spanId: string, isSampled: boolean): string =>
+  `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`
+
+/** Tells the span of each exchange that is sampled, from the facts that the access log has. */
+export const spans: Recorder = {
+  name: 'tracing',
+  record(exchanged) {
+    const { exchange } = exchanged
+    if (exchange?.trace instanceof SampledTrace) exchange.trace.end(exchanged, exchange)
+  },
 }

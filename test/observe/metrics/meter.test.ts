@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { FailedAttempt, GatewayError } from '../../../src/failures/errors.ts'
-import { Meter } from '../../../src/observe/metrics/meter.ts'
-import { addMeters, atRest, type Metered } from '../../../src/observe/metrics/meter-report.ts'
+import { addMeters, atRest, Meter, type Metered } from '../../../src/observe/metrics/meter.ts'
 import { exchanged } from '../exchanged.ts'
 
 /** Counts exchanges, given by what is particular about them. */

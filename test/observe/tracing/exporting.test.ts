@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type ExportBounds, Exporting, type Told } from '../../../src/observe/tracing/exporting.ts'
+import { Exporting, type Told } from '../../../src/observe/tracing/exporting.ts'
 import { loadSdk, sdk } from '../../../src/observe/tracing/sdk.ts'
 import { noSpans, type SpanCounts, Trouble } from '../../../src/observe/tracing/trouble.ts'
 import { freePort } from '../../helpers/free-port.ts'
@@ -10,11 +10,11 @@ import { type Behaviour, type SpanReceiver, spanReceiver } from '../../helpers/s
 beforeAll(() => loadSdk())
 
 // What is to arrive may take long on a machine that is busy; what is to be given up is not waited for.
-const bounds: ExportBounds = { maxWaiting: 8, batch: 4, delayMs: 5, exportMs: 20_000, flushMs: 20_000 }
+const bounds = { maxWaiting: 8, batch: 4, delayMs: 5, exportMs: 20_000, flushMs: 20_000 }
 const soon = 200
 
 /** Opens what sends to a receiver, with the bounds of a test, and closes it when the test has finished. */
-const exportingTo = (url: string, more: Partial<ExportBounds> = {}) => {
+const exportingTo = (url: string, more: Partial<typeof bounds> = {}) => {
   const counts = noSpans()
   const told: (readonly [event: string, fields: object])[] = []
   const trouble = new Trouble(counts, (_, event, fields) => told.push([event, fields]))

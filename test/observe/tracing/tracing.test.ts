@@ -2,9 +2,8 @@ import * as fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { catalog } from '../../../src/catalog.ts'
 import type { Exporting, Told } from '../../../src/observe/tracing/exporting.ts'
-import { SampledTrace } from '../../../src/observe/tracing/sampled-trace.ts'
 import { loadSdk } from '../../../src/observe/tracing/sdk.ts'
-import { openTracing } from '../../../src/observe/tracing/tracing.ts'
+import { openTracing, SampledTrace } from '../../../src/observe/tracing/tracing.ts'
 
 beforeAll(() => loadSdk())
 

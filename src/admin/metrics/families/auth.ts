@@ -1,7 +1,7 @@
 import type { Kind } from '../../../failures/kinds.ts'
 import type { AuthMethod } from '../../../failures/reasons.ts'
 import { reasons, reasonsOf } from '../../../failures/reasons.ts'
-import type { OperationReport } from '../../../observe/metrics/meter-report.ts'
+import type { OperationReport } from '../../../observe/metrics/meter.ts'
 import { each, gauge, itself, type Metrics } from '../metric.ts'
 import type { Reading } from '../reading.ts'
 

@@ -1,7 +1,7 @@
 import { catalog, type Group, groups } from '../../../catalog.ts'
 import { failures, kinds } from '../../../failures/kinds.ts'
 import { type Reason, reasonsOf } from '../../../failures/reasons.ts'
-import type { AttemptFailure } from '../../../observe/metrics/meter-report.ts'
+import type { AttemptFailure } from '../../../observe/metrics/meter.ts'
 import type { EndpointReport } from '../../../snapshot/report.ts'
 import { firstToEnd } from '../../../upstream/certificates.ts'
 import { counted, each, itself, type Metrics, states } from '../metric.ts'
