@@ -25,7 +25,7 @@ export type Outcome = number
 export const usedOf = ({ used, at }: Bucket, { perMs }: Limit, now: number): number =>
   Math.max(0, used - Math.max(0, now - at) * perMs)
 
-/** Takes one of a bucket. The script for Redis does the same, step by step (see redis/connection.ts). */
+/** Takes one of a bucket. The script for Redis does the same, step by step (see redis/client.ts). */
 export const takeOf = (bucket: Bucket, limit: Limit, now: number): Outcome => {
   const used = usedOf(bucket, limit, now)
   if (used + 1 > limit.burst) return -used

@@ -1,5 +1,5 @@
 import { Alarm, wallClock } from '../../clock.ts'
-import type { Connect, Connection, Given, Script } from './connection.ts'
+import type { Connect, Connection, Given, Script } from './client.ts'
 
 // So many in a row that are late or fail: fewer is a hiccup, and each has been counted here meanwhile.
 const tolerated = 5

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { type Connect, type Connection, takeScript } from '../../../src/shared/redis/connection.ts'
+import { type Connect, type Connection, takeScript } from '../../../src/shared/redis/client.ts'
 import { RedisLink } from '../../../src/shared/redis/link.ts'
 
 beforeEach(() => {

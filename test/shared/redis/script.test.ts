@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { takeOf } from '../../../src/shared/limiter/bucket.ts'
-import { takeScript } from '../../../src/shared/redis/connection.ts'
+import { takeScript } from '../../../src/shared/redis/client.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { type Redis, startRedis } from '../../helpers/redis.ts'
 
