@@ -1,5 +1,5 @@
 import { within } from '../clock.ts'
-import type { Target } from '../layers/cache/policy/invalidating.ts'
+import type { Target } from '../layers/cache/invalidate.ts'
 import type { Log } from '../observe/log.ts'
 import { passWholeLines } from '../observe/output.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'

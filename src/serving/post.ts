@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import type { Target } from '../layers/cache/policy/invalidating.ts'
+import type { Target } from '../layers/cache/invalidate.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
 import { formatDuration } from '../units.ts'
 import type { Start } from './protocol.ts'

@@ -1,6 +1,6 @@
 import { clientsFrom, textsOf } from '../config/client-texts.ts'
 import type { Config } from '../config/config.ts'
-import type { Target } from '../layers/cache/policy/invalidating.ts'
+import type { Target } from '../layers/cache/invalidate.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
 import type { PlaneCommands } from '../snapshot/commands.ts'
 import type { Override, Said } from '../snapshot/overrides.ts'

@@ -1,5 +1,5 @@
 import { within } from '../clock.ts'
-import type { Target } from '../layers/cache/policy/invalidating.ts'
+import type { Target } from '../layers/cache/invalidate.ts'
 import type { Cleared } from '../layers/cache/store.ts'
 import { type Auditor, noAuditor } from '../observe/audit/line.ts'
 import type { Log } from '../observe/log.ts'

@@ -6,7 +6,7 @@ import type { Log } from '../observe/log.ts'
 import { Meter } from '../observe/metrics/meter.ts'
 import { Refusals } from '../observe/refusals/refusals.ts'
 import { Runtime } from '../observe/runtime.ts'
-import { spans } from '../observe/tracing/sampled-trace.ts'
+import { spans } from '../observe/tracing/tracing.ts'
 
 /** Is what one process observes its exchanges by. There is one for all its snapshots. */
 export interface Observation {

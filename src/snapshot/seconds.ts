@@ -1,9 +1,9 @@
 import type { RedisConfig } from '../config/config.ts'
-import type { Target } from '../layers/cache/policy/invalidating.ts'
+import type { SecondLevel } from '../layers/cache/fetching.ts'
+import type { Target } from '../layers/cache/invalidate.ts'
 import { clearedKeys, ofQuery } from '../layers/cache/second/keys.ts'
 import { type LevelOptions, RedisLevel } from '../layers/cache/second/redis-level.ts'
 import { RedisStore, type StoreCounts } from '../layers/cache/second/redis-store.ts'
-import type { SecondLevel } from '../layers/cache/second/second-level.ts'
 import type { Cleared } from '../layers/cache/store.ts'
 import { Kept } from '../shared/kept.ts'
 import { Links } from '../shared/redis/links.ts'
@@ -50,8 +50,8 @@ export class Seconds {
     return {
       level: (options) => new RedisLevel({ ...options, store }),
       state: () => {
-        const { isShared, since, reason, counts } = store
-        return { state: isShared ? 'shared' : 'local', since, reason, counts: { ...counts } }
+        const { isShared, since, reason } = link
+        return { state: isShared ? 'shared' : 'local', since, reason, counts: { ...store.counts } }
       },
       release: () => {
         if (this.#kept.release(name) !== null) this.#stores.delete(store)

@@ -1,7 +1,6 @@
 import type { IntrospectionConfig, JwtConfig } from '../config/config.ts'
 import type { ClaimsOf } from '../layers/auth/claims.ts'
-import { introspect } from '../layers/auth/introspection/ask.ts'
-import { Introspector } from '../layers/auth/introspection/introspector.ts'
+import { Introspector, introspect } from '../layers/auth/introspection.ts'
 import { fixedKeys, KeyKeeper, type Keys, type KeysState } from '../layers/auth/jwt/keys.ts'
 import { jwtVerifier } from '../layers/auth/jwt/verify.ts'
 import type { StandingState } from '../layers/auth/standing.ts'

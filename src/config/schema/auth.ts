@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { type Algorithm, algorithms } from '../../shared/jwks/algorithms.ts'
+import { type Algorithm, algorithms } from '../../shared/jwks/key-set.ts'
 import { mark, optional } from './facts.ts'
 import { fieldName, optionalFieldName } from './fields.ts'
 import { orOff } from './levels.ts'

@@ -1,6 +1,5 @@
 import * as z from 'zod'
-import { type Algorithm, algorithms } from '../../shared/jwks/algorithms.ts'
-import { readKeySet } from '../../shared/jwks/key-set.ts'
+import { type Algorithm, algorithms, readKeySet } from '../../shared/jwks/key-set.ts'
 import { isLoopback } from '../reach.ts'
 import { literal, Secret } from '../shown.ts'
 import { mark, optional } from './facts.ts'

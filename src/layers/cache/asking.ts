@@ -3,18 +3,27 @@ import type { Answer, CacheOutcome, Exchange, Handle } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import type { Fields } from '../../fields.ts'
 import { Fetch } from './fetch.ts'
-import type { Asker, Fetching, Notices, Refreshing, Wanting } from './fetching.ts'
-import { Flights } from './flights.ts'
-import { type Landing, type Shared, statusOf, troubleIn, troubleOf, troubleOfStatus } from './landing.ts'
+import {
+  type Asker,
+  type Fetching,
+  type Landing,
+  type Notices,
+  type Refreshing,
+  type Shared,
+  type Sighting,
+  statusOf,
+  troubleIn,
+  troubleOf,
+  troubleOfStatus,
+  type Wanting,
+} from './fetching.ts'
 import type { Part } from './part.ts'
-import type { Forwarded } from './policy/cache-status.ts'
-import type { CacheRequest } from './policy/request.ts'
+import { type Forwarded, forwardedStatus } from './policy/cache-status.ts'
+import type { CacheRequest, CacheRules } from './policy/request.ts'
 import { mayServeStale, reuse, type Trouble } from './policy/reuse.ts'
-import type { CacheRules } from './policy/rules.ts'
-import { select } from './policy/selecting.ts'
+import { select, selectingKey } from './policy/selecting.ts'
 import { storedFields } from './policy/serving.ts'
-import type { Sighting } from './second/second-level.ts'
-import { answerShared, answerWhole, forwardedFor, note } from './serving.ts'
+import { answerShared, answerWhole, note } from './serving.ts'
 import { noBody, type Stored, StoredBody } from './stored.ts'
 
 // Of one operation. They are no client's requests, so no bound of what is in flight holds them back.
@@ -139,7 +148,7 @@ export class Asking {
     const { exchange } = wanting
     if (landing.kind === 'none') return this.#forward(wanting)
     if (landing.kind === 'failed') {
-      this.#note(wanting, 'miss', {})
+      this.#note(wanting, 'miss')
       throw landing.error
     }
     if (landing.kind === 'alone') {
@@ -191,7 +200,7 @@ export class Asking {
         const trouble = error instanceof GatewayError ? troubleOf(error) : null
         const stale = trouble === null ? null : this.#standIn(wanting, trouble, null)
         if (stale !== null) return stale
-        this.#note(wanting, 'miss', {})
+        this.#note(wanting, 'miss')
         throw error
       },
     )
@@ -209,8 +218,8 @@ export class Asking {
     return answer
   }
 
-  #note({ exchange, why }: Wanting, outcome: CacheOutcome, forwarded: Partial<Forwarded>): void {
-    note(exchange, this.#part, outcome, forwardedFor(why, forwarded))
+  #note({ exchange, why }: Wanting, outcome: CacheOutcome, forwarded: Omit<Forwarded, 'why'> = {}): void {
+    note(exchange, this.#part, outcome, forwardedStatus({ why, ...forwarded }))
   }
 
   #open(exchange: Exchange, request: CacheRequest, key: string, manner: Manner): Fetch {
@@ -232,3 +241,53 @@ const isFirst = ({ request }: Wanting, fetch: Fetch): boolean => request === fet
 
 /** Tells whether each who asks has to ask the upstream: to wait for another's answer would be to wait in vain. */
 export const isForOneAlone = ({ head }: Stored): boolean => head.noCache || head.freshUntil <= head.receivedAt
+
+// Fetches for one key at the same time: as many as it can have variants. Whoever comes when there are so many is forwarded.
+const most = 32
+
+// So long whoever comes waits for an answer that another has asked for: what he sent beside the key may be why it does not come.
+const patienceMs = 5_000
+
+/** Is the fetches that are under way, by key. */
+export class Flights {
+  readonly #byKey = new Map<string, Fetch[]>()
+
+  /** Adds a fetch that is about to begin. */
+  add(key: string, fetch: Fetch): void {
+    const fetches = this.#byKey.get(key)
+    if (fetches === undefined) this.#byKey.set(key, [fetch])
+    else fetches.push(fetch)
+  }
+
+  remove(key: string, fetch: Fetch): void {
+    const fetches = this.#byKey.get(key)?.filter((each) => each !== fetch)
+    if (fetches === undefined || fetches.length === 0) this.#byKey.delete(key)
+    else this.#byKey.set(key, fetches)
+  }
+
+  /** Tells whether there are as many fetches for a key as there may be. */
+  isFull(key: string): boolean {
+    return (this.#byKey.get(key)?.length ?? 0) >= most
+  }
+
+  /**
+   * Finds a fetch whose answer a request may have, and that has not been waited for too long already. Of one that is still to come it is not known what it varies by: `varies` is what the last
+   * answer said, and null means that there was none. Null: there is none to join.
+   */
+  find(key: string, request: CacheRequest, varies: readonly string[] | null, now: number): Fetch | null {
+    const fetches = this.#byKey.get(key)
+    if (fetches === undefined) return null
+    const known = varies ?? fetches.find(({ landing }) => landing !== null)?.landing?.head.varies ?? []
+    const wanted = selectingKey(known, request)
+    for (const fetch of fetches) {
+      if (fetch.reservation.isVoid || (fetch.fetching.isForOne && fetch.landing === null)) continue
+      const { landing, begunAt } = fetch
+      const isFor =
+        landing === null
+          ? now - begunAt < patienceMs && selectingKey(known, fetch.request) === wanted
+          : select([landing], request) !== null && reuse(landing.head, request, now).kind === 'fresh'
+      if (isFor) return fetch
+    }
+    return null
+  }
+}

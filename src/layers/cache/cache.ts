@@ -2,16 +2,14 @@ import { wallClock } from '../../clock.ts'
 import type { Answer, Exchange, Layer } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { Asking, isForOneAlone } from './asking.ts'
-import type { Notices, Refreshing } from './fetching.ts'
+import type { Notices, Refreshing, SecondLevel, Sighting } from './fetching.ts'
 import type { Part } from './part.ts'
-import { hitStatus, refusedStatus } from './policy/cache-status.ts'
-import { bypassReason, type CacheRequest, readRequest } from './policy/request.ts'
+import { forwardedStatus, hitStatus, refusedStatus } from './policy/cache-status.ts'
+import { bypassReason, type CacheRequest, type CacheRules, readRequest } from './policy/request.ts'
 import { reuse } from './policy/reuse.ts'
-import type { CacheRules } from './policy/rules.ts'
 import { select } from './policy/selecting.ts'
 import { storedFields } from './policy/serving.ts'
-import type { SecondLevel, Sighting } from './second/second-level.ts'
-import { answerWhole, forwardedFor, nameOf, note } from './serving.ts'
+import { answerWhole, nameOf, note } from './serving.ts'
 import type { Stored } from './stored.ts'
 
 /**
@@ -108,7 +106,7 @@ export const cache =
         const detail = bypassReason(request, rules)
         if (detail === null) return look(exchange, request, part.keyOf(nameOf(exchange, request)), 2, unasked)
         if (request.onlyIfCached) return refused()
-        note(exchange, part, 'bypass', forwardedFor('bypass', { detail }))
+        note(exchange, part, 'bypass', forwardedStatus({ why: 'bypass', detail }))
       } catch (error) {
         notices.broken(error)
       }

@@ -1,15 +1,14 @@
 import { Alarm, wallClock } from '../../clock.ts'
 import { type Answer, Exchange } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import type { Asker, Fetching } from './fetching.ts'
-import type { Landing, Shared } from './landing.ts'
+import type { Asker, Fetching, Landing, Shared } from './fetching.ts'
 import { type CacheRequest, unconditional } from './policy/request.ts'
 import type { AnswerTimes } from './policy/storing.ts'
 import { conditionFields } from './policy/validating.ts'
 import { hasValidator } from './policy/validators.ts'
 import { Recording } from './recording.ts'
-import type { Reservation } from './reservation.ts'
 import { nameOf } from './serving.ts'
+import type { Reservation } from './store.ts'
 import type { Stored } from './stored.ts'
 import { take, takeNotModified } from './taking.ts'
 
@@ -23,8 +22,6 @@ const unreadMs = 30_000
 export class Fetch {
   /** What the exchange that began it asks for, and so what is fetched. */
   readonly request: CacheRequest
-  /** Whether nobody else may wait for it. */
-  readonly isForOne: boolean
   readonly exchange: Exchange
   /** On the wall clock. */
   readonly begunAt = wallClock()
@@ -33,7 +30,7 @@ export class Fetch {
   /** When it was sent, and when the head of the answer came. */
   times: AnswerTimes = { requestedAt: 0, receivedAt: 0 }
   readonly fetching: Fetching
-  /** Room for what comes. */
+  /** Room for what comes. Void when what it is for became invalid after it began: who asks from now on must not get it (RFC 9111 §4.4). */
   readonly reservation: Reservation
   readonly #askers = new Set<Asker>()
   readonly #unread = new Alarm(() => {
@@ -45,19 +42,13 @@ export class Fetch {
   #validates: Stored | null
 
   constructor(cause: Exchange, request: CacheRequest, fetching: Fetching) {
-    const { stored, part, isHeld, isForOne } = fetching
+    const { stored, part, isHeld } = fetching
     this.request = request
-    this.isForOne = isForOne
     this.fetching = fetching
     this.#isHeld = isHeld
     this.#validates = stored !== null && hasValidator(stored.head) ? stored : null
     this.reservation = part.reserve(nameOf(cause, request))
     this.exchange = ownExchange(cause, isHeld)
-  }
-
-  /** Whether what it is for became invalid after it began: who asks from now on must not get it (RFC 9111 §4.4). */
-  get isVoid(): boolean {
-    return this.reservation.isVoid
   }
 
   /** Has somebody wait for it. */

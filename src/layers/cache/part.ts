@@ -3,8 +3,7 @@ import type { OperationId } from '../../catalog.ts'
 import { now } from '../../clock.ts'
 import { type CacheOutcome, type Exchange, noOutcomes } from '../../exchange.ts'
 import type { NotStored } from './policy/storing.ts'
-import type { Reservation } from './reservation.ts'
-import type { CacheStore, Name, Resource } from './store.ts'
+import type { CacheStore, Name, Reservation, Resource } from './store.ts'
 import type { Stored, StoredBody } from './stored.ts'
 
 /** Is what is stored of one operation, as long as its configuration and its upstream stay as they are. */

@@ -2,7 +2,7 @@ import type { Answer, AnswerBody, BodySink, Exchange } from '../../exchange.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import { firstValue } from '../../fields.ts'
 import { giveBack } from '../../shared/give-back.ts'
-import type { Reservation } from './reservation.ts'
+import type { Reservation } from './store.ts'
 
 /** Hears what becomes of a recording. */
 export interface RecordingEnd {

@@ -1,10 +1,8 @@
 import type { Answer, CacheOutcome, Exchange } from '../../exchange.ts'
 import type { Fields } from '../../fields.ts'
-import type { Shared } from './landing.ts'
+import type { Shared } from './fetching.ts'
 import type { Part } from './part.ts'
-import { type Forwarded, forwardedStatus } from './policy/cache-status.ts'
 import type { CacheRequest } from './policy/request.ts'
-import type { FwdReason } from './policy/reuse.ts'
 import { serve } from './policy/serving.ts'
 import type { StoredHead } from './policy/stored.ts'
 import type { Name } from './store.ts'
@@ -45,12 +43,13 @@ export const answerWhole = (head: StoredHead, body: StoredBody, request: CacheRe
 export const answerShared = (
   exchange: Exchange,
   request: CacheRequest,
-  { head, body, bodyBytes }: Shared,
+  { head, body }: Shared,
   fields: Fields,
 ): Answer | null => {
   if (body instanceof StoredBody) return answerWhole(head, body, request, fields)
   if (request.ifNoneMatch !== null || request.ifModifiedSince !== null) {
-    const served = serve(head, bodyBytes, request, fields)
+    // Who asks for a part does not wait for the whole, and is never answered here.
+    const served = serve(head, null, request, fields)
     if (served.body === 'none') return { status: served.status, reason: '', fields: served.fields, body: noBody }
   }
   const reader = body.read(exchange)
@@ -58,7 +57,3 @@ export const answerShared = (
   exchange.whenAborted(() => reader.discard())
   return { status: head.status, reason: head.reason, fields, body: reader }
 }
-
-/** Writes the `Cache-Status` of an answer that was forwarded for. */
-export const forwardedFor = (why: FwdReason, told: Partial<Forwarded> = {}): string =>
-  forwardedStatus({ why, status: null, stored: false, collapsed: false, ttlMs: null, detail: null, ...told })

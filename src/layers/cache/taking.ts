@@ -1,7 +1,6 @@
 import type { Answer } from '../../exchange.ts'
-import { without } from '../../fields.ts'
-import type { Fetching } from './fetching.ts'
-import type { Landing } from './landing.ts'
+import { type Fields, without } from '../../fields.ts'
+import type { Fetching, Landing, Shared } from './fetching.ts'
 import type { CacheRequest } from './policy/request.ts'
 import { keepsPlace } from './policy/reuse.ts'
 import { select } from './policy/selecting.ts'
@@ -10,7 +9,7 @@ import { type StoredHead, withLength } from './policy/stored.ts'
 import { type AnswerTimes, type NotStored, storable } from './policy/storing.ts'
 import { refreshed } from './policy/validating.ts'
 import { declaredLength, Recording } from './recording.ts'
-import type { Reservation } from './reservation.ts'
+import type { Reservation } from './store.ts'
 import { ownCopy, type Stored, StoredBody } from './stored.ts'
 
 /** Is what a fetch has to know, and to be told, of what becomes of its answer. */
@@ -56,17 +55,19 @@ export const take = (taking: Taking, answer: Answer): Landing => {
   }
   if (!reservation.grow((declared ?? 0) + head.bytes)) return alone(answer, 'no-room')
   const recording = record(taking, answer, head, declared, most)
-  return {
-    kind: 'shared',
-    head,
-    fields,
-    body: recording,
-    bodyBytes: declared,
-    isValidated: false,
-    isStored: true,
-    not: null,
-  }
+  return shared(head, fields, recording)
 }
+
+/** Makes what all may use of an answer that is stored, or will be when it has come to its end. */
+const shared = (head: StoredHead, fields: Fields, body: Shared['body']): Shared => ({
+  kind: 'shared',
+  head,
+  fields,
+  body,
+  isValidated: false,
+  isStored: true,
+  not: null,
+})
 
 /** Updates what is stored by a 304 (RFC 9111 §4.3.4), and lets it be used; null: that was about something else. */
 export const takeNotModified = (taking: Taking, answer: Answer, validated: Stored): Landing | null => {
@@ -86,7 +87,6 @@ export const takeNotModified = (taking: Taking, answer: Answer, validated: Store
     head: updated ?? validated.head,
     fields: update.fields,
     body,
-    bodyBytes: body.bytes.length,
     isValidated: true,
     isStored: updated !== null,
     not: update.kind === 'updated' && update.stored.head === null ? update.stored.not : null,
@@ -101,17 +101,7 @@ const takeWhole = (taking: Taking, answer: Answer, head: StoredHead, whole: Buff
   const body = new StoredBody(ownCopy(whole))
   const complete = storeWhole(taking, head, body)
   if (complete === null) return alone({ ...answer, body }, 'too-large') // its own has been taken
-  const { fields } = answer
-  return {
-    kind: 'shared',
-    head: complete,
-    fields,
-    body,
-    bodyBytes: whole.length,
-    isValidated: false,
-    isStored: true,
-    not: null,
-  }
+  return shared(complete, answer.fields, body)
 }
 
 const record = (taking: Taking, answer: Answer, head: StoredHead, declared: number | null, most: number): Recording =>

@@ -2,7 +2,7 @@ import type { Answer, AnswerBody, BodySink, Exchange, Handle, Layer } from '../.
 import type { GatewayError } from '../../../src/failures/errors.ts'
 import { cache } from '../../../src/layers/cache/cache.ts'
 import type { Part } from '../../../src/layers/cache/part.ts'
-import type { CacheRules } from '../../../src/layers/cache/policy/rules.ts'
+import type { CacheRules } from '../../../src/layers/cache/policy/request.ts'
 import { CacheStore } from '../../../src/layers/cache/store.ts'
 import { rules } from './policy/helper.ts'
 

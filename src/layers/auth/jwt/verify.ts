@@ -1,5 +1,5 @@
-import { type Algorithm, algorithms } from '../../../shared/jwks/algorithms.ts'
 import type { Key, KeySet } from '../../../shared/jwks/key-set.ts'
+import { type Algorithm, algorithms } from '../../../shared/jwks/key-set.ts'
 import { type Claims, type ClaimsOf, checkClaims, type Expected } from '../claims.ts'
 import { jose } from '../jose.ts'
 import { Refused } from '../refused.ts'

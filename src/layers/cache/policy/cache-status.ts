@@ -1,4 +1,3 @@
-import { serializeItem, serializeParameters, Token } from 'structured-headers'
 import type { Bypass } from './request.ts'
 import type { FwdReason } from './reuse.ts'
 import type { NotStored } from './storing.ts'
@@ -6,47 +5,42 @@ import type { NotStored } from './storing.ts'
 /** Says why a response was not stored, in a bounded word (RFC 9211 §2.8); `range`: the client wanted a part, and nothing whole was fetched. */
 export type Detail = NotStored | Bypass | 'range'
 
-/** Is what became of a request that went forward. */
+/** What became of a request that went forward. */
 export interface Forwarded {
   readonly why: FwdReason
   /** What the upstream answered, where that is not what the client is answered; null: the same, or nothing. */
-  readonly status: number | null
-  readonly stored: boolean
-  readonly collapsed: boolean
+  readonly status?: number | null
+  readonly stored?: boolean
+  readonly collapsed?: boolean
   /** For how long what is served is still fresh, negative when it is stale; null: it is not of the cache. */
-  readonly ttlMs: number | null
+  readonly ttlMs?: number | null
   /** Why it was not stored; null: it was, or there is nothing to say. */
-  readonly detail: Detail | null
+  readonly detail?: Detail | null
 }
 
-// What is the same in each is serialised once: the rest are whole numbers, and tokens, whose serialisation is themselves (RFC 9651 §4.1.4, §4.1.7).
-const cache = serializeItem(new Token('lender-gateway'))
-const hit = `${cache}${serializeParameters(new Map([['hit', true]]))}`
-const forward = (why: FwdReason): string => `${cache}${serializeParameters(new Map([['fwd', new Token(why)]]))}`
-const forwardedFor: Readonly<Record<FwdReason, string>> = {
-  bypass: forward('bypass'),
-  'uri-miss': forward('uri-miss'),
-  'vary-miss': forward('vary-miss'),
-  miss: forward('miss'),
-  request: forward('request'),
-  stale: forward('stale'),
-  partial: forward('partial'),
-}
+// No value needs quotes: all are whole numbers, or tokens, whose serialisation is themselves (RFC 9651 §4.1.4, §4.1.7).
 
 /** Writes the member of `Cache-Status` for an answer from memory (RFC 9211 §2). As a line of its own, it is appended to the upstream's. */
-export const hitStatus = (ttlMs: number): string => `${hit};ttl=${seconds(ttlMs)}`
+export const hitStatus = (ttlMs: number): string => `lender-gateway;hit;ttl=${seconds(ttlMs)}`
 
 /** Writes the member for an answer that was forwarded for. */
-export const forwardedStatus = ({ why, status, stored, collapsed, ttlMs, detail }: Forwarded): string =>
-  forwardedFor[why] +
+export const forwardedStatus = ({
+  why,
+  status = null,
+  stored = false,
+  collapsed = false,
+  ttlMs = null,
+  detail = null,
+}: Forwarded): string =>
+  `lender-gateway;fwd=${why}` +
   (status === null ? '' : `;fwd-status=${status}`) +
   (stored ? ';stored' : '') +
   (collapsed ? ';collapsed' : '') +
   (ttlMs === null ? '' : `;ttl=${seconds(ttlMs)}`) +
   (detail === null ? '' : `;detail=${detail}`)
 
-/** Is the member for a request that was neither: it wanted what is stored, and nothing was (RFC 9111 §5.2.1.7). */
-export const refusedStatus = cache
+/** The member for a request that was neither: it wanted what is stored, and nothing was (RFC 9111 §5.2.1.7). */
+export const refusedStatus = 'lender-gateway'
 
 /** Rounds towards what is staler, and into the range of an integer (RFC 9651 §3.3.1). */
 const seconds = (ms: number): number => Math.max(-1e15 + 1, Math.min(1e15 - 1, Math.floor(ms / 1000)))

@@ -1,7 +1,13 @@
+import type { OperationCacheConfig } from '../../../config/config.ts'
 import { type Fields, isNamed, without, withTwins } from '../../../fields.ts'
 import { type Directive, deltaMs, parseDirectives, restricts } from './cache-control.ts'
 import { join } from './list.ts'
-import type { CacheRules } from './rules.ts'
+
+/** Is what the configuration says of one operation's cache. */
+export interface CacheRules extends OperationCacheConfig {
+  /** Which fields are credentials beside Authorization and Cookie, in lower case. */
+  readonly credentials: readonly string[]
+}
 
 /** Is what a request asks of the cache, read once. Durations are milliseconds; null: it does not say. */
 export interface CacheRequest {

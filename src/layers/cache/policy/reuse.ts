@@ -2,8 +2,8 @@ import type { CacheRequest } from './request.ts'
 import { isServerError } from './statuses.ts'
 import { ageOf, type StoredHead } from './stored.ts'
 
-/** Says why a request went forward: the tokens of RFC 9211 §2.2. */
-export type FwdReason = 'bypass' | 'uri-miss' | 'vary-miss' | 'miss' | 'request' | 'stale' | 'partial'
+/** Says why a request went forward, in the tokens of RFC 9211 §2.2: nobody forwards for `miss` or `partial`. */
+export type FwdReason = 'bypass' | 'uri-miss' | 'vary-miss' | 'request' | 'stale'
 
 /** Is what becomes of a request for which something is stored: served from it, fetched (validated, where it has a validator), or refused with 504. */
 export type Reuse =

@@ -1,14 +1,12 @@
 import { type Fields, without } from '../../../fields.ts'
 import { allows, cacheControl, type Directive, deltaMs, restricts } from './cache-control.ts'
-import { heuristicLifetime, initialAge } from './freshness.ts'
+import { heuristicLifetime, initialAge, type Told, toldBy } from './freshness.ts'
 import { writeDate } from './http-date.ts'
 import { linesOf } from './list.ts'
-import type { CacheRequest } from './request.ts'
-import type { CacheRules } from './rules.ts'
+import type { CacheRequest, CacheRules } from './request.ts'
 import { selectingKey, varyNames } from './selecting.ts'
 import { isServerError, isStorable, isUnderstood } from './statuses.ts'
 import { bytesOf, type StoredHead } from './stored.ts'
-import { type Told, toldBy } from './told.ts'
 import { hasValidator } from './validators.ts'
 
 /** Is the head of an answer as it came: end-to-end fields only. */

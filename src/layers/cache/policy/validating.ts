@@ -1,7 +1,6 @@
 import { type Fields, without } from '../../../fields.ts'
 import { dateOf } from './freshness.ts'
-import type { CacheRequest } from './request.ts'
-import type { CacheRules } from './rules.ts'
+import type { CacheRequest, CacheRules } from './request.ts'
 import type { StoredHead } from './stored.ts'
 import { type AnswerHead, type AnswerTimes, type Storable, storable } from './storing.ts'
 import { isWeak, matchesStrongly, matchesWeakly, type Validators, validatorsOf } from './validators.ts'

@@ -1,7 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { type Fields, isHopByHop } from '../../../fields.ts'
-import type { CacheRequest } from '../policy/request.ts'
-import type { CacheRules } from '../policy/rules.ts'
+import type { CacheRequest, CacheRules } from '../policy/request.ts'
 import { type StoredHead, withLength } from '../policy/stored.ts'
 import { storable } from '../policy/storing.ts'
 import type { Name } from '../store.ts'

@@ -1,21 +1,18 @@
 import { wallClock } from '../../../clock.ts'
 import { inTime } from '../../../shared/redis/link.ts'
-import type { Notices } from '../fetching.ts'
+import type { Notices, SecondLevel, Sighting } from '../fetching.ts'
 import type { Part } from '../part.ts'
-import type { CacheRequest } from '../policy/request.ts'
+import type { CacheRequest, CacheRules } from '../policy/request.ts'
 import { keepsPlace } from '../policy/reuse.ts'
-import type { CacheRules } from '../policy/rules.ts'
 import { select, selectingKey } from '../policy/selecting.ts'
 import { isServerError } from '../policy/statuses.ts'
 import type { StoredHead } from '../policy/stored.ts'
 import { hasValidator } from '../policy/validators.ts'
-import type { Reservation } from '../reservation.ts'
-import type { Name } from '../store.ts'
+import type { Name, Reservation } from '../store.ts'
 import { ownCopy, StoredBody } from '../stored.ts'
 import { baseKey, generationKeys, variantKey } from './keys.ts'
 import { type Asked, decode, encode, headOf, type Recorded } from './record.ts'
 import { longestMs, mostBytes, type RedisStore } from './redis-store.ts'
-import type { SecondLevel, Sighting } from './second-level.ts'
 
 /** Is what a level is made from. */
 export interface LevelOptions {
@@ -54,7 +51,7 @@ const validatedMs = 3_600_000
 
 const unknown: Read = { generations: null, names: null, answer: null }
 
-/** Is the second level of one operation. Whoever asks for the same at the same time asks once. */
+/** The second level of one operation. Whoever asks for the same at the same time asks once. */
 export class RedisLevel implements SecondLevel {
   readonly #options: LevelOptions
   readonly #asking = new Map<string, Asking>()
@@ -65,11 +62,11 @@ export class RedisLevel implements SecondLevel {
 
   sight(name: Name, key: string, request: CacheRequest): Sighting | null {
     const { store, part, shape } = this.#options
-    if (!store.isShared) return null
+    if (!store.link.isShared) return null
     const base = baseKey(store.prefix, shape, part.operation, name)
     const first = this.#read(name, base)
     return {
-      brought: inTime(this.#bring(name, key, base, request, first), store.timeoutMs).then(nothing),
+      brought: inTime(this.#bring(name, key, base, request, first), store.link.timeoutMs).then(nothing),
       store: ({ head, body }) => void first.then(({ generations }) => this.#store(name, base, head, body, generations)),
       remove: () => store.remove(base),
     }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Given } from '../../../shared/redis/connection.ts'
+import type { Given } from '../../../shared/redis/client.ts'
 import type { RedisLink } from '../../../shared/redis/link.ts'
 import { clearedKeys, generations } from './keys.ts'
 import { findScript, removeScript, renewScript, storeScript } from './scripts.ts'
@@ -68,43 +68,28 @@ export const noStoreCounts = {
 /** The counts of such a Redis. They never become less. */
 export type StoreCounts = Readonly<typeof noStoreCounts>
 
+type Link = Pick<RedisLink, 'isShared' | 'timeoutMs' | 'run'>
+
 /** Is the Redis in which several gateways store, for all operations of this one. Nothing here rejects, and nobody is held up by what is written. */
 export class RedisStore {
   readonly prefix: string
   readonly counts: { -readonly [Name in keyof StoreCounts]: number } = { ...noStoreCounts }
-  readonly #link: Pick<RedisLink, 'isShared' | 'since' | 'reason' | 'timeoutMs' | 'run'>
+  readonly link: Link
   readonly #owed: Owed
   readonly #waiting: Written[] = []
   #waitingBytes = 0
   #isWriting = false
 
-  constructor(link: Pick<RedisLink, 'isShared' | 'since' | 'reason' | 'timeoutMs' | 'run'>, prefix: string) {
-    this.#link = link
+  constructor(link: Link, prefix: string) {
+    this.link = link
     this.prefix = prefix
     this.#owed = new Owed(clearedKeys(prefix, { operation: null, client: null }), (keys) => this.#renew(keys))
-  }
-
-  get isShared(): boolean {
-    return this.#link.isShared
-  }
-
-  get since(): number {
-    return this.#link.since
-  }
-
-  get reason(): string | null {
-    return this.#link.reason
-  }
-
-  /** Longest wait for what is looked for. */
-  get timeoutMs(): number {
-    return this.#link.timeoutMs
   }
 
   /** Looks for what is under a key; null: nobody knows. */
   async find(key: string, generationKeys: readonly string[]): Promise<Found | null> {
     if (this.#owed.has(generationKeys)) return null
-    const answer = await this.#link.run(findScript, { keys: [key, ...generationKeys], args: [mostFoundBytes] })
+    const answer = await this.link.run(findScript, { keys: [key, ...generationKeys], args: [mostFoundBytes] })
     if (answer === null) return null
     const found = foundIn(answer)
     if (found === null) this.counts.refused++
@@ -124,7 +109,7 @@ export class RedisStore {
 
   /** Removes what is under a key, and what it says of others. */
   remove(base: string): void {
-    void this.#link.run(removeScript, { keys: [base], args: [] }, behindMs)
+    void this.link.run(removeScript, { keys: [base], args: [] }, behindMs)
   }
 
   /**
@@ -138,7 +123,7 @@ export class RedisStore {
   async #writeAll(): Promise<void> {
     this.#isWriting = true
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      const isTaken = this.#link.isShared && (await this.#link.run(storeScript, givenFor(next), behindMs)) !== null
+      const isTaken = this.link.isShared && (await this.link.run(storeScript, givenFor(next), behindMs)) !== null
       if (!isTaken) this.counts.dropped++
       this.#waitingBytes -= next.bytes
     }
@@ -146,9 +131,9 @@ export class RedisStore {
   }
 
   async #renew(keys: readonly string[]): Promise<boolean> {
-    if (!this.#link.isShared) return false
+    if (!this.link.isShared) return false
     const given = { keys, args: [newGeneration(), generationMs] }
-    return (await this.#link.run(renewScript, given, behindMs)) !== null
+    return (await this.link.run(renewScript, given, behindMs)) !== null
   }
 }
 

@@ -1,4 +1,4 @@
-import { scriptOf } from '../../../shared/redis/connection.ts'
+import { scriptOf } from '../../../shared/redis/client.ts'
 
 // What is stored is a hash: `g` the generations that it is of, and either `v`, the names of the fields that answers vary by, or an answer: `t` when it
 // was written, by Redis's own clock, `h` its head, `b` its body.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { introspect } from '../../../../src/layers/auth/introspection/ask.ts'
+import { introspect } from '../../../../src/layers/auth/introspection.ts'
 import { Unavailable } from '../../../../src/layers/auth/refused.ts'
 import type { Question, Server } from '../../../../src/shared/server.ts'
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Introspector, type IntrospectorOptions } from '../../../../src/layers/auth/introspection/introspector.ts'
+import { Introspector, type IntrospectorOptions } from '../../../../src/layers/auth/introspection.ts'
 import { Refused, Unavailable } from '../../../../src/layers/auth/refused.ts'
 
 beforeEach(() => {

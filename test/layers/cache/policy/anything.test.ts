@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { invalidated } from '../../../../src/layers/cache/policy/invalidating.ts'
+import { invalidated } from '../../../../src/layers/cache/invalidate.ts'
 import { bypassReason } from '../../../../src/layers/cache/policy/request.ts'
 import { mayServeStale, reuse } from '../../../../src/layers/cache/policy/reuse.ts'
 import { selectingKey } from '../../../../src/layers/cache/policy/selecting.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { invalidated } from '../../../../src/layers/cache/policy/invalidating.ts'
+import { invalidated } from '../../../../src/layers/cache/invalidate.ts'
 
 const uri = { origin: 'https://gateway.example', basePath: '', path: '/inventory/sync', query: '?a' }
 const insights = { operation: 'market.insights', query: '' }
