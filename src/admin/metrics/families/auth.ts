@@ -1,6 +1,5 @@
 import type { Kind } from '../../../failures/kinds.ts'
-import type { AuthMethod } from '../../../failures/reasons.ts'
-import { reasons, reasonsOf } from '../../../failures/reasons.ts'
+import { type AuthMethod, reasons, reasonsOf } from '../../../failures/reasons.ts'
 import type { OperationReport } from '../../../observe/metrics/meter.ts'
 import { each, gauge, itself, type Metrics } from '../metric.ts'
 import type { Reading } from '../reading.ts'

@@ -1,5 +1,4 @@
-import type { Key, KeySet } from '../../../shared/jwks/key-set.ts'
-import { type Algorithm, algorithms } from '../../../shared/jwks/key-set.ts'
+import { type Algorithm, algorithms, type Key, type KeySet } from '../../../shared/jwks/key-set.ts'
 import { type Claims, type ClaimsOf, checkClaims, type Expected } from '../claims.ts'
 import { jose } from '../jose.ts'
 import { Refused } from '../refused.ts'

@@ -1,7 +1,6 @@
 import type { Fields } from '../../../../src/fields.ts'
 import { writeDate } from '../../../../src/layers/cache/policy/http-date.ts'
-import type { CacheRules } from '../../../../src/layers/cache/policy/request.ts'
-import { type CacheRequest, readRequest } from '../../../../src/layers/cache/policy/request.ts'
+import { type CacheRequest, type CacheRules, readRequest } from '../../../../src/layers/cache/policy/request.ts'
 import type { StoredHead } from '../../../../src/layers/cache/policy/stored.ts'
 import { type NotStored, type Storable, storable } from '../../../../src/layers/cache/policy/storing.ts'
 
