@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { catalog } from '../catalog.ts'
 import type { Config } from '../config/config.ts'
+import { table } from './gateway/table.ts'
 
 /** Is one of the nine as start-up shows it. */
 interface BannerRow {
@@ -31,15 +32,11 @@ export const banner = (
   workers: number,
 ): string => {
   const rows = bannerRows(config)
-  const width = (column: keyof BannerRow): number => Math.max(...rows.map((row) => row[column].length))
-  const lines = rows.map(
-    ({ operation, method, path, upstream }) =>
-      `  ${method.padEnd(4)}  ${path.padEnd(width('path'))}  ${operation.padEnd(width('operation'))}  ->  ${upstream}`,
-  )
+  const cells = rows.map(({ operation, method, path, upstream }) => ['', method, path, operation, '->', upstream])
   const host = family === 'IPv6' ? `[${address}]` : address
   const by = workers === 1 ? '' : `, ${workers} workers serve`
   const url = `${config.listen.tls === null ? 'http' : 'https'}://${host}:${port}`
-  return [`lender-gateway listens on ${url}${by}`, '', ...lines, '', howToReroute(file), ''].join('\n')
+  return [`lender-gateway listens on ${url}${by}`, '', table(cells), '', howToReroute(file), ''].join('\n')
 }
 
 const names = (endpoints: Config['upstreams']['market']['endpoints']): string =>

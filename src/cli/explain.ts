@@ -48,14 +48,13 @@ export const explainCommand = (): Command =>
         return
       }
 
-      const { explain, isForwarded } = await import('./explain/explanation.ts')
+      const { explain, explanationJson, isForwarded } = await import('./explain/explanation.ts')
       const explanation = await explain(method, target, file, loaded)
       const live = isLive
-        ? await (await import('./explain/live.ts')).askLive(explanation, { config: file, admin })
+        ? await (await import('./gateway/live.ts')).askLive(explanation.operation, { config: file, admin })
         : null
-      if (format === 'json') {
-        process.stdout.write((await import('./explain/json.ts')).explanationJson(explanation, live))
-      } else {
+      if (format === 'json') process.stdout.write(explanationJson(explanation, live))
+      else {
         process.stdout.write((await import('./explain/text.ts')).explanationText(explanation))
         const { operation, hash } = explanation
         if (live !== null && operation !== null)

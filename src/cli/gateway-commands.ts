@@ -28,7 +28,7 @@ ${examples.map((example) => `  lender-gateway ${example}`).join('\n')}`
 
 /** Runs what talks to a gateway and sets the exit code that it resolves to; 2, with one line on stderr, when it could not ask. */
 export const talking = async (talk: () => Promise<number>): Promise<void> => {
-  const { Unasked } = await import('./gateway/unasked.ts')
+  const { Unasked } = await import('./gateway/target.ts')
   try {
     process.exitCode = await talk()
   } catch (error) {

@@ -77,6 +77,10 @@ export const shape =
     return Object.fromEntries(read) as { [K in keyof Members]: Shaped<Members[K]> }
   }
 
+/** Finds a member of an answer that may be anything; undefined: there is none. */
+export const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+
 const isMap = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const below = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)

@@ -1,5 +1,6 @@
 import type { Origin } from '../../config/origins.ts'
 import { printable } from '../../shared/printable.ts'
+import { aligned, widthsOf } from '../gateway/table.ts'
 import type { Behind, LayerShown, Setting, Share } from './behind.ts'
 import type { Explanation } from './explanation.ts'
 import { theNine } from './reason.ts'
@@ -9,13 +10,16 @@ export const explanationText = (explanation: Explanation): string => {
   const { refused, behind, file } = explanation
   const facts = refused === null ? forwarded(explanation) : refusal(explanation)
   const sections = behind === null ? [] : sectionsOf(behind, explanation)
-  const widths = widthsOf(sections.flatMap(({ rows }) => rows))
+  const widths = widthsOf(
+    sections.flatMap(({ rows }) => rows),
+    widest,
+  )
   const rendered = sections.map(({ title, rows }) => rendering(title, rows, widths))
   const endpoints = behind?.endpoints.map((share) => endpointRow(share, file)) ?? []
   // URLs are long: in columns of their own, they push nothing else to the right.
   const means = behind?.weightMeans ?? null
   const title = means === null ? 'endpoints' : `endpoints: ${means}`
-  if (endpoints.length > 0) rendered.unshift(rendering(title, endpoints, widthsOf(endpoints)))
+  if (endpoints.length > 0) rendered.unshift(rendering(title, endpoints, widthsOf(endpoints, widest)))
   return `${[facts, ...rendered].join('\n\n')}\n\n${file} (hash ${explanation.hash})\n`
 }
 
@@ -106,20 +110,10 @@ const from = ({ source, line }: Origin, file: string): [level: string, place: st
   line === 0 ? '' : `${file}:${line}`,
 ]
 
-// A long value pushes its own line out, not the whole table.
 const widest = 60
-
-const widthsOf = (rows: readonly Cells[]): readonly number[] =>
-  [0, 1, 2].map((column) => Math.max(0, ...rows.map((cells) => Math.min(widest, cells[column]?.length ?? 0))))
 
 const rendering = (title: string, rows: readonly Cells[], widths: readonly number[]): string =>
   [title, ...rows.map((cells) => `  ${aligned(cells, widths)}`)].join('\n')
-
-const aligned = (cells: Cells, widths: readonly number[]): string =>
-  cells
-    .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-    .join('  ')
-    .trimEnd()
 
 const request = (method: string, target: string): string => `${printable(method)} ${printable(short(target))}`
 

@@ -3,8 +3,7 @@ import type { RequestOptions } from 'node:https'
 import { wallClock } from '../../clock.ts'
 import type { Read } from '../../shared/shape.ts'
 import { formatDuration, formatSize } from '../../units.ts'
-import { hostField, type Target, urlOf } from './target.ts'
-import { Unasked, unasked } from './unasked.ts'
+import { hostField, type Target, Unasked, unasked, urlOf } from './target.ts'
 
 /** Is what is asked of a gateway. */
 export interface Question {
@@ -36,7 +35,7 @@ export const ask = async (target: Target, question: Question): Promise<Reply> =>
   if (question.method !== 'GET' && target.isGuessed)
     throw unasked(`${target.doubt}, so it is not known which gateway is meant: give --config FILE or --admin URL`)
   const { status, date, text } = await askText(target, question)
-  const body = parse(text)
+  const body = parsed(text)
   if (!meant.has(status)) throw (await import('./unreached.ts')).refusal(target, question.path, status, body)
   if (body === undefined)
     throw unasked(`${urlOf(target)} answers with something other than JSON (${status}): ${notOurs}`)
@@ -119,7 +118,7 @@ const exchange = async (target: Target, question: Question): Promise<Raw> => {
 
 const trust = async (target: Target, { ofAnybody }: Question): Promise<RequestOptions> => {
   if (ofAnybody) return { rejectUnauthorized: false }
-  return target.certificate === null ? {} : (await import('./trust.ts')).pinned(target, target.certificate)
+  return target.certificate === null ? {} : (await import('./unreached.ts')).pinned(target, target.certificate)
 }
 
 const addressed = (target: Target, { ofAnybody }: Question): RequestOptions => {
@@ -138,7 +137,8 @@ const isShallow = (value: unknown, room = deepest): boolean =>
   value === null ||
   (room > 0 && Object.values(value).every((each) => isShallow(each, room - 1)))
 
-const parse = (text: string): unknown => {
+/** Parses JSON; undefined: it is none. */
+export const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {

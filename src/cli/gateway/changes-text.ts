@@ -1,6 +1,30 @@
-import type { Outcome } from '../../admin/configuration.ts'
+import type { Command } from '../../admin/commands/command.ts'
+import { type Outcome, outcomeShape, refusedOutcomeShape } from '../../admin/configuration.ts'
+import { formatProblem, formatProblems } from '../../config/problem.ts'
 import { printable } from '../../shared/printable.ts'
-import { longest } from './table.ts'
+import { memberOf } from '../../shared/shape.ts'
+import type { Reply } from './ask.ts'
+import { aligned, widthsOf } from './table.ts'
+import { type Target, urlOf } from './target.ts'
+import { understood } from './understood.ts'
+
+/** Writes what came of a reload or a rollback: what is doubtful, what runs, and what changed. */
+export const outcomeText = (target: Target, command: Command, { body }: Reply): string => {
+  const came = understood(target, body, outcomeShape)
+  const warnings = came.warnings.map((warning) => `warning: ${formatProblem(warning)}\n`).join('')
+  const changes = came.changes.length === 0 ? '' : `\n${changesText(came.changes)}`
+  return `${warnings}${command.printed({}, came)}\n${changes}`
+}
+
+/** Writes why there was none, and says on stderr what runs on. */
+export const refusedText = (target: Target, command: Command, { body }: Reply): string => {
+  const known = command.refusals?.[`${memberOf(body, 'code')}`]
+  if (known !== undefined) return `${known}\n`
+  const { hash, problems, nextTry } = understood(target, body, refusedOutcomeShape)
+  const then = nextTry === null ? '' : ', and it is tried again and again while the file says so'
+  process.stderr.write(`lender-gateway: ${urlOf(target)} ${command.refused}; ${hash} runs on${then}\n`)
+  return formatProblems(problems)
+}
 
 /** Writes what differs, group by group, and last what concerns all of them. */
 export const changesText = (changes: Outcome['changes']): string => {
@@ -13,9 +37,9 @@ export const changesText = (changes: Outcome['changes']): string => {
 }
 
 const section = (title: string, changes: readonly Outcome['changes'][number][]): string => {
-  const rows = changes.map((change) => ({ label: labelOf(change), told: told(change) }))
-  const width = Math.min(longest(rows.map(({ label }) => label)), widest)
-  return [title, ...rows.map(({ label, told }) => `  ${label.padEnd(width)}  ${told}`)].join('\n')
+  const rows = changes.map((change) => [labelOf(change), told(change)])
+  const widths = widthsOf(rows, widest)
+  return [title, ...rows.map((row) => `  ${aligned(row, widths)}`)].join('\n')
 }
 
 // A long key pushes its own line out, not the whole table.

@@ -22,7 +22,7 @@ export const give = async (command: Command, given: Given, { format, ...where }:
   const print = (text: string): void => void (format === 'text' && process.stdout.write(text))
   const isDone = reply.status === 200
   if (command.answer === 'outcome') {
-    const { outcomeText, refusedText } = await import('./outcome.ts')
+    const { outcomeText, refusedText } = await import('./changes-text.ts')
     print(isDone ? outcomeText(target, command, reply) : refusedText(target, command, reply))
   } else if (isDone) {
     const said = Object.fromEntries(given.map(([name, value]) => [name, printable(`${value}`)]))

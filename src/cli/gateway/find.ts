@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Environment } from '../../config/environment.ts'
 import { defaultFile } from '../options.ts'
-import { isLoopback, isSame, reachableHost, type Target, tokenFrom, urlOf } from './target.ts'
-import { unasked } from './unasked.ts'
+import { isLoopback, isSame, reachableHost, type Target, tokenFrom, unasked, urlOf } from './target.ts'
 
 /** Is what a command line says of the gateway that is meant. */
 export interface Where {

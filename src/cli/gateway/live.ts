@@ -4,11 +4,11 @@ import { type Status, statusShape } from '../../admin/status.ts'
 import type { UpstreamStatus } from '../../admin/upstream-status.ts'
 import type { Operation } from '../../catalog.ts'
 import { get } from './ask.ts'
-import { noteDoubt } from './print.ts'
+import { findGateway, type Where } from './find.ts'
+import { ago, noteDoubt } from './print.ts'
 import { findingsText, limitRows, operationRows, upstreamRows } from './sections.ts'
-import { ago } from './span.ts'
 import { type Row, table } from './table.ts'
-import { type Target, urlOf } from './target.ts'
+import { type Target, Unasked, urlOf } from './target.ts'
 
 /** Is what is so of one operation just now. */
 export interface Live {
@@ -102,3 +102,17 @@ const failureRows = ({ failures, at }: Live): readonly Row[] => [
     return [`${count}`, ago(last, at), `${status} ${kind}: ${reason}${where}`]
   }),
 ]
+
+/** Asks how it stands with what was explained; null: it is none of the nine, or nobody could be asked, which is said on stderr with exit code 2. */
+export const askLive = async (operation: Operation | null, where: Where): Promise<Live | null> => {
+  if (operation === null) return null
+  try {
+    const target = await findGateway(where)
+    return await liveOf(target, operation)
+  } catch (error) {
+    if (!(error instanceof Unasked)) throw error
+    process.stderr.write(`lender-gateway: ${error.message}\n`)
+    process.exitCode = 2
+    return null
+  }
+}

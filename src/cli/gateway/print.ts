@@ -19,3 +19,37 @@ export const noteDoubt = (target: Target, gateway: string = version()): void => 
 /** Says what to do about a gateway of another version. */
 export const otherVersion = (gateway: string): string =>
   `version ${gateway}, this command is version ${version()}: use the same version`
+
+const units = [
+  { length: 86_400, name: 'd' },
+  { length: 3600, name: 'h' },
+  { length: 60, name: 'm' },
+  { length: 1, name: 's' },
+]
+
+/** Writes a length of time as people say it, in at most two units: `3d 4h`, `12m 5s`, `0s`. */
+export const span = (seconds: number): string => {
+  let rest = Math.max(0, Math.floor(seconds))
+  const parts = units.map(({ length, name }) => {
+    const amount = Math.floor(rest / length)
+    rest -= amount * length
+    return { amount, text: `${amount}${name}` }
+  })
+  const first = parts.findIndex(({ amount }) => amount > 0)
+  const shown = first === -1 ? parts.slice(-1) : parts.slice(first, first + 2).filter(({ amount }) => amount > 0)
+  return shown.map(({ text }) => text).join(' ')
+}
+
+/** Writes a time of RFC 3339 without its fraction, and how long that was before `at`. */
+export const ago = (time: string, at: number): string => {
+  const ms = Date.parse(time)
+  return Number.isNaN(ms) ? time : `${instant(ms)}, ${span((at - ms) / 1000)} ago`
+}
+
+/** Writes a time of RFC 3339 without its fraction, and how long that is after `at`. */
+export const until = (time: string, at: number): string => {
+  const ms = Date.parse(time)
+  return Number.isNaN(ms) ? time : `${instant(ms)}, ${span(Math.ceil((ms - at) / 1000))} left`
+}
+
+const instant = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`

@@ -1,8 +1,8 @@
+import { memberOf } from '../../shared/shape.ts'
 import { ask } from './ask.ts'
 import { findProbe, type Where } from './find.ts'
 import { type Printing, printJson } from './print.ts'
-import { type Target, urlOf } from './target.ts'
-import { Unasked, unasked } from './unasked.ts'
+import { type Target, Unasked, unasked, urlOf } from './target.ts'
 
 /**
  * Asks whether a gateway is ready and prints yes or no; resolves to 0 or 1. A gateway that cannot be asked is not ready: a container's
@@ -41,7 +41,7 @@ const probe = async (target: Target): Promise<boolean> => {
 const askReady = async (target: Target): Promise<boolean> => {
   const question = { method: 'GET', path: '/ready', limitMs: 2000, maxBytes: 1024, ofAnybody: true } as const
   const { status, body } = await ask(target, question)
-  const ready = typeof body === 'object' && body !== null && 'ready' in body ? body.ready : undefined
+  const ready = memberOf(body, 'ready')
   if (status === 200 && ready === true) return true
   if (status === 503 && ready === false) return false
   throw unasked(

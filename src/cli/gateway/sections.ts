@@ -1,7 +1,7 @@
 import type { Status } from '../../admin/status.ts'
 import type { EndpointStatus, UpstreamStatus } from '../../admin/upstream-status.ts'
 import { isOrder } from '../../shared/command.ts'
-import { ago, span, until } from './span.ts'
+import { ago, span, until } from './print.ts'
 import type { Row } from './table.ts'
 
 /** Writes what is wrong, the worst first, each with what shows more; nothing is said as well. */

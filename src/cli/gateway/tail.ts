@@ -6,7 +6,7 @@ import { endOnSignals, endWithReader } from '../pipe.ts'
 import { get } from './ask.ts'
 import { findGateway, type Where } from './find.ts'
 import { noteDoubt, type Printing } from './print.ts'
-import { Unasked, unasked } from './unasked.ts'
+import { Unasked, unasked } from './target.ts'
 
 interface TailOptions extends Where, Printing {
   readonly since?: string

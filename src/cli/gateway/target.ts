@@ -1,5 +1,11 @@
 import type { Environment } from '../../config/environment.ts'
-import { unasked } from './unasked.ts'
+import { printable } from '../../shared/printable.ts'
+
+/** Says, in one line, why a gateway could not be asked or did not answer as one: exit code 2. */
+export class Unasked extends Error {}
+
+/** Makes an error that says why a gateway could not be asked. */
+export const unasked = (message: string): Unasked => new Unasked(printable(message))
 
 /** Is an admin listener, with what it takes to ask it. */
 export interface Target {

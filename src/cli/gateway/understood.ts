@@ -1,8 +1,7 @@
-import { Misread, type Read } from '../../shared/shape.ts'
+import { Misread, memberOf, type Read } from '../../shared/shape.ts'
 import { version } from '../../version.ts'
 import { otherVersion } from './print.ts'
-import { type Target, urlOf } from './target.ts'
-import { unasked } from './unasked.ts'
+import { type Target, unasked, urlOf } from './target.ts'
 
 /** Reads an answer; what is not a gateway's is an {@link unasked} that says where it went wrong. */
 export const understood = <T>(target: Target, body: unknown, read: Read<T>): T => {
@@ -18,7 +17,6 @@ export const understood = <T>(target: Target, body: unknown, read: Read<T>): T =
 
 /** Finds the version that an answer says; null: it says none. */
 const saidVersion = (body: unknown): string | null => {
-  if (typeof body !== 'object' || body === null) return null
-  if ('version' in body && typeof body.version === 'string') return body.version.slice(0, 100)
-  return 'status' in body ? saidVersion(body.status) : null
+  const said = [body, memberOf(body, 'status')].map((each) => memberOf(each, 'version'))
+  return said.find((each) => typeof each === 'string')?.slice(0, 100) ?? null
 }

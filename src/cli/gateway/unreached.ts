@@ -1,5 +1,7 @@
-import { type Target, tokenVariable, urlOf } from './target.ts'
-import { type Unasked, unasked } from './unasked.ts'
+import { X509Certificate } from 'node:crypto'
+import type { RequestOptions } from 'node:https'
+import { memberOf } from '../../shared/shape.ts'
+import { type Target, tokenVariable, type Unasked, unasked, urlOf } from './target.ts'
 
 /** Says why a gateway was not reached, where its address was found, and how to ask another. */
 export const unreached = (target: Target, error: NodeJS.ErrnoException): Unasked => {
@@ -65,6 +67,31 @@ const orFile = ({ file }: Target): string => (file === null ? '' : `, or admin.t
 
 /** Quotes what a problem (RFC 9457) says of itself. */
 const detail = (body: unknown): string => {
-  const said = typeof body === 'object' && body !== null && 'detail' in body ? body.detail : undefined
+  const said = memberOf(body, 'detail')
   return typeof said === 'string' ? `: ${said.slice(0, 300)}` : ''
+}
+
+/**
+ * Trusts one certificate and no other. Whoever can read it in the configuration file needs no authority to vouch for it, and no name in
+ * it. Nothing is sent, the token least of all, before it has been shown.
+ */
+export const pinned = (target: Target, certificate: string): RequestOptions => {
+  const wanted = fingerprint(certificate)
+  if (wanted === null)
+    throw unasked(`admin.tls.certificate in ${target.file} is no certificate; see: check ${target.file}`)
+  return {
+    ca: certificate,
+    // It need not be an authority, nor signed by one that is in the file.
+    allowPartialTrustChain: true,
+    checkServerIdentity: (_, shown) =>
+      shown.fingerprint256 === wanted ? undefined : unasked(`${urlOf(target)} ${otherCertificate(target)}`),
+  }
+}
+
+const fingerprint = (certificate: string): string | null => {
+  try {
+    return new X509Certificate(certificate).fingerprint256
+  } catch {
+    return null
+  }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { span } from '../../../src/cli/gateway/span.ts'
+import { span } from '../../../src/cli/gateway/print.ts'
 
 test.each([
   [0, '0s'],

@@ -5,12 +5,12 @@ import { catalog } from '../../../catalog.ts'
 import { loadConfig } from '../../../config/load.ts'
 import { formatProblem, formatProblems } from '../../../config/problem.ts'
 import { printable } from '../../../shared/printable.ts'
+import { memberOf } from '../../../shared/shape.ts'
 import { version } from '../../../version.ts'
 import { explain } from '../../explain/explanation.ts'
 import { explanationText } from '../../explain/text.ts'
-import { askText } from '../ask.ts'
-import { type Target, urlOf } from '../target.ts'
-import { Unasked, unasked } from '../unasked.ts'
+import { askText, parsed as json } from '../ask.ts'
+import { type Target, Unasked, unasked, urlOf } from '../target.ts'
 import { refusal } from '../unreached.ts'
 import { cutAddresses } from './cut.ts'
 
@@ -76,21 +76,13 @@ const fetched = async (target: Target, path: string): Promise<string> => {
 /** Tells whether an admin listener says so, by the detail: whoever asks the public one by mistake shall hear of it. */
 const isOurs = (text: string): boolean => {
   const told = json(text)
-  return typeof told === 'object' && told !== null && 'code' in told && 'detail' in told
+  return memberOf(told, 'code') !== undefined && memberOf(told, 'detail') !== undefined
 }
 
 const parse = (target: Target, text: string): unknown => {
   const told = json(text)
   if (told === undefined) throw unasked(`${urlOf(target)} answers with something other than JSON`)
   return told
-}
-
-const json = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Whoever guesses a secret could tell by its digest that the guess is right. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { open, rename, unlink } from 'node:fs/promises'
 import { isatty } from 'node:tty'
-import { unasked } from '../unasked.ts'
+import { unasked } from '../target.ts'
 
 /** Is where an archive goes. */
 export interface ArchivePlace {

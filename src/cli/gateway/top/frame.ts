@@ -1,10 +1,10 @@
 import type { Overview } from '../../../admin/overview.ts'
 import type { Status } from '../../../admin/status.ts'
+import { span } from '../print.ts'
 import { findingsText, limitRows, upstreamRows, workerRows } from '../sections.ts'
-import { span } from '../span.ts'
 import { type Row, table } from '../table.ts'
-import { type Line, line, type Means, type Tone, wrapped } from './line.ts'
 import { operationLines } from './operation-lines.ts'
+import { type Line, line, type Means, type Tone, wrapped } from './screen.ts'
 
 /** Is what there is to show. */
 export interface Seen {

@@ -1,6 +1,6 @@
 import type { OperationView } from '../../../admin/overview.ts'
 import { longest, table } from '../table.ts'
-import { type Line, line, type Means, type Tone } from './line.ts'
+import { type Line, line, type Means, type Tone } from './screen.ts'
 
 /** Is a column; those of a lower rank go first when there is no room for all. */
 interface Column {

@@ -4,11 +4,9 @@ import { endOnSignals, endWithReader } from '../../pipe.ts'
 import { get } from '../ask.ts'
 import { findGateway, type Where } from '../find.ts'
 import { noteDoubt, type Printing, printJson } from '../print.ts'
-import { type Target, urlOf } from '../target.ts'
-import { Unasked } from '../unasked.ts'
+import { type Target, Unasked, urlOf } from '../target.ts'
 import { cropped, frame, type Seen } from './frame.ts'
-import { drawn } from './line.ts'
-import { meansOf, openScreen } from './screen.ts'
+import { drawn, meansOf, openScreen } from './screen.ts'
 
 const everyMs = 1000
 
