@@ -1,26 +1,17 @@
 import { within } from '../clock.ts'
-import type { Target } from '../layers/cache/invalidate.ts'
 import type { Log } from '../observe/log.ts'
 import { passWholeLines } from '../observe/output.ts'
-import type { Outcome } from '../shared/limiter/bucket.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { Guests } from './guests.ts'
 import { type Ground, Post } from './post.ts'
-import type { Start } from './protocol.ts'
 import type { End, WorkerProcess } from './worker-process.ts'
 
-interface MusterOptions {
+interface MusterOptions extends Pick<Ground, 'start' | 'startMs' | 'hangMs' | 'takeAll' | 'audited' | 'invalidated'> {
   readonly size: number
-  readonly startMs: number
-  readonly hangMs: number
   readonly dispatcher: Dispatcher
   readonly guests: Guests<WorkerProcess>
   readonly log: Log
   passOn(lines: Buffer): void
-  start(): Omit<Start, 'worker'>
-  takeAll(limit: string, keys: readonly string[]): readonly Outcome[] | null
-  audited(lines: readonly string[], lost: number): void
-  invalidated(targets: readonly Target[], by: WorkerProcess): void
   ended(worker: WorkerProcess): void
 }
 
@@ -34,41 +25,23 @@ export class Muster {
   #failure: Error | null = null
   #phase: 'beginning' | 'serving' | 'ending' = 'beginning'
 
-  constructor({
-    size,
-    startMs,
-    hangMs,
-    dispatcher,
-    guests,
-    log,
-    passOn,
-    start,
-    takeAll,
-    audited,
-    invalidated,
-    ended,
-  }: MusterOptions) {
+  constructor({ size, dispatcher, guests, log, passOn, ended, ...ground }: MusterOptions) {
     this.#log = log
-    const ground: Ground = {
-      start,
-      takeAll,
-      audited,
-      invalidated,
-      startMs,
-      hangMs,
+    const all: Ground = {
+      ...ground,
       output: (stdout) => passWholeLines(stdout, passOn),
       started: ({ number }, { pid }) => log.info({ worker: number, pid }, 'worker started'),
-      serving: (_, worker) => {
+      serving: (worker) => {
         dispatcher.add(worker)
         this.#look()
       },
       taken: (worker) => dispatcher.taken(worker),
-      handed: (worker, socket) => guests.handTo(worker, socket),
-      returned: (worker, socket, counted) => {
+      handed: (socket, worker) => guests.handTo(worker, socket),
+      returned: (socket, counted, worker) => {
         guests.takeBack(worker, socket, counted)
         dispatcher.deal(socket)
       },
-      left: (worker, counted) => guests.left(worker, counted),
+      left: (counted, worker) => guests.left(worker, counted),
       gone: (worker) => {
         dispatcher.remove(worker)
         guests.gone(worker)
@@ -79,7 +52,7 @@ export class Muster {
         this.#look()
       },
     }
-    this.posts = Array.from({ length: size }, (_, nth) => new Post(nth + 1, ground))
+    this.posts = Array.from({ length: size }, (_, nth) => new Post(nth + 1, all))
   }
 
   /** Starts all workers, and waits until all of them serve. Rejects when one of them cannot. */

@@ -1,39 +1,16 @@
-import type { Socket } from 'node:net'
-import type { Readable } from 'node:stream'
-import type { Target } from '../layers/cache/invalidate.ts'
-import type { Outcome } from '../shared/limiter/bucket.ts'
 import { formatDuration } from '../units.ts'
 import type { Start } from './protocol.ts'
-import { type End, type Hearing, WorkerProcess } from './worker-process.ts'
+import { type End, type WorkerEvents, WorkerProcess } from './worker-process.ts'
 
-/** Is what a post needs of its crew. */
-export interface Ground {
+/** What a post needs of its crew. */
+export interface Ground extends Omit<WorkerEvents, 'ended'> {
   /** Makes what a worker is told first. */
   start(): Omit<Start, 'worker'>
   /** Longest time until it serves; it is killed then. */
   readonly startMs: number
   /** Longest time until it gives a sign of life when it was late with something; it is killed then. */
   readonly hangMs: number
-  /** Takes what it writes to stdout. */
-  output(stdout: Readable): void
   started(post: Post, worker: WorkerProcess): void
-  /** It waits for connections. */
-  serving(post: Post, worker: WorkerProcess): void
-  taken(worker: WorkerProcess): void
-  /** Tells what a connection is counted by that it is about to be handed; null: by nothing. */
-  handed(worker: WorkerProcess, socket: Socket): string | null
-  /** Takes one of a limit for each key; null: that limit is not known here. */
-  takeAll(limit: string, keys: readonly string[]): readonly Outcome[] | null
-  /** Takes lines of the audit log. */
-  audited(lines: readonly string[], lost: number): void
-  /** These are invalid in the others too. */
-  invalidated(targets: readonly Target[], by: WorkerProcess): void
-  /** Could not be handed to it. */
-  returned(worker: WorkerProcess, socket: Socket, counted: string | null): void
-  /** Connections of its own have ended. */
-  left(worker: WorkerProcess, counted: readonly string[]): void
-  /** It takes no more connections: it has left, or is about to end. */
-  gone(worker: WorkerProcess): void
   ended(post: Post, worker: WorkerProcess, end: End, nextStartMs: number): void
 }
 
@@ -62,30 +39,23 @@ export class Post {
     this.#next = null
     const ground = this.#ground
     const late = setTimeout(() => worker.kill(`did not serve within ${formatDuration(ground.startMs)}`), ground.startMs)
-    const hearing: Hearing = {
-      output: (stdout) => ground.output(stdout),
-      serving: () => {
+    const events: WorkerEvents = {
+      ...ground,
+      serving: (worker) => {
         clearTimeout(late)
         this.isServing = true
-        ground.serving(this, worker)
+        ground.serving(worker)
       },
-      taken: () => ground.taken(worker),
-      handed: (socket) => ground.handed(worker, socket),
-      returned: (socket, counted) => ground.returned(worker, socket, counted),
-      left: (counted) => ground.left(worker, counted),
-      takeAll: (limit, keys) => ground.takeAll(limit, keys),
-      audited: (lines, lost) => ground.audited(lines, lost),
-      invalidated: (targets) => ground.invalidated(targets, worker),
-      gone: () => {
+      gone: (worker) => {
         this.isServing = false
         ground.gone(worker)
       },
-      ended: (end) => {
+      ended: (end, worker) => {
         clearTimeout(late)
         this.#ended(worker, end)
       },
     }
-    const worker = new WorkerProcess({ ...ground.start(), worker: this.number }, hearing, ground.hangMs)
+    const worker = new WorkerProcess({ ...ground.start(), worker: this.number }, events, ground.hangMs)
     this.worker = worker
     ground.started(this, worker)
   }

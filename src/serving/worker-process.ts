@@ -15,28 +15,28 @@ export interface End {
   readonly signal: NodeJS.Signals | null
 }
 
-/** Hears of a worker. */
-export interface Hearing {
+/** Hears of workers; the one that it is about comes last. */
+export interface WorkerEvents {
   /** It waits for connections. */
-  serving(): void
+  serving(worker: WorkerProcess): void
   /** It has taken the connection that it was handed. */
-  taken(): void
+  taken(worker: WorkerProcess): void
   /** It is about to be handed a connection; tells what that is counted by, null: by nothing. */
-  handed(socket: Socket): string | null
-  /** It takes one of a limit for each key. */
+  handed(socket: Socket, worker: WorkerProcess): string | null
+  /** It takes one of a limit for each key; null: that limit is not known here. */
   takeAll(limit: string, keys: readonly string[]): readonly Outcome[] | null
   /** It has lines of the audit log written, and has lost so many. */
   audited(lines: readonly string[], lost: number): void
   /** These have become invalid in all. */
-  invalidated(targets: readonly Target[]): void
+  invalidated(targets: readonly Target[], by: WorkerProcess): void
   /** It could not be handed that connection. */
-  returned(socket: Socket, counted: string | null): void
+  returned(socket: Socket, counted: string | null, worker: WorkerProcess): void
   /** Connections that were counted by these have ended. */
-  left(counted: readonly string[]): void
-  /** It takes nothing any more. */
-  gone(): void
+  left(counted: readonly string[], worker: WorkerProcess): void
+  /** It takes no more connections: it has left, or is about to end. */
+  gone(worker: WorkerProcess): void
   /** It has ended, and all that it wrote has been read. */
-  ended(end: End): void
+  ended(end: End, worker: WorkerProcess): void
   /** Takes what it writes to stdout. */
   output(stdout: Readable): void
 }
@@ -49,7 +49,7 @@ export class WorkerProcess {
   /** Why it ended, as far as that is known; null: it did so of itself, or not at all. */
   failure: string | null = null
   readonly #since = now()
-  readonly #hearing: Hearing
+  readonly #events: WorkerEvents
   readonly #hangMs: number
   #isInDoubt = false
   /** Connections that wait to be sent, and what each is counted by. */
@@ -58,13 +58,13 @@ export class WorkerProcess {
   readonly #questions = new Questions(() => this.doubt())
 
   /** Starts it. Whatever it is sent next arrives in that order. It is killed when it is in doubt and then silent for `hangMs`. */
-  constructor(start: Start, hearing: Hearing, hangMs: number) {
-    this.#hearing = hearing
+  constructor(start: Start, events: WorkerEvents, hangMs: number) {
+    this.#events = events
     this.#hangMs = hangMs
     const child = this.#fork()
     this.#child = child
     if (child === null) return
-    if (child.stdout) hearing.output(child.stdout) // not even that is there when descriptors have run out
+    if (child.stdout) events.output(child.stdout) // not even that is there when descriptors have run out
     child.on('message', (message: ToPrimary) => this.#receive(message))
     child.on('error', (error) => {
       if (child.pid === undefined) this.#notStarted(error)
@@ -114,7 +114,7 @@ export class WorkerProcess {
    */
   hand(socket: Socket): boolean {
     if (this.#child?.connected !== true) return false
-    const counted = this.#hearing.handed(socket)
+    const counted = this.#events.handed(socket, this)
     const message: Notice = { type: 'connection', counted }
     this.#handing.set(socket, counted)
     // Kept open until it is sent, and closed here and not by Node, which forgets it when the other end has gone meanwhile: the client
@@ -122,7 +122,7 @@ export class WorkerProcess {
     this.#child.send(message, socket, { keepOpen: true }, (error) => {
       if (!this.#handing.delete(socket)) return // it has been given back
       if (error === null) socket.destroy()
-      else this.#hearing.returned(socket, counted)
+      else this.#events.returned(socket, counted, this)
     })
     return true
   }
@@ -134,7 +134,7 @@ export class WorkerProcess {
     this.ask('report', {}, this.#hangMs).then(
       () => {
         this.#isInDoubt = false
-        this.#hearing.taken() // or the connection was lost on its way, for want of descriptors
+        this.#events.taken(this) // or the connection was lost on its way, for want of descriptors
       },
       (error) => error instanceof Gone || this.kill(`hung: ${error.message}`),
     )
@@ -170,14 +170,14 @@ export class WorkerProcess {
   }
 
   #receive(message: ToPrimary): void {
-    if (message.type === 'serving') this.#hearing.serving()
-    else if (message.type === 'taken') this.#hearing.taken()
-    else if (message.type === 'left') this.#hearing.left(message.counted)
-    else if (message.type === 'audited') this.#hearing.audited(message.lines, message.lost)
-    else if (message.type === 'invalidated') this.#hearing.invalidated(message.targets)
+    if (message.type === 'serving') this.#events.serving(this)
+    else if (message.type === 'taken') this.#events.taken(this)
+    else if (message.type === 'left') this.#events.left(message.counted, this)
+    else if (message.type === 'audited') this.#events.audited(message.lines, message.lost)
+    else if (message.type === 'invalidated') this.#events.invalidated(message.targets, this)
     else if (message.type === 'takes') {
       const { batch, limit, keys } = message
-      this.#send({ type: 'outcomes', batch, outcomes: this.#hearing.takeAll(limit, keys) })
+      this.#send({ type: 'outcomes', batch, outcomes: this.#events.takeAll(limit, keys) })
     } else if (message.type === 'failed') this.failure = message.message
     else this.#questions.answered(message.id, message.error, message.answer)
   }
@@ -188,12 +188,12 @@ export class WorkerProcess {
     // the worker has gone: with it goes the count of all that are its own.
     const waiting = [...this.#handing]
     this.#handing.clear()
-    for (const [socket, counted] of waiting) this.#hearing.returned(socket, counted)
-    this.#hearing.gone()
+    for (const [socket, counted] of waiting) this.#events.returned(socket, counted, this)
+    this.#events.gone(this)
   }
 
   #end(end: End): void {
     this.#gone()
-    this.#hearing.ended(end)
+    this.#events.ended(end, this)
   }
 }
