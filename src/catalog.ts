@@ -34,3 +34,12 @@ export type Group = Operation['group']
 
 /** Lists the eight purpose groups, each once, in the interface's order. */
 export const groups: readonly Group[] = [...new Set(catalog.map((operation) => operation.group))]
+
+/** Makes something for each group. */
+export const byGroup = <T>(make: (group: Group) => T): Record<Group, T> =>
+  // Object.fromEntries forgets which keys there are; the list of groups is all of them.
+  Object.fromEntries(groups.map((group) => [group, make(group)])) as Record<Group, T>
+
+/** Makes something for each operation. */
+export const byOperation = <T>(make: (operation: Operation) => T): Record<OperationId, T> =>
+  Object.fromEntries(catalog.map((operation) => [operation.id, make(operation)])) as Record<OperationId, T>

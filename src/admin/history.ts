@@ -1,4 +1,4 @@
-import { catalog, type OperationId } from '../catalog.ts'
+import { byOperation, type OperationId } from '../catalog.ts'
 import { later, now } from '../clock.ts'
 import { failures } from '../failures/kinds.ts'
 import { type HistogramReport, quantile, since } from '../observe/metrics/histogram.ts'
@@ -105,8 +105,8 @@ export class History {
   #sample({ operations }: MeterReport): Sample {
     const at = now()
     const last = this.#samples.at(-1)
-    const totals = byOperation((id) => totalsOf(operations[id]))
-    const step = last ? byOperation((id) => between(last.operations[id], totals[id], at - last.at)) : null
+    const totals = byOperation(({ id }) => totalsOf(operations[id]))
+    const step = last ? byOperation(({ id }) => between(last.operations[id], totals[id], at - last.at)) : null
     return { at, operations: totals, step }
   }
 
@@ -115,9 +115,6 @@ export class History {
     return this.#samples.findLast((sample) => sample.at <= at) ?? this.#samples[0]
   }
 }
-
-const byOperation = <T>(make: (id: OperationId) => T): ByOperation<T> =>
-  Object.fromEntries(catalog.map(({ id }) => [id, make(id)])) as ByOperation<T>
 
 const totalsOf = ({ requests, total }: OperationReport): Totals => {
   const count = (matches: (each: OperationReport['requests'][number]) => boolean): number =>

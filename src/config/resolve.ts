@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
+import { byGroup, byOperation, type Group, type OperationId } from '../catalog.ts'
 import { digestOf } from './client-texts.ts'
 import type {
   ClientConfig,
@@ -97,10 +97,3 @@ function first<T>(...levels: readonly (T | undefined)[]): T {
   for (const level of levels) if (level !== undefined) return level
   throw new TypeError('the last level has a value for everything')
 }
-
-const byGroup = <T>(make: (group: Group) => T): Record<Group, T> =>
-  // Object.fromEntries forgets which keys there are; the list of groups is all of them.
-  Object.fromEntries(groups.map((group) => [group, make(group)])) as Record<Group, T>
-
-const byOperation = <T>(make: (operation: (typeof catalog)[number]) => T): Record<OperationId, T> =>
-  Object.fromEntries(catalog.map((row) => [row.id, make(row)])) as Record<OperationId, T>

@@ -1,4 +1,4 @@
-import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
+import { byGroup, byOperation, type Group, type OperationId } from '../catalog.ts'
 import type { Layer } from '../exchange.ts'
 import { GatewayError, overloaded } from '../failures/errors.ts'
 import type { ReasonOf } from '../failures/reasons.ts'
@@ -23,8 +23,8 @@ export interface Counts {
 /** Makes the counts of a process that has nothing in flight. */
 export const noCounts = (): Counts => ({
   all: { inFlight: 0 },
-  upstreams: Object.fromEntries(groups.map((group) => [group, { inFlight: 0 }])) as Counts['upstreams'],
-  operations: Object.fromEntries(catalog.map(({ id }) => [id, { inFlight: 0 }])) as Counts['operations'],
+  upstreams: byGroup(() => ({ inFlight: 0 })),
+  operations: byOperation(() => ({ inFlight: 0 })),
   clients: new Map(),
 })
 

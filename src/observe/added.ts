@@ -38,6 +38,10 @@ interface Count {
   readonly count: number
 }
 
+/** Lists what each says under a key, without those that say nothing. */
+export const pluck = <T, K extends keyof T>(each: readonly T[], key: K): readonly NonNullable<T[K]>[] =>
+  each.map((one) => one[key]).filter((value) => value != null)
+
 /** Adds up; 0 for none. */
 export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 

@@ -1,5 +1,5 @@
-import type { Group, OperationId } from '../catalog.ts'
-import type { Config, OperationConfig, UpstreamConfig } from '../config/config.ts'
+import { byGroup, byOperation } from '../catalog.ts'
+import type { Config, UpstreamConfig } from '../config/config.ts'
 
 /**
  * Divides the bounds that hold for the whole gateway among its workers. What cannot be divided evenly is rounded up, so that each has one
@@ -27,11 +27,7 @@ export const shareOf = (config: Config, workers: number): Config => {
     limits: { ...limits, concurrency: partOf(limits.concurrency) },
     cache: { ...cache, maxBytes: part(cache.maxBytes) },
     log: { ...log, buffer: part(log.buffer) },
-    upstreams: Object.fromEntries(
-      Object.entries(upstreams).map(([group, upstream]) => [group, ofUpstream(upstream)]),
-    ) as Record<Group, UpstreamConfig>,
-    operations: Object.fromEntries(
-      Object.entries(operations).map(([id, each]) => [id, { ...each, concurrency: partOf(each.concurrency) }]),
-    ) as Record<OperationId, OperationConfig>,
+    upstreams: byGroup((group) => ofUpstream(upstreams[group])),
+    operations: byOperation(({ id }) => ({ ...operations[id], concurrency: partOf(operations[id].concurrency) })),
   }
 }

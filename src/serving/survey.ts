@@ -1,3 +1,4 @@
+import { pluck } from '../observe/added.ts'
 import { mergeReports } from '../snapshot/merge.ts'
 import { inFlightOf, type Report, type WorkerState } from '../snapshot/report.ts'
 import type { Post } from './post.ts'
@@ -26,11 +27,7 @@ export class Survey {
     })
     const said = await this.#running
     const known = primary()
-    const merged = mergeReports(
-      known,
-      said.map(({ report }) => report),
-    )
-    return this.#tally.inAll(merged, known)
+    return this.#tally.inAll(mergeReports(known, pluck(said, 'report')), known)
   }
 
   /** Tells of each by what it said last. */

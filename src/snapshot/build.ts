@@ -1,6 +1,5 @@
-import { catalog, type Group, groups, type OperationId } from '../catalog.ts'
+import { byGroup, byOperation, type Group } from '../catalog.ts'
 import type { Config, EndpointConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
-import type { Handle } from '../exchange.ts'
 import { RetryBudget } from '../layers/retry/budget.ts'
 import type { Auditor } from '../observe/audit/line.ts'
 import type { Limiters } from '../shared/limiter/limiters.ts'
@@ -9,7 +8,7 @@ import type { Endpoint } from '../upstream/endpoint.ts'
 import type { Endpoints } from '../upstream/endpoints.ts'
 import type { Tell } from '../upstream/notices.ts'
 import type { OnFailedAttempt } from '../upstream/outcome.ts'
-import { openUpstream, type Upstream } from '../upstream/upstream.ts'
+import { openUpstream } from '../upstream/upstream.ts'
 import { takesWork } from './brought.ts'
 import type { Caches } from './caches.ts'
 import { holdClientLimits } from './client-limits.ts'
@@ -62,56 +61,52 @@ export const build = (
     await Promise.all([...taken.map((endpoint) => endpoints.release(endpoint)), traces.release()])
   }
   try {
-    const upstreams = Object.fromEntries(
-      groups.map((group) => {
-        const upstream = config.upstreams[group]
-        const open = (endpoint: EndpointConfig): Endpoint => {
-          const opened = endpoints.take(group, endpoint, upstream, sandboxOrigin ?? '')
-          taken.push(opened)
-          return opened
-        }
-        const drains = ({ origin, pathPrefix, drain }: EndpointConfig): boolean =>
-          isDrained(said.endpoints, keyOf(group, origin + pathPrefix), drain)
-        const onFailure: OnFailedAttempt =
-          config.metrics === null
-            ? () => {}
-            : (attempt, { operation }) => observation.meter.operations[operation.id].attemptFailed(attempt)
-        const ground = { open, drains, breaker: breakers[group], tell: endpoints.tellOf(group), onFailure }
-        return [group, openUpstream(upstream, ground)]
-      }),
-    ) as Record<Group, Upstream>
-    const handles = Object.fromEntries(
-      catalog.map((operation) => {
-        const { id, group } = operation
-        const upstream = config.upstreams[group]
-        const own = {
-          operation,
-          config: config.operations[id],
-          upstream,
-          budget: unlessOpen(upstreams[group].breaker, budgets[group]),
-        }
-        const addressLimiter = addressLimit?.limiter ?? null
-        const stacked = {
-          ...own,
-          limits: config.limits,
-          auth: config.auth,
-          audit: config.audit,
-          auditor,
-          metrics: config.metrics,
-          meter: observation.meter,
-          tracing: config.tracing,
-          traces: traces.tracing,
-          addressLimiter,
-          guard,
-          clientLimits,
-          pressure,
-          caches,
-          cache: config.cache,
-          listen: config.listen,
-        }
-        return [id, stack(stacked, upstreams[group].send, said.operations.of(id))]
-      }),
-    ) as Record<OperationId, Handle>
+    const upstreams = byGroup((group) => {
+      const upstream = config.upstreams[group]
+      const open = (endpoint: EndpointConfig): Endpoint => {
+        const opened = endpoints.take(group, endpoint, upstream, sandboxOrigin ?? '')
+        taken.push(opened)
+        return opened
+      }
+      const drains = ({ origin, pathPrefix, drain }: EndpointConfig): boolean =>
+        isDrained(said.endpoints, keyOf(group, origin + pathPrefix), drain)
+      const onFailure: OnFailedAttempt =
+        config.metrics === null
+          ? () => {}
+          : (attempt, { operation }) => observation.meter.operations[operation.id].attemptFailed(attempt)
+      const ground = { open, drains, breaker: breakers[group], tell: endpoints.tellOf(group), onFailure }
+      return openUpstream(upstream, ground)
+    })
+    const handles = byOperation((operation) => {
+      const { id, group } = operation
+      const upstream = config.upstreams[group]
+      const own = {
+        operation,
+        config: config.operations[id],
+        upstream,
+        budget: unlessOpen(upstreams[group].breaker, budgets[group]),
+      }
+      const addressLimiter = addressLimit?.limiter ?? null
+      const stacked = {
+        ...own,
+        limits: config.limits,
+        auth: config.auth,
+        audit: config.audit,
+        auditor,
+        metrics: config.metrics,
+        meter: observation.meter,
+        tracing: config.tracing,
+        traces: traces.tracing,
+        addressLimiter,
+        guard,
+        clientLimits,
+        pressure,
+        caches,
+        cache: config.cache,
+        listen: config.listen,
+      }
+      return stack(stacked, upstreams[group].send, said.operations.of(id))
+    })
     const heard = recorders(config, observation, auditor)
     const rates = { address: addressLimit, clients: clientLimits }
     return new Snapshot(
@@ -148,9 +143,6 @@ const carriedOver = (config: Config, previous: Snapshot | null, tell: Tell): Car
   budgets: byGroup((group) => budgetOf(group, config.upstreams[group].retry, previous)),
   pressure: previous?.pressure ?? noPressure(tell),
 })
-
-const byGroup = <T>(find: (group: Group) => T): Record<Group, T> =>
-  Object.fromEntries(groups.map((group) => [group, find(group)])) as Record<Group, T>
 
 /** Finds the budget of a group: the one that it had, as long as its settings are the same, or else an edit would hand out a new start. */
 const budgetOf = (group: Group, retry: RetryConfig | null, previous: Snapshot | null): RetryBudget | null => {

@@ -1,6 +1,6 @@
 import { catalog, type OperationId } from '../catalog.ts'
 import type { CacheOutcome } from '../exchange.ts'
-import { added } from '../observe/added.ts'
+import { added, pluck } from '../observe/added.ts'
 import type { SecondState } from './seconds.ts'
 import type { Snapshot } from './snapshot.ts'
 import { worstOf } from './worst.ts'
@@ -53,7 +53,7 @@ export const reportOnCache = ({ caches }: Snapshot): CacheReport | null => {
 export const mergeCaches = (primary: CacheReport | null, workers: readonly CacheReport[]): CacheReport | null =>
   primary && {
     ...added(primary, workers),
-    redis: mergeSeconds(workers.flatMap(({ redis }) => redis ?? [])),
+    redis: mergeSeconds(pluck(workers, 'redis')),
     operations: primary.operations.map((each) =>
       added(
         each,
@@ -64,13 +64,5 @@ export const mergeCaches = (primary: CacheReport | null, workers: readonly Cache
 
 const mergeSeconds = (workers: readonly SecondReport[]): SecondReport | null => {
   const worst = worstOf(workers, ({ state }) => state === 'local')
-  return (
-    worst && {
-      ...worst,
-      counts: added(
-        worst.counts,
-        workers.map(({ counts }) => counts),
-      ),
-    }
-  )
+  return worst && { ...worst, counts: added(worst.counts, pluck(workers, 'counts')) }
 }

@@ -1,4 +1,4 @@
-import { type Group, groups } from '../catalog.ts'
+import { byGroup, type Group, groups } from '../catalog.ts'
 import type { CacheReport } from './cache-report.ts'
 import type { ProcessReport, Report, UpstreamReport } from './report.ts'
 
@@ -38,9 +38,7 @@ const changeCounts = (report: Report, change: Change): Report => {
   const { rate } = limits
   return {
     ...report,
-    upstreams: Object.fromEntries(
-      groups.map((group) => [group, inUpstream(group, upstreams[group], change)]),
-    ) as Report['upstreams'],
+    upstreams: byGroup((group) => inUpstream(group, upstreams[group], change)),
     limits: { ...limits, rate: rate && { ...rate, evictions: change('rate evictions', rate.evictions) } },
     refusals: { ...refusals, total: change('refusals', refusals.total) },
     cache: cache && inCache(cache, change),

@@ -1,6 +1,6 @@
 import { catalog, groups } from '../catalog.ts'
 import type { Count } from '../layers/concurrency.ts'
-import { added } from '../observe/added.ts'
+import { added, pluck } from '../observe/added.ts'
 import { mergeRates, type RateReport, reportOnRate } from './rate-limits.ts'
 import type { Snapshot } from './snapshot.ts'
 import { worstOf } from './worst.ts'
@@ -56,20 +56,17 @@ export const reportOnLimits = ({ config, rates, pressure: { counts, loop } }: Sn
 
 /** Makes one report of several workers, each of which has its share of a bound; at least one. */
 export const mergeLimits = (primary: LimitsReport, workers: readonly LimitsReport[]): LimitsReport => ({
-  rate: mergeRates(
-    primary.rate,
-    workers.flatMap(({ rate }) => rate ?? []),
-  ),
+  rate: mergeRates(primary.rate, pluck(workers, 'rate')),
   concurrency: primary.concurrency.map((each) =>
     added(
       each,
       workers.flatMap(({ concurrency }) => concurrency.filter(({ key }) => key === each.key)),
     ),
   ),
-  eventLoop: mergeEventLoops(workers.flatMap(({ eventLoop }) => eventLoop ?? [])),
+  eventLoop: mergeEventLoops(pluck(workers, 'eventLoop')),
 })
 
 const mergeEventLoops = (loops: readonly EventLoopReport[]): EventLoopReport | null => {
   const worst = worstOf(loops, ({ sheds }) => sheds)
-  return worst && { ...worst, delayMs: Math.max(...loops.map(({ delayMs }) => delayMs)) }
+  return worst && { ...worst, delayMs: Math.max(...pluck(loops, 'delayMs')) }
 }

@@ -1,6 +1,6 @@
-import { type Group, groups } from '../catalog.ts'
+import { byGroup } from '../catalog.ts'
 import type { AttemptReport } from '../failures/errors.ts'
-import { added, sum } from '../observe/added.ts'
+import { added, pluck, sum } from '../observe/added.ts'
 import { addMeters } from '../observe/metrics/meter.ts'
 import { mergeRefusals } from '../observe/refusals/refusals.ts'
 import type { BreakerState } from '../upstream/breaker.ts'
@@ -21,30 +21,16 @@ import { inWorkers, worstOf } from './worst.ts'
  */
 export const mergeReports = (primary: Report, workers: readonly Report[]): Report => {
   if (workers.length === 0) return primary
-  const merged = (group: Group): UpstreamReport =>
-    mergeUpstream(
-      primary.upstreams[group],
-      workers.map(({ upstreams }) => upstreams[group]),
-    )
   return {
-    upstreams: Object.fromEntries(groups.map((group) => [group, merged(group)])) as Report['upstreams'],
-    limits: mergeLimits(
-      primary.limits,
-      workers.map(({ limits }) => limits),
-    ),
-    tokens: mergeTokens(
-      primary.tokens,
-      workers.map(({ tokens }) => tokens),
-    ),
-    cache: mergeCaches(
-      primary.cache,
-      workers.flatMap(({ cache }) => cache ?? []),
-    ),
-    meter: primary.meter && addMeters(workers.flatMap(({ meter }) => meter ?? [])),
-    refusals: mergeRefusals(workers.map(({ refusals }) => refusals)),
+    upstreams: byGroup((group) => mergeUpstream(primary.upstreams[group], pluck(pluck(workers, 'upstreams'), group))),
+    limits: mergeLimits(primary.limits, pluck(workers, 'limits')),
+    tokens: mergeTokens(primary.tokens, pluck(workers, 'tokens')),
+    cache: mergeCaches(primary.cache, pluck(workers, 'cache')),
+    meter: primary.meter && addMeters(pluck(workers, 'meter')),
+    refusals: mergeRefusals(pluck(workers, 'refusals')),
     runtimes: [...primary.runtimes, ...workers.flatMap(({ runtimes }) => runtimes)],
     turnedAway: mergeTurnedAway([primary, ...workers].flatMap(({ turnedAway }) => turnedAway)),
-    retiring: sum(workers.map(({ retiring }) => retiring)),
+    retiring: sum(pluck(workers, 'retiring')),
   }
 }
 
@@ -55,19 +41,8 @@ const mergeUpstream = (
   const known = workers.map((worker) => byName(worker.endpoints))
   return {
     balance,
-    breaker:
-      breaker === null
-        ? null
-        : mergeBreakers(
-            workers.flatMap((worker) => worker.breaker ?? []),
-            breaker,
-          ),
-    retryBudget:
-      retryBudget &&
-      added(
-        retryBudget,
-        workers.flatMap((worker) => worker.retryBudget ?? []),
-      ),
+    breaker: breaker && mergeBreakers(pluck(workers, 'breaker'), breaker),
+    retryBudget: retryBudget && added(retryBudget, pluck(workers, 'retryBudget')),
     // One that not all know belongs to a reload that is just under way.
     endpoints: [...byName(endpoints)].flatMap(([name, endpoint]) => {
       const places = known.flatMap((places) => places.get(name) ?? [])
@@ -78,22 +53,22 @@ const mergeUpstream = (
 
 const mergeEndpoint = (primary: EndpointReport, workers: readonly EndpointReport[]): EndpointReport => {
   const course = courseOf(workers)
-  const ejectedForMs = workers.flatMap((worker) => worker.ejectedForMs ?? [])
+  const ejectedForMs = pluck(workers, 'ejectedForMs')
   return {
     ...added(primary, workers),
     weight: primary.weight,
     state: stateOf(primary, workers, course),
     lastProbe: primary.lastProbe,
     ...course,
-    outdated: workers.flatMap(({ outdated }) => outdated ?? []).sort((a, b) => a.since - b.since)[0] ?? null,
+    outdated: pluck(workers, 'outdated').toSorted((a, b) => a.since - b.since)[0] ?? null,
     certificates: lastOfEach([primary, ...workers].flatMap(({ certificates }) => certificates)),
     ejectedForMs: ejectedForMs.length === 0 ? null : Math.max(...ejectedForMs),
     latencyMs: latencyOf(workers),
   }
 }
 
-const lastOf = (failed: readonly (AttemptReport | null)[]): AttemptReport | null =>
-  failed.flatMap((each) => each ?? []).sort((a, b) => b.at - a.at)[0] ?? null
+const lastFailureOf = (workers: readonly Pick<EndpointReport, 'lastFailure'>[]): AttemptReport | null =>
+  pluck(workers, 'lastFailure').toSorted((a, b) => b.at - a.at)[0] ?? null
 
 type CourseReport = Pick<EndpointReport, 'succeededAt' | 'failingSince' | 'failuresInARow' | 'lastFailure'>
 
@@ -103,8 +78,8 @@ const courseOf = (workers: readonly EndpointReport[]): CourseReport => {
   const failing = workers.filter((worker) => (worker.lastFailure?.at ?? 0) >= (succeededAt ?? 0))
   return {
     ...{ succeededAt, failingSince },
-    failuresInARow: failingSince === null ? 0 : sum(failing.map(({ failuresInARow }) => failuresInARow)),
-    lastFailure: lastOf(workers.map(({ lastFailure }) => lastFailure)),
+    failuresInARow: failingSince === null ? 0 : sum(pluck(failing, 'failuresInARow')),
+    lastFailure: lastFailureOf(workers),
   }
 }
 
@@ -140,7 +115,7 @@ const latencyOf = (workers: readonly EndpointReport[]): number | null => {
   const known = workers.flatMap(({ latencyMs, counts: { requests } }) =>
     latencyMs === null ? [] : [{ latencyMs, requests }],
   )
-  const requests = sum(known.map((worker) => worker.requests))
+  const requests = sum(pluck(known, 'requests'))
   return requests === 0 ? null : sum(known.map((worker) => worker.latencyMs * worker.requests)) / requests
 }
 
@@ -157,8 +132,8 @@ const mergeBreakers = (breakers: readonly BreakerReport[], otherwise: BreakerRep
     // Where one of them is closed, requests go through.
     outageSince: breakers.some(({ outageSince }) => outageSince === null)
       ? null
-      : earliest(breakers.flatMap(({ outageSince }) => outageSince ?? [])),
-    lastFailure: lastOf(breakers.map(({ lastFailure }) => lastFailure)),
+      : earliest(pluck(breakers, 'outageSince')),
+    lastFailure: lastFailureOf(breakers),
   }
 }
 

@@ -1,5 +1,5 @@
 import type { AddressLimitConfig, LimitsConfig } from '../config/config.ts'
-import { sum } from '../observe/added.ts'
+import { pluck, sum } from '../observe/added.ts'
 import type { Limit } from '../shared/limiter/bucket.ts'
 import type { Held, Limiters } from '../shared/limiter/limiters.ts'
 import { type ClientLimits, stateOf } from './client-limits.ts'
@@ -57,5 +57,5 @@ export const reportOnRate = ({ redis }: LimitsConfig, { address, clients }: Rate
 export const mergeRates = (primary: RateReport | null, workers: readonly RateReport[]): RateReport | null => {
   const worst = worstOf(workers, ({ state }) => state === 'local')
   const all = [...workers, ...(primary === null ? [] : [primary])]
-  return worst === null ? primary : { ...worst, evictions: sum(all.map(({ evictions }) => evictions)) }
+  return worst === null ? primary : { ...worst, evictions: sum(pluck(all, 'evictions')) }
 }

@@ -1,4 +1,4 @@
-import { type Group, groups } from '../catalog.ts'
+import { byGroup, type Group, groups } from '../catalog.ts'
 import { now } from '../clock.ts'
 import type { UpstreamConfig } from '../config/config.ts'
 import { type AttemptReport, attemptReport } from '../failures/errors.ts'
@@ -110,7 +110,7 @@ export interface EndpointReport {
 
 /** Reports on the snapshot that is live. */
 export const reportOn = ({ current, retiring }: Live): Report => ({
-  upstreams: Object.fromEntries(groups.map((group) => [group, upstream(current, group)])) as Report['upstreams'],
+  upstreams: byGroup((group) => upstream(current, group)),
   limits: reportOnLimits(current),
   tokens: reportOnTokens(current),
   cache: reportOnCache(current),

@@ -1,5 +1,6 @@
 import type { KeysState } from '../layers/auth/jwt/keys.ts'
 import type { StandingState } from '../layers/auth/standing.ts'
+import { pluck } from '../observe/added.ts'
 import type { SeenState } from '../shared/once/seen.ts'
 import type { Snapshot } from './snapshot.ts'
 import { worstOf } from './worst.ts'
@@ -30,16 +31,8 @@ export const reportOnTokens = ({ guard }: Snapshot): TokensReport => {
 
 /** Makes one report of several workers, each of which asks for itself: the worst that is known. Proofs the primary remembers for all. */
 export const mergeTokens = (primary: TokensReport, workers: readonly TokensReport[]): TokensReport => ({
-  jwt:
-    worstOf(
-      workers.flatMap(({ jwt }) => jwt ?? []),
-      isFailing,
-    ) ?? primary.jwt,
-  introspection:
-    worstOf(
-      workers.flatMap(({ introspection }) => introspection ?? []),
-      isFailing,
-    ) ?? primary.introspection,
+  jwt: worstOf(pluck(workers, 'jwt'), isFailing) ?? primary.jwt,
+  introspection: worstOf(pluck(workers, 'introspection'), isFailing) ?? primary.introspection,
   proofs: primary.proofs,
 })
 

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { catalog, type OperationId } from '../../catalog.ts'
+import { byOperation, type OperationId } from '../../catalog.ts'
 import { wallClock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
 import type { Problem } from '../../config/problem.ts'
@@ -66,5 +66,4 @@ export const readingOf = (desk: Desk, report: Report, isUnread: boolean): Readin
 }
 
 const recentOf = ({ history }: Desk, { meter }: Report): Reading['recent'] =>
-  meter &&
-  (Object.fromEntries(catalog.map(({ id }) => [id, history.recent(id, meter)])) as NonNullable<Reading['recent']>)
+  meter && byOperation(({ id }) => history.recent(id, meter))
