@@ -1,47 +1,14 @@
-/** A real Prometheus with the configuration for Kubernetes, the network policy, and a pod of the manifests. */
+/** A real Prometheus with the configuration for Kubernetes, and a pod of the manifests. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { needProgram } from '../../helpers/program.ts'
 import { runPrometheus } from '../../helpers/prometheus.ts'
-import { load, metricsTokenBeside, tokenBeside } from '../configurations.ts'
+import { metricsTokenBeside } from '../configurations.ts'
 import { at, documentsOf, examples, manifestOf, read, scratch, type Tree } from '../files.ts'
-import { admits } from '../network-policy.ts'
 import { startPod } from '../pod.ts'
 
 const prometheus = await needProgram('prometheus')
 const text = read(`${examples}/prometheus/prometheus-kubernetes.yml`)
 const template = at(manifestOf('Deployment'), 'spec', 'template')
-const namespaced = (name: string): Tree => ({ 'kubernetes.io/metadata.name': name })
-const named = (name: string): Tree => ({ 'app.kubernetes.io/name': name })
-
-describe('the network policy', () => {
-  test.each([
-    ['Prometheus', 'admin', 'monitoring', 'prometheus'],
-    ['a client', 'public', 'lender-systems', 'anything'],
-  ])('lets %s in at the %s port', (_, port, namespace, name) => {
-    expect(admits({ namespace: namespaced(namespace), pod: named(name) }, port)).toBe(true)
-  })
-
-  test.each([
-    ['a client', 'admin', 'lender-systems', 'anything'],
-    ['a client that calls itself Prometheus', 'admin', 'lender-systems', 'prometheus'],
-    ['another pod beside Prometheus', 'admin', 'monitoring', 'grafana'],
-    ['another gateway', 'admin', 'default', 'lender-gateway'],
-    ['Prometheus', 'public', 'monitoring', 'prometheus'],
-  ])('keeps %s from the %s port', (_, port, namespace, name) => {
-    expect(admits({ namespace: namespaced(namespace), pod: named(name) }, port)).toBe(false)
-  })
-})
-
-test('what Prometheus has is one token of its own, in a Secret that the pods mount', () => {
-  const { admin } = load('kubernetes').config
-  const secrets = documentsOf(text).map((document) => at(document, 'scrape_configs', 0, 'authorization'))
-
-  expect(admin).toMatchObject({ token: tokenBeside, metricsToken: metricsTokenBeside })
-  expect(secrets).toEqual([{ credentials_file: '/etc/prometheus/lender-gateway/metrics-token' }])
-  expect(at(template, 'spec', 'volumes', 0, 'projected', 'sources')).toContainEqual({
-    secret: { name: 'lender-gateway-metrics' },
-  })
-})
 
 /**
  * What the discovery of pods finds of a pod of the Deployment, and of one like it of another application: a target for
