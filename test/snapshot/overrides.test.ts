@@ -32,6 +32,19 @@ test('a later word replaces an earlier one, and its time', () => {
   expect(onExpiry).not.toHaveBeenCalled()
 })
 
+test('one that is brought back, because the next was refused, holds for the time that it had left', () => {
+  const overrides = new Orders(() => {})
+  const before = overrides.set(id, 'refuse', 60_000)
+  vi.advanceTimersByTime(20_000)
+  overrides.set(id, 'serve', 120_000)
+
+  overrides.takeBack(id, before)
+  const again = overrides.of(id)
+  vi.advanceTimersByTime(40_001)
+
+  expect([again, overrides.of(id)]).toEqual([before, null])
+})
+
 test('one that is ended early, or cleared with all, leaves no timer', () => {
   const onExpiry = vi.fn()
   const overrides = new Orders(onExpiry)
