@@ -6,18 +6,18 @@ import type { Log } from '../observe/log.ts'
 import { noSchemas } from '../shared/no-schemas.ts'
 import { listenAt, type Place } from '../shared/place.ts'
 import { registerCommands } from './commands/routes.ts'
-import type { Desk } from './desk.ts'
+import { type Desk, unready } from './desk.ts'
 import { type Runnable, runnable } from './findings/runnable.ts'
+import { guard, isAction } from './guard.ts'
 import { History } from './history.ts'
 import { listener, renew } from './listener.ts'
 import { registerMetrics } from './metrics/route.ts'
 import { overview, refused } from './overview.ts'
 import { registerPage } from './page/events.ts'
+import { refuse, wantsPage } from './page/send.ts'
 import { type Refusal, sendProblem } from './problem.ts'
-import { unready } from './readiness.ts'
-import { admit, turnAway } from './session/admit.ts'
 import { registerLogin } from './session/login.ts'
-import { Sessions, visitorOf } from './session/sessions.ts'
+import { isFrom, Sessions, visitorOf } from './session/sessions.ts'
 import { status } from './status.ts'
 import { logged, pathOf } from './target.ts'
 
@@ -137,3 +137,26 @@ const notDecoded = {
 }
 const notFound = { status: 404, code: 'not-found' }
 const notAllowed = { status: 405, code: 'method-not-allowed' }
+
+/**
+ * Lets a request in (null), or says why not, and notes who sends it. Whatever is kept open asks again and again: a session ends, a token is
+ * replaced.
+ */
+export const admit = (
+  { method, url, headers, raw }: FastifyRequest,
+  sessions: Sessions,
+  admin: AdminConfig,
+): Refusal | null => {
+  const visitor = sessions.of(headers, admin.token)
+  isFrom(raw, visitor)
+  return guard({ method, path: pathOf(url), headers, hasSession: visitor.session !== null }, admin)
+}
+
+/** Answers whoever is not let in: a person is sent to where one logs in, or reads why. */
+export const turnAway = (request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply => {
+  const path = pathOf(request.url)
+  const isPage = path === '/' || path === '/login' || path === '/logout' || isAction(path)
+  if (!isPage) return sendProblem(reply, refusal)
+  const mayLogIn = refusal.status === 401 && wantsPage(request.headers)
+  return mayLogIn && request.method === 'GET' ? reply.redirect('/login', 303) : refuse(request, reply, refusal)
+}

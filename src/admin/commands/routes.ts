@@ -5,9 +5,7 @@ import type { Desk } from '../desk.ts'
 import { type Html, html } from '../page/html.ts'
 import { layout, refuse, sendPage } from '../page/send.ts'
 import { isRefusal, type Refusal, sendProblem } from '../problem.ts'
-import { formOf, formTokenField, logoutForm } from '../session/forms.ts'
-import type { Visitor } from '../session/sessions.ts'
-import { visitorOf } from '../session/sessions.ts'
+import { formOf, formTokenField, logoutForm, type Visitor, visitorOf } from '../session/sessions.ts'
 import { queryOf } from '../target.ts'
 import { type Arguments, type Given, readFields, readJson, readValues } from './argument.ts'
 import type { Command, Confirmation } from './command.ts'
@@ -98,7 +96,7 @@ const minute = 60_000
 const choices: readonly number[] = [5 * minute, 15 * minute, 60 * minute, 4 * 60 * minute, 24 * 60 * minute]
 
 /** Asks once more before a command is run: what is shown is what the form then says, word for word. */
-export const confirmPage = (
+const confirmPage = (
   page: string,
   given: Readonly<Record<string, string>>,
   { title, what, ttlMs, button }: Confirmation,

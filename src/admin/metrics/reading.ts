@@ -3,9 +3,8 @@ import { formatPath } from '../../config/problem.ts'
 import type { MeterReport } from '../../observe/metrics/meter.ts'
 import type { ReloadCount } from '../../snapshot/reload-history.ts'
 import { unread } from '../../snapshot/unread.ts'
-import type { Desk } from '../desk.ts'
+import { type Desk, unready } from '../desk.ts'
 import { type Reading as Known, readingOf as knownOf } from '../findings/reading.ts'
-import { unready } from '../readiness.ts'
 
 /** All that metrics are read from, of one moment: what findings are made of, and more. */
 export interface Reading extends Known {

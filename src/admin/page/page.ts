@@ -1,6 +1,5 @@
 import type { Overview } from '../overview.ts'
-import { logoutForm } from '../session/forms.ts'
-import type { Visitor } from '../session/sessions.ts'
+import { logoutForm, type Visitor } from '../session/sessions.ts'
 import { assetAt } from './assets.ts'
 import { type Html, html } from './html.ts'
 import { operations } from './sections/operations.ts'

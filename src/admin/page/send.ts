@@ -21,7 +21,7 @@ export const policy = (...more: readonly string[]): string =>
   ].join('; ')
 
 /** What every page says of itself. */
-export const pageHeaders = {
+const pageHeaders = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': policy(),
   'X-Frame-Options': 'DENY', // of browsers before frame-ancestors

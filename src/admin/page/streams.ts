@@ -150,10 +150,10 @@ export interface Frame {
 }
 
 /** Names what is sent by itself: a section, as HTML, or what the charts draw, as JSON. */
-export type PartName = SectionName | 'charts'
+type PartName = SectionName | 'charts'
 
 /** Writes out all that a page shows. */
-export const frameOf = (overview: Overview): Frame => ({
+const frameOf = (overview: Overview): Frame => ({
   at: overview.at,
   title: titleOf(overview),
   parts: new Map<PartName, string>([
@@ -163,14 +163,14 @@ export const frameOf = (overview: Overview): Frame => ({
 })
 
 /** Lists which parts of a frame are others than those of the one before it; null: there was none. */
-export const changedParts = (before: Frame | null, { parts }: Frame): readonly PartName[] =>
+const changedParts = (before: Frame | null, { parts }: Frame): readonly PartName[] =>
   [...parts.keys()].filter((name) => before?.parts.get(name) !== parts.get(name))
 
 /**
  * Writes the event that brings a page up to date by some of its parts; none: that it is. A page that was loaded from another version of the gateway
  * knows by `assets` that its scripts are not those of what it is sent.
  */
-export const eventOf = ({ at, title, parts }: Frame, names: Iterable<PartName>): string => {
+const eventOf = ({ at, title, parts }: Frame, names: Iterable<PartName>): string => {
   const { charts, ...sections } = Object.fromEntries([...names].map((name) => [name, parts.get(name)]))
   const said = JSON.stringify({ at, title, assets: assetsVersion(), sections })
   return `event: tick\ndata: ${charts === undefined ? said : `${said.slice(0, -1)},"charts":${charts}}`}\n\n`

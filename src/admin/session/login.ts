@@ -9,8 +9,16 @@ import { type Html, html } from '../page/html.ts'
 import { layout, refuse, sendPage, sentence, wantsPage } from '../page/send.ts'
 import { isRefusal, type Refusal, sendProblem } from '../problem.ts'
 import { queryOf } from '../target.ts'
-import { formOf, formTokenField } from './forms.ts'
-import { cookieFor, noCookieFor, type Sessions, sessionMs, type Visitor, visitorOf } from './sessions.ts'
+import {
+  cookieFor,
+  formOf,
+  formTokenField,
+  noCookieFor,
+  type Sessions,
+  sessionMs,
+  type Visitor,
+  visitorOf,
+} from './sessions.ts'
 
 /** Lets operators log in by a form, and out again. */
 export const registerLogin = (app: FastifyInstance, { reloader, audit }: Desk, log: Log, sessions: Sessions): void => {

@@ -27,7 +27,7 @@ export interface Live {
 }
 
 /** Asks how it stands with an operation. */
-export const liveOf = async (target: Target, { id, group }: Operation): Promise<Live> => {
+const liveOf = async (target: Target, { id, group }: Operation): Promise<Live> => {
   const [{ told, at }, last] = await Promise.all([
     get(target, '/status', statusShape),
     get(target, '/refused', refusedShape),

@@ -44,7 +44,7 @@ const isDistrust = (code: string): boolean =>
   !code.startsWith('ERR_SSL') && /CERT|SIGNATURE|ISSUER|CRL|CHAIN/.test(code)
 
 /** Says that the certificate is not the one in the file, and how to get on. */
-export const otherCertificate = ({ file }: Pick<Target, 'file'>): string =>
+const otherCertificate = ({ file }: Pick<Target, 'file'>): string =>
   `shows another certificate than admin.tls.certificate in ${file}: a gateway that has not taken a renewal yet shows the older one, and takes it on SIGHUP; --admin https://NAME:PORT asks by the system's trust, and NODE_EXTRA_CA_CERTS adds to that`
 
 /** Says what to do about an answer that lets nobody in. */

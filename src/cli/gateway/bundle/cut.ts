@@ -1,4 +1,5 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
+import { networkOf } from '../../../shared/limiter/address.ts'
 
 const bitsOf = { 4: 24, 6: 48 } as const
 
@@ -15,18 +16,9 @@ export const cut = (written: string): string => {
   }
   if (isIPv6(address)) {
     if (bits !== undefined && Number(bits) <= bitsOf[6]) return written
-    return `${firstGroups(address, bitsOf[6] / 16)}::/${bitsOf[6]}`
+    return networkOf(address, bitsOf[6])
   }
   return '***'
-}
-
-/** Writes the first groups of an IPv6 address, in full. A URL has it in the one spelling of RFC 5952. */
-const firstGroups = (address: string, count: number): string => {
-  const [plain = ''] = address.split('%')
-  const [head = '', tail] = new URL(`http://[${plain}]/`).hostname.slice(1, -1).split('::')
-  const [before, behind] = [head, tail ?? ''].map((part) => (part === '' ? [] : part.split(':')))
-  const groups = [...(before ?? []), ...Array(8).fill('0'), ...(behind ?? [])]
-  return (tail === undefined ? (before ?? []) : groups).slice(0, count).join(':')
 }
 
 /**
