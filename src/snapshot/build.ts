@@ -79,31 +79,18 @@ export const build = (
     })
     const handles = byOperation((operation) => {
       const { id, group } = operation
-      const upstream = config.upstreams[group]
-      const own = {
-        operation,
-        config: config.operations[id],
-        upstream,
-        budget: unlessOpen(upstreams[group].breaker, budgets[group]),
-      }
-      const addressLimiter = addressLimit?.limiter ?? null
       const stacked = {
-        ...own,
-        limits: config.limits,
-        auth: config.auth,
-        audit: config.audit,
-        auditor,
-        metrics: config.metrics,
-        meter: observation.meter,
-        tracing: config.tracing,
-        traces: traces.tracing,
-        addressLimiter,
+        operation,
+        config,
+        budget: unlessOpen(upstreams[group].breaker, budgets[group]),
+        addressLimiter: addressLimit?.limiter ?? null,
         guard,
         clientLimits,
         pressure,
+        traces: traces.tracing,
+        meter: observation.meter,
+        auditor,
         caches,
-        cache: config.cache,
-        listen: config.listen,
       }
       return stack(stacked, upstreams[group].send, said.operations.of(id))
     })

@@ -2,12 +2,8 @@ import type { Operation } from '../catalog.ts'
 import type {
   AddressLimitConfig,
   AuditConfig,
-  AuthConfig,
-  CacheConfig,
   Config,
-  LimitsConfig,
   OperationAuthConfig,
-  OperationConfig,
   RetryConfig,
   TracingConfig,
   UpstreamConfig,
@@ -18,7 +14,7 @@ import { audit as auditLayer } from '../layers/audit/audit.ts'
 import { auth } from '../layers/auth/auth.ts'
 import { bodyLimit } from '../layers/body-limit.ts'
 import { cache } from '../layers/cache/cache.ts'
-import { invalidate, type Site } from '../layers/cache/invalidate.ts'
+import { invalidate } from '../layers/cache/invalidate.ts'
 import { clientConcurrency, concurrency } from '../layers/concurrency.ts'
 import { deadline } from '../layers/deadline.ts'
 import { identityField } from '../layers/identity-field.ts'
@@ -52,16 +48,11 @@ export interface StackRow {
   readonly layer: Layer | null
 }
 
-/** Is what the layers of one operation are made from. */
+/** What the layers of one operation are made from. */
 export interface Stacked {
   readonly operation: Operation
-  /** What holds for all nine. */
-  readonly limits: LimitsConfig
-  readonly auth: AuthConfig | null
-  readonly config: OperationConfig
-  /** The configuration of what it is sent to. */
-  readonly upstream: Pick<UpstreamConfig, 'request' | 'retry' | 'concurrency'>
-  /** The retries of all that is sent there; null: they are off, or nothing will be sent. */
+  readonly config: Config
+  /** The retries of all that is sent to its group; null: they are off, or nothing will be sent. */
   readonly budget: Pick<RetryBudget, 'requested' | 'take'> | null
   /** What counts by address; null: that is off, or nothing will be counted. */
   readonly addressLimiter: Limiter | null
@@ -71,106 +62,92 @@ export interface Stacked {
   readonly clientLimits: ClientLimits
   /** What the process has to do. */
   readonly pressure: Pressure
-  /** Null: nothing is recorded. */
-  readonly audit: AuditConfig | null
-  readonly tracing: Config['tracing']
-  /** Null: that is off, or nothing will be followed. */
+  /** Null: tracing is off, or nothing will be followed. */
   readonly traces: Tracing | null
-  /** Null: nothing is counted. */
-  readonly metrics: Config['metrics']
   readonly meter: Pick<Meter, 'operations'>
   readonly auditor: Auditor
-  /** What all that is stored shares. */
-  readonly cache: CacheConfig
   readonly caches: HeldCaches
-  /** Where clients find the operations. */
-  readonly listen: Site
 }
 
 /** Lists the layers around an upstream, the outermost first. The order of this list is the behaviour. */
-export const stackRows = ({
-  operation,
-  limits,
-  auth: allAuth,
-  config,
-  upstream,
-  budget,
-  addressLimiter,
-  guard,
-  clientLimits,
-  pressure: { loop, counts },
-  tracing: traced,
-  traces,
-  audit,
-  metrics,
-  meter: { operations: counted },
-  auditor,
-  cache: { credentials },
-  caches,
-  listen,
-}: Stacked): readonly StackRow[] => [
-  row('tracing', 'tracing.otlp', traced?.otlp ? traced : null, formatOtlp, () => tracing(traces ?? nobody)),
-  row('server-timing', 'tracing.serverTiming', traced?.serverTiming || null, String, () => serverTiming),
-  row(
-    'metrics',
-    'metrics',
-    metrics,
-    ({ clients }) => (clients ? 'clients: true' : 'true'),
-    () => inFlight(counted[operation.id]),
-  ),
-  row('audit', 'audit.onFailure', audit, formatAudit, (each) => auditLayer(each, auditor)),
-  row('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelay, formatDuration, () => loadShedding(loop)),
-  row('concurrency', 'limits.concurrency', limits.concurrency, String, (max) =>
-    concurrency(max, counts.all, 'limits-concurrency'),
-  ),
-  row('upstream-concurrency', `upstreams.${operation.group}.concurrency`, upstream.concurrency, String, (max) =>
-    concurrency(max, counts.upstreams[operation.group], 'upstream-concurrency'),
-  ),
-  row('operation-concurrency', 'concurrency', config.concurrency, String, (max) =>
-    concurrency(max, counts.operations[operation.id], 'operation-concurrency'),
-  ),
-  row('address-limit', 'limits.address', limits.address, formatAddressLimit, (each) =>
-    addressLimit(addressLimiter ?? new MemoryLimiter(limitOf(each)), each.ipv6Prefix),
-  ),
-  row('identity-field', 'auth.identityField', allAuth?.identityField ?? null, String, identityField),
-  row('auth', 'auth', config.auth, formatAuth, (asked) => auth(guard.terms(asked))),
-  row('client-concurrency', 'clients.concurrency', someOf(config.auth, clientLimits.bounded), formatSome, () =>
-    clientConcurrency(clientLimits.boundOf, counts.clients),
-  ),
-  row('client-limit', 'clients.rate', someOf(config.auth, clientLimits.rated), formatSome, () =>
-    clientLimit(clientLimits.limiterOf),
-  ),
-  row('body-limit', 'maxBody', config.maxBody, formatSize, bodyLimit),
-  operation.method === 'GET'
-    ? row(
-        'cache',
-        'cache',
-        config.cache,
-        () => 'on',
-        (rules) => {
-          const part = caches.of(operation.id)
-          return part && cache({ ...rules, credentials }, part, caches.notices, caches.secondOf(operation.id))
-        },
-      )
-    : row(
-        'cache-invalidation',
-        'cache',
-        caches.isUsed || null,
-        () => 'of what its answers name',
-        () => invalidate(listen, caches.invalidate),
-      ),
-  row('deadline', 'deadline', config.deadline, formatDuration, deadline),
-  row('retry', `upstreams.${operation.group}.retry`, upstream.retry, formatRetry, (each) =>
-    retry(each, budget ?? new RetryBudget(each.budget), {
-      safe: operation.method === 'GET',
-      keyed: config.idempotent && keepsKey(upstream.request),
-    }),
-  ),
-]
+export const stackRows = (stacked: Stacked): readonly StackRow[] => {
+  const { operation, config, budget, addressLimiter, guard, clientLimits, traces, auditor, caches } = stacked
+  const { limits, audit, tracing: traced, metrics } = config
+  const { loop, counts } = stacked.pressure
+  const own = config.operations[operation.id]
+  const upstream = config.upstreams[operation.group]
+  return [
+    row('tracing', 'tracing.otlp', traced?.otlp ? traced : null, formatOtlp, () => tracing(traces ?? nobody)),
+    row('server-timing', 'tracing.serverTiming', traced?.serverTiming || null, String, () => serverTiming),
+    row(
+      'metrics',
+      'metrics',
+      metrics,
+      ({ clients }) => (clients ? 'clients: true' : 'true'),
+      () => inFlight(stacked.meter.operations[operation.id]),
+    ),
+    row('audit', 'audit.onFailure', audit, formatAudit, (each) => auditLayer(each, auditor)),
+    row('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelay, formatDuration, () => loadShedding(loop)),
+    row('concurrency', 'limits.concurrency', limits.concurrency, String, (max) =>
+      concurrency(max, counts.all, 'limits-concurrency'),
+    ),
+    row('upstream-concurrency', `upstreams.${operation.group}.concurrency`, upstream.concurrency, String, (max) =>
+      concurrency(max, counts.upstreams[operation.group], 'upstream-concurrency'),
+    ),
+    row('operation-concurrency', 'concurrency', own.concurrency, String, (max) =>
+      concurrency(max, counts.operations[operation.id], 'operation-concurrency'),
+    ),
+    row('address-limit', 'limits.address', limits.address, formatAddressLimit, (each) =>
+      addressLimit(addressLimiter ?? new MemoryLimiter(limitOf(each)), each.ipv6Prefix),
+    ),
+    row('identity-field', 'auth.identityField', config.auth?.identityField ?? null, String, identityField),
+    row('auth', 'auth', own.auth, formatAuth, (asked) => auth(guard.terms(asked))),
+    row('client-concurrency', 'clients.concurrency', someOf(own.auth, clientLimits.bounded), formatSome, () =>
+      clientConcurrency(clientLimits.boundOf, counts.clients),
+    ),
+    row('client-limit', 'clients.rate', someOf(own.auth, clientLimits.rated), formatSome, () =>
+      clientLimit(clientLimits.limiterOf),
+    ),
+    row('body-limit', 'maxBody', own.maxBody, formatSize, bodyLimit),
+    operation.method === 'GET'
+      ? row(
+          'cache',
+          'cache',
+          own.cache,
+          () => 'on',
+          (rules) => {
+            const part = caches.of(operation.id)
+            return (
+              part &&
+              cache(
+                { ...rules, credentials: config.cache.credentials },
+                part,
+                caches.notices,
+                caches.secondOf(operation.id),
+              )
+            )
+          },
+        )
+      : row(
+          'cache-invalidation',
+          'cache',
+          caches.isUsed || null,
+          () => 'of what its answers name',
+          () => invalidate(config.listen, caches.invalidate),
+        ),
+    row('deadline', 'deadline', own.deadline, formatDuration, deadline),
+    row('retry', `upstreams.${operation.group}.retry`, upstream.retry, formatRetry, (each) =>
+      retry(each, budget ?? new RetryBudget(each.budget), {
+        safe: operation.method === 'GET',
+        keyed: own.idempotent && keepsKey(upstream.request),
+      }),
+    ),
+  ]
+}
 
 /** Composes what stands behind one operation; what is off is not in it. `override` is an operator's word of this hour, before the file's. */
 export const stack = (stacked: Stacked, send: Handle, override: Override | null = null): Handle =>
-  (override ?? stacked.config).state === 'refuse'
+  (override ?? stacked.config.operations[stacked.operation.id]).state === 'refuse'
     ? refuse(override?.until ?? null)
     : compose(
         stackRows(stacked).map(({ layer }) => layer),

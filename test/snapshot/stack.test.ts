@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { catalog, type OperationId } from '../../src/catalog.ts'
+import { byGroup, byOperation, catalog, type OperationId } from '../../src/catalog.ts'
 import type {
   AuditConfig,
   AuthConfig,
@@ -88,37 +88,43 @@ const stacked = ({
   metrics = null,
   audit = null,
   caches = noCaches(testConfig()),
-  ...config
-}: On = {}): Stacked => ({
-  operation: catalog.find((each) => each.id === id) ?? catalog[0],
-  limits: { address: null, redis: null, concurrency: null, eventLoopDelay: null, ...limits },
-  config: {
-    state: 'serve',
+  ...own
+}: On = {}): Stacked => {
+  const config = testConfig()
+  const operation = {
+    state: 'serve' as const,
     deadline: null,
     maxBody: null,
     concurrency: null,
     auth: null,
     idempotent: false,
     cache: null,
-    ...config,
-  },
-  upstream: { request: request ?? { set: [], remove: [] }, retry, concurrency: upstreamConcurrency ?? null },
-  budget,
-  addressLimiter: null,
-  auth: everywhere,
-  guard: noGuard,
-  clientLimits: noClientLimits,
-  pressure,
-  tracing,
-  traces: null,
-  metrics,
-  meter: new Meter(),
-  audit,
-  auditor: noAuditor,
-  cache: { maxBytes: 0, credentials: [], redis: null },
-  caches,
-  listen: { publicUrl: null, basePath: '' },
-})
+    ...own,
+  }
+  const upstream = { request: request ?? { set: [], remove: [] }, retry, concurrency: upstreamConcurrency ?? null }
+  return {
+    operation: catalog.find((each) => each.id === id) ?? catalog[0],
+    config: {
+      ...config,
+      limits: { address: null, redis: null, concurrency: null, eventLoopDelay: null, ...limits },
+      operations: byOperation(() => operation),
+      upstreams: byGroup((group) => ({ ...config.upstreams[group], ...upstream })),
+      auth: everywhere,
+      tracing,
+      metrics,
+      audit,
+    },
+    budget,
+    addressLimiter: null,
+    guard: noGuard,
+    clientLimits: noClientLimits,
+    pressure,
+    traces: null,
+    meter: new Meter(),
+    auditor: noAuditor,
+    caches,
+  }
+}
 
 test('with everything off the handle is the send of the upstream itself', () => {
   const send = fakeNext()

@@ -14,29 +14,21 @@ import { get } from '../workload.ts'
 export const listed = (file: string): readonly string[] => {
   const loaded = loadConfig(file, {})
   if (!loaded.ok) throw new Error(`${file}: ${JSON.stringify(loaded.problems)}`)
-  const { operations, upstreams, limits, auth, clients } = loaded.config
+  const { config } = loaded
   const { operation } = get
-  const guard = guardOf(loaded.config, new TokenSources(() => {}), new Limiters({ is: 'alone' }, () => {}))
+  const guard = guardOf(config, new TokenSources(() => {}), new Limiters({ is: 'alone' }, () => {}))
   const rows = stackRows({
     operation,
-    limits,
-    auth,
-    config: operations[operation.id],
-    upstream: upstreams[operation.group],
+    config,
     budget: null,
     addressLimiter: null,
     guard,
-    clientLimits: holdClientLimits(clients, limits, new Limiters({ is: 'primary' }, () => {})),
+    clientLimits: holdClientLimits(config.clients, config.limits, new Limiters({ is: 'primary' }, () => {})),
     pressure: noPressure(),
-    metrics: loaded.config.metrics,
-    meter: new Meter(),
-    tracing: loaded.config.tracing,
     traces: null,
-    audit: loaded.config.audit,
+    meter: new Meter(),
     auditor: noAuditor,
-    cache: loaded.config.cache,
-    caches: noCaches(loaded.config),
-    listen: loaded.config.listen,
+    caches: noCaches(config),
   })
   guard.release()
   return rows.filter(({ layer }) => layer !== null).map(({ name }) => name)
