@@ -1,12 +1,6 @@
 import { Command } from 'commander'
-import { defaultFile, type Format, formatOption } from './options.ts'
-
-interface Options {
-  readonly config: string
-  readonly live?: true
-  readonly admin?: string
-  readonly format: Format
-}
+import type { AskOptions } from './gateway/find.ts'
+import { defaultFile, formatOption } from './options.ts'
 
 const help = `
 It tells what the file says, as start-up or a reload would read it. Only the method and the target are looked at; header fields and
@@ -36,29 +30,35 @@ export const explainCommand = (): Command =>
     .option('--admin <URL>', 'with --live: the admin listener, in place of what the file says')
     .addOption(formatOption())
     .addHelpText('after', help)
-    .action(async (method: string, target: string, { config: file, format, live: isLive, admin }: Options) => {
-      const { loadConfig } = await import('../config/load.ts')
-      const loaded = loadConfig(file)
-      if (!loaded.ok) {
-        const { formatProblems } = await import('../config/problem.ts')
-        const { problems } = loaded
-        const told = { forwarded: null, method, target, file, hash: null, problems }
-        process.stdout.write(format === 'json' ? `${JSON.stringify(told, null, 2)}\n` : formatProblems(problems))
-        process.exitCode = loaded.unreadable ? 2 : 1
-        return
-      }
+    .action(
+      async (
+        method: string,
+        target: string,
+        { config: file, format, live: isLive, admin }: AskOptions & { readonly live?: true },
+      ) => {
+        const { loadConfig } = await import('../config/load.ts')
+        const loaded = loadConfig(file)
+        if (!loaded.ok) {
+          const { formatProblems } = await import('../config/problem.ts')
+          const { problems } = loaded
+          const told = { forwarded: null, method, target, file, hash: null, problems }
+          process.stdout.write(format === 'json' ? `${JSON.stringify(told, null, 2)}\n` : formatProblems(problems))
+          process.exitCode = loaded.unreadable ? 2 : 1
+          return
+        }
 
-      const { explain, explanationJson, isForwarded } = await import('./explain/explanation.ts')
-      const explanation = await explain(method, target, file, loaded)
-      const live = isLive
-        ? await (await import('./gateway/live.ts')).askLive(explanation.operation, { config: file, admin })
-        : null
-      if (format === 'json') process.stdout.write(explanationJson(explanation, live))
-      else {
-        process.stdout.write((await import('./explain/text.ts')).explanationText(explanation))
-        const { operation, hash } = explanation
-        if (live !== null && operation !== null)
-          process.stdout.write((await import('./gateway/live.ts')).liveText(live, operation, hash))
-      }
-      if (!isForwarded(explanation, live) && process.exitCode !== 2) process.exitCode = 1
-    })
+        const { explain, explanationJson, isForwarded } = await import('./explain/explanation.ts')
+        const explanation = await explain(method, target, file, loaded)
+        const live = isLive
+          ? await (await import('./gateway/live.ts')).askLive(explanation.operation, { config: file, admin })
+          : null
+        if (format === 'json') process.stdout.write(explanationJson(explanation, live))
+        else {
+          process.stdout.write((await import('./explain/text.ts')).explanationText(explanation))
+          const { operation, hash } = explanation
+          if (live !== null && operation !== null)
+            process.stdout.write((await import('./gateway/live.ts')).liveText(live, operation, hash))
+        }
+        if (!isForwarded(explanation, live) && process.exitCode !== 2) process.exitCode = 1
+      },
+    )

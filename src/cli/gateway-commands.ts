@@ -1,13 +1,10 @@
 import { Command, Option } from 'commander'
 import { catalog } from '../catalog.ts'
-import { defaultFile, type Format, formatOption } from './options.ts'
-
-/** Is what every command that talks to a gateway is given. */
-export interface GatewayOptions {
-  readonly config: string
-  readonly admin?: string
-  readonly format: Format
-}
+import type { BundleOptions } from './gateway/bundle/bundle.ts'
+import type { AskOptions } from './gateway/find.ts'
+import type { TailOptions } from './gateway/tail.ts'
+import type { TopOptions } from './gateway/top/top.ts'
+import { defaultFile, formatOption } from './options.ts'
 
 /** Makes a command that talks to a running gateway. */
 export const gatewayCommand = (name: string, description: string): Command =>
@@ -38,10 +35,6 @@ export const talking = async (talk: () => Promise<number>): Promise<void> => {
   }
 }
 
-interface StatusOptions extends GatewayOptions {
-  readonly ready?: true
-}
-
 const statusHelp = gatewayHelp(
   `0 it answered, 2 it could not be asked (not reachable, token refused, wrong usage)
 With --ready: 0 ready, 1 anything else; a container's health check knows no other code. It takes no token`,
@@ -55,14 +48,10 @@ export const statusCommand = (): Command =>
   gatewayCommand('status', 'Show what a running gateway does, or ask whether it is ready.')
     .option('--ready', 'ask only whether it is ready: for health checks')
     .addHelpText('after', statusHelp)
-    .action(async ({ ready, ...options }: StatusOptions) => {
+    .action(async ({ ready, ...options }: AskOptions & { readonly ready?: true }) => {
       if (ready === undefined) return talking(async () => (await import('./gateway/status.ts')).showStatus(options))
       process.exitCode = await (await import('./gateway/ready.ts')).showReady(options)
     })
-
-interface TopOptions extends GatewayOptions {
-  readonly once?: true
-}
 
 const topHelp = `
 On a terminal it is drawn anew each second, to the size of the window, until q or Ctrl-C. Elsewhere, with --once, or as JSON (what /overview
@@ -75,11 +64,6 @@ export const topCommand = (): Command =>
     .option('--once', 'print it once')
     .addHelpText('after', topHelp)
     .action((options: TopOptions) => talking(async () => (await import('./gateway/top/top.ts')).top(options)))
-
-interface TailOptions extends GatewayOptions {
-  readonly since?: string
-  readonly operation?: string
-}
 
 const tailHelp = `
 It goes on until Ctrl-C, or until nobody reads its output, also while the gateway restarts; what may be missing is said on stderr.
@@ -115,16 +99,10 @@ export const diffCommand = (): Command => {
     .argument('[FILE]', 'the file to compare with what runs')
     .option('--live', 'also tell how it stands just now with the groups that differ')
     .addHelpText('after', diffHelp)
-    .action((file: string | undefined, options: GatewayOptions & { readonly live?: true }) => {
+    .action((file: string | undefined, options: AskOptions & { readonly live?: true }) => {
       const config = command.getOptionValueSource('config') === 'default' ? (file ?? options.config) : options.config
       return talking(async () => (await import('./gateway/compare.ts')).compare(file ?? config, { ...options, config }))
     })
-}
-
-interface BundleOptions extends GatewayOptions {
-  readonly output?: string
-  readonly force?: true
-  readonly addresses?: true
 }
 
 const bundleHelp = `

@@ -2,7 +2,8 @@ import { Argument, type Command, Option } from 'commander'
 import type { CommandGroup } from '../admin/commands/command.ts'
 import { groupsInHelp } from '../admin/commands/commands.ts'
 import { commandLine } from './command-line.ts'
-import { type GatewayOptions, gatewayCommand, gatewayHelp, talking } from './gateway-commands.ts'
+import type { AskOptions } from './gateway/find.ts'
+import { gatewayCommand, gatewayHelp, talking } from './gateway-commands.ts'
 
 /**
  * Builds the whole command line. A command of operators exits with 0 when it is done, 1 when the gateway refuses,
@@ -25,7 +26,7 @@ const commandOf = (group: CommandGroup): Command => {
     const words: readonly (string | undefined)[] = command.processedArgs
     const chosen = commands.find((each) => choice === null || each.choice === words[0])
     if (chosen === undefined) return
-    const options = command.opts<GatewayOptions & Readonly<Record<string, string | true | undefined>>>()
+    const options = command.opts<AskOptions & Readonly<Record<string, string | true | undefined>>>()
     const positional = (choice === null ? words : words.slice(1)).values()
     const given = Object.entries(args).flatMap(([key, { usage }]) => {
       const value = isOption(usage) ? options[key] : positional.next().value

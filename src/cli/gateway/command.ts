@@ -2,8 +2,8 @@ import type { Command, Member } from '../../admin/commands/command.ts'
 import { printable } from '../../shared/printable.ts'
 import { nullable, number, type Read, shape, text } from '../../shared/shape.ts'
 import { ask, type Question, type Reply } from './ask.ts'
-import { findGateway, type Where } from './find.ts'
-import { noteDoubt, type Printing, printJson } from './print.ts'
+import { type AskOptions, findGateway } from './find.ts'
+import { noteDoubt, printJson } from './print.ts'
 import { type Target, urlOf } from './target.ts'
 import { understood } from './understood.ts'
 
@@ -14,7 +14,7 @@ export type Given = readonly (readonly [name: string, value: string | true])[]
 const limitMs = 30_000
 
 /** Gives a gateway a command and prints what came of it; resolves to the exit code. */
-export const give = async (command: Command, given: Given, { format, ...where }: Where & Printing): Promise<number> => {
+export const give = async (command: Command, given: Given, { format, ...where }: AskOptions): Promise<number> => {
   const target = await findGateway(where)
   const reply = await ask(target, questionOf(command, given))
   noteDoubt(target)

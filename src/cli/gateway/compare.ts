@@ -6,8 +6,8 @@ import { loadConfig } from '../../config/load.ts'
 import { formatProblems, type Problem } from '../../config/problem.ts'
 import { get } from './ask.ts'
 import { changesText } from './changes-text.ts'
-import { findGateway, type Where } from './find.ts'
-import { noteDoubt, type Printing, printJson } from './print.ts'
+import { type AskOptions, findGateway } from './find.ts'
+import { noteDoubt, printJson } from './print.ts'
 import { upstreamRows } from './sections.ts'
 import { table } from './table.ts'
 import type { Target } from './target.ts'
@@ -15,7 +15,7 @@ import type { Target } from './target.ts'
 /** Compares what a gateway runs with a file and prints what differs; resolves to the exit code. */
 export const compare = async (
   file: string,
-  { format, live: isLive, ...where }: Where & Printing & { readonly live?: true },
+  { format, live: isLive, ...where }: AskOptions & { readonly live?: true },
 ): Promise<number> => {
   const loaded = loadConfig(file)
   if (!loaded.ok) {

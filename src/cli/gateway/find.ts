@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Environment } from '../../config/environment.ts'
-import { defaultFile } from '../options.ts'
+import { defaultFile, type Format } from '../options.ts'
 import { isLoopback, isSame, reachableHost, type Target, tokenFrom, unasked, urlOf } from './target.ts'
 
 /** Is what a command line says of the gateway that is meant. */
@@ -9,6 +9,11 @@ export interface Where {
   readonly config: string
   /** The listener's URL, in place of the file's word. */
   readonly admin?: string | undefined
+}
+
+/** What every command that talks to a gateway is given. */
+export interface AskOptions extends Where {
+  readonly format: Format
 }
 
 /** Finds the gateway that a command line means, with the token for it. Throws {@link unasked} when there is no telling. */

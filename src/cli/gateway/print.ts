@@ -1,11 +1,5 @@
 import { version } from '../../version.ts'
-import type { Format } from '../options.ts'
 import { type Target, urlOf } from './target.ts'
-
-/** Is how a command prints. */
-export interface Printing {
-  readonly format: Format
-}
 
 /** Prints JSON for programs. */
 export const printJson = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)

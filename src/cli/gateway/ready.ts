@@ -1,7 +1,7 @@
 import { memberOf } from '../../shared/shape.ts'
 import { ask } from './ask.ts'
-import { findProbe, type Where } from './find.ts'
-import { type Printing, printJson } from './print.ts'
+import { type AskOptions, findProbe, type Where } from './find.ts'
+import { printJson } from './print.ts'
 import { type Target, Unasked, unasked, urlOf } from './target.ts'
 
 /**
@@ -9,7 +9,7 @@ import { type Target, Unasked, unasked, urlOf } from './target.ts'
  * health check knows no third answer. As with a kubelet's probe, any certificate will do: nothing is told to whoever shows it, and one that
  * has run out on the admin listener must not take a gateway down that serves.
  */
-export const showReady = async ({ format, ...where }: Where & Printing): Promise<number> => {
+export const showReady = async ({ format, ...where }: AskOptions): Promise<number> => {
   const ready = await isReady(where)
   if (format === 'json') printJson({ ready })
   else process.stdout.write(ready ? 'ready\n' : 'not ready\n')

@@ -2,14 +2,14 @@ import { type Status, statusShape } from '../../admin/status.ts'
 import { formatProblem } from '../../config/problem.ts'
 import { roundedSize } from '../../units.ts'
 import { get } from './ask.ts'
-import { findGateway, type Where } from './find.ts'
-import { ago, noteDoubt, type Printing, printJson, span, until } from './print.ts'
+import { type AskOptions, findGateway } from './find.ts'
+import { ago, noteDoubt, printJson, span, until } from './print.ts'
 import { findingsText, limitRows, operationRows, upstreamRows, workerRows } from './sections.ts'
 import { type Row, table } from './table.ts'
 import { type Target, urlOf } from './target.ts'
 
 /** Asks for the status of a gateway and prints it; resolves to the exit code. */
-export const showStatus = async ({ format, ...where }: Where & Printing): Promise<number> => {
+export const showStatus = async ({ format, ...where }: AskOptions): Promise<number> => {
   const target = await findGateway(where)
   const { body, told, at } = await get(target, '/status', statusShape)
   noteDoubt(target, told.version)

@@ -4,11 +4,12 @@ import { pause } from '../../clock.ts'
 import { parseDuration } from '../../units.ts'
 import { endOnSignals, endWithReader } from '../pipe.ts'
 import { get } from './ask.ts'
-import { findGateway, type Where } from './find.ts'
-import { noteDoubt, type Printing } from './print.ts'
+import { type AskOptions, findGateway } from './find.ts'
+import { noteDoubt } from './print.ts'
 import { Unasked, unasked } from './target.ts'
 
-interface TailOptions extends Where, Printing {
+/** What the command is given. */
+export interface TailOptions extends AskOptions {
   readonly since?: string
   readonly operation?: string
 }

@@ -2,14 +2,15 @@ import { createHash } from 'node:crypto'
 import { strToU8, zipSync } from 'fflate'
 import { wallClock } from '../../../clock.ts'
 import { version } from '../../../version.ts'
-import { findGateway, type Where } from '../find.ts'
-import { noteDoubt, type Printing } from '../print.ts'
+import { type AskOptions, findGateway } from '../find.ts'
+import { noteDoubt } from '../print.ts'
 import { table } from '../table.ts'
 import { unasked, urlOf } from '../target.ts'
 import { type Part, partsOf } from './parts.ts'
 import { place } from './place.ts'
 
-interface BundleOptions extends Where, Printing {
+/** What the command is given. */
+export interface BundleOptions extends AskOptions {
   readonly output?: string
   readonly force?: true
   readonly addresses?: true

@@ -2,16 +2,21 @@ import { overviewShape } from '../../../admin/overview.ts'
 import { now, pause } from '../../../clock.ts'
 import { endOnSignals, endWithReader } from '../../pipe.ts'
 import { get } from '../ask.ts'
-import { findGateway, type Where } from '../find.ts'
-import { noteDoubt, type Printing, printJson } from '../print.ts'
+import { type AskOptions, findGateway } from '../find.ts'
+import { noteDoubt, printJson } from '../print.ts'
 import { type Target, Unasked, urlOf } from '../target.ts'
 import { cropped, frame, type Seen } from './frame.ts'
 import { drawn, meansOf, openScreen } from './screen.ts'
 
 const everyMs = 1000
 
+/** What the command is given. */
+export interface TopOptions extends AskOptions {
+  readonly once?: true
+}
+
 /** Shows how a gateway does until somebody has seen enough, or prints it once; resolves to the exit code. */
-export const top = async ({ once, format, ...where }: Where & Printing & { readonly once?: true }): Promise<number> => {
+export const top = async ({ once, format, ...where }: TopOptions): Promise<number> => {
   const target = await findGateway(where)
   const { stdout } = process
   const first = await look(target)
