@@ -1,9 +1,11 @@
+import type { AddressInfo } from 'node:net'
 import { isatty } from 'node:tty'
 import { Command } from 'commander'
+import { catalog } from '../catalog.ts'
 import { now } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Loaded } from '../snapshot/reloader.ts'
-import { banner, bannerRows, howToReroute } from './banner.ts'
+import { table } from './gateway/table.ts'
 import { defaultFile } from './options.ts'
 
 /** Makes the command `serve`, which is the default: exit 1 when it cannot run, 2 when the configuration cannot be read. */
@@ -136,3 +138,44 @@ const cannotListen = (
       return undefined
   }
 }
+
+/** Is one of the nine as start-up shows it. */
+interface BannerRow {
+  readonly operation: string
+  readonly method: string
+  readonly path: string
+  readonly upstream: string
+}
+
+/** Lists the nine with what stands behind them. */
+export const bannerRows = ({ listen, upstreams, operations }: Config): readonly BannerRow[] =>
+  catalog.map(({ id, method, path, group }) => ({
+    operation: id,
+    method,
+    path: listen.basePath + path,
+    upstream: operations[id].state === 'refuse' ? 'refused by configuration' : names(upstreams[group].endpoints),
+  }))
+
+/** Says how to send a group elsewhere. */
+export const howToReroute = (file: string): string =>
+  `to reroute a group, edit its line under "upstreams" in ${file} and save it`
+
+/** Renders what a terminal shows at start-up; so many workers serve. */
+export const banner = (
+  config: Config,
+  { address, port, family }: AddressInfo,
+  file: string,
+  workers: number,
+): string => {
+  const rows = bannerRows(config)
+  const cells = rows.map(({ operation, method, path, upstream }) => ['', method, path, operation, '->', upstream])
+  const host = family === 'IPv6' ? `[${address}]` : address
+  const by = workers === 1 ? '' : `, ${workers} workers serve`
+  const url = `${config.listen.tls === null ? 'http' : 'https'}://${host}:${port}`
+  return [`lender-gateway listens on ${url}${by}`, '', table(cells), '', howToReroute(file), ''].join('\n')
+}
+
+const names = (endpoints: Config['upstreams']['market']['endpoints']): string =>
+  endpoints
+    .map(({ origin, pathPrefix }) => (origin === 'sandbox' ? 'sandbox (embedded)' : origin + pathPrefix))
+    .join(', ')

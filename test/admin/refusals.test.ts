@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { refusalView } from '../../src/admin/refusals.ts'
+import { refusalView } from '../../src/admin/overview.ts'
 import { catalog } from '../../src/catalog.ts'
 import type { Refusal } from '../../src/observe/refusals/refusals.ts'
 import { testConfig } from '../helpers/gateway.ts'

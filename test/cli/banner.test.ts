@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { banner } from '../../src/cli/banner.ts'
+import { banner } from '../../src/cli/serve.ts'
 import { testConfig } from '../helpers/gateway.ts'
 
 const address = { address: '::1', port: 8080, family: 'IPv6' }

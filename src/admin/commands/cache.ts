@@ -1,5 +1,6 @@
 import { catalog } from '../../catalog.ts'
 import type { Cleared } from '../../layers/cache/store.ts'
+import { number, shape } from '../../shared/shape.ts'
 import { html } from '../page/html.ts'
 import type { Refusal } from '../problem.ts'
 import { anyText, oneOf, optional, readFields, type ValuesOf } from './argument.ts'
@@ -66,7 +67,7 @@ const clear: Command<ValuesOf<typeof args>, Cleared, Result> = {
     const whose = client === undefined ? '' : client === '' ? ' for no client' : ` for ${client}`
     return `the cache${of} is cleared${whose}: ${many(removed, 'answer')} removed`
   },
-  answer: { removed: 'number' },
+  answer: shape({ removed: number }),
   refused: 'has not removed all of it',
   links: {
     cache: () => ({ given: {}, words: 'Clear the cache' }),

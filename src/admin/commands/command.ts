@@ -1,4 +1,5 @@
 import type { Group, OperationId } from '../../catalog.ts'
+import type { Read } from '../../shared/shape.ts'
 import type { Desk } from '../desk.ts'
 import type { Shown } from '../page/html.ts'
 import type { Refusal } from '../problem.ts'
@@ -53,8 +54,8 @@ export interface Command<Values extends object = object, Plan extends object = o
   done(result: Result): string
   /** What the command line prints once it is done; `given` is what it was given. */
   printed(given: Readonly<Record<string, string | undefined>>, result: Result): string
-  /** What `printed` reads of the answer: these members, or what came of a reload, which is printed with its changes. */
-  readonly answer: Readonly<Record<string, Member>> | 'outcome'
+  /** Reads of the answer what `printed` needs; `outcome`: what came of a reload, which is printed with its changes. */
+  readonly answer: Read<object> | 'outcome'
   /** What the command line says of the gateway where it refuses: `does not accept it`. */
   readonly refused: string
   /** What the command line prints in place of a refusal, by its code. */
@@ -62,9 +63,6 @@ export interface Command<Values extends object = object, Plan extends object = o
   /** Where the overview has a link to its page. */
   readonly links: Links
 }
-
-/** What a member of an answer is. */
-export type Member = 'text' | 'number' | 'text or null'
 
 /** What a line of the log, and the record, says beside the event. */
 export type Fields = Readonly<Record<string, string | number | boolean | null>>

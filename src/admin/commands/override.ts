@@ -1,3 +1,4 @@
+import { nullable, shape, text } from '../../shared/shape.ts'
 import type { Orders } from '../../snapshot/overrides.ts'
 import type { Desk } from '../desk.ts'
 import type { Refusal } from '../problem.ts'
@@ -44,7 +45,7 @@ export const overrideAnswer = {
   method: 'POST',
   query: null,
   isInTurn: true,
-  answer: { until: 'text or null' },
+  answer: shape({ until: nullable(text) }),
   refused: 'does not accept it',
 } as const
 

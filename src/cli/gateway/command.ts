@@ -1,6 +1,6 @@
-import type { Command, Member } from '../../admin/commands/command.ts'
+import type { Command } from '../../admin/commands/command.ts'
 import { printable } from '../../shared/printable.ts'
-import { nullable, number, type Read, shape, text } from '../../shared/shape.ts'
+import { shape, text } from '../../shared/shape.ts'
 import { ask, type Question, type Reply } from './ask.ts'
 import { type AskOptions, findGateway } from './find.ts'
 import { noteDoubt, printJson } from './print.ts'
@@ -26,7 +26,7 @@ export const give = async (command: Command, given: Given, { format, ...where }:
     print(isDone ? outcomeText(target, command, reply) : refusedText(target, command, reply))
   } else if (isDone) {
     const said = Object.fromEntries(given.map(([name, value]) => [name, printable(`${value}`)]))
-    print(`${command.printed(said, understood(target, reply.body, membersOf(command.answer)))}\n`)
+    print(`${command.printed(said, understood(target, reply.body, command.answer))}\n`)
   } else {
     refuse(target, command, reply)
   }
@@ -38,11 +38,6 @@ const questionOf = ({ method, path, query }: Command, given: Given): Question =>
   const fields = given.map(([name, value]) => (value === true ? name : `${new URLSearchParams({ [name]: value })}`))
   return { method, path: fields.length === 0 ? path : `${path}?${fields.join('&')}`, limitMs }
 }
-
-const readers: Readonly<Record<Member, Read<unknown>>> = { text, number, 'text or null': nullable(text) }
-
-const membersOf = (members: Readonly<Record<string, Member>>): Read<object> =>
-  shape(Object.fromEntries(Object.entries(members).map(([name, member]) => [name, readers[member]])))
 
 const refuse = (target: Target, { refused }: Command, { body }: Reply): void => {
   const { detail } = understood(target, body, shape({ detail: text }))

@@ -1,5 +1,4 @@
-import { refusedShape } from '../../admin/overview.ts'
-import type { RefusalView } from '../../admin/refusals.ts'
+import { type RefusalView, refusedShape } from '../../admin/overview.ts'
 import { type Status, statusShape } from '../../admin/status.ts'
 import type { UpstreamStatus } from '../../admin/upstream-status.ts'
 import type { Operation } from '../../catalog.ts'

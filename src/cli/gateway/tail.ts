@@ -1,5 +1,4 @@
-import { type Refused, refusedShape } from '../../admin/overview.ts'
-import type { RefusalView } from '../../admin/refusals.ts'
+import { type RefusalView, type Refused, refusedShape } from '../../admin/overview.ts'
 import { pause } from '../../clock.ts'
 import { parseDuration } from '../../units.ts'
 import { endOnSignals, endWithReader } from '../pipe.ts'

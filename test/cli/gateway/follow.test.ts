@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { RefusalView } from '../../../src/admin/refusals.ts'
+import type { RefusalView } from '../../../src/admin/overview.ts'
 import type { OperationId } from '../../../src/catalog.ts'
 import { Follow } from '../../../src/cli/gateway/tail.ts'
 

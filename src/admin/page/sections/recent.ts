@@ -1,7 +1,6 @@
 import type { Change } from '../../../config/diff.ts'
 import type { Problem } from '../../../config/problem.ts'
-import type { Overview, ReloadView } from '../../overview.ts'
-import type { RefusalView } from '../../refusals.ts'
+import type { Overview, RefusalView, ReloadView } from '../../overview.ts'
 import { type Html, html, type Shown } from '../html.ts'
 import { section, table } from '../table.ts'
 import { counted, cut, type Mood, mark, moment } from '../words.ts'
