@@ -116,6 +116,23 @@ const closeQueue = (queue: Queue): void => {
   if (queues.get(queue.ms) === queue) queues.delete(queue.ms) // not one that was opened since
 }
 
+/** Waits for an outcome; null: it was late. What has come while this process was busy is read first, and is not late. Rejects as it does. */
+export const inTime = <T>(outcome: Promise<T>, ms: number): Promise<T | null> =>
+  new Promise((resolve, reject) => {
+    const alarm = new Alarm(() => setImmediate(resolve, null))
+    alarm.set(ms)
+    outcome.then(
+      (got) => {
+        alarm.clear()
+        resolve(got)
+      },
+      (error) => {
+        alarm.clear()
+        reject(error)
+      },
+    )
+  })
+
 // Many endpoints, and many gateways, must not ask or be asked all at once.
 const jitter = 0.1
 

@@ -1,13 +1,28 @@
 import type { Answer, Exchange, Handle, Layer } from '../exchange.ts'
 import { GatewayError } from '../failures/errors.ts'
+import type { ReasonOf } from '../failures/reasons.ts'
 import { networkOf } from '../shared/limiter/address.ts'
 import { isTaken, type Limiter, type Outcome } from '../shared/limiter/bucket.ts'
-import { type LimitFields, limitFields } from '../shared/limiter/fields.ts'
+import { limitFields } from '../shared/limiter/fields.ts'
 
-/** Is what counts a client's requests, with what its answers say of that. */
-interface Counter {
-  readonly limiter: Limiter
-  readonly fields: LimitFields
+/** Counts the requests of one key, says in each answer how much is left, and rejects what exceeds the limit. */
+const limited = (
+  limiter: Limiter,
+  reason: ReasonOf<'rate-limited'>,
+  cause?: string,
+): ((key: string, exchange: Exchange, next: Handle) => Promise<Answer>) => {
+  const fields = limitFields(limiter.limit)
+  const go = (outcome: Outcome, exchange: Exchange, next: Handle): Promise<Answer> => {
+    exchange.answerFields = [...(exchange.answerFields ?? []), ...fields.of(outcome)]
+    if (isTaken(outcome)) return next(exchange)
+    return Promise.reject(new GatewayError('rate-limited', { reason, cause, fields: fields.whenRefused(outcome) }))
+  }
+  return (key, exchange, next) => {
+    const outcome = limiter.take(key)
+    return typeof outcome === 'number'
+      ? go(outcome, exchange, next)
+      : outcome.then((answered) => go(answered, exchange, next))
+  }
 }
 
 /**
@@ -15,32 +30,17 @@ interface Counter {
  * not call is not counted. `limiterOf` finds what counts a client; undefined: it may ask as often as it likes.
  */
 export const clientLimit = (limiterOf: (client: string) => Limiter | undefined): Layer => {
-  const counters = new Map<Limiter, Counter>()
-  const counterOf = (limiter: Limiter): Counter => {
-    const known = counters.get(limiter)
-    if (known !== undefined) return known
-    const counter = { limiter, fields: limitFields(limiter.limit) }
-    counters.set(limiter, counter)
-    return counter
-  }
-
-  const go = (outcome: Outcome, fields: LimitFields, exchange: Exchange, next: Handle): Promise<Answer> => {
-    exchange.answerFields = [...(exchange.answerFields ?? []), ...fields.of(outcome)]
-    if (isTaken(outcome)) return next(exchange)
-    const why = 'the client asks too often'
-    const whenRefused = fields.whenRefused(outcome)
-    return Promise.reject(new GatewayError('rate-limited', { reason: 'client-rate', cause: why, fields: whenRefused }))
-  }
-
+  const known = new Map<Limiter, ReturnType<typeof limited>>()
   return (next) => (exchange) => {
     const client = exchange.identity?.client
-    const found = client === undefined ? undefined : limiterOf(client)
-    if (client === undefined || found === undefined) return next(exchange)
-    const { limiter, fields } = counterOf(found)
-    const outcome = limiter.take(client)
-    return typeof outcome === 'number'
-      ? go(outcome, fields, exchange, next)
-      : outcome.then((answered) => go(answered, fields, exchange, next))
+    const limiter = client === undefined ? undefined : limiterOf(client)
+    if (client === undefined || limiter === undefined) return next(exchange)
+    let take = known.get(limiter)
+    if (take === undefined) {
+      take = limited(limiter, 'client-rate', 'the client asks too often')
+      known.set(limiter, take)
+    }
+    return take(client, exchange, next)
   }
 }
 
@@ -49,20 +49,6 @@ export const clientLimit = (limiterOf: (client: string) => Limiter | undefined):
  * keys or has signatures checked faster than this. Every answer says how much is left.
  */
 export const addressLimit = (limiter: Limiter, ipv6Prefix: number): Layer => {
-  const fields = limitFields(limiter.limit)
-
-  const go = (outcome: Outcome, exchange: Exchange, next: Handle): Promise<Answer> => {
-    exchange.answerFields = [...(exchange.answerFields ?? []), ...fields.of(outcome)]
-    if (isTaken(outcome)) return next(exchange)
-    return Promise.reject(
-      new GatewayError('rate-limited', { reason: 'address-rate', fields: fields.whenRefused(outcome) }),
-    )
-  }
-
-  return (next) => (exchange) => {
-    const outcome = limiter.take(networkOf(exchange.client, ipv6Prefix))
-    return typeof outcome === 'number'
-      ? go(outcome, exchange, next)
-      : outcome.then((answered) => go(answered, exchange, next))
-  }
+  const take = limited(limiter, 'address-rate')
+  return (next) => (exchange) => take(networkOf(exchange.client, ipv6Prefix), exchange, next)
 }

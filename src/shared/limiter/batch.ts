@@ -1,4 +1,4 @@
-import { Alarm } from '../../clock.ts'
+import { inTime } from '../../clock.ts'
 
 /** Asks for many at once; null, or a rejection: nobody knows. */
 export type AskAll<Question, Answer> = (questions: readonly Question[]) => Promise<readonly Answer[] | null>
@@ -19,16 +19,11 @@ export const batched = <Question, Answer>(
   let gathered: Asked<Question, Answer>[] | null = null
 
   const send = (batch: readonly Asked<Question, Answer>[]): void => {
-    const settle = (answers: readonly Answer[] | null): void => {
-      alarm.clear()
+    const settle = (answers: readonly Answer[] | null): void =>
       batch.forEach(({ answered }, nth) => {
         answered(answers?.[nth] ?? null)
       })
-    }
-    // What has come while this process was busy is read first.
-    const alarm = new Alarm(() => setImmediate(settle, null))
-    alarm.set(withinMs)
-    askAll(batch.map(({ question }) => question)).then(settle, () => settle(null))
+    inTime(askAll(batch.map(({ question }) => question)), withinMs).then(settle, () => settle(null))
   }
 
   return (question) =>

@@ -1,21 +1,13 @@
 import { serializeList } from 'structured-headers'
 import { type Limit, leftOf, nextInMs, type Outcome } from './bucket.ts'
 
-/** Writes what an answer says of a limit. */
-export interface LimitFields {
-  /** Lists `RateLimit-Policy` and `RateLimit`, name and value by turns. */
-  of(outcome: Outcome): readonly string[]
-  /** Lists `Retry-After`. */
-  whenRefused(outcome: Outcome): readonly string[]
-}
-
 /**
  * Writes the fields of draft-ietf-httpapi-ratelimit-headers-11. The quota of a bucket is its burst, and its window the time in which an empty
  * one fills. `t` is the time until there is one more than `r`: for so long there are no more (§4.1.2), and Retry-After, which must not be
  * sooner (§6), says the same. Until the bucket is full would be too long: a client that keeps to it would have a fraction of the rate. What is
  * the same in each is serialised once: the rest are two whole numbers, whose serialisation is themselves (RFC 9651 §4.1.4).
  */
-export const limitFields = (limit: Limit): LimitFields => {
+export const limitFields = (limit: Limit) => {
   const { policy, burst, perMs } = limit
   const item = (parameters: readonly (readonly [string, number])[]): string =>
     serializeList([[policy, new Map(parameters)]])
@@ -25,13 +17,14 @@ export const limitFields = (limit: Limit): LimitFields => {
   ])
   const start = item([])
   return {
-    of: (outcome) => [
+    /** Lists `RateLimit-Policy` and `RateLimit`, name and value by turns. */
+    of: (outcome: Outcome): readonly string[] => [
       'RateLimit-Policy',
       stated,
       'RateLimit',
       `${start};r=${leftOf(outcome, limit)};t=${seconds(nextInMs(outcome, limit))}`,
     ],
-    whenRefused: (outcome) => ['Retry-After', String(seconds(nextInMs(outcome, limit)))],
+    whenRefused: (outcome: Outcome): readonly string[] => ['Retry-After', String(seconds(nextInMs(outcome, limit)))],
   }
 }
 

@@ -1,4 +1,4 @@
-import { Alarm, wallClock } from '../../clock.ts'
+import { Alarm, inTime, wallClock } from '../../clock.ts'
 import type { Connect, Connection, Given, Script } from './client.ts'
 
 // So many in a row that are late or fail: fewer is a hiccup, and each has been counted here meanwhile.
@@ -213,20 +213,3 @@ export const withoutSecrets = (reason: string, url: string): string => {
   const secrets = [password, decodeURIComponent(password)].filter((secret) => secret !== '')
   return secrets.reduce((text, secret) => text.replaceAll(secret, '***'), said)
 }
-
-/** Waits for an outcome; null: it was late. What has come while this process was busy is read first, and is not late. Rejects as it does. */
-export const inTime = <T>(outcome: Promise<T>, ms: number): Promise<T | null> =>
-  new Promise((resolve, reject) => {
-    const alarm = new Alarm(() => setImmediate(resolve, null))
-    alarm.set(ms)
-    outcome.then(
-      (got) => {
-        alarm.clear()
-        resolve(got)
-      },
-      (error) => {
-        alarm.clear()
-        reject(error)
-      },
-    )
-  })

@@ -1,5 +1,4 @@
-import { wallClock } from '../../../clock.ts'
-import { inTime } from '../../../shared/redis/link.ts'
+import { inTime, wallClock } from '../../../clock.ts'
 import type { Notices, SecondLevel, Sighting } from '../fetching.ts'
 import type { Part } from '../part.ts'
 import type { CacheRequest, CacheRules } from '../policy/request.ts'
