@@ -49,6 +49,15 @@ export const firstValue = (fields: Fields, lower: string): string | undefined =>
   return undefined
 }
 
+/** Lists the values of a field, one a line; `lower` is the name in lower case. */
+export const valuesOf = (fields: Fields, lower: string): string[] => {
+  const values: string[] = []
+  for (let i = 0; i < fields.length; i += 2) {
+    if (isNamed(fields[i] as string, lower)) values.push(fields[i + 1] as string)
+  }
+  return values
+}
+
 /**
  * Removes the fields that `Connection` names (RFC 9110 §7.6.1); `connection` is its value, several lines joined with a comma. The
  * usual `close` and `keep-alive` name no field, so the list comes back as it is.

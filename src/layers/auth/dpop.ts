@@ -2,14 +2,13 @@ import { hash } from 'node:crypto'
 import type { CryptoKey, JWK, JWTPayload } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { wallClock } from '../../clock.ts'
-import type { Exchange } from '../../exchange.ts'
-import { GatewayError } from '../../failures/errors.ts'
+import type { GatewayError } from '../../failures/errors.ts'
 import type { ReasonOf } from '../../failures/reasons.ts'
-import { isNamed } from '../../fields.ts'
+import { valuesOf } from '../../fields.ts'
 import { isFirst, type Once, unknown } from '../../shared/once/once.ts'
 import { type CheckProof, isSame } from './bound.ts'
 import { jose } from './jose.ts'
-import { unproved } from './method.ts'
+import { identityUnavailable, unproved } from './method.ts'
 import { challengeOf, Refused } from './refused.ts'
 
 /** Is what a proof has to be like. */
@@ -41,7 +40,7 @@ export const dpop = (terms: DpopTerms, once: Once): CheckProof => {
   const challenge = challengeOf('dpop', terms.algorithms, { error: 'invalid_dpop_proof' })
   const refused = (why: string, reason: ReasonOf<'unauthenticated'> = 'bad-proof'): GatewayError =>
     unproved(challenge, reason, why)
-  const keys = keysOf()
+  const keyFor = proofKeys()
   const isOurs = target(terms.publicUrl)
 
   /** Verifies the signature, by the key that the proof itself brings, and the times. */
@@ -53,7 +52,7 @@ export const dpop = (terms: DpopTerms, once: Once): CheckProof => {
       if (shown === null) throw new Refused('bad-proof', 'there is no public key in the proof, or a private one')
       if (!terms.algorithms.includes(alg)) throw new Refused('bad-proof', 'the algorithm of the proof is not allowed')
       if (!isSame(thumbprintOf(shown), jkt)) throw new Refused('bad-proof', 'the proof is of another key')
-      const { payload } = await jwtVerify(proof, await keys.find(jkt, shown, alg), {
+      const { payload } = await jwtVerify(proof, await keyFor(jkt, shown, alg), {
         typ: 'dpop+jwt',
         algorithms: [alg],
         maxTokenAge: terms.maxAge / 1000,
@@ -67,8 +66,9 @@ export const dpop = (terms: DpopTerms, once: Once): CheckProof => {
   }
 
   return async (exchange, token, jkt, client) => {
-    const proof = onlyProof(exchange)
-    if (proof === null || proof.length > maxProof) throw refused('there is not exactly one proof')
+    const [proof, ...others] = valuesOf(exchange.fields, 'dpop')
+    if (proof === undefined || others.length > 0 || proof.length > maxProof)
+      throw refused('there is not exactly one proof')
     const { htm, htu, ath, jti, iat = 0 } = await verified(proof, jkt)
     if (htm !== exchange.operation.method) throw refused('the proof is for another method')
     if (!isOurs(htu, exchange.operation.path)) throw refused('the proof is for another target')
@@ -76,12 +76,7 @@ export const dpop = (terms: DpopTerms, once: Once): CheckProof => {
       throw refused('the proof is for another token')
     if (typeof jti !== 'string' || jti === '' || jti.length > maxId) throw refused('the proof has no usable jti')
     const told = await once.note(keyOf(jkt, jti), client)
-    if (told === unknown)
-      throw new GatewayError('identity-unavailable', {
-        reason: 'proof-memory',
-        cause: 'nobody can tell whether the proof has come before',
-        fields: ['Retry-After', '1'],
-      })
+    if (told === unknown) throw identityUnavailable('proof-memory', 'nobody can tell whether the proof has come before')
     if (!isFirst(told)) throw refused('the proof has come before', 'replayed-proof')
     // Who remembers may have been asked late: of a proof whose time is over, it may have forgotten that it came before.
     if (wallClock() >= iat * 1000 + terms.maxAge + terms.clockTolerance + 1000)
@@ -98,17 +93,6 @@ const reasonOf = (error: unknown): string => {
   if (error instanceof Refused) return error.message
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'malformed'
   return `the proof is not good: ${code}`
-}
-
-/** Finds the proof; null: there is none, or there are several. */
-const onlyProof = ({ fields }: Exchange): string | null => {
-  let found: string | null = null
-  for (let i = 0; i < fields.length; i += 2) {
-    if (!isNamed(fields[i] as string, 'dpop')) continue
-    if (found !== null) return null
-    found = fields[i + 1] as string
-  }
-  return found
 }
 
 /**
@@ -154,25 +138,17 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 export const thumbprintOf = ({ crv, e, kty, n, x, y }: JWK): string =>
   hash('sha256', JSON.stringify({ crv, e, kty, n, x, y }), 'base64url')
 
-/** Keeps the keys of proofs ready for use. */
-interface ProofKeys {
-  /** Finds the key whose thumbprint is `jkt`, or makes it ready. Rejects when it is none. */
-  find(jkt: string, jwk: JWK, algorithm: string): Promise<CryptoKey>
-}
-
-/** Makes a store of a bounded number of keys; the one that was not needed for the longest time goes first. */
-const keysOf = (max: number = maxKeys): ProofKeys => {
-  const kept = new LRUCache<string, CryptoKey>({ max })
-  return {
-    async find(jkt, jwk, algorithm) {
-      const name = `${algorithm} ${jkt}` // a key of RSA is ready for one algorithm only
-      const found = kept.get(name)
-      if (found !== undefined) return found
-      const { importJWK } = await jose()
-      const key = await importJWK(jwk, algorithm)
-      if (key instanceof Uint8Array) throw new Error('not a public key')
-      kept.set(name, key)
-      return key
-    },
+/** Makes what finds the key whose thumbprint is `jkt`, or makes it ready; of many, the one that was not needed for the longest time goes first. */
+const proofKeys = () => {
+  const kept = new LRUCache<string, CryptoKey>({ max: maxKeys })
+  return async (jkt: string, jwk: JWK, algorithm: string): Promise<CryptoKey> => {
+    const name = `${algorithm} ${jkt}` // a key of RSA is ready for one algorithm only
+    const found = kept.get(name)
+    if (found !== undefined) return found
+    const { importJWK } = await jose()
+    const key = await importJWK(jwk, algorithm)
+    if (key instanceof Uint8Array) throw new Error('not a public key')
+    kept.set(name, key)
+    return key
   }
 }

@@ -41,6 +41,10 @@ export interface ProvedToken {
 export const unproved = (challenge: string, reason: ReasonOf<'unauthenticated'>, why: string): GatewayError =>
   new GatewayError('unauthenticated', { reason, cause: why, fields: ['WWW-Authenticate', challenge] })
 
+/** Makes the failure of a credential of which it cannot be told just now what it proves. */
+export const identityUnavailable = (reason: ReasonOf<'identity-unavailable'>, why: string): GatewayError =>
+  new GatewayError('identity-unavailable', { reason, cause: why, fields: ['Retry-After', '1'] })
+
 /** Makes the failure of a credential that cannot be meant, such as two of them. */
 export const unclear = (reason: ReasonOf<'bad-request'>, why: string): GatewayError =>
   new GatewayError('bad-request', { reason, cause: why })

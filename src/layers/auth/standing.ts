@@ -1,21 +1,16 @@
 import { wallClock } from '../../clock.ts'
 
-/** Is how it stands with a server that credentials are checked by. Times are milliseconds since the epoch. */
-export interface StandingState {
-  /** Why it could not be asked last; null: it could. */
-  readonly error: string | null
-  /** Since when that is so. */
-  readonly since: number
-  /** When it last answered as it should; null: never. */
-  readonly lastSuccess: number | null
-}
+/** How it stands with a server that credentials are checked by. Times are milliseconds since the epoch. */
+export type StandingState = ReturnType<Standing['state']>
 
 /** Knows whether a server can be asked, and has it told when that changes: why not, or null. */
 export class Standing {
   readonly #onChange: (error: string | null) => void
   readonly #calmMs: number
-  #error: string | null = null
+  /** Why it could not be asked last; null: it could. */
+  error: string | null = null
   #since = wallClock()
+  /** When it last answered as it should; null: never. */
   #lastSuccess: number | null = null
   #lastFailure = 0
 
@@ -25,27 +20,23 @@ export class Standing {
     this.#calmMs = calmMs
   }
 
-  get error(): string | null {
-    return this.#error
-  }
-
-  state(): StandingState {
-    return { error: this.#error, since: this.#since, lastSuccess: this.#lastSuccess }
+  state() {
+    return { error: this.error, since: this.#since, lastSuccess: this.#lastSuccess }
   }
 
   answered(): void {
     this.#lastSuccess = wallClock()
-    if (this.#error !== null && this.#lastSuccess - this.#lastFailure >= this.#calmMs) this.#change(null)
+    if (this.error !== null && this.#lastSuccess - this.#lastFailure >= this.#calmMs) this.#change(null)
   }
 
   failed(error: string): void {
     this.#lastFailure = wallClock()
-    if (this.#error === null) this.#change(error)
-    else this.#error = error
+    if (this.error === null) this.#change(error)
+    else this.error = error
   }
 
   #change(error: string | null): void {
-    this.#error = error
+    this.error = error
     this.#since = wallClock()
     this.#onChange(error)
   }

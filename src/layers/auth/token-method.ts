@@ -1,9 +1,8 @@
-import { GatewayError } from '../../failures/errors.ts'
 import { shownIn } from './authorization.ts'
 import type { Confirm } from './bound.ts'
 import type { Claims, ClaimsOf } from './claims.ts'
 import type { Clients } from './clients.ts'
-import { type Method, type Proved, unproved } from './method.ts'
+import { identityUnavailable, type Method, type Proved, unproved } from './method.ts'
 import { challengeOf, Refused, type Scheme, Unavailable } from './refused.ts'
 
 /** Is what is known of the tokens that a method takes. */
@@ -58,11 +57,6 @@ const nothing = { scheme: 'bearer', token: '' } as const
 
 const fail = (error: unknown, challenge: string): never => {
   if (error instanceof Refused) throw unproved(challenge, error.reason, error.message)
-  if (error instanceof Unavailable)
-    throw new GatewayError('identity-unavailable', {
-      reason: error.reason,
-      cause: error.message,
-      fields: ['Retry-After', '1'],
-    })
+  if (error instanceof Unavailable) throw identityUnavailable(error.reason, error.message)
   throw error
 }

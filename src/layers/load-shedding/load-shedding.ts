@@ -38,13 +38,16 @@ const quietMs = 10_000
  * much as the 10 ms between any two of them; and no test could set its time.
  */
 export class LoopDelay {
+  /** The delay, smoothed, in ms. */
+  delayMs = 0
+  /** Whether new exchanges are refused. */
+  sheds = false
+  /** Since when it has been so, in ms since the epoch. */
+  since = wallClock()
   readonly #tell: Tell
   readonly #alarm = new Alarm(() => this.#tick())
   #boundMs: number | null = null
   #lastAt = 0
-  #delayMs = 0
-  #sheds = false
-  #since = wallClock()
   /** What the log says, and since when, on the monotonic clock. */
   #told = false
   #toldAt = Number.NEGATIVE_INFINITY
@@ -54,28 +57,13 @@ export class LoopDelay {
     this.#tell = tell
   }
 
-  /** Is the delay, smoothed, in ms. */
-  get delayMs(): number {
-    return this.#delayMs
-  }
-
-  /** Whether new exchanges are refused. */
-  get sheds(): boolean {
-    return this.#sheds
-  }
-
-  /** Since when it has been so, in ms since the epoch. */
-  get since(): number {
-    return this.#since
-  }
-
   /** Measures from now on, or goes on with another bound; null: it stops, and leaves no timer behind. */
   follow(boundMs: number | null): void {
     const started = this.#boundMs === null && boundMs !== null
     this.#boundMs = boundMs
     if (boundMs === null) {
       this.#alarm.clear()
-      this.#delayMs = 0
+      this.delayMs = 0
       this.#turn(false, null)
     } else if (started) {
       this.#lastAt = now()
@@ -90,21 +78,21 @@ export class LoopDelay {
     const passed = at - this.#lastAt
     this.#lastAt = at
     const late = Math.min(passed - tickMs, most * boundMs)
-    this.#delayMs += (late - this.#delayMs) * (1 - Math.exp(-passed / smoothedMs))
-    this.#turn(this.#delayMs > boundMs * (this.#sheds ? calm : 1), boundMs)
+    this.delayMs += (late - this.delayMs) * (1 - Math.exp(-passed / smoothedMs))
+    this.#turn(this.delayMs > boundMs * (this.sheds ? calm : 1), boundMs)
     this.#alarm.set(tickMs)
   }
 
   #turn(sheds: boolean, boundMs: number | null): void {
-    if (sheds !== this.#sheds) {
-      this.#sheds = sheds
-      this.#since = wallClock()
+    if (sheds !== this.sheds) {
+      this.sheds = sheds
+      this.since = wallClock()
     }
     // What turned back in the meantime is not told; in the end the log says what is.
     if (this.#told === sheds || (boundMs !== null && now() - this.#toldAt < quietMs)) return
     this.#told = sheds
     this.#toldAt = now()
-    const fields = { delayMs: Math.round(this.#delayMs), boundMs }
+    const fields = { delayMs: Math.round(this.delayMs), boundMs }
     if (sheds) this.#tell('warn', 'load is shed', fields)
     else this.#tell('info', 'load is no longer shed', fields)
   }

@@ -3,7 +3,7 @@ import type { RetryConfig } from '../../config/config.ts'
 import type { Answer, Exchange, Layer } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { failures } from '../../failures/kinds.ts'
-import { type Fields, isNamed } from '../../fields.ts'
+import { type Fields, isNamed, valuesOf } from '../../fields.ts'
 import type { RetryBudget } from './budget.ts'
 
 // Without a deadline, nobody is kept waiting longer because an upstream says so.
@@ -126,13 +126,8 @@ const maxSeconds = 2_147_483
  * means depends on two clocks, and of several fields nobody can tell which one holds. Null: nothing that is followed.
  */
 export const retryAfterMs = (fields: Fields): number | null => {
-  let found: string | null = null
-  for (let i = 0; i < fields.length; i += 2) {
-    if (!isNamed(fields[i] as string, 'retry-after')) continue
-    if (found !== null) return null
-    found = fields[i + 1] as string
-  }
-  return found !== null && deltaSeconds.test(found) ? Math.min(Number(found), maxSeconds) * 1000 : null
+  const [found = '', ...others] = valuesOf(fields, 'retry-after')
+  return others.length === 0 && deltaSeconds.test(found) ? Math.min(Number(found), maxSeconds) * 1000 : null
 }
 
 const deltaSeconds = /^[ \t]*[0-9]+[ \t]*$/

@@ -70,12 +70,7 @@ export class Batch {
   }
 
   /** Takes it apart where the target is given up in the midst of it: which lines are whole there, what of another, and which are not. */
-  undone(): {
-    readonly link: Link
-    readonly key: Key
-    readonly waiting: readonly Waiting[]
-    readonly torn: Buffer | null
-  } {
+  undone() {
     const first = this.#pieces.find(({ end }) => end > this.taken)
     if (first === undefined) return { link: this.link, key: this.key, waiting: [], torn: null }
     const at = this.#pieces.indexOf(first)

@@ -75,17 +75,8 @@ const head = /^\{"audit":"([0-9a-f]{16})","seq":([1-9]\d{0,14}),/
 export const macOf = ({ secret }: Key, before: string, sealed: string | Buffer): string =>
   createHmac('sha256', secret).update(before).update(sealed).digest('hex')
 
-/** Is what a line says of the chain itself. */
-export interface Said {
-  readonly event: string
-  /** The HMAC before a line that begins a file. */
-  readonly previous: string | null
-  /** The key that it is sealed with. */
-  readonly key: string | null
-  /** The key of the lines behind it. */
-  readonly next: string | null
-  readonly torn: Torn | null
-}
+/** What a line says of the chain itself. */
+export type Said = NonNullable<ReturnType<typeof saidBy>>
 
 /** Is what stands in a file and is no line: a crash or a full disk cut it off. Its bytes are told without a line end. */
 export interface Torn {
@@ -94,15 +85,18 @@ export interface Torn {
 }
 
 /** Reads what a line says of the chain; null: it is no JSON, so nobody sealed it. */
-export const saidBy = ({ sealed }: Read): Said | null => {
+export const saidBy = ({ sealed }: Read) => {
   try {
     const said: unknown = JSON.parse(`${sealed.toString('utf8')}}`)
     const { event, previous, key, next, torn } = Object(said)
     const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
     return {
       event: text(event) ?? '',
+      /** The HMAC before a line that begins a file. */
       previous: text(previous),
+      /** The key that it is sealed with. */
       key: text(key),
+      /** The key of the lines behind it. */
       next: text(next),
       torn: typeof torn === 'object' && torn !== null ? (torn as Torn) : null,
     }

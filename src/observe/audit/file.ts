@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, readdir, realpath, rename, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { beginning, beginsLike, type Key, type Link, macOf, opening, type Read, readLine, saidBy } from './chain.ts'
+import { beginning, beginsLike, type Key, macOf, opening, type Read, readLine, saidBy } from './chain.ts'
 import type { Opened, Target } from './target.ts'
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK, O_RDWR } = constants
@@ -164,20 +164,12 @@ const lastRotated = async (path: string, key: Key) => {
 // No line is nearly as long, and what is torn is less than a line.
 const windowBytes = 256 * 1024
 
-/** Is how a file ends that a chain goes on in. */
-interface Tail {
-  /** Null: a crash tore its first line off. */
-  readonly link: Link | null
-  readonly torn: Buffer | null
-  /** Whether the last byte ends a line: else whoever appends has to do that first. */
-  readonly isEnded: boolean
-}
-
 /**
  * Finds where the chain in a file stands. What is behind its last line and is none is left of a crash. Throws when there is no line, or the
- * last was not sealed with this key: a chain cannot be gone on with by whoever could not have begun it.
+ * last was not sealed with this key: a chain cannot be gone on with by whoever could not have begun it. `link`: null, a crash tore its first line
+ * off. `isEnded`: the last byte ends a line; else whoever appends has to do that first.
  */
-const readTail = async (file: FileHandle, size: number, key: Key): Promise<Tail> => {
+const readTail = async (file: FileHandle, size: number, key: Key) => {
   const from = Math.max(0, size - windowBytes)
   const window = Buffer.alloc(size - from)
   const { bytesRead } = await file.read(window, 0, window.length, from)

@@ -24,13 +24,6 @@ export interface Finding extends Place {
   readonly message: string
 }
 
-/** Is a chain as far as it was read. */
-export interface ChainSeen {
-  readonly first: number
-  readonly last: Link
-  readonly lines: number
-}
-
 /** Says where a chain stood once: whoever cuts off its end cannot change that. The chain is null where it was not told. */
 export interface Checkpoint {
   readonly chain: string | null
@@ -87,8 +80,8 @@ export class Verification {
     this.#isMixed = isMixed
   }
 
-  /** The chains that were met. */
-  get chains(): readonly ChainSeen[] {
+  /** The chains that were met, as far as they were read. */
+  get chains() {
     return [...this.#chains.values()].map(({ first, link, lines }) => ({ first, last: link, lines }))
   }
 

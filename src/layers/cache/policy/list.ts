@@ -1,4 +1,4 @@
-import { type Fields, isNamed } from '../../../fields.ts'
+import { type Fields, isNamed, valuesOf } from '../../../fields.ts'
 
 /** Joins the lines of a field with a comma, as RFC 9110 §5.3 allows; null: there is none. `lower` is the name in lower case. */
 export const joined = (fields: Fields, lower: string): string | null => {
@@ -13,13 +13,7 @@ export const joined = (fields: Fields, lower: string): string | null => {
 export const join = (before: string | null, line: string): string => (before === null ? line : `${before}, ${line}`)
 
 /** Lists the lines of a field. */
-export const linesOf = (fields: Fields, lower: string): string[] => {
-  const lines: string[] = []
-  for (let i = 0; i < fields.length; i += 2) {
-    if (isNamed(fields[i] as string, lower)) lines.push((fields[i + 1] as string).trim())
-  }
-  return lines
-}
+export const linesOf = (fields: Fields, lower: string): string[] => valuesOf(fields, lower).map((value) => value.trim())
 
 /** Is a list as it was cut up. */
 export interface Members {
