@@ -92,9 +92,9 @@ test('nothing imports from its left, and no layer another', () => {
 
 test('the rule can fail', () => {
   expect(mayImport('upstream/send.ts', 'public/relay.ts')).toBe(false)
-  expect(mayImport('layers/deadline.ts', 'layers/body-limit.ts')).toBe(false)
-  expect(mayImport('layers/deadline.ts', 'upstream/send.ts')).toBe(false)
-  expect(mayImport('layers/deadline.ts', 'config/load.ts')).toBe(false)
+  expect(mayImport('layers/limits.ts', 'layers/body-limit.ts')).toBe(false)
+  expect(mayImport('layers/limits.ts', 'upstream/send.ts')).toBe(false)
+  expect(mayImport('layers/limits.ts', 'config/load.ts')).toBe(false)
   expect(mayImport('public/front.ts', 'sandbox/sandbox.ts')).toBe(false)
   expect(mayImport('config/load.ts', 'upstream/send.ts')).toBe(false)
   expect(mayImport('catalog.ts', 'failures/errors.ts')).toBe(false)

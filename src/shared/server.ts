@@ -2,13 +2,8 @@ import type { Pool } from 'undici'
 import { Alarm } from '../clock.ts'
 import { formatDuration, formatSize } from '../units.ts'
 
-/** Is a server that the gateway itself asks something of: keys, whether a token is good. Not an upstream: nothing of a client's goes there. */
-export interface Server {
-  /** Asks once. Rejects with an Error whose message is for operators, and holds nothing of what was sent. */
-  ask(question: Question): Promise<Reply>
-  /** Breaks off whatever is asked. */
-  close(): void
-}
+/** A server that the gateway itself asks something of: keys, whether a token is good. Not an upstream: nothing of a client's goes there. */
+export type Server = ReturnType<typeof openServer>
 
 /** Is what is asked. */
 export interface Question {
@@ -35,7 +30,7 @@ export interface ServerBounds {
 const keepAliveMs = 3000
 
 /** Knows how to ask the server of a URL. Its certificate is always verified; `NODE_EXTRA_CA_CERTS` adds authorities of one's own. */
-export const openServer = (url: URL, { timeoutMs, maxBytes, connections }: ServerBounds): Server => {
+export const openServer = (url: URL, { timeoutMs, maxBytes, connections }: ServerBounds) => {
   // The library is loaded with the first question: where nothing is asked, it costs nothing.
   const open = async (): Promise<Pool> =>
     new (await import('undici')).Pool(url.origin, {
@@ -73,7 +68,8 @@ export const openServer = (url: URL, { timeoutMs, maxBytes, connections }: Serve
     return { status: answer.statusCode, text: Buffer.concat(chunks).toString('utf8') }
   }
   return {
-    async ask(question) {
+    /** Asks once. Rejects with an Error whose message is for operators, and holds nothing of what was sent. */
+    async ask(question: Question): Promise<Reply> {
       const late = new AbortController()
       const alarm = new Alarm(() => late.abort(new Error(`no answer within ${formatDuration(timeoutMs)}`)))
       alarm.set(timeoutMs)
@@ -88,7 +84,8 @@ export const openServer = (url: URL, { timeoutMs, maxBytes, connections }: Serve
         alarm.clear()
       }
     },
-    close() {
+    /** Breaks off whatever is asked. */
+    close(): void {
       closed = true
       void pool?.then((opened) => opened.destroy(new Error('closed'))).catch(() => {})
     },

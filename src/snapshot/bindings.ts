@@ -5,7 +5,7 @@ import { bound, type Confirm } from '../layers/auth/bound.ts'
 import { type CertificateOf, clientCert, ofConnection, whileValid } from '../layers/auth/certificate.ts'
 import { dpop, replayWindowMs } from '../layers/auth/dpop.ts'
 import type { HeldOnce, Limiters } from '../shared/limiter/limiters.ts'
-import type { SeenState } from '../shared/once/seen.ts'
+import type { SeenState } from '../shared/once/once.ts'
 
 /** Is what finds out whether somebody has what a credential is bound to. */
 export interface Bindings {

@@ -1,6 +1,6 @@
 import { byGroup, byOperation, type Group } from '../catalog.ts'
 import type { Config, EndpointConfig, RetryConfig, UpstreamConfig } from '../config/config.ts'
-import { RetryBudget } from '../layers/retry/budget.ts'
+import { RetryBudget } from '../layers/retry/retry.ts'
 import type { Auditor } from '../observe/audit/line.ts'
 import type { Limiters } from '../shared/limiter/limiters.ts'
 import type { CircuitBreaker } from '../upstream/breaker.ts'

@@ -11,7 +11,7 @@ import { mtls } from '../layers/auth/mtls.ts'
 import type { StandingState } from '../layers/auth/standing.ts'
 import { tokenMethod } from '../layers/auth/token-method.ts'
 import type { Limiters } from '../shared/limiter/limiters.ts'
-import type { SeenState } from '../shared/once/seen.ts'
+import type { SeenState } from '../shared/once/once.ts'
 import { type Bindings, bindingsOf } from './bindings.ts'
 import type { TokenSources } from './token-sources.ts'
 

@@ -1,5 +1,5 @@
 import { catalog, groups } from '../catalog.ts'
-import type { Count } from '../layers/concurrency.ts'
+import type { Count } from '../layers/limits.ts'
 import { added, pluck } from '../observe/added.ts'
 import { mergeRates, type RateReport, reportOnRate } from './rate-limits.ts'
 import type { Snapshot } from './snapshot.ts'

@@ -1,5 +1,5 @@
 import { wallClock } from '../clock.ts'
-import { type Counts, noCounts } from '../layers/concurrency.ts'
+import { type Counts, noCounts } from '../layers/limits.ts'
 import { LoopDelay } from '../layers/load-shedding/load-shedding.ts'
 import { added } from '../observe/added.ts'
 import { Slots } from '../observe/refusals/causes.ts'

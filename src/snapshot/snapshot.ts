@@ -1,7 +1,7 @@
 import type { Group, OperationId } from '../catalog.ts'
 import type { Config } from '../config/config.ts'
 import type { Handle } from '../exchange.ts'
-import type { RetryBudget } from '../layers/retry/budget.ts'
+import type { RetryBudget } from '../layers/retry/retry.ts'
 import type { Auditor } from '../observe/audit/line.ts'
 import type { Recorder } from '../observe/exchanged.ts'
 import type { Upstream } from '../upstream/upstream.ts'

@@ -1,7 +1,7 @@
 import type { KeysState } from '../layers/auth/jwt/keys.ts'
 import type { StandingState } from '../layers/auth/standing.ts'
 import { pluck } from '../observe/added.ts'
-import type { SeenState } from '../shared/once/seen.ts'
+import type { SeenState } from '../shared/once/once.ts'
 import type { Snapshot } from './snapshot.ts'
 import { worstOf } from './worst.ts'
 

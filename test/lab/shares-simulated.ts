@@ -4,7 +4,6 @@
  */
 import { join } from 'node:path'
 import type { RetryConfig } from '../../src/config/config.ts'
-import type * as BudgetModule from '../../src/layers/retry/budget.ts'
 import type * as RetryModule from '../../src/layers/retry/retry.ts'
 import type { Connection, ConnectionUser, ResponseHandler } from '../../src/upstream/connection.ts'
 import type { Endpoint } from '../../src/upstream/endpoint.ts'
@@ -33,8 +32,7 @@ export const simulated = async (tree: string, seconds: number, seed = 1): Promis
   const load = <T>(path: string): Promise<T> => import(join(tree, path))
   const { openUpstream } = await load<typeof UpstreamModule>('src/upstream/upstream.ts')
   const { Standing } = await load<typeof StandingModule>('src/upstream/standing.ts')
-  const { retry } = await load<typeof RetryModule>('src/layers/retry/retry.ts')
-  const { RetryBudget } = await load<typeof BudgetModule>('src/layers/retry/budget.ts')
+  const { retry, RetryBudget } = await load<typeof RetryModule>('src/layers/retry/retry.ts')
   const { fakeExchange } = await load<typeof ExchangeHelper>('test/helpers/exchange.ts')
 
   /** Makes an endpoint that answers, and counts; with no sockets. */

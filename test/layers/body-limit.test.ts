@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bodyLimit } from '../../src/layers/body-limit.ts'
+import { bodyLimit } from '../../src/layers/limits.ts'
 import { fakeBody, fakeExchange, fakeNext } from '../helpers/exchange.ts'
 
 test.each([0, 1, 99, 100])('a body of %i bytes passes a bound of 100', async (length) => {

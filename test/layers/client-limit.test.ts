@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Exchange } from '../../src/exchange.ts'
 import type { GatewayError } from '../../src/failures/errors.ts'
-import { clientConcurrency } from '../../src/layers/concurrency.ts'
+import { clientConcurrency } from '../../src/layers/limits.ts'
 import { clientLimit } from '../../src/layers/rate-limit.ts'
 import type { Limiter } from '../../src/shared/limiter/bucket.ts'
 import { MemoryLimiter } from '../../src/shared/limiter/memory.ts'

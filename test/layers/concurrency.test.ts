@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Exchange } from '../../src/exchange.ts'
 import { GatewayError } from '../../src/failures/errors.ts'
-import { concurrency } from '../../src/layers/concurrency.ts'
+import { concurrency } from '../../src/layers/limits.ts'
 import { fakeExchange, fakeNext } from '../helpers/exchange.ts'
 
 /** Tells how many of so many are let in, and their exchanges. */

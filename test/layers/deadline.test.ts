@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { now } from '../../src/clock.ts'
 import type { Exchange } from '../../src/exchange.ts'
 import { GatewayError } from '../../src/failures/errors.ts'
-import { deadline } from '../../src/layers/deadline.ts'
+import { deadline } from '../../src/layers/limits.ts'
 import { fakeAnswer, fakeBody, fakeExchange, fakeNext, untilAborted } from '../helpers/exchange.ts'
 
 beforeEach(() => vi.useFakeTimers())

@@ -11,7 +11,7 @@ import type {
   TracingConfig,
 } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/failures/errors.ts'
-import { RetryBudget } from '../../src/layers/retry/budget.ts'
+import { RetryBudget } from '../../src/layers/retry/retry.ts'
 import { noAuditor } from '../../src/observe/audit/line.ts'
 import { Meter } from '../../src/observe/metrics/meter.ts'
 import { type HeldCaches, noCaches } from '../../src/snapshot/caches.ts'

@@ -21,13 +21,7 @@ interface Key {
 }
 
 /** Finds clients by what they show. */
-export interface Clients {
-  byKey(keyId: string): Key | undefined
-  /** Finds whose a token is by what it says. */
-  byClaims(claims: Claims): Client | null
-  /** Finds whose a certificate is, by a name in it or its digest, as `clients` spells them. */
-  byCertificate(name: string): Client | undefined
-}
+export type Clients = ReturnType<typeof indexOf>
 
 /** Is what tells a client from others, and what it may do; how much of it is another matter. */
 type KnownClient = Omit<ClientConfig, 'rate' | 'burst' | 'concurrency'>
@@ -51,7 +45,7 @@ export const clientsOf = (configs: readonly KnownClient[]): Clients => {
   return index
 }
 
-const indexOf = (configs: readonly KnownClient[]): Clients => {
+const indexOf = (configs: readonly KnownClient[]) => {
   const keys = new Map<string, Key>()
   const owners = new ClaimIndex<Client>()
   const certificates = new Map<string, Client>()
@@ -62,9 +56,11 @@ const indexOf = (configs: readonly KnownClient[]): Clients => {
     for (const name of config.certificates) certificates.set(name, client)
   }
   return {
-    byKey: (keyId) => keys.get(keyId),
-    byClaims: (claims) => owners.find(claims),
-    byCertificate: (name) => certificates.get(name),
+    byKey: (keyId: string): Key | undefined => keys.get(keyId),
+    /** Finds whose a token is by what it says. */
+    byClaims: (claims: Claims): Client | null => owners.find(claims),
+    /** Finds whose a certificate is, by a name in it or its digest, as `clients` spells them. */
+    byCertificate: (name: string): Client | undefined => certificates.get(name),
   }
 }
 

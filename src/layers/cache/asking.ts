@@ -1,5 +1,5 @@
 import { wallClock } from '../../clock.ts'
-import type { Answer, CacheOutcome, Exchange, Handle } from '../../exchange.ts'
+import type { Answer, CacheOutcome, Exchange } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import type { Fields } from '../../fields.ts'
 import { Fetch } from './fetch.ts'
@@ -7,7 +7,6 @@ import {
   type Asker,
   type Fetching,
   type Landing,
-  type Notices,
   type Refreshing,
   type Shared,
   type Sighting,
@@ -17,9 +16,8 @@ import {
   troubleOfStatus,
   type Wanting,
 } from './fetching.ts'
-import type { Part } from './part.ts'
 import { type Forwarded, forwardedStatus } from './policy/cache-status.ts'
-import type { CacheRequest, CacheRules } from './policy/request.ts'
+import type { CacheRequest } from './policy/request.ts'
 import { mayServeStale, reuse, type Trouble } from './policy/reuse.ts'
 import { select, selectingKey } from './policy/selecting.ts'
 import { storedFields } from './policy/serving.ts'
@@ -29,31 +27,28 @@ import { noBody, type Stored, StoredBody } from './stored.ts'
 // Of one operation. They are no client's requests, so no bound of what is in flight holds them back.
 const mostRefreshes = 100
 
+/** What all the fetches of an operation have in common. */
+type Deps = Pick<Fetching, 'next' | 'rules' | 'part' | 'notices'>
+
 type LookAgain = (wanting: Wanting) => Promise<Answer>
 
 /** Asks the upstream for what is not stored, or no longer fresh: once for all who want the same at the same time. */
 export class Asking {
-  readonly #next: Handle
-  readonly #rules: CacheRules
-  readonly #part: Part
-  readonly #notices: Notices
+  readonly #deps: Deps
   readonly #lookAgain: LookAgain
   readonly #flights = new Flights()
   #refreshes = 0
 
   /** `lookAgain` is for those who waited for what turns out to be another variant: what they want may be there by now. */
-  constructor(next: Handle, rules: CacheRules, part: Part, notices: Notices, lookAgain: LookAgain) {
-    this.#next = next
-    this.#rules = rules
-    this.#part = part
-    this.#notices = notices
+  constructor(deps: Deps, lookAgain: LookAgain) {
+    this.#deps = deps
     this.#lookAgain = lookAgain
   }
 
   /** Waits for a fetch that is under way, or begins one, or forwards the request as it came. */
   want(wanting: Wanting): Promise<Answer> {
     const { exchange, request, key, at, stored, varies, why, patience, sighting } = wanting
-    const isUncacheable = this.#part.uncacheable.has(key)
+    const isUncacheable = this.#deps.part.uncacheable.has(key)
     // A Range may be a small piece of something large: nobody is to wait for the whole of it. Where something is stored, a 304 has to be heard (§4.3.4).
     if (request.range !== null || (isUncacheable && stored === null)) return this.#forward(wanting)
     const isForOne = isUncacheable || (stored !== null && isForOneAlone(stored))
@@ -70,7 +65,8 @@ export class Asking {
 
   /** Tells whether what is served stale is to be fetched anew: that is not under way, and there are not too many such fetches. */
   mayRefresh({ request, key, stored, at }: Refreshing): boolean {
-    if (this.#refreshes >= mostRefreshes || this.#part.uncacheable.has(key) || this.#flights.isFull(key)) return false
+    if (this.#refreshes >= mostRefreshes || this.#deps.part.uncacheable.has(key) || this.#flights.isFull(key))
+      return false
     return this.#flights.find(key, request, stored.head.varies, at) === null
   }
 
@@ -100,8 +96,8 @@ export class Asking {
             resolve(this.#landed(wanting, fetch, landing))
           } catch (error) {
             if (error instanceof GatewayError) return reject(error)
-            this.#notices.broken(error)
-            resolve(landing.kind === 'alone' && isFirst(wanting, fetch) ? landing.answer : this.#next(exchange))
+            this.#deps.notices.broken(error)
+            resolve(landing.kind === 'alone' && isFirst(wanting, fetch) ? landing.answer : this.#deps.next(exchange))
           }
         },
       }
@@ -172,15 +168,15 @@ export class Asking {
   }
 
   #shared({ exchange, request }: Wanting, landing: Shared, fields: Fields): Answer | null {
-    if (landing.body instanceof StoredBody) this.#part.lend(exchange, landing.body)
+    if (landing.body instanceof StoredBody) this.#deps.part.lend(exchange, landing.body)
     return answerShared(exchange, request, landing, fields)
   }
 
   /** Forwards a request as it came, for itself alone. */
   #forward(wanting: Wanting): Promise<Answer> {
     const { exchange, request, key, stored } = wanting
-    const sent = this.#next(exchange)
-    const detail = request.range === null ? this.#part.uncacheable.why(key) : 'range'
+    const sent = this.#deps.next(exchange)
+    const detail = request.range === null ? this.#deps.part.uncacheable.why(key) : 'range'
     if (stored === null) {
       this.#note(wanting, 'miss', { detail })
       return sent
@@ -213,13 +209,13 @@ export class Asking {
     if (stored === null || !mayServeStale(stored.head, request, trouble, at)) return null
     const { head, body } = stored
     const answer = answerWhole(head, body, request, storedFields(head, at))
-    this.#part.lend(exchange, body)
+    this.#deps.part.lend(exchange, body)
     this.#note(wanting, 'stale', { status, ttlMs: head.freshUntil - at })
     return answer
   }
 
   #note({ exchange, why }: Wanting, outcome: CacheOutcome, forwarded: Omit<Forwarded, 'why'> = {}): void {
-    note(exchange, this.#part, outcome, forwardedStatus({ why, ...forwarded }))
+    note(exchange, this.#deps.part, outcome, forwardedStatus({ why, ...forwarded }))
   }
 
   #open(exchange: Exchange, request: CacheRequest, key: string, manner: Manner): Fetch {
@@ -227,8 +223,7 @@ export class Asking {
       this.#flights.remove(key, fetch)
       if (manner.isHeld) this.#refreshes--
     }
-    const fetching = { next: this.#next, rules: this.#rules, part: this.#part, notices: this.#notices, key }
-    const fetch: Fetch = new Fetch(exchange, request, { ...fetching, ...manner, over })
+    const fetch: Fetch = new Fetch(exchange, request, { ...this.#deps, key, ...manner, over })
     this.#flights.add(key, fetch)
     return fetch
   }

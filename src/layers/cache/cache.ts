@@ -21,7 +21,7 @@ import type { Stored } from './stored.ts'
 export const cache =
   (rules: CacheRules, part: Part, notices: Notices, second: SecondLevel | null = null): Layer =>
   (next) => {
-    const asking = new Asking(next, rules, part, notices, ({ exchange, request, key, patience, sighting }) =>
+    const asking = new Asking({ next, rules, part, notices }, ({ exchange, request, key, patience, sighting }) =>
       look(exchange, request, key, patience - 1, sighting),
     )
     const unasked = second === null ? null : 'unasked'

@@ -7,11 +7,8 @@ export interface Written extends Pick<Exchanged, 'requestId' | 'client' | 'statu
   readonly exchange: Pick<Facts, 'operation' | 'identity' | 'attempt' | 'digests'> | null
 }
 
-/** Is the SHA-256 of what went through whole, in hex; null: it was not asked for, there was none, or it did not. */
-export interface Digests {
-  request: string | null
-  answer: string | null
-}
+/** The SHA-256 of what went through whole, in hex; null: it was not asked for, there was none, or it did not. */
+export type Digests = NonNullable<Facts['digests']>
 
 /**
  * Writes what a line says of an exchange: a list of what may be there, with never a query, a field value or a body. An id is a sane token,

@@ -1,9 +1,7 @@
 import { wallClock } from '../../clock.ts'
 import { Kept } from '../kept.ts'
-import { askingOnce, needMs, type Once, readQuestion, redisOnce } from '../once/once.ts'
-import { Seen, type SeenState } from '../once/seen.ts'
-import type { RedisLink } from '../redis/link.ts'
-import { Links, type OnChange, type RedisSettings } from '../redis/links.ts'
+import { askingOnce, needMs, type Once, readQuestion, redisOnce, Seen, type SeenState } from '../once/once.ts'
+import { Links, type OnChange, type RedisLink, type RedisSettings } from '../redis/link.ts'
 import { type AskAll, batched } from './batch.ts'
 import { isTaken, type Limit, type Limiter, nextInMs, type Outcome } from './bucket.ts'
 import { MemoryLimiter } from './memory.ts'
@@ -19,20 +17,11 @@ export type Part =
       ask(limit: string, keys: readonly string[]): ReturnType<AskAll<string, Outcome>>
     }
 
-/** Is a limiter as long as it is needed, with what it stands on. */
-export interface Held {
-  readonly limiter: Limiter
-  state(): HeldState
-  release(): void
-}
+/** A limiter as long as it is needed, with what it stands on. */
+export type Held = ReturnType<Limiters['hold']>
 
-/** Is what tells whether something comes for the first time, as long as that is needed. */
-export interface HeldOnce {
-  readonly once: Once
-  /** Tells how full the memory is; null: another process has it. */
-  state(): SeenState | null
-  release(): void
-}
+/** What tells whether something comes for the first time, as long as that is needed. */
+export type HeldOnce = ReturnType<Limiters['holdOnce']>
 
 /** Is what has to be said of something that may come only once. */
 export interface OnceTerms {
@@ -69,23 +58,19 @@ export class Limiters {
   }
 
   /** Makes a limiter, or takes the one that there is. Of several processes the primary counts in memory only: it serves nobody. */
-  hold(limit: Limit, redis: RedisSettings | null): Held {
+  hold(limit: Limit, redis: RedisSettings | null) {
     const name = nameOf(limit)
     const { limiter, memory } = this.#bases.hold(name, () => this.#base(name, limit))
-    const evictions = (): number => memory?.evictions ?? 0
-    if (redis === null || this.#part.is === 'primary')
-      return {
-        limiter,
-        state: () => ({ isShared: false, since: this.#since, reason: null, evictions: evictions() }),
-        release: () => void this.#bases.release(name),
-      }
-    const { link, release } = this.#links.hold(redis)
+    const shared = this.#linkTo(redis)
     return {
-      limiter: redisLimiter(limit, link, `${redis.prefix}:${limit.policy}:`, limiter),
-      state: () => ({ isShared: link.isShared, since: link.since, reason: link.reason, evictions: evictions() }),
-      release: () => {
+      limiter: shared ? redisLimiter(limit, shared.link, `${shared.prefix}:${limit.policy}:`, limiter) : limiter,
+      state: (): HeldState => {
+        const { isShared, since, reason } = shared?.link ?? { isShared: false, since: this.#since, reason: null }
+        return { isShared, since, reason, evictions: memory?.evictions ?? 0 }
+      },
+      release: (): void => {
         this.#bases.release(name)
-        release()
+        shared?.release()
       },
     }
   }
@@ -94,21 +79,26 @@ export class Limiters {
    * Makes what tells whether something comes for the first time, or takes the one that there is. A reload that changes the window goes on with
    * it: what was seen before must not come again after an edit.
    */
-  holdOnce({ name, windowMs, otherwise }: OnceTerms, redis: RedisSettings | null): HeldOnce {
+  holdOnce({ name, windowMs, otherwise }: OnceTerms, redis: RedisSettings | null) {
     const { once, seen } = this.#onces.hold(name, () => this.#onceBase(name, windowMs))
     seen?.widen(windowMs)
-    const state = (): SeenState | null => seen?.state() ?? null
-    if (redis === null || this.#part.is === 'primary')
-      return { once, state, release: () => void this.#onces.release(name) }
-    const { link, release } = this.#links.hold(redis)
+    const shared = this.#linkTo(redis)
     return {
-      once: redisOnce({ link, prefix: `${redis.prefix}:${name}:`, windowMs, otherwise }, once),
-      state,
-      release: () => {
+      once: shared
+        ? redisOnce({ link: shared.link, prefix: `${shared.prefix}:${name}:`, windowMs, otherwise }, once)
+        : once,
+      /** Tells how full the memory is; null: another process has it. */
+      state: (): SeenState | null => seen?.state() ?? null,
+      release: (): void => {
         this.#onces.release(name)
-        release()
+        shared?.release()
       },
     }
+  }
+
+  /** Holds the link to a Redis; null: there is none, or another process asks it. */
+  #linkTo(redis: RedisSettings | null) {
+    return redis === null || this.#part.is === 'primary' ? null : { ...this.#links.hold(redis), prefix: redis.prefix }
   }
 
   /** Tells how much of a bound of the whole gateway is for this process: rounded up, so that each has one of everything. */

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { askingOnce, needMs, readQuestion, redisOnce } from '../../../src/shared/once/once.ts'
-import { Seen } from '../../../src/shared/once/seen.ts'
+import { askingOnce, needMs, readQuestion, redisOnce, Seen } from '../../../src/shared/once/once.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] }))
 afterEach(() => void vi.useRealTimers())

@@ -12,15 +12,6 @@ export interface VerifySettings extends Expected {
   readonly types: readonly string[]
 }
 
-/** Is what a good token says. */
-export interface VerifiedToken {
-  readonly claims: Claims
-  /** When it ends, in ms since the epoch. */
-  readonly expiresAt: number
-  /** What it was verified with. */
-  readonly key: Key
-}
-
 // A token of that size is no token: all fields together have 32 KiB by default, and each byte is hashed and decoded.
 const maxLength = 8192
 
@@ -34,9 +25,9 @@ const refusedParameters = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'en
 
 /**
  * Verifies an access token (RFC 9068, as RFC 8725 would have it). Rejects with `Refused`, for the log alone: whoever sent it learns nothing
- * of why; or with `Unavailable`.
+ * of why; or with `Unavailable`. Resolves with what it says, when it ends, in ms since the epoch, and the key that it was verified with.
  */
-export const verifyToken = async (token: string, settings: VerifySettings, keys: Keys): Promise<VerifiedToken> => {
+export const verifyToken = async (token: string, settings: VerifySettings, keys: Keys) => {
   if (!isJwt(token)) throw new Refused('other-token-flaw', 'it is not a signed JWT, or too long')
   if (!isCanonical(token.slice(token.lastIndexOf('.') + 1)))
     throw new Refused('other-token-flaw', 'its signature is not spelled as it should be')
@@ -53,12 +44,7 @@ export const verifyToken = async (token: string, settings: VerifySettings, keys:
 // sixteen, each verified and remembered by itself (RFC 4648 §3.5).
 const isCanonical = (part: string): boolean => Buffer.from(part, 'base64url').toString('base64url') === part
 
-interface Header {
-  readonly algorithm: Algorithm
-  readonly kid: string | null
-}
-
-const readHeader = (token: string, settings: VerifySettings): Header => {
+const readHeader = (token: string, settings: VerifySettings) => {
   const header = objectOf(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url').toString('utf8'), 'its header')
   const { alg, typ, kid } = header
   const algorithm = algorithms.find((each) => each === alg)
@@ -139,7 +125,7 @@ const objectOf = (text: string, what: string): Claims => {
  * issuer's any more.
  */
 export const jwtVerifier = (keys: Keys, settings: VerifySettings): ClaimsOf => {
-  const cache = new TokenCache<VerifiedToken>(({ key }) => keys.current?.holds(key) ?? false)
+  const cache = new TokenCache<Awaited<ReturnType<typeof verifyToken>>>(({ key }) => keys.current?.holds(key) ?? false)
   return (token) => {
     const digest = digestOf(token)
     const known = cache.find(digest)

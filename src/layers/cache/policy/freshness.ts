@@ -5,7 +5,7 @@ import { joined, linesOf } from './list.ts'
 import type { CacheRules } from './request.ts'
 import { isHeuristicallyCacheable } from './statuses.ts'
 import type { AnswerHead, AnswerTimes } from './storing.ts'
-import { type Validators, validatorsOf } from './validators.ts'
+import { validatorsOf } from './validators.ts'
 
 /** Tells when an answer was made: by its Date; null: there is none that can be read. */
 export const dateOf = (fields: Fields, now: number): number | null => {
@@ -58,25 +58,8 @@ const dayMs = 24 * 3_600_000
 export const heuristicLifetime = (date: number, lastModifiedAt: number): number =>
   Math.min(dayMs, Math.max(0, date - lastModifiedAt) / 10)
 
-/** Is what an answer says of itself. */
-export interface Told {
-  readonly directives: readonly Directive[]
-  /** Whether it is one client's alone (RFC 9111 §5.2.2.7). */
-  readonly isPrivate: boolean
-  /** Whether it has to be validated each time (§5.2.2.4). */
-  readonly noCache: boolean
-  /** Which fields are one client's, or would have to be validated each time, where the rest is neither; lower case (§3.1). */
-  readonly withheld: readonly string[]
-  /** Whether it has a Date that can be read. */
-  readonly isDated: boolean
-  /** Its Date, or when it came (RFC 9110 §6.6.1). */
-  readonly date: number
-  readonly validators: Validators
-  /** For how long it says that it is fresh; null: it does not say (§4.2.1). */
-  readonly explicitMs: number | null
-  /** Whether that may be guessed, from when it was modified (§4.2.2). */
-  readonly isGuessed: boolean
-}
+/** What an answer says of itself. */
+export type Told = ReturnType<typeof toldBy>
 
 /** Reads what an answer says of itself, as far as that is what a cache goes by. */
 export const toldBy = (
@@ -84,7 +67,7 @@ export const toldBy = (
   directives: readonly Directive[],
   receivedAt: number,
   { heuristic }: CacheRules,
-): Told => {
+) => {
   const ownDate = dateOf(fields, receivedAt)
   const date = ownDate ?? receivedAt
   const validators = validatorsOf(fields, ownDate, receivedAt)
@@ -95,13 +78,20 @@ export const toldBy = (
   const mayBeGuessed = isHeuristicallyCacheable(status) || allows(directives, 'public')
   return {
     directives,
+    /** Whether it is one client's alone (RFC 9111 §5.2.2.7). */
     isPrivate: isOfAll(ofOne),
+    /** Whether it has to be validated each time (§5.2.2.4). */
     noCache: isOfAll(validated),
+    /** Which fields are one client's, or would have to be validated each time, where the rest is neither; lower case (§3.1). */
     withheld: [...listed(ofOne), ...listed(validated)],
+    /** Whether it has a Date that can be read. */
     isDated: ownDate !== null,
+    /** Its Date, or when it came (RFC 9110 §6.6.1). */
     date,
     validators,
+    /** For how long it says that it is fresh; null: it does not say (§4.2.1). */
     explicitMs,
+    /** Whether that may be guessed, from when it was modified (§4.2.2). */
     isGuessed: heuristic && explicitMs === null && validators.lastModifiedAt !== null && mayBeGuessed,
   }
 }

@@ -42,6 +42,10 @@ export interface StoredHead extends Validators {
   readonly bytes: number
 }
 
+/** Tells until when it may be served, in whatever case. */
+export const servedUntil = (head: StoredHead): number =>
+  Math.max(head.freshUntil, head.staleWhileRevalidateUntil, head.staleIfErrorUntil, head.staleWhenDisconnectedUntil)
+
 /** Tells how old it is in milliseconds (RFC 9111 §4.2.3). */
 export const ageOf = ({ bornAt }: StoredHead, now: number): number => Math.max(0, now - bornAt)
 

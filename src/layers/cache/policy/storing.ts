@@ -6,7 +6,7 @@ import { linesOf } from './list.ts'
 import type { CacheRequest, CacheRules } from './request.ts'
 import { selectingKey, varyNames } from './selecting.ts'
 import { isServerError, isStorable, isUnderstood } from './statuses.ts'
-import { bytesOf, type StoredHead } from './stored.ts'
+import { bytesOf, type StoredHead, servedUntil } from './stored.ts'
 import { hasValidator } from './validators.ts'
 
 /** Is the head of an answer as it came: end-to-end fields only. */
@@ -97,12 +97,8 @@ const unusable = (request: CacheRequest, { explicitMs, isGuessed, noCache, valid
 }
 
 /** Tells whether it is of use to anybody but a client that accepts whatever is stale: served as it is, now or later, or validated. */
-const isOfUse = (head: StoredHead): boolean => {
-  if (hasValidator(head)) return true
-  if (head.noCache) return false
-  const { receivedAt, freshUntil, staleWhileRevalidateUntil, staleIfErrorUntil, staleWhenDisconnectedUntil } = head
-  return receivedAt < Math.max(freshUntil, staleWhileRevalidateUntil, staleIfErrorUntil, staleWhenDisconnectedUntil)
-}
+const isOfUse = (head: StoredHead): boolean =>
+  hasValidator(head) || (!head.noCache && head.receivedAt < servedUntil(head))
 
 /** Computes all that a hit has to know of an answer that may be stored. `varies`: by which fields of the request. */
 const headOf = (

@@ -5,7 +5,7 @@ import type { CacheRequest, CacheRules } from '../policy/request.ts'
 import { keepsPlace } from '../policy/reuse.ts'
 import { select, selectingKey } from '../policy/selecting.ts'
 import { isServerError } from '../policy/statuses.ts'
-import type { StoredHead } from '../policy/stored.ts'
+import { type StoredHead, servedUntil } from '../policy/stored.ts'
 import { hasValidator } from '../policy/validators.ts'
 import type { Name, Reservation } from '../store.ts'
 import { ownCopy, StoredBody } from '../stored.ts'
@@ -158,10 +158,8 @@ const staysBefore = (present: StoredHead, found: StoredHead, request: CacheReque
 
 /** Tells for how long an answer may be of any use: an error no longer than it is fresh, so that it keeps no other out. */
 const usefulMs = (head: StoredHead): number => {
-  const { freshUntil, staleWhileRevalidateUntil, staleIfErrorUntil, staleWhenDisconnectedUntil } = head
-  const until = Math.max(freshUntil, staleWhileRevalidateUntil, staleIfErrorUntil, staleWhenDisconnectedUntil)
   const isValidatedLater = hasValidator(head) && !isServerError(head.status)
-  return Math.min(longestMs, until - wallClock() + (isValidatedLater ? validatedMs : 0))
+  return Math.min(longestMs, servedUntil(head) - wallClock() + (isValidatedLater ? validatedMs : 0))
 }
 
 const nothing = (): void => {}
