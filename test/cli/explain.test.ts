@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { everywhereRows } from '../../src/cli/explain/everywhere.ts'
 import { arrive } from '../../src/cli/explain/reason.ts'
 import { failures } from '../../src/failures/kinds.ts'
 import { folderWith } from '../config/helper.ts'
@@ -140,4 +141,13 @@ test('how tokens are checked is shown with its lines, and no secret', () => {
   expect(out).toMatch(/ auth {2,}auth: introspection with scope insights.read, acr: high .*gateway.yaml:1\n/)
   expect(out).toMatch(/auth\.introspection\.clientSecret +\*\*\* +file/)
   expect(out).not.toContain('planted')
+})
+
+test('a key that is new to the listener, or to the audit log, has a row', () => {
+  const config = testConfig()
+
+  const rows = everywhereRows(config, { listen: { host: '::1', fresh: 5 }, audit: { key: '***', fresh: '1s' } })
+
+  expect(rows.map(([key]) => key)).toEqual(expect.arrayContaining(['listen.fresh', 'audit.fresh']))
+  expect(rows.map(([key]) => key)).not.toContain('listen.host')
 })

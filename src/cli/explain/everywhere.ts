@@ -9,7 +9,7 @@ export type Tree = { readonly [key: string]: Effective }
 
 /** Shows what holds for all nine, in the order in which a connection, then a request meets it. */
 export const everywhereRows = (
-  { listen, limits, auth, clients, clientsSource, audit, operations }: Config,
+  { listen, limits, auth, clients, clientsSource, operations }: Config,
   tree: Tree,
 ): Rows => {
   const { upstreams: _, operations: __, ...sections } = tree
@@ -17,10 +17,15 @@ export const everywhereRows = (
   /** Finds the rows of some keys, and of what stands below them. */
   const of = (...keys: readonly string[]): Rows =>
     keys.flatMap((key) => rows.filter(([path]) => path === key || path.startsWith(`${key}.`)))
+  /** Finds the rows of a section, but for some: a key that is new to it shows. */
+  const without = (section: string, ...keys: readonly string[]): Rows => {
+    const left = new Set(of(...keys))
+    return of(section).filter((row) => !left.has(row))
+  }
   /** Shows what is empty by a word. */
   const or = (word: string, key: string): Rows => of(key).map(([path, value]) => [path, value === '' ? word : value])
   const isCached = Object.values(operations).some(({ cache }) => cache !== null)
-  return [
+  const met: Rows = [
     ...of('listen.maxConnections', 'listen.maxConnectionsPerAddress'),
     ...tlsRows(listen, of),
     ...of('listen.maxRequestsPerConnection', 'listen.timeouts', 'listen.interim', 'listen.minRate'),
@@ -29,14 +34,23 @@ export const everywhereRows = (
     ...or('any', 'listen.hosts'),
     ...of('listen.publicUrl'),
     ...or('(empty)', 'listen.basePath'),
+  ]
+  const isShown = new Set(met.map(([path]) => path))
+  return [
+    ...met,
+    // Where it listens is no matter of requests, and TLS has its rows above.
+    ...without('listen', 'listen.host', 'listen.port', 'listen.tls', 'listen.http2').filter(
+      ([path]) => !isShown.has(path),
+    ),
     // How often an address may ask is among the layers.
     ...(limits.address === null ? [] : of('limits.address.ipv6Prefix', 'limits.redis')),
     ...(auth === null ? [] : of('auth')),
     ...(clients.length === 0 ? [] : [['clients', clientsIn(clients, clientsSource)] as const]),
-    ...of('requestId.header'),
-    ...(audit === null ? of('audit') : of('audit.file', 'audit.rotate')),
+    ...of('requestId'),
+    // What is recorded, and what if that fails, is among the layers.
+    ...without('audit', 'audit.key', 'audit.onFailure', 'audit.digests'),
     ...(isCached ? of('cache') : []),
-    ...of('log.buffer', 'shutdown.wait', 'shutdown.deadline'),
+    ...of('log.buffer', 'shutdown'),
   ]
 }
 
