@@ -52,41 +52,30 @@ export function readAdmin(bytes: Uint8Array, file: string, environment: Environm
   }
 }
 
-const { shape } = configSchema.shape.admin.unwrap()
+const schema = configSchema.shape.admin
+const { shape } = schema.unwrap()
+const defaults: AdminConfig = deepFreeze(schema.parse({}))
 
 /** Takes the keys that are sound; `unfilled` are the paths of values that could not be filled in. */
 function select(section: unknown, unfilled: ReadonlySet<string>, file: string): FoundAdmin {
   if (typeof section !== 'object' || section === null || Array.isArray(section)) {
     return builtIn(`admin in ${file} is no map`)
   }
-  const keys = new Map(Object.entries(section))
+  const stated = new Map(Object.entries(section))
+  const isWhole = (path: string): boolean =>
+    ![...unfilled].some((each) => each === path || each.startsWith(`${path}.`) || each.startsWith(`${path}[`))
+  const sound = new Map<string, unknown>()
   const broken: string[] = []
-  const take = <T>(key: string, schema: z.ZodType<T>): T | undefined => {
+  for (const [key, each] of Object.entries<z.ZodType>(shape)) {
     const path = `admin.${key}`
-    const result = schema.safeParse(keys.get(key))
-    const whole = ![...unfilled].some(
-      (each) => each === path || each.startsWith(`${path}.`) || each.startsWith(`${path}[`),
-    )
-    if (whole && result.success) return result.data
-    broken.push(path)
-    return undefined
+    if (isWhole(path) && each.safeParse(stated.get(key)).success) sound.set(key, stated.get(key))
+    else broken.push(path)
   }
-  const admin: AdminConfig = {
-    host: take('host', shape.host) ?? defaults.host,
-    port: take('port', shape.port) ?? defaults.port,
-    hosts: take('hosts', shape.hosts) ?? defaults.hosts,
-    token: take('token', shape.token) ?? null,
-    metricsToken: take('metricsToken', shape.metricsToken) ?? null,
-    tls: take('tls', shape.tls) ?? null,
-    insecure: take('insecure', shape.insecure) ?? defaults.insecure,
-  }
+  const admin: AdminConfig = deepFreeze(schema.parse(Object.fromEntries(sound)))
   // Never what the value is: a token may be in it.
   const reason = broken.length === 0 ? null : `${broken.join(', ')} in ${file} cannot be used; see: check ${file}`
   const isGuessed = broken.includes('admin.host') || broken.includes('admin.port')
-  return { admin: deepFreeze(admin), reason, isGuessed }
+  return { admin, reason, isGuessed }
 }
-
-const { host, port, hosts, insecure } = configSchema.shape.admin.parse({})
-const defaults: AdminConfig = deepFreeze({ host, port, hosts, token: null, metricsToken: null, tls: null, insecure })
 
 const builtIn = (reason: string | null): FoundAdmin => ({ admin: defaults, reason, isGuessed: reason !== null })
