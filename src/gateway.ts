@@ -17,11 +17,11 @@ import { type Inherited, nothingInherited, placeOf } from './serving/listeners.t
 import type { Patience } from './serving/patience.ts'
 import type { Serving } from './serving/serving.ts'
 import { onItsWayMs, type Place } from './shared/place.ts'
+import type { State } from './snapshot/build.ts'
 import { keepOrders, type Overrides } from './snapshot/overrides.ts'
 import { openPlane } from './snapshot/plane.ts'
 import { logReload, logWarnings } from './snapshot/reload-log.ts'
 import { type Loaded, type Outcome, Reloader, type Trigger } from './snapshot/reloader.ts'
-import type { State } from './snapshot/state.ts'
 import { tryBrought } from './snapshot/try-brought.ts'
 import type { Tell } from './upstream/notices.ts'
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { catalog, groups } from '../catalog.ts'
-import { clientAuthorities, type ShownCertificate, shownCertificates } from '../config/certificate-facts.ts'
+import { clientAuthorities, type ShownCertificate, shownCertificates } from '../config/certificate.ts'
 import type { Config } from '../config/config.ts'
 import { formatPath } from '../config/problem.ts'
 import { noOutcomes } from '../exchange.ts'

@@ -1,14 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import { resolve } from 'node:path'
 import { LineCounter } from 'yaml'
-import { parseSource, positionIn } from './document.ts'
+import { parseSource, positionIn, treeOf } from './document.ts'
 import type { Environment } from './environment.ts'
 import { offsetOf } from './nodes.ts'
 import { notUtf8, type Places, whole } from './placed.ts'
 import type { Placed, Position, Problem } from './problem.ts'
 import { isUnread, readBounded } from './read.ts'
 import { type SourceFile, sourceOf } from './sources.ts'
-import { treeOf } from './yaml-tree.ts'
 
 // As much as 100,000 clients take, with room to spare.
 const maxBytes = 32 * 1024 ** 2

@@ -1,8 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
 import { type Document, isCollection, isScalar, LineCounter, parseDocument } from 'yaml'
+import { type Environment, substitute } from './environment.ts'
 import { eachNode, has, offsetOf } from './nodes.ts'
 import type { Path, Placed, Position } from './problem.ts'
-import { syntaxFindings } from './syntax.ts'
+import { maxAliases, syntaxFindings, tooManyAliases } from './syntax.ts'
 
 /** Holds a parsed file that can still say where each value stands. */
 export interface Source {
@@ -28,6 +29,26 @@ export function parseSource(text: string): Source {
   const find = (path: Path): Position | undefined => (has(document, path) ? locate(path) : undefined)
   const { findings, usable } = syntaxFindings(document, text, at)
   return { document, findings: [...bare, ...findings], usable, at, locate, find }
+}
+
+/** What a text says, as plain values, and what is wrong with how it says it. */
+export interface Tree {
+  /** Undefined: it says nothing that can be relied on. */
+  readonly tree: unknown
+  readonly findings: readonly Placed[]
+}
+
+/** Fills in the environment and turns a document into plain values. */
+export const treeOf = (source: Source, environment: Environment): Tree => {
+  if (!source.usable) return { tree: undefined, findings: source.findings }
+  const findings: readonly Placed[] = [...source.findings, ...substitute(source.document, environment)]
+  try {
+    // The parser counts the anchor as well.
+    return { tree: source.document.toJS({ maxAliasCount: maxAliases + 1 }), findings }
+  } catch {
+    // Its aliases unfold into too much or into nothing.
+    return { tree: undefined, findings: findings.length === 0 ? [{ path: [], ...tooManyAliases }] : findings }
+  }
 }
 
 /** Tells the line and the column of an offset. */

@@ -4,7 +4,7 @@ import type { ClientFile } from './client-file.ts'
 import { type ClientList, checkedClients, listClients } from './client-list.ts'
 import type { Config } from './config.ts'
 import type { ConfigReport } from './diff.ts'
-import { parseSource, type Source } from './document.ts'
+import { parseSource, type Source, treeOf } from './document.ts'
 import { withoutEchoes } from './echoes.ts'
 import type { Environment } from './environment.ts'
 import { deepFreeze } from './freeze.ts'
@@ -22,7 +22,6 @@ import { configSchema } from './schema.ts'
 import { readSecrets } from './secrets.ts'
 import { maxFileBytes, type SourceFile, sourceOf } from './sources.ts'
 import { findingsOf } from './validate.ts'
-import { treeOf } from './yaml-tree.ts'
 
 /** Tells a file that can run from one that cannot, and why. */
 export type LoadResult =

@@ -2,10 +2,10 @@ import { clientsFrom, textsOf } from '../config/client-texts.ts'
 import type { Config } from '../config/config.ts'
 import type { Target } from '../layers/cache/invalidate.ts'
 import type { Outcome } from '../shared/limiter/bucket.ts'
+import type { State } from '../snapshot/build.ts'
 import type { PlaneCommands } from '../snapshot/commands.ts'
 import type { Override, Said } from '../snapshot/overrides.ts'
 import type { Report } from '../snapshot/report.ts'
-import type { State } from '../snapshot/state.ts'
 import type { Verdict } from '../upstream/endpoints.ts'
 
 /** Is a {@link State} that can be sent to another process: plain data. */

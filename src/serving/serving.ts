@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
+import type { State } from '../snapshot/build.ts'
 import type { RunEverywhere } from '../snapshot/commands.ts'
 import type { NotServing, Report, WorkerState } from '../snapshot/report.ts'
-import type { State } from '../snapshot/state.ts'
 
 /** Is what serves clients: this process, or several. */
 export interface Serving {

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { pemBlocks } from '../config/certificate-facts.ts'
+import { pemBlocks } from '../config/certificate.ts'
 import type { AuthConfig, Config, MtlsConfig } from '../config/config.ts'
 import { bound, type Confirm } from '../layers/auth/bound.ts'
 import { type CertificateOf, clientCert, ofConnection, whileValid } from '../layers/auth/certificate.ts'

@@ -13,15 +13,23 @@ import { takesWork } from './brought.ts'
 import type { Caches } from './caches.ts'
 import { holdClientLimits } from './client-limits.ts'
 import { guardOf } from './guard.ts'
-import { isDrained, keyOf } from './overrides.ts'
+import { isDrained, keyOf, type Said } from './overrides.ts'
 import { noPressure, type Pressure } from './pressure.ts'
 import { holdAddressLimit } from './rate-limits.ts'
 import { type Observation, recorders } from './recorders.ts'
 import { Snapshot } from './snapshot.ts'
 import { stack } from './stack.ts'
-import type { State } from './state.ts'
 import type { TokenSources } from './token-sources.ts'
 import { noTracing, type Tracings } from './tracings.ts'
+
+/** All that a snapshot is built from. */
+export interface State {
+  readonly config: Config
+  /** What operators have said beside it. */
+  readonly said: Said
+  /** Where the embedded upstream listens; null: nothing uses it. */
+  readonly sandboxOrigin: string | null
+}
 
 /** Is what all snapshots of a process share, one after the other. */
 export interface Shared {

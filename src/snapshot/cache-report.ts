@@ -1,9 +1,8 @@
 import { catalog, type OperationId } from '../catalog.ts'
 import type { CacheOutcome } from '../exchange.ts'
-import { added, pluck } from '../observe/added.ts'
+import { added, pluck, worstOf } from '../observe/added.ts'
 import type { SecondState } from './seconds.ts'
 import type { Snapshot } from './snapshot.ts'
-import { worstOf } from './worst.ts'
 
 /** Is what a process has stored, as plain data; null: no operation is cached. */
 export interface CacheReport {

@@ -1,9 +1,8 @@
 import { catalog, groups } from '../catalog.ts'
 import type { Count } from '../layers/limits.ts'
-import { added, pluck } from '../observe/added.ts'
+import { added, pluck, worstOf } from '../observe/added.ts'
 import { mergeRates, type RateReport, reportOnRate } from './rate-limits.ts'
 import type { Snapshot } from './snapshot.ts'
-import { worstOf } from './worst.ts'
 
 /** Is how near a process is to the bounds of what it takes on, as plain data. */
 export interface LimitsReport {

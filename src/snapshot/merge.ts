@@ -1,6 +1,6 @@
 import { byGroup } from '../catalog.ts'
 import type { AttemptReport } from '../failures/errors.ts'
-import { added, pluck, sum } from '../observe/added.ts'
+import { added, inWorkers, pluck, sum, worstOf } from '../observe/added.ts'
 import { addMeters } from '../observe/metrics/meter.ts'
 import { mergeRefusals } from '../observe/refusals/refusals.ts'
 import type { BreakerState } from '../upstream/breaker.ts'
@@ -13,7 +13,6 @@ import { earliest, outageOf } from './outage.ts'
 import { mergeTurnedAway } from './pressure.ts'
 import type { EndpointReport, Report, UpstreamReport } from './report.ts'
 import { mergeTokens } from './tokens-report.ts'
-import { inWorkers, worstOf } from './worst.ts'
 
 /**
  * Makes one report of several processes that run the same configuration: the traffic is the workers', who alone have any, and what probes

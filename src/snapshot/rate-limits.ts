@@ -1,9 +1,8 @@
 import type { AddressLimitConfig, LimitsConfig } from '../config/config.ts'
-import { pluck, sum } from '../observe/added.ts'
+import { pluck, sum, worstOf } from '../observe/added.ts'
 import type { Limit } from '../shared/limiter/bucket.ts'
 import type { Held, Limiters } from '../shared/limiter/limiters.ts'
 import { type ClientLimits, stateOf } from './client-limits.ts'
-import { worstOf } from './worst.ts'
 
 /** Is who counts how often clients ask, as plain data. */
 export interface RateReport {

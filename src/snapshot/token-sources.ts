@@ -7,7 +7,6 @@ import type { StandingState } from '../layers/auth/standing.ts'
 import { Kept } from '../shared/kept.ts'
 import { openServer } from '../shared/server.ts'
 import type { Tell } from '../upstream/notices.ts'
-import { openIssuer } from './issuer.ts'
 
 // One answer is about one token. More connections than that would be a flood.
 const introspectionBounds = { maxBytes: 64 * 1024, connections: 32 } as const
@@ -89,5 +88,32 @@ export class TokenSources {
       state: () => introspector.state(),
       close: () => server.close(),
     }
+  }
+}
+
+// Far more than any issuer's keys take, and time enough for one that is slow.
+const issuerBounds = { maxBytes: 256 * 1024, timeoutMs: 5000, connections: 1 } as const
+
+/** The server that publishes keys at a URL. */
+export interface Issuer {
+  /** Fetches the text of its JWK Set. Rejects with an Error whose message is for operators. */
+  fetchKeys(): Promise<string>
+  /** Breaks off whatever is fetched. */
+  close(): void
+}
+
+/** Knows how to fetch the keys at a URL: 256 KiB at most, within 5 s. */
+export const openIssuer = (url: URL): Issuer => {
+  const server = openServer(url, issuerBounds)
+  return {
+    async fetchKeys() {
+      const { status, text } = await server.ask({
+        method: 'GET',
+        headers: { accept: 'application/jwk-set+json, application/json' },
+      })
+      if (status !== 200) throw new Error(`it answered ${status}`)
+      return text
+    },
+    close: () => server.close(),
   }
 }

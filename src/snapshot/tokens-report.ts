@@ -1,9 +1,8 @@
 import type { KeysState } from '../layers/auth/jwt/keys.ts'
 import type { StandingState } from '../layers/auth/standing.ts'
-import { pluck } from '../observe/added.ts'
+import { pluck, worstOf } from '../observe/added.ts'
 import type { SeenState } from '../shared/once/once.ts'
 import type { Snapshot } from './snapshot.ts'
-import { worstOf } from './worst.ts'
 
 /** Is how it stands with what tokens are checked by, as plain data; null: none is needed. */
 export interface TokensReport {

@@ -4,8 +4,8 @@ import type { Problem } from '../config/problem.ts'
 import { readKeySet } from '../shared/jwks/key-set.ts'
 import { preflight, triedIn } from '../upstream/preflight.ts'
 import { brought } from './brought.ts'
-import { openIssuer } from './issuer.ts'
 import { type Keyless, keyless, notReached } from './reload-problems.ts'
+import { openIssuer } from './token-sources.ts'
 
 /** Tries the endpoints and the issuer's keys that an edit brings, and tells of the groups of which none is there, and of keys that are not. */
 export const tryBrought = async (

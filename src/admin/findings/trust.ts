@@ -1,5 +1,5 @@
 import { type Group, groups } from '../../catalog.ts'
-import { clientAuthorities, shownCertificates } from '../../config/certificate-facts.ts'
+import { clientAuthorities, shownCertificates } from '../../config/certificate.ts'
 import { formatPath } from '../../config/problem.ts'
 import type { EndpointReport } from '../../snapshot/report.ts'
 import { firstToEnd, soonMs } from '../../upstream/certificates.ts'

@@ -1,4 +1,4 @@
-import { clientAuthorities, shownCertificates } from '../../config/certificate-facts.ts'
+import { clientAuthorities, shownCertificates } from '../../config/certificate.ts'
 import { formatPath } from '../../config/problem.ts'
 import type { MeterReport } from '../../observe/metrics/meter.ts'
 import type { ReloadCount } from '../../snapshot/reload-history.ts'

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { catalog, groups } from '../../catalog.ts'
 import { wallClock } from '../../clock.ts'
-import { clientAuthorities, shownCertificates } from '../certificate-facts.ts'
+import { clientAuthorities, shownCertificates } from '../certificate.ts'
 import type { Config } from '../config.ts'
 import type { Finding, Path } from '../problem.ts'
 import { isLoopback } from '../reach.ts'

@@ -10,7 +10,7 @@ import {
   type TLSSocket,
 } from 'node:tls'
 import { wallClock } from '../../clock.ts'
-import { factsOf, pemBlocks } from '../../config/certificate-facts.ts'
+import { factsOf, pemBlocks } from '../../config/certificate.ts'
 import type { ListenTlsConfig } from '../../config/config.ts'
 import { ticketKeys, today } from './tickets.ts'
 
