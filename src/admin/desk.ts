@@ -3,7 +3,7 @@ import type { RunEverywhere } from '../snapshot/commands.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
 import type { Reloader } from '../snapshot/reloader.ts'
 import type { NotServing, Report, WorkerState } from '../snapshot/report.ts'
-import type { Runnable } from './findings/runnable.ts'
+import type { Runnable } from './findings/finding.ts'
 import type { History } from './history.ts'
 
 /** Is what the operator's listener shows and moves. */

@@ -1,16 +1,17 @@
-import type { RequestListener } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { AdminConfig } from '../config/config.ts'
+import { createServer } from '../node-http.ts'
 import type { Log } from '../observe/log.ts'
 import { noSchemas } from '../shared/no-schemas.ts'
 import { listenAt, type Place } from '../shared/place.ts'
 import { registerCommands } from './commands/routes.ts'
 import { type Desk, unready } from './desk.ts'
-import { type Runnable, runnable } from './findings/runnable.ts'
+import { type Runnable, runnable } from './findings/finding.ts'
 import { guard, isAction } from './guard.ts'
 import { History } from './history.ts'
-import { listener, renew } from './listener.ts'
 import { registerMetrics } from './metrics/route.ts'
 import { overview, refused } from './overview.ts'
 import { registerPage } from './page/events.ts'
@@ -160,3 +161,43 @@ export const turnAway = (request: FastifyRequest, reply: FastifyReply, refusal: 
   const mayLogIn = refusal.status === 401 && wantsPage(request.headers)
   return mayLogIn && request.method === 'GET' ? reply.redirect('/login', 303) : refuse(request, reply, refusal)
 }
+
+// Operators and probes are few. What floods this listener would otherwise take the descriptors that clients of the public one need.
+const maxConnections = 256
+const withinMs = 10_000
+// Longer than a reload may take, behind one that is under way.
+const idleMs = 60_000
+
+/**
+ * Makes the server of the operator's listener. Not Fastify's own: for `localhost` that opens a second one, which keeps the certificate
+ * it began with.
+ */
+export const listener = ({ tls }: AdminConfig, enter: RequestListener): Server => {
+  const options = {
+    requireHostHeader: false, // HAProxy's health checks send none
+    headersTimeout: withinMs,
+    requestTimeout: withinMs,
+    keepAliveTimeout: withinMs,
+    connectionsCheckingInterval: 1000,
+  }
+  const server: Server =
+    tls === null
+      ? createServer(options, enter)
+      : createTlsServer({ ...options, ...secrets(tls), handshakeTimeout: withinMs }, enter)
+  server.setTimeout(idleMs)
+  server.maxConnections = maxConnections
+  server.on('drop', () => server.closeIdleConnections()) // whoever comes next finds room, a probe among them
+  return server
+}
+
+/** Has a listener present a renewed certificate to whoever connects from now on. */
+export const renew = (server: Server, { tls }: AdminConfig): void => {
+  if (tls !== null && 'setSecureContext' in server && typeof server.setSecureContext === 'function')
+    server.setSecureContext(secrets(tls))
+}
+
+const secrets = ({ certificate, key }: NonNullable<AdminConfig['tls']>) => ({
+  cert: certificate,
+  key,
+  minVersion: 'TLSv1.2' as const,
+})

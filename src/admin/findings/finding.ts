@@ -1,10 +1,14 @@
+import type { AddressInfo } from 'node:net'
+import { resolve } from 'node:path'
 import { catalog, type Group, type OperationId } from '../../catalog.ts'
-import type { Config } from '../../config/config.ts'
+import type { AdminConfig, Config } from '../../config/config.ts'
 import type { AttemptReport } from '../../failures/errors.ts'
 import type { Kind } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
 import type { CauseReport } from '../../observe/refusals/causes.ts'
+import { programCommand, shellWord } from '../../shared/command.ts'
 import { list, nullable, type Shaped, shape, text, word } from '../../shared/shape.ts'
+import type { Reloader } from '../../snapshot/reloader.ts'
 import type { Report } from '../../snapshot/report.ts'
 import { formatDuration } from '../../units.ts'
 import { time } from '../time.ts'
@@ -140,4 +144,32 @@ export const groupOf = (id: NonNullable<CauseReport['operation']>): Group =>
 export const explainCommand = (id: NonNullable<CauseReport['operation']>): string => {
   const { method, path } = catalog.find((each) => each.id === id) as (typeof catalog)[number]
   return `lender-gateway explain ${method} ${path} --live`
+}
+
+/** Makes of the command of a finding one that runs in any folder of this machine. */
+export type Runnable = (found: Finding) => Finding
+
+// They read the file that they name, and find the gateway by it.
+const isOfFile = /^lender-gateway (check|diff) /
+
+/**
+ * Makes commands run where an operator reads them: by what runs this program here, with the place of the file, and asking this gateway and no other.
+ * The file alone does not lead to it when its port is a variable of this process, or chosen by the system.
+ */
+export const runnable = (
+  { file, statedAdminPort }: Pick<Reloader, 'file' | 'statedAdminPort'>,
+  { tls }: AdminConfig,
+  { address, family, port }: AddressInfo,
+): Runnable => {
+  const program = programCommand()
+  const path = resolve(file)
+  const place = shellWord(path)
+  const host = /^(0\.0\.0\.0|::)$/.test(address) ? 'localhost' : family === 'IPv6' ? `[${address}]` : address
+  const url = `${tls === null ? 'http' : 'https'}://${host}:${port}`
+  const asking = statedAdminPort === port ? `--config ${place}` : `--config ${place} --admin ${url}`
+  return (found) => {
+    if (found.command === null) return found
+    const command = found.command.replace(/^lender-gateway/, () => program).replace(path, () => place)
+    return { ...found, command: isOfFile.test(found.command) ? command : `${command} ${asking}` }
+  }
 }

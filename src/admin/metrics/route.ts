@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import type { Desk } from '../desk.ts'
 import { sendProblem } from '../problem.ts'
-import { contentType, exposition } from './exposition.ts'
 import { auth } from './families/auth.ts'
 import { cache, limits } from './families/limits.ts'
 import { configuration, processes, recording } from './families/process.ts'
 import { traffic } from './families/traffic.ts'
 import { upstreams } from './families/upstreams.ts'
+import { contentType, exposition } from './metric.ts'
 import { readingOf } from './reading.ts'
 
 /** Answers Prometheus at `/metrics`, as far as the file has anything counted. */

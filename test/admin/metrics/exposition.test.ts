@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Exposed, exposition, type Sample } from '../../../src/admin/metrics/exposition.ts'
+import { type Exposed, exposition, type Sample } from '../../../src/admin/metrics/metric.ts'
 import { readExposition } from './exposed.ts'
 
 const gauge = (samples: readonly Sample[], help = 'Says something.'): Exposed => ({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { age, count, counted, cut, milliseconds, moment, rate } from '../../../src/admin/page/words.ts'
+import { age, count, counted, cut, milliseconds, moment, rate } from '../../../src/admin/page/parts.ts'
 
 test.each([
   [0, '0'],

@@ -2,8 +2,7 @@ import { catalog, type OperationId } from '../../../catalog.ts'
 import { failures, type Kind, kinds } from '../../../failures/kinds.ts'
 import { boundsMs, type HistogramReport } from '../../../observe/metrics/histogram.ts'
 import { classOf, type Metered, type OperationReport } from '../../../observe/metrics/meter.ts'
-import type { Distribution } from '../exposition.ts'
-import { each, itself, type Metrics } from '../metric.ts'
+import { type Distribution, each, itself, type Metrics } from '../metric.ts'
 import type { Reading } from '../reading.ts'
 
 /** Lists whatever a request may be for, in the catalog's order; `none`: it was none of the nine. */

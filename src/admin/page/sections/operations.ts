@@ -1,7 +1,6 @@
 import type { OperationView, Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
-import { links, section, table } from '../table.ts'
-import { count, mark, milliseconds, moment, rate } from '../words.ts'
+import { count, links, mark, milliseconds, moment, rate, section, table } from '../parts.ts'
 
 /** Tells of the nine operations: how often they are asked for, how that goes, and how long it takes. */
 export const operations = ({ at, operations }: Overview): Html =>

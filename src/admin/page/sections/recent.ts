@@ -2,8 +2,7 @@ import type { Change } from '../../../config/diff.ts'
 import type { Problem } from '../../../config/problem.ts'
 import type { Overview, RefusalView, ReloadView } from '../../overview.ts'
 import { type Html, html, type Shown } from '../html.ts'
-import { section, table } from '../table.ts'
-import { counted, cut, type Mood, mark, moment } from '../words.ts'
+import { counted, cut, type Mood, mark, moment, section, table } from '../parts.ts'
 
 /** Tells of the requests that were refused last, each with its reason. */
 export const refusals = ({ at, refusals }: Overview): Html =>

@@ -1,8 +1,7 @@
 import { roundedSize } from '../../../units.ts'
 import type { Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
-import { links, list, section } from '../table.ts'
-import { count, counted, type Mood, mark, moment, since } from '../words.ts'
+import { count, counted, links, list, type Mood, mark, moment, section, since } from '../parts.ts'
 
 /** Tells of the processes that serve clients. */
 export const workers = ({ at, status }: Overview): Html =>

@@ -2,8 +2,7 @@ import { isOrder } from '../../../shared/command.ts'
 import type { Finding } from '../../findings/finding.ts'
 import type { Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
-import { links, section } from '../table.ts'
-import { age, type Mood, mark, moment, since } from '../words.ts'
+import { age, links, type Mood, mark, moment, section, since } from '../parts.ts'
 
 /** Says in a line how it stands: whether it serves, what it runs and since when. */
 export const summary = ({ at, status }: Overview): Html => {

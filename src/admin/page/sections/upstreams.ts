@@ -1,8 +1,7 @@
 import { type Group, groups } from '../../../catalog.ts'
 import type { Overview } from '../../overview.ts'
 import { type Html, html } from '../html.ts'
-import { links, section, table } from '../table.ts'
-import { age, count, counted, type Mood, mark, milliseconds, moment, since } from '../words.ts'
+import { age, count, counted, links, type Mood, mark, milliseconds, moment, section, since, table } from '../parts.ts'
 
 type UpstreamView = Overview['status']['upstreams'][string]
 type EndpointView = UpstreamView['endpoints'][number] & { readonly group: Group; readonly place: number }

@@ -1,9 +1,8 @@
-import type { Overview } from '../../../admin/overview.ts'
+import type { OperationView, Overview } from '../../../admin/overview.ts'
 import type { Status } from '../../../admin/status.ts'
 import { span } from '../print.ts'
 import { findingsText, limitRows, upstreamRows, workerRows } from '../sections.ts'
-import { type Row, table } from '../table.ts'
-import { operationLines } from './operation-lines.ts'
+import { longest, type Row, table } from '../table.ts'
 import { type Line, line, type Means, type Tone, wrapped } from './screen.ts'
 
 /** Is what there is to show. */
@@ -82,4 +81,109 @@ const findingTone = (text: string): Tone => {
   if (text.startsWith('CRITICAL')) return 'critical'
   if (text.startsWith('warning')) return 'warning'
   return text === 'nothing is wrong' ? 'good' : 'plain'
+}
+
+/** Is a column; those of a lower rank go first when there is no room for all. */
+interface Column {
+  readonly title: string
+  readonly rank: number
+  readonly cell: (operation: OperationView) => string
+}
+
+type Pace = NonNullable<OperationView['pace']>
+
+const paced =
+  (cell: (pace: Pace) => string) =>
+  ({ pace }: OperationView): string =>
+    pace === null ? '-' : cell(pace)
+
+const named = ({ id, state, failing }: OperationView): string =>
+  state === 'refuse' ? `${id} REFUSED` : failing ? `${id} FAILING` : id
+
+const columns: readonly Column[] = [
+  { title: 'operation', rank: 9, cell: named },
+  { title: 'req/s', rank: 8, cell: paced(({ perSecond }) => rate(perSecond)) },
+  { title: 'err/s', rank: 7, cell: paced(({ errorsPerSecond }) => rate(errorsPerSecond)) },
+  { title: '4xx/s', rank: 4, cell: paced(({ refusedPerSecond }) => rate(refusedPerSecond)) },
+  { title: 'p50', rank: 3, cell: paced(({ p50Ms }) => duration(p50Ms)) },
+  { title: 'p99', rank: 6, cell: paced(({ p99Ms }) => duration(p99Ms)) },
+  { title: 'in flight', rank: 2, cell: paced(({ inFlight }) => `${inFlight}`) },
+]
+
+// As the page has it: a quarter of an hour, in steps of 5 s.
+const chartSeconds = 900
+const [leastChart, mostChart] = [10, 60]
+
+/** Lists the nine with how they do, and a chart of the last 15 minutes where there is room for it. */
+export const operationLines = (operations: readonly OperationView[], means: Means): readonly Line[] => {
+  const shown = fitting(operations, means.columns)
+  const rows = table([
+    shown.map(({ title }) => title),
+    ...operations.map((each) => shown.map(({ cell }) => cell(each))),
+  ])
+  const [title = '', ...lines] = rows.split('\n')
+  const width = longest(rows.split('\n'))
+  const room = Math.min(means.columns - width - 2, mostChart)
+  const isCounted = operations.some(({ history }) => history !== null)
+  if (room < leastChart || !isCounted)
+    return [line(title, 'title'), ...lines.map((text, i) => line(text, toneOf(operations[i])))]
+  const chart = ({ history }: OperationView): string =>
+    history === null ? '' : spark(history.perSecond, steps(history.stepSeconds), room, means.unicode)
+  return [
+    line(`${title.padEnd(width)}  ${'last 15 min'.slice(0, room)}`, 'title'),
+    ...operations.map((each, i) => line(`${(lines[i] ?? '').padEnd(width)}  ${chart(each)}`.trimEnd(), toneOf(each))),
+  ]
+}
+
+const steps = (stepSeconds: number): number =>
+  Math.min(chartSeconds, Math.max(1, Math.round(chartSeconds / stepSeconds)))
+
+/** Leaves out columns until the others have room. */
+const fitting = (operations: readonly OperationView[], room: number): readonly Column[] => {
+  let shown = columns
+  const widthOf = ({ title, cell }: Column): number => 2 + longest([title, ...operations.map(cell)])
+  while (shown.length > 2 && shown.reduce((sum, column) => sum + widthOf(column), -2) > room) {
+    const least = Math.min(...shown.map(({ rank }) => rank))
+    shown = shown.filter(({ rank }) => rank !== least)
+  }
+  return shown
+}
+
+const toneOf = (operation: OperationView | undefined): Tone => {
+  if (operation === undefined) return 'plain'
+  if (operation.state === 'refuse') return 'warning'
+  return operation.failing || (operation.pace?.errorsPerSecond ?? 0) > 0 ? 'critical' : 'plain'
+}
+
+const rate = (perSecond: number): string => {
+  if (perSecond === 0) return '0'
+  return perSecond < 9.95 ? perSecond.toFixed(1) : `${Math.round(perSecond)}`
+}
+
+const duration = (ms: number | null): string => {
+  if (ms === null) return '-'
+  if (ms < 9.95) return `${ms.toFixed(1)}ms`
+  return ms < 999.5 ? `${Math.round(ms)}ms` : `${(ms / 1000).toFixed(1)}s`
+}
+
+const blocks = ' ▁▂▃▄▅▆▇█'
+// Sums of these are still numbers.
+const most = 1e15
+
+const ascii = ' .:-=+*#@'
+
+/**
+ * Draws numbers as a line of so many columns, the newest at the right; `all` is how many there are when the time is full, so that a young
+ * gateway's line does not begin at the left. Each column is the mean of what it stands for, its height a share of the highest.
+ */
+export const spark = (values: readonly number[], all: number, columns: number, unicode: boolean): string => {
+  const levels = unicode ? blocks : ascii
+  const padded = [...Array(Math.max(0, all - values.length)).fill(0), ...values]
+  const means = Array.from({ length: columns }, (_, i) => {
+    const [from, to] = [i, i + 1].map((at) => Math.round((at * padded.length) / columns)) as [number, number]
+    const own = padded.slice(from, Math.max(to, from + 1))
+    return own.reduce((sum, value) => sum + Math.min(Math.max(0, value), most), 0) / Math.max(1, own.length)
+  })
+  const highest = Math.max(...means)
+  return means.map((mean) => levels[mean > 0 ? Math.max(1, Math.round((mean / highest) * 8)) : 0]).join('')
 }
