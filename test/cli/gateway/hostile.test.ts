@@ -124,17 +124,6 @@ describe('an answer that is anything', () => {
     shownBy(outcome, (body) => `changes\n${changesText(understood(asked, body, outcomeShape).changes)}`)
   })
 
-  test('of /status whose groups and operations have any names', () => {
-    const { risk } = full.upstreams
-    const body = { ...full, upstreams: { [evil]: risk }, operations: { [evil]: { state: 'refuse', until: since } } }
-
-    const shown = statusText(asked, understood(asked, body, statusShape), at)
-
-    expect(shown.match(/\\x1b\]0;owned\\x07/g)).toHaveLength(2)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
-    expect(shown).not.toMatch(/[\0-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/)
-  })
-
   test('that has more rows than a call takes arguments is a table all the same', () => {
     const rows = Array.from({ length: 300_000 }, (_, i) => [`${i}`, 'b'])
 
