@@ -95,6 +95,21 @@ test('what the meter of one that is gone has counted stays, but nothing of its i
   expect([told?.bytesOut, told?.inFlight]).toEqual([14, 3])
 })
 
+test('what was counted before counting was turned off is there when it is on again, the worker gone or not', () => {
+  const tally = new Tally<object>()
+  const worker = {}
+  const meter = new Meter()
+  meter.recorder(false).record(exchanged({ bytesOut: 7 }))
+  tally.note(worker, { report: counting(new Map(), meter), droppedLines: 0 })
+  const told = () => tally.inAll(counting(new Map()), none).meter?.operations['market.insights'].bytesOut
+
+  tally.note(worker, { report: { ...none, meter: null }, droppedLines: 0 })
+  const before = told()
+  tally.ended(worker)
+
+  expect([before, told()]).toEqual([7, 7])
+})
+
 test('what one has used that hung before it was ended stays, and what those had used before it', () => {
   const tally = new Tally<object>()
   const used = (user: number): Report => ({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../src/failures/errors.ts'
-import { reasonOf, whyOf } from '../../src/upstream/why.ts'
+import { brokeOff, MalformedResponse, reasonOf, whyOf } from '../../src/upstream/why.ts'
 
 const coded = (code: string, message = 'x'): Error => Object.assign(new Error(message), { code })
 
@@ -37,6 +37,16 @@ describe('why an endpoint could not be reached', () => {
     expect(whyOf(both('ECONNREFUSED', 'ETIMEDOUT'))).toBe('refused')
     expect(whyOf(both('ENETUNREACH', 'ECONNREFUSED'))).toBe('refused')
     expect(whyOf(both('ENETUNREACH', 'ENETUNREACH'))).toBe('unreachable')
+  })
+
+  test.each([
+    ['unsent', 'connect-failed'],
+    ['sent', 'bad-answer'],
+    ['answered', 'truncated'],
+  ] as const)('is what was wrong with a response, however far its request had come: %s', (at, kind) => {
+    const failure = brokeOff(new MalformedResponse('answer-length', 'too short'), at)
+
+    expect(failure).toMatchObject({ kind, reason: 'answer-length' })
   })
 
   test('is kept by a failure that knows it', () => {

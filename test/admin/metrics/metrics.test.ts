@@ -44,6 +44,16 @@ test.skipIf(promtool.missing)('promtool has nothing to say of it', async () => {
   expect(await lint(promtool.path ?? '', text.replaceAll('_total', '_totals'))).not.toBe('')
 })
 
+test('when the configuration came to run is told in seconds', async () => {
+  const from = Date.now() / 1000
+  const { admin } = await bootLive()
+
+  const loadedAt = total(await metrics(admin), 'lender_gateway_config_loaded_timestamp_seconds')
+
+  expect(loadedAt).toBeGreaterThanOrEqual(Math.floor(from))
+  expect(loadedAt).toBeLessThanOrEqual(Date.now() / 1000)
+})
+
 test('what is shown is what the list says, and each of it once', async () => {
   const { admin } = await bootLive()
 
