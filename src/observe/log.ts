@@ -7,16 +7,8 @@ import { Output, openStdout } from './output.ts'
 /** Writes events with their fields. */
 export type Log = Logger
 
-/** Is a log and what must be known of its queue. */
-export interface LogSink {
-  readonly log: Log
-  /** Lines dropped because the reader was too slow. */
-  dropped(): number
-  /** Takes whole lines that another process has written. */
-  passOn(lines: Buffer): void
-  /** Writes what waits, giving up when the reader takes nothing. */
-  close(): Promise<void>
-}
+/** A log and what must be known of its queue. */
+export type LogSink = Awaited<ReturnType<typeof openLog>>
 
 const closeWithinMs = 1000
 
@@ -25,7 +17,7 @@ const closeWithinMs = 1000
  * keeps whatever a stalled reader does not take (63 MB became 292 in 10 s), or writes from the thread pool, and then a process with a
  * stalled reader does not exit.
  */
-export const openLog = async (config: LogConfig): Promise<LogSink> => {
+export const openLog = async (config: LogConfig) => {
   const options = { level: config.level, base: null, serializers: { err: shownError } }
   if (isatty(1)) {
     const screen = await pretty()
@@ -42,9 +34,12 @@ export const openLog = async (config: LogConfig): Promise<LogSink> => {
   const log = pino(options, output)
   return {
     log,
+    /** Lines dropped because the reader was too slow. */
     dropped: () => output.dropped,
-    passOn: (lines) => output.pass(lines),
-    close: async () => void (await within(closeWithinMs, output.end())),
+    /** Takes whole lines that another process has written. */
+    passOn: (lines: Buffer): void => output.pass(lines),
+    /** Writes what waits, giving up when the reader takes nothing. */
+    close: async (): Promise<void> => void (await within(closeWithinMs, output.end())),
   }
 }
 

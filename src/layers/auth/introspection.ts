@@ -12,22 +12,14 @@ export interface Credentials {
   readonly clientSecret: string
 }
 
-/** Is what the server says of a token that is good. */
-export interface Introspected {
-  readonly claims: Claims
-  /** How many characters that was. */
-  readonly size: number
-}
+/** What the server says of a token: of a good one its claims, and how many characters they were. */
+export type Introspected = Awaited<ReturnType<typeof introspect>>
 
 /**
  * Asks an authorization server about a token (RFC 7662). Resolves with what it says of one that is good, or null: it is not. Rejects with
  * {@link Unavailable}, and a reason that holds neither token nor secret.
  */
-export const introspect = async (
-  server: Server,
-  credentials: Credentials,
-  token: string,
-): Promise<Introspected | null> => {
+export const introspect = async (server: Server, credentials: Credentials, token: string) => {
   const { status, text } = await server.ask(questionOf(credentials, token)).catch((error: unknown) => {
     throw new Unavailable('introspection-server', error instanceof Error ? error.message : String(error))
   })
@@ -76,7 +68,7 @@ const calmMs = 1000
 /** Is what an introspector needs. */
 export interface IntrospectorOptions extends Expected {
   /** Asks about a token; null: it is not good. Rejects with {@link Unavailable}. */
-  readonly ask: (token: string) => Promise<Introspected | null>
+  readonly ask: (token: string) => Promise<Introspected>
   /** How long an answer is believed; 0: not at all. A token that is revoked is let in for so long. */
   readonly cache: number
   /** Is told when the server cannot be asked any more, and why, and when it can be again (null). */
@@ -124,7 +116,7 @@ export class Introspector {
     }
   }
 
-  async #answerOn(token: string): Promise<Introspected | null> {
+  async #answerOn(token: string): Promise<Introspected> {
     if (this.#asked >= maxAsked) throw new Unavailable('introspection-busy', 'too many tokens are being asked about')
     this.#asked++
     try {

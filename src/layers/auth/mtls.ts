@@ -29,8 +29,7 @@ export const mtls = (certificateOf: CertificateOf, clients: Clients, fields: rea
 /** Finds whose certificate it is. One that has names of several clients is of none: which of them is meant, nobody knows. */
 const find = (certificate: X509Certificate, clients: Clients): Proved => {
   const names = [`sha256:${thumbprintOf(certificate)}`, ...namesOf(certificate)]
-  const known = names.filter((name) => clients.byCertificate(name) !== undefined)
-  const [client = null, ...others] = new Set(known.map((name) => clients.byCertificate(name)))
+  const [client = null, ...others] = new Set(names.flatMap((name) => clients.byCertificate(name) ?? []))
   if (others.length > 0) throw unproved(challenge, 'ambiguous-certificate', 'its certificate is of several clients')
   return { client, token: null }
 }

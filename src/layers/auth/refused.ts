@@ -1,26 +1,24 @@
 import { StacklessError } from '../../failures/errors.ts'
-import type { ReasonOf } from '../../failures/reasons.ts'
+import type { Reason, ReasonOf } from '../../failures/reasons.ts'
 
-/** Is why a credential proves nothing: for operators alone, in words that hold nothing of the credential but names of its form. */
-export class Refused extends StacklessError {
-  override readonly name = 'Refused'
-  readonly reason: ReasonOf<'unauthenticated'>
+/** An error with a reason, in a bounded word. */
+class ErrorWithReason<Why extends Reason> extends StacklessError {
+  readonly reason: Why
 
-  constructor(reason: ReasonOf<'unauthenticated'>, message: string) {
+  constructor(reason: Why, message: string) {
     super(message)
     this.reason = reason
   }
 }
 
-/** Is why it cannot be found out whether a credential is good: the server that knows cannot be asked. */
-export class Unavailable extends StacklessError {
-  override readonly name = 'Unavailable'
-  readonly reason: ReasonOf<'identity-unavailable'>
+/** Says why a credential proves nothing: for operators alone, in words that hold nothing of the credential but names of its form. */
+export class Refused extends ErrorWithReason<ReasonOf<'unauthenticated'>> {
+  override readonly name = 'Refused'
+}
 
-  constructor(reason: ReasonOf<'identity-unavailable'>, message: string) {
-    super(message)
-    this.reason = reason
-  }
+/** Says why it cannot be found out whether a credential is good: the server that knows cannot be asked. */
+export class Unavailable extends ErrorWithReason<ReasonOf<'identity-unavailable'>> {
+  override readonly name = 'Unavailable'
 }
 
 /** Names the schemes that a token may come with, in lower case (RFC 6750 §2.1, RFC 9449 §7.1). */

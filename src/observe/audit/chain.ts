@@ -17,14 +17,8 @@ export interface Key {
   readonly secret: KeyObject
 }
 
-/** Is a line as read, before anything of it is believed. */
-export interface Read {
-  readonly chain: string
-  readonly number: number
-  readonly mac: string
-  /** What was sealed: all of the line but its HMAC. */
-  readonly sealed: Buffer
-}
+/** A line as read, before anything of it is believed; `sealed` is all of it but its HMAC. */
+export type Read = NonNullable<ReturnType<typeof readLine>>
 
 const macLength = 64
 const beforeMac = ',"mac":"'
@@ -59,7 +53,7 @@ export const beginsLike = (piece: Buffer, beginning: string): boolean =>
   beginning.startsWith(piece.toString('latin1', 0, beginning.length))
 
 /** Reads a line without its end; null: it has not the form of one. */
-export const readLine = (line: Buffer): Read | null => {
+export const readLine = (line: Buffer) => {
   const at = line.length - tailLength
   if (at <= 0) return null
   const [, mac] = tail.exec(line.toString('latin1', at)) ?? []

@@ -10,14 +10,8 @@ import { Histogram } from './histogram.ts'
 /** Names an operation, or `none`: what was turned away before it was one of the nine. */
 export type Metered = OperationId | 'none'
 
-/** Is what a process has counted since it started, as plain data. What was never seen is not there. */
-export interface MeterReport {
-  readonly operations: Readonly<Record<Metered, OperationReport>>
-  /** What became of spans. */
-  readonly spans: Readonly<SpanCounts>
-  /** Requests by the id of the client and the class of the status; empty unless asked for. */
-  readonly clients: readonly { readonly client: string; readonly statusClass: number; readonly count: number }[]
-}
+/** What a process has counted since it started, as plain data. */
+export type MeterReport = Meter['report']
 
 /** Says why an attempt failed: its reason, its kind where that says it all, or a `status` that counts as a failure. */
 export type AttemptFailure = Reason | Kind | 'status'
@@ -148,12 +142,14 @@ export class Meter {
     }
   }
 
-  get report(): MeterReport {
+  get report() {
     return {
       operations: Object.fromEntries(
         Object.entries(this.operations).map(([name, each]) => [name, each.report]),
-      ) as unknown as MeterReport['operations'],
+      ) as unknown as Readonly<Record<Metered, OperationReport>>,
+      /** What became of spans. */
       spans: { ...this.spans },
+      /** Requests by the id of the client and the class of the status; empty unless asked for. */
       clients: [...this.#clients].flatMap(([client, counts]) =>
         counts.flatMap((count, statusClass) => (count === 0 ? [] : [{ client, statusClass, count }])),
       ),

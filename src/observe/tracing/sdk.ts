@@ -1,22 +1,21 @@
-/** Is the SDK of OpenTelemetry, as far as it is used: no globals, no context that follows asynchronous calls, no instrumentation. */
-export interface Sdk {
-  readonly api: typeof import('@opentelemetry/api')
-  readonly core: typeof import('@opentelemetry/core')
-  readonly resources: typeof import('@opentelemetry/resources')
-  readonly trace: typeof import('@opentelemetry/sdk-trace')
-  readonly otlp: typeof import('@opentelemetry/exporter-trace-otlp-proto')
-  readonly conventions: typeof import('@opentelemetry/semantic-conventions')
-}
+/** The SDK of OpenTelemetry, as far as it is used: no globals, no context that follows asynchronous calls, no instrumentation. */
+type Sdk = Awaited<ReturnType<typeof load>>
 
 let loading: Promise<Sdk> | null = null
 let loaded: Sdk | null = null
 
 /** Loads the SDK, once: ten packages, 18 MB of memory and a tenth of a second, which only those pay who send spans. */
 export const loadSdk = (): Promise<Sdk> => {
-  loading ??= load().catch((error) => {
-    loading = null
-    throw error
-  })
+  loading ??= load().then(
+    (all) => {
+      loaded = all
+      return all
+    },
+    (error) => {
+      loading = null
+      throw error
+    },
+  )
   return loading
 }
 
@@ -26,7 +25,7 @@ export const sdk = (): Sdk => {
   return loaded
 }
 
-const load = async (): Promise<Sdk> => {
+const load = async () => {
   const [api, core, resources, trace, otlp, conventions] = await Promise.all([
     import('@opentelemetry/api'),
     import('@opentelemetry/core'),
@@ -35,6 +34,5 @@ const load = async (): Promise<Sdk> => {
     import('@opentelemetry/exporter-trace-otlp-proto'),
     import('@opentelemetry/semantic-conventions'),
   ])
-  loaded = { api, core, resources, trace, otlp, conventions }
-  return loaded
+  return { api, core, resources, trace, otlp, conventions }
 }

@@ -9,22 +9,20 @@ import { attemptAttributes, exchangeAttributes, isError, type Site } from './att
 import type { Exporting } from './exporting.ts'
 import { sdk } from './sdk.ts'
 
-/** Is what follows exchanges through several systems, as one snapshot has it. */
-export interface Tracing {
-  /** Gives an exchange its place in a trace: the one that its client says, or a new one. */
-  begin(exchange: Pick<Exchange, 'operation' | 'fields'>): ExchangeTrace
-}
+/** What follows exchanges through several systems, as one snapshot has it. */
+export type Tracing = ReturnType<typeof openTracing>
 
 /**
  * Follows exchanges. Whoever began a trace decides whether it is sampled; of those that begin here it is a share, by the trace id alone, so
  * that several gateways decide alike. Of what is not sampled nothing is made but ids: no span, no context, nothing to be collected.
  */
-export const openTracing = (exporting: Exporting, sample: number, site: Site): Tracing => {
+export const openTracing = (exporting: Exporting, sample: number, site: Site) => {
   const { trace, api, core } = sdk()
   const ids = new trace.RandomIdGenerator()
   const sampler = new trace.ParentBasedSampler({ root: new trace.TraceIdRatioBasedSampler(sample) })
   return {
-    begin(exchange) {
+    /** Gives an exchange its place in a trace: the one that its client says, or a new one. */
+    begin(exchange: Pick<Exchange, 'operation' | 'fields'>): ExchangeTrace {
       const { operation, fields } = exchange
       const said = readContext(fields, core.parseTraceParent)
       const parent = said === 'broken' ? null : said

@@ -46,9 +46,8 @@ export interface Key {
 
 /** Is the keys of an issuer at one time. */
 export interface KeySet {
+  /** How many are of use here: of a kind that an algorithm signs with, for signatures, and well formed (RFC 7517 §5). */
   readonly size: number
-  /** How many of the set are of no use here: of a kind that no algorithm signs with, not for signatures, or malformed (RFC 7517 §5). */
-  readonly unusable: number
   holds(key: Key): boolean
   /** Finds those that a token can be signed with. */
   find(algorithm: Algorithm, kid: string | null): readonly Key[]
@@ -72,7 +71,6 @@ export const readKeySet = (text: string, before: KeySet | null): KeySet => {
   const known = new Set(keys)
   const set: KeySet = {
     size: keys.length,
-    unusable: listed.length - keys.length,
     holds: (key) => known.has(key),
     find: (algorithm, kid) => keys.filter((each) => (kid === null || each.kid === kid) && isFor(each, algorithm)),
   }

@@ -81,14 +81,11 @@ const spared = (fields: Fields): string[] =>
     fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'etag') ? descriptive : descriptiveWithoutTag,
   )
 
-/** Is what a client's conditions are compared with. */
-type Compared = Pick<StoredHead, 'etag' | 'lastModifiedAt' | 'date' | 'receivedAt'>
-
 /**
  * Tells whether the client has what is stored already, so that it is answered 304 (RFC 9110 §13.2.2, RFC 9111 §4.3.2). If-None-Match alone counts
  * where it is there. If-Match and If-Unmodified-Since do not get here.
  */
-const isNotModified = (head: Compared, { ifNoneMatch, ifModifiedSince }: CacheRequest): boolean => {
+const isNotModified = (head: StoredHead, { ifNoneMatch, ifModifiedSince }: CacheRequest): boolean => {
   if (ifNoneMatch !== null) {
     if (ifNoneMatch.trim() === '*') return true // RFC 9110 §13.1.2: there is one, whichever it is
     return head.etag !== null && listHas(ifNoneMatch, head.etag)
@@ -132,11 +129,8 @@ export const byteRange = (range: string, bodyBytes: number): ByteRange | 'unsati
   return { start: Number(first), end: last === '' ? bodyBytes : Math.min(Number(last) + 1, bodyBytes) }
 }
 
-/** Is what If-Range is compared with. */
-type Ranged = Pick<StoredHead, 'etag' | 'lastModifiedAt' | 'isLastModifiedStrong' | 'receivedAt'>
-
 /** Tells whether what the client has is a part of just this (RFC 9110 §13.1.5): both validators have to be strong. */
-const rangeApplies = (head: Ranged, { ifRange }: CacheRequest): boolean => {
+const rangeApplies = (head: StoredHead, { ifRange }: CacheRequest): boolean => {
   if (ifRange === null) return true
   if (isEntityTag(ifRange.trim())) return head.etag !== null && matchesStrongly(ifRange.trim(), head.etag)
   const date = parseDate(ifRange, head.receivedAt)

@@ -100,17 +100,10 @@ const isRecord = (read: unknown): read is Recorded & { readonly of: unknown } =>
 // Up to the last millisecond that a date can be written of.
 const isTime = (ms: unknown): boolean => typeof ms === 'number' && ms >= 0 && ms <= 8.64e15
 
-const isOf = (of: unknown, asked: Asked): boolean => {
-  if (typeof of !== 'object' || of === null) return false
-  const { operation, shape, client, site, query } = of as Partial<Asked>
-  return (
-    operation === asked.operation &&
-    shape === asked.shape &&
-    client === asked.client &&
-    site === asked.site &&
-    query === asked.query
-  )
-}
+const isOf = (of: unknown, asked: Asked): boolean =>
+  typeof of === 'object' && of !== null && names.every((name) => (of as Partial<Asked>)[name] === asked[name])
+
+const names = ['operation', 'shape', 'client', 'site', 'query'] as const
 
 // RFC 9110 §5.1, §5.5: what is neither would end a field, or the head.
 const areFields = (fields: unknown): fields is Fields =>
