@@ -20,13 +20,21 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
   const state = await stateOf(start.state, [])
   const { log, dropped, close: closeLog } = await openLog(state.config.log)
   exitWhenUncaught(log, closeLog, { worker })
-  const counting = new Counting(tell)
+  const counting = new Map<number, (outcomes: readonly Outcome[] | null) => void>()
+  let lastBatch = 0
+  /** Has the primary count: what each worker takes of a limit, it takes of all. Who waits how long is not decided here. */
+  const count = (limit: string, keys: readonly string[]): Promise<readonly Outcome[] | null> =>
+    new Promise((resolve) => {
+      const batch = ++lastBatch
+      counting.set(batch, resolve)
+      tell({ type: 'takes', batch, limit, keys })
+    })
   const outbox = new Outbox((lines, lost, done) => tell({ type: 'audited', lines, lost }, done), start.auditFailing)
   const plane = await openPlane(state, {
     tell: (level, event, fields) => log[level]({ worker, ...fields }, event),
     onVerdict: null, // the primary probes
     known: verdicts,
-    part: { is: 'worker', of: start.workers, withinMs: start.countMs, ask: (limit, keys) => counting.ask(limit, keys) },
+    part: { is: 'worker', of: start.workers, withinMs: start.countMs, ask: count },
     process: `worker-${worker}`,
     log,
     auditor: outbox,
@@ -113,7 +121,9 @@ export const work = async (start: Start, tell: (message: ToPrimary, done?: () =>
         outbox.primaryFails = notice.failing
         return
       case 'outcomes':
-        return counting.answered(notice.batch, notice.outcomes)
+        counting.get(notice.batch)?.(notice.outcomes)
+        counting.delete(notice.batch)
+        return
       case 'close':
         return void serving
           .close(notice.deadlineMs)
@@ -141,32 +151,4 @@ const agreeOn = (plane: Plane, verdicts: Start['verdicts']): void => {
   const down = new Set(verdicts.map(([key]) => key))
   for (const [key] of plane.verdicts) if (!down.has(key)) plane.hear([key, null])
   for (const verdict of verdicts) plane.hear(verdict)
-}
-
-type OnOutcomes = (outcomes: readonly Outcome[] | null) => void
-
-/** Has the primary count for a worker: what each takes of a limit, it takes of all. */
-class Counting {
-  readonly #tell: (message: ToPrimary) => void
-  readonly #open = new Map<number, OnOutcomes>()
-  #last = 0
-
-  constructor(tell: (message: ToPrimary) => void) {
-    this.#tell = tell
-  }
-
-  /** Takes one for each key. Resolves with null when the primary does not know that limit. Who waits how long is not decided here. */
-  ask(limit: string, keys: readonly string[]): Promise<readonly Outcome[] | null> {
-    const batch = ++this.#last
-    return new Promise((resolve) => {
-      this.#open.set(batch, resolve)
-      this.#tell({ type: 'takes', batch, limit, keys })
-    })
-  }
-
-  /** Takes the answer. */
-  answered(batch: number, outcomes: readonly Outcome[] | null): void {
-    this.#open.get(batch)?.(outcomes)
-    this.#open.delete(batch)
-  }
 }
