@@ -6,7 +6,7 @@ import type { Environment } from './environment.ts'
 import { deepFreeze } from './freeze.ts'
 import type { LoadResult } from './load.ts'
 import type { Asked, Told } from './load-worker.ts'
-import type { Problem } from './problem.ts'
+import { whole } from './problem.ts'
 import { maxFileBytes, type SourceFile, sourceNow } from './sources.ts'
 
 const script = new URL('./load-worker.ts', import.meta.url)
@@ -105,8 +105,7 @@ const endThread = (worker: Worker): void => {
 
 /** Makes the result for a file that could not be read to the end. */
 const failed = (file: string, source: SourceFile, message: string): LoadResult => {
-  const expected = 'a configuration file of ordinary size'
-  const problem: Problem = { file, line: 1, column: 1, path: '', expected, found: 'another one', message }
+  const problem = whole(file, message, 'a configuration file of ordinary size', 'another one')
   return { ok: false, problems: [problem], unreadable: false, sources: [source] }
 }
 

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { formatPath, type Path, type Placed, type Position, type Problem } from './problem.ts'
+import { formatPath, type Path, type Placed, type Position, type Problem, whole } from './problem.ts'
 import { shownKey } from './schema/places.ts'
 
 /** Problems beyond this many are only counted: to place each one takes a walk through the file. */
@@ -25,17 +25,6 @@ export function placed(findings: readonly Placed[], { at, locate }: Places, file
   const rest = whole(file, `${more} more problems are not shown`, `at most ${maxProblems}`, `${findings.length}`)
   return [...problems, { ...rest, line: last.line, column: last.column }]
 }
-
-/** Makes a problem with a file as a whole. */
-export const whole = (file: string, message: string, expected: string, found: string): Problem => ({
-  file,
-  line: 1,
-  column: 1,
-  path: '',
-  expected,
-  found,
-  message,
-})
 
 /** Makes the problem of a file that is not text, at the line where that begins. */
 export function notUtf8(bytes: Uint8Array, file: string): Problem {

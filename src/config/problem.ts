@@ -38,6 +38,17 @@ export interface Position {
   readonly column: number
 }
 
+/** Makes a problem with a file as a whole. */
+export const whole = (file: string, message: string, expected: string, found: string): Problem => ({
+  file,
+  line: 1,
+  column: 1,
+  path: '',
+  expected,
+  found,
+  message,
+})
+
 /** Writes a problem in one line (`file:line:column path: message`), then, indented, what was expected, found and what helps. */
 export function formatProblem({ file, line, column, path, expected, found, message, hint }: Problem): string {
   const where = `${file}:${line}:${column}${path === '' ? '' : ` ${path}`}`

@@ -1,6 +1,6 @@
 import type { Group } from '../catalog.ts'
 import type { Origins } from '../config/origins.ts'
-import type { Problem } from '../config/problem.ts'
+import { type Problem, whole } from '../config/problem.ts'
 
 /** Is a group of which no endpoint that an edit brings was reached; the reasons may be shown to operators. */
 interface Unreached {
@@ -57,19 +57,20 @@ export const keyless = ({ url, reason }: Keyless, origins: Origins, file: string
 
 /** Says why a file that changed while an edit was held back is not taken: whoever does not have it watched says when an edit is done. */
 export const notAskedFor = (file: string): Problem => ({
-  ...whole(file),
-  expected: 'the edit that was held back, which is tried again',
-  found: 'another one',
-  message: 'the file has changed since, and is not read of itself: reload.watch is false',
+  ...whole(
+    file,
+    'the file has changed since, and is not read of itself: reload.watch is false',
+    'the edit that was held back, which is tried again',
+    'another one',
+  ),
   hint: 'reload takes it',
 })
 
 /** Says why a sound configuration could not be put into effect. */
-export const cannotApply = (file: string, error: unknown): Problem => ({
-  ...whole(file),
-  expected: 'a configuration that can be put into effect',
-  found: error instanceof Error ? error.message : String(error),
-  message: 'the configuration is sound, but could not be put into effect',
-})
-
-const whole = (file: string) => ({ file, line: 1, column: 1, path: '' })
+export const cannotApply = (file: string, error: unknown): Problem =>
+  whole(
+    file,
+    'the configuration is sound, but could not be put into effect',
+    'a configuration that can be put into effect',
+    error instanceof Error ? error.message : String(error),
+  )
