@@ -17,7 +17,7 @@ import { isDrained, keyOf, type Said } from './overrides.ts'
 import { noPressure, type Pressure } from './pressure.ts'
 import { holdAddressLimit } from './rate-limits.ts'
 import { type Observation, recorders } from './recorders.ts'
-import { Snapshot } from './snapshot.ts'
+import { openSnapshot, type Snapshot } from './snapshot.ts'
 import { stack } from './stack.ts'
 import type { TokenSources } from './token-sources.ts'
 import { noTracing, type Tracings } from './tracings.ts'
@@ -104,7 +104,7 @@ export const build = (
     })
     const heard = recorders(config, observation, auditor)
     const rates = { address: addressLimit, clients: clientLimits }
-    return new Snapshot(
+    return openSnapshot(
       { config, handles, upstreams, budgets, pressure, rates, guard, caches, auditor, observation, recorders: heard },
       release,
     )

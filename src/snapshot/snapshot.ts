@@ -11,7 +11,7 @@ import type { Pressure } from './pressure.ts'
 import type { Rates } from './rate-limits.ts'
 import type { Observation } from './recorders.ts'
 
-/** Is what a snapshot consists of. */
+/** What a snapshot consists of. */
 export interface Parts {
   readonly config: Config
   readonly handles: Readonly<Record<OperationId, Handle>>
@@ -34,57 +34,36 @@ export interface Parts {
   readonly recorders: readonly Recorder[]
 }
 
-/** Is one configuration as running objects: nine handles and the upstreams they use. Never changed, only replaced. */
-export class Snapshot implements Parts {
-  readonly config: Config
-  readonly handles: Parts['handles']
-  readonly upstreams: Parts['upstreams']
-  readonly budgets: Parts['budgets']
-  readonly pressure: Pressure
-  readonly rates: Rates
-  readonly guard: Guard
-  readonly caches: HeldCaches
-  readonly auditor: Auditor
-  readonly observation: Observation
-  readonly recorders: readonly Recorder[]
-  readonly #release: () => Promise<void>
-  #inFlight = 0
-  #whenIdle: (() => void) | null = null
-
-  /** `release` gives back what it stands on. */
-  constructor(parts: Parts, release: () => Promise<void>) {
-    this.config = parts.config
-    this.handles = parts.handles
-    this.upstreams = parts.upstreams
-    this.budgets = parts.budgets
-    this.pressure = parts.pressure
-    this.rates = parts.rates
-    this.guard = parts.guard
-    this.caches = parts.caches
-    this.auditor = parts.auditor
-    this.observation = parts.observation
-    this.recorders = parts.recorders
-    this.#release = release
-  }
-
+/** One configuration as running objects: nine handles and the upstreams they use. Never changed, only replaced. */
+export interface Snapshot extends Parts {
   /** Counts a request that has begun with this snapshot, and keeps it. */
-  enter(): void {
-    this.#inFlight++
-  }
-
+  enter(): void
   /** Counts out a request whose answer is complete. */
-  leave(): void {
-    if (--this.#inFlight === 0) this.#whenIdle?.()
-  }
-
+  leave(): void
   /** Gives back what it stands on when no request uses it any more, however long that takes: a body has no total time. */
-  async retire(): Promise<void> {
-    // A pool that is closing refuses new requests, a retry among them, so what runs is counted out first.
-    if (this.#inFlight > 0) {
-      await new Promise<void>((resolve) => {
-        this.#whenIdle = resolve
-      })
-    }
-    await this.#release()
+  retire(): Promise<void>
+}
+
+/** Makes a snapshot; `release` gives back what it stands on. */
+export const openSnapshot = (parts: Parts, release: () => Promise<void>): Snapshot => {
+  let inFlight = 0
+  let whenIdle = (): void => {}
+  return {
+    ...parts,
+    enter() {
+      inFlight++
+    },
+    leave() {
+      if (--inFlight === 0) whenIdle()
+    },
+    async retire() {
+      // A pool that is closing refuses new requests, a retry among them, so what runs is counted out first.
+      if (inFlight > 0) {
+        await new Promise<void>((resolve) => {
+          whenIdle = resolve
+        })
+      }
+      await release()
+    },
   }
 }

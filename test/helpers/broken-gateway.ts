@@ -8,7 +8,7 @@ import { noGuard } from '../../src/snapshot/guard.ts'
 import { Live } from '../../src/snapshot/live.ts'
 import { noPressure } from '../../src/snapshot/pressure.ts'
 import { openObservation, recorders } from '../../src/snapshot/recorders.ts'
-import { Snapshot } from '../../src/snapshot/snapshot.ts'
+import { openSnapshot, type Snapshot } from '../../src/snapshot/snapshot.ts'
 import type { Opened } from './gateway.ts'
 import { noClientLimits } from './no-client-limits.ts'
 
@@ -37,7 +37,7 @@ export const openBrokenGateway = async ({ loaded, log }: Pick<GatewayOptions, 'l
     observation,
     recorders: recorders(loaded.config, observation, noAuditor),
   }
-  const snapshot = new Snapshot(parts, nothing)
+  const snapshot = openSnapshot(parts, nothing)
   const live = new Live(snapshot)
   const server = await openPublicServer(live, log)
   return {

@@ -14,7 +14,7 @@ import { Live } from '../../src/snapshot/live.ts'
 import { Overrides } from '../../src/snapshot/overrides.ts'
 import { noPressure } from '../../src/snapshot/pressure.ts'
 import { openObservation } from '../../src/snapshot/recorders.ts'
-import { Snapshot } from '../../src/snapshot/snapshot.ts'
+import { openSnapshot, type Snapshot } from '../../src/snapshot/snapshot.ts'
 import { TokenSources } from '../../src/snapshot/token-sources.ts'
 import { Endpoints } from '../../src/upstream/endpoints.ts'
 import { fakeExchange } from '../helpers/exchange.ts'
@@ -38,7 +38,7 @@ const snapshotOf = () => {
     observation: openObservation(null, 'gateway'),
     recorders: [],
   }
-  const snapshot = new Snapshot(parts, release)
+  const snapshot = openSnapshot(parts, release)
   return { seen, snapshot }
 }
 
