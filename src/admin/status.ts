@@ -1,8 +1,6 @@
 import { resolve } from 'node:path'
 import { catalog, groups } from '../catalog.ts'
-import { clientAuthorities, type ShownCertificate, shownCertificates } from '../config/certificate.ts'
 import type { Config } from '../config/config.ts'
-import { formatPath } from '../config/problem.ts'
 import { noOutcomes } from '../exchange.ts'
 import { noStoreCounts } from '../layers/cache/second/redis-store.ts'
 import type { WriterState } from '../observe/audit/writer.ts'
@@ -20,6 +18,7 @@ import { type Desk, type Unready, unready } from './desk.ts'
 import { findingShape } from './findings/finding.ts'
 import { findings } from './findings/findings.ts'
 import { readingOf } from './findings/reading.ts'
+import { certificatesOf } from './findings/trust.ts'
 import { endOf, tenths, time } from './time.ts'
 import { upstreamShape, upstreamStatus } from './upstream-status.ts'
 
@@ -184,7 +183,7 @@ export const statusOf = async (desk: Desk, report: Report): Promise<Status> => {
       previous: reloader.previous?.config.hash ?? null,
     },
     warnings: reloader.warnings,
-    certificates: [...shownCertificates(reloader.config), ...clientAuthorities(reloader.config)].map(certificateStatus),
+    certificates: certificatesOf(reloader.config).map(({ notAfter, ...shown }) => ({ ...shown, ...endOf(notAfter) })),
     workers: desk.workers().map(workerStatus),
     upstreams: Object.fromEntries(
       groups.map((group) => [group, upstreamStatus(upstreams[group], overrides.endpoints, group)]),
@@ -199,12 +198,6 @@ export const statusOf = async (desk: Desk, report: Report): Promise<Status> => {
     log: { level: reloader.config.log.level, dropped: droppedLines() },
   }
 }
-
-const certificateStatus = ({ path, names, notAfter }: ShownCertificate): Shaped<typeof certificateShape> => ({
-  key: formatPath(path),
-  names,
-  ...endOf(notAfter),
-})
 
 const workerStatus = (worker: WorkerState): Shaped<typeof workerShape> => ({
   ...worker,

@@ -1,5 +1,6 @@
 import { type Group, groups } from '../../catalog.ts'
 import { clientAuthorities, shownCertificates } from '../../config/certificate.ts'
+import type { Config } from '../../config/config.ts'
 import { formatPath } from '../../config/problem.ts'
 import type { EndpointReport } from '../../snapshot/report.ts'
 import { firstToEnd, soonMs } from '../../upstream/certificates.ts'
@@ -12,10 +13,16 @@ const fullShare = 0.9
 /** Finds what is wrong with certificates, and with what tokens are checked by. */
 export const trustFindings = (reading: Reading): readonly Finding[] => [...certificates(reading), ...tokens(reading)]
 
+/** Lists what the gateway shows, and the first to end of the authorities that it asks clients by, by its key in the file. */
+export const certificatesOf = (config: Config) =>
+  [...shownCertificates(config), ...clientAuthorities(config)].map(({ path, ...facts }) => ({
+    key: formatPath(path),
+    ...facts,
+  }))
+
 const certificates = ({ at, config }: Reading): readonly Finding[] =>
-  [...shownCertificates(config), ...clientAuthorities(config)].flatMap(({ path, notAfter }): readonly Finding[] => {
+  certificatesOf(config).flatMap(({ key, notAfter }): readonly Finding[] => {
     if (notAfter - at > soonMs) return []
-    const key = formatPath(path)
     const ends = time(notAfter)
     return notAfter < at
       ? [finding('critical', key, `the certificate of ${key} has expired, at ${ends}`, { since: notAfter })]

@@ -1,10 +1,9 @@
-import { clientAuthorities, shownCertificates } from '../../config/certificate.ts'
-import { formatPath } from '../../config/problem.ts'
 import type { MeterReport } from '../../observe/metrics/meter.ts'
 import type { ReloadCount } from '../../snapshot/reload-history.ts'
 import { unread } from '../../snapshot/unread.ts'
 import { type Desk, unready } from '../desk.ts'
 import { type Reading as Known, readingOf as knownOf } from '../findings/reading.ts'
+import { certificatesOf } from '../findings/trust.ts'
 
 /** All that metrics are read from, of one moment: what findings are made of, and more. */
 export interface Reading extends Known {
@@ -30,9 +29,6 @@ export const readingOf = async (desk: Desk): Promise<Reading | null> => {
     ready: unready(desk) === null,
     loadedAt: state.loadedAt,
     reloads: history.counts,
-    certificates: [...shownCertificates(config), ...clientAuthorities(config)].map(({ path, notAfter }) => ({
-      key: formatPath(path),
-      notAfter,
-    })),
+    certificates: certificatesOf(config),
   }
 }
