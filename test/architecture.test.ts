@@ -234,6 +234,30 @@ test('what Node does not document is used in one file each, and listed', () => {
   for (const each of used) for (const part of each.split(': ')) expect(page).toContain(part)
 })
 
+test('no file imports one that imports it, by however many others', () => {
+  // A type alone is gone when the sources run.
+  const types = /^import type .*$|^import \{\s*(?:type \w+,?\s*)+\} .*$/gm
+  const loads = new Map(
+    sources.map(({ path, text }) => {
+      const names = [...text.replaceAll(types, '').matchAll(/(?:\bfrom\s|^import\s)'(\.[^']+)'/gm)]
+      return [path, names.map(([, name = '']) => normalize(join(dirname(path), name)))]
+    }),
+  )
+  const loadedBy = (path: string): ReadonlySet<string> => {
+    const found = new Set<string>()
+    const queue = [...(loads.get(path) ?? [])]
+    for (const next of queue) {
+      if (found.has(next)) continue
+      found.add(next)
+      queue.push(...(loads.get(next) ?? []))
+    }
+    return found
+  }
+
+  expect(sources.map(({ path }) => path).filter((path) => loadedBy(path).has(path))).toEqual([])
+  expect(loadedBy('main.ts').size).toBeGreaterThan(5)
+})
+
 test('no file is longer than 300 lines', () => {
   const long = sources.filter(({ text }) => text.split('\n').length > 301)
 

@@ -1,5 +1,29 @@
 import { wallClock } from '../clock.ts'
-import type { Outcome, Trigger } from './reloader.ts'
+import type { Change } from '../config/diff.ts'
+import type { Problem } from '../config/problem.ts'
+import type { Held } from './held-back.ts'
+
+/** Says what set a reload off; `preflight` is a further try of what was held back. */
+export type Trigger = 'start' | 'file' | 'signal' | 'request' | 'rollback' | 'preflight'
+
+/** Tells what came of a reload. */
+export type Outcome =
+  | {
+      readonly result: 'applied' | 'unchanged'
+      readonly from: string
+      readonly to: string
+      readonly changes: readonly Change[]
+      readonly warnings: readonly Problem[]
+      /** Whether what it brings was not to be tried before. */
+      readonly forced: boolean
+    }
+  | {
+      readonly result: 'refused'
+      readonly hash: string
+      readonly problems: readonly Problem[]
+      /** When the file is sound but what it brings was not reached: what becomes of it. */
+      readonly held: Held | null
+    }
 
 /** Is a reload as it is remembered. */
 export interface Reloaded {

@@ -3,7 +3,7 @@ import type { Problem } from '../config/problem.ts'
 import type { TellOrder } from '../observe/audit/line.ts'
 import type { Log } from '../observe/log.ts'
 import type { Held } from './held-back.ts'
-import type { Outcome, Trigger } from './reloader.ts'
+import type { Outcome, Trigger } from './reload-history.ts'
 
 // The first ones tell what is wrong; a file of another format would have hundreds.
 const maxShown = 20

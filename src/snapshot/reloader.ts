@@ -1,37 +1,14 @@
 import { wallClock } from '../clock.ts'
 import { changesBetween, type Reported } from '../config/changes.ts'
 import type { Config } from '../config/config.ts'
-import type { Change } from '../config/diff.ts'
 import type { LoadResult } from '../config/load.ts'
 import type { Origins } from '../config/origins.ts'
 import type { Problem } from '../config/problem.ts'
 import { needsRestart } from '../config/restart.ts'
 import { withAccessOf } from './access.ts'
 import { type Held, HeldBack } from './held-back.ts'
-import { ReloadHistory } from './reload-history.ts'
+import { type Outcome, ReloadHistory, type Trigger } from './reload-history.ts'
 import { cannotApply, notAskedFor } from './reload-problems.ts'
-
-/** Says what set a reload off; `preflight` is a further try of what was held back. */
-export type Trigger = 'start' | 'file' | 'signal' | 'request' | 'rollback' | 'preflight'
-
-/** Tells what came of a reload. */
-export type Outcome =
-  | {
-      readonly result: 'applied' | 'unchanged'
-      readonly from: string
-      readonly to: string
-      readonly changes: readonly Change[]
-      readonly warnings: readonly Problem[]
-      /** Whether what it brings was not to be tried before. */
-      readonly forced: boolean
-    }
-  | {
-      readonly result: 'refused'
-      readonly hash: string
-      readonly problems: readonly Problem[]
-      /** When the file is sound but what it brings was not reached: what becomes of it. */
-      readonly held: Held | null
-    }
 
 /** Is a configuration file that was read and can run. */
 export type Loaded = Extract<LoadResult, { ok: true }>

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Outcome } from '../../src/snapshot/reloader.ts'
+import type { Outcome } from '../../src/snapshot/reload-history.ts'
 import type { Pair } from './certificates.ts'
 import type { Settings } from './gateway.ts'
 import { bootLive, type LiveGateway } from './live-gateway.ts'

@@ -1,8 +1,9 @@
 /** A reloader whose endpoints can be out of reach. */
 import { vi } from 'vitest'
 import type { LoadResult } from '../../src/config/load.ts'
+import type { Outcome, Trigger } from '../../src/snapshot/reload-history.ts'
 import { notReached } from '../../src/snapshot/reload-problems.ts'
-import { type Loaded, type Outcome, Reloader, type Trigger } from '../../src/snapshot/reloader.ts'
+import { type Loaded, Reloader } from '../../src/snapshot/reloader.ts'
 import { configOf, parse, sandbox, withRisk } from '../config/helper.ts'
 
 /** Loads a text that is meant to be good. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { Outcome } from '../../src/snapshot/reload-history.ts'
 import { ReloadHistory } from '../../src/snapshot/reload-history.ts'
-import type { Outcome } from '../../src/snapshot/reloader.ts'
 
 const rollback: Outcome = { result: 'unchanged', from: 'a', to: 'a', changes: [], warnings: [], forced: false }
 const heldBack = (known: boolean): Outcome => {

@@ -1,7 +1,7 @@
 /** The reroute guard: an edit whose endpoints are not reached is held back. How the wait ends is `reloader-wait.test.ts`'s. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Outcome, Trigger } from '../../src/snapshot/reload-history.ts'
 import { notReached } from '../../src/snapshot/reload-problems.ts'
-import type { Outcome, Trigger } from '../../src/snapshot/reloader.ts'
 import { sandbox, withRisk } from '../config/helper.ts'
 import { later, loaded, old, one, reloaderOf, two } from './guarded.ts'
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Config } from '../../src/config/config.ts'
 import type { LoadResult } from '../../src/config/load.ts'
-import { type Loaded, Reloader, type Trigger } from '../../src/snapshot/reloader.ts'
+import type { Trigger } from '../../src/snapshot/reload-history.ts'
+import { type Loaded, Reloader } from '../../src/snapshot/reloader.ts'
 import { configOf, parse, sandbox, withRisk } from '../config/helper.ts'
 
 const loaded = (text: string): Loaded => {

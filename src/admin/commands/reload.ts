@@ -1,5 +1,6 @@
 import type { Change } from '../../config/diff.ts'
-import type { Outcome, Reloader } from '../../snapshot/reloader.ts'
+import type { Outcome } from '../../snapshot/reload-history.ts'
+import type { Reloader } from '../../snapshot/reloader.ts'
 import { html, type Shown } from '../page/html.ts'
 import type { Refusal } from '../problem.ts'
 import { time } from '../time.ts'

@@ -4,8 +4,20 @@ import { parseDate } from './http-date.ts'
 import { joined, linesOf } from './list.ts'
 import type { CacheRules } from './request.ts'
 import { isHeuristicallyCacheable } from './statuses.ts'
-import type { AnswerHead, AnswerTimes } from './storing.ts'
 import { validatorsOf } from './validators.ts'
+
+/** Is the head of an answer as it came: end-to-end fields only. */
+export interface AnswerHead {
+  readonly status: number
+  readonly reason: string
+  readonly fields: Fields
+}
+
+/** Is when a request went out and when the head of its answer came, on the wall clock, in milliseconds. */
+export interface AnswerTimes {
+  readonly requestedAt: number
+  readonly receivedAt: number
+}
 
 /** Tells when an answer was made: by its Date; null: there is none that can be read. */
 export const dateOf = (fields: Fields, now: number): number | null => {

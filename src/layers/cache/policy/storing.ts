@@ -1,6 +1,6 @@
 import { type Fields, without } from '../../../fields.ts'
 import { allows, cacheControl, type Directive, deltaMs, restricts } from './cache-control.ts'
-import { heuristicLifetime, initialAge, type Told, toldBy } from './freshness.ts'
+import { type AnswerHead, type AnswerTimes, heuristicLifetime, initialAge, type Told, toldBy } from './freshness.ts'
 import { writeDate } from './http-date.ts'
 import { linesOf } from './list.ts'
 import type { CacheRequest, CacheRules } from './request.ts'
@@ -8,19 +8,6 @@ import { selectingKey, varyNames } from './selecting.ts'
 import { isServerError, isStorable, isUnderstood } from './statuses.ts'
 import { bytesOf, type StoredHead, servedUntil } from './stored.ts'
 import { hasValidator } from './validators.ts'
-
-/** Is the head of an answer as it came: end-to-end fields only. */
-export interface AnswerHead {
-  readonly status: number
-  readonly reason: string
-  readonly fields: Fields
-}
-
-/** Is when a request went out and when the head of its answer came, on the wall clock, in milliseconds. */
-export interface AnswerTimes {
-  readonly requestedAt: number
-  readonly receivedAt: number
-}
 
 /** Says why an answer is not stored: `detail` of Cache-Status (RFC 9211 §2.8). Of the words, none says more than the answer itself, or its length. */
 export type NotStored =

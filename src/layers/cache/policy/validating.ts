@@ -1,8 +1,9 @@
 import { type Fields, without } from '../../../fields.ts'
+import type { AnswerHead, AnswerTimes } from './freshness.ts'
 import { dateOf } from './freshness.ts'
 import type { CacheRequest, CacheRules } from './request.ts'
 import type { StoredHead } from './stored.ts'
-import { type AnswerHead, type AnswerTimes, type Storable, storable } from './storing.ts'
+import { type Storable, storable } from './storing.ts'
 import { isWeak, matchesStrongly, matchesWeakly, type Validators, validatorsOf } from './validators.ts'
 
 /**
