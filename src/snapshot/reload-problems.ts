@@ -16,15 +16,10 @@ const hint = 'reload --force takes it all the same'
 /** Points at the endpoints of each group of which none was reached; `origins` and `file` are those of the edit. */
 export const notReached = (unreached: readonly Unreached[], origins: Origins, file: string): readonly Problem[] =>
   unreached.map(({ group, endpoints }) => {
-    const path = `upstreams.${group}.endpoints`
-    const { line = 1, column = 1 } = origins.get(path) ?? {}
     const named = endpoints.slice(0, maxNamed).map(({ name, reason }) => `${name} ${reason}`)
     const more = endpoints.length - named.length
     return {
-      file,
-      line,
-      column,
-      path,
+      ...placeOf(`upstreams.${group}.endpoints`, origins, file),
       expected: 'at least one of them to be there before traffic goes to it',
       found: [...named, ...(more > 0 ? [`${more} more`] : [])].join(', '),
       message: `no endpoint of ${group} that the edit brings can be reached`,
@@ -40,19 +35,17 @@ export interface Keyless {
 }
 
 /** Points at the URL of keys that are not there; `origins` and `file` are those of the edit. */
-export const keyless = ({ url, reason }: Keyless, origins: Origins, file: string): Problem => {
-  const path = 'auth.jwt.jwks'
+export const keyless = ({ url, reason }: Keyless, origins: Origins, file: string): Problem => ({
+  ...placeOf('auth.jwt.jwks', origins, file),
+  expected: 'a JWK Set with a key that tokens may be signed with, before tokens are asked for',
+  found: `${url} ${reason}`,
+  message: 'the keys that the edit brings cannot be had, so no token would be good',
+  hint,
+})
+
+const placeOf = (path: string, origins: Origins, file: string) => {
   const { line = 1, column = 1 } = origins.get(path) ?? {}
-  return {
-    file,
-    line,
-    column,
-    path,
-    expected: 'a JWK Set with a key that tokens may be signed with, before tokens are asked for',
-    found: `${url} ${reason}`,
-    message: 'the keys that the edit brings cannot be had, so no token would be good',
-    hint,
-  }
+  return { file, line, column, path }
 }
 
 /** Says why a file that changed while an edit was held back is not taken: whoever does not have it watched says when an edit is done. */

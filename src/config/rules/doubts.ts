@@ -10,7 +10,7 @@ import { workerCount } from '../worker-count.ts'
 import { authDoubts } from './auth-doubts.ts'
 import { cacheDoubts } from './cache.ts'
 import { type Doubt, type Found, findingsBy } from './rule.ts'
-import { upstreamDoubts } from './upstream-doubts.ts'
+import { upstreamDoubts } from './upstreams.ts'
 
 /** Lists what works but was probably not meant, or must not be overlooked, on a machine with so many cores. */
 export const doubtsAbout = (
