@@ -49,8 +49,8 @@ export class Part {
   put(reservation: Reservation, variant: Stored, replaces: (other: Stored) => boolean): void {
     reservation.release()
     if (reservation.isVoid) return
-    const { client, site, query } = reservation
-    this.#store.put(this.keyOf(reservation), { part: this, client, site, query }, variant, replaces)
+    const { name } = reservation
+    this.#store.put(this.keyOf(name), { part: this, ...name }, variant, replaces)
   }
 
   /** Counts a body until the client of an exchange that is answered with it has taken it, or never will. */
@@ -66,7 +66,7 @@ export class Part {
 
   /** Removes what is stored for a query, and what is on its way for it (RFC 9111 §4.4): of all clients, and of all names of this gateway. */
   invalidate(query: string): void {
-    this.#store.void((reservation) => reservation.part === this && reservation.query === query)
+    this.#store.void((reservation) => reservation.part === this && reservation.name.query === query)
     for (const key of [...(this.#keys.get(query) ?? [])]) this.#store.remove(key, () => true)
   }
 

@@ -102,13 +102,13 @@ export class CacheStore {
 
   /** Removes what is stored, of an operation, of a client, of one client for one operation, or all of it; tells how many answers that were. */
   clear({ operation, client }: Cleared): number {
-    const isMeant = (each: Pick<Resource, 'part' | 'client'>): boolean =>
-      (operation === null || operation === each.part.operation) && (client === null || client === each.client)
-    this.void(isMeant)
+    const isMeant = (part: Part, name: Name): boolean =>
+      (operation === null || operation === part.operation) && (client === null || client === name.client)
+    this.void(({ part, name }) => isMeant(part, name))
     let removed = 0
     // A copy: what is deleted while it is walked through would end the walk.
     for (const [key, resource] of [...this.#resources.entries()]) {
-      if (!isMeant(resource)) continue
+      if (!isMeant(resource.part, resource)) continue
       removed += resource.variants.length
       this.#resources.delete(key)
     }
@@ -235,22 +235,18 @@ class Lending {
 }
 
 /** Is room for an answer that is on its way: what it takes until it is stored, or is not. */
-export class Reservation implements Name {
+export class Reservation {
   readonly part: Part
-  readonly client: string
-  readonly site: string
-  readonly query: string
+  readonly name: Name
   /** Whether what it is for has become invalid since: what comes is not stored, and nobody who asks from now on may have it. */
   isVoid = false
   readonly #store: CacheStore
   #bytes = 0
 
-  constructor(store: CacheStore, part: Part, { client, site, query }: Name) {
+  constructor(store: CacheStore, part: Part, name: Name) {
     this.#store = store
     this.part = part
-    this.client = client
-    this.site = site
-    this.query = query
+    this.name = name
   }
 
   /** Takes more room; false: there is none. */

@@ -15,16 +15,12 @@ export const join = (before: string | null, line: string): string => (before ===
 /** Lists the lines of a field. */
 export const linesOf = (fields: Fields, lower: string): string[] => valuesOf(fields, lower).map((value) => value.trim())
 
-/** Is a list as it was cut up. */
-export interface Members {
-  /** Without the whitespace around them, and without the empty ones (RFC 9110 §5.6.1.2). */
-  readonly members: readonly string[]
-  /** Where in `members` a quoted string begins that never ends: from there on, nobody knows what was meant. Their number, if none does. */
-  readonly soundUntil: number
-}
-
-/** Cuts a list at its commas, but for those in quoted strings. A quoted string that never ends is cut at its commas all the same. */
-export const membersOf = (list: string): Members => {
+/**
+ * Cuts a list at its commas, but for those in quoted strings. A quoted string that never ends is cut at its commas all the same. `members` are
+ * without the whitespace around them, and without the empty ones (RFC 9110 §5.6.1.2). `soundUntil`: where in them a quoted string begins that
+ * never ends, since from there on nobody knows what was meant; their number, if none does.
+ */
+export const membersOf = (list: string) => {
   const members: string[] = []
   const take = (text: string): void => {
     const member = text.trim()
