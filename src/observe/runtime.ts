@@ -45,7 +45,10 @@ export class Runtime {
       heap: { usedBytes: heapUsed, totalBytes: heapTotal, limitBytes: getHeapStatistics().heap_size_limit },
       /** Of buffers. */
       externalBytes: external,
-      /** How long it has been at work, and idle; how late timers were over the last seconds, null: it is not measured, or not yet. */
+      /**
+       * How long it has been at work, and idle; how late timers were over the last seconds, null: it is not measured,
+       * or not yet.
+       */
       eventLoop: { activeSeconds: active / 1000, idleSeconds: idle / 1000, delayMs: this.#delay() },
     }
   }

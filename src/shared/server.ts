@@ -2,7 +2,10 @@ import type { Pool } from 'undici'
 import { Alarm } from '../clock.ts'
 import { formatDuration, formatSize } from '../units.ts'
 
-/** A server that the gateway itself asks something of: keys, whether a token is good. Not an upstream: nothing of a client's goes there. */
+/**
+ * A server that the gateway itself asks something of: keys, whether a token is good. Not an upstream: nothing of a
+ * client's goes there.
+ */
 export type Server = ReturnType<typeof openServer>
 
 /** Is what is asked. */

@@ -138,7 +138,10 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 export const thumbprintOf = ({ crv, e, kty, n, x, y }: JWK): string =>
   hash('sha256', JSON.stringify({ crv, e, kty, n, x, y }), 'base64url')
 
-/** Makes what finds the key whose thumbprint is `jkt`, or makes it ready; of many, the one that was not needed for the longest time goes first. */
+/**
+ * Makes what finds the key whose thumbprint is `jkt`, or makes it ready; of many, the one that was not needed for the
+ * longest time goes first.
+ */
 const proofKeys = () => {
   const kept = new LRUCache<string, CryptoKey>({ max: maxKeys })
   return async (jkt: string, jwk: JWK, algorithm: string): Promise<CryptoKey> => {

@@ -11,7 +11,10 @@ class ErrorWithReason<Why extends Reason> extends StacklessError {
   }
 }
 
-/** Says why a credential proves nothing: for operators alone, in words that hold nothing of the credential but names of its form. */
+/**
+ * Says why a credential proves nothing: for operators alone, in words that hold nothing of the credential but names of
+ * its form.
+ */
 export class Refused extends ErrorWithReason<ReasonOf<'unauthenticated'>> {
   override readonly name = 'Refused'
 }

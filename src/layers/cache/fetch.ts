@@ -30,7 +30,10 @@ export class Fetch {
   /** When it was sent, and when the head of the answer came. */
   times: AnswerTimes = { requestedAt: 0, receivedAt: 0 }
   readonly fetching: Fetching
-  /** Room for what comes. Void when what it is for became invalid after it began: who asks from now on must not get it (RFC 9111 §4.4). */
+  /**
+   * Room for what comes. Void when what it is for became invalid after it began: who asks from now on must not get it
+   * (RFC 9111 §4.4).
+   */
   readonly reservation: Reservation
   readonly #askers = new Set<Asker>()
   readonly #unread = new Alarm(() => {

@@ -165,9 +165,10 @@ const lastRotated = async (path: string, key: Key) => {
 const windowBytes = 256 * 1024
 
 /**
- * Finds where the chain in a file stands. What is behind its last line and is none is left of a crash. Throws when there is no line, or the
- * last was not sealed with this key: a chain cannot be gone on with by whoever could not have begun it. `link`: null, a crash tore its first line
- * off. `isEnded`: the last byte ends a line; else whoever appends has to do that first.
+ * Finds where the chain in a file stands. What is behind its last line and is none is left of a crash. Throws when
+ * there is no line, or the last was not sealed with this key: a chain cannot be gone on with by whoever could not have
+ * begun it. `link`: null, a crash tore its first line off. `isEnded`: the last byte ends a line; else whoever appends
+ * has to do that first.
  */
 const readTail = async (file: FileHandle, size: number, key: Key) => {
   const from = Math.max(0, size - windowBytes)

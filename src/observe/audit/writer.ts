@@ -60,7 +60,10 @@ export class Writer {
     return this.#health.reason !== null
   }
 
-  /** How it stands, for /status: how many lines the chain has that are written, the HMAC of the last, and why none can be written now. */
+  /**
+   * How it stands, for /status: how many lines the chain has that are written, the HMAC of the last, and why none can
+   * be written now.
+   */
   get state() {
     const { chain, count, mac: hash } = this.#link
     const { reason, since, lost } = this.#health

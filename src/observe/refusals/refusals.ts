@@ -8,7 +8,10 @@ import { Causes, mergeCauses } from './causes.ts'
 /** What the gateway answered with an error of its own of late, as plain data. */
 export type RefusalsReport = Refusals['report']
 
-/** One of them. Its `path` and `cause` are for reading, not for showing: what a client wrote is in the one, an upstream in the other. */
+/**
+ * One of them. Its `path` and `cause` are for reading, not for showing: what a client wrote is in the one, an upstream
+ * in the other.
+ */
 export type Refusal = ReturnType<typeof refusalOf>
 
 const kept = 100

@@ -130,8 +130,9 @@ interface Receiver extends SpanExporter {
 }
 
 /**
- * Speaks to a receiver by OTLP/HTTP, and counts what it takes. `exportMs` is for one batch, its retries included; `onSend` is called with how many spans are on their way. A redirect is not followed. Only what the file says is sent: the exporter's own
- * variables (`OTEL_EXPORTER_OTLP_HEADERS` …) would add to it what no operator sees in `effective`.
+ * Speaks to a receiver by OTLP/HTTP, and counts what it takes. `exportMs` is for one batch, its retries included;
+ * `onSend` is called with how many spans are on their way. A redirect is not followed. Only what the file says is sent:
+ * the exporter's own variables (`OTEL_EXPORTER_OTLP_HEADERS` …) would add to it what no operator sees in `effective`.
  */
 const openReceiver = (
   { url, headers }: ReceiverConfig,

@@ -1,4 +1,7 @@
-/** The SDK of OpenTelemetry, as far as it is used: no globals, no context that follows asynchronous calls, no instrumentation. */
+/**
+ * The SDK of OpenTelemetry, as far as it is used: no globals, no context that follows asynchronous calls, no
+ * instrumentation.
+ */
 type Sdk = Awaited<ReturnType<typeof load>>
 
 let loading: Promise<Sdk> | null = null

@@ -24,8 +24,9 @@ const compact = /^[\w-]+\.[\w-]+\.[\w-]+$/
 const refusedParameters = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc'] as const
 
 /**
- * Verifies an access token (RFC 9068, as RFC 8725 would have it). Rejects with `Refused`, for the log alone: whoever sent it learns nothing
- * of why; or with `Unavailable`. Resolves with what it says, when it ends, in ms since the epoch, and the key that it was verified with.
+ * Verifies an access token (RFC 9068, as RFC 8725 would have it). Rejects with `Refused`, for the log alone: whoever
+ * sent it learns nothing of why; or with `Unavailable`. Resolves with what it says, when it ends, in ms since the
+ * epoch, and the key that it was verified with.
  */
 export const verifyToken = async (token: string, settings: VerifySettings, keys: Keys) => {
   if (!isJwt(token)) throw new Refused('other-token-flaw', 'it is not a signed JWT, or too long')

@@ -16,9 +16,10 @@ export const join = (before: string | null, line: string): string => (before ===
 export const linesOf = (fields: Fields, lower: string): string[] => valuesOf(fields, lower).map((value) => value.trim())
 
 /**
- * Cuts a list at its commas, but for those in quoted strings. A quoted string that never ends is cut at its commas all the same. `members` are
- * without the whitespace around them, and without the empty ones (RFC 9110 §5.6.1.2). `soundUntil`: where in them a quoted string begins that
- * never ends, since from there on nobody knows what was meant; their number, if none does.
+ * Cuts a list at its commas, but for those in quoted strings. A quoted string that never ends is cut at its commas all
+ * the same. `members` are without the whitespace around them, and without the empty ones (RFC 9110 §5.6.1.2).
+ * `soundUntil`: where in them a quoted string begins that never ends, since from there on nobody knows what was meant;
+ * their number, if none does.
  */
 export const membersOf = (list: string) => {
   const members: string[] = []
