@@ -3,11 +3,15 @@ import { Post } from '../../src/serving/post.ts'
 import type { WorkerEvents, WorkerProcess } from '../../src/serving/worker-process.ts'
 
 const heardBy: WorkerEvents[] = []
+const killed: string[] = []
 vi.mock('../../src/serving/worker-process.ts', () => ({
   WorkerProcess: class {
     readonly livedMs = 0
     constructor(_: unknown, heard: WorkerEvents) {
       heardBy.push(heard)
+    }
+    kill(reason: string) {
+      killed.push(reason)
     }
   },
 }))
@@ -15,32 +19,56 @@ vi.mock('../../src/serving/worker-process.ts', () => ({
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
 
-test('a post serves from when its worker says so until that is gone, and then from when the next one says so', () => {
-  const none = () => null
-  const post = new Post(1, {
+afterEach(() => {
+  heardBy.length = 0
+  killed.length = 0
+})
+
+const none = () => null
+
+const openPost = (): Post =>
+  new Post(1, {
     ...{ startMs: 30_000, hangMs: 30_000, start: vi.fn(), output: none, started: none, serving: none, taken: none },
     ...{ handed: none, takeAll: none, audited: none, invalidated: none, returned: none, left: none, gone: none },
     ended: none,
   })
+
+const workerOf = ({ worker }: Post): WorkerProcess => {
+  if (worker === null) throw new Error('no worker was started')
+  return worker
+}
+
+test('a post serves from when its worker says so until that is gone, and then from when the next one says so', () => {
+  const post = openPost()
   const seen: boolean[] = []
-  const there = (): WorkerProcess => {
-    if (post.worker === null) throw new Error('no worker was started')
-    return post.worker
-  }
   const look = (): void => void seen.push(post.isServing)
 
   post.fill()
   look()
-  heardBy[0]?.serving(there())
+  heardBy[0]?.serving(workerOf(post))
   look()
-  heardBy[0]?.gone(there())
+  heardBy[0]?.gone(workerOf(post))
   look()
-  heardBy[0]?.ended({ code: 1, signal: null }, there())
+  heardBy[0]?.ended({ code: 1, signal: null }, workerOf(post))
   vi.runOnlyPendingTimers()
   look()
-  heardBy[1]?.serving(there())
+  heardBy[1]?.serving(workerOf(post))
   look()
 
   expect(seen).toEqual([false, true, false, false, true])
   expect([heardBy.length, post.restarts]).toEqual([2, 1])
+})
+
+test('a worker that does not serve within 30 s is killed, and one that serves is not', () => {
+  const [slow, prompt] = [openPost(), openPost()]
+  slow.fill()
+  prompt.fill()
+
+  heardBy[1]?.serving(workerOf(prompt))
+  vi.advanceTimersByTime(29_999)
+  const before = [...killed]
+  vi.advanceTimersByTime(60_000)
+
+  expect(before).toEqual([])
+  expect(killed).toEqual(['did not serve within 30s'])
 })
