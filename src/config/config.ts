@@ -85,16 +85,10 @@ export type JwtConfig = NonNullable<AuthConfig['jwt']>
 export type IntrospectionConfig = NonNullable<AuthConfig['introspection']>
 /** Where certificates of clients come from. */
 export type MtlsConfig = AuthConfig['mtls']
-/** The proofs that a client holds the key of its token (RFC 9449). */
-export type DpopConfig = NonNullable<AuthConfig['dpop']>
-/** An API key: its secret is 256 random bits, so a plain digest of it tells nothing. */
-export type ApiKeyConfig = ClientConfig['apiKeys'][number]
 /** The operator's listener. */
 export type AdminConfig = Config['admin']
 /** The record of every exchange and every order. */
 export type AuditConfig = NonNullable<Config['audit']>
-/** What answers of all operations that are cached share. */
-export type CacheConfig = Config['cache']
 /** How answers of one operation are cached (RFC 9111). `staleWhenDisconnected` 0: not at all. */
 export type OperationCacheConfig = NonNullable<OperationConfig['cache']>
 /** The log on standard output. */

@@ -16,7 +16,7 @@ export interface Pressure {
 export const noPressure = (tell?: Tell): Pressure => ({
   counts: noCounts(),
   loop: new LoopDelay(tell),
-  turnedAway: noneTurnedAway(),
+  turnedAway: { maxConnections: new Slots(), maxConnectionsPerAddress: new Slots() },
 })
 
 /** Names a setting that closes connections at once. */
@@ -35,12 +35,6 @@ export interface TurnedAwayReport {
 }
 
 const settings: readonly ConnectionBound[] = ['maxConnections', 'maxConnectionsPerAddress']
-
-/** Makes those of a process that has closed none. */
-export const noneTurnedAway = (): TurnedAwayCounts => ({
-  maxConnections: new Slots(),
-  maxConnectionsPerAddress: new Slots(),
-})
 
 /** Reports on settings that have closed any in the last quarter of an hour. */
 export const reportOnTurnedAway = (counts: TurnedAwayCounts): readonly TurnedAwayReport[] => {
