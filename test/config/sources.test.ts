@@ -1,0 +1,11 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { haveChanged, sourceNow } from '../../src/config/sources.ts'
+import { folderWith } from './helper.ts'
+
+test('a file that is as large as may be is the same until it holds something else', async () => {
+  const file = join(folderWith({ key: 'x'.repeat(100) }), 'key')
+
+  expect([await haveChanged([sourceNow(file, 100)]), await haveChanged([sourceNow(file, 99)])]).toEqual([false, false])
+  expect(sourceNow(file, 100).digest).toMatch(/^[0-9a-f]{64}$/)
+})
