@@ -59,7 +59,7 @@ export interface Command<Values extends object = object, Plan extends object = o
   /** What the command line says of the gateway where it refuses: `does not accept it`. */
   readonly refused: string
   /** What the command line prints in place of a refusal, by its code. */
-  readonly refusals?: Readonly<Record<string, string>>
+  readonly refusals?: ReadonlyMap<string, string>
   /** Where the overview has a link to its page. */
   readonly links: Links
 }

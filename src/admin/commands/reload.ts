@@ -120,7 +120,9 @@ const rollbackCommand: Command<object, object, Result> = {
       : `rolled back: ${from} → ${to}; the file is left alone, and reload takes it again`,
   answer: 'outcome',
   refused: 'refuses it',
-  refusals: { 'nothing-to-roll-back': 'nothing to roll back: what runs is the first configuration since the start' },
+  refusals: new Map([
+    ['nothing-to-roll-back', 'nothing to roll back: what runs is the first configuration since the start'],
+  ]),
   links: {
     summary: ({ previous }) => (previous === null ? null : { given: {}, words: `Roll back to ${previous}` }),
   },

@@ -18,7 +18,7 @@ export const outcomeText = (target: Target, command: Command, { body }: Reply): 
 
 /** Writes why there was none, and says on stderr what runs on. */
 export const refusedText = (target: Target, command: Command, { body }: Reply): string => {
-  const known = command.refusals?.[`${memberOf(body, 'code')}`]
+  const known = command.refusals?.get(`${memberOf(body, 'code')}`)
   if (known !== undefined) return `${known}\n`
   const { hash, problems, nextTry } = understood(target, body, refusedOutcomeShape)
   const then = nextTry === null ? '' : ', and it is tried again and again while the file says so'
