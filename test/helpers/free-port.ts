@@ -1,12 +1,14 @@
 import { createServer } from 'node:net'
-import { listenQuietly } from './quiet-port.ts'
+import { listenQuietly, promised } from './quiet-port.ts'
 
 /**
  * Finds a loopback TCP port that was free a moment ago, of those that the system gives to nobody by itself: a test beside this one does not
- * get it by asking for any. It may choose the same one: whoever starts a program on it tries again with another.
+ * get it by asking for any, nor does anything else of this process. A test in another process may choose the same one: whoever starts a
+ * program on it tries again with another.
  */
 export const freePort = async (): Promise<number> => {
   const server = createServer()
   const port = await listenQuietly(server)
+  promised.add(port)
   return new Promise((resolve) => server.close(() => resolve(port)))
 }

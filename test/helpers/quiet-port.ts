@@ -4,11 +4,14 @@ import type { Server } from 'node:net'
 // nor does a connection to it meet itself.
 const [from, below] = [15_000, 32_000]
 
+/** Ports that a test was told to be free: nothing else of this process takes them. */
+export const promised = new Set<number>()
+
 /** Has a server listen on a loopback port that is its own even while it does not listen, and tells which. */
 export const listenQuietly = async (server: Server): Promise<number> => {
   for (;;) {
     const port = from + Math.floor(Math.random() * (below - from))
-    if (await listenOn(server, port)) return port
+    if (!promised.has(port) && (await listenOn(server, port))) return port
   }
 }
 
