@@ -6,7 +6,7 @@ import { type LevelOptions, RedisLevel } from '../layers/cache/second/redis-leve
 import { RedisStore, type StoreCounts } from '../layers/cache/second/redis-store.ts'
 import type { Cleared } from '../layers/cache/store.ts'
 import { Kept } from '../shared/kept.ts'
-import { Links } from '../shared/redis/link.ts'
+import { Links } from '../shared/redis/links.ts'
 import type { Tell } from '../upstream/notices.ts'
 
 /** Is how a second level does. */

@@ -2,6 +2,7 @@ import type { Answer, AnswerBody, BodySink, Exchange } from '../../exchange.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import { firstValue } from '../../fields.ts'
 import { giveBack } from '../../shared/give-back.ts'
+import { Reader } from './reader.ts'
 import type { Reservation } from './store.ts'
 
 /** Hears what becomes of a recording. */
@@ -215,74 +216,4 @@ export const declaredLength = ({ fields }: Pick<Answer, 'fields'>): number | nul
   const value = firstValue(fields, 'content-length')
   if (value === undefined) return null
   return /^\d{1,15}$/.test(value) ? Number(value) : undefined
-}
-
-/** Is the body of one answer that is made of a recording. */
-class Reader implements AnswerBody {
-  readonly lasting = true
-  /** How far it has read. */
-  offset = 0
-  /** The one that it answers. */
-  readonly exchange: Exchange
-  readonly #recording: Recording
-  #sink: BodySink | null = null
-  #flowing = false
-  #over = false
-
-  constructor(recording: Recording, exchange: Exchange) {
-    this.exchange = exchange
-    this.#recording = recording
-  }
-
-  whole(): Buffer | null {
-    const { whole } = this.#recording
-    if (whole !== null) this.#leave()
-    return whole
-  }
-
-  consume(sink: BodySink): void {
-    this.#sink = sink
-    const { failure } = this.#recording
-    if (failure !== null) return this.failed(failure)
-    this.resume()
-  }
-
-  resume(): void {
-    this.#flowing = true
-    this.more()
-  }
-
-  discard(): void {
-    this.#leave()
-  }
-
-  /** Is told that there is more, or that it has ended. */
-  more(): void {
-    const [recording, sink] = [this.#recording, this.#sink]
-    if (sink === null || this.#over) return
-    const before = this.offset
-    while (this.#flowing) {
-      const chunk = recording.from(this.offset)
-      if (chunk === null) break
-      this.offset += chunk.length
-      this.#flowing = sink.data(chunk)
-    }
-    if (recording.ended && this.offset === recording.length) {
-      this.#leave()
-      return sink.end()
-    }
-    if (this.offset > before) recording.moved()
-  }
-
-  /** Is told that the rest will never come. */
-  failed(error: GatewayError): void {
-    if (this.#over || this.#sink === null) return
-    this.#over = true
-    this.#sink.fail(error)
-  }
-
-  #leave(): void {
-    this.#over = true
-    this.#recording.left(this)
-  }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { withoutSecrets } from '../../../src/shared/redis/link.ts'
+import { withoutSecrets } from '../../../src/shared/redis/links.ts'
 
 test.each([
   ["ERR unknown command 'AUTH', with args beginning with: 'user' 'p@ss' ", "ERR unknown command 'AUTH'"],
