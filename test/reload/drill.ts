@@ -1,4 +1,5 @@
 /** The drill that every way of editing goes through: a hundred edits that reroute, and after each one that is refused. */
+import { describe, expect, test } from 'vitest'
 import { groups } from '../../src/catalog.ts'
 import { bootEdited, type EditedGateway, type Heap, type Status } from '../helpers/edited-gateway.ts'
 import { askAdmin } from '../helpers/live-gateway.ts'
@@ -63,7 +64,7 @@ const mistakes: readonly Mistake[] = [
 ]
 
 /** Reroutes a gateway under load again and again, with a mistake after each time. */
-export const drill = async (way: Way, trigger: Trigger, reload: string, onEnd: OnEnd): Promise<Drilled> => {
+const drill = async (way: Way, trigger: Trigger, reload: string, onEnd: OnEnd): Promise<Drilled> => {
   const servers = [await openServer(0, onEnd), await openServer(1, onEnd)] as const
   const textOf = (edit: number): string => routedTo(servers[edit % 2 === 0 ? 0 : 1], reload)
   way.write(textOf(0))
@@ -128,14 +129,14 @@ const isUnchanged = (before: Status, after: Status): boolean =>
 const median = (numbers: readonly number[]): number => percentile(numbers, 50)
 
 /** Tells how much more the heap holds in the last third of a drill than in the middle one, by their medians. */
-export const heapGrowth = ({ heaps }: Drilled): number => {
+const heapGrowth = ({ heaps }: Drilled): number => {
   const third = Math.floor(heaps.length / 3)
   const used = heaps.map(({ usedBytes }) => usedBytes)
   return median(used.slice(-third)) / median(used.slice(-2 * third, -third))
 }
 
 /** Sums up a drill in a line. */
-export const figures = (way: Way, drilled: Drilled): string => {
+const figures = (way: Way, drilled: Drilled): string => {
   const { requests, judged, appliedMs, refusedMs, answeredMs, latenciesMs, heaps } = drilled
   const spread = (numbers: readonly number[]): string =>
     [0, 50, 99, 100].map((share) => percentile(numbers, share).toFixed(1)).join('/')
@@ -152,4 +153,27 @@ export const figures = (way: Way, drilled: Drilled): string => {
 const percentile = (numbers: readonly number[], share: number): number => {
   const sorted = numbers.toSorted((one, other) => one - other)
   return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * share) / 100))] ?? 0
+}
+
+/** A way of editing: its name, how it is made, how the gateway hears of it, and what the file says of reloads. */
+type Case = readonly [name: string, make: (onEnd: OnEnd) => Way, trigger: Trigger, reload: string]
+
+/** Drills each of some ways at the same time: no request fails or goes wrong, no refused edit changes anything, and the heap does not grow. */
+export const nobodyNotices = (cases: readonly Case[]): void => {
+  describe('nobody notices a hundred reroutes and a hundred refused edits', {
+    concurrent: true,
+    timeout: 600_000,
+  }, () => {
+    test.for(cases)('%s', async ([, make, trigger, reload], { annotate, onTestFinished }) => {
+      const way = make(onTestFinished)
+
+      const drilled = await drill(way, trigger, reload, onTestFinished)
+
+      await annotate(figures(way, drilled))
+      expect(drilled).toMatchObject({ failed: [], misrouted: [], changed: [] })
+      // The best of a hundred: the others tell how busy the machine was.
+      expect(Math.min(...drilled.appliedMs)).toBeLessThan(1000)
+      expect(heapGrowth(drilled)).toBeLessThanOrEqual(1.03)
+    })
+  })
 }
