@@ -1,17 +1,12 @@
 import { resolve } from 'node:path'
 import { catalog, groups } from '../catalog.ts'
 import type { Config } from '../config/config.ts'
-import { noOutcomes } from '../exchange.ts'
-import { noStoreCounts } from '../layers/cache/second/redis-store.ts'
 import type { WriterState } from '../observe/audit/writer.ts'
-import { flag, list, map, nullable, number, numbers, type Shaped, shape, text, word } from '../shared/shape.ts'
-import type { CacheReport } from '../snapshot/cache-report.ts'
-import type { LimitsReport } from '../snapshot/limits-report.ts'
+import { flag, list, map, nullable, number, type Shaped, shape, text, word } from '../shared/shape.ts'
 import type { Overrides } from '../snapshot/overrides.ts'
 import type { Trigger } from '../snapshot/reload-history.ts'
 import type { Reloader } from '../snapshot/reloader.ts'
 import type { Report, WorkerState } from '../snapshot/report.ts'
-import type { TokensReport } from '../snapshot/tokens-report.ts'
 import { unread } from '../snapshot/unread.ts'
 import { version } from '../version.ts'
 import { problemShape } from './configuration.ts'
@@ -20,6 +15,7 @@ import { findingShape } from './findings/finding.ts'
 import { findings } from './findings/findings.ts'
 import { readingOf } from './findings/reading.ts'
 import { certificatesOf } from './findings/trust.ts'
+import { cacheShape, cacheStatus, limitsShape, limitsStatus, tokensShape, tokensStatus } from './resource-status.ts'
 import { endOf, tenths, time } from './time.ts'
 import { upstreamShape, upstreamStatus } from './upstream-status.ts'
 
@@ -42,53 +38,6 @@ const workerShape = shape({
   inFlight: nullable(number),
   /** The hash of what it runs. */
   config: nullable(text),
-})
-
-/** How near the gateway is to the bounds of what it takes on. */
-const limitsShape = shape({
-  /** Null: nothing is counted by rate. */
-  rate: nullable(
-    shape({
-      store: word<'memory' | 'redis'>(),
-      state: word<'shared' | 'local'>(),
-      since: text,
-      reason: nullable(text),
-      where: nullable(text),
-      evictions: number,
-    }),
-  ),
-  concurrency: list(shape({ key: text, inFlight: number, limit: number })),
-  /** Null: its bound is off. */
-  eventLoop: nullable(shape({ delayMs: number, limitMs: number, sheds: flag, since: text, where: nullable(text) })),
-})
-
-/** How it stands with a server that tokens are checked by; `where` names some of several workers. */
-const standingMembers = { error: nullable(text), since: text, lastSuccess: nullable(text), where: nullable(text) }
-
-/** Null: what it stands for is not used. */
-const tokensShape = shape({
-  jwt: nullable(shape({ source: word<'url' | 'file'>(), keys: number, ...standingMembers })),
-  introspection: nullable(shape(standingMembers)),
-  /** How full the memory of proofs is. */
-  proofs: nullable(shape({ remembered: number, room: number })),
-})
-
-const cacheShape = shape({
-  bytes: number,
-  maxBytes: number,
-  evictions: number,
-  /** Null: there is no second level. */
-  redis: nullable(
-    shape({
-      state: word<'shared' | 'local'>(),
-      since: text,
-      reason: nullable(text),
-      ...numbers(noStoreCounts),
-      where: nullable(text),
-    }),
-  ),
-  /** `hitRatio` is of the requests that did not pass the cache by; null: there was none. */
-  operations: map(shape({ bytes: number, entries: number, hitRatio: nullable(number), ...numbers(noOutcomes) })),
 })
 
 const auditShape = shape({
@@ -205,12 +154,6 @@ const workerStatus = (worker: WorkerState): Shaped<typeof workerShape> => ({
   startedAt: worker.startedAt === null ? null : time(worker.startedAt),
 })
 
-const limitsStatus = ({ rate, concurrency, eventLoop }: LimitsReport): Status['limits'] => ({
-  rate: rate && { ...rate, since: time(rate.since) },
-  concurrency,
-  eventLoop: eventLoop && { ...eventLoop, delayMs: tenths(eventLoop.delayMs), since: time(eventLoop.since) },
-})
-
 /** Tells how clients prove who they are. Operations that differ are in /config. */
 export const clientsStatus = ({ auth, clients }: Pick<Config, 'auth' | 'clients'>): Status['clients'] =>
   auth === null && clients.length === 0
@@ -220,39 +163,6 @@ export const clientsStatus = ({ auth, clients }: Pick<Config, 'auth' | 'clients'
         count: clients.length,
         disabled: clients.filter(({ disabled }) => disabled).length,
       }
-
-const tokensStatus = ({ jwt, introspection, proofs }: TokensReport): Status['tokens'] => ({
-  jwt: jwt && { source: jwt.source, keys: jwt.keys, ...standing(jwt) },
-  introspection: introspection && standing(introspection),
-  proofs,
-})
-
-const standing = ({ error, since, lastSuccess, where }: NonNullable<TokensReport['introspection']>) => ({
-  error,
-  since: time(since),
-  lastSuccess: lastSuccess === null ? null : time(lastSuccess),
-  where,
-})
-
-const cacheStatus = ({ redis, operations, ...store }: CacheReport): Status['cache'] => ({
-  ...store,
-  redis: redis && redisStatus(redis),
-  operations: Object.fromEntries(
-    operations.map(({ operation, bytes, entries, outcomes }) => {
-      const { bypass, ...asked } = outcomes
-      const all = Object.values(asked).reduce((sum, count) => sum + count, 0)
-      const hitRatio = all === 0 ? null : Math.round(((outcomes.hit + outcomes.stale) / all) * 1000) / 1000
-      return [operation, { bytes, entries, hitRatio, ...outcomes }]
-    }),
-  ),
-})
-
-const redisStatus = ({ where, counts, ...redis }: NonNullable<CacheReport['redis']>) => ({
-  ...redis,
-  since: time(redis.since),
-  ...counts,
-  where,
-})
 
 const auditStatus = (state: WriterState): Status['audit'] => ({
   ...state,
