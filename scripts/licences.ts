@@ -7,7 +7,7 @@
  */
 import { readFileSync } from 'node:fs'
 
-/** The licences that a package may have, by their SPDX names. Each lets a closed product ship the package with its text. */
+/** The licences that a package may have, as SPDX names them. A closed product may ship a package under each of them. */
 export const allowedLicences: readonly string[] = ['0BSD', 'Apache-2.0', 'BlueOak-1.0.0', 'BSD-3-Clause', 'ISC', 'MIT']
 
 /** A package that `npm ci --omit=dev` installs. */
@@ -47,8 +47,8 @@ export const shippedPackages = ({ packages }: PackageLock): readonly ShippedPack
     }))
 
 /**
- * Lists the packages whose licence is not on the allow-list. An expression such as `(MIT OR GPL-2.0)` has to stand there
- * as it is written.
+ * Lists the packages whose licence is not on the allow-list. An expression such as `(MIT OR GPL-2.0)` has to stand
+ * there as it is written.
  */
 export const disallowedPackages = (shipped: readonly ShippedPackage[]): readonly ShippedPackage[] =>
   shipped.filter(({ licence }) => licence === null || !allowedLicences.includes(licence))

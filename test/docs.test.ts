@@ -212,3 +212,11 @@ test('the life of a request names every layer, in the order of the stack', () =>
   expect(layers.length).toBeGreaterThan(15)
   expect(named).toEqual(layers)
 })
+
+test('the glossary has each term once, with a counterpart or a dash for Envoy, nginx and HAProxy', () => {
+  const terms = rows(read('docs/glossary.md')).filter(([term]) => term !== 'term')
+
+  expect(terms.filter((cells) => cells.length !== 5 || cells.includes(''))).toEqual([])
+  expect(new Set(terms.map(([term]) => term)).size).toBe(terms.length)
+  expect(terms.length).toBeGreaterThan(100)
+})
