@@ -100,7 +100,7 @@ test('a reload while the gateway stops', async () => {
 
 test('an edit whose endpoints are not there', () => {
   const { origins } = sound(groups.replace('risk: sandbox', 'risk: http://risk-b.internal:8080'))
-  const endpoints = [{ name: 'http://risk-b.internal:8080', reason: 'connection refused' }]
+  const endpoints = [{ name: 'http://risk-b.internal:8080', reason: 'the endpoint refuses connections (ECONNREFUSED)' }]
 
   expect(print(notReached([{ group: 'risk', endpoints }], origins, 'gateway.yaml'))).toEqual([shown[7]])
 })
