@@ -13,7 +13,8 @@ import { problemsOf } from './config/helper.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-const pages = ['README.md', ...docs.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)]
+const beside = ['README.md', 'CHANGELOG.md', 'SECURITY.md']
+const pages = [...beside, ...docs.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)]
 
 /** Takes what stands under a heading, down to the next one of any depth. */
 const section = (text: string, heading: string): string => {
@@ -219,4 +220,12 @@ test('the glossary has each term once, with a counterpart or a dash for Envoy, n
   expect(terms.filter((cells) => cells.length !== 5 || cells.includes(''))).toEqual([])
   expect(new Set(terms.map(([term]) => term)).size).toBe(terms.length)
   expect(terms.length).toBeGreaterThan(100)
+})
+
+test('the changelog has what is unreleased first, and a section for the version of package.json, with its date', () => {
+  const { version } = JSON.parse(read('package.json'))
+  const [unreleased, ...released] = [...read('CHANGELOG.md').matchAll(/^## (.*)$/gm)].map(([, title]) => title)
+
+  expect(unreleased).toBe('Unreleased')
+  expect(released[0]).toMatch(new RegExp(`^${version.replaceAll('.', '\\.')} - \\d{4}-\\d\\d-\\d\\d$`))
 })

@@ -1,4 +1,4 @@
-/** Every command that README.md and docs print, as it stands there. */
+/** Every command that the pages print, as it stands there. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,7 +18,9 @@ export interface Printed {
 export const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 
 const pages = [
+  'CHANGELOG.md',
   'README.md',
+  'SECURITY.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),

@@ -21,15 +21,16 @@ interface Rule {
 }
 
 const run = (exit: number): Way => ({ how: 'run', exit })
-const systemd = 'test/deploying/upgrade.drill.ts'
+const upgrade = 'test/deploying/upgrade.drill.ts'
 
 /** The first that is for a command holds. */
 export const rules: readonly Rule[] = [
   {
     page: 'docs/deploying.md',
-    heading: /^(systemd|Restarts under systemd|Upgrade, and back)$/,
-    way: { how: 'elsewhere', test: systemd },
+    heading: /^(systemd|Restarts under systemd)$/,
+    way: { how: 'elsewhere', test: upgrade },
   },
+  { page: 'docs/upgrading.md', text: /^(?!kubectl|for pod in )/, way: { how: 'elsewhere', test: upgrade } },
   // A run of the suite within the suite; test/lab/fresh-clone.ts has it run.
   { text: /^npm ci && npm test$/, way: { how: 'read' } },
   { text: /^(docker|kubectl|cd config\/examples\/compose$|for pod in )/, way: { how: 'read' } },

@@ -20,7 +20,7 @@ export interface StandIn {
 
 // A process that systemd starts with a socket. It inherits that now, and knows later what it is to become.
 const waiting = 'IFS= read -r command && eval "$command"'
-const restarts = 3
+const restarts = 4
 
 /**
  * Starts with nothing that runs, on the units below `root`, whose paths `mapped` puts there; ends what runs when the

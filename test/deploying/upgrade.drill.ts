@@ -1,10 +1,10 @@
 /**
- * The commands for systemd in docs/deploying.md, as printed, in a shell: installed, with a socket unit, upgraded under
- * load, and back.
+ * The commands of docs/deploying.md and docs/upgrading.md, as printed, in a shell. Those for systemd: installed, with a
+ * socket unit, upgraded under load, and back. Those for Kubernetes and Compose, with stand-ins for kubectl and docker.
  */
 import { execFile, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -12,23 +12,23 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../helpers/free-port.ts'
 import { needProgram } from '../helpers/program.ts'
 import { openServer, steadyLoad } from '../helpers/steady-load.ts'
-import { read, root, scratch } from './files.ts'
+import { at, manifestOf, read, root, scratch } from './files.ts'
 import { type StandIn, standIn } from './systemd-stand-in.ts'
 
 const run = promisify(execFile)
 const [git, openssl] = [await needProgram('git'), await needProgram('openssl')]
 
-/** Takes the shell blocks below a heading, down to the next one. */
-const blocksBelow = (heading: string): readonly string[] => {
-  const [, below = ''] = read('docs/deploying.md').split(`\n${heading}\n`)
+/** Takes the shell blocks of a page below a heading, down to the next one. */
+const blocksBelow = (page: string, heading: string): readonly string[] => {
+  const [, below = ''] = `\n${read(page)}`.split(`\n${heading}\n`)
   const [section = ''] = below.split(/^#+ \w/m)
   return [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
 }
 
 /** Makes a repository with the versions 0.1.0 and 0.2.0 of these sources, on ports and an upstream of the test's. */
-const makeRepository = (folder: string, site: (text: string) => string): void => {
+const makeRepository = (folder: string, site: (text: string) => string = (text) => text): void => {
   const config = 'config/examples/systemd'
-  for (const path of ['src', config]) cpSync(join(root, path), join(folder, path), { recursive: true })
+  for (const path of ['src', 'config']) cpSync(join(root, path), join(folder, path), { recursive: true })
   for (const name of ['gateway.yaml', 'lender-gateway.socket'])
     writeFileSync(join(folder, config, name), site(read(`${config}/${name}`)))
   const shared = ['-C', folder, '-c', 'user.name=test', '-c', 'user.email=test@test', '-c', 'init.defaultBranch=main']
@@ -91,9 +91,11 @@ describe.skipIf(git.missing ?? openssl.missing)('the commands for systemd', () =
       const answer = await fetch(`http://127.0.0.1:${adminPort}/status`, { headers: { Authorization } })
       return ((await answer.json()) as { readonly version: string }).version
     }
-    const [install] = blocksBelow('## systemd')
-    const [socket] = blocksBelow('### Restarts under systemd')
-    const [upgrade, back] = blocksBelow('### Upgrade, and back')
+    const [install] = blocksBelow('docs/deploying.md', '## systemd')
+    const [socket] = blocksBelow('docs/deploying.md', '### Restarts under systemd')
+    const [upgrade] = blocksBelow('docs/upgrading.md', '### Forward under systemd')
+    const [back] = blocksBelow('docs/upgrading.md', '### Back under systemd')
+    const [short] = blocksBelow('docs/upgrading.md', '# Upgrading, and going back')
 
     await shell(install)
     await expect.poll(version, { timeout: 30_000 }).toBe('0.1.0')
@@ -103,12 +105,83 @@ describe.skipIf(git.missing ?? openssl.missing)('the commands for systemd', () =
     const { stdout } = await shell(upgrade)
     const upgraded = await version()
     await shell(back)
+    const backAgain = await version()
+    await shell(short)
     const { failed, requests } = await load.stop()
 
-    expect([upgraded, await version()]).toEqual(['0.2.0', '0.1.0'])
+    expect([upgraded, backAgain, await version()]).toEqual(['0.2.0', '0.1.0', '0.2.0'])
     expect(stdout).toMatch(/version +0\.1\.0,.*\nready\n.*version +0\.2\.0,/s)
     expect(failed).toEqual([])
     expect(requests).toBeGreaterThan(20)
     expect(systemd.errors()).toBe('')
+  })
+})
+
+/** Makes a folder with stand-ins for kubectl and docker, which note what they are told, and do what `extra` says of it. */
+const standInsFor = (folder: string, extra: string): { readonly path: string; readonly noted: () => string } => {
+  const [programs, notes] = [join(folder, 'bin'), join(folder, 'notes')]
+  mkdirSync(programs)
+  for (const name of ['kubectl', 'docker']) {
+    const script = `#!/bin/sh\necho "${name} $*" >> ${notes}\ncase "${name} $*" in\n${extra}\nesac\n`
+    writeFileSync(join(programs, name), script, { mode: 0o755 })
+  }
+  const path = [programs, dirname(process.execPath), process.env.PATH].join(delimiter)
+  return { path, noted: () => readFileSync(notes, 'utf8') }
+}
+
+const page = 'docs/upgrading.md'
+
+describe.skipIf(openssl.missing)('the commands for Kubernetes', () => {
+  test('check the ConfigMap that runs with the new version, and roll out and back', { timeout: 60_000 }, async () => {
+    const folder = realpathSync(
+      scratch({ 'gateway.yaml': String(at(manifestOf('ConfigMap'), 'data', 'gateway.yaml')) }),
+    )
+    const { path, noted } = standInsFor(
+      folder,
+      `"kubectl get configmap/"*) cat ${folder}/gateway.yaml ;;
+      "kubectl get pods "*) echo pod/a pod/b ;;
+      "docker run "*" check "*) exec node ${root}/src/main.ts check gateway/gateway.yaml ;;`,
+    )
+    const blocks = ['Forward', 'Back'].flatMap((way) => blocksBelow(page, `### ${way} in Kubernetes`))
+    const shell = (block: string) =>
+      run('sh', ['-e', '-c', block], { env: { ...process.env, PATH: path }, cwd: folder })
+
+    const printed = []
+    for (const block of blocks) printed.push((await shell(block)).stdout)
+
+    expect(blocks).toHaveLength(3)
+    expect(printed[0]).toMatch(/gateway\.yaml: good /)
+    expect(noted()).toMatch(
+      /kubectl exec pod\/b -- lender-gateway status\nkubectl rollout undo deployment\/lender-gateway\n/,
+    )
+  })
+})
+
+describe.skipIf(git.missing)('the commands for Compose', () => {
+  test('keep an edited file over another version, and back', { timeout: 60_000 }, async () => {
+    const folder = realpathSync(scratch({}))
+    const [repository, checkout] = [join(folder, 'repository'), join(folder, 'checkout')]
+    makeRepository(repository)
+    await run(git.path ?? '', ['clone', '--quiet', '--branch', '0.1.0', repository, checkout])
+    symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'))
+    const file = join(checkout, 'config/examples/compose/gateway/gateway.yaml')
+    writeFileSync(file, readFileSync(file, 'utf8').replace('http://market:', 'http://market-b:'))
+    const { path, noted } = standInsFor(
+      folder,
+      `"docker compose run "*" check "*) exec node ${checkout}/src/main.ts check gateway/gateway.yaml ;;
+      "docker compose up "*) grep -o '"version":"[0-9.]*"' ${checkout}/package.json ;;`,
+    )
+    const shell = (way: string) => {
+      const [block = ''] = blocksBelow(page, `### ${way} with Compose`)
+      const text = block.replace(/\bNEW\b/, '0.2.0').replace(/\bOLD\b/, '0.1.0')
+      return run('sh', ['-e', '-c', text], { env: { ...process.env, PATH: path }, cwd: checkout })
+    }
+
+    const [forward, back] = [await shell('Forward'), await shell('Back')]
+
+    expect(forward.stdout).toMatch(/gateway\.yaml: good .*"version":"0\.2\.0"/s)
+    expect(back.stdout).toMatch(/gateway\.yaml: good .*"version":"0\.1\.0"/s)
+    expect(readFileSync(file, 'utf8')).toContain('http://market-b:8080')
+    expect(noted()).toContain('docker compose exec gateway lender-gateway status')
   })
 })
