@@ -4,10 +4,10 @@
 export const now = (): number => performance.now()
 
 /** Tells wall-clock time in milliseconds since the epoch, for records. */
-export const wallClock = (): number => Date.now()
+export const epochMs = (): number => Date.now()
 
 /** Waits for a promise, but no longer than `ms`; tells whether it was in time. Rejects as the promise does. */
-export const within = async (ms: number, promise: Promise<unknown>): Promise<boolean> => {
+export const settlesWithin = async (ms: number, promise: Promise<unknown>): Promise<boolean> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(resolve, ms, false)
@@ -20,36 +20,36 @@ export const within = async (ms: number, promise: Promise<unknown>): Promise<boo
 }
 
 /** Waits. */
-export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** Calls back once, unless it is stopped first. It alone keeps no process alive: for work behind everybody's back. */
-export const later = (ms: number, call: () => void): (() => void) => {
+export const unrefTimeout = (ms: number, call: () => void): (() => void) => {
   const timer = setTimeout(call, ms)
   timer.unref()
   return () => clearTimeout(timer)
 }
 
 /** Is the alarms of one duration that are set, soonest first: what is set later is due later, so the list sorts itself. */
-interface Queue {
+interface TimerQueue {
   readonly ms: number
-  first: Alarm | null
-  last: Alarm | null
+  first: CoalescedTimer | null
+  last: CoalescedTimer | null
   timer: NodeJS.Timeout | null
 }
 
-const queues = new Map<number, Queue>()
+const queues = new Map<number, TimerQueue>()
 
 /**
  * Calls back once when its time has come, never early: Node counts a timeout from the loop's cached time and can fire before it is
  * due. A request sets several, and nearly all are cleared again, so alarms of one duration share one timer of Node's: setting and
  * clearing are a few assignments.
  */
-export class Alarm {
+export class CoalescedTimer {
   readonly #onDue: () => void
-  #due = 0
-  #queue: Queue | null = null
-  #before: Alarm | null = null
-  #after: Alarm | null = null
+  #dueAt = 0
+  #queue: TimerQueue | null = null
+  #previous: CoalescedTimer | null = null
+  #next: CoalescedTimer | null = null
 
   constructor(onDue: () => void) {
     this.#onDue = onDue
@@ -61,14 +61,14 @@ export class Alarm {
     // Of the same duration the timer is kept: it is what is set again most.
     if (this.#queue?.ms === ms) this.#unlink(this.#queue)
     else this.clear()
-    this.#due = now() + ms
+    this.#dueAt = now() + ms
     const queue = queues.get(ms) ?? openQueue(ms)
     this.#queue = queue
-    this.#before = queue.last
+    this.#previous = queue.last
     if (queue.last === null) queue.first = this
-    else queue.last.#after = this
+    else queue.last.#next = this
     queue.last = this
-    queue.timer ??= setTimeout(Alarm.#ring, ms, queue)
+    queue.timer ??= setTimeout(CoalescedTimer.#fireDue, ms, queue)
   }
 
   /** Stops the wait, and leaves no timer behind. */
@@ -79,55 +79,56 @@ export class Alarm {
     if (queue.first === null) closeQueue(queue)
   }
 
-  #unlink(queue: Queue): void {
-    if (this.#before === null) queue.first = this.#after
-    else this.#before.#after = this.#after
-    if (this.#after === null) queue.last = this.#before
-    else this.#after.#before = this.#before
+  #unlink(queue: TimerQueue): void {
+    if (this.#previous === null) queue.first = this.#next
+    else this.#previous.#next = this.#next
+    if (this.#next === null) queue.last = this.#previous
+    else this.#next.#previous = this.#previous
     this.#queue = null
-    this.#before = null
-    this.#after = null
+    this.#previous = null
+    this.#next = null
   }
 
   /** Calls back all that are due, and waits for the next; one that throws does not keep the others from their turn. */
-  static #ring(queue: Queue): void {
+  static #fireDue(queue: TimerQueue): void {
     queue.timer = null
     try {
-      for (let alarm = queue.first; alarm !== null && alarm.#due <= now(); alarm = queue.first) {
-        alarm.#unlink(queue)
-        alarm.#onDue()
+      for (let timer = queue.first; timer !== null && timer.#dueAt <= now(); timer = queue.first) {
+        timer.#unlink(queue)
+        timer.#onDue()
       }
     } finally {
       if (queue.first === null) closeQueue(queue)
-      else queue.timer ??= setTimeout(Alarm.#ring, Math.max(1, Math.ceil(queue.first.#due - now())), queue)
+      else
+        queue.timer ??= setTimeout(CoalescedTimer.#fireDue, Math.max(1, Math.ceil(queue.first.#dueAt - now())), queue)
     }
   }
 }
 
-const openQueue = (ms: number): Queue => {
-  const queue: Queue = { ms, first: null, last: null, timer: null }
+const openQueue = (ms: number): TimerQueue => {
+  const queue: TimerQueue = { ms, first: null, last: null, timer: null }
   queues.set(ms, queue)
   return queue
 }
 
-const closeQueue = (queue: Queue): void => {
+const closeQueue = (queue: TimerQueue): void => {
   if (queue.timer !== null) clearTimeout(queue.timer)
   queue.timer = null
   if (queues.get(queue.ms) === queue) queues.delete(queue.ms) // not one that was opened since
 }
 
 /** Waits for an outcome; null: it was late. What has come while this process was busy is read first, and is not late. Rejects as it does. */
-export const inTime = <T>(outcome: Promise<T>, ms: number): Promise<T | null> =>
+export const withTimeout = <T>(promise: Promise<T>, ms: number): Promise<T | null> =>
   new Promise((resolve, reject) => {
-    const alarm = new Alarm(() => setImmediate(resolve, null))
-    alarm.set(ms)
-    outcome.then(
+    const timer = new CoalescedTimer(() => setImmediate(resolve, null))
+    timer.set(ms)
+    promise.then(
       (got) => {
-        alarm.clear()
+        timer.clear()
         resolve(got)
       },
       (error) => {
-        alarm.clear()
+        timer.clear()
         reject(error)
       },
     )
@@ -137,25 +138,25 @@ export const inTime = <T>(outcome: Promise<T>, ms: number): Promise<T | null> =>
 const jitter = 0.1
 
 /**
- * Acts again and again: first after `firstMs`, 0: at once. `act` resolves to what concludes it, which tells the pause
+ * Acts again and again: first after `firstDelayMs`, 0: at once. `act` resolves to what concludes it, which tells the pause
  * before the next in milliseconds, spread by ±10 %. Returns what stops it; an act that is under way then is not
  * concluded.
  */
-export const repeat = (
+export const repeatWithJitter = (
   act: () => Promise<() => number>,
   firstMs: number,
   random: () => number = Math.random,
 ): (() => void) => {
   let isStopped = false
-  const turn = async (): Promise<void> => {
+  const run = async (): Promise<void> => {
     const conclude = await act()
-    if (!isStopped) alarm.set(Math.round(conclude() * (1 - jitter + 2 * jitter * random())))
+    if (!isStopped) timer.set(Math.round(conclude() * (1 - jitter + 2 * jitter * random())))
   }
-  const alarm = new Alarm(() => void turn())
-  if (firstMs === 0) void turn()
-  else alarm.set(firstMs)
+  const timer = new CoalescedTimer(() => void run())
+  if (firstMs === 0) void run()
+  else timer.set(firstMs)
   return () => {
     isStopped = true
-    alarm.clear()
+    timer.clear()
   }
 }

@@ -1,37 +1,37 @@
 import type { AddressInfo } from 'node:net'
 import { type AdminServer, openAdminServer } from './admin/server.ts'
-import { now, pause } from './clock.ts'
+import { now, sleep } from './clock.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
-import { loadAside } from './config/load-aside.ts'
-import { haveChanged, stampOf } from './config/sources.ts'
-import { Watch } from './config/watch.ts'
+import { FileWatcher } from './config/file-watcher.ts'
+import { loadInThread } from './config/load/load-in-thread.ts'
+import { haveFilesChanged, readStatStamp } from './config/load/source-files.ts'
 import { workerCount } from './config/worker-count.ts'
-import { Trail } from './observe/audit/trail.ts'
-import { destinationOf, type Log } from './observe/log.ts'
-import { makePseudonym } from './public/server.ts'
-import { SandboxOnDemand } from './sandbox/on-demand.ts'
-import { openCrew } from './serving/crew.ts'
-import { serveHere } from './serving/here.ts'
-import { type Inherited, nothingInherited, placeOf } from './serving/listeners.ts'
-import type { Patience } from './serving/patience.ts'
-import type { Serving } from './serving/serving.ts'
-import { onItsWayMs, type Place } from './shared/place.ts'
-import type { State } from './snapshot/build.ts'
-import { keepOrders, type Overrides } from './snapshot/overrides.ts'
-import { openPlane } from './snapshot/plane.ts'
-import type { Outcome, Trigger } from './snapshot/reload-history.ts'
-import { logReload, logWarnings } from './snapshot/reload-log.ts'
-import { type Loaded, Reloader } from './snapshot/reloader.ts'
-import { tryBrought } from './snapshot/try-brought.ts'
-import type { Tell } from './upstream/notices.ts'
+import { createPseudonym } from './downstream/listener/downstream-server.ts'
+import { AuditLog } from './observe/audit/audit-log.ts'
+import { getLogDestination, type Log } from './observe/log.ts'
+import { createOverrides, type Overrides } from './runtime/overrides.ts'
+import type { ReloadOutcome, ReloadTrigger } from './runtime/reload/reload-history.ts'
+import { logReload, logWarnings } from './runtime/reload/reload-log.ts'
+import { preflightReload } from './runtime/reload/reload-preflight.ts'
+import { type LoadedConfig, Reloader } from './runtime/reload/reloader.ts'
+import type { SnapshotInput } from './runtime/snapshot/build-snapshot.ts'
+import { createDataPlane } from './runtime/snapshot/data-plane.ts'
+import { SandboxOnDemand } from './sandbox/sandbox-on-demand.ts'
+import { type BindTarget, drainGraceMs } from './shared/bind-target.ts'
+import type { LogEvent } from './shared/log-event.ts'
+import { type InheritedSockets, noInheritedSockets, resolveBindTarget } from './workers/accept/socket-inheritance.ts'
+import { serveInProcess } from './workers/in-process.ts'
+import { startWorkerPool } from './workers/pool/worker-pool.ts'
+import type { WorkerTimeouts } from './workers/pool/worker-timeouts.ts'
+import type { ProxyServer } from './workers/proxy-server.ts'
 
 /** Is what a gateway is started with. */
 export interface GatewayOptions {
   /** The configuration file, read again on every reload. */
   readonly file: string
   /** What it said at first. */
-  readonly loaded: Loaded
+  readonly loaded: LoadedConfig
   readonly environment: Environment
   readonly log: Log
   /** Tells how many log lines were dropped. */
@@ -39,9 +39,9 @@ export interface GatewayOptions {
   /** Takes whole log lines of other processes. */
   passOn(lines: Buffer): void
   /** How long workers are waited for; as is usual unless said. */
-  readonly patience?: Patience
+  readonly workerTimeouts?: WorkerTimeouts
   /** The listening sockets that the process was started with; none unless said. */
-  readonly inherited?: Inherited
+  readonly inherited?: InheritedSockets
 }
 
 /** Is a running gateway. */
@@ -53,7 +53,7 @@ export interface Gateway {
   /** The configuration that runs. */
   readonly config: Config
   /** Reads the configuration file again. */
-  reload(trigger: Trigger): Promise<Outcome>
+  reload(trigger: ReloadTrigger): Promise<ReloadOutcome>
   /**
    * Says not ready, serves on for `waitMs` while whoever balances the load notices, finishes what runs, all within the configured
    * deadline, and closes every connection.
@@ -63,7 +63,7 @@ export interface Gateway {
 
 /** Starts a gateway. Rejects when it cannot listen; nothing is left open then. */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
-  const gateway = new Parts(options)
+  const gateway = new GatewayRuntime(options)
   return gateway.start().catch(async (error) => {
     await gateway.close(0)
     throw error
@@ -71,79 +71,82 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
 }
 
 /** Is what a gateway consists of, from the first part that was started to the last. */
-class Parts {
+class GatewayRuntime {
   readonly #options: GatewayOptions
-  readonly #trail: Trail
+  readonly #auditLog: AuditLog
   readonly #overrides: Overrides
   readonly #reloader: Reloader
-  readonly #watch: Watch
+  readonly #configWatcher: FileWatcher
   readonly #sandbox = new SandboxOnDemand()
-  readonly #opened = Promise.withResolvers<Serving>()
-  #serving: Serving | null = null
-  #admin: AdminServer | null = null
+  readonly #serverReady = Promise.withResolvers<ProxyServer>()
+  #server: ProxyServer | null = null
+  #adminServer: AdminServer | null = null
   #draining = false
 
   constructor(options: GatewayOptions) {
     const { file, loaded, environment, log, droppedLines: dropped } = options
     this.#options = options
-    this.#trail = new Trail({ log, stdout: { write: (line) => destinationOf(log).write(line), dropped } })
-    const { tell } = this.#trail
-    this.#overrides = keepOrders({
+    this.#auditLog = new AuditLog({ log, stdout: { write: (line) => getLogDestination(log).write(line), dropped } })
+    const { recordAdminEvent } = this.#auditLog
+    this.#overrides = createOverrides({
       log,
-      tell,
+      recordAdminEvent,
       reapply: () => this.#reloader.reapply(),
-      isOver: () => this.#draining,
+      isClosing: () => this.#draining,
     })
     this.#reloader = new Reloader({
       file,
       first: loaded,
-      load: () => loadAside(file, environment, this.#reloader.config.clients),
-      preflight: (next, origins) => tryBrought(this.#reloader.config, next, origins, file),
-      apply: (config) => this.#apply(config),
+      load: () => loadInThread(file, environment, this.#reloader.config.clients),
+      preflight: (next, provenance) => preflightReload(this.#reloader.config, next, provenance, file),
+      apply: (config) => this.#applyConfig(config),
       onOutcome: (trigger, outcome) => {
-        logReload(log, tell, trigger, outcome)
-        this.#trail.reopen()
+        logReload(log, recordAdminEvent, trigger, outcome)
+        this.#auditLog.reopen()
       },
     })
-    this.#watch = new Watch({
-      stamp: () => stampOf(this.#reloader.sources),
-      changed: () => haveChanged(this.#reloader.sources),
-      reading: () => this.#reloader.reading,
+    this.#configWatcher = new FileWatcher({
+      stamp: () => readStatStamp(this.#reloader.sources),
+      changed: () => haveFilesChanged(this.#reloader.sources),
+      reading: () => this.#reloader.isLoading,
       onChange: () => void this.#reloader.reload('file'),
     })
   }
 
   async start(): Promise<Gateway> {
-    const { log, droppedLines, loaded, inherited = nothingInherited } = this.#options
+    const { log, droppedLines, loaded, inherited = noInheritedSockets } = this.#options
     const reloader = this.#reloader
     const { listen, admin: operators } = reloader.config
-    const audited = await this.#trail.prepare(reloader.config.audit)
-    const [place, adminPlace] = [placeOf(inherited.public, listen), placeOf(inherited.admin, operators)]
+    const auditChange = await this.#auditLog.prepare(reloader.config.audit)
+    const [bindTarget, adminBindTarget] = [
+      resolveBindTarget(inherited.public, listen),
+      resolveBindTarget(inherited.admin, operators),
+    ]
     // Clients come last: one that cannot start must not have accepted any of them.
-    this.#admin = await openAdminServer(
+    this.#adminServer = await openAdminServer(
       {
         reloader,
         overrides: this.#overrides,
-        audit: this.#trail,
+        audit: this.#auditLog,
         draining: () => this.#draining,
-        notServing: () => (this.#serving === null ? 'starting' : this.#serving.notServing()),
-        droppedLines: () => droppedLines() + (this.#serving?.droppedLines() ?? 0),
-        report: async () => (await this.#opened.promise).report(),
-        workers: () => this.#serving?.workers() ?? [],
-        command: async (name, what) => (await this.#opened.promise).command(name, what),
+        notServing: () => (this.#server === null ? 'starting' : this.#server.notServing()),
+        droppedLines: () => droppedLines() + (this.#server?.droppedLines() ?? 0),
+        report: async () => (await this.#serverReady.promise).report(),
+        workers: () => this.#server?.workers() ?? [],
+        runEverywhere: async (name, what) => (await this.#serverReady.promise).runCommand(name, what),
       },
       log,
-      adminPlace,
+      adminBindTarget,
     )
-    const serving = await this.#serve(place)
-    this.#serving = serving
-    audited.commit()
-    this.#opened.resolve(serving)
-    this.#observe(reloader.config)
+    const server = await this.#startServer(bindTarget)
+    this.#server = server
+    auditChange.commit()
+    this.#serverReady.resolve(server)
+    this.#applyLogAndWatch(reloader.config)
     logWarnings(log, loaded.warnings)
     return {
-      address: serving.address,
-      adminAddress: this.#admin.address,
+      address: server.address,
+      adminAddress: this.#adminServer.address,
       get config() {
         return reloader.config
       },
@@ -155,65 +158,75 @@ class Parts {
   async close(waitMs: number): Promise<void> {
     const { deadline: deadlineMs } = this.#reloader.config.shutdown
     const startedAt = now()
-    const left = (): number => Math.max(0, deadlineMs - (now() - startedAt))
+    const remainingMs = (): number => Math.max(0, deadlineMs - (now() - startedAt))
     this.#draining = true
-    this.#serving?.drain()
-    if (waitMs > 0) await pause(Math.min(waitMs, deadlineMs))
+    this.#server?.drain()
+    if (waitMs > 0) await sleep(Math.min(waitMs, deadlineMs))
     if (this.#options.inherited?.public != null) {
-      this.#serving?.leave() // clients that connect wait for the next process
-      await pause(Math.min(onItsWayMs, left()))
+      this.#server?.stopAccepting() // clients that connect wait for the next process
+      await sleep(Math.min(drainGraceMs, remainingMs()))
     }
-    this.#watch.close()
+    this.#configWatcher.close()
     this.#reloader.close()
     this.#overrides.clear()
-    await this.#serving?.close(left())
-    await this.#admin?.close()
+    await this.#server?.close(remainingMs())
+    await this.#adminServer?.close()
     await this.#sandbox.close()
-    await this.#trail.close()
+    await this.#auditLog.close()
   }
 
   /** Has clients served: by this process, or by as many as the file says. */
-  async #serve(place: Place): Promise<Serving> {
-    const { log, passOn, patience } = this.#options
+  async #startServer(bindTarget: BindTarget): Promise<ProxyServer> {
+    const { log, passOn, workerTimeouts: timeouts } = this.#options
     const { config } = this.#reloader
-    const first = await this.#state(config)
+    const initial = await this.#snapshotInput(config)
     const size = workerCount(config)
-    const trail = this.#trail
-    if (size > 1) return openCrew({ size, first, place, pseudonym: makePseudonym(), log, trail, passOn, patience })
-    const tell: Tell = (level, event, fields) => log[level](fields, event)
-    return serveHere(await openPlane(first, { tell, log, auditor: trail }), log, place)
+    const auditLog = this.#auditLog
+    if (size > 1)
+      return startWorkerPool({
+        size,
+        initial,
+        bindTarget,
+        pseudonym: createPseudonym(),
+        log,
+        auditLog,
+        passOn,
+        timeouts,
+      })
+    const logEvent: LogEvent = (level, event, fields) => log[level](fields, event)
+    return serveInProcess(await createDataPlane(initial, { logEvent, log, auditSink: auditLog }), log, bindTarget)
   }
 
   /** Puts a configuration into effect. Whatever can fail comes first; what follows cannot. */
-  async #apply(config: Config): Promise<void> {
+  async #applyConfig(config: Config): Promise<void> {
     if (this.#draining) throw new Error('the gateway is stopping')
-    const serving = await this.#opened.promise // operators come in before clients
-    const audited = await this.#trail.prepare(config.audit)
-    const next = await this.#state(config)
-      .then((state) => serving.prepare(state))
+    const server = await this.#serverReady.promise // operators come in before clients
+    const auditChange = await this.#auditLog.prepare(config.audit)
+    const next = await this.#snapshotInput(config)
+      .then((state) => server.prepare(state))
       .catch(async (error) => {
-        await audited.discard()
+        await auditChange.discard()
         throw error
       })
     try {
       if (this.#draining) throw new Error('the gateway is stopping') // since it began to prepare
-      this.#admin?.renew(config.admin)
+      this.#adminServer?.applyConfig(config.admin)
     } catch (error) {
-      await Promise.all([next.discard(), audited.discard()])
+      await Promise.all([next.discard(), auditChange.discard()])
       throw error
     }
-    audited.commit()
+    auditChange.commit()
     await next.commit()
-    this.#observe(config)
+    this.#applyLogAndWatch(config)
   }
 
-  async #state(config: Config): Promise<State> {
-    return { config, said: this.#overrides, sandboxOrigin: await this.#sandbox.originFor(config) }
+  async #snapshotInput(config: Config): Promise<SnapshotInput> {
+    return { config, overrides: this.#overrides, sandboxOrigin: await this.#sandbox.originFor(config) }
   }
 
   /** Takes over how the gateway watches and is watched. */
-  #observe({ log: { level }, reload }: Config): void {
+  #applyLogAndWatch({ log: { level }, reload }: Config): void {
     this.#options.log.level = level
-    this.#watch.follow(reload)
+    this.#configWatcher.configure(reload)
   }
 }

@@ -13,13 +13,13 @@ export type Bytes = Unit<'B'>
 export type BytesPerSecond = Unit<'B/s'>
 
 /** A part of a whole, from 0 to 1. */
-export type Share = Unit<'share'>
+export type Fraction = Unit<'share'>
 
 /** Lists the units of time that a duration is written in, with their length in milliseconds. */
-const time = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
+const timeUnits = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
 
 /** Lists the units of size that a number of bytes is written in. */
-const size = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 } as const
+const sizeUnits = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 } as const
 
 type Units = Readonly<Record<string, number>>
 
@@ -36,10 +36,10 @@ export const byteRatePattern = '^[0-9]+(B|KiB|MiB|GiB|TiB)/s$'
 export const percentPattern = '^[0-9]{1,3}(\\.[0-9]{1,3})?%$'
 
 /** Reads `250ms`, `2s`, `1m` or `1h` as milliseconds; undefined for anything else, a bare number included. */
-export const parseDuration = (text: string): number | undefined => parse(text, time)
+export const parseDuration = (text: string): number | undefined => parse(text, timeUnits)
 
 /** Reads `10B`, `64KiB`, `1MiB`, `1GiB` or `1TiB` as bytes; undefined for anything else, a bare number included. */
-export const parseSize = (text: string): number | undefined => parse(text, size)
+export const parseSize = (text: string): number | undefined => parse(text, sizeUnits)
 
 /** Reads `240B/s` or `1KiB/s` as bytes a second; undefined for anything else. */
 export const parseByteRate = (text: string): number | undefined =>
@@ -53,13 +53,13 @@ export function parsePercent(text: string): number | undefined {
 }
 
 /** Writes milliseconds in the largest unit that leaves a whole number: 2000 → `2s`. */
-export const formatDuration = (ms: number): string => format(ms, time)
+export const formatDuration = (ms: number): string => format(ms, timeUnits)
 
 /** Writes bytes in the largest unit that leaves a whole number: 65536 → `64KiB`. */
-export const formatSize = (bytes: number): string => format(bytes, size)
+export const formatSize = (bytes: number): string => format(bytes, sizeUnits)
 
 /** Writes bytes to three digits or so, for people: 1234567 → `1.2 MiB`. */
-export const roundedSize = (bytes: number): string => {
+export const formatRoundedSize = (bytes: number): string => {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
   const power = Math.min(units.length - 1, bytes < 1 ? 0 : Math.floor(Math.log2(bytes) / 10))
   const value = bytes / 1024 ** power
@@ -79,7 +79,7 @@ export function suggestDuration(text: string): string | undefined {
   if (!/^(\d+(\.\d+)?[a-z]+)+$/.test(compact)) return undefined
   let ms = 0
   for (const [, amount, unit] of compact.matchAll(/(\d+(?:\.\d+)?)([a-z]+)/g)) {
-    const name = spokenTime.find(([pattern]) => pattern.test(unit ?? ''))?.[1]
+    const name = informalTimeUnits.find(([pattern]) => pattern.test(unit ?? ''))?.[1]
     if (name === undefined) return undefined
     ms += Number(amount) * name
   }
@@ -108,12 +108,12 @@ export function suggestPercent(text: string): string | undefined {
   return formatPercent(share)
 }
 
-const spokenTime: readonly (readonly [RegExp, number])[] = [
-  [/^(ms|msecs?|millis|milliseconds?)$/, time.ms],
-  [/^(s|secs?|seconds?)$/, time.s],
-  [/^(m|mins?|minutes?)$/, time.m],
-  [/^(h|hrs?|hours?)$/, time.h],
-  [/^(d|days?)$/, 24 * time.h],
+const informalTimeUnits: readonly (readonly [RegExp, number])[] = [
+  [/^(ms|msecs?|millis|milliseconds?)$/, timeUnits.ms],
+  [/^(s|secs?|seconds?)$/, timeUnits.s],
+  [/^(m|mins?|minutes?)$/, timeUnits.m],
+  [/^(h|hrs?|hours?)$/, timeUnits.h],
+  [/^(d|days?)$/, 24 * timeUnits.h],
 ]
 
 function parse(text: string, units: Units): number | undefined {
@@ -148,8 +148,8 @@ export const ratePattern = '^[0-9]{1,9}/(s|min)$'
 /** Reads `100/s` or `30/min`; undefined for anything else, a bare number included. */
 export function parseRate(text: string): Rate | undefined {
   const [, count, unit] = /^(\d{1,9})\/(s|min)$/.exec(text) ?? []
-  return count === undefined ? undefined : { count: Number(count), perMs: unit === 's' ? time.s : time.m }
+  return count === undefined ? undefined : { count: Number(count), perMs: unit === 's' ? timeUnits.s : timeUnits.m }
 }
 
 /** Writes a rate: `100/s`, `30/min`. */
-export const formatRate = ({ count, perMs }: Rate): string => `${count}/${perMs === time.s ? 's' : 'min'}`
+export const formatRate = ({ count, perMs }: Rate): string => `${count}/${perMs === timeUnits.s ? 's' : 'min'}`

@@ -21,28 +21,25 @@ const sources: readonly Source[] = readdirSync(src, { recursive: true, encoding:
     return { path, text, imports }
   })
 
-// DESIGN §3. A room imports from the rooms to its right and from its own, never from those to its left or beside it.
+// A room imports from the rooms to its right and from its own, never from those to its left or beside it.
 const rooms: readonly (readonly string[])[] = [
   ['main.ts'],
   ['cli/'],
   ['gateway.ts'],
-  ['serving/'],
-  ['public/', 'admin/', 'sandbox/'],
-  ['snapshot/'],
+  ['workers/'],
+  ['downstream/', 'admin/', 'sandbox/'],
+  ['runtime/'],
   ['layers/', 'upstream/', 'config/'],
   ['shared/'],
-  ['version.ts', 'exchange.ts', 'failures/', 'clock.ts', 'units.ts', 'fields.ts', 'node-http.ts', 'observe/'],
-  ['catalog.ts'],
+  ['version.ts', 'exchange.ts', 'failures/', 'clock.ts', 'units.ts', 'header-fields.ts', 'node-http.ts', 'observe/'],
+  ['operations.ts'],
 ]
 
-// What the table of DESIGN §3 lets stand beside each other: configuration is read as a type by those that it shapes, the one schema is made of the fragments of
-// layers and upstream, and the small files at the right know each other.
-const beside = (from: string, to: string): boolean =>
-  isConfig(to) ||
-  (from.startsWith('config/schema') && /^(layers|upstream)\/(.*\/)?config\.ts$/.test(to)) ||
-  columnOf(from) === rooms.length - 2
+// Rooms of one column know each other in two cases: every room reads the Config type, and the small files at the right
+// read each other.
+const beside = (from: string, to: string): boolean => isConfig(to) || columnOf(from) === rooms.length - 2
 
-const isConfig = (path: string): boolean => /^config\/(.*-)?config\.ts$/.test(path)
+const isConfig = (path: string): boolean => path === 'config/config.ts'
 
 const roomOf = (path: string): string | undefined =>
   rooms.flat().find((room) => (room.endsWith('/') ? path.startsWith(room) : path === room))
@@ -57,8 +54,12 @@ const mayImport = (from: string, to: string): boolean => {
   return columnOf(to) > columnOf(from) || beside(from, to)
 }
 
-/** Tells whether two files belong to one layer: a file beside others, or a folder of its own, with what is below it. */
-const sameLayer = (from: string, to: string): boolean => dirname(from) !== 'layers' && folderOf(from) === folderOf(to)
+// In the other folders of layers/ each file is a layer of its own.
+const wholeLayers = ['auth', 'cache']
+
+/** Tells whether two files belong to one layer. */
+const sameLayer = (from: string, to: string): boolean =>
+  folderOf(from) === folderOf(to) && wholeLayers.includes(folderOf(from) ?? '')
 
 const folderOf = (path: string): string | undefined => path.split('/')[1]
 
@@ -91,33 +92,33 @@ test('nothing imports from its left, and no layer another', () => {
 })
 
 test('the rule can fail', () => {
-  expect(mayImport('upstream/send.ts', 'public/relay.ts')).toBe(false)
-  expect(mayImport('layers/limits.ts', 'layers/body-limit.ts')).toBe(false)
-  expect(mayImport('layers/limits.ts', 'upstream/send.ts')).toBe(false)
-  expect(mayImport('layers/limits.ts', 'config/load.ts')).toBe(false)
-  expect(mayImport('public/front.ts', 'sandbox/sandbox.ts')).toBe(false)
-  expect(mayImport('config/load.ts', 'upstream/send.ts')).toBe(false)
-  expect(mayImport('catalog.ts', 'failures/errors.ts')).toBe(false)
-  expect(mayImport('layers/cache/cache.ts', 'layers/cache/key.ts')).toBe(true)
+  expect(mayImport('upstream/attempt/attempt-sender.ts', 'downstream/response/relay.ts')).toBe(false)
+  expect(mayImport('layers/admission/limits.ts', 'layers/admission/rate-limit.ts')).toBe(false)
+  expect(mayImport('layers/admission/limits.ts', 'upstream/attempt/attempt-sender.ts')).toBe(false)
+  expect(mayImport('layers/admission/limits.ts', 'config/load/load.ts')).toBe(false)
+  expect(mayImport('downstream/request/request-handler.ts', 'sandbox/sandbox.ts')).toBe(false)
+  expect(mayImport('config/load/load.ts', 'upstream/attempt/attempt-sender.ts')).toBe(false)
+  expect(mayImport('operations.ts', 'failures/errors.ts')).toBe(false)
+  expect(mayImport('layers/cache/cache.ts', 'layers/cache/policy/reuse.ts')).toBe(true)
 })
 
 describe('libraries stay at the rim', () => {
   const parts = ['api', 'core', 'resources', 'sdk-trace', 'exporter-trace-otlp-proto', 'semantic-conventions']
   const opentelemetry = parts.map((part) => `@opentelemetry/${part}`)
   const rims: Readonly<Record<string, RegExp>> = {
-    fastify: /^(public|admin)\//,
-    '@fastify/http-proxy': /^public\/mount\.ts$/,
-    undici: /^shared\/server\.ts$/,
+    fastify: /^(downstream|admin)\//,
+    '@fastify/http-proxy': /^downstream\/request\/fastify-routes\.ts$/,
+    undici: /^shared\/http-client\.ts$/,
     jose: /^layers\/auth\//,
     'lru-cache': /^layers\/(auth|cache)\//,
     pino: /^observe\//,
     'pino-pretty': /^observe\//,
     yaml: /^config\//,
-    zod: /^(config\/|(layers|upstream)\/(.*\/)?config\.ts$)/,
+    zod: /^config\//,
     'fastest-levenshtein': /^config\//,
-    'structured-headers': /^(shared\/limiter|layers\/auth|layers\/cache)\//,
-    '@redis/client': /^shared\/redis\/client\.ts$/,
-    fflate: /^cli\/gateway\/bundle\/bundle\.ts$/,
+    'structured-headers': /^(shared\/rate-limiter|layers\/auth|layers\/cache)\//,
+    '@redis/client': /^shared\/redis\/redis-connection\.ts$/,
+    fflate: /^cli\/bundle\/bundle\.ts$/,
     ...Object.fromEntries(opentelemetry.map((name) => [name, /^observe\/tracing\//])),
     commander: /^(cli\/|main\.ts$)/,
   }
@@ -154,24 +155,30 @@ describe('libraries stay at the rim', () => {
     const allowed = new Set(['commander', 'fastest-levenshtein', ...atStart])
 
     // `serve` imports the others than main.ts when it runs, and the primary forks the last.
-    const loaded = ['main.ts', 'cli/serve.ts', 'config/load-aside.ts', 'gateway.ts', 'serving/worker.ts'].flatMap(
-      reached,
-    )
+    const loaded = [
+      'main.ts',
+      'cli/commands/serve.ts',
+      'config/load/load-in-thread.ts',
+      'gateway.ts',
+      'workers/child/worker-main.ts',
+    ].flatMap(reached)
 
     expect(loaded.filter((name) => !/^node:|\.ts$/.test(name) && !allowed.has(name))).toEqual([])
-    expect(loaded).toContain('public/mount.ts')
+    expect(loaded).toContain('downstream/request/fastify-routes.ts')
     // The secret of session tickets is made before it is known who listens.
-    expect([...new Set(loaded)].filter((name) => /^public\/(http2|tls)\//.test(name))).toEqual([
-      'public/tls/tickets.ts',
+    expect([...new Set(loaded)].filter((name) => /^downstream\/(http2|tls)\//.test(name))).toEqual([
+      'downstream/tls/session-tickets.ts',
     ])
-    expect(reached('config/load-worker.ts')).toEqual(expect.arrayContaining(['zod', 'yaml']))
+    expect(reached('config/load/load-thread.ts')).toEqual(expect.arrayContaining(['zod', 'yaml']))
   })
 
   test('a health check reads no command of operators, and the commands read nothing that serves clients', () => {
-    expect(reached('main.ts').filter((name) => /^(admin|serving\/(?!heap)|snapshot)/.test(name))).toEqual([])
-    expect(reached('cli/program.ts')).toContain('admin/commands/endpoint.ts')
+    expect(reached('main.ts').filter((name) => /^(admin|workers\/(?!heap)|runtime)/.test(name))).toEqual([])
+    expect(reached('cli/commands/operator-commands.ts')).toContain('admin/commands/drain-endpoint.ts')
     expect(
-      reached('cli/program.ts').filter((name) => /^(serving|public|layers|upstream|config)\/|^fastify$/.test(name)),
+      reached('cli/commands/operator-commands.ts').filter((name) =>
+        /^(workers|downstream|layers|upstream|config)\/|^fastify$/.test(name),
+      ),
     ).toEqual([])
   })
 
@@ -195,7 +202,7 @@ describe('libraries stay at the rim', () => {
   test('@fastify/http-proxy stands in exactly one file', () => {
     const users = sources.filter(({ imports }) => imports.includes('@fastify/http-proxy'))
 
-    expect(users.map(({ path }) => path)).toEqual(['public/mount.ts'])
+    expect(users.map(({ path }) => path)).toEqual(['downstream/request/fastify-routes.ts'])
   })
 
   test('node:http is imported as a type only: to import it loads the fetch of Node', () => {
@@ -224,12 +231,12 @@ test('what Node does not document is used in one file each, and listed', () => {
   })
 
   expect(used.sort()).toEqual([
-    '_handle: shared/descriptor.ts',
-    '_header: public/http1-response.ts',
-    '_write: upstream/hear-out.ts',
-    '_writev: upstream/hear-out.ts',
-    'httpAllowHalfOpen: public/listener.ts',
-    'onIncoming: public/connection.ts',
+    '_handle: shared/file-descriptor.ts',
+    '_header: downstream/http1/http1-response.ts',
+    '_write: upstream/http1/early-response.ts',
+    '_writev: upstream/http1/early-response.ts',
+    'httpAllowHalfOpen: downstream/http1/http1-server.ts',
+    'onIncoming: downstream/listener/client-connection.ts',
   ])
   for (const each of used) for (const part of each.split(': ')) expect(page).toContain(part)
 })

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Alarm, now, wallClock, within } from '../src/clock.ts'
+import { CoalescedTimer, epochMs, now, settlesWithin } from '../src/clock.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => {
@@ -12,7 +12,7 @@ afterEach(() => {
 const alarm = () => {
   const rang: number[] = []
   const start = now()
-  return { rang, alarm: new Alarm(() => rang.push(now() - start)) }
+  return { rang, alarm: new CoalescedTimer(() => rang.push(now() - start)) }
 }
 
 test('it goes off once, when its time has come', () => {
@@ -89,7 +89,7 @@ test('cleared, it does not go off; set again, it does', () => {
 
 test('many of one duration share a timer, and each goes off in its turn', () => {
   const rang: number[] = []
-  const alarms = [0, 1, 2, 3, 4].map((each) => new Alarm(() => rang.push(each)))
+  const alarms = [0, 1, 2, 3, 4].map((each) => new CoalescedTimer(() => rang.push(each)))
 
   for (const each of alarms) {
     each.set(100)
@@ -107,7 +107,7 @@ test('many of one duration share a timer, and each goes off in its turn', () => 
 
 test('one that throws keeps no other from its turn', () => {
   const { alarm: a, rang } = alarm()
-  const bad = new Alarm(() => {
+  const bad = new CoalescedTimer(() => {
     throw new Error('from the alarm')
   })
 
@@ -165,7 +165,7 @@ test('zero goes off at the next turn', () => {
 test('it may be set anew when it goes off', () => {
   const start = now()
   const rang: number[] = []
-  const again = new Alarm(() => {
+  const again = new CoalescedTimer(() => {
     rang.push(now() - start)
     if (rang.length < 3) again.set(100)
   })
@@ -177,21 +177,21 @@ test('it may be set anew when it goes off', () => {
 })
 
 test('durations are of a clock that nobody sets, records of the one on the wall', () => {
-  const [before, wallBefore] = [now(), wallClock()]
+  const [before, wallBefore] = [now(), epochMs()]
 
   vi.setSystemTime(wallBefore + 3_600_000)
 
   expect(now()).toBe(before)
-  expect(wallClock()).toBe(wallBefore + 3_600_000)
+  expect(epochMs()).toBe(wallBefore + 3_600_000)
 })
 
 test('a wait with a bound tells whether the promise was in time, and leaves no timer', async () => {
-  const inTime = within(100, Promise.resolve())
+  const inTime = settlesWithin(100, Promise.resolve())
   const early = await inTime
-  const never = within(100, new Promise(() => {}))
+  const never = settlesWithin(100, new Promise(() => {}))
   await vi.advanceTimersByTimeAsync(100)
 
   expect([early, await never]).toEqual([true, false])
-  await expect(within(100, Promise.reject(new Error('of its own')))).rejects.toThrow('of its own')
+  await expect(settlesWithin(100, Promise.reject(new Error('of its own')))).rejects.toThrow('of its own')
   expect(vi.getTimerCount()).toBe(0)
 })

@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Config } from '../src/config/config.ts'
-import { loadConfig } from '../src/config/load.ts'
-import { loadAside } from '../src/config/load-aside.ts'
-import { formatProblem, type Problem } from '../src/config/problem.ts'
-import { fixedIn, report } from '../src/config/report.ts'
-import { needsRestart } from '../src/config/restart.ts'
-import { keyless, notReached } from '../src/snapshot/reload-problems.ts'
-import { Reloader } from '../src/snapshot/reloader.ts'
+import { getRestartOnlySettings, reportConfig } from '../src/config/diff/report.ts'
+import { findRestartRequired } from '../src/config/diff/restart-required.ts'
+import { loadConfig } from '../src/config/load/load.ts'
+import { loadInThread } from '../src/config/load/load-in-thread.ts'
+import { type ConfigProblem, formatProblem } from '../src/config/problem.ts'
+import { jwksUnavailableProblem, unreachableProblems } from '../src/runtime/reload/reload-problems.ts'
+import { Reloader } from '../src/runtime/reload/reloader.ts'
 import { folderWith } from './config/helper.ts'
 import { makeCertificates } from './helpers/certificates.ts'
 import { needProgram } from './helpers/program.ts'
@@ -23,7 +23,7 @@ const groups =
 const openssl = await needProgram('openssl')
 
 /** Prints problems as if the file stood in the folder of the reader. */
-const print = (problems: readonly Problem[]): string[] =>
+const print = (problems: readonly ConfigProblem[]): string[] =>
   problems.map((problem) => formatProblem({ ...problem, file: 'gateway.yaml' }))
 
 const load = (text: string, files: Readonly<Record<string, string>> = {}) =>
@@ -41,7 +41,7 @@ const sound = (text: string) => {
 }
 
 const afterRestart = (running: Config, text: string): string[] => {
-  return print(needsRestart(fixedIn(report(running)), sound(text), 'gateway.yaml'))
+  return print(findRestartRequired(getRestartOnlySettings(reportConfig(running)), sound(text), 'gateway.yaml'))
 }
 
 test('a broken file', () => {
@@ -76,7 +76,7 @@ test('a file that is gone', () => {
 test('a file that takes too long', async () => {
   const file = join(folderWith({ 'gateway.yaml': groups }), 'gateway.yaml')
 
-  const loaded = await loadAside(file, {}, [], 1)
+  const loaded = await loadInThread(file, {}, [], 1)
 
   const [printed] = print(loaded.ok ? [] : loaded.problems)
   expect(printed).toBe(shown[5]?.replace('10s', '0.001s'))
@@ -99,18 +99,24 @@ test('a reload while the gateway stops', async () => {
 })
 
 test('an edit whose endpoints are not there', () => {
-  const { origins } = sound(groups.replace('risk: sandbox', 'risk: http://risk-b.internal:8080'))
+  const { provenance } = sound(groups.replace('risk: sandbox', 'risk: http://risk-b.internal:8080'))
   const endpoints = [{ name: 'http://risk-b.internal:8080', reason: 'the endpoint refuses connections (ECONNREFUSED)' }]
 
-  expect(print(notReached([{ group: 'risk', endpoints }], origins, 'gateway.yaml'))).toEqual([shown[7]])
+  expect(print(unreachableProblems([{ group: 'risk', endpoints }], provenance, 'gateway.yaml'))).toEqual([shown[7]])
 })
 
 test('an edit whose keys are not there', () => {
   const auth =
     'auth:\n  jwt:\n    jwks: https://login.example/jwks\n    issuer: https://login.example\n    audience: [https://gateway.example]\n'
-  const { origins } = sound(`${groups}${auth}  methods: [jwt]\nclients: []\n`)
+  const { provenance } = sound(`${groups}${auth}  methods: [jwt]\nclients: []\n`)
 
   expect(
-    print([keyless({ url: 'https://login.example/jwks', reason: 'it answered 404' }, origins, 'gateway.yaml')]),
+    print([
+      jwksUnavailableProblem(
+        { url: 'https://login.example/jwks', reason: 'it answered 404' },
+        provenance,
+        'gateway.yaml',
+      ),
+    ]),
   ).toEqual([shown[8]])
 })

@@ -3,11 +3,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { commandGroups } from '../src/admin/commands/commands.ts'
-import { catalog, groups } from '../src/catalog.ts'
+import { commandGroups } from '../src/admin/commands/command-groups.ts'
 import { jsonSchema } from '../src/config/json-schema.ts'
 import { formatProblems } from '../src/config/problem.ts'
-import { failures, type Kind } from '../src/failures/kinds.ts'
+import { type FailureKind, failureTable } from '../src/failures/kinds.ts'
+import { allOperations, groups } from '../src/operations.ts'
 import { problemsOf } from './config/helper.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -66,7 +66,7 @@ test.each(['README.md', 'docs/operations.md'])('%s lists the nine', (page) => {
   const listed = rows(section(read(page), 'The nine')).slice(1)
 
   expect(listed.map((cells) => cells.slice(0, 4))).toEqual(
-    catalog.map(({ id, method, path, group }) => [`\`${id}\``, method, `\`${path}\``, group]),
+    allOperations.map(({ id, method, path, group }) => [`\`${id}\``, method, `\`${path}\``, group]),
   )
 })
 
@@ -77,8 +77,8 @@ test('docs/operations.md lists every kind of failure that is built, with its sta
     .flatMap(([codes, status]) => code(codes).map((kind) => [kind, Number(status)]))
   const logged = [...part.matchAll(/`([a-z-]+)` \((\d{3}):/g)].map(([, kind, status]) => [kind, Number(status)])
 
-  const kinds = Object.keys(failures) as Kind[]
-  expect([...answered, ...logged].sort()).toEqual(kinds.map((kind) => [kind, failures[kind].status]).sort())
+  const kinds = Object.keys(failureTable) as FailureKind[]
+  expect([...answered, ...logged].sort()).toEqual(kinds.map((kind) => [kind, failureTable[kind].status]).sort())
 })
 
 test('docs/operations.md lists every line that the log can have, at its level', () => {
@@ -89,7 +89,7 @@ test('docs/operations.md lists every line that the log can have, at its level', 
   const written = files.flatMap((name) =>
     [
       ...read(`src/${name}`).matchAll(/\blog\.(info|warn|error|fatal)\([^\n]*, '([^']+)'\)/g),
-      ...read(`src/${name}`).matchAll(/\btell\('(info|warn)', '([^']+)'/g),
+      ...read(`src/${name}`).matchAll(/\blogEvent\('(info|warn)', '([^']+)'/g),
     ]
       .filter(([, , msg]) => msg !== 'exchange')
       .map(([, level = '', msg]) => `${msg} ${levels[level]}`),
@@ -206,7 +206,9 @@ operations:
 
 test('the life of a request names every layer, in the order of the stack', () => {
   const [, , told = ''] = rows(read('docs/life-of-a-request.md')).find(([step]) => step === '7') ?? []
-  const layers = [...read('src/snapshot/stack.ts').matchAll(/\brow\(\s*'([a-z-]+)'/g)].map(([, name]) => name)
+  const layers = [...read('src/runtime/pipeline/layer-stack.ts').matchAll(/\brow\(\s*'([a-z-]+)'/g)].map(
+    ([, name]) => name,
+  )
 
   const named = [...told.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name)
 

@@ -58,7 +58,7 @@ describe('an abort', () => {
   test('goes to whoever listens, once, with its reason', () => {
     const exchange = fakeExchange()
     const told: string[] = []
-    exchange.whenAborted(({ kind }) => told.push(kind))
+    exchange.setAbortListener(({ kind }) => told.push(kind))
 
     exchange.abort(new GatewayError('client-gone'))
     exchange.abort(new GatewayError('deadline-exceeded'))
@@ -72,7 +72,7 @@ describe('an abort', () => {
     exchange.abort(new GatewayError('client-gone'))
 
     const told: string[] = []
-    exchange.whenAborted(({ kind }) => told.push(kind))
+    exchange.setAbortListener(({ kind }) => told.push(kind))
 
     expect(told).toEqual(['client-gone'])
   })
@@ -80,8 +80,8 @@ describe('an abort', () => {
   test('goes to the last one who listens: attempts follow each other', () => {
     const exchange = fakeExchange()
     const told: string[] = []
-    exchange.whenAborted(() => told.push('first'))
-    exchange.whenAborted(() => told.push('second'))
+    exchange.setAbortListener(() => told.push('first'))
+    exchange.setAbortListener(() => told.push('second'))
 
     exchange.abort(new GatewayError('client-gone'))
 
@@ -91,8 +91,8 @@ describe('an abort', () => {
   test('is told to nobody when nobody listens any more', () => {
     const exchange = fakeExchange()
     const told: string[] = []
-    exchange.whenAborted(() => told.push('late'))
-    exchange.whenAborted(null)
+    exchange.setAbortListener(() => told.push('late'))
+    exchange.setAbortListener(null)
 
     exchange.abort(new GatewayError('client-gone'))
 
@@ -104,11 +104,11 @@ describe('an abort', () => {
 test('whoever waits for the end of an exchange is told once', () => {
   const exchange = fakeExchange()
   let told = 0
-  exchange.whenOver(() => told++)
-  exchange.whenOver(() => told++)
+  exchange.onFinished(() => told++)
+  exchange.onFinished(() => told++)
 
-  exchange.over()
-  exchange.over()
+  exchange.finish()
+  exchange.finish()
 
   expect(told).toBe(2)
 })
@@ -120,9 +120,9 @@ describe('how long the upstream took', () => {
 
   test('is told from the start of the last attempt to its end', () => {
     const exchange = fakeExchange()
-    exchange.attempt = { endpoint: 'http://market:8080', startedAt: 3, endedAt: 10, before: null }
+    exchange.attempt = { endpoint: 'http://market:8080', startedAt: 3, endedAt: 10, previous: null }
 
-    exchange.over()
+    exchange.finish()
 
     expect(exchange.upstreamMs).toBe(7)
   })
@@ -131,10 +131,10 @@ describe('how long the upstream took', () => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     const exchange = fakeExchange()
-    exchange.attempt = { endpoint: 'http://market:8080', startedAt: now(), endedAt: null, before: null }
+    exchange.attempt = { endpoint: 'http://market:8080', startedAt: now(), endedAt: null, previous: null }
     vi.advanceTimersByTime(20)
 
-    exchange.over()
+    exchange.finish()
     vi.advanceTimersByTime(1000)
 
     expect(exchange.upstreamMs).toBe(20)

@@ -5,13 +5,13 @@ import {
   formatDuration,
   formatPercent,
   formatRate,
+  formatRoundedSize,
   formatSize,
   parseByteRate,
   parseDuration,
   parsePercent,
   parseRate,
   parseSize,
-  roundedSize,
   suggestByteRate,
   suggestDuration,
   suggestPercent,
@@ -212,5 +212,5 @@ test.each([
   [67_108_864, '64.0 MiB'],
   [2 ** 60, '1048576 TiB'],
 ])('%d bytes are %s', (value, written) => {
-  expect(roundedSize(value)).toBe(written)
+  expect(formatRoundedSize(value)).toBe(written)
 })

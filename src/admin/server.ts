@@ -5,92 +5,102 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import type { AdminConfig } from '../config/config.ts'
 import { createServer } from '../node-http.ts'
 import type { Log } from '../observe/log.ts'
-import { noSchemas } from '../shared/no-schemas.ts'
-import { listenAt, type Place } from '../shared/place.ts'
+import { type BindTarget, listenAt } from '../shared/bind-target.ts'
+import { noSchemaCompilers } from '../shared/no-schema-compilers.ts'
+import { type AdminContext, getNotReadyReason } from './admin-context.ts'
+import { type AdminError, sendProblem } from './admin-error.ts'
+import { getOverview, getRecentErrors } from './api/overview.ts'
+import { getStatus } from './api/status.ts'
 import { registerCommands } from './commands/routes.ts'
-import { type Desk, unready } from './desk.ts'
-import { type Runnable, runnable } from './findings/finding.ts'
-import { guard, isAction } from './guard.ts'
-import { History } from './history.ts'
-import { registerMetrics } from './metrics/route.ts'
-import { overview, refused } from './overview.ts'
-import { registerPage } from './page/events.ts'
-import { refuse, wantsPage } from './page/send.ts'
-import { type Refusal, sendProblem } from './problem.ts'
+import { createCommandResolver, type ResolveCommand } from './findings/finding.ts'
+import { guardRequest, isActionPath } from './guard.ts'
+import { registerMetricsRoute } from './metrics/route.ts'
+import { acceptsHtml, sendAdminError } from './page/page-response.ts'
+import { registerPageRoutes } from './page/page-routes.ts'
+import { RateHistory } from './rate-history.ts'
 import { registerLogin } from './session/login.ts'
-import { isFrom, Sessions, visitorOf } from './session/sessions.ts'
-import { status } from './status.ts'
-import { logged, pathOf } from './target.ts'
+import { getPrincipal, SessionStore, setPrincipal } from './session/session-store.ts'
+import { loggablePath, targetPath } from './url.ts'
 
 /** Is the operator's listener. */
 export interface AdminServer {
   readonly address: AddressInfo
   /** Takes a renewed certificate; connections that are open keep theirs. Sessions end when the token is another. */
-  renew(admin: AdminConfig): void
+  applyConfig(admin: AdminConfig): void
   close(): Promise<void>
 }
 
 /** Is the desk before its listener is open. */
-export type ToldDesk = Omit<Desk, 'history' | 'runnable'>
+export type AdminContextInit = Omit<AdminContext, 'history' | 'resolveCommand'>
 
 /** Opens the operator's listener, where the file says unless told otherwise. Rejects when it cannot listen there. */
-export const openAdminServer = async (told: ToldDesk, log: Log, place?: Place): Promise<AdminServer> => {
-  const history = new History(async () => (await told.report()).meter)
-  let run: Runnable = (found) => found
-  const desk: Desk = { ...told, history, runnable: (found) => run(found) }
-  const { admin } = desk.reloader.config
-  const sessions = new Sessions()
+export const openAdminServer = async (init: AdminContextInit, log: Log, place?: BindTarget): Promise<AdminServer> => {
+  const history = new RateHistory(async () => (await init.report()).requestMetrics)
+  let resolver: ResolveCommand = (found) => found
+  const context: AdminContext = { ...init, history, resolveCommand: (found) => resolver(found) }
+  const { admin } = context.reloader.config
+  const sessions = new SessionStore()
   /** Notes who asks for what, and says why he is not let in (null: he is). */
-  const receive = (request: FastifyRequest, { raw }: FastifyReply): Refusal | null => {
+  const authenticateAndLog = (request: FastifyRequest, { raw }: FastifyReply): AdminError | null => {
     const { method, url, ip } = request
-    const refusal = admit(request, sessions, desk.reloader.config.admin)
-    const { session } = visitorOf(request)
+    const rejection = authenticateAdmin(request, sessions, context.reloader.config.admin)
+    const { session } = getPrincipal(request)
     // At the close and not at the end of the answer: whoever leaves before it has given the order all the same.
     if (method !== 'GET' && method !== 'HEAD')
       raw.once('close', () => {
-        const status = raw.writableFinished ? raw.statusCode : clientGone
+        const status = raw.writableFinished ? raw.statusCode : clientClosedStatus
         const by = session === null ? {} : { session }
-        log.info({ method, url: logged(url), client: ip, status, ...by }, 'admin request')
-        const { hash: config } = desk.reloader.config
-        desk.audit.tell('admin request', { order: `${method} ${logged(url)}`, address: ip, ...by, status, config })
+        log.info({ method, url: loggablePath(url), client: ip, status, ...by }, 'admin request')
+        const { hash: config } = context.reloader.config
+        context.audit.recordAdminEvent('admin request', {
+          order: `${method} ${loggablePath(url)}`,
+          address: ip,
+          ...by,
+          status,
+          config,
+        })
       })
-    return refusal
+    return rejection
   }
   const app = fastify({
     logger: false,
-    schemaController: noSchemas,
+    schemaController: noSchemaCompilers,
     bodyLimit: 16 * 1024,
     return503OnClosing: false,
-    serverFactory: (enter) => listener(admin, enter as RequestListener),
+    serverFactory: (onRequest) => createAdminListener(admin, onRequest as RequestListener),
     // A target that cannot be decoded comes here instead of to the hooks.
-    frameworkErrors: (_, request, reply) => void sendProblem(reply, receive(request, reply) ?? notDecoded),
+    frameworkErrors: (_, request, reply) => void sendProblem(reply, authenticateAndLog(request, reply) ?? notDecoded),
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'string' }, (_, body, done) => done(null, body))
 
   app.addHook('onRequest', async (request, reply) => {
     reply.header('Cache-Control', 'no-store')
-    const refusal = receive(request, reply)
-    if (refusal !== null) return turnAway(request, reply, refusal)
+    const rejection = authenticateAndLog(request, reply)
+    if (rejection !== null) return sendUnauthorized(request, reply, rejection)
   })
-  routes(app, desk, log, sessions)
-  const streams = registerPage(app, desk, (request) => admit(request, sessions, desk.reloader.config.admin) === null)
+  registerAdminRoutes(app, context, log, sessions)
+  const streams = registerPageRoutes(
+    app,
+    context,
+    (request) => authenticateAdmin(request, sessions, context.reloader.config.admin) === null,
+  )
   app.setErrorHandler((error, { url }, reply) => {
     const code = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500
-    if (code >= 500) log.error({ err: error, url: logged(url) }, 'admin request failed')
+    if (code >= 500) log.error({ err: error, url: loggablePath(url) }, 'admin request failed')
     const detail = code < 500 && error instanceof Error ? error.message : 'see the log'
     sendProblem(reply, { status: code, code: 'failed', detail })
   })
   await app.ready()
   await listenAt(app.server, place ?? admin)
-  run = runnable(desk.reloader, admin, app.server.address() as AddressInfo)
-  void history.begin()
+  resolver = createCommandResolver(context.reloader, admin, app.server.address() as AddressInfo)
+  void history.start()
 
   return {
     address: app.server.address() as AddressInfo,
-    renew(next) {
-      sessions.follow(next.token)
-      renew(app.server, next)
+    applyConfig(next) {
+      sessions.syncToken(next.token)
+      reloadAdminTls(app.server, next)
     },
     async close() {
       history.close()
@@ -103,34 +113,34 @@ export const openAdminServer = async (told: ToldDesk, log: Log, place?: Place): 
   }
 }
 
-const routes = (app: FastifyInstance, desk: Desk, log: Log, sessions: Sessions): void => {
+const registerAdminRoutes = (app: FastifyInstance, context: AdminContext, log: Log, sessions: SessionStore): void => {
   const methods = new Map<string, string[]>()
   // HEAD as well, which Fastify adds to each GET.
   app.addHook('onRoute', ({ url, method }) => void methods.set(url, [...(methods.get(url) ?? []), method].flat()))
 
   app.get('/live', async () => ({ live: true }))
   app.get('/ready', async (_, reply) => {
-    const reason = unready(desk)
+    const reason = getNotReadyReason(context)
     return reason === null ? { ready: true } : reply.code(503).send({ ready: false, reason })
   })
-  app.get('/status', async () => status(desk))
-  app.get('/overview', async () => overview(desk))
-  app.get('/refused', async () => refused(desk))
-  app.get('/config', async () => desk.reloader.running.report)
-  registerCommands(app, desk, log)
-  registerMetrics(app, desk)
-  registerLogin(app, desk, log, sessions)
+  app.get('/status', async () => getStatus(context))
+  app.get('/overview', async () => getOverview(context))
+  app.get('/refused', async () => getRecentErrors(context))
+  app.get('/config', async () => context.reloader.running.report)
+  registerCommands(app, context, log)
+  registerMetricsRoute(app, context)
+  registerLogin(app, context, log, sessions)
 
   app.setNotFoundHandler(({ url }, reply) => {
-    const path = pathOf(url)
+    const path = targetPath(url)
     const allow = methods.get(path)?.join(', ')
     return allow === undefined
       ? sendProblem(reply, { ...notFound, detail: `one of ${[...methods.keys()].join(', ')} is expected` })
-      : sendProblem(reply, { ...notAllowed, detail: `${path} takes ${allow}`, fields: { Allow: allow } })
+      : sendProblem(reply, { ...notAllowed, detail: `${path} takes ${allow}`, headers: { Allow: allow } })
   })
 }
 
-const clientGone = 499 // as on the access line
+const clientClosedStatus = 499 // as on the access line
 const notDecoded = {
   status: 400,
   code: 'bad-request',
@@ -143,28 +153,30 @@ const notAllowed = { status: 405, code: 'method-not-allowed' }
  * Lets a request in (null), or says why not, and notes who sends it. Whatever is kept open asks again and again: a session ends, a token is
  * replaced.
  */
-export const admit = (
+export const authenticateAdmin = (
   { method, url, headers, raw }: FastifyRequest,
-  sessions: Sessions,
+  sessions: SessionStore,
   admin: AdminConfig,
-): Refusal | null => {
-  const visitor = sessions.of(headers, admin.token)
-  isFrom(raw, visitor)
-  return guard({ method, path: pathOf(url), headers, hasSession: visitor.session !== null }, admin)
+): AdminError | null => {
+  const principal = sessions.find(headers, admin.token)
+  setPrincipal(raw, principal)
+  return guardRequest({ method, path: targetPath(url), headers, hasSession: principal.session !== null }, admin)
 }
 
 /** Answers whoever is not let in: a person is sent to where one logs in, or reads why. */
-export const turnAway = (request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply => {
-  const path = pathOf(request.url)
-  const isPage = path === '/' || path === '/login' || path === '/logout' || isAction(path)
-  if (!isPage) return sendProblem(reply, refusal)
-  const mayLogIn = refusal.status === 401 && wantsPage(request.headers)
-  return mayLogIn && request.method === 'GET' ? reply.redirect('/login', 303) : refuse(request, reply, refusal)
+export const sendUnauthorized = (request: FastifyRequest, reply: FastifyReply, rejection: AdminError): FastifyReply => {
+  const path = targetPath(request.url)
+  const isPage = path === '/' || path === '/login' || path === '/logout' || isActionPath(path)
+  if (!isPage) return sendProblem(reply, rejection)
+  const mayLogIn = rejection.status === 401 && acceptsHtml(request.headers)
+  return mayLogIn && request.method === 'GET'
+    ? reply.redirect('/login', 303)
+    : sendAdminError(request, reply, rejection)
 }
 
 // Operators and probes are few. What floods this listener would otherwise take the descriptors that clients of the public one need.
 const maxConnections = 256
-const withinMs = 10_000
+const requestTimeoutMs = 10_000
 // Longer than a reload may take, behind one that is under way.
 const idleMs = 60_000
 
@@ -172,18 +184,18 @@ const idleMs = 60_000
  * Makes the server of the operator's listener. Not Fastify's own: for `localhost` that opens a second one, which keeps the certificate
  * it began with.
  */
-export const listener = ({ tls }: AdminConfig, enter: RequestListener): Server => {
+export const createAdminListener = ({ tls }: AdminConfig, onRequest: RequestListener): Server => {
   const options = {
     requireHostHeader: false, // HAProxy's health checks send none
-    headersTimeout: withinMs,
-    requestTimeout: withinMs,
-    keepAliveTimeout: withinMs,
+    headersTimeout: requestTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: requestTimeoutMs,
     connectionsCheckingInterval: 1000,
   }
   const server: Server =
     tls === null
-      ? createServer(options, enter)
-      : createTlsServer({ ...options, ...secrets(tls), handshakeTimeout: withinMs }, enter)
+      ? createServer(options, onRequest)
+      : createTlsServer({ ...options, ...tlsOptions(tls), handshakeTimeout: requestTimeoutMs }, onRequest)
   server.setTimeout(idleMs)
   server.maxConnections = maxConnections
   server.on('drop', () => server.closeIdleConnections()) // whoever comes next finds room, a probe among them
@@ -191,12 +203,12 @@ export const listener = ({ tls }: AdminConfig, enter: RequestListener): Server =
 }
 
 /** Has a listener present a renewed certificate to whoever connects from now on. */
-export const renew = (server: Server, { tls }: AdminConfig): void => {
+export const reloadAdminTls = (server: Server, { tls }: AdminConfig): void => {
   if (tls !== null && 'setSecureContext' in server && typeof server.setSecureContext === 'function')
-    server.setSecureContext(secrets(tls))
+    server.setSecureContext(tlsOptions(tls))
 }
 
-const secrets = ({ certificate, key }: NonNullable<AdminConfig['tls']>) => ({
+const tlsOptions = ({ certificate, key }: NonNullable<AdminConfig['tls']>) => ({
   cert: certificate,
   key,
   minVersion: 'TLSv1.2' as const,

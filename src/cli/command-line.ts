@@ -1,31 +1,37 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { version } from '../version.ts'
-import { checkCommand } from './check.ts'
-import { explainCommand } from './explain.ts'
-import { bundleCommand, diffCommand, statusCommand, tailCommand, topCommand } from './gateway-commands.ts'
-import { serveCommand } from './serve.ts'
+import { createCheckCommand } from './commands/check.ts'
+import {
+  createBundleCommand,
+  createDiffCommand,
+  createStatusCommand,
+  createTailCommand,
+  createTopCommand,
+} from './commands/client-commands.ts'
+import { createExplainCommand } from './commands/explain.ts'
+import { createServeCommand } from './commands/serve.ts'
 
 // The commands that change nothing in a running gateway, around those that do. Each loads what it needs when it runs:
 // `check` starts neither a server nor a logger.
-const first = () => [serveCommand(), statusCommand(), topCommand()]
-const last = () => [
-  tailCommand(),
-  diffCommand(),
-  bundleCommand(),
-  auditCommand(),
-  checkCommand(),
-  explainCommand(),
-  schemaCommand(),
-  hashKeyCommand(),
+const leadingCommands = () => [createServeCommand(), createStatusCommand(), createTopCommand()]
+const trailingCommands = () => [
+  createTailCommand(),
+  createDiffCommand(),
+  createBundleCommand(),
+  createAuditCommand(),
+  createCheckCommand(),
+  createExplainCommand(),
+  createSchemaCommand(),
+  createHashKeyCommand(),
 ]
 
 /** Tells whether a word names one of them. */
-export const isNamed = (word: string | undefined): boolean =>
-  [...first(), ...last()].some((command) => command.name() === word)
+export const isBuiltInCommand = (word: string | undefined): boolean =>
+  [...leadingCommands(), ...trailingCommands()].some((command) => command.name() === word)
 
 /** Builds the command line of these commands, with those of operators among them. */
-export function commandLine(operators: readonly Command[]): Command {
-  const top = new Command('lender-gateway')
+export function createCommandLine(operatorCommands: readonly Command[]): Command {
+  const root = new Command('lender-gateway')
     .description('The single entry point to a lender integration service: exactly nine operations, routed by one file.')
     .version(version(), '-V, --version', 'print the version')
     .addHelpText(
@@ -33,19 +39,19 @@ export function commandLine(operators: readonly Command[]): Command {
       '\nExample:\n  lender-gateway serve --config config/gateway.yaml\n\nWithout a command: serve.',
     )
     .exitOverride()
-  for (const command of [...first(), ...operators, ...last()]) {
-    top.addCommand(command.copyInheritedSettings(top))
+  for (const command of [...leadingCommands(), ...operatorCommands, ...trailingCommands()]) {
+    root.addCommand(command.copyInheritedSettings(root))
     // One of a command's own would end the process by itself otherwise, wrong usage with 1.
-    for (const own of command.commands) own.copyInheritedSettings(command)
+    for (const subcommand of command.commands) subcommand.copyInheritedSettings(command)
   }
-  return top
+  return root
 }
 
 /** Puts `serve` in front when the arguments name no command. commander's own default would take a misspelt command for its argument. */
 export function withDefaultCommand(args: readonly string[]): readonly string[] {
   const [first] = args
-  const named = first !== undefined && (!first.startsWith('-') || /^(-h|--help|-V|--version)$/.test(first))
-  return named ? args : ['serve', ...args]
+  const namesCommand = first !== undefined && (!first.startsWith('-') || /^(-h|--help|-V|--version)$/.test(first))
+  return namesCommand ? args : ['serve', ...args]
 }
 
 const auditHelp = `
@@ -65,27 +71,30 @@ interface VerifyOptions {
 }
 
 /** Makes the command `audit`, which has one of its own. */
-const auditCommand = (): Command =>
-  new Command('audit').description('Work with audit logs.').addHelpText('after', auditHelp).addCommand(verifyCommand())
+const createAuditCommand = (): Command =>
+  new Command('audit')
+    .description('Work with audit logs.')
+    .addHelpText('after', auditHelp)
+    .addCommand(createVerifyCommand())
 
 /** Makes the command `audit verify`: exit 0 when an audit log is as it was written, 1 when it is not, 2 when it cannot be read. */
-const verifyCommand = (): Command =>
+const createVerifyCommand = (): Command =>
   new Command('verify')
     .description('Tell whether an audit log is as it was written: no line edited, dropped, inserted or moved.')
     .argument('<FILE...>', 'the files')
-    .requiredOption('--key <file:PATH>', 'the key; again for further ones', gather)
-    .option('--checkpoint <COUNT:HASH|FILE>', 'where the chain stood once; again for further ones', gather, [])
+    .requiredOption('--key <file:PATH>', 'the key; again for further ones', collect)
+    .option('--checkpoint <COUNT:HASH|FILE>', 'where the chain stood once; again for further ones', collect, [])
     .option('--mixed', 'the lines stand among others, as with audit.file: stdout', false)
     .addHelpText('after', auditHelp)
     .action(async (files: readonly string[], { key, checkpoint, mixed }: VerifyOptions) => {
-      const { verify } = await import('./audit/verify.ts')
-      process.exitCode = await verify(files, { keys: key, checkpoints: checkpoint, mixed })
+      const { verifyAuditLog } = await import('./commands/audit-verify.ts')
+      process.exitCode = await verifyAuditLog(files, { keys: key, checkpoints: checkpoint, mixed })
     })
 
-const gather = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
+const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
 /** Makes the command `schema`: prints the JSON Schema of the configuration file. */
-const schemaCommand = (): Command =>
+const createSchemaCommand = (): Command =>
   new Command('schema')
     .description('Print the JSON Schema of the configuration file, for editors.')
     .addHelpText('after', '\nExit code: 0 printed.\n\nExample:\n  lender-gateway schema > config/gateway.schema.json')
@@ -95,26 +104,26 @@ const schemaCommand = (): Command =>
     })
 
 /** Makes the command `hash-key`: makes a key for a client, and what the configuration holds of it. */
-const hashKeyCommand = (): Command =>
+const createHashKeyCommand = (): Command =>
   new Command('hash-key')
     .description('Make an API key: for the client the key itself, for the configuration what it is recognised by.')
-    .option('--id <keyId>', 'what the key begins with, and is found by; made at random when left out', keyId)
+    .option('--id <keyId>', 'what the key begins with, and is found by; made at random when left out', parseKeyId)
     .addHelpText(
       'after',
       '\nThe key is printed once and kept nowhere.\n\nExit code: 0 printed, 2 not a key id.\n\nExample:\n  lender-gateway hash-key --id bank-a-2026',
     )
-    .action(async ({ id: named }: { readonly id?: string }) => {
+    .action(async ({ id: requestedId }: { readonly id?: string }) => {
       const { hash, randomBytes } = await import('node:crypto')
-      const id = named ?? randomBytes(9).toString('base64url')
+      const id = requestedId ?? randomBytes(9).toString('base64url')
       const secret = randomBytes(32).toString('base64url')
       const shown = `for the client, X-Api-Key: ${id}.${secret}`
-      process.stdout.write(`${shown}\nfor its apiKeys: { id: ${quoted(id)}, sha256: ${hash('sha256', secret)} }\n`)
+      process.stdout.write(`${shown}\nfor its apiKeys: { id: ${yamlQuoted(id)}, sha256: ${hash('sha256', secret)} }\n`)
     })
 
 /** YAML would read some ids as numbers or words of its own. */
-const quoted = (id: string): string => JSON.stringify(id)
+const yamlQuoted = (id: string): string => JSON.stringify(id)
 
-const keyId = (text: string): string => {
+const parseKeyId = (text: string): string => {
   if (/^[\w-]{1,64}$/.test(text)) return text
   throw new InvalidArgumentError('1 to 64 letters, digits and -_ are expected.')
 }

@@ -1,22 +1,22 @@
 import type * as z from 'zod'
-import type { Group, OperationId } from '../catalog.ts'
-import type { policySchema } from './schema/upstreams.ts'
-import type { ParsedConfig } from './schema.ts'
+import type { Group, OperationId } from '../operations.ts'
+import type { ParsedConfig } from './config-schema.ts'
+import type { upstreamPolicySchema } from './sections/upstreams.ts'
 
 /** What a schema reads, as nobody may change it. */
-type Read<T> = T extends string | number | boolean | null | undefined
+type DeepReadonly<T> = T extends string | number | boolean | null | undefined
   ? T
   : T extends readonly (infer E)[]
-    ? readonly Read<E>[]
-    : { readonly [K in keyof T]: Read<T[K]> }
+    ? readonly DeepReadonly<E>[]
+    : { readonly [K in keyof T]: DeepReadonly<T[K]> }
 
-type File = Read<ParsedConfig>
+type ParsedFile = DeepReadonly<ParsedConfig>
 
 /**
  * Describes a configuration as resolved: every default filled in, every reference read, deep-frozen. Its names are those of the file, and the
  * schemas of the sections (`schema/`) describe them; `null` is what is turned off, or was left out. It knows nothing of HTTP libraries.
  */
-export interface Config extends Omit<File, 'version' | 'defaults' | 'clients' | 'upstreams' | 'operations'> {
+export interface Config extends Omit<ParsedFile, 'version' | 'defaults' | 'clients' | 'upstreams' | 'operations'> {
   /** The first 12 hex digits of the SHA-256 of everything below, contents of referenced files included. */
   readonly hash: string
   readonly clients: readonly ClientConfig[]
@@ -25,28 +25,28 @@ export interface Config extends Omit<File, 'version' | 'defaults' | 'clients' | 
   readonly operations: Readonly<Record<OperationId, OperationConfig>>
 }
 
-type Policy = Read<z.output<typeof policySchema>>
+type UpstreamPolicy = DeepReadonly<z.output<typeof upstreamPolicySchema>>
 
 /** Describes a named set of interchangeable endpoints with one policy, into which `defaults` has been merged. */
 export interface UpstreamConfig
-  extends Omit<Policy, 'healthCheck'>,
-    Pick<File['upstreams'][Group], 'endpoints' | 'host' | 'request' | 'response'> {
+  extends Omit<UpstreamPolicy, 'healthCheck'>,
+    Pick<ParsedFile['upstreams'][Group], 'endpoints' | 'host' | 'request' | 'response'> {
   readonly healthCheck: HealthCheckConfig | null
 }
 
 /** Describes the probes of an endpoint. */
-export interface HealthCheckConfig extends NonNullable<Policy['healthCheck']> {
+export interface HealthCheckConfig extends NonNullable<UpstreamPolicy['healthCheck']> {
   /** Path and query, as they stand in the request. */
   readonly path: string
 }
 
-type ParsedOperation = NonNullable<File['operations']['market.insights']>
+type ParsedOperation = NonNullable<ParsedFile['operations']['market.insights']>
 
 /** Describes what holds for one of the nine: its own keys, its group's, the defaults, merged. */
 export interface OperationConfig extends Pick<ParsedOperation, 'state' | 'concurrency' | 'idempotent' | 'cache'> {
   /** Until the answer's head, attempts and waits included. */
-  readonly deadline: File['defaults']['deadline']
-  readonly maxBody: File['defaults']['maxBody']
+  readonly deadline: ParsedFile['defaults']['deadline']
+  readonly maxBody: ParsedFile['defaults']['maxBody']
   /** Who may call it; null: anybody. */
   readonly auth: OperationAuthConfig | null
 }
@@ -65,7 +65,7 @@ export interface ClientsSource {
 }
 
 /** Describes a lender's system. Of a rate, `burst` is filled in. */
-export type ClientConfig = Exclude<Extract<File['clients'], readonly unknown[]>[number], string>
+export type ClientConfig = Exclude<Extract<ParsedFile['clients'], readonly unknown[]>[number], string>
 
 /** The public listener and the bounds that protect it. */
 export type ListenConfig = Config['listen']
@@ -98,7 +98,7 @@ export type TracingConfig = NonNullable<Config['tracing']>
 /** How an edit of the file is noticed. */
 export type ReloadConfig = Config['reload']
 /** What is changed in the fields of one direction: `remove` first, then `set`. Names compare case-insensitively. */
-export type FieldEdits = UpstreamConfig['request']
+export type HeaderMutationConfig = UpstreamConfig['request']
 /** One origin behind a group. */
 export type EndpointConfig = UpstreamConfig['endpoints'][number]
 /** How the endpoints of an upstream are spoken to over TLS. The texts are PEM. */

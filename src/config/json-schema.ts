@@ -1,9 +1,9 @@
 import * as z from 'zod'
-import { sharedKinds } from './schema/scalar.ts'
-import { describedUpstreams } from './schema/upstreams.ts'
-import { configSchema } from './schema.ts'
+import { configSchema } from './config-schema.ts'
+import { sharedDefinitions } from './schema/scalar.ts'
+import { describedUpstreamsSchema } from './sections/upstreams.ts'
 
-const described = configSchema.extend({ upstreams: describedUpstreams }).meta(configSchema.meta() ?? {})
+const described = configSchema.extend({ upstreams: describedUpstreamsSchema }).meta(configSchema.meta() ?? {})
 
 /** Makes the JSON Schema (draft-7) that editors use, from the schema that validates. Placeholders such as `${NAME}` pass. */
 export function jsonSchema(): Record<string, unknown> {
@@ -12,7 +12,7 @@ export function jsonSchema(): Record<string, unknown> {
     target: 'draft-7',
     reused: 'inline',
   })
-  return { ...schema, definitions: { ...Object(definitions), ...Object.fromEntries([...sharedKinds].sort()) } }
+  return { ...schema, definitions: { ...Object(definitions), ...Object.fromEntries([...sharedDefinitions].sort()) } }
 }
 
 /** Writes the JSON Schema as it stands in `config/gateway.schema.json`, ending in a line feed. */

@@ -1,8 +1,8 @@
 /** Leads from the top of the file to one value: keys and list indexes. */
-export type Path = readonly (string | number)[]
+export type KeyPath = readonly (string | number)[]
 
 /** Describes one thing that is wrong with a configuration file, for a person and for a program alike. It never quotes a secret. */
-export interface Problem {
+export interface ConfigProblem {
   readonly file: string
   /** Counts from 1. 1:1 when the problem is with the file as a whole. */
   readonly line: number
@@ -17,8 +17,8 @@ export interface Problem {
 }
 
 /** Describes a problem before it has a place: where to point, at a key or at its value. */
-export interface Finding {
-  readonly path: Path
+export interface ConfigIssue {
+  readonly path: KeyPath
   /** Whether the key itself is wrong, rather than its value. */
   readonly atKey?: boolean
   readonly expected: string
@@ -26,20 +26,20 @@ export interface Finding {
   readonly message: string
   readonly hint?: string | undefined
   /** What a line that is indented wrongly may have made of a key: unknown here, missing where it belongs, or without its value. */
-  readonly slip?: 'unknown' | 'missing' | 'empty'
+  readonly keyFault?: 'unknown' | 'missing' | 'empty'
 }
 
 /** Places a finding that has no key path by its offset in the text. */
-export type Placed = Finding & { readonly offset?: number }
+export type LocatableIssue = ConfigIssue & { readonly offset?: number }
 
 /** Points into a file; both count from 1. */
-export interface Position {
+export interface FilePosition {
   readonly line: number
   readonly column: number
 }
 
 /** Makes a problem with a file as a whole. */
-export const whole = (file: string, message: string, expected: string, found: string): Problem => ({
+export const fileProblem = (file: string, message: string, expected: string, found: string): ConfigProblem => ({
   file,
   line: 1,
   column: 1,
@@ -50,7 +50,7 @@ export const whole = (file: string, message: string, expected: string, found: st
 })
 
 /** Writes a problem in one line (`file:line:column path: message`), then, indented, what was expected, found and what helps. */
-export function formatProblem({ file, line, column, path, expected, found, message, hint }: Problem): string {
+export function formatProblem({ file, line, column, path, expected, found, message, hint }: ConfigProblem): string {
   const where = `${file}:${line}:${column}${path === '' ? '' : ` ${path}`}`
   const lines = [`${where}: ${message}`, `    expected ${expected}`, `    found    ${found}`]
   if (hint !== undefined) lines.push(`    hint     ${hint}`)
@@ -58,13 +58,13 @@ export function formatProblem({ file, line, column, path, expected, found, messa
 }
 
 /** Writes all problems and a count, ending in a line feed. */
-export function formatProblems(problems: readonly Problem[]): string {
+export function formatProblems(problems: readonly ConfigProblem[]): string {
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
   return `${[...problems.map(formatProblem), count].join('\n')}\n`
 }
 
 /** Writes a key path as people do: `upstreams.risk.endpoints[1].weight`. A key that is no plain word is quoted. */
-export function formatPath(path: Path, format: (key: string, parent: Path) => string = formatKey): string {
+export function formatKeyPath(path: KeyPath, format: (key: string, parent: KeyPath) => string = formatKey): string {
   let written = ''
   for (const [depth, key] of path.entries()) {
     if (typeof key === 'number') written += `[${key}]`

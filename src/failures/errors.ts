@@ -1,5 +1,5 @@
-import { failures, type Kind } from './kinds.ts'
-import type { Reason, ReasonOf } from './reasons.ts'
+import { type FailureKind, failureTable } from './kinds.ts'
+import type { FailureReason, ReasonFor } from './reasons.ts'
 
 /**
  * Is an error that anybody can cause: it says in itself why it was made, so that nobody reads where. Under overload a stack costs as much as
@@ -14,28 +14,28 @@ export class StacklessError extends Error {
   }
 }
 
-interface FailureOptions<K extends Kind> {
-  readonly reason?: ReasonOf<K> | null
+interface FailureOptions<K extends FailureKind> {
+  readonly reason?: ReasonFor<K> | null
   readonly cause?: unknown
   readonly fields?: readonly string[]
 }
 
 /** A kind, and what may be said of it: a reason of another kind does not compile. */
-type Given =
-  | { [K in Kind]: [kind: K, options?: FailureOptions<K>] }[Kind]
-  | [kind: Kind, options?: FailureOptions<never>]
+type GatewayErrorArgs =
+  | { [K in FailureKind]: [kind: K, options?: FailureOptions<K>] }[FailureKind]
+  | [kind: FailureKind, options?: FailureOptions<never>]
 
 /**
- * Ends an exchange with one of the kinds of {@link failures}. `reason` says more where a kind has several, in a bounded word; `cause` says all, in any.
+ * Ends an exchange with one of the kinds of {@link failureTable}. `reason` says more where a kind has several, in a bounded word; `cause` says all, in any.
  * Both are for operators and never reach a client. `fields` is a flat list of header fields (name, value, …) that the answer carries: `Allow`,
  * `Retry-After`. It has no stack; its cause has one.
  */
 export class GatewayError extends StacklessError {
-  readonly kind: Kind
-  readonly reason: Reason | null
+  readonly kind: FailureKind
+  readonly reason: FailureReason | null
   readonly fields: readonly string[]
 
-  constructor(...[kind, options = {}]: Given) {
+  constructor(...[kind, options = {}]: GatewayErrorArgs) {
     super(kind, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'GatewayError'
     this.kind = kind
@@ -44,7 +44,7 @@ export class GatewayError extends StacklessError {
   }
 
   get status(): number {
-    return failures[this.kind].status
+    return failureTable[this.kind].status
   }
 
   /** Wraps whatever was thrown: a GatewayError stays itself, anything else is `internal`. */
@@ -59,9 +59,9 @@ export interface AttemptReport {
   readonly at: number
   readonly endpoint: string
   /** Null: it was answered, with this status. */
-  readonly kind: Kind | null
+  readonly kind: FailureKind | null
   /** A bounded word; null: the kind says it all. */
-  readonly reason: Reason | null
+  readonly reason: FailureReason | null
   readonly status: number | null
 }
 
@@ -69,39 +69,44 @@ export interface AttemptReport {
 export class FailedAttempt extends StacklessError {
   readonly endpoint: string
   /** The failure, or the status of a response that counts as one. */
-  readonly why: GatewayError | number
+  readonly errorOrStatus: GatewayError | number
   /** Milliseconds since the epoch. */
   readonly at: number
 
-  constructor(endpoint: string, why: GatewayError | number, at: number) {
-    super(`${endpoint}: ${typeof why === 'number' ? `answered ${why}` : (causeOf(why) ?? why.kind)}`)
+  constructor(endpoint: string, errorOrStatus: GatewayError | number, at: number) {
+    super(
+      `${endpoint}: ${typeof errorOrStatus === 'number' ? `answered ${errorOrStatus}` : (describeCause(errorOrStatus) ?? errorOrStatus.kind)}`,
+    )
     this.name = 'FailedAttempt'
     this.endpoint = endpoint
-    this.why = why
+    this.errorOrStatus = errorOrStatus
     this.at = at
   }
 
   get report(): AttemptReport {
-    return attemptReport(this.endpoint, this)
+    return toAttemptReport(this.endpoint, this)
   }
 }
 
 /** Makes plain data of a failure at an endpoint. */
-export const attemptReport = (endpoint: string, { at, why }: Pick<FailedAttempt, 'at' | 'why'>): AttemptReport =>
-  typeof why === 'number'
-    ? { at, endpoint, kind: null, reason: null, status: why }
-    : { at, endpoint, kind: why.kind, reason: why.reason, status: null }
+export const toAttemptReport = (
+  endpoint: string,
+  { at, errorOrStatus }: Pick<FailedAttempt, 'at' | 'errorOrStatus'>,
+): AttemptReport =>
+  typeof errorOrStatus === 'number'
+    ? { at, endpoint, kind: null, reason: null, status: errorOrStatus }
+    : { at, endpoint, kind: errorOrStatus.kind, reason: errorOrStatus.reason, status: null }
 
 /** Makes the failure of what would leave no record. */
-export const auditUnavailable = (): GatewayError =>
+export const auditUnavailableError = (): GatewayError =>
   new GatewayError('audit-unavailable', { fields: ['Retry-After', '1'] })
 
 /** Makes the failure of what finds no room, and says where. RFC 9110 §10.2.3: whole seconds, and 1 is the least that says anything. */
-export const overloaded = (reason: ReasonOf<'overloaded'>): GatewayError =>
+export const overloadedError = (reason: ReasonFor<'overloaded'>): GatewayError =>
   new GatewayError('overloaded', { reason, fields: ['Retry-After', '1'] })
 
 /** Says in one line what the libraries said; the whole stack only where the gateway itself is at fault. */
-export const causeOf = ({ kind, cause }: GatewayError): string | undefined => {
+export const describeCause = ({ kind, cause }: GatewayError): string | undefined => {
   if (cause === undefined) return undefined
   if (!(cause instanceof Error)) return String(cause)
   if (kind === 'internal') return cause.stack
@@ -112,7 +117,12 @@ export const causeOf = ({ kind, cause }: GatewayError): string | undefined => {
 const message = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Lists the fields by which a line of the log tells of a failed attempt: as an access line tells of its exchange. */
-export const attemptFields = ({ endpoint, why }: FailedAttempt) =>
-  typeof why === 'number'
-    ? { endpoint, status: why }
-    : { endpoint, failure: why.kind, reason: why.reason ?? undefined, cause: causeOf(why) }
+export const attemptLogFields = ({ endpoint, errorOrStatus }: FailedAttempt) =>
+  typeof errorOrStatus === 'number'
+    ? { endpoint, status: errorOrStatus }
+    : {
+        endpoint,
+        failure: errorOrStatus.kind,
+        reason: errorOrStatus.reason ?? undefined,
+        cause: describeCause(errorOrStatus),
+      }

@@ -1,10 +1,10 @@
-import { failures, type Kind } from './kinds.ts'
+import { type FailureKind, failureTable } from './kinds.ts'
 
 /** Names a way to prove who calls. */
 export type AuthMethod = 'apiKey' | 'jwt' | 'introspection' | 'mtls'
 
 /** What is known of one reason. */
-interface Row<K extends Kind> {
+interface ReasonRow<K extends FailureKind> {
   /** The failures that it may be the reason of. */
   readonly kinds: readonly K[]
   /** For people, without a full stop. */
@@ -18,35 +18,35 @@ interface Row<K extends Kind> {
 }
 
 /** Makes the rows of some kinds. What a row does not say of a remedy, its first kind says. */
-const of =
-  <const K extends Kind>(kinds: readonly [K, ...K[]], methods: readonly AuthMethod[] = []) =>
-  (text: string, remedy?: string, code?: string): Row<K> => ({
+const rowsOf =
+  <const K extends FailureKind>(kinds: readonly [K, ...K[]], methods: readonly AuthMethod[] = []) =>
+  (text: string, remedy?: string, code?: string): ReasonRow<K> => ({
     kinds,
     text,
-    remedy: remedy ?? failures[kinds[0]].remedy,
+    remedy: remedy ?? failureTable[kinds[0]].remedy,
     code: code ?? null,
     methods,
   })
 
-const request = of(['bad-request'])
-const fields = of(['header-too-large'])
-const slow = of(['request-timeout'])
-const gone = of(['client-gone'])
-const large = of(['content-too-large'])
-const full = of(['overloaded'])
-const rate = of(['rate-limited'])
-const byKey = of(['unauthenticated'], ['apiKey'])
-const byJwt = of(['unauthenticated'], ['jwt'])
-const byToken = of(['unauthenticated'], ['jwt', 'introspection'])
-const byCertificate = of(['unauthenticated'], ['mtls'])
-const barredToken = of(['forbidden'], ['jwt', 'introspection'])
-const barred = of(['forbidden'], ['apiKey', 'jwt', 'introspection', 'mtls'])
-const unavailable = of(['identity-unavailable'], ['introspection'])
-const byOperator = of(['refused-by-operator'])
-const open = of(['circuit-open'])
-const lost = of(['connect-failed', 'tls-failed', 'reset-before-headers', 'truncated'])
-const late = of(['connect-timeout', 'connect-failed', 'tls-failed', 'reset-before-headers', 'truncated'])
-const answer = of(['bad-answer', 'truncated', 'connect-failed'])
+const badRequest = rowsOf(['bad-request'])
+const headerTooLarge = rowsOf(['header-too-large'])
+const requestTimeout = rowsOf(['request-timeout'])
+const clientGone = rowsOf(['client-gone'])
+const contentTooLarge = rowsOf(['content-too-large'])
+const overloaded = rowsOf(['overloaded'])
+const rateLimited = rowsOf(['rate-limited'])
+const byKey = rowsOf(['unauthenticated'], ['apiKey'])
+const byJwt = rowsOf(['unauthenticated'], ['jwt'])
+const byToken = rowsOf(['unauthenticated'], ['jwt', 'introspection'])
+const byCertificate = rowsOf(['unauthenticated'], ['mtls'])
+const forbiddenToken = rowsOf(['forbidden'], ['jwt', 'introspection'])
+const forbidden = rowsOf(['forbidden'], ['apiKey', 'jwt', 'introspection', 'mtls'])
+const introspectionUnavailable = rowsOf(['identity-unavailable'], ['introspection'])
+const refusedByOperator = rowsOf(['refused-by-operator'])
+const circuitOpen = rowsOf(['circuit-open'])
+const connectionLost = rowsOf(['connect-failed', 'tls-failed', 'reset-before-headers', 'truncated'])
+const connectTimeout = rowsOf(['connect-timeout', 'connect-failed', 'tls-failed', 'reset-before-headers', 'truncated'])
+const badResponse = rowsOf(['bad-answer', 'truncated', 'connect-failed'])
 
 /**
  * Why an exchange fails where its kind does not tell. Bounded: each is written here and nowhere else, and none is made of what a client or an
@@ -54,71 +54,83 @@ const answer = of(['bad-answer', 'truncated', 'connect-failed'])
  */
 const rows = {
   // What no request can be read from, or none that is meant.
-  'bad-target': request('the request target is malformed'),
-  'bad-host': request('Host is missing, malformed, or there are several'),
-  'bad-length': request('Content-Length is no length, or contradicts the body'),
-  'bad-transfer-coding': request('the transfer coding is not chunked, not the last, or beside a Content-Length'),
-  'bad-chunk': request('a chunk of the body is malformed'),
-  'bad-method': request('the method is none that HTTP has'),
-  'bad-version': request('the version of HTTP is malformed'),
-  'bad-field': request('a header field is malformed'),
-  'bad-line-end': request('a line of the head ends in what ends no line', 'end each line with CR LF'),
-  'bad-pseudo-field': request('the scheme or the method is none that HTTP/2 carries here'),
-  'cut-short': request('the connection ended in the middle of a request', 'look what closes connections on the way'),
-  'plain-http': request('plain HTTP came to a port that speaks TLS', 'use `https://`'),
-  'tls-on-plain-port': request('TLS came to a port that speaks plain HTTP', 'use `http://`, or set `listen.tls`'),
-  'proxy-header': request(
+  'bad-target': badRequest('the request target is malformed'),
+  'bad-host': badRequest('Host is missing, malformed, or there are several'),
+  'bad-length': badRequest('Content-Length is no length, or contradicts the body'),
+  'bad-transfer-coding': badRequest('the transfer coding is not chunked, not the last, or beside a Content-Length'),
+  'bad-chunk': badRequest('a chunk of the body is malformed'),
+  'bad-method': badRequest('the method is none that HTTP has'),
+  'bad-version': badRequest('the version of HTTP is malformed'),
+  'bad-field': badRequest('a header field is malformed'),
+  'bad-line-end': badRequest('a line of the head ends in what ends no line', 'end each line with CR LF'),
+  'bad-pseudo-field': badRequest('the scheme or the method is none that HTTP/2 carries here'),
+  'cut-short': badRequest('the connection ended in the middle of a request', 'look what closes connections on the way'),
+  'plain-http': badRequest('plain HTTP came to a port that speaks TLS', 'use `https://`'),
+  'tls-on-plain-port': badRequest('TLS came to a port that speaks plain HTTP', 'use `http://`, or set `listen.tls`'),
+  'proxy-header': badRequest(
     'a PROXY protocol header came, and the gateway takes none',
     'switch the PROXY protocol off in the load balancer',
   ),
-  'bad-syntax': request('what came is no request of HTTP/1'),
-  'bad-frames': request('the connection broke the protocol of HTTP/2', 'mend the client, or update its library'),
-  'too-many-frames': request('too many frames of HTTP/2 ask for nothing', 'an attack, or a client to be mended'),
-  'too-many-broken-streams': request(
+  'bad-syntax': badRequest('what came is no request of HTTP/1'),
+  'bad-frames': badRequest('the connection broke the protocol of HTTP/2', 'mend the client, or update its library'),
+  'too-many-frames': badRequest('too many frames of HTTP/2 ask for nothing', 'an attack, or a client to be mended'),
+  'too-many-broken-streams': badRequest(
     'too many requests break the protocol of HTTP/2',
     'an attack, or a client to be mended',
   ),
-  'too-many-fields': fields('there are more header fields than listen.maxHeaderFields'),
-  'fields-too-large': fields('the header fields are larger than listen.maxHeaders'),
-  'several-credentials': request('a credential is there twice', 'send one'),
-  'bad-credential': request('the Authorization field holds no credential', 'send a scheme and one token'),
-  'token-in-query': request('there is a token in the query', 'send it in `Authorization`, and revoke it: logs have it'),
-  'bad-client-cert': request('Client-Cert holds no certificate', 'mend the proxy in front (RFC 9440)'),
+  'too-many-fields': headerTooLarge('there are more header fields than listen.maxHeaderFields'),
+  'fields-too-large': headerTooLarge('the header fields are larger than listen.maxHeaders'),
+  'several-credentials': badRequest('a credential is there twice', 'send one'),
+  'bad-credential': badRequest('the Authorization field holds no credential', 'send a scheme and one token'),
+  'token-in-query': badRequest(
+    'there is a token in the query',
+    'send it in `Authorization`, and revoke it: logs have it',
+  ),
+  'bad-client-cert': badRequest('Client-Cert holds no certificate', 'mend the proxy in front (RFC 9440)'),
 
   // What comes too slowly, or is not taken.
-  'head-too-slow': slow('the head did not come within listen.timeouts.headers'),
-  'body-stalled': slow('the body paused for longer than listen.timeouts.body'),
-  'body-too-slow': slow('the body came slower than listen.minRate'),
-  'takes-nothing': gone(
+  'head-too-slow': requestTimeout('the head did not come within listen.timeouts.headers'),
+  'body-stalled': requestTimeout('the body paused for longer than listen.timeouts.body'),
+  'body-too-slow': requestTimeout('the body came slower than listen.minRate'),
+  'takes-nothing': clientGone(
     'the client took nothing of its answer for listen.timeouts.body',
     'read the answer as it comes',
   ),
-  'takes-too-slowly': gone('the client took its answer slower than listen.minRate', 'read the answer as it comes'),
-  'nobody-waits': gone('nobody waited for the answer any more'),
+  'takes-too-slowly': clientGone(
+    'the client took its answer slower than listen.minRate',
+    'read the answer as it comes',
+  ),
+  'nobody-waits': clientGone('nobody waited for the answer any more'),
 
   // What is too large.
-  'body-too-large-declared': large('the body says that it is larger than maxBody'),
-  'body-too-large-streamed': large('the body, whose length was not said, is larger than maxBody'),
+  'body-too-large-declared': contentTooLarge('the body says that it is larger than maxBody'),
+  'body-too-large-streamed': contentTooLarge('the body, whose length was not said, is larger than maxBody'),
 
   // Which bound is full, and which rate is used up.
-  'event-loop': full('the event loop is later than limits.eventLoopDelay', 'more workers, or more machines'),
-  'limits-concurrency': full('limits.concurrency is full'),
-  'upstream-concurrency': full('the concurrency of the group is full'),
-  'operation-concurrency': full('the concurrency of the operation is full'),
-  'endpoint-connections': full('all places of the endpoints are taken (maxConnections, maxPending)'),
-  'address-rate': rate('the address asks more often than limits.address'),
-  'client-rate': rate('the client asks more often than its rate'),
-  'client-concurrency': rate('the concurrency of the client is full', 'wait until one of its own requests has ended'),
+  'event-loop': overloaded('the event loop is later than limits.eventLoopDelay', 'more workers, or more machines'),
+  'limits-concurrency': overloaded('limits.concurrency is full'),
+  'upstream-concurrency': overloaded('the concurrency of the group is full'),
+  'operation-concurrency': overloaded('the concurrency of the operation is full'),
+  'endpoint-connections': overloaded('all places of the endpoints are taken (maxConnections, maxPending)'),
+  'address-rate': rateLimited('the address asks more often than limits.address'),
+  'client-rate': rateLimited('the client asks more often than its rate'),
+  'client-concurrency': rateLimited(
+    'the concurrency of the client is full',
+    'wait until one of its own requests has ended',
+  ),
 
   // Why a credential is refused.
-  'no-credential': of(['unauthenticated'])('there is no credential', 'send one of those that `WWW-Authenticate` names'),
+  'no-credential': rowsOf(['unauthenticated'])(
+    'there is no credential',
+    'send one of those that `WWW-Authenticate` names',
+  ),
   'unknown-key': byKey('there is no such API key'),
   'wrong-secret': byKey('the secret of the API key is wrong'),
   'other-token-flaw': byToken('the token is not of the form that is asked for', 'see `cause` in the log'),
   'token-type': byJwt('the type or the algorithm of the token is not allowed', 'see `cause` in the log'),
   'bad-signature': byJwt('the signature of the token is wrong'),
   'unknown-kid': byJwt('no key of the issuer is known for the token', 'see that `auth.jwt.jwks` is of its issuer'),
-  'not-active': of(['unauthenticated'], ['introspection'])(
+  'not-active': rowsOf(['unauthenticated'], ['introspection'])(
     'the authorization server says that the token is not active',
     'get a new token',
   ),
@@ -133,8 +145,8 @@ const rows = {
   ),
   'bad-proof': byToken('the proof beside the token is missing, or not good', 'see `cause` in the log'),
   'replayed-proof': byToken('the proof beside the token has come before', 'make a new proof for each request'),
-  'missing-scope': barredToken('the token lacks a scope', 'get a token with the scopes of the operation'),
-  'missing-claim': barredToken('the token does not say what it must', 'see `auth.claims` of the operation'),
+  'missing-scope': forbiddenToken('the token lacks a scope', 'get a token with the scopes of the operation'),
+  'missing-claim': forbiddenToken('the token does not say what it must', 'see `auth.claims` of the operation'),
   'no-certificate': byCertificate('the client has shown no certificate'),
   'certificate-not-valid-now': byCertificate('the certificate of the client is not valid now', 'renew it'),
   'certificate-not-for-clients': byCertificate(
@@ -146,90 +158,119 @@ const rows = {
     'the certificate of the client is of several clients',
     'the operator gives each name in it to one entry under `clients`',
   ),
-  'unknown-client': barred('the credential is good, and belongs to no client', 'the operator adds it under `clients`'),
-  'client-disabled': barred('the client is disabled'),
-  'wrong-address': barred('the client may not come from this address'),
-  'wrong-operation': barred('the client may not call this operation'),
+  'unknown-client': forbidden(
+    'the credential is good, and belongs to no client',
+    'the operator adds it under `clients`',
+  ),
+  'client-disabled': forbidden('the client is disabled'),
+  'wrong-address': forbidden('the client may not come from this address'),
+  'wrong-operation': forbidden('the client may not call this operation'),
 
   // Whom the gateway cannot ask.
-  'issuer-keys': of(['identity-unavailable'], ['jwt'])('the keys of the issuer cannot be had'),
-  'introspection-server': unavailable('the authorization server cannot be asked about tokens'),
-  'introspection-busy': unavailable('too many tokens are being asked about'),
-  'proof-memory': of(
+  'issuer-keys': rowsOf(['identity-unavailable'], ['jwt'])('the keys of the issuer cannot be had'),
+  'introspection-server': introspectionUnavailable('the authorization server cannot be asked about tokens'),
+  'introspection-busy': introspectionUnavailable('too many tokens are being asked about'),
+  'proof-memory': rowsOf(
     ['identity-unavailable'],
     ['jwt', 'introspection'],
   )('nobody can tell whether the proof has come before'),
 
   // What an operator decided.
-  'state-refuse': byOperator('the file says state: refuse'),
-  'kill-switch': byOperator('an operator has refused the operation for a while'),
+  'state-refuse': refusedByOperator('the file says state: refuse'),
+  'kill-switch': refusedByOperator('an operator has refused the operation for a while'),
 
   // Why an upstream is not asked.
-  'all-draining': of(['no-healthy-endpoint'])('every endpoint drains, or has weight 0'),
-  'breaker-open': open('the circuit breaker is open'),
-  'breaker-proving': open('the circuit breaker is half-open, and its probes are under way'),
+  'all-draining': rowsOf(['no-healthy-endpoint'])('every endpoint drains, or has weight 0'),
+  'breaker-open': circuitOpen('the circuit breaker is open'),
+  'breaker-proving': circuitOpen('the circuit breaker is half-open, and its probes are under way'),
 
   // Why an upstream could not be reached, or broke off.
-  refused: lost('the endpoint refuses connections', 'see that it runs, and its port', 'ECONNREFUSED'),
-  reset: lost('the endpoint reset the connection', undefined, 'ECONNRESET'),
-  closed: lost('the endpoint closed the connection'),
-  unreachable: lost('there is no route to the endpoint', 'see the network, and its address', 'EHOSTUNREACH'),
-  'not-connected-in-time': late('the endpoint accepts no connection in time', 'see that it runs, and the firewalls'),
-  'name-not-found': lost('the name of the endpoint does not resolve', 'see the name, and the name server', 'ENOTFOUND'),
-  'name-server-silent': late('the name server does not answer', 'see the name server', 'EAI_AGAIN'),
-  'no-descriptors': lost('the gateway has no file descriptor left', 'raise `LimitNOFILE`, or `ulimit -n`', 'EMFILE'),
-  'no-ports': lost('the gateway has no local port left', 'raise `net.ipv4.ip_local_port_range`'),
-  'other-connect-failure': of(['connect-failed'])(
+  refused: connectionLost('the endpoint refuses connections', 'see that it runs, and its port', 'ECONNREFUSED'),
+  reset: connectionLost('the endpoint reset the connection', undefined, 'ECONNRESET'),
+  closed: connectionLost('the endpoint closed the connection'),
+  unreachable: connectionLost('there is no route to the endpoint', 'see the network, and its address', 'EHOSTUNREACH'),
+  'not-connected-in-time': connectTimeout(
+    'the endpoint accepts no connection in time',
+    'see that it runs, and the firewalls',
+  ),
+  'name-not-found': connectionLost(
+    'the name of the endpoint does not resolve',
+    'see the name, and the name server',
+    'ENOTFOUND',
+  ),
+  'name-server-silent': connectTimeout('the name server does not answer', 'see the name server', 'EAI_AGAIN'),
+  'no-descriptors': connectionLost(
+    'the gateway has no file descriptor left',
+    'raise `LimitNOFILE`, or `ulimit -n`',
+    'EMFILE',
+  ),
+  'no-ports': connectionLost('the gateway has no local port left', 'raise `net.ipv4.ip_local_port_range`'),
+  'other-connect-failure': rowsOf(['connect-failed'])(
     'no connection to the endpoint could be made',
     'see `cause` in the log',
   ),
-  'certificate-expired': lost('the certificate of the endpoint has expired', 'renew it there', 'CERT_HAS_EXPIRED'),
-  'certificate-not-yet-valid': lost('the certificate of the endpoint is not valid yet', 'set the clocks'),
-  'certificate-name': lost('the certificate of the endpoint is for another name', 'set `tls.serverName`, or renew it'),
-  'certificate-untrusted': lost('the certificate of the endpoint is of an unknown authority', 'set `tls.ca`'),
-  'certificate-revoked': lost('the certificate of the endpoint is revoked', 'renew it there'),
-  'certificate-flawed': lost('the certificate of the endpoint does not verify', 'see `cause` in the log'),
-  'no-tls': lost('the endpoint speaks no TLS', 'write `http://`, or its port for TLS'),
-  'no-tls-in-time': of(['connect-timeout'])('the endpoint accepts connections, and no TLS in time'),
-  'tls-version': lost('the endpoint speaks no version of TLS that is allowed', 'update it, or set `tls.minVersion`'),
-  'asks-for-certificate': lost(
+  'certificate-expired': connectionLost(
+    'the certificate of the endpoint has expired',
+    'renew it there',
+    'CERT_HAS_EXPIRED',
+  ),
+  'certificate-not-yet-valid': connectionLost('the certificate of the endpoint is not valid yet', 'set the clocks'),
+  'certificate-name': connectionLost(
+    'the certificate of the endpoint is for another name',
+    'set `tls.serverName`, or renew it',
+  ),
+  'certificate-untrusted': connectionLost('the certificate of the endpoint is of an unknown authority', 'set `tls.ca`'),
+  'certificate-revoked': connectionLost('the certificate of the endpoint is revoked', 'renew it there'),
+  'certificate-flawed': connectionLost('the certificate of the endpoint does not verify', 'see `cause` in the log'),
+  'no-tls': connectionLost('the endpoint speaks no TLS', 'write `http://`, or its port for TLS'),
+  'no-tls-in-time': rowsOf(['connect-timeout'])('the endpoint accepts connections, and no TLS in time'),
+  'tls-version': connectionLost(
+    'the endpoint speaks no version of TLS that is allowed',
+    'update it, or set `tls.minVersion`',
+  ),
+  'asks-for-certificate': connectionLost(
     'the endpoint asks for a client certificate (tls.certificate)',
     'set `tls.certificate` and `tls.key`',
   ),
-  'refuses-certificate': lost('the endpoint refuses the client certificate', 'see which authorities it trusts'),
-  'tls-handshake': lost('the endpoint breaks off the TLS handshake', 'see `cause` in the log'),
-  'answer-stalled': of(['truncated'])('the endpoint paused in its answer for longer than timeouts.body'),
-  'not-http': answer('the endpoint answers with what is not HTTP'),
-  'answer-fields-too-large': answer('the header fields of the answer are too large, or too many'),
-  'answer-length': answer('the length of the answer is no length, contradicts its coding, or is not how long it is'),
-  'answer-coding': answer('the answer has a transfer coding other than chunked'),
-  'answer-status': answer('the answer has a status that was not asked for'),
-  'answer-field': of(['bad-answer'])('a header field of the answer cannot be passed on'),
-} as const satisfies Record<string, Row<Kind>>
+  'refuses-certificate': connectionLost(
+    'the endpoint refuses the client certificate',
+    'see which authorities it trusts',
+  ),
+  'tls-handshake': connectionLost('the endpoint breaks off the TLS handshake', 'see `cause` in the log'),
+  'answer-stalled': rowsOf(['truncated'])('the endpoint paused in its answer for longer than timeouts.body'),
+  'not-http': badResponse('the endpoint answers with what is not HTTP'),
+  'answer-fields-too-large': badResponse('the header fields of the answer are too large, or too many'),
+  'answer-length': badResponse(
+    'the length of the answer is no length, contradicts its coding, or is not how long it is',
+  ),
+  'answer-coding': badResponse('the answer has a transfer coding other than chunked'),
+  'answer-status': badResponse('the answer has a status that was not asked for'),
+  'answer-field': rowsOf(['bad-answer'])('a header field of the answer cannot be passed on'),
+} as const satisfies Record<string, ReasonRow<FailureKind>>
 
 /** Names one of them, as `reason` in the log. */
-export type Reason = keyof typeof rows
+export type FailureReason = keyof typeof rows
 
 /** A reason of one of some kinds. */
-export type ReasonOf<K extends Kind> = {
-  [R in Reason]: K extends (typeof rows)[R]['kinds'][number] ? R : never
-}[Reason]
+export type ReasonFor<K extends FailureKind> = {
+  [R in FailureReason]: K extends (typeof rows)[R]['kinds'][number] ? R : never
+}[FailureReason]
 
 /** All that is known of each reason, in the order of the table. */
-export const reasons: Readonly<Record<Reason, Row<Kind>>> = rows
+export const reasonTable: Readonly<Record<FailureReason, ReasonRow<FailureKind>>> = rows
 
 /** Lists the reasons that a failure of some kinds may have. */
-export const reasonsOf = <K extends Kind>(...kinds: readonly K[]): readonly ReasonOf<K>[] =>
-  (Object.keys(rows) as Reason[]).filter((reason): reason is ReasonOf<K> =>
-    kinds.some((kind) => reasons[reason].kinds.includes(kind)),
+export const reasonsFor = <K extends FailureKind>(...kinds: readonly K[]): readonly ReasonFor<K>[] =>
+  (Object.keys(rows) as FailureReason[]).filter((reason): reason is ReasonFor<K> =>
+    kinds.some((kind) => reasonTable[reason].kinds.includes(kind)),
   )
 
 /** Says a reason in words, with its code, without a full stop. */
-export const reasonText = (reason: Reason): string => {
-  const { text, code } = reasons[reason]
+export const reasonText = (reason: FailureReason): string => {
+  const { text, code } = reasonTable[reason]
   return code === null ? text : `${text} (${code})`
 }
 
 /** Says in words why something failed: by its reason, or by its kind where that says it all. */
-export const failureText = (kind: Kind, reason: Reason | null): string =>
-  reason === null ? failures[kind].text : reasonText(reason)
+export const failureText = (kind: FailureKind, reason: FailureReason | null): string =>
+  reason === null ? failureTable[kind].text : reasonText(reason)

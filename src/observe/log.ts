@@ -1,8 +1,8 @@
 import { isatty } from 'node:tty'
 import pino, { type DestinationStream, type Logger } from 'pino'
-import { within } from '../clock.ts'
+import { settlesWithin } from '../clock.ts'
 import type { LogConfig } from '../config/config.ts'
-import { Output, openStdout } from './output.ts'
+import { LogQueue, openStdout } from './log-queue.ts'
 
 /** Writes events with their fields. */
 export type Log = Logger
@@ -10,7 +10,7 @@ export type Log = Logger
 /** A log and what must be known of its queue. */
 export type LogSink = Awaited<ReturnType<typeof openLog>>
 
-const closeWithinMs = 1000
+const closeTimeoutMs = 1000
 
 /**
  * Makes the process's log: JSON lines on stdout, or readable ones when stdout is a terminal. Not through pino's own destination: it
@@ -18,42 +18,42 @@ const closeWithinMs = 1000
  * stalled reader does not exit.
  */
 export const openLog = async (config: LogConfig) => {
-  const options = { level: config.level, base: null, serializers: { err: shownError } }
+  const options = { level: config.level, base: null, serializers: { err: serializeError } }
   if (isatty(1)) {
-    const screen = await pretty()
+    const screen = await openPrettyStream()
     const passOn = (lines: Buffer): void => void screen.write(lines.toString())
     return { log: pino(options, screen), dropped: () => 0, passOn, close: async () => {} }
   }
 
   let reported = 0
-  const output = new Output(openStdout(), config.buffer, () => {
-    if (output.dropped === reported) return
-    log.warn({ dropped: output.dropped - reported }, 'log lines dropped: the reader of stdout is too slow')
-    reported = output.dropped
+  const queue = new LogQueue(openStdout(), config.buffer, () => {
+    if (queue.dropped === reported) return
+    log.warn({ dropped: queue.dropped - reported }, 'log lines dropped: the reader of stdout is too slow')
+    reported = queue.dropped
   })
-  const log = pino(options, output)
+  const log = pino(options, queue)
   return {
     log,
     /** Lines dropped because the reader was too slow. */
-    dropped: () => output.dropped,
+    dropped: () => queue.dropped,
     /** Takes whole lines that another process has written. */
-    passOn: (lines: Buffer): void => output.pass(lines),
+    passOn: (lines: Buffer): void => queue.forward(lines),
     /** Writes what waits, giving up when the reader takes nothing. */
-    close: async (): Promise<void> => void (await within(closeWithinMs, output.end())),
+    close: async (): Promise<void> => void (await settlesWithin(closeTimeoutMs, queue.end())),
   }
 }
 
 /** Finds what a log writes its lines to. */
-export const destinationOf = (log: Log): DestinationStream =>
+export const getLogDestination = (log: Log): DestinationStream =>
   (log as Log & { readonly [pino.symbols.streamSym]: DestinationStream })[pino.symbols.streamSym]
 
-const pretty = async (): Promise<DestinationStream> => {
+const openPrettyStream = async (): Promise<DestinationStream> => {
   const { default: prettyStream } = await import('pino-pretty')
   return prettyStream({ sync: true, ignore: '', translateTime: 'SYS:HH:MM:ss.l', singleLine: true })
 }
 
 /** Is an error as a line of the log shows it. */
-interface ShownError {
+interface SerializedError {
   readonly type: string
   readonly message: string
   readonly code?: string
@@ -62,28 +62,28 @@ interface ShownError {
 }
 
 // A chain may be a ring.
-const mostCauses = 8
+const maxCauses = 8
 
 /**
  * Writes what may be shown of an error, and nothing that else hangs on it: those of Node and of libraries carry the bytes, the request or the
  * options that they are about, credentials among them. pino's own serializer copies all of that.
  */
-export const shownError = (thrown: unknown): ShownError | string => {
+export const serializeError = (thrown: unknown): SerializedError | string => {
   if (!(thrown instanceof Error)) return `a ${typeof thrown} was thrown`
   const { code } = thrown as NodeJS.ErrnoException
-  const shown = { type: thrown.name, message: thrown.message, stack: stacks(thrown).join('\ncaused by: ') }
-  return typeof code === 'string' ? { ...shown, code } : shown
+  const serialized = { type: thrown.name, message: thrown.message, stack: causeStacks(thrown).join('\ncaused by: ') }
+  return typeof code === 'string' ? { ...serialized, code } : serialized
 }
 
-const stacks = (error: Error): readonly string[] => {
+const causeStacks = (error: Error): readonly string[] => {
   const found: string[] = []
-  for (let at: unknown = error; at instanceof Error && found.length < mostCauses; at = at.cause)
+  for (let at: unknown = error; at instanceof Error && found.length < maxCauses; at = at.cause)
     found.push(at.stack ?? `${at.name}: ${at.message}`)
   return found
 }
 
 /** Has the process end with 1 when nobody catches an error, once the log has it. `fields` say whose it is. */
-export const exitWhenUncaught = (
+export const exitOnUncaughtException = (
   log: Log,
   closeLog: () => Promise<void>,
   fields: Readonly<Record<string, unknown>> = {},

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { catalog } from '../catalog.ts'
 import { createServer } from '../node-http.ts'
+import { allOperations } from '../operations.ts'
 
 /** Is the embedded upstream: an honest echo over a real socket. */
 export interface Sandbox {
@@ -33,7 +33,7 @@ export const openSandbox = async (): Promise<Sandbox> => {
 const echo = (request: IncomingMessage, response: ServerResponse): void => {
   const { method = '', url = '' } = request
   const [path = '', ...query] = url.split('?')
-  const operation = catalog.find((each) => each.method === method && path.endsWith(each.path))
+  const operation = allOperations.find((each) => each.method === method && path.endsWith(each.path))
   const hash = createHash('sha256')
   let bytes = 0
   request.on('data', (chunk: Buffer) => {

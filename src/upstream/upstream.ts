@@ -1,21 +1,21 @@
 import type { CircuitBreakerConfig, EndpointConfig, UpstreamConfig } from '../config/config.ts'
-import type { Handle } from '../exchange.ts'
-import { attemptFields } from '../failures/errors.ts'
-import { balancers } from './balance.ts'
-import { CircuitBreaker } from './breaker.ts'
-import { chooser, failover, nobody } from './choose.ts'
-import type { Endpoint } from './endpoint.ts'
-import { Member } from './member.ts'
-import type { Tell } from './notices.ts'
-import type { OnFailedAttempt } from './outcome.ts'
-import { outlierDetection, type Settled } from './outlier.ts'
-import type { Manner } from './sending.ts'
+import type { Handler } from '../exchange.ts'
+import { attemptLogFields } from '../failures/errors.ts'
+import type { LogEvent } from '../shared/log-event.ts'
+import type { OnFailedAttempt } from './attempt/attempt-outcome.ts'
+import type { SendOptions } from './attempt/upstream-attempt.ts'
+import { balancers } from './balancing/balancers.ts'
+import { createEndpointSelector, failover, noEndpointError } from './balancing/endpoint-selector.ts'
+import type { Endpoint } from './endpoints/endpoint.ts'
+import { GroupEndpoint } from './endpoints/group-endpoint.ts'
+import { CircuitBreaker } from './health/circuit-breaker.ts'
+import { createOutlierDetector, type OutlierDetector } from './health/outlier-detection.ts'
 
 /** Is a named set of interchangeable endpoints with one policy. */
 export interface Upstream {
   /** Is the innermost handle. */
-  readonly send: Handle
-  readonly members: readonly Member[]
+  readonly send: Handler
+  readonly members: readonly GroupEndpoint[]
   readonly balance: UpstreamConfig['balance']
   /** Null: nothing stops what goes to it. */
   readonly breaker: CircuitBreaker | null
@@ -24,36 +24,44 @@ export interface Upstream {
 }
 
 /** Is what an upstream stands on. */
-export interface Ground {
+export interface UpstreamDeps {
   /** Finds the endpoint to a configured one, already open or new. */
   open(endpoint: EndpointConfig): Endpoint
   /** Tells whether an endpoint takes no new work. */
   drains(endpoint: EndpointConfig): boolean
   /** The breaker of the upstream that this one follows, when it has the same settings; what it knows goes on. */
   readonly breaker: CircuitBreaker | null
-  readonly tell: Tell
+  readonly logEvent: LogEvent
   readonly onFailure: OnFailedAttempt
 }
 
 /** Builds an upstream. With one endpoint and no circuit breaker its send is that endpoint's own. */
 export const openUpstream = (
   config: UpstreamConfig,
-  { open, drains, breaker: earlier, tell, onFailure }: Ground,
+  { open, drains, breaker: previousBreaker, logEvent, onFailure }: UpstreamDeps,
 ): Upstream => {
-  const several = config.endpoints.length > 1
-  let settled: Settled | null = null
-  const members = config.endpoints.map((each): Member => {
-    const watch: Manner['watch'] = (outcome, why, startedAt) => {
-      if (member.standing.compare(outcome, why, startedAt)) settled?.(member, outcome)
+  const hasSiblings = config.endpoints.length > 1
+  let detectOutlier: OutlierDetector | null = null
+  const members = config.endpoints.map((each): GroupEndpoint => {
+    const onOutcome: SendOptions['onOutcome'] = (outcome, errorOrStatus, startedAt) => {
+      if (member.health.recordForComparison(outcome, errorOrStatus, startedAt)) detectOutlier?.(member, outcome)
     }
-    const place = { weight: each.weight, draining: drains(each), watch: several ? watch : null, onFailure }
-    const member = new Member(open(each), config, place)
+    const options = {
+      weight: each.weight,
+      draining: drains(each),
+      onOutcome: hasSiblings ? onOutcome : null,
+      onFailure,
+    }
+    const member = new GroupEndpoint(open(each), config, options)
     return member
   })
-  if (several && config.outlier !== null)
-    settled = outlierDetection(config.outlier, members, (ejected) => tell('warn', 'endpoint ejected', { ...ejected }))
+  if (hasSiblings && config.outlier !== null)
+    detectOutlier = createOutlierDetector(config.outlier, members, (ejected) =>
+      logEvent('warn', 'endpoint ejected', { ...ejected }),
+    )
   const balanced = balancedSend(config, members)
-  const breaker = config.circuitBreaker === null ? null : (earlier ?? openBreaker(config.circuitBreaker, tell))
+  const breaker =
+    config.circuitBreaker === null ? null : (previousBreaker ?? createBreaker(config.circuitBreaker, logEvent))
   return {
     send: breaker === null ? balanced : breaker.layer(balanced),
     members,
@@ -62,23 +70,25 @@ export const openUpstream = (
     activate() {
       for (const member of members) {
         // The sandbox echoes the nine and nothing else: whatever is asked of it besides, it is well.
-        member.endpoint.check(member.name === 'sandbox' ? null : config.healthCheck, config.host)
+        member.endpoint.configureHealthCheck(member.name === 'sandbox' ? null : config.healthCheck, config.host)
         // Nor does traffic keep anybody out where it is no longer judged.
-        if (settled === null) member.standing.lift()
+        if (detectOutlier === null) member.health.uneject()
       }
     },
   }
 }
 
-const balancedSend = (config: UpstreamConfig, members: readonly Member[]): Handle => {
+const balancedSend = (config: UpstreamConfig, members: readonly GroupEndpoint[]): Handler => {
   const [only] = members
-  if (members.length === 1 && only?.takesWork === true) return only.send
-  return failover(chooser(members, balancers[config.balance]<Member>()), () => nobody(members))
+  if (members.length === 1 && only?.receivesTraffic === true) return only.send
+  return failover(createEndpointSelector(members, balancers[config.balance]<GroupEndpoint>()), () =>
+    noEndpointError(members),
+  )
 }
 
-const openBreaker = (config: CircuitBreakerConfig, tell: Tell): CircuitBreaker =>
+const createBreaker = (config: CircuitBreakerConfig, logEvent: LogEvent): CircuitBreaker =>
   new CircuitBreaker(config, (state, lastFailure) => {
-    const why = lastFailure === null || state === 'closed' ? {} : attemptFields(lastFailure)
-    if (state === 'open') tell('warn', 'circuit breaker open', { forMs: config.openFor, ...why })
-    else tell('info', 'circuit breaker lets requests through', { state, ...why })
+    const logFields = lastFailure === null || state === 'closed' ? {} : attemptLogFields(lastFailure)
+    if (state === 'open') logEvent('warn', 'circuit breaker open', { forMs: config.openFor, ...logFields })
+    else logEvent('info', 'circuit breaker lets requests through', { state, ...logFields })
   })

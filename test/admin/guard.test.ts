@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { guard } from '../../src/admin/guard.ts'
+import { guardRequest } from '../../src/admin/guard.ts'
 import type { AdminConfig } from '../../src/config/config.ts'
 
 const open: AdminConfig = {
@@ -15,8 +15,8 @@ const locked: AdminConfig = { ...open, token: 'a-token-of-an-operator' }
 const local = { host: 'localhost:9901' }
 
 /** Asks for a path and tells the status, or null when it is let in. */
-const ask = (headers: Parameters<typeof guard>[0]['headers'], admin = open, path = '/status') =>
-  guard({ path, headers }, admin)?.status ?? null
+const ask = (headers: Parameters<typeof guardRequest>[0]['headers'], admin = open, path = '/status') =>
+  guardRequest({ path, headers }, admin)?.status ?? null
 
 describe('a Host', () => {
   test.each([
@@ -66,7 +66,7 @@ describe('a token, once configured,', () => {
     'a-token-of-an-operator',
     'Bearer a-token-of-an-operator a',
   ])('is not %j', (authorization) => {
-    const refusal = guard({ path: '/status', headers: { ...local, authorization } }, locked)
+    const refusal = guardRequest({ path: '/status', headers: { ...local, authorization } }, locked)
 
     expect(refusal).toMatchObject({ status: 401, fields: { 'WWW-Authenticate': 'Bearer' } })
     expect(JSON.stringify(refusal)).not.toContain(locked.token)

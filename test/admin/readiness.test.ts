@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { type Desk, unready } from '../../src/admin/desk.ts'
+import { type AdminContext, getNotReadyReason } from '../../src/admin/admin-context.ts'
 import { configText, type Settings } from '../helpers/gateway.ts'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
-import { mountsPermitted, onSmallDisk } from '../helpers/mounts.ts'
-import { listening, serve } from '../helpers/serve.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
+import { mountsPermitted, onSmallDisk } from '../helpers/mount-namespace.ts'
+import { serve, waitForListening } from '../helpers/serve-process.ts'
 
 test('it is ready but while it drains, serves no client, or refuses all for want of a record; the reason is the first of these', () => {
   const unserved = [null, 'starting', 'not-listening', 'no-worker'] as const
@@ -22,15 +22,15 @@ test('it is ready but while it drains, serves no client, or refuses all for want
         failing: fc.boolean(),
       }),
       ({ draining, notServing, onFailure, failing }) => {
-        const desk = {
+        const context = {
           draining: () => draining,
           notServing: () => notServing,
           audit: { failing },
           reloader: { config: { audit: onFailure === null ? null : { onFailure } } },
-        } as unknown as Desk
+        } as unknown as AdminContext
 
         const refuses = failing && onFailure === 'refuse' ? 'audit-unavailable' : null
-        expect(unready(desk)).toBe(draining ? 'draining' : (notServing ?? refuses))
+        expect(getNotReadyReason(context)).toBe(draining ? 'draining' : (notServing ?? refuses))
       },
     ),
   )
@@ -50,12 +50,12 @@ test.each([
   ['one process', {}],
   ['workers', { workers: 2 }],
 ])('a gateway of %s whose listener is gone is not ready, and says so', async (_, settings: Settings) => {
-  const live = await bootLive(settings)
-  const before = await askAdmin(`${live.admin}/ready`)
+  const live = await bootLiveGateway(settings)
+  const before = await fetchAdmin(`${live.admin}/ready`)
 
   closeListener(live.gateway.address.port)
-  const after = await askAdmin(`${live.admin}/ready`)
-  const { body } = await askAdmin(`${live.admin}/status`)
+  const after = await fetchAdmin(`${live.admin}/ready`)
+  const { body } = await fetchAdmin(`${live.admin}/status`)
 
   expect([before.status, before.body]).toEqual([200, { ready: true }])
   expect([after.status, after.body]).toEqual([503, { ready: false, reason: 'not-listening' }])
@@ -82,12 +82,12 @@ test.skipIf(!mountsPermitted)(
     }
     write('refuse')
     const served = serve(file, {}, onSmallDisk(disk))
-    const port = await listening(served)
+    const port = await waitForListening(served)
     const { port: admin } = await served.line(({ msg }) => msg === 'admin listening')
-    const ready = async () => (await askAdmin(`http://127.0.0.1:${admin}/ready`)).body
+    const ready = async () => (await fetchAdmin(`http://127.0.0.1:${admin}/ready`)).body
     const reload = async (onFailure: string): Promise<void> => {
       write(onFailure)
-      await askAdmin(`http://127.0.0.1:${admin}/reload`, 'POST')
+      await fetchAdmin(`http://127.0.0.1:${admin}/reload`, 'POST')
     }
     for (let n = 0; n < 2000 && !served.lines.some(({ msg }) => msg === 'audit cannot be written'); n++)
       await fetch(`http://127.0.0.1:${port}/market/insights`)

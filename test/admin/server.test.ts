@@ -1,8 +1,8 @@
 /** The operator's listener over real sockets. What a reload does is `test/reload`'s, who is let in `guard.test.ts`'s. */
 import { describe, expect, test } from 'vitest'
-import { groups } from '../../src/catalog.ts'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
-import { exchangeRaw, statusOf } from '../helpers/raw.ts'
+import { groups } from '../../src/operations.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
+import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 const token = 'a-token-of-an-operator'
@@ -15,19 +15,19 @@ describe('probes', () => {
     ['with no Host at all', 'GET /ready HTTP/1.1\r\nConnection: close\r\n\r\n'],
     ['without a body', 'HEAD /ready HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'],
   ])('are answered %s, with never a token', async (_, request) => {
-    const { gateway } = await bootLive({ admin: { token } })
+    const { gateway } = await bootLiveGateway({ admin: { token } })
     const { port } = gateway.adminAddress
 
     const [ready, live] = [await exchangeRaw(port, request), await exchangeRaw(port, request.replace('ready', 'live'))]
 
-    expect([statusOf(ready), statusOf(live)]).toEqual([200, 200])
+    expect([parseStatus(ready), parseStatus(live)]).toEqual([200, 200])
   })
 
   test('say yes while every upstream is down', async () => {
-    const live = await bootLive({ upstream: 'http://127.0.0.1:1' })
+    const live = await bootLiveGateway({ upstream: 'http://127.0.0.1:1' })
     const down = await fetch(`${live.url}/market/insights`)
 
-    const { status, body } = await askAdmin(`${live.admin}/ready`)
+    const { status, body } = await fetchAdmin(`${live.admin}/ready`)
 
     expect([down.status, status, body]).toEqual([502, 200, { ready: true }])
   })
@@ -40,9 +40,9 @@ describe('/status', () => {
   test('tells what runs, behind each of the eight groups', async () => {
     const one = await httpUpstream()
     const market = { endpoints: [one.url, { url: 'http://127.0.0.1:1/v2', weight: 7 }] }
-    const live = await bootLive({ upstreams: { market } })
+    const live = await bootLiveGateway({ upstreams: { market } })
 
-    const { body } = await askAdmin(`${live.admin}/status`)
+    const { body } = await fetchAdmin(`${live.admin}/status`)
 
     const unasked = {
       weight: 100,
@@ -116,8 +116,8 @@ describe('/status', () => {
   test('counts what is in flight, and no longer what has ended or left', async () => {
     const release = Promise.withResolvers<void>()
     const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end('late')))
-    const live = await bootLive({ upstream: upstream.url, defaults: { maxConnections: 1 } })
-    const inFlight = async () => (await askAdmin(`${live.admin}/status`)).body.upstreams
+    const live = await bootLiveGateway({ upstream: upstream.url, defaults: { maxConnections: 1 } })
+    const inFlight = async () => (await fetchAdmin(`${live.admin}/status`)).body.upstreams
     const leaving = new AbortController()
 
     const first = fetch(`${live.url}/market/insights`)
@@ -133,19 +133,22 @@ describe('/status', () => {
   })
 
   test('tells that the file differs before it has been read', async () => {
-    const live = await bootLive()
+    const live = await bootLiveGateway()
 
     live.edit({ upstream: 'http://127.0.0.1:1' })
 
-    expect((await askAdmin(`${live.admin}/status`)).body.config).toMatchObject({ fileDiffers: true, lastRefusal: null })
+    expect((await fetchAdmin(`${live.admin}/status`)).body.config).toMatchObject({
+      fileDiffers: true,
+      lastRefusal: null,
+    })
   })
 })
 
 test('/config shows everything that holds, and no secret', async () => {
   const market = { endpoints: ['sandbox'], request: { set: { 'X-Api-Key': 'hunter2-s3cret' } } }
-  const live = await bootLive({ admin: { token }, upstreams: { market } })
+  const live = await bootLiveGateway({ admin: { token }, upstreams: { market } })
 
-  const { status, body } = await askAdmin(`${live.admin}/config`, 'GET', bearer)
+  const { status, body } = await fetchAdmin(`${live.admin}/config`, 'GET', bearer)
 
   expect(status).toBe(200)
   expect(body).toMatchObject({
@@ -175,9 +178,9 @@ describe('a token, once configured', () => {
     ['GET', '//ready'],
     ['GET', '/%72eady'],
   ])('is asked for: %s %s', async (method, path) => {
-    const live = await bootLive({ admin: { token } })
+    const live = await bootLiveGateway({ admin: { token } })
 
-    const { status, headers, body } = await askAdmin(live.admin + path, method)
+    const { status, headers, body } = await fetchAdmin(live.admin + path, method)
 
     expect(status).toBe(401)
     expect(headers.get('www-authenticate')).toBe('Bearer')
@@ -186,21 +189,21 @@ describe('a token, once configured', () => {
   })
 
   test('holds as the file now says', async () => {
-    const live = await bootLive()
+    const live = await bootLiveGateway()
 
     live.edit({ admin: { token } })
-    await askAdmin(`${live.admin}/reload`, 'POST')
+    await fetchAdmin(`${live.admin}/reload`, 'POST')
 
-    expect((await askAdmin(`${live.admin}/status`)).status).toBe(401)
-    expect((await askAdmin(`${live.admin}/status`, 'GET', bearer)).status).toBe(200)
+    expect((await fetchAdmin(`${live.admin}/status`)).status).toBe(401)
+    expect((await fetchAdmin(`${live.admin}/status`, 'GET', bearer)).status).toBe(200)
   })
 })
 
 describe('what is not there', () => {
   test('is 404, with what there is', async () => {
-    const live = await bootLive()
+    const live = await bootLiveGateway()
 
-    const { status, body } = await askAdmin(`${live.admin}/market/insights`)
+    const { status, body } = await fetchAdmin(`${live.admin}/market/insights`)
 
     expect(status).toBe(404)
     expect(body.detail).toContain('/status')
@@ -212,24 +215,24 @@ describe('what is not there', () => {
     ['DELETE', '/operations/refuse', 'POST'],
     ['PUT', '/ready', 'GET, HEAD'],
   ])('%s %s is 405, and Allow says what is', async (method, path, allow) => {
-    const live = await bootLive()
+    const live = await bootLiveGateway()
 
-    const { status, headers } = await askAdmin(live.admin + path, method)
+    const { status, headers } = await fetchAdmin(live.admin + path, method)
 
     expect([status, headers.get('allow')]).toEqual([405, allow])
   })
 
   test('a body beyond 16 KiB is refused', async () => {
-    const live = await bootLive()
+    const live = await bootLiveGateway()
 
-    const { status } = await askAdmin(`${live.admin}/operations/refuse`, 'POST', { body: 'x'.repeat(20_000) })
+    const { status } = await fetchAdmin(`${live.admin}/operations/refuse`, 'POST', { body: 'x'.repeat(20_000) })
 
     expect(status).toBe(413)
   })
 })
 
 test('a page of another origin changes nothing, and a name that is not ours is misdirected', async () => {
-  const live = await bootLive()
+  const live = await bootLiveGateway()
   const { port } = live.gateway.adminAddress
   const post = (fields: string): string =>
     `POST /reload HTTP/1.1\r\n${fields}Content-Length: 0\r\nConnection: close\r\n\r\n`
@@ -237,6 +240,6 @@ test('a page of another origin changes nothing, and a name that is not ours is m
   const foreign = await exchangeRaw(port, post(`Host: localhost:${port}\r\nOrigin: http://attacker.example\r\n`))
   const rebound = await exchangeRaw(port, post('Host: attacker.example\r\n'))
 
-  expect([statusOf(foreign), statusOf(rebound)]).toEqual([403, 421])
+  expect([parseStatus(foreign), parseStatus(rebound)]).toEqual([403, 421])
   expect(live.lines.filter(({ msg }) => msg.startsWith('configuration'))).toEqual([])
 })

@@ -3,9 +3,9 @@ import { request } from 'node:https'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Certificates, makeCertificates, type Pair } from '../helpers/certificates.ts'
-import { bootLive } from '../helpers/live-gateway.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
-import { exchangeRaw } from '../helpers/raw.ts'
+import { exchangeRaw } from '../helpers/raw-client.ts'
 
 const openssl = await needProgram('openssl')
 const token = 'a-token-of-an-operator'
@@ -20,7 +20,7 @@ describe.skipIf(openssl.missing)('the operator’s listener with a certificate',
   const boot = async ({ cert, key }: Pair) => {
     const reload = { watch: false }
     const admin = { token, tls: { certificate: cert, key } }
-    const live = await bootLive({ reload, admin })
+    const live = await bootLiveGateway({ reload, admin })
     const write = (pair: Pair): void => {
       writeFileSync(join(live.folder, 'tls.crt'), pair.cert)
       writeFileSync(join(live.folder, 'tls.key'), pair.key)

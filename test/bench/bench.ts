@@ -4,7 +4,7 @@
  */
 import { writeFile } from 'node:fs/promises'
 import { capacity, renderCapacity } from './capacity.ts'
-import { choosePeers, chooseWorkloads } from './choose.ts'
+import { choosePeers, chooseWorkloads } from './choose-peers.ts'
 import { comparison } from './comparison.ts'
 import { layers } from './layers/layers.ts'
 import { chooseLevels } from './layers/levels.ts'
@@ -14,10 +14,10 @@ import { gateway } from './peers/gateway.ts'
 import { drawPicture } from './picture.ts'
 import { killAll } from './process.ts'
 import { reload, renderReload } from './reload.ts'
-import { manyClients, moved } from './reload-cases.ts'
+import { manyClients, movedGroups } from './reload-cases.ts'
 import { render } from './render.ts'
 import { scale } from './scale.ts'
-import { onStage } from './stage.ts'
+import { withStage } from './stage.ts'
 
 const parse = () => {
   try {
@@ -40,18 +40,20 @@ const main = async (): Promise<void> => {
   if (picture !== null) return drawPicture(picture)
   if (options.reload) {
     const workers = options.only?.includes('gateway-workers') ? 2 : 1
-    const found = await onStage(options, (stage) => reload(stage, workers, table === 'clients' ? manyClients : [moved]))
+    const found = await withStage(options, (stage) =>
+      reload(stage, workers, table === 'clients' ? manyClients : [movedGroups]),
+    )
     return finish(found, renderReload(found), options)
   }
   if (options.capacity) {
-    const found = await onStage(options, capacity)
+    const found = await withStage(options, capacity)
     return finish(found, renderCapacity(found), options)
   }
   if (options.layers) {
-    const found = await onStage(options, (stage) => layers(stage, levels, asked))
+    const found = await withStage(options, (stage) => layers(stage, levels, asked))
     return finish(found, renderLayers(found), options)
   }
-  const report = await onStage(options, (stage) =>
+  const report = await withStage(options, (stage) =>
     table === null ? comparison(stage, chosen, asked) : scale(stage, table),
   )
   const ours = report.peers.find(({ peer }) => peer === gateway.name)

@@ -4,7 +4,7 @@
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { smallAnswer } from './payloads.ts'
+import { smallResponse } from './payloads.ts'
 
 const [places = 0, serviceMs = 0] = process.argv.slice(2).map(Number)
 const waiting: (() => void)[] = []
@@ -23,8 +23,8 @@ const begin = (answer: () => void): void => {
 const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
   request.resume()
   const answer = (): void => {
-    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(smallAnswer) })
-    response.end(smallAnswer)
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(smallResponse) })
+    response.end(smallResponse)
   }
   if (busy < places) begin(answer)
   else waiting.push(() => begin(answer))

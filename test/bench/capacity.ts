@@ -8,7 +8,7 @@ import { readStolen, stolenBetween } from './cpu.ts'
 import { type Logged, type Part, requestsAt } from './h2load.ts'
 import type { Watch } from './load.ts'
 import { behindEach, gatewayFile } from './peers/gateway.ts'
-import { here, serveTree } from './peers/gateway-tree.ts'
+import { projectRoot, serveTree } from './peers/gateway-tree.ts'
 import { start, stop } from './process.ts'
 import { machine } from './report.ts'
 import type { Stage } from './stage.ts'
@@ -108,7 +108,7 @@ const startLevel = async (stage: Stage, concurrency: number | null, upstreamPort
   await mkdir(directory)
   const adminPort = await freePort()
   const running = await serveTree(
-    here,
+    projectRoot,
     { ...stage, directory },
     (port) =>
       `${gatewayFile(port, { adminPort })}defaults: { concurrency: ${concurrency ?? 'none'} }\n${behindEach(['127.0.0.1'], upstreamPort)}`,

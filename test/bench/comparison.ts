@@ -1,10 +1,10 @@
 /** Compares the gateway with the other peers: what the bench is for. */
-import { noteOf } from './contender.ts'
+import { toPeerNote } from './contender.ts'
+import { measureAtRate } from './fixed-rate.ts'
 import { idleMemory } from './idle-memory.ts'
 import { pairs } from './pairs.ts'
 import { peers } from './peers/all.ts'
 import type { Peer } from './peers/peer.ts'
-import { atRate } from './rate.ts'
 import { compare, machine, type Report, seriesOf } from './report.ts'
 import { takeRounds } from './rounds.ts'
 import type { Stage } from './stage.ts'
@@ -17,10 +17,10 @@ export const comparison = async (
   asked: readonly Workload[],
 ): Promise<Report> => {
   const { options, load } = stage
-  const { contenders, absent } = await stage.invite(chosen, asked)
+  const { contenders, absent } = await stage.startPeers(chosen, asked)
   await takeRounds(contenders, asked, load, options)
   const series = seriesOf(contenders, asked)
-  const rated = asked.includes(get) ? await atRate(stage, contenders, series) : null
+  const rated = asked.includes(get) ? await measureAtRate(stage, contenders, series) : null
   const right = contenders.filter(({ problems }) => problems.length === 0)
   const idle = asked.some((workload) => workload.idle > 0)
     ? await idleMemory(
@@ -28,7 +28,7 @@ export const comparison = async (
         chosen.filter(({ name }) => right.some((each) => each.name === name)),
       )
     : []
-  const notes = [...contenders.map(noteOf), ...absent]
+  const notes = [...contenders.map(toPeerNote), ...absent]
   const inOrder = peers.flatMap(({ name }) => notes.filter(({ peer }) => peer === name))
   return {
     date: new Date().toISOString(),

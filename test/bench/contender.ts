@@ -32,7 +32,11 @@ export interface PeerNote {
 }
 
 /** Starts a peer in a directory of its own, and checks that it does what it is measured for. */
-export const enter = async (peer: Peer, site: Site, asked: readonly Workload[]): Promise<Contender | PeerNote> => {
+export const startContender = async (
+  peer: Peer,
+  site: Site,
+  asked: readonly Workload[],
+): Promise<Contender | PeerNote> => {
   const { name, description, quiet = false } = peer
   const note = (problem: string): PeerNote => ({ peer: name, description, problems: [problem] })
   await mkdir(site.directory)
@@ -58,10 +62,14 @@ export const enter = async (peer: Peer, site: Site, asked: readonly Workload[]):
   }
 }
 
-export const noteOf = ({ name, description, problems }: Contender): PeerNote => ({ peer: name, description, problems })
+export const toPeerNote = ({ name, description, problems }: Contender): PeerNote => ({
+  peer: name,
+  description,
+  problems,
+})
 
 /** Makes a contender of the same process anew: nothing measured, and the problems that it has by now. */
-export const again = (contender: Contender, change: Partial<Contender> = {}): Contender => ({
+export const resetContender = (contender: Contender, change: Partial<Contender> = {}): Contender => ({
   ...contender,
   samples: new Map(),
   problems: [...contender.problems],

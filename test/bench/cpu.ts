@@ -13,7 +13,7 @@ export interface CpuReading {
 export const readCpu = (pid: number): CpuReading => {
   let liveNs = 0
   let ticksNs = 0
-  for (const id of family(pid)) {
+  for (const id of processTree(pid)) {
     liveNs += threadsNs(id)
     ticksNs += ticks(id) * tickNs()
   }
@@ -31,11 +31,11 @@ export const cpuBetween = (before: CpuReading, after: CpuReading): number => {
 }
 
 /** Lists `pid` and its descendants: nginx does its work in a child of the process that was started. */
-export const family = (pid: number): readonly number[] => {
+export const processTree = (pid: number): readonly number[] => {
   const children = threads(pid).flatMap((thread) =>
     read(`/proc/${pid}/task/${thread}/children`).split(' ').filter(Boolean).map(Number),
   )
-  return [pid, ...children.flatMap(family)]
+  return [pid, ...children.flatMap(processTree)]
 }
 
 /** Is what the processors' time has gone to since the machine started, in ticks. */

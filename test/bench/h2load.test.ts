@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { answerReader } from './answer-reader.ts'
 import { connectionsFor, readLog } from './h2load.ts'
+import { responseReader } from './response-reader.ts'
 
 test('latencies are those of requests begun while it counts, and failures are those of all', () => {
   const rows = [
@@ -26,7 +26,7 @@ test('no connection is asked for more than the timer of h2load gives it', () => 
 })
 
 test('an answer ends where its length or its last chunk says, however it is cut', () => {
-  const read = answerReader()
+  const read = responseReader()
   const said = [
     'HTTP/1.1 200 OK\r\nContent-Le',
     'ngth: 3\r\n\r\nab',

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { start } from './process.ts'
-import { requestText } from './request.ts'
+import { requestText } from './request-text.ts'
 import type { Workload } from './workload.ts'
 
 export interface IdleConnections {

@@ -5,8 +5,8 @@
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { connect as connectTls } from 'node:tls'
-import { answerReader } from './answer-reader.ts'
 import type { Turn } from './load.ts'
+import { responseReader } from './response-reader.ts'
 import { quantile } from './stats.ts'
 
 export interface Task {
@@ -30,7 +30,7 @@ let over = false
 const open = (): void => {
   const to = { port: task.port, host: '127.0.0.1', noDelay: true }
   const socket = task.tls === null ? connect(to) : connectTls({ ...to, ...task.tls })
-  const read = answerReader()
+  const read = responseReader()
   let sentAt = 0
   let expected = false
   const send = (): void => {

@@ -6,7 +6,7 @@ import { program } from '../helpers/program.ts'
 import type { Task } from './load-worker.ts'
 import type { Options } from './options.ts'
 import type { Running } from './process.ts'
-import { requestTexts } from './request.ts'
+import { requestTexts } from './request-text.ts'
 import type { Fields, Workload } from './workload.ts'
 
 export interface Turn {
@@ -47,11 +47,11 @@ export interface Load {
 
 /** Chooses the generator. wrk takes the least CPU time beside what is measured, so it is the choice where it is present. */
 export const chooseLoad = async (choice: Options['load'], directory: string): Promise<Load> => {
-  if (choice === 'own') return own
+  if (choice === 'own') return ownLoad
   const wrk = await program('wrk')
   if (wrk.missing === null) return wrkLoad(wrk.path, directory)
   if (choice === 'wrk') throw new Error(wrk.missing)
-  return own
+  return ownLoad
 }
 
 const wrkLoad = (path: string, directory: string): Load => ({
@@ -108,7 +108,7 @@ end
 const lua = (text: string): string => JSON.stringify(text)
 
 /** Is the generator of this folder, the only one that shows certificates. */
-export const own: Load = {
+export const ownLoad: Load = {
   name: 'own generator, node:net',
   run: async ({ port, speaks, shows = null }, workload, seconds, connections) => {
     if (speaks === 'h2') throw new Error('this generator speaks no HTTP/2')

@@ -1,10 +1,10 @@
 /** Reads the memory of a process and of all that descends from it, on Linux. Pages that they share count once for each. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { family } from './cpu.ts'
+import { processTree } from './cpu.ts'
 
 /** Makes the peak begin anew: proc(5), clear_refs. */
 export const resetPeak = (pid: number): void => {
-  for (const id of family(pid)) {
+  for (const id of processTree(pid)) {
     try {
       writeFileSync(`/proc/${id}/clear_refs`, '5')
     } catch {
@@ -20,7 +20,10 @@ export const peakKiB = (pid: number): number => total(pid, 'VmHWM')
 export const residentKiB = (pid: number): number => total(pid, 'VmRSS')
 
 const total = (pid: number, key: string): number =>
-  family(pid).reduce((sum, id) => sum + Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(status(id))?.[1] ?? 0), 0)
+  processTree(pid).reduce(
+    (sum, id) => sum + Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(status(id))?.[1] ?? 0),
+    0,
+  )
 
 const status = (pid: number): string => {
   try {

@@ -21,7 +21,7 @@ const filled = (bytes: number): string => {
 export const mediumBody = filled(64 * 1024)
 
 /** Answers the measured requests: about 200 bytes of JSON. */
-export const smallAnswer = JSON.stringify({
+export const smallResponse = JSON.stringify({
   status: 'ok',
   ref: '9e107d9d-372b-4f7a-8c1e-2b5f0a6d4c33',
   values: [101.25, 99.75, 103.5, 98.0, 100.0, 102.5],
@@ -32,7 +32,7 @@ export const smallAnswer = JSON.stringify({
 })
 
 /** Answers a target that bears `largeMark`: 1 MiB of JSON. */
-export const largeAnswer = filled(1024 * 1024)
+export const largeResponse = filled(1024 * 1024)
 
 /** Marks a target that is answered with 1 MiB. */
 export const largeMark = 'bench-large=1'

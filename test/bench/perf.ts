@@ -5,7 +5,7 @@ import { rmSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { program } from '../helpers/program.ts'
-import { family } from './cpu.ts'
+import { processTree } from './cpu.ts'
 import { start } from './process.ts'
 
 export interface PerfRecord {
@@ -22,7 +22,7 @@ const samplesPerSecond = 499
 export const recordPerf = async (pid: number, data: string): Promise<PerfRecord> => {
   const { path, missing } = await program('perf')
   if (missing !== null) throw new Error(missing)
-  const watched = family(pid)
+  const watched = processTree(pid)
   const args = ['record', '-q', '-e', 'cpu-clock', '-F', String(samplesPerSecond), '-p', watched.join(','), '-o', data]
   const child = await start({ path, args }, ['ignore', 'inherit', 'inherit'])
   const end = async (result: string): Promise<void> => {
@@ -31,7 +31,7 @@ export const recordPerf = async (pid: number, data: string): Promise<PerfRecord>
     await once(child, 'exit')
     const script = ['script', '-i', data, '-F', 'ip,sym,dso']
     const { stdout } = await promisify(execFile)(path, script, { maxBuffer: 1024 * 1024 * 1024 })
-    await writeFile(result, counted(stdout))
+    await writeFile(result, countSamples(stdout))
   }
   // Node writes them to where perf looks for them, and leaves them there.
   const forget = (): void => {
@@ -41,7 +41,7 @@ export const recordPerf = async (pid: number, data: string): Promise<PerfRecord>
 }
 
 /** Counts perf script's lines: `address function (file)`. */
-export const counted = (script: string): string => {
+export const countSamples = (script: string): string => {
   const counts = new Map<string, number>()
   for (const line of script.split('\n')) {
     const [, symbol, file] = /^\s*[0-9a-f]+ (.*) \((.*)\)$/.exec(line) ?? []

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { counted } from './perf.ts'
+import { countSamples } from './perf.ts'
 import { barsOf } from './picture.ts'
-import { placesOfPerf, placesOfProfile } from './shares.ts'
+import { placesOfPerf, placesOfProfile } from './profile-shares.ts'
 
 test('what perf saw is counted by place and told apart by owner', () => {
   const script = [
@@ -16,7 +16,7 @@ test('what perf saw is counted by place and told apart by owner', () => {
     '',
   ]
 
-  const bars = barsOf(placesOfPerf(counted(script.join('\n'))))
+  const bars = barsOf(placesOfPerf(countSamples(script.join('\n'))))
 
   expect(bars[0]).toEqual({ owner: 'src', share: 0.25, parts: [{ name: 'upstream/', share: 0.25 }] })
   expect(bars.map(({ owner }) => owner).sort()).toEqual([

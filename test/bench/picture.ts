@@ -1,6 +1,6 @@
 /** Draws a profile as one bar for each owner of code, cut up by its parts: an SVG that stands for itself. */
 import { readFile, writeFile } from 'node:fs/promises'
-import { type Place, placesOfPerf, placesOfProfile } from './shares.ts'
+import { type ProfilePlace, placesOfPerf, placesOfProfile } from './profile-shares.ts'
 
 /** Reads a `.cpuprofile` or a `.perf.txt` and writes the picture. */
 export const drawPicture = async ({ from, to }: { readonly from: string; readonly to: string }): Promise<void> => {
@@ -27,7 +27,7 @@ const shownParts = 8
 const leastShare = 0.004
 
 /** Sums up places by owner, the largest first; what is too small to see stands together at the end. */
-export const barsOf = (places: readonly Place[]): readonly Bar[] => {
+export const barsOf = (places: readonly ProfilePlace[]): readonly Bar[] => {
   const whole = places.reduce((sum, { weight }) => sum + weight, 0)
   const sums = summed(places.map(({ owner, weight }) => [owner, weight / whole]))
   const shown = sums.filter(([, share]) => share >= leastShare)

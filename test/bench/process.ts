@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pair } from '../helpers/certificates.ts'
 import { freePort } from '../helpers/free-port.ts'
-import { ask } from './ask.ts'
+import { requestPeer } from './request-peer.ts'
 
 /** Is what clients speak to a peer. */
 export type Speech = 'http' | 'https' | 'h2'
@@ -124,7 +124,7 @@ const answers = async (
 ): Promise<boolean> => {
   const end = Date.now() + startTimeoutMs
   while (Date.now() < end && !hasEnded(child)) {
-    const status = await ask(peer, 'GET', path, '').then(
+    const status = await requestPeer(peer, 'GET', path, '').then(
       (answer) => answer.status,
       () => 0,
     )

@@ -10,9 +10,9 @@ import { connectionsFor, rateLoad } from './h2load.ts'
 import type { Turn } from './load.ts'
 import { readOptions } from './options.ts'
 import { behindEach, gatewayFile } from './peers/gateway.ts'
-import { here, serveTree } from './peers/gateway-tree.ts'
+import { projectRoot, serveTree } from './peers/gateway-tree.ts'
 import { machine } from './report.ts'
-import { onStage } from './stage.ts'
+import { withStage } from './stage.ts'
 import { median } from './stats.ts'
 import { get } from './workload.ts'
 
@@ -43,11 +43,11 @@ const shared = async (): Promise<number> => {
   return performance.now() - startedAt
 }
 
-await onStage(readOptions([]), async (stage) => {
+await withStage(readOptions([]), async (stage) => {
   stage.atEnd(redis.kill)
   const directory = join(stage.directory, 'redis-outage')
   await mkdir(directory)
-  const running = await serveTree(here, { ...stage, directory }, (port) =>
+  const running = await serveTree(projectRoot, { ...stage, directory }, (port) =>
     [
       gatewayFile(port, { adminPort }),
       `limits: { address: { rate: 1000000/s }, redis: { url: ${JSON.stringify(redis.url)} } }\n`,

@@ -1,7 +1,7 @@
 /** Says what is edited where reloads are measured. */
 import { stringify } from 'yaml'
 import { addresses } from './addresses.ts'
-import { askedForKeys, clientsList, keyField, keyOf, looked } from './clients.ts'
+import { apiKeyAuth, clientChecks, clientsList, keyField, keyOf } from './clients.ts'
 import { behindEach } from './peers/gateway.ts'
 import { get, type Workload } from './workload.ts'
 
@@ -22,7 +22,7 @@ export interface ReloadCase {
 const endpoints = 50
 
 /** Moves all groups between two sets of endpoints that have none in common. */
-export const moved: ReloadCase = {
+export const movedGroups: ReloadCase = {
   name: 'endpoints',
   edits: [`all groups are moved to ${endpoints} other endpoints each`],
   atMostMs: 100,
@@ -40,15 +40,14 @@ const clientsIn = (file: string, atMostMs: number, write: (edited: readonly obje
   edits: [`${edited} of ${count} clients have another rate`, 'all groups are moved to another endpoint'],
   atMostMs,
   workload: { ...get, fields: { ...get.fields, [keyField]: keyOf(0) } },
-  text: ([, turn = 0], port) =>
-    `${askedForKeys}clients: file:${file}\n${behindEach(addresses(1, 1 + (turn % 2)), port)}`,
+  text: ([, turn = 0], port) => `${apiKeyAuth}clients: file:${file}\n${behindEach(addresses(1, 1 + (turn % 2)), port)}`,
   files: ([turn = 0]) => ({
-    [file]: write(clientsList(edited, { ...looked, rate: `${turn % 2 === 0 ? 1_000_000 : 900_000}/s` })),
+    [file]: write(clientsList(edited, { ...clientChecks, rate: `${turn % 2 === 0 ? 1_000_000 : 900_000}/s` })),
   }),
 })
 
 /** Is the rest of them. */
-const others = clientsList(count, looked).slice(edited)
+const others = clientsList(count, clientChecks).slice(edited)
 /** Takes a second, so it is done once. */
 let othersInYaml: string | null = null
 

@@ -8,7 +8,7 @@ import { cpuBetween, readCpu } from './cpu.ts'
 import { connectionsFor, type Logged, requestsAt, turnOf } from './h2load.ts'
 import type { Turn } from './load.ts'
 import { gatewayFile } from './peers/gateway.ts'
-import { here, serveTree } from './peers/gateway-tree.ts'
+import { projectRoot, serveTree } from './peers/gateway-tree.ts'
 import type { Running } from './process.ts'
 import type { ReloadCase } from './reload-cases.ts'
 import { machine } from './report.ts'
@@ -76,7 +76,7 @@ const take = async (stage: Stage, workers: number, given: ReloadCase, h2load: st
     for (const [file, held] of Object.entries(files)) await writeFile(join(directory, file), held)
   }
   await write(given.files(made))
-  const running = await serveTree(here, { ...stage, directory }, text)
+  const running = await serveTree(projectRoot, { ...stage, directory }, text)
   const turns = stage.options.rounds * reloadsARound
   const taken = edits.map((): Took[] => [])
   const reloads = async (): Promise<void> => {

@@ -1,6 +1,7 @@
 /** Prints a report as Markdown, so that a run can be pasted into the documentation as it is. */
+
+import type { FixedRateReport } from './fixed-rate.ts'
 import type { IdleMemory } from './idle-memory.ts'
-import type { AtRate } from './rate.ts'
 import { type Report, type Series, spread, verdict } from './report.ts'
 import { median } from './stats.ts'
 import { type Row, table } from './table.ts'
@@ -76,7 +77,7 @@ const seriesRow = ({ workload, peer, samples }: Series): Row => {
   ]
 }
 
-const rateParts = ({ requestsPerSecond, connections, series, p99, problems }: AtRate): readonly string[] => [
+const rateParts = ({ requestsPerSecond, connections, series, p99, problems }: FixedRateReport): readonly string[] => [
   `GET at ${requestsPerSecond} requests/s over ${connections} connections, h2load`,
   table(
     ['at the rate', 'p50 ms', 'p99 ms', 'min–max', 'CPU µs/request', 'cores'],

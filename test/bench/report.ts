@@ -1,11 +1,11 @@
 /** Turns samples into what is compared. */
 import { cpus, release } from 'node:os'
 import type { Contender, PeerNote } from './contender.ts'
+import type { FixedRateReport } from './fixed-rate.ts'
 import type { IdleMemory } from './idle-memory.ts'
 import type { Sample } from './measure.ts'
 import type { Options } from './options.ts'
 import type { Pair } from './pairs.ts'
-import type { AtRate } from './rate.ts'
 import { median, type Ratio, ratio } from './stats.ts'
 import type { Workload } from './workload.ts'
 
@@ -35,7 +35,7 @@ export interface Report {
   readonly series: readonly Series[]
   readonly comparisons: readonly Comparison[]
   /** Latency at one rate for all; null when it was not asked for or could not be measured. */
-  readonly atRate: AtRate | null
+  readonly atRate: FixedRateReport | null
   /** What idle connections take; empty when it was not asked for. */
   readonly idleMemory: readonly IdleMemory[]
 }
@@ -74,7 +74,7 @@ export const compare = (
 }
 
 /** Is a figure with its interval and the largest value that is good enough. */
-export interface Held {
+export interface TargetFigure {
   readonly middle: number
   readonly low: number
   readonly high: number
@@ -82,21 +82,21 @@ export interface Held {
 }
 
 /** Says whether a comparison meets its target: the whole of its interval, its median, its lower end, or nothing of it. */
-export const verdict = ({ middle, low, high, atMost }: Held): string => {
+export const verdict = ({ middle, low, high, atMost }: TargetFigure): string => {
   if (atMost === null) return ''
   if (low > atMost) return 'missed'
   if (middle > atMost) return 'held by the lower end only'
   return high <= atMost ? 'held' : 'held by the median only'
 }
 
-export interface Line {
+export interface FigureSpread {
   readonly median: number
   readonly min: number
   readonly max: number
 }
 
 /** Sums up one figure over the rounds. */
-export const spread = (samples: readonly Sample[], figure: (sample: Sample) => number): Line => {
+export const spread = (samples: readonly Sample[], figure: (sample: Sample) => number): FigureSpread => {
   const values = samples.map(figure)
   return { median: median(values), min: Math.min(...values), max: Math.max(...values) }
 }

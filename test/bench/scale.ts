@@ -1,7 +1,7 @@
 /** Tells what a request costs the gateway as connections or endpoints grow. */
 import { program } from '../helpers/program.ts'
 import { keyField, keyOf } from './clients.ts'
-import { again, type Contender, noteOf, type PeerNote } from './contender.ts'
+import { type Contender, type PeerNote, resetContender, toPeerNote } from './contender.ts'
 import { rateLoad } from './h2load.ts'
 import type { Load } from './load.ts'
 import type { Options } from './options.ts'
@@ -25,7 +25,7 @@ export const scale = async (stage: Stage, what: NonNullable<Options['scale']>): 
   what === 'endpoints' ? endpoints(stage) : what === 'clients' ? clients(stage) : connections(stage)
 
 const endpoints = async (stage: Stage): Promise<Report> => {
-  const { contenders, absent } = await stage.invite(endpointCounts.map(withEndpoints), [get])
+  const { contenders, absent } = await stage.startPeers(endpointCounts.map(withEndpoints), [get])
   await takeRounds(contenders, [get], stage.load, stage.options)
   return conclude(stage, [contenders], absent)
 }
@@ -35,12 +35,14 @@ const clients = async (stage: Stage): Promise<Report> => {
   const keyed = (count: number): readonly Fields[] =>
     Array.from({ length: count }, (_, nth) => ({ [keyField]: keyOf(nth) }))
   const asked = { ...get, fields: { ...get.fields, [keyField]: keyOf(0) } }
-  const { contenders, absent } = await stage.invite(clientCounts.map(withClients), [asked])
+  const { contenders, absent } = await stage.startPeers(clientCounts.map(withClients), [asked])
   const by = (load: Load, byTurns: readonly Fields[]): Load => ({
     name: load.name,
     run: (to, workload, ...more) => load.run(to, { ...workload, byTurns }, ...more),
   })
-  const levels = contenders.map((each, nth) => again(each, { load: by(stage.load, keyed(clientCounts[nth] ?? 1)) }))
+  const levels = contenders.map((each, nth) =>
+    resetContender(each, { load: by(stage.load, keyed(clientCounts[nth] ?? 1)) }),
+  )
   await takeRounds(levels, [asked], stage.load, stage.options)
   return conclude(stage, [levels], absent)
 }
@@ -50,10 +52,10 @@ const clients = async (stage: Stage): Promise<Report> => {
  * more system calls a request by its nature; at one rate the work is the same, and the wake-ups differ less.
  */
 const connections = async (stage: Stage): Promise<Report> => {
-  const { contenders, absent } = await stage.invite([gateway], [get])
+  const { contenders, absent } = await stage.startPeers([gateway], [get])
   const loops = contenders.flatMap((each) =>
     connectionCounts.map((count) =>
-      again(each, { name: `${count} connection${count === 1 ? '' : 's'}`, connections: count }),
+      resetContender(each, { name: `${count} connection${count === 1 ? '' : 's'}`, connections: count }),
     ),
   )
   await takeRounds(loops, [get], stage.load, stage.options)
@@ -61,7 +63,7 @@ const connections = async (stage: Stage): Promise<Report> => {
   if (h2load.missing !== null) return conclude(stage, [loops], [...absent, missing(h2load.missing)])
   const rate = typeof stage.options.rate === 'number' ? stage.options.rate : tenthOf(seriesOf(loops, [get]))
   const load = rateLoad(h2load.path, stage.directory, rate)
-  const paced = loops.map((each) => again(each, { name: `${each.name} at ${rate}/s`, load, problems: [] }))
+  const paced = loops.map((each) => resetContender(each, { name: `${each.name} at ${rate}/s`, load, problems: [] }))
   await takeRounds(paced, [get], load, stage.options)
   return conclude(stage, [loops, paced], absent)
 }
@@ -80,7 +82,7 @@ const conclude = (
   absent: readonly PeerNote[],
 ): Report => {
   const series = tables.map((contenders) => seriesOf(contenders, [get]))
-  const peers = [...tables.flat().map(noteOf), ...absent]
+  const peers = [...tables.flat().map(toPeerNote), ...absent]
   return {
     date: new Date().toISOString(),
     machine: machine(),

@@ -4,7 +4,7 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { addresses } from './addresses.ts'
-import { type Contender, enter, type PeerNote } from './contender.ts'
+import { type Contender, type PeerNote, startContender } from './contender.ts'
 import { chooseLoad, type Load } from './load.ts'
 import type { Options } from './options.ts'
 import type { Peer } from './peers/peer.ts'
@@ -17,12 +17,12 @@ export interface Stage {
   readonly upstreamPort: number
   readonly options: Options
   /** Starts peers one after the other; those that are not on this machine or do not start are absent. */
-  readonly invite: (peers: readonly Peer[], asked: readonly Workload[]) => Promise<Invited>
+  readonly startPeers: (peers: readonly Peer[], asked: readonly Workload[]) => Promise<StartedPeers>
   /** Has something done at the end, whatever happens. */
   readonly atEnd: (action: () => Promise<void>) => void
 }
 
-export interface Invited {
+export interface StartedPeers {
   readonly contenders: readonly Contender[]
   readonly absent: readonly PeerNote[]
 }
@@ -31,18 +31,25 @@ export interface Invited {
 const listened = [...addresses(50), ...addresses(50, 1), ...addresses(50, 2)]
 
 /** Runs `action` on a stage of its own. */
-export const onStage = async <Result>(options: Options, action: (stage: Stage) => Promise<Result>): Promise<Result> => {
+export const withStage = async <Result>(
+  options: Options,
+  action: (stage: Stage) => Promise<Result>,
+): Promise<Result> => {
   const directory = await mkdtemp(join(tmpdir(), 'bench-'))
   const stops: (() => Promise<void>)[] = []
   process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
   try {
     const load = await chooseLoad(options.load, directory)
     const upstreamPort = await startUpstream(stops)
-    const invite = async (peers: readonly Peer[], asked: readonly Workload[]): Promise<Invited> => {
+    const startPeers = async (peers: readonly Peer[], asked: readonly Workload[]): Promise<StartedPeers> => {
       const contenders: Contender[] = []
       const absent: PeerNote[] = []
       for (const peer of peers) {
-        const found = await enter(peer, { upstreamPort, directory: join(directory, peer.name), options }, asked)
+        const found = await startContender(
+          peer,
+          { upstreamPort, directory: join(directory, peer.name), options },
+          asked,
+        )
         if ('running' in found) {
           contenders.push(found)
           stops.push(found.running.stop)
@@ -50,7 +57,7 @@ export const onStage = async <Result>(options: Options, action: (stage: Stage) =
       }
       return { contenders, absent }
     }
-    return await action({ directory, load, upstreamPort, options, invite, atEnd: (each) => stops.push(each) })
+    return await action({ directory, load, upstreamPort, options, startPeers, atEnd: (each) => stops.push(each) })
   } finally {
     await Promise.all(stops.map((each) => each()))
   }

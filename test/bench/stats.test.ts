@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { cpuBetween, family, readCpu } from './cpu.ts'
+import { cpuBetween, processTree, readCpu } from './cpu.ts'
 import { median, quantile, ratio } from './stats.ts'
 
 test('the median of an even number of values is between the middle two', () => {
@@ -30,7 +30,7 @@ test.skipIf(process.platform !== 'linux')('CPU time grows with work, and is read
   for (let round = 0; round < 200; round++) createHash('sha256').update(Buffer.alloc(1_000_000)).digest()
   const spent = cpuBetween(before, readCpu(process.pid))
 
-  expect(family(process.pid)[0]).toBe(process.pid)
+  expect(processTree(process.pid)[0]).toBe(process.pid)
   expect(spent).toBeGreaterThan(20e6)
 })
 

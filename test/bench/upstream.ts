@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { type Echo, echoMark, largeAnswer, largeMark, smallAnswer, storableMark } from './payloads.ts'
+import { type Echo, echoMark, largeMark, largeResponse, smallResponse, storableMark } from './payloads.ts'
 
 const answer = (body: string, cacheControl = 'no-store'): Buffer =>
   Buffer.from(
@@ -14,8 +14,8 @@ const answer = (body: string, cacheControl = 'no-store'): Buffer =>
     'latin1',
   )
 
-const small = answer(smallAnswer)
-const large = answer(largeAnswer)
+const small = answer(smallResponse)
+const large = answer(largeResponse)
 /** The same for an hour: dated when it is asked for, or a cache would take it for old. */
 const storable = (body: string): Buffer => answer(body, 'max-age=3600')
 const empty = Buffer.alloc(0)
@@ -81,7 +81,7 @@ const parse = (bytes: Buffer): Parsed | null => {
 
 const fixedFor = (line: string): Buffer => {
   const isLarge = line.includes(largeMark)
-  if (line.includes(storableMark)) return storable(isLarge ? largeAnswer : smallAnswer)
+  if (line.includes(storableMark)) return storable(isLarge ? largeResponse : smallResponse)
   return isLarge ? large : small
 }
 

@@ -2,10 +2,10 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { catalog, type Operation } from '../../src/catalog.ts'
-import { ask } from './ask.ts'
+import { allOperations, type Operation } from '../../src/operations.ts'
 import { type Echo, echoMark } from './payloads.ts'
 import type { Running } from './process.ts'
+import { requestPeer } from './request-peer.ts'
 import type { Fields, Workload } from './workload.ts'
 
 /**
@@ -21,7 +21,7 @@ export const verify = async (
   const linesBefore = (await logLines(peer.logFile)).length
   // Bytes that are not JSON: a peer that parses the body and writes it anew is found out.
   const echoes = [
-    ...catalog.map((operation) => ({
+    ...allOperations.map((operation) => ({
       operation,
       body: operation.method === 'POST' ? `{ "path" : "${operation.path}", "n": 1.0 }\n` : '',
     })),
@@ -56,7 +56,7 @@ const checkEcho = async (
   fields: Fields,
 ): Promise<string | null> => {
   const target = `${path}?${echoMark}&q=a%20b%2Fc&q=`
-  const answer = await ask(peer, method, target, body, fields)
+  const answer = await requestPeer(peer, method, target, body, fields)
   const echo = parseEcho(answer.body)
   const sha256 = hash(body)
   const right = answer.status === 200 && echo?.method === method && echo.target === target && echo.sha256 === sha256
@@ -69,7 +69,7 @@ const checkRefused = async (
   target: string,
   ...expected: readonly number[]
 ): Promise<string | null> => {
-  const { status } = await ask(peer, method, target, '')
+  const { status } = await requestPeer(peer, method, target, '')
   return expected.includes(status) ? null : `${method} ${target}: expected ${expected.join(' or ')}, got ${status}`
 }
 
@@ -79,7 +79,7 @@ const checkAnswer = async (
   peer: Running,
   { operation, target, fields, body, answer: expected }: Workload,
 ): Promise<string | null> => {
-  const { status, type, body: got } = await ask(peer, operation.method, target, body, fields)
+  const { status, type, body: got } = await requestPeer(peer, operation.method, target, body, fields)
   return status === 200 && type === 'application/json' && hash(got) === hash(expected)
     ? null
     : `${operation.method} ${target}: ${status} ${type}, ${got.length} bytes instead of ${expected.length}: ${got.slice(0, 200)}`
@@ -91,7 +91,7 @@ const checkLog = async (file: string, before: number, expected: number): Promise
   for (let tries = 0; tries < 30; tries++) {
     lines = (await logLines(file)).slice(before)
     const operations = new Set(lines.map((line) => operationOf(line)))
-    if (lines.length >= expected && catalog.every(({ id }) => operations.has(id))) return null
+    if (lines.length >= expected && allOperations.every(({ id }) => operations.has(id))) return null
     await sleep(100)
   }
   return `access log: expected ${expected} lines that name the nine, got ${lines.length}: ${lines[0] ?? ''}`
@@ -115,7 +115,7 @@ const operationOf = (line: string): string | null => {
     const { operation, request }: LogRecord = JSON.parse(line)
     if (request === undefined) return operation ?? null
     const path = request.uri.split('?')[0]
-    return catalog.find((each) => each.method === request.method && each.path === path)?.id ?? null
+    return allOperations.find((each) => each.method === request.method && each.path === path)?.id ?? null
   } catch {
     return null
   }

@@ -1,6 +1,6 @@
 /** Says what is asked for in each turn. */
-import { catalog, type Operation } from '../../src/catalog.ts'
-import { largeAnswer, largeMark, mediumBody, smallAnswer, smallBody, storableMark } from './payloads.ts'
+import { allOperations, type Operation } from '../../src/operations.ts'
+import { largeMark, largeResponse, mediumBody, smallBody, smallResponse, storableMark } from './payloads.ts'
 
 /** Is header fields by name. */
 export type Fields = Readonly<Record<string, string>>
@@ -35,7 +35,7 @@ const fields = {
 }
 
 const operation = (id: Operation['id']): Operation => {
-  const found = catalog.find((each) => each.id === id)
+  const found = allOperations.find((each) => each.id === id)
   if (found === undefined) throw new Error(`no operation ${id}`)
   return found
 }
@@ -45,7 +45,7 @@ const asking = (id: Operation['id'], query = '') => ({
   target: `${operation(id).path}${query}`,
   fields,
   body: '',
-  answer: smallAnswer,
+  answer: smallResponse,
   connections: null,
   idle: 0,
   onRequest: true,
@@ -71,9 +71,9 @@ export const workloads: readonly Workload[] = [
   get,
   { ...posting(smallBody), name: 'post', onRequest: false },
   { ...posting(mediumBody), name: 'post-64k' },
-  { ...asking('market.insights', `?${largeMark}`), name: 'answer-1m', answer: largeAnswer },
+  { ...asking('market.insights', `?${largeMark}`), name: 'answer-1m', answer: largeResponse },
   { ...storable(), name: 'cached' },
-  { ...storable(`&${largeMark}`), name: 'cached-1m', answer: largeAnswer },
+  { ...storable(`&${largeMark}`), name: 'cached-1m', answer: largeResponse },
   { ...asking('market.insights'), name: 'idle', connections: 16, idle: 1_000 },
   { ...asking('market.insights'), name: 'churn', fields: { ...fields, Connection: 'close' } },
 ]

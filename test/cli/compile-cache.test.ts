@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { configText } from '../helpers/gateway.ts'
-import { listening, serve } from '../helpers/serve.ts'
+import { serve, waitForListening } from '../helpers/serve-process.ts'
 
 let folder: string
 let file: string
@@ -40,13 +40,13 @@ test('npm start keeps it where the environment says', () => {
 test('a gateway serves where nothing can be kept', async () => {
   const served = serve(file, { NODE_COMPILE_CACHE: join(file, 'below-a-file') })
 
-  expect(await listening(served)).toBeGreaterThan(0)
+  expect(await waitForListening(served)).toBeGreaterThan(0)
 })
 
 test('two gateways that begin to keep it in the same folder at once both serve', async () => {
   const env = { NODE_COMPILE_CACHE: join(folder, 'kept') }
 
-  const ports = await Promise.all([serve(file, env), serve(file, env)].map(listening))
+  const ports = await Promise.all([serve(file, env), serve(file, env)].map(waitForListening))
 
   expect(new Set(ports).size).toBe(2)
 })

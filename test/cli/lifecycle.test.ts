@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { configText, type Settings } from '../helpers/gateway.ts'
-import { exchangeRaw, rawClient } from '../helpers/raw.ts'
-import { listening, type Served, serve } from '../helpers/serve.ts'
+import { exchangeRaw, rawClient } from '../helpers/raw-client.ts'
+import { type ServeProcess, serve, waitForListening } from '../helpers/serve-process.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 /** Starts the command on a file of its own, and waits until it listens. */
@@ -16,11 +16,11 @@ const start = async (settings: Settings, env: Readonly<Record<string, string>> =
   const file = join(folder, 'gateway.yaml')
   writeFileSync(file, configText(settings))
   const served = serve(file, env)
-  const port = await listening(served)
+  const port = await waitForListening(served)
   return { served, port, file, admin: await adminPort(served) }
 }
 
-const adminPort = async (served: Served): Promise<number> => {
+const adminPort = async (served: ServeProcess): Promise<number> => {
   const { port } = await served.line(({ msg }) => msg === 'admin listening')
   return Number(port)
 }

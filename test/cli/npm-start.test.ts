@@ -5,8 +5,8 @@ import { delimiter, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { configText } from '../helpers/gateway.ts'
 import { needProgram } from '../helpers/program.ts'
-import { exchangeRaw } from '../helpers/raw.ts'
-import { listening, npmStart } from '../helpers/serve.ts'
+import { exchangeRaw } from '../helpers/raw-client.ts'
+import { npmStart, waitForListening } from '../helpers/serve-process.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 const npm = await needProgram('npm')
@@ -27,7 +27,7 @@ describe.skipIf(npm.missing !== null).each([
     const file = join(folder, 'gateway.yaml')
     writeFileSync(file, configText({ upstream: upstream.url, shutdown: { wait: '0s' } }))
     const served = npmStart(npm.path ?? '', file, { HOME: folder, PATH: path.join(delimiter) })
-    const port = await listening(served)
+    const port = await waitForListening(served)
     const running = exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
     await expect.poll(() => upstream.begun()).toBe(1)
 
@@ -46,7 +46,7 @@ describe.skipIf(npm.missing !== null).each([
 
     const { port: admin } = await served.line(({ msg }) => msg === 'admin listening')
 
-    expect([8080, 9901]).not.toContain(await listening(served))
+    expect([8080, 9901]).not.toContain(await waitForListening(served))
     expect([8080, 9901]).not.toContain(admin)
   })
 })

@@ -2,7 +2,7 @@
 import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { loadConfig } from '../../src/config/load.ts'
+import { loadConfig } from '../../src/config/load/load.ts'
 import { type Gateway, startGateway } from '../../src/gateway.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { configText, logInMemory, type Settings } from '../helpers/gateway.ts'

@@ -1,7 +1,7 @@
 /** What a command that cannot run here names, looked for in the command line, the manifests and the files. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { program } from '../../src/cli/program.ts'
+import { createFullCommandLine } from '../../src/cli/commands/operator-commands.ts'
 import { readOptions as benchOptions } from '../bench/options.ts'
 import { at, documentsOf, manifestOf, manifests, read, root } from '../deploying/files.ts'
 import { readOptions as soakOptions } from '../soak/options.ts'
@@ -22,7 +22,7 @@ const isUsage: Look = (words = '') => {
     .replaceAll(/[[\]|]/g, ' ')
     .trim()
     .split(/\s+/)
-  const top = program()
+  const top = createFullCommandLine()
   if (name.startsWith('-')) return top.options.some(({ long }) => long === name) || name === '--help'
   if (/^[A-Z]+$/.test(name)) return true // COMMAND
   const command = top.commands.find((each) => each.name() === name)

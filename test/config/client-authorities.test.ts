@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { clientAuthorities } from '../../src/config/certificate.ts'
+import { clientAuthorities } from '../../src/config/certificates.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
 import { configOf, parse, sandbox } from './helper.ts'

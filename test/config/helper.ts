@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../../src/config/config.ts'
 import type { Environment } from '../../src/config/environment.ts'
-import { type LoadResult, parseConfig } from '../../src/config/load.ts'
-import type { Problem } from '../../src/config/problem.ts'
+import { type LoadResult, parseConfig } from '../../src/config/load/load.ts'
+import type { ConfigProblem } from '../../src/config/problem.ts'
 
 /** Holds a complete `upstreams` in one line, so that a snippet's own lines keep their numbers. */
 export const sandbox =
@@ -26,7 +26,11 @@ export function configOf(text: string, environment: Environment = {}, file = 'ga
 }
 
 /** Parses a text that is meant to be broken. */
-export function problemsOf(text: string, environment: Environment = {}, file = 'gateway.yaml'): readonly Problem[] {
+export function problemsOf(
+  text: string,
+  environment: Environment = {},
+  file = 'gateway.yaml',
+): readonly ConfigProblem[] {
   const result = parse(text, environment, file)
   return result.ok ? [] : result.problems
 }

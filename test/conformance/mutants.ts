@@ -1,5 +1,5 @@
 /** Policies that are wrong in one thing each: the suite has to find every one of them. */
-import { type Fields, without } from '../../src/fields.ts'
+import { type HeaderFields, omitFields } from '../../src/header-fields.ts'
 import { policy } from './benches/policy.ts'
 
 type Policy = typeof policy
@@ -11,21 +11,21 @@ export interface Mutant {
   readonly parts: Policy
 }
 
-type Edit = (fields: Fields) => Fields
+type Edit = (fields: HeaderFields) => HeaderFields
 
 /** Does not see something of what the upstream answers. */
 const ofAnswers = (edit: Edit): Policy => ({
   ...policy,
-  storable: (request, answer, times, rules) =>
-    policy.storable(request, { ...answer, fields: edit(answer.fields) }, times, rules),
-  refreshed: (head, request, answer, times, rules) =>
-    policy.refreshed(head, request, { ...answer, fields: edit(answer.fields) }, times, rules),
+  assessStorability: (request, answer, times, rules) =>
+    policy.assessStorability(request, { ...answer, fields: edit(answer.fields) }, times, rules),
+  freshenStored: (head, request, answer, times, rules) =>
+    policy.freshenStored(head, request, { ...answer, fields: edit(answer.fields) }, times, rules),
 })
 
 /** Does not see something of what a client says. */
 const ofRequests = (edit: Edit): Policy => ({
   ...policy,
-  readRequest: (fields, facts, rules) => policy.readRequest(edit(fields), facts, rules),
+  parseCacheRequest: (fields, facts, rules) => policy.parseCacheRequest(edit(fields), facts, rules),
 })
 
 const deafTo =
@@ -39,7 +39,7 @@ const deafTo =
 const blindTo =
   (field: string): Edit =>
   (fields) =>
-    without(fields, new Set([field]))
+    omitFields(fields, new Set([field]))
 
 const directives = {
   'no-store': '9111 §3',
@@ -105,11 +105,15 @@ export const mutants: readonly Mutant[] = [
     section: '9111 §4.2.3',
     parts: {
       ...policy,
-      storable: (request, answer, { receivedAt }, rules) =>
-        policy.storable(request, answer, { requestedAt: receivedAt, receivedAt }, rules),
+      assessStorability: (request, answer, { receivedAt }, rules) =>
+        policy.assessStorability(request, answer, { requestedAt: receivedAt, receivedAt }, rules),
     },
   },
-  { what: 'holds everything fresh', section: '9111 §4.2.4', parts: { ...policy, reuse: () => ({ kind: 'fresh' }) } },
+  {
+    what: 'holds everything fresh',
+    section: '9111 §4.2.4',
+    parts: { ...policy, decideReuse: () => ({ kind: 'fresh' }) },
+  },
   { what: 'sends stale what it may not', section: '9111 §5.2.2.2', parts: { ...policy, mayServeStale: () => true } },
   { what: 'never sends anything stale', section: '9111 §4.2.4', parts: { ...policy, mayServeStale: () => false } },
   {
@@ -131,31 +135,31 @@ export const mutants: readonly Mutant[] = [
         policy.mayServeStale(head, request, trouble, now) || head.status >= 500,
     },
   },
-  { what: 'takes any variant', section: '9111 §4.1', parts: { ...policy, select: ([first]) => first ?? null } },
+  { what: 'takes any variant', section: '9111 §4.1', parts: { ...policy, selectVariant: ([first]) => first ?? null } },
   { what: 'validates by nothing', section: '9111 §4.3.1', parts: { ...policy, conditionFields: () => [] } },
   {
     what: 'asks by the client’s own conditions',
     section: '9111 §4.3.1',
-    parts: { ...policy, unconditional: (fields) => [...fields], conditionFields: () => [] },
+    parts: { ...policy, withoutConditions: (fields) => [...fields], conditionFields: () => [] },
   },
   {
     what: 'believes any 304',
     section: '9111 §4.3.4',
     parts: {
       ...policy,
-      refreshed: (head, request, answer, times, rules) =>
-        policy.refreshed(head, request, { ...answer, fields: blindTo('etag')(answer.fields) }, times, rules),
+      freshenStored: (head, request, answer, times, rules) =>
+        policy.freshenStored(head, request, { ...answer, fields: blindTo('etag')(answer.fields) }, times, rules),
     },
   },
   {
     what: 'keeps the old fields after a 304',
     section: '9111 §3.2',
-    parts: { ...policy, refreshed: (head) => ({ kind: 'reused', fields: head.fields }) },
+    parts: { ...policy, freshenStored: (head) => ({ kind: 'reused', fields: head.fields }) },
   },
   {
     what: 'answers whole whatever is asked',
     section: '9110 §14.2',
-    parts: { ...policy, serve: ({ status }, _bytes, _request, fields) => ({ status, fields, body: 'whole' }) },
+    parts: { ...policy, planResponse: ({ status }, _bytes, _request, fields) => ({ status, fields, body: 'whole' }) },
   },
   {
     what: 'takes bypassing for a hindrance',
@@ -167,11 +171,14 @@ export const mutants: readonly Mutant[] = [
     section: '9111 §4.4',
     parts: {
       ...policy,
-      invalidated: ({ status, fields }, uri) =>
-        policy.invalidated({ status, fields: fields.map((text) => text.replace(/^(https?:)?\/\/[^/]*/, '')) }, uri),
+      invalidationTargets: ({ status, fields }, uri) =>
+        policy.invalidationTargets(
+          { status, fields: fields.map((text) => text.replace(/^(https?:)?\/\/[^/]*/, '')) },
+          uri,
+        ),
     },
   },
-  { what: 'makes nothing invalid', section: '9111 §4.4', parts: { ...policy, invalidated: () => [] } },
+  { what: 'makes nothing invalid', section: '9111 §4.4', parts: { ...policy, invalidationTargets: () => [] } },
   {
     what: 'says hit of everything',
     section: '9211 §2.2',

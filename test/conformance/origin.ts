@@ -1,4 +1,4 @@
-import { firstValue } from '../../src/fields.ts'
+import { getFirstFieldValue } from '../../src/header-fields.ts'
 import { httpDate, type Moment, spellFields } from './dates.ts'
 import type { Reply, Trouble } from './row.ts'
 
@@ -53,7 +53,7 @@ export class Origin {
     if (reply.takes !== undefined) this.#clock.set(this.#clock.now() + reply.takes * 1000)
     const now = this.#clock.now()
     const written = spellFields(reply.fields ?? [], { ...this.#moment, now })
-    const dated = reply.date === false || firstValue(written, 'date') !== undefined
+    const dated = reply.date === false || getFirstFieldValue(written, 'date') !== undefined
     const sent = dated ? written : ['Date', httpDate(now), ...written]
     const status = reply.validates && isCurrent(fields, sent) ? 304 : (reply.status ?? 200)
     const body = bodiless(status) ? '' : (reply.body ?? `answer ${this.requests.length}`)
@@ -66,9 +66,9 @@ const bodiless = (status: number): boolean => status === 204 || status === 304
 
 /** Tells whether a client asks for what it already has, to the letter: this origin has one representation. */
 const isCurrent = (request: readonly string[], answer: readonly string[]): boolean => {
-  const known = firstValue(request, 'if-none-match')
-  const etag = firstValue(answer, 'etag')
+  const known = getFirstFieldValue(request, 'if-none-match')
+  const etag = getFirstFieldValue(answer, 'etag')
   if (known !== undefined) return etag !== undefined && known.split(/\s*,\s*/).includes(etag)
-  const since = firstValue(request, 'if-modified-since')
-  return since !== undefined && since === firstValue(answer, 'last-modified')
+  const since = getFirstFieldValue(request, 'if-modified-since')
+  return since !== undefined && since === getFirstFieldValue(answer, 'last-modified')
 }

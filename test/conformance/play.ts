@@ -1,5 +1,5 @@
 import { parseList, Token } from 'structured-headers'
-import { firstValue } from '../../src/fields.ts'
+import { getFirstFieldValue } from '../../src/header-fields.ts'
 import { spell, spellFields } from './dates.ts'
 import { type Clock, Origin } from './origin.ts'
 import type { BenchName, Expectation, Row, Step, Wanted } from './row.ts'
@@ -137,7 +137,7 @@ const bodyOf = ({ body }: Expectation, { bodies }: Origin): string | null => {
 
 /** Joins a field's values as RFC 9110 §5.3 says; null: there is none. */
 export const joined = (fields: readonly string[], lower: string): string | null => {
-  if (firstValue(fields, lower) === undefined) return null
+  if (getFirstFieldValue(fields, lower) === undefined) return null
   return fields.filter((_, i) => i % 2 === 1 && fields[i - 1]?.toLowerCase() === lower).join(', ')
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Exchange, Layer } from '../../src/exchange.ts'
-import { type Fields, without } from '../../src/fields.ts'
+import { type HeaderFields, omitFields } from '../../src/header-fields.ts'
 import { story, type Tally, tell, type Wrong } from './reference/sequences.ts'
 
 beforeAll(() => void vi.useFakeTimers({ toFake: ['Date'] }))
@@ -21,7 +21,7 @@ test('whatever happens, nothing is served that a naive reading of RFC 9111 would
 
 /** Hides something of answers from the cache. */
 const hiding =
-  (edit: (fields: Fields) => Fields): Wrong =>
+  (edit: (fields: HeaderFields) => HeaderFields): Wrong =>
   (layer: Layer): Layer =>
   (next) =>
     layer(async (exchange) => {
@@ -46,7 +46,7 @@ const changing =
 
 const request = (name: string): Wrong =>
   changing((exchange) => {
-    exchange.fields = without(exchange.fields, new Set([name]))
+    exchange.fields = omitFields(exchange.fields, new Set([name]))
   })
 
 describe('the model finds out a cache that', () => {
@@ -59,9 +59,9 @@ describe('the model finds out a cache that', () => {
     'does not hear no-cache': directive('no-cache'),
     'does not hear must-revalidate': directive('must-revalidate'),
     'does not hear s-maxage': directive('s-maxage'),
-    'does not see Vary': hiding((fields) => without(fields, new Set(['vary']))),
-    'does not see Age': hiding((fields) => without(fields, new Set(['age']))),
-    'does not see Set-Cookie': hiding((fields) => without(fields, new Set(['set-cookie']))),
+    'does not see Vary': hiding((fields) => omitFields(fields, new Set(['vary']))),
+    'does not see Age': hiding((fields) => omitFields(fields, new Set(['age']))),
+    'does not see Set-Cookie': hiding((fields) => omitFields(fields, new Set(['set-cookie']))),
     'does not see Authorization': request('authorization'),
     'does not see what clients say': request('cache-control'),
   }

@@ -1,8 +1,8 @@
 import { cpSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { groups } from '../../src/catalog.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { loadConfig } from '../../src/config/load/load.ts'
+import { groups } from '../../src/operations.ts'
 import { configurations, doubtsOf, load, metricsTokenBeside, textOf, tokenBeside } from './configurations.ts'
 import { scratch } from './files.ts'
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Environment } from '../../src/config/environment.ts'
-import { loadConfig } from '../../src/config/load.ts'
-import { formatProblems, type Problem } from '../../src/config/problem.ts'
+import { loadConfig } from '../../src/config/load/load.ts'
+import { type ConfigProblem, formatProblems } from '../../src/config/problem.ts'
 import { at, examples, manifestOf, read, scratch } from './files.ts'
 
 /** Lists every configuration that is shipped for running the gateway, as text. */
@@ -36,4 +36,4 @@ export const load = (name: Name, environment: Environment = {}) => {
 }
 
 /** Lists what the loader doubts about one. */
-export const doubtsOf = (name: Name): readonly Problem[] => load(name).warnings
+export const doubtsOf = (name: Name): readonly ConfigProblem[] => load(name).warnings

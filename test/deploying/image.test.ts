@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { program } from '../../src/cli/program.ts'
+import { createFullCommandLine } from '../../src/cli/commands/operator-commands.ts'
 import { execForm, only, stagesOf } from './dockerfile.ts'
 import { at, documentsOf, examples, manifestOf, read, root } from './files.ts'
 
@@ -39,7 +39,9 @@ test('entry point, command and health check start Node without a shell, on the c
   expect(execForm(only(final, 'ENTRYPOINT'))).toEqual(['node', ...nodeFlags, '/app/src/main.ts'])
   expect(execForm(only(final, 'CMD'))).toEqual(['serve', '--config', mounted])
   expect(execForm(health)).toEqual(['node', '/app/src/main.ts', 'status', '--ready', '--config', mounted])
-  expect(program().commands.map((command) => command.name())).toEqual(expect.arrayContaining(['serve', 'status']))
+  expect(createFullCommandLine().commands.map((command) => command.name())).toEqual(
+    expect.arrayContaining(['serve', 'status']),
+  )
 })
 
 test('npm start, the image and the unit give Node the same flags', () => {

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
-import { type Served, serve } from '../helpers/serve.ts'
+import { type ServeProcess, serve } from '../helpers/serve-process.ts'
 import { metricsTokenBeside, textOf, tokenBeside } from './configurations.ts'
 import { scratch } from './files.ts'
 
 /** A gateway that runs what a pod of the manifests runs. */
 export interface Pod {
-  readonly served: Served
+  readonly served: ServeProcess
   readonly adminPort: number
 }
 

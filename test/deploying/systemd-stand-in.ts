@@ -8,7 +8,7 @@ import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { descriptorOf } from '../../src/shared/descriptor.ts'
+import { getFileDescriptor } from '../../src/shared/file-descriptor.ts'
 import { settingOf, settingsOf } from './unit.ts'
 
 export interface StandIn {
@@ -52,7 +52,7 @@ export const standIn = (root: string, mapped: (text: string) => string): StandIn
     const [, port] = /:(\d+)$/.exec(settingOf(unit('lender-gateway.socket'), 'ListenStream')) ?? []
     const server = createServer()
     await once(server.listen(Number(port), '127.0.0.1'), 'listening')
-    const fd = descriptorOf(server) ?? -1
+    const fd = getFileDescriptor(server) ?? -1
     holders = Array.from({ length: restarts }, () => shell([fd]))
     await Promise.all(holders.map((holder) => once(holder, 'spawn')))
     await new Promise((resolve) => server.close(resolve))

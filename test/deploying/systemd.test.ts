@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { inherited } from '../../src/serving/listeners.ts'
+import { parseListenFds } from '../../src/workers/accept/socket-inheritance.ts'
 import { needProgram } from '../helpers/program.ts'
 import { load } from './configurations.ts'
 import { examples, read, root, scratch } from './files.ts'
@@ -76,6 +76,6 @@ test('the socket unit listens where the configuration says, under the name that 
 
   expect(settingOf(socket, 'ListenStream')).toBe(`${host}:${port}`)
   expect(
-    inherited({ LISTEN_PID: '1', LISTEN_FDS: '1', LISTEN_FDNAMES: settingOf(socket, 'FileDescriptorName') }, 1),
+    parseListenFds({ LISTEN_PID: '1', LISTEN_FDS: '1', LISTEN_FDNAMES: settingOf(socket, 'FileDescriptorName') }, 1),
   ).toMatchObject({ public: { fd: 3 }, admin: null })
 })

@@ -1,19 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { failures, type Kind, kinds } from '../../src/failures/kinds.ts'
-import { reasons, reasonsOf, reasonText } from '../../src/failures/reasons.ts'
+import { allFailureKinds, type FailureKind, failureTable } from '../../src/failures/kinds.ts'
+import { reasonsFor, reasonTable, reasonText } from '../../src/failures/reasons.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const all = reasonsOf(...kinds)
+const all = reasonsFor(...allFailureKinds)
 
 /** Writes the tables of a page anew: each stands below a line that names its kinds, and has the reasons that are of them before all. */
 const withTables = (page: string): string =>
   page.replace(/^(`[a-z`, -]+`)\n\n(\|.*\n\|.*\n)(?:\|.*\n)*/gm, (_, named: string, head: string) => {
     const here = named.split(', ').map((name) => name.replaceAll('`', ''))
     const rows = all
-      .filter((reason) => here.includes(reasons[reason].kinds[0] ?? ''))
-      .map((reason) => `| \`${reason}\` | ${reasonText(reason)} | ${reasons[reason].remedy} |\n`)
+      .filter((reason) => here.includes(reasonTable[reason].kinds[0] ?? ''))
+      .map((reason) => `| \`${reason}\` | ${reasonText(reason)} | ${reasonTable[reason].remedy} |\n`)
     return `${named}\n\n${head}${rows.join('')}`
   })
 
@@ -32,7 +32,7 @@ test('each is a short word that a metric can carry, and words without a full sto
     expect(reason).toMatch(/^[a-z]+(-[a-z]+)*$/)
     expect(reason.length).toBeLessThanOrEqual(32)
     expect(reasonText(reason)).toMatch(/^[^\n|`]{10,120}[^.]$/)
-    expect(reasons[reason].remedy).toMatch(/^[^\n|]{4,120}[^.]$/)
+    expect(reasonTable[reason].remedy).toMatch(/^[^\n|]{4,120}[^.]$/)
   }
 })
 
@@ -48,7 +48,7 @@ test('each is given somewhere', () => {
 
 test('each key that the words name is one of the configuration', () => {
   const page = readFileSync(`${root}docs/configuration.md`, 'utf8')
-  const words = all.map((reason) => `${reasonText(reason)} ${reasons[reason].remedy}`)
+  const words = all.map((reason) => `${reasonText(reason)} ${reasonTable[reason].remedy}`)
   const keys = words.flatMap((text) => text.match(/\b(?:listen|limits|auth|tls)(?:\.[a-z][A-Za-z]*)+\b/g) ?? [])
 
   const unknown = keys.filter((key) => !new RegExp(`\`(?:[\\w.]+\\.)?${key.split('.').at(-1)}\``).test(page))
@@ -64,8 +64,10 @@ test('docs/operations.md says of each kind what to do as the table does', () => 
   const said = rows.flatMap(([, codes = '', remedy]) =>
     [...codes.matchAll(/`([a-z-]+)`/g)].map(([, kind]) => [kind, remedy]),
   )
-  const inTheLogOnly: readonly Kind[] = ['truncated', 'client-gone']
+  const inTheLogOnly: readonly FailureKind[] = ['truncated', 'client-gone']
 
-  const known = kinds.filter((kind) => !inTheLogOnly.includes(kind)).map((kind) => [kind, failures[kind].remedy])
+  const known = allFailureKinds
+    .filter((kind) => !inTheLogOnly.includes(kind))
+    .map((kind) => [kind, failureTable[kind].remedy])
   expect(said.sort()).toEqual(known.sort())
 })

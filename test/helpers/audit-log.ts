@@ -2,8 +2,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { verify } from '../../src/cli/audit/verify.ts'
-import type { OnEnd } from './ways.ts'
+import { verifyAuditLog } from '../../src/cli/commands/audit-verify.ts'
+import type { OnTestEnd } from './editable-file.ts'
 
 /** Is a line, parsed. */
 export interface AuditLine {
@@ -27,7 +27,7 @@ export interface AuditLog {
 }
 
 /** Makes a folder for an audit log with a key. */
-export const auditLog = (onEnd: OnEnd): AuditLog => {
+export const createAuditLog = (onEnd: OnTestEnd): AuditLog => {
   const folder = mkdtempSync(join(tmpdir(), 'audit-'))
   onEnd(() => rmSync(folder, { recursive: true }))
   const [file, key] = [join(folder, 'audit.log'), `file:${join(folder, 'key')}`]
@@ -59,7 +59,7 @@ export const auditLog = (onEnd: OnEnd): AuditLog => {
       const error = (said: string): void => {
         errors += said
       }
-      const code = await verify(files(), { keys: [key], checkpoints, mixed: false }, { out: () => {}, error })
+      const code = await verifyAuditLog(files(), { keys: [key], checkpoints, mixed: false }, { out: () => {}, error })
       return { code, errors }
     },
   }

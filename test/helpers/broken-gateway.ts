@@ -1,45 +1,48 @@
-import { catalog } from '../../src/catalog.ts'
-import type { Handle } from '../../src/exchange.ts'
+import { openDownstreamServer } from '../../src/downstream/listener/downstream-server.ts'
+import type { Handler } from '../../src/exchange.ts'
 import type { GatewayOptions } from '../../src/gateway.ts'
-import { noAuditor } from '../../src/observe/audit/line.ts'
-import { openPublicServer } from '../../src/public/server.ts'
-import { noCaches } from '../../src/snapshot/caches.ts'
-import { noGuard } from '../../src/snapshot/guard.ts'
-import { Live } from '../../src/snapshot/live.ts'
-import { noPressure } from '../../src/snapshot/pressure.ts'
-import { openObservation, recorders } from '../../src/snapshot/recorders.ts'
-import { openSnapshot, type Snapshot } from '../../src/snapshot/snapshot.ts'
-import type { Opened } from './gateway.ts'
+import { nullAuditSink } from '../../src/observe/audit/audit-line.ts'
+import { allOperations } from '../../src/operations.ts'
+import { nullAuthProvider } from '../../src/runtime/pipeline/auth-provider.ts'
+import { createProcessTelemetry, listObservers } from '../../src/runtime/pipeline/observers.ts'
+import { createEmptyCache } from '../../src/runtime/resources/cache-registry.ts'
+import { createProcessLoad } from '../../src/runtime/resources/process-load.ts'
+import { CurrentSnapshot } from '../../src/runtime/snapshot/current-snapshot.ts'
+import { createSnapshot, type Snapshot } from '../../src/runtime/snapshot/snapshot.ts'
+import type { OpenedGateway } from './gateway.ts'
 import { noClientLimits } from './no-client-limits.ts'
 
 /** What the planted bug says: all that must never reach a client. */
-export const plantedMessage = 'planted at /srv/gateway/src/planted.ts:7:11, connecting to 192.0.2.7:9443'
+export const bugMessage = 'planted at /srv/gateway/src/planted.ts:7:11, connecting to 192.0.2.7:9443'
 
 /** Opens the public listener in front of nine handles with a bug: of GET they throw, of POST they reject. */
-export const openBrokenGateway = async ({ loaded, log }: Pick<GatewayOptions, 'loaded' | 'log'>): Promise<Opened> => {
-  const throws: Handle = () => {
-    throw new TypeError(plantedMessage)
+export const openBrokenGateway = async ({
+  loaded,
+  log,
+}: Pick<GatewayOptions, 'loaded' | 'log'>): Promise<OpenedGateway> => {
+  const throws: Handler = () => {
+    throw new TypeError(bugMessage)
   }
-  const rejects: Handle = () => Promise.reject(new TypeError(plantedMessage))
-  const handles = Object.fromEntries(catalog.map(({ id, method }) => [id, method === 'GET' ? throws : rejects]))
+  const rejects: Handler = () => Promise.reject(new TypeError(bugMessage))
+  const handles = Object.fromEntries(allOperations.map(({ id, method }) => [id, method === 'GET' ? throws : rejects]))
   const nothing = async (): Promise<void> => {}
-  const observation = openObservation(log, 'gateway')
+  const telemetry = createProcessTelemetry(log, 'gateway')
   const parts = {
     config: loaded.config,
-    handles: handles as Snapshot['handles'],
+    handlers: handles as Snapshot['handlers'],
     upstreams: {} as Snapshot['upstreams'], // nothing is ever sent
-    budgets: {} as Snapshot['budgets'],
-    pressure: noPressure(),
-    rates: { address: null, clients: noClientLimits },
-    guard: noGuard,
-    caches: noCaches(loaded.config),
-    auditor: noAuditor,
-    observation,
-    recorders: recorders(loaded.config, observation, noAuditor),
+    retryBudgets: {} as Snapshot['retryBudgets'],
+    processLoad: createProcessLoad(),
+    rateLimiters: { address: null, clients: noClientLimits },
+    authProvider: nullAuthProvider,
+    caches: createEmptyCache(loaded.config),
+    auditSink: nullAuditSink,
+    telemetry,
+    observers: listObservers(loaded.config, telemetry, nullAuditSink),
   }
-  const snapshot = openSnapshot(parts, nothing)
-  const live = new Live(snapshot)
-  const server = await openPublicServer(live, log)
+  const snapshot = createSnapshot(parts, nothing)
+  const live = new CurrentSnapshot(snapshot)
+  const server = await openDownstreamServer(live, log)
   return {
     address: server.address,
     close: async () => {

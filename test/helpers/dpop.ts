@@ -2,15 +2,15 @@ import { hash, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 
 /** Is a client that holds a key and proves it. */
-export interface Holder {
+export interface DpopClient {
   readonly jwk: JWK
   /** The thumbprint of its key, as `cnf.jkt` has it. */
   readonly jkt: string
   /** Signs a proof. What is stated takes the place of what would be right; `header` too. */
-  prove(wanted: Wanted): Promise<string>
+  prove(wanted: ProofOptions): Promise<string>
 }
 
-export interface Wanted {
+export interface ProofOptions {
   readonly token: string
   readonly htm?: unknown
   readonly htu: unknown
@@ -20,7 +20,7 @@ export interface Wanted {
 }
 
 /** Makes a client with a key of its own. */
-export const makeHolder = async (alg = 'ES256'): Promise<Holder> => {
+export const makeDpopClient = async (alg = 'ES256'): Promise<DpopClient> => {
   const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true })
   const jwk = await exportJWK(publicKey)
   return {

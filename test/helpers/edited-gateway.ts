@@ -8,9 +8,9 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { EditableFile, OnTestEnd } from './editable-file.ts'
 import type { LogLine } from './gateway.ts'
-import { askAdmin } from './live-gateway.ts'
-import type { OnEnd, Way } from './ways.ts'
+import { fetchAdmin } from './live-gateway.ts'
 
 /** Is what the heap of a process holds after two forced collections. */
 export interface Heap {
@@ -48,10 +48,13 @@ const askEveryMs = 20
 const giveUpMs = 30_000
 
 /** Starts the command on a way's file, waits until both listeners are open, and kills it when the test has finished. */
-export const bootEdited = async ({ file, through }: Way, onEnd: OnEnd): Promise<EditedGateway> => {
+export const bootEditedGateway = async (
+  { file, commandPrefix }: EditableFile,
+  onEnd: OnTestEnd,
+): Promise<EditedGateway> => {
   const cache = mkdtempSync(join(tmpdir(), 'compiled-'))
   const node = [process.execPath, '--expose-gc', '--disable-sigusr1', '--import', preload, 'src/main.ts']
-  const [command = '', ...args] = [...through, ...node, 'serve', '--config', file]
+  const [command = '', ...args] = [...commandPrefix, ...node, 'serve', '--config', file]
   const child = spawn(command, args, {
     cwd: root,
     // A reload compiles the modules of the thread that reads. Hundreds of them are half as long with what is compiled kept on disk.
@@ -64,7 +67,7 @@ export const bootEdited = async ({ file, through }: Way, onEnd: OnEnd): Promise<
   })
   const { listening, admin: adminPort } = await ports(child.stdout)
   const admin = `http://127.0.0.1:${adminPort}`
-  const status = async (): Promise<Status> => (await askAdmin(`${admin}/status`)).body as unknown as Status
+  const status = async (): Promise<Status> => (await fetchAdmin(`${admin}/status`)).body as unknown as Status
   return {
     port: listening,
     admin,

@@ -1,10 +1,10 @@
-import { catalog, type OperationId } from '../../src/catalog.ts'
-import { type Answer, Exchange, type Handle, type Opened, type RequestBody } from '../../src/exchange.ts'
+import { Exchange, type ExchangeInit, type Handler, type ProxyResponse, type RequestBody } from '../../src/exchange.ts'
+import { allOperations, type OperationId } from '../../src/operations.ts'
 
 /** Is a request body that a test moves along by hand. */
 export interface FakeBody extends RequestBody {
   received: boolean
-  begun: boolean
+  started: boolean
   /** Says that somebody reads it. */
   begin(): void
   /** Says that the whole of it has arrived. */
@@ -16,18 +16,18 @@ export const fakeBody = (length: number | null = 0): FakeBody => ({
   length,
   received: length === 0,
   replayable: length !== null && length > 0,
-  begun: false,
+  started: false,
   maxBytes: Number.POSITIVE_INFINITY,
   onData: null,
-  onBegun: null,
+  onStarted: null,
   onReceived: null,
   read: () => Promise.resolve([Buffer.alloc(length ?? 0)]),
   stream: () => {
     throw new Error('nothing streams here')
   },
   begin() {
-    this.begun = true
-    this.onBegun?.()
+    this.started = true
+    this.onStarted?.()
   },
   complete() {
     this.received = true
@@ -35,17 +35,17 @@ export const fakeBody = (length: number | null = 0): FakeBody => ({
   },
 })
 
-interface Wanted extends Partial<Omit<Opened, 'operation'>> {
+interface Wanted extends Partial<Omit<ExchangeInit, 'operation'>> {
   readonly operation?: OperationId
 }
 
 /** Makes an exchange, of GET /market/insights unless told otherwise. */
 export const fakeExchange = ({ operation = 'market.insights', ...opened }: Wanted = {}): Exchange => {
-  const found = catalog.find(({ id }) => id === operation)
+  const found = allOperations.find(({ id }) => id === operation)
   if (found === undefined) throw new Error(`no operation ${operation}`)
   return new Exchange({
     client: '127.0.0.1',
-    sender: { trusted: false, certificate: () => null },
+    peer: { trusted: false, certificate: () => null },
     query: '',
     fields: [],
     authority: 'gateway',
@@ -57,13 +57,13 @@ export const fakeExchange = ({ operation = 'market.insights', ...opened }: Wante
 }
 
 /** Makes an answer whose body has arrived. */
-export const fakeAnswer = (status = 200): Answer => ({
+export const fakeResponse = (status = 200): ProxyResponse => ({
   status,
   reason: '',
   fields: [],
   body: {
-    lasting: false,
-    whole: () => Buffer.alloc(0),
+    isShared: false,
+    takeBuffered: () => Buffer.alloc(0),
     consume: (sink) => sink.end(),
     resume: () => {},
     discard: () => {},
@@ -71,9 +71,9 @@ export const fakeAnswer = (status = 200): Answer => ({
 })
 
 /** Makes the innermost handle of a test: it answers 200, and counts. */
-export const fakeNext = (handle: Handle = () => Promise.resolve(fakeAnswer())): Handle & { calls: number } => {
+export const fakeNext = (handle: Handler = () => Promise.resolve(fakeResponse())): Handler & { calls: number } => {
   const next = Object.assign(
-    (exchange: Exchange): Promise<Answer> => {
+    (exchange: Exchange): Promise<ProxyResponse> => {
       next.calls++
       return handle(exchange)
     },
@@ -83,7 +83,7 @@ export const fakeNext = (handle: Handle = () => Promise.resolve(fakeAnswer())): 
 }
 
 /** Makes a handle that ends only when the exchange is aborted, as sending does. */
-export const untilAborted: Handle = (exchange) =>
+export const untilAborted: Handler = (exchange) =>
   new Promise((_, reject) => {
-    exchange.whenAborted(reject)
+    exchange.setAbortListener(reject)
   })

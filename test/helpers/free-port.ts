@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { listenQuietly, promised } from './quiet-port.ts'
+import { listenOnReservedPort, promisedPorts } from './reserved-port.ts'
 
 /**
  * Finds a loopback TCP port that was free a moment ago, of those that the system gives to nobody by itself: a test beside this one does not
@@ -8,7 +8,7 @@ import { listenQuietly, promised } from './quiet-port.ts'
  */
 export const freePort = async (): Promise<number> => {
   const server = createServer()
-  const port = await listenQuietly(server)
-  promised.add(port)
+  const port = await listenOnReservedPort(server)
+  promisedPorts.add(port)
   return new Promise((resolve) => server.close(() => resolve(port)))
 }

@@ -1,10 +1,10 @@
 /** Runs a gateway in a process of its own and answers what a test asks of it: `node gateway-child.ts FILE`, with an IPC channel. */
 import { readdirSync, readlinkSync } from 'node:fs'
-import { loadConfig } from '../../src/config/load.ts'
+import { loadConfig } from '../../src/config/load/load.ts'
 import { startGateway } from '../../src/gateway.ts'
 import { openLog } from '../../src/observe/log.ts'
 import { openBrokenGateway } from './broken-gateway.ts'
-import type { Census, Question } from './gateway-process.ts'
+import type { ChildRequest, ProcessCensus } from './gateway-process.ts'
 
 const file = process.argv[2] ?? ''
 const loaded = loadConfig(file)
@@ -23,14 +23,14 @@ const openDescriptors = (): string[] =>
     }
   })
 
-const census = (): Census => ({
+const census = (): ProcessCensus => ({
   descriptors: openDescriptors().sort(),
   resources: process.getActiveResourcesInfo().sort(),
   dropped: dropped(),
   residentBytes: process.memoryUsage.rss(),
 })
 
-process.on('message', async (question: Question) => {
+process.on('message', async (question: ChildRequest) => {
   if (question === 'census') return void process.send?.(census())
   await Promise.all([gateway.close(), broken.close()])
   await close()

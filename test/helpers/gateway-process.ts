@@ -9,7 +9,7 @@ import { onTestFinished } from 'vitest'
 import { configText, type Settings } from './gateway.ts'
 
 /** Is what a process holds at a moment. */
-export interface Census {
+export interface ProcessCensus {
   /** What each open descriptor is: `socket`, `pipe`, a file. */
   readonly descriptors: readonly string[]
   /** What keeps the event loop alive: sockets, servers, timers. */
@@ -19,7 +19,7 @@ export interface Census {
   readonly residentBytes: number
 }
 
-export type Question = 'census' | 'close'
+export type ChildRequest = 'census' | 'close'
 
 export interface GatewayProcess {
   readonly child: ChildProcess
@@ -28,13 +28,16 @@ export interface GatewayProcess {
   readonly brokenPort: number
   /** The process's stdout, which nobody reads until the test does. Throws when it was given a descriptor instead. */
   readonly stdout: () => Readable
-  census(): Promise<Census>
+  census(): Promise<ProcessCensus>
   /** Asks it to close everything, and waits until it has ended of itself. */
   close(): Promise<number | null>
 }
 
 /** Boots a gateway in a process of its own, and kills that when the test has finished. Its log goes to `stdout`, a descriptor. */
-export const bootProcess = async (settings: Settings, stdout: 'pipe' | number = 'pipe'): Promise<GatewayProcess> => {
+export const bootGatewayProcess = async (
+  settings: Settings,
+  stdout: 'pipe' | number = 'pipe',
+): Promise<GatewayProcess> => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
   const file = join(folder, 'gateway.yaml')
   writeFileSync(file, configText(settings))
@@ -59,13 +62,13 @@ export const bootProcess = async (settings: Settings, stdout: 'pipe' | number = 
     },
     async census() {
       const answer = once(child, 'message')
-      child.send('census' satisfies Question)
+      child.send('census' satisfies ChildRequest)
       const [taken] = await answer
-      return taken as Census
+      return taken as ProcessCensus
     },
     async close() {
       const exit = once(child, 'exit')
-      child.send('close' satisfies Question)
+      child.send('close' satisfies ChildRequest)
       const [code] = await exit
       return code as number | null
     },

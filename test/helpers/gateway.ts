@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pino from 'pino'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
-import { groups } from '../../src/catalog.ts'
 import type { Config } from '../../src/config/config.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { loadConfig } from '../../src/config/load/load.ts'
 import { type Gateway, type GatewayOptions, startGateway } from '../../src/gateway.ts'
-import type { Loaded } from '../../src/snapshot/reloader.ts'
+import { groups } from '../../src/operations.ts'
+import type { LoadedConfig } from '../../src/runtime/reload/reloader.ts'
 import { type LogLine, logLines } from './log-lines.ts'
 import { openHttpUpstream, type TestUpstream } from './upstream.ts'
 
@@ -40,7 +40,7 @@ export interface Settings {
 
 /** Is a gateway under test, in this process, on a free port, with its log in memory. */
 export interface TestGateway {
-  readonly gateway: Opened
+  readonly gateway: OpenedGateway
   readonly port: number
   readonly url: string
   /** Log lines so far, parsed. */
@@ -50,7 +50,7 @@ export interface TestGateway {
 }
 
 /** Is what most tests need of a gateway. */
-export type Opened = Pick<Gateway, 'address' | 'close'>
+export type OpenedGateway = Pick<Gateway, 'address' | 'close'>
 
 /** Writes the configuration that a test asks for, as YAML would be written (JSON is YAML). */
 export const configText = ({
@@ -73,7 +73,7 @@ export const configText = ({
 export const testConfig = (settings: Settings = {}): Config => loadSettings(settings).config
 
 /** Loads the configuration that a test asks for from a real file, which is gone afterwards. */
-const loadSettings = (settings: Settings): Loaded => {
+const loadSettings = (settings: Settings): LoadedConfig => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
   const file = join(folder, 'gateway.yaml')
   writeFileSync(file, configText(settings))
@@ -93,7 +93,7 @@ export const bootGateway = async (settings: Settings = {}): Promise<TestGateway>
 /** Boots a gateway that the caller closes, for use in `beforeAll`. `start` may put a broken one in its place. */
 export const openGateway = async (
   settings: Settings = {},
-  start: (options: GatewayOptions) => Promise<Opened> = startGateway,
+  start: (options: GatewayOptions) => Promise<OpenedGateway> = startGateway,
 ): Promise<TestGateway> => {
   const loaded = loadSettings(settings)
   const { log, lines, line } = logInMemory()

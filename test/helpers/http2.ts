@@ -36,7 +36,7 @@ export const dialHttp2 = (port: number, pair: Partial<Pair> = {}): ClientHttp2Se
 }
 
 /** Is what came back on a stream. */
-export interface StreamAnswer {
+export interface Http2StreamResponse {
   readonly status: number
   /** Flat, as on the wire, without the pseudo-fields. */
   readonly fields: readonly string[]
@@ -48,7 +48,7 @@ export interface StreamAnswer {
 }
 
 /** Hears an answer to its end, however it ends. */
-export const hear = (stream: ClientHttp2Stream): Promise<StreamAnswer> =>
+export const readStreamResponse = (stream: ClientHttp2Stream): Promise<Http2StreamResponse> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = []
     const interim: Record<string, unknown>[] = []
@@ -68,13 +68,13 @@ export const hear = (stream: ClientHttp2Stream): Promise<StreamAnswer> =>
   })
 
 /** Asks on a session, with a body or without. */
-export const ask = (
+export const requestHttp2 = (
   session: ClientHttp2Session,
   headers: OutgoingHttpHeaders,
   body?: Buffer | string,
-): Promise<StreamAnswer> => {
+): Promise<Http2StreamResponse> => {
   const stream = session.request(headers, { endStream: body === undefined })
-  const heard = hear(stream)
+  const heard = readStreamResponse(stream)
   if (body !== undefined) stream.end(body)
   return heard
 }

@@ -2,7 +2,7 @@
 import { Agent, request } from 'node:http'
 
 /** Is what came of it. */
-export interface IdentifiedVerdict {
+export interface IdentifiedLoadResult {
   /** The ids of those that were answered. */
   readonly answered: readonly string[]
   readonly failed: readonly string[]
@@ -15,7 +15,7 @@ export const identifiedLoad = async (
   atOnce: number,
   after: (done: number) => void = () => {},
   isOver = (): boolean => false,
-): Promise<IdentifiedVerdict> => {
+): Promise<IdentifiedLoadResult> => {
   const agent = new Agent({ keepAlive: true, maxSockets: atOnce })
   const [answered, failed]: [string[], string[]] = [[], []]
   let next = 0

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Environment } from '../../src/config/environment.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { loadConfig } from '../../src/config/load/load.ts'
 import { type Gateway, startGateway } from '../../src/gateway.ts'
 import { configText, type LogLine, logInMemory, type Settings } from './gateway.ts'
 
@@ -24,14 +24,14 @@ export interface LiveGateway {
 }
 
 /** Is an answer of the admin listener. */
-export interface AdminAnswer {
+export interface AdminJsonResponse {
   readonly status: number
   readonly headers: Headers
   readonly body: { readonly [member: string]: never }
 }
 
 /** Boots a gateway from a file that stays; what it watches is up to `settings.reload` (nothing unless said). */
-export const bootLive = async (settings: Settings = {}, environment: Environment = {}): Promise<LiveGateway> => {
+export const bootLiveGateway = async (settings: Settings = {}, environment: Environment = {}): Promise<LiveGateway> => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'gateway.yaml')
@@ -61,7 +61,7 @@ export const bootLive = async (settings: Settings = {}, environment: Environment
 }
 
 /** Asks the admin listener. */
-export const askAdmin = async (url: string, method = 'GET', init: RequestInit = {}): Promise<AdminAnswer> => {
+export const fetchAdmin = async (url: string, method = 'GET', init: RequestInit = {}): Promise<AdminJsonResponse> => {
   const answer = await fetch(url, { method, ...init })
-  return { status: answer.status, headers: answer.headers, body: (await answer.json()) as AdminAnswer['body'] }
+  return { status: answer.status, headers: answer.headers, body: (await answer.json()) as AdminJsonResponse['body'] }
 }

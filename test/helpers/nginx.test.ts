@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { catalog } from '../../src/catalog.ts'
+import { allOperations } from '../../src/operations.ts'
 import { startNginx } from './nginx.ts'
 import { needProgram } from './program.ts'
 
@@ -9,7 +9,7 @@ describe.skipIf(nginx.missing)('a real nginx as an upstream', () => {
   test('answers each of the nine, refuses the rest, and records what it received', async () => {
     const upstream = await startNginx(nginx.path ?? '')
     try {
-      for (const { id, method, path } of catalog) {
+      for (const { id, method, path } of allOperations) {
         const body = method === 'POST' ? `{"of":"${id}"}` : null
         const answer = await fetch(`${upstream.origin}${path}?q=a%20b`, { method, body })
 
@@ -23,7 +23,7 @@ describe.skipIf(nginx.missing)('a real nginx as an upstream', () => {
 
       expect([other.status, wrong.status]).toEqual([404, 405])
       expect(records.slice(0, 9).map(({ operation, body }) => [operation, body])).toEqual(
-        catalog.map(({ id, method }) => [id, method === 'POST' ? `{"of":"${id}"}` : '']),
+        allOperations.map(({ id, method }) => [id, method === 'POST' ? `{"of":"${id}"}` : '']),
       )
     } finally {
       await upstream.stop()

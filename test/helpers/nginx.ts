@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { catalog } from '../../src/catalog.ts'
+import { allOperations } from '../../src/operations.ts'
 import { freePort } from './free-port.ts'
 
 /** Records one request as nginx read it. */
@@ -128,14 +128,14 @@ http {
     '"contentType":"$content_type","body":"$request_body"}';
   map $uri $operation {
     default "";
-${catalog.map(({ path, id }) => `    ${path} ${id};`).join('\n')}
+${allOperations.map(({ path, id }) => `    ${path} ${id};`).join('\n')}
   }
   server {
     listen 127.0.0.1:${port};
     access_log off;
     location / { return 404 "nginx 404\\n"; }
     location = /up { return 200 "nginx $pid"; }
-${catalog.map((operation) => location(directory, operation)).join('\n')}
+${allOperations.map((operation) => location(directory, operation)).join('\n')}
   }
   server {
     listen unix:${directory}/inner.sock;

@@ -1,11 +1,11 @@
-import type { ClientLimits } from '../../src/snapshot/client-limits.ts'
+import type { ClientLimits } from '../../src/runtime/resources/client-limits.ts'
 
 /** Bounds nobody. */
 export const noClientLimits: ClientLimits = {
-  rated: 0,
-  bounded: 0,
-  limiterOf: () => undefined,
-  boundOf: () => null,
+  rateLimitedCount: 0,
+  concurrencyLimitedCount: 0,
+  getRateLimiter: () => undefined,
+  getConcurrencyLimit: () => null,
   state: () => null,
   release: () => {},
 }

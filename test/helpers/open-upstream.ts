@@ -2,8 +2,8 @@ import { onTestFinished } from 'vitest'
 import type { UpstreamConfig } from '../../src/config/config.ts'
 import type { Exchange } from '../../src/exchange.ts'
 import { GatewayError } from '../../src/failures/errors.ts'
-import { Endpoint } from '../../src/upstream/endpoint.ts'
-import type { Tell } from '../../src/upstream/notices.ts'
+import type { LogEvent } from '../../src/shared/log-event.ts'
+import { Endpoint } from '../../src/upstream/endpoints/endpoint.ts'
 import { openUpstream, type Upstream } from '../../src/upstream/upstream.ts'
 import { upstreamConfig } from './upstream-config.ts'
 
@@ -11,24 +11,24 @@ import { upstreamConfig } from './upstream-config.ts'
 export const openTestUpstream = (
   origins: string | readonly string[],
   more: Partial<UpstreamConfig> = {},
-  tell: Tell = () => {},
+  logEvent: LogEvent = () => {},
 ): Upstream => {
   const config = upstreamConfig(origins, more)
   return openUpstream(config, {
     open: (each) => {
-      const endpoint = new Endpoint(each, each.origin, config, tell)
+      const endpoint = new Endpoint(each, each.origin, config, logEvent)
       onTestFinished(() => endpoint.destroy(new Error('the test is over')))
       return endpoint
     },
     drains: ({ drain }) => drain,
     breaker: null,
-    tell,
+    logEvent,
     onFailure: () => {},
   })
 }
 
 /** Sends and tells the status, or how it failed. The body is taken to its end, which is not waited for. */
-export const outcome = async (upstream: Pick<Upstream, 'send'>, exchange: Exchange): Promise<number | string> => {
+export const sendOutcome = async (upstream: Pick<Upstream, 'send'>, exchange: Exchange): Promise<number | string> => {
   try {
     const { status, body } = await upstream.send(exchange)
     body.consume({ data: () => true, end: () => {}, fail: () => {} })

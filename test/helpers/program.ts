@@ -81,10 +81,10 @@ const provide = async (
  * line that says what is missing; throws it when `CI` is `true`, where a skipped test would hide that nothing was shown.
  */
 export const needProgram = async (name: string, machine: Machine = thisMachine()): Promise<Program> =>
-  needFound(await program(name, machine), machine)
+  requireFound(await program(name, machine), machine)
 
 /** Does the same for what was looked for by {@link debianFile}. */
-export const needFound = (found: Program, machine: Machine = thisMachine()): Program => {
+export const requireFound = (found: Program, machine: Machine = thisMachine()): Program => {
   if (found.missing === null) return found
   if (machine.env.CI === 'true') throw new Error(found.missing)
   console.warn(`skipped: ${found.missing}`)

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { Line, type LinkOptions, slowLink } from './slow-link.ts'
-import { eventually, noise, sha256 } from './wire.ts'
+import { eventually, pseudoRandomBytes, sha256 } from './wire.ts'
 
 /** Opens a link between two sockets, with both ends in hand. */
 const ends = async (link: Omit<LinkOptions, 'to'>): Promise<{ readonly client: Socket; readonly server: Socket }> => {
@@ -34,7 +34,7 @@ const readAll = async (socket: Socket): Promise<Buffer> => {
 
 test('what is sent arrives as it was, and not before its delay and its rate allow', async () => {
   const { client, server } = await ends({ delayMs: 30, bytesPerSecond: 1_000_000 })
-  const sent = noise(200_000)
+  const sent = pseudoRandomBytes(200_000)
   const startedAt = performance.now()
 
   client.end(sent)

@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { catalog } from '../../src/catalog.ts'
-import { isLast, type RawAnswer } from './answers.ts'
-import { Lane } from './lane.ts'
-import type { OnEnd } from './ways.ts'
+import { allOperations } from '../../src/operations.ts'
+import type { OnTestEnd } from './editable-file.ts'
+import { PipelinedClient } from './pipelined-client.ts'
+import { closesConnection, type RawResponse } from './raw-response.ts'
 
 /** Is what was found out about a load. */
-export interface Verdict {
+export interface SteadyLoadResult {
   readonly requests: number
   /** Requests that were not answered as they should be, whoever answered. */
   readonly failed: readonly string[]
@@ -23,12 +23,12 @@ export interface Verdict {
 
 export interface SteadyLoad {
   /** Says that an edit is about to be written which routes to the other server. Either may answer until it shows. */
-  written(): void
+  editWritten(): void
   /** Says that /status shows it, and waits until a request that only the new server could answer has been answered. */
-  shown(): Promise<void>
+  editShown(): Promise<void>
   /** Does something that stops the gateway for a moment: latencies meanwhile do not count. */
   uncounted<T>(work: () => Promise<T>): Promise<T>
-  stop(): Promise<Verdict>
+  stop(): Promise<SteadyLoadResult>
 }
 
 /** Is a request, and what the right answer says after the number of the server. */
@@ -52,7 +52,7 @@ interface LoadOptions {
 const pauseMs = 15
 
 /** Opens one of the two servers and tells its URL: it answers with its number and what it was asked for. */
-export const openServer = async (nth: number, onEnd: OnEnd): Promise<string> => {
+export const openServer = async (nth: number, onEnd: OnTestEnd): Promise<string> => {
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const hash = createHash('sha256')
     request.on('data', (chunk: Buffer) => hash.update(chunk))
@@ -71,7 +71,7 @@ const chunked = (body: string): string =>
   `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
 
 /** Makes one request for each of the nine: GETs, and POSTs with bodies of up to 18 KiB, with a length or chunked. */
-const requests: readonly Asked[] = catalog.map(({ method, path }, n) => {
+const requests: readonly Asked[] = allOperations.map(({ method, path }, n) => {
   const head = `${method} ${path}?n=${n} HTTP/1.1\r\nHost: gateway\r\n`
   const body = method === 'GET' ? '' : everyByte.repeat(12 * (n + 1))
   const framed = method === 'GET' ? '\r\n' : n % 2 === 0 ? withLength(body) : chunked(body)
@@ -80,7 +80,11 @@ const requests: readonly Asked[] = catalog.map(({ method, path }, n) => {
 })
 
 /** Keeps several connections busy, one request at a time on each. The gateway routes to server 0 at first, then 1, 0, 1, … */
-export const steadyLoad = (port: number, onEnd: OnEnd, { fresh = 0, mayEnd = false }: LoadOptions = {}): SteadyLoad => {
+export const steadyLoad = (
+  port: number,
+  onEnd: OnTestEnd,
+  { fresh = 0, mayEnd = false }: LoadOptions = {},
+): SteadyLoad => {
   const failed: string[] = []
   const misrouted: string[] = []
   const latenciesMs: number[] = []
@@ -92,13 +96,13 @@ export const steadyLoad = (port: number, onEnd: OnEnd, { fresh = 0, mayEnd = fal
   let stopped = false
   let tellJudged = (): void => {}
 
-  const judge = (answer: RawAnswer | null, asked: Asked, shownThen: number): void => {
+  const judge = (answer: RawResponse | null, asked: Asked, shownThen: number): void => {
     const told = `${asked.echo.slice(1, 41)} at edit ${shownThen}`
     if (answer === null) return void failed.push(`${told}: the connection ended`)
     const server = Number(answer.body[0])
     if (answer.status !== 200 || answer.body.slice(1) !== asked.echo)
       return void failed.push(`${told}: ${answer.status} ${answer.body.slice(0, 200)}`)
-    if (isLast(answer) && !mayEnd) failed.push(`${told}: the connection is closed`)
+    if (closesConnection(answer) && !mayEnd) failed.push(`${told}: the connection is closed`)
     if (edit.written > shownThen) return
     judged++
     if (server !== shownThen % 2) misrouted.push(`${told}: by ${server}`)
@@ -106,18 +110,18 @@ export const steadyLoad = (port: number, onEnd: OnEnd, { fresh = 0, mayEnd = fal
   }
 
   const run = async (first: number): Promise<void> => {
-    let lane = new Lane(port)
+    let lane = new PipelinedClient(port)
     for (let n = first; !stopped; n++) {
       const asked = requests[n % requests.length] as Asked
       const [shownThen, interruptionsThen, sentAt] = [edit.shown, interruptions, performance.now()]
-      const onAnswer = (answer: RawAnswer | null): void => judge(answer, asked, shownThen)
+      const onAnswer = (answer: RawResponse | null): void => judge(answer, asked, shownThen)
       sent++
       await lane.send([{ ...asked, onAnswer }]).catch((error) => failed.push(`${asked.echo}: ${error}`))
       if (interruptions === interruptionsThen && interruptions % 2 === 0) latenciesMs.push(performance.now() - sentAt)
       await pause(pauseMs)
       if (first < connections) continue
       lane.close()
-      lane = new Lane(port)
+      lane = new PipelinedClient(port)
     }
     lane.close()
   }
@@ -127,10 +131,10 @@ export const steadyLoad = (port: number, onEnd: OnEnd, { fresh = 0, mayEnd = fal
     stopped = true
   })
   return {
-    written() {
+    editWritten() {
       edit = { ...edit, written: edit.written + 1 }
     },
-    async shown() {
+    async editShown() {
       edit = { ...edit, shown: edit.written }
       const { shown } = edit
       await new Promise<void>((resolve) => {

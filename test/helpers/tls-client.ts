@@ -1,14 +1,14 @@
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 
 /** Is a connection over TLS, or why there is none. */
-export interface Shaken {
+export interface TlsHandshake {
   readonly socket: TLSSocket
   /** The reason that the client has for its failure; null: the handshake is done, as far as the client knows. */
   readonly failure: string | null
 }
 
 /** Makes a handshake with a port of the loopback; believes any certificate unless told otherwise. */
-export const shake = (port: number, options: ConnectionOptions = {}): Promise<Shaken> =>
+export const tlsHandshake = (port: number, options: ConnectionOptions = {}): Promise<TlsHandshake> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', servername: 'localhost', rejectUnauthorized: false, ...options })
     socket.once('secureConnect', () => resolve({ socket, failure: null }))
@@ -19,7 +19,7 @@ export const shake = (port: number, options: ConnectionOptions = {}): Promise<Sh
   })
 
 /** Is what a request over TLS came to. */
-export interface AskedOverTls {
+export interface TlsResponse {
   /** The status; 0: there was no answer. */
   readonly status: number
   readonly text: string
@@ -34,12 +34,12 @@ const request = (fields: readonly string[]): string =>
   ['GET /market/insights HTTP/1.1', 'Host: localhost', 'Connection: close', ...fields, '\r\n'].join('\r\n')
 
 /** Asks over TLS for one of the nine, on a connection of its own; `fields` are further lines of the request. */
-export const askOverTls = async (
+export const requestOverTls = async (
   port: number,
   options: ConnectionOptions = {},
   fields: readonly string[] = [],
-): Promise<AskedOverTls> => {
-  const { socket, failure } = await shake(port, options)
+): Promise<TlsResponse> => {
+  const { socket, failure } = await tlsHandshake(port, options)
   const { serialNumber: serial = '' } = failure === null ? socket.getPeerCertificate() : {}
   const resumed = failure === null && socket.isSessionReused()
   let text = ''

@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Outcome } from '../../src/snapshot/reload-history.ts'
+import type { ReloadOutcome } from '../../src/runtime/reload/reload-history.ts'
 import type { Pair } from './certificates.ts'
 import type { Settings } from './gateway.ts'
-import { bootLive, type LiveGateway } from './live-gateway.ts'
+import { bootLiveGateway, type LiveGateway } from './live-gateway.ts'
 
 /** Writes a pair as `listen.tls.certificates` has it. */
-export const entry = ({ cert, key }: Pair) => ({ certificate: cert, key })
+export const certificateEntry = ({ cert, key }: Pair) => ({ certificate: cert, key })
 
 /** Is a gateway that speaks TLS with what stands in files beside its configuration. */
 export interface TlsGateway extends LiveGateway {
@@ -14,16 +14,16 @@ export interface TlsGateway extends LiveGateway {
   /** Replaces the first pair. */
   write(pair: Pair): void
   /** Reads all anew; nothing is watched. */
-  reload(): Promise<Outcome>
+  reload(): Promise<ReloadOutcome>
 }
 
 /** Boots one with a pair; `tls` are the other keys of `listen.tls`, and `rest` all that is not `listen.tls`. */
-export const bootTls = async (pair: Pair, tls: object = {}, rest: Settings = {}): Promise<TlsGateway> => {
+export const bootTlsGateway = async (pair: Pair, tls: object = {}, rest: Settings = {}): Promise<TlsGateway> => {
   const settings = (first: object): Settings => ({
     ...rest,
     listen: { ...rest.listen, tls: { ...tls, certificates: [first] } },
   })
-  const live = await bootLive(settings(entry(pair)))
+  const live = await bootLiveGateway(settings(certificateEntry(pair)))
   const write = ({ cert, key }: Pair): void => {
     writeFileSync(join(live.folder, 'tls.crt'), cert)
     writeFileSync(join(live.folder, 'tls.key'), key)

@@ -35,16 +35,16 @@ export const claims = (other: Readonly<Record<string, unknown>> = {}): Readonly<
 }
 
 /** Encodes what a token is made of; text as it is. */
-export const part = (value: unknown): string =>
+export const encodePart = (value: unknown): string =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 
 /** Signs a token by hand, whatever it says: libraries refuse to make most of those that are attacks. A payload that is text is taken as it is. */
-export const token = (
+export const signToken = (
   key: SigningKey,
   payload: unknown = claims(),
   header: Readonly<Record<string, unknown>> = {},
 ): string => {
-  const input = `${part({ alg: key.alg, typ: 'at+jwt', kid: key.kid, ...header })}.${part(payload)}`
+  const input = `${encodePart({ alg: key.alg, typ: 'at+jwt', kid: key.kid, ...header })}.${encodePart(payload)}`
   return `${input}.${signatureOf(key, input)}`
 }
 

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
 /** Is a request as it reached an upstream. */
-export interface Arrived {
+export interface ReceivedRequest {
   readonly method: string
   readonly url: string
   /** Flat, as on the wire. */
@@ -19,7 +19,7 @@ export interface TestUpstream {
   readonly port: number
   readonly url: string
   /** Requests that arrived to the end, in order. */
-  readonly requests: readonly Arrived[]
+  readonly requests: readonly ReceivedRequest[]
   /** Requests whose head arrived. */
   readonly begun: () => number
   /** Connections open now. */
@@ -29,23 +29,23 @@ export interface TestUpstream {
   close(): Promise<void>
 }
 
-type Answering = (request: Arrived, response: ServerResponse) => void
+type Responder = (request: ReceivedRequest, response: ServerResponse) => void
 
-const ok: Answering = ({ sha256, body }, response) => {
+const ok: Responder = ({ sha256, body }, response) => {
   response.writeHead(200, ['Content-Type', 'application/json'])
   response.end(JSON.stringify({ sha256, bytes: body.length }))
 }
 
 /** Opens a well-behaved HTTP upstream that records what arrives and answers as told (200 with the body's SHA-256 unless). */
-export const httpUpstream = async (answering: Answering = ok): Promise<TestUpstream> => {
+export const httpUpstream = async (answering: Responder = ok): Promise<TestUpstream> => {
   const upstream = await openHttpUpstream(answering)
   onTestFinished(() => upstream.close())
   return upstream
 }
 
 /** Opens one that the caller closes, for use in `beforeAll`. */
-export const openHttpUpstream = async (answering: Answering = ok): Promise<TestUpstream> => {
-  const requests: Arrived[] = []
+export const openHttpUpstream = async (answering: Responder = ok): Promise<TestUpstream> => {
+  const requests: ReceivedRequest[] = []
   let begun = 0
   let accepted = 0
   const open = new Set<Socket>()

@@ -27,7 +27,7 @@ export interface WireHead {
 }
 
 /** Is everything that came back on a connection, taken apart. */
-export interface WireAnswer extends WireHead {
+export interface WireResponse extends WireHead {
   readonly interim: readonly WireHead[]
   readonly framing: 'length' | 'chunked' | 'close' | 'none'
   readonly body: Buffer
@@ -40,7 +40,7 @@ export interface WireAnswer extends WireHead {
 export const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
 
 /** Lists the values of a field, in order. */
-export const valuesOf = (fields: readonly string[], name: string): string[] =>
+export const fieldValues = (fields: readonly string[], name: string): string[] =>
   fields.filter((_, i) => i % 2 === 1 && fields[i - 1]?.toLowerCase() === name.toLowerCase())
 
 /** Takes fields away by name. */
@@ -61,9 +61,9 @@ export const dial = async (port: number): Promise<Socket> => {
 export const renderHead = (request: WireRequest): string => {
   const { method = 'GET', target = '/market/insights', version = '1.1', fields = [], body, chunkBytes } = request
   const lines = [`${method} ${target} HTTP/${version}`]
-  if (version === '1.1' && valuesOf(fields, 'host').length === 0) lines.push('Host: gateway.test')
+  if (version === '1.1' && fieldValues(fields, 'host').length === 0) lines.push('Host: gateway.test')
   for (let i = 0; i < fields.length; i += 2) lines.push(`${fields[i]}: ${fields[i + 1]}`)
-  if (valuesOf(fields, 'connection').length === 0) lines.push('Connection: close')
+  if (fieldValues(fields, 'connection').length === 0) lines.push('Connection: close')
   if (chunkBytes !== undefined) lines.push('Transfer-Encoding: chunked')
   else if (body !== undefined) lines.push(`Content-Length: ${body.length}`)
   return `${lines.join('\r\n')}\r\n\r\n`
@@ -79,19 +79,19 @@ export function* chunked(body: Buffer, chunkBytes: number, trailers = ''): Gener
 }
 
 /** Sends a request on a connection of its own, reads to the end of the connection, and takes apart what came back. */
-export const call = async (port: number, request: WireRequest = {}): Promise<WireAnswer> => {
+export const call = async (port: number, request: WireRequest = {}): Promise<WireResponse> => {
   const socket = await dial(port)
   const answer = readToEnd(socket)
   const { body, chunkBytes, trailers } = request
   socket.write(renderHead(request), 'latin1')
   if (body === undefined) return answer
   if (chunkBytes === undefined) socket.write(body)
-  else for (const piece of chunked(body, chunkBytes, trailers)) if (!socket.write(piece)) await drained(socket)
+  else for (const piece of chunked(body, chunkBytes, trailers)) if (!socket.write(piece)) await awaitDrain(socket)
   return answer
 }
 
 /** Waits until a socket takes more, or is gone. */
-export const drained = (socket: Socket): Promise<void> =>
+export const awaitDrain = (socket: Socket): Promise<void> =>
   new Promise((resolve) => {
     const done = () => {
       socket.off('drain', done).off('close', done)
@@ -102,17 +102,17 @@ export const drained = (socket: Socket): Promise<void> =>
   })
 
 /** Reads a connection to its end and takes apart what came. Rejects when that is no answer. */
-export const readToEnd = (socket: Socket): Promise<WireAnswer> =>
+export const readToEnd = (socket: Socket): Promise<WireResponse> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
-    let how: WireAnswer['how'] = 'end'
+    let how: WireResponse['how'] = 'end'
     socket.on('data', (chunk: Buffer) => chunks.push(chunk))
     socket.on('error', () => {
       how = 'reset'
     })
     socket.on('close', () => {
       try {
-        resolve(takeApart(Buffer.concat(chunks), how))
+        resolve(parseWireResponse(Buffer.concat(chunks), how))
       } catch (error) {
         reject(error)
       }
@@ -120,7 +120,7 @@ export const readToEnd = (socket: Socket): Promise<WireAnswer> =>
   })
 
 /** Takes apart the bytes of one exchange: interim answers, the final one, its body. */
-export const takeApart = (bytes: Buffer, how: WireAnswer['how'] = 'end'): WireAnswer => {
+export const parseWireResponse = (bytes: Buffer, how: WireResponse['how'] = 'end'): WireResponse => {
   const interim: WireHead[] = []
   let at = 0
   for (;;) {
@@ -128,7 +128,7 @@ export const takeApart = (bytes: Buffer, how: WireAnswer['how'] = 'end'): WireAn
     if (end === -1) throw new Error(`no answer (${how}): ${JSON.stringify(bytes.toString('latin1', at, at + 400))}`)
     const head = parseHead(bytes.toString('latin1', at, end))
     at = end + 4
-    if (head.status >= 200) return { ...head, interim, how, ...takeBody(head, bytes.subarray(at)) }
+    if (head.status >= 200) return { ...head, interim, how, ...parseBody(head, bytes.subarray(at)) }
     interim.push(head)
   }
 }
@@ -144,19 +144,22 @@ const parseHead = (text: string): WireHead => {
   return { version: match[1] ?? '', status: Number(match[2]), reason: match[3] ?? '', fields }
 }
 
-const takeBody = ({ status, fields }: WireHead, rest: Buffer): Omit<WireAnswer, keyof WireHead | 'interim' | 'how'> => {
-  const made = (framing: WireAnswer['framing'], body: Buffer, whole: boolean) => ({
+const parseBody = (
+  { status, fields }: WireHead,
+  rest: Buffer,
+): Omit<WireResponse, keyof WireHead | 'interim' | 'how'> => {
+  const made = (framing: WireResponse['framing'], body: Buffer, whole: boolean) => ({
     framing,
     body,
     whole,
     sha256: sha256(body),
   })
   if (status === 204 || status === 304) return made('none', rest, rest.length === 0)
-  if (valuesOf(fields, 'transfer-encoding').length > 0) {
+  if (fieldValues(fields, 'transfer-encoding').length > 0) {
     const { body, whole } = dechunk(rest)
     return made('chunked', body, whole)
   }
-  const [length] = valuesOf(fields, 'content-length')
+  const [length] = fieldValues(fields, 'content-length')
   return length === undefined ? made('close', rest, true) : made('length', rest, rest.length === Number(length))
 }
 
@@ -180,7 +183,7 @@ export const eventually = async (ready: () => boolean): Promise<void> => {
 }
 
 /** Makes a body of pseudo-random bytes that differ from offset to offset: a lost or doubled piece changes the hash. */
-export const noise = (bytes: number): Buffer => {
+export const pseudoRandomBytes = (bytes: number): Buffer => {
   const words = new Uint32Array(Math.ceil(bytes / 4))
   let state = 0x9e3779b9 ^ bytes
   for (let i = 0; i < words.length; i++) {

@@ -17,13 +17,13 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { addresses } from '../bench/addresses.ts'
-import { cpuBetween, family, readCpu } from '../bench/cpu.ts'
+import { cpuBetween, processTree, readCpu } from '../bench/cpu.ts'
 import { peakKiB, resetPeak } from '../bench/memory.ts'
 import { readOptions } from '../bench/options.ts'
 import { behindEach, gatewayFile } from '../bench/peers/gateway.ts'
-import { here } from '../bench/peers/gateway-tree.ts'
+import { projectRoot } from '../bench/peers/gateway-tree.ts'
 import { probePath } from '../bench/peers/peer.ts'
-import { onStage } from '../bench/stage.ts'
+import { withStage } from '../bench/stage.ts'
 import { median, ratio } from '../bench/stats.ts'
 import { table } from '../bench/table.ts'
 import { get } from '../bench/workload.ts'
@@ -39,7 +39,7 @@ const { values } = parseArgs({
   },
 })
 const [rounds, rest, loaded, seconds] = [values.rounds, values.rest, values.loaded, values.seconds].map(Number)
-const trees = [here, ...(values.before === undefined ? [] : [resolve(values.before)])]
+const trees = [projectRoot, ...(values.before === undefined ? [] : [resolve(values.before)])]
 
 /** A gateway that `npm start` started, with what that took. */
 interface Started {
@@ -86,7 +86,7 @@ const statusOf = (port: number): Promise<number> =>
 
 /** Finds the process that serves among those that npm started. */
 const gatewayOf = (npm: ChildProcess): number => {
-  const found = family(npm.pid ?? 0).filter((pid) => /\0src\/main\.[jt]s\0serve\0/.test(proc(pid, 'cmdline')))
+  const found = processTree(npm.pid ?? 0).filter((pid) => /\0src\/main\.[jt]s\0serve\0/.test(proc(pid, 'cmdline')))
   if (found[0] === undefined) throw new Error('npm start started no gateway')
   return found[0]
 }
@@ -95,7 +95,7 @@ const proc = (pid: number, name: string): string => readFileSync(`/proc/${pid}/$
 
 /** Sums a line of smaps_rollup over the gateway's process and its workers, in MiB. */
 const mebibytes = (pid: number, line: 'Rss' | 'Pss' | 'Anonymous'): number =>
-  family(pid).reduce((sum, id) => {
+  processTree(pid).reduce((sum, id) => {
     const [, kib = 0] = new RegExp(`^${line}: +(\\d+) kB`, 'm').exec(proc(id, 'smaps_rollup')) ?? []
     return sum + Number(kib) / 1024
   }, 0)
@@ -118,7 +118,7 @@ const atRest = async (tree: string): Promise<Record<string, number>> => {
 }
 
 const underLoad = (tree: string): Promise<Record<string, number>> =>
-  onStage(readOptions([]), async ({ directory, load, upstreamPort }) => {
+  withStage(readOptions([]), async ({ directory, load, upstreamPort }) => {
     const file = join(directory, 'gateway.yaml')
     const gateway = await npmStart(tree, async (port) => {
       await writeFile(file, gatewayFile(port) + behindEach(addresses(1), upstreamPort))
@@ -137,7 +137,7 @@ const taken = new Map<string, Figures>(trees.map((tree) => [tree, new Map()]))
 const turns = async (count: number, take: (tree: string) => Promise<Record<string, number>>): Promise<void> => {
   for (let round = 0; round <= count; round++) {
     for (let turn = 0; turn < trees.length; turn++) {
-      const tree = trees[(round + turn) % trees.length] ?? here
+      const tree = trees[(round + turn) % trees.length] ?? projectRoot
       const found = await take(tree)
       console.error(round === 0 ? 'warm-up' : `round ${round}`, tree, JSON.stringify(found))
       if (round > 0) note(taken.get(tree) ?? new Map(), found)

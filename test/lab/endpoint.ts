@@ -1,14 +1,14 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { onTestFinished } from 'vitest'
-import { listenOn, listenQuietly } from '../helpers/quiet-port.ts'
-import type { OnEnd } from '../helpers/ways.ts'
-import { answer, type Behaviour, type Turn } from './behaviours.ts'
-import { type Entry, Ledger } from './ledger.ts'
-import { type Head, readRequests } from './requests.ts'
+import type { OnTestEnd } from '../helpers/editable-file.ts'
+import { listenOnReservedPort, tryListen } from '../helpers/reserved-port.ts'
+import { type EndpointBehaviour, respond, type Turn } from './endpoint-behaviour.ts'
+import { Ledger, type LedgerEntry } from './ledger.ts'
+import { type LabRequestHead, readRequests } from './read-requests.ts'
 
 /** Is how a server goes: tells what comes next that it is the last (`finish`), or cuts what is idle (`cut`). */
-export type Leaving = 'finish' | 'cut'
+export type ShutdownMode = 'finish' | 'cut'
 
 /** Is a real server on the loopback whose behaviour is changed while it runs. */
 export interface LabEndpoint {
@@ -16,13 +16,13 @@ export interface LabEndpoint {
   readonly port: number
   readonly url: string
   /** Says what it does from the next connection or request on. */
-  behave(behaviour: Behaviour): void
+  behave(behaviour: EndpointBehaviour): void
   /** Closes the listener and every connection: connecting is refused from then on. */
-  refuse(): Promise<void>
+  refuseConnections(): Promise<void>
   /** Listens again, on the same port; `tls` differs from what it was opened with. */
   listen(tls?: TlsOptions): Promise<void>
   /** Stops as a server that is restarted does. Resolves when the last connection is gone. */
-  leave(how: Leaving): Promise<void>
+  shutDown(how: ShutdownMode): Promise<void>
   /** Connections open now, and accepted in all. */
   connections(): number
   accepted(): number
@@ -37,10 +37,10 @@ export interface LabEndpoint {
 interface Options {
   readonly name?: string
   readonly ledger?: Ledger
-  readonly behaviour?: Behaviour
+  readonly behaviour?: EndpointBehaviour
   readonly tls?: TlsOptions
   /** When it is to be gone; with the test unless. */
-  readonly onEnd?: OnEnd
+  readonly onEnd?: OnTestEnd
 }
 
 /** Is a connection, and whether a request is on it. */
@@ -57,14 +57,14 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
   const lines = new Set<Line>()
   const crossed: string[] = []
   const cutAt: number[] = []
-  let { behaviour = answer() } = options
-  let leaving: Leaving | null = null
+  let { behaviour = respond() } = options
+  let leaving: ShutdownMode | null = null
   let accepted = 0
   let requests = 0
   let server: Server
-  let tellGone = (): void => {}
+  let onLastClosed = (): void => {}
 
-  const onRequest = (line: Line, entry: Entry, head: Head, part: 'head' | 'whole'): void => {
+  const onRequest = (line: Line, entry: LedgerEntry, head: LabRequestHead, part: 'head' | 'whole'): void => {
     const turn: Turn = {
       socket: line.socket,
       head,
@@ -81,7 +81,7 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
 
   const onConnection = (socket: Socket): void => {
     const line: Line = { socket, busy: false, doomed: false }
-    let entry: Entry
+    let entry: LedgerEntry
     let nth = 0
     accepted++
     lines.add(line)
@@ -90,7 +90,7 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
     socket.on('end', () => socket.end())
     socket.on('close', () => {
       lines.delete(line)
-      if (lines.size === 0) tellGone()
+      if (lines.size === 0) onLastClosed()
     })
     behaviour.onAccept?.(socket)
     readRequests(socket, {
@@ -100,7 +100,7 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
       },
       head(head) {
         requests++
-        entry = ledger.enter({ id: head.id, method: head.method, endpoint: name, sha256: null })
+        entry = ledger.record({ id: head.id, method: head.method, endpoint: name, sha256: null })
         if (line.doomed) crossed.push(head.id)
         if (line.doomed || (behaviour.cutsIdle === true && nth > 1)) return void socket.destroy()
         onRequest(line, entry, head, 'head')
@@ -123,7 +123,7 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
   }
 
   server = make(options.tls)
-  const port = await listenQuietly(server)
+  const port = await listenOnReservedPort(server)
   onEnd(() => {
     server.close()
     cutAll()
@@ -140,7 +140,7 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
     behave(next) {
       behaviour = next
     },
-    async refuse() {
+    async refuseConnections() {
       const stopped = stopListening()
       cutAll()
       await stopped
@@ -148,22 +148,22 @@ export const openEndpoint = async (options: Options = {}): Promise<LabEndpoint> 
     async listen(tls = options.tls) {
       leaving = null
       server = make(tls)
-      if (!(await listenOn(server, port))) throw new Error(`somebody has taken port ${port}`)
+      if (!(await tryListen(server, port))) throw new Error(`somebody has taken port ${port}`)
     },
-    async leave(how) {
+    async shutDown(how) {
       // After everything that is ready now: a connection that the gateway has seen come about has been accepted then. One that still waits to
       // be is reset by the kernel, which no server can help.
       await new Promise((resolve) => setImmediate(resolve))
       leaving = how
-      const gone = new Promise<void>((resolve) => {
-        tellGone = resolve
+      const lastClosed = new Promise<void>((resolve) => {
+        onLastClosed = resolve
       })
-      if (lines.size === 0) tellGone()
+      if (lines.size === 0) onLastClosed()
       if (how === 'cut') {
         cutAt.push(performance.now())
         cutIdle(lines)
       }
-      await Promise.all([stopListening(), gone])
+      await Promise.all([stopListening(), lastClosed])
     },
   }
 }

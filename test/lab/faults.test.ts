@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'vitest'
-import { groups } from '../../src/catalog.ts'
-import { noise } from '../helpers/wire.ts'
-import * as does from './behaviours.ts'
-import { type Fault, openBenches, show, showSound, upstreamsOf } from './benches.ts'
+import { groups } from '../../src/operations.ts'
+import { pseudoRandomBytes } from '../helpers/wire.ts'
 import { openEndpoint } from './endpoint.ts'
-import { ask, bootLab, newId, statusOf, until } from './lab.ts'
+import * as does from './endpoint-behaviour.ts'
+import { checkFault, checkRecovery, type Fault, openFaultSetups, toUpstreams } from './fault-matrix.ts'
+import { bootLab, fetchGroupStatus, newId, sendToGroup, waitUntil } from './lab.ts'
 
 /** Is a fault of one that can be connected to. */
 interface Misbehaves extends Fault {
-  readonly behaviour: does.Behaviour
+  readonly behaviour: does.EndpointBehaviour
   /** Whether it takes a timeout to notice. */
   readonly slow?: true
 }
 
 const row = (
   fault: string,
-  behaviour: does.Behaviour,
+  behaviour: does.EndpointBehaviour,
   get: string,
   post = get,
   more: Partial<Misbehaves> = {},
@@ -40,58 +40,59 @@ const faults: readonly Misbehaves[] = [
   row('has no status line', does.garbage, '502 bad-answer'),
   row('has an invalid field', does.invalidField, '502 bad-answer'),
   row('has an oversized field', does.oversizedField, '502 bad-answer'),
-  row('says more than it was asked', does.surplus, '200'),
-  row('answers before it has read the body', does.answerEarly, '413'),
-  row('says 100 unasked', does.unaskedContinue, '200'),
+  row('says more than it was asked', does.extraResponse, '200'),
+  row('answers before it has read the body', does.respondEarly, '413'),
+  row('says 100 unasked', does.unsolicitedContinue, '200'),
   row('cuts an idle connection under the request', does.cutIdle, '200', '502 reset-before-headers', { reused: true }),
-  row('closes after each answer', does.closing, '200'),
+  row('closes after each answer', does.closeAfterResponse, '200'),
 ]
 
 describe('an endpoint that', () => {
   test.each(faults)('$fault', async ({ behaviour, slow, ...fault }) => {
-    const benches = await openBenches()
+    const benches = await openFaultSetups()
     for (const { faulty } of benches) faulty.behave(behaviour)
-    const live = await bootLab(upstreamsOf(benches, slow ? { timeouts } : {}))
+    const live = await bootLab(toUpstreams(benches, slow ? { timeouts } : {}))
 
     const wrong = await Promise.all(
       benches.map(async (bench) => [
-        ...(await show(live.port, fault, bench)),
-        ...(await showSound(live.port, bench, [bench.faulty, ...bench.sound])),
+        ...(await checkFault(live.port, fault, bench)),
+        ...(await checkRecovery(live.port, bench, [bench.faulty, ...bench.sound])),
       ]),
     )
 
     expect(wrong.flat()).toEqual([])
     for (const { faulty } of benches) expect(faulty.accepted()).toBeGreaterThanOrEqual(2)
-    for (const group of groups) expect(await statusOf(live, group)).toMatchObject({ inFlight: 0 })
+    for (const group of groups) expect(await fetchGroupStatus(live, group)).toMatchObject({ inFlight: 0 })
     await live.gateway.close()
-    await until(() =>
+    await waitUntil(() =>
       benches.every(({ faulty, sound }) => [faulty, ...sound].every((each) => each.connections() === 0)),
     )
   })
 
   test('answers before it has read the body is heard, however much of that is still to come', async () => {
-    const endpoint = await openEndpoint({ behaviour: does.answerEarly })
+    const endpoint = await openEndpoint({ behaviour: does.respondEarly })
     const live = await bootLab({ risk: endpoint.url })
-    const body = noise(8_000_000)
+    const body = pseudoRandomBytes(8_000_000)
 
     const outcomes = []
-    for (let n = 0; n < 10; n++) outcomes.push(await ask(live.port, 'risk', newId(), { body, chunkBytes: 50_000 }))
+    for (let n = 0; n < 10; n++)
+      outcomes.push(await sendToGroup(live.port, 'risk', newId(), { body, chunkBytes: 50_000 }))
 
     expect(outcomes.map(({ said }) => said)).toEqual(Array(10).fill('413'))
-    endpoint.behave(does.answer())
-    expect(await ask(live.port, 'risk', newId(), { body })).toMatchObject({ said: '200' })
-    expect(await statusOf(live, 'risk')).toMatchObject({ inFlight: 0 })
+    endpoint.behave(does.respond())
+    expect(await sendToGroup(live.port, 'risk', newId(), { body })).toMatchObject({ said: '200' })
+    expect(await fetchGroupStatus(live, 'risk')).toMatchObject({ inFlight: 0 })
   })
 
   test('says something while nobody asks is not listened to, nor is that connection used again', async () => {
-    const behaviour = does.surplusLater()
+    const behaviour = does.extraResponseLater()
     const endpoint = await openEndpoint({ behaviour })
     const live = await bootLab({ market: { endpoints: [endpoint.url], keepAlive: '60s' } })
 
-    const before = await ask(live.port, 'market', newId())
+    const before = await sendToGroup(live.port, 'market', newId())
     behaviour.later()
-    await until(() => endpoint.connections() === 0)
-    const after = await ask(live.port, 'market', newId())
+    await waitUntil(() => endpoint.connections() === 0)
+    const after = await sendToGroup(live.port, 'market', newId())
 
     expect([before.said, after.said]).toEqual(['200', '200'])
     expect(after.body).toContain(after.id)
@@ -100,39 +101,39 @@ describe('an endpoint that', () => {
 
   test('refuses connections is not met by anybody as long as there is another', async () => {
     const fault = { fault: 'refuses', get: null, post: null, alone: ['502 connect-failed'] }
-    const benches = await openBenches()
-    for (const { faulty } of benches) await faulty.refuse()
-    const live = await bootLab(upstreamsOf(benches))
+    const benches = await openFaultSetups()
+    for (const { faulty } of benches) await faulty.refuseConnections()
+    const live = await bootLab(toUpstreams(benches))
 
     const wrong = await Promise.all(
       benches.map(async (bench) => {
-        const found = await show(live.port, fault, bench)
+        const found = await checkFault(live.port, fault, bench)
         await bench.faulty.listen()
-        return [...found, ...(await showSound(live.port, bench, [bench.faulty, ...bench.sound]))]
+        return [...found, ...(await checkRecovery(live.port, bench, [bench.faulty, ...bench.sound]))]
       }),
     )
 
     expect(wrong.flat()).toEqual([])
-    for (const group of groups) expect(await statusOf(live, group)).toMatchObject({ inFlight: 0 })
+    for (const group of groups) expect(await fetchGroupStatus(live, group)).toMatchObject({ inFlight: 0 })
   })
 
   test('has a name that does not resolve is down, and not met by anybody as long as there is another', async () => {
     const fault = { fault: 'unresolved', get: null, post: null, alone: ['502 connect-failed', '504 connect-timeout'] }
-    const benches = await openBenches()
+    const benches = await openFaultSetups()
     const live = await bootLab(
-      upstreamsOf(benches, {}, ({ name, url, port }) => (name === 'faulty' ? `http://nowhere.invalid:${port}` : url)),
+      toUpstreams(benches, {}, ({ name, url, port }) => (name === 'faulty' ? `http://nowhere.invalid:${port}` : url)),
     )
 
     const wrong = await Promise.all(
       benches.map(async (bench) => [
-        ...(await show(live.port, fault, bench)),
-        ...(bench.count > 1 ? await showSound(live.port, bench, bench.sound) : []),
+        ...(await checkFault(live.port, fault, bench)),
+        ...(bench.count > 1 ? await checkRecovery(live.port, bench, bench.sound) : []),
       ]),
     )
 
     expect(wrong.flat()).toEqual([])
     for (const { group } of benches) {
-      const { inFlight, endpoints } = await statusOf(live, group)
+      const { inFlight, endpoints } = await fetchGroupStatus(live, group)
       expect(inFlight).toBe(0)
       expect(endpoints[0]).toMatchObject({ state: 'down', reason: expect.any(String) })
     }

@@ -1,9 +1,9 @@
 /**
  * Has the gateway's parser and llhttp read mutated responses, and counts in what they differ:
  * `node test/lab/fuzz-responses.ts [COUNT] [FIRST]`; 1,000,000 from 0 on take a minute or two. Ends with 1 when a
- * difference is none of those that are known (test/upstream/fuzz/differences.ts).
+ * difference is none of those that are known (test/upstream/http1/fuzz/differences.ts).
  */
-import { judge } from '../upstream/fuzz/judge.ts'
+import { judge } from '../upstream/http1/fuzz/judge.ts'
 
 const [count = 1_000_000, first = 0] = process.argv.slice(2).map(Number)
 const outcomes = new Map<string, number>()

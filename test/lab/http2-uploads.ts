@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
-import { now, pause } from '../../src/clock.ts'
+import { now, sleep } from '../../src/clock.ts'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { configText } from '../helpers/gateway.ts'
 import { program } from '../helpers/program.ts'
@@ -66,10 +66,10 @@ for (const [what, taken] of [
       const stream = session.request({ ':path': '/risk/asset-valuation', ':method': 'POST' }, { endStream: false })
       stream.on('error', () => {}).write(large)
     }
-  await pause(8000)
+  await sleep(8000)
   console.log(`1,000 stalled streams ${what}: from ${Math.round(before)} to ${Math.round(residentMiB())} MiB`)
   for (const session of sessions) session.destroy()
-  await pause(2000)
+  await sleep(2000)
 }
 
 const link = await slowLink({ to: gateway.port, delayMs: roundTripMs / 2 })

@@ -1,10 +1,10 @@
-import { catalog, type Group } from '../../src/catalog.ts'
+import { allOperations, type Group } from '../../src/operations.ts'
 import type { Settings } from '../helpers/gateway.ts'
-import { askAdmin, bootLive, type LiveGateway } from '../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../helpers/live-gateway.ts'
 import { call, type WireRequest } from '../helpers/wire.ts'
 
 /** Is what a client heard of a request. */
-export interface Outcome {
+export interface LabOutcome {
   readonly id: string
   /** The status, with the code when the gateway itself has answered; `cut`: not a whole answer. */
   readonly said: string
@@ -18,26 +18,31 @@ let ids = 0
 export const newId = (): string => `r${++ids}`
 
 /** Finds the operation behind which a group stands: its first. */
-export const operationOf = (group: Group): (typeof catalog)[number] => {
-  const found = catalog.find((operation) => operation.group === group)
+export const firstOperationOf = (group: Group): (typeof allOperations)[number] => {
+  const found = allOperations.find((operation) => operation.group === group)
   if (found === undefined) throw new Error(`no operation of ${group}`)
   return found
 }
 
 /** Sends a request to a group on a connection of its own, and tells what came of it. */
-export const ask = async (port: number, group: Group, id: string, request: WireRequest = {}): Promise<Outcome> => {
-  const { method, path } = operationOf(group)
+export const sendToGroup = async (
+  port: number,
+  group: Group,
+  id: string,
+  request: WireRequest = {},
+): Promise<LabOutcome> => {
+  const { method, path } = firstOperationOf(group)
   const fields = [...(request.fields ?? []), 'X-Lab-Id', id]
   const answer = await call(port, { ...request, method, target: path, fields }).catch(() => null)
   if (answer === null) return { id, said: 'silence', body: '', retryAfter: null }
   const body = answer.body.toString()
   const at = answer.fields.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === 'retry-after')
   const retryAfter = at === -1 ? null : (answer.fields[at + 1] ?? null)
-  return { id, said: answer.whole ? said(answer.status, body) : 'cut', body, retryAfter }
+  return { id, said: answer.whole ? summarize(answer.status, body) : 'cut', body, retryAfter }
 }
 
 /** Sums up an answer: its status, and the code of the gateway's own. */
-export const said = (status: number, body: string): string => {
+export const summarize = (status: number, body: string): string => {
   const code = /"code":"([a-z-]+)"/.exec(body)?.[1]
   return code === undefined ? String(status) : `${status} ${code}`
 }
@@ -47,7 +52,7 @@ export const bootLab = (
   upstreams: Settings['upstreams'],
   more: Settings = {},
 ): Promise<LiveGateway & { port: number }> =>
-  bootLive({ upstreams: upstreams ?? {}, log: { access: false }, ...more }).then((live) => ({
+  bootLiveGateway({ upstreams: upstreams ?? {}, log: { access: false }, ...more }).then((live) => ({
     ...live,
     port: live.gateway.address.port,
   }))
@@ -65,8 +70,8 @@ export interface GroupStatus {
 }
 
 /** Reads what /status says of a group. */
-export const statusOf = async ({ admin }: LiveGateway, group: Group): Promise<GroupStatus> => {
-  const { body } = await askAdmin(`${admin}/status`)
+export const fetchGroupStatus = async ({ admin }: LiveGateway, group: Group): Promise<GroupStatus> => {
+  const { body } = await fetchAdmin(`${admin}/status`)
   return (body.upstreams as unknown as Record<Group, GroupStatus>)[group]
 }
 
@@ -74,7 +79,7 @@ export const statusOf = async ({ admin }: LiveGateway, group: Group): Promise<Gr
 const giveUpMs = 20_000
 
 /** Waits until `ready` holds, looking again whenever something happens on the loop. For what no event tells of. */
-export const until = async (ready: () => boolean): Promise<void> => {
+export const waitUntil = async (ready: () => boolean): Promise<void> => {
   const from = performance.now()
   while (!ready()) {
     if (performance.now() - from > giveUpMs) throw new Error(`it never came: ${ready}`)

@@ -1,5 +1,5 @@
 /** Is a request that reached an endpoint, as far as it came. */
-export interface Entry {
+export interface LedgerEntry {
   readonly id: string
   readonly method: string
   readonly endpoint: string
@@ -9,11 +9,11 @@ export interface Entry {
 
 /** Counts what the endpoints of one laboratory see, by the id that the client gave: what is seen twice may be processed twice. */
 export class Ledger {
-  readonly #byId = new Map<string, Entry[]>()
+  readonly #byId = new Map<string, LedgerEntry[]>()
   #count = 0
 
   /** Enters a request as soon as its head is there. */
-  enter(entry: Entry): Entry {
+  record(entry: LedgerEntry): LedgerEntry {
     const seen = this.#byId.get(entry.id)
     if (seen === undefined) this.#byId.set(entry.id, [entry])
     else seen.push(entry)
@@ -22,7 +22,7 @@ export class Ledger {
   }
 
   /** Lists where a request was seen. */
-  of(id: string): readonly Entry[] {
+  entriesOf(id: string): readonly LedgerEntry[] {
     return this.#byId.get(id) ?? []
   }
 
@@ -37,7 +37,7 @@ export class Ledger {
   }
 
   /** Lists what was seen more than once. */
-  twice(method: string): readonly Entry[][] {
+  duplicates(method: string): readonly LedgerEntry[][] {
     return [...this.#byId.values()].filter((seen) => seen.length > 1 && seen[0]?.method === method)
   }
 

@@ -1,11 +1,11 @@
 /** Steady load on a gateway: lanes that ask again as soon as they are answered, so that what is behind it sets the rate. */
 import { onTestFinished } from 'vitest'
-import type { Group, Operation } from '../../src/catalog.ts'
-import { type RawAnswer, valuesOf } from '../helpers/answers.ts'
-import { Lane } from '../helpers/lane.ts'
-import { noise, sha256 } from '../helpers/wire.ts'
-import type { Echo } from './behaviours.ts'
-import { newId, operationOf, said } from './lab.ts'
+import type { Group, Operation } from '../../src/operations.ts'
+import { PipelinedClient } from '../helpers/pipelined-client.ts'
+import { headerValues, type RawResponse } from '../helpers/raw-response.ts'
+import { pseudoRandomBytes, sha256 } from '../helpers/wire.ts'
+import type { Echo } from './endpoint-behaviour.ts'
+import { firstOperationOf, newId, summarize } from './lab.ts'
 
 /** Is what became of one request of a load. */
 export interface Result {
@@ -45,7 +45,7 @@ export interface Body {
 }
 
 const bodyOf = (bytes: number): readonly Body[] => {
-  const body = noise(bytes)
+  const body = pseudoRandomBytes(bytes)
   const text = body.toString('latin1')
   const byLength = `Content-Length: ${bytes}\r\n\r\n${text}`
   const chunked = `Transfer-Encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n${text}\r\n0\r\n\r\n`
@@ -56,15 +56,15 @@ const bodyOf = (bytes: number): readonly Body[] => {
 export const allBodies: readonly Body[] = [0, 700, 9000, 100_000].flatMap(bodyOf)
 
 /** Writes a request; a GET goes without the body. */
-export const bytesOf = ({ method, path }: Operation, id: string, body: Body): string => {
+export const requestBytes = ({ method, path }: Operation, id: string, body: Body): string => {
   const head = `${method} ${path} HTTP/1.1\r\nHost: gateway\r\nX-Lab-Id: ${id}\r\n`
   return head + (method === 'GET' ? '\r\n' : body.framed)
 }
 
 /** Says what came back: an answer of an endpoint is only good when all of the request has reached it. */
-export const judge = (answer: RawAnswer | null, id: string, hash: string): string => {
+export const judgeResponse = (answer: RawResponse | null, id: string, hash: string): string => {
   if (answer === null) return 'cut'
-  if (answer.status !== 200) return said(answer.status, answer.body)
+  if (answer.status !== 200) return summarize(answer.status, answer.body)
   const echo = JSON.parse(answer.body) as Echo
   return echo.id === id && echo.sha256 === hash ? '200' : 'damaged'
 }
@@ -78,28 +78,28 @@ export const startLoad = (port: number, { groups, lanes, maxBodyBytes = Number.P
   let stopped = false
   let n = 0
 
-  const send = async (lane: Lane, group: Group): Promise<void> => {
+  const send = async (lane: PipelinedClient, group: Group): Promise<void> => {
     const id = newId()
-    const operation = operationOf(group)
+    const operation = firstOperationOf(group)
     const { method } = operation
     const body = bodies[method === 'GET' ? 0 : n++ % bodies.length] as Body
     const sentAt = performance.now()
     waiting.set(id, sentAt)
-    const onAnswer = (answer: RawAnswer | null): void => {
+    const onAnswer = (answer: RawResponse | null): void => {
       waiting.delete(id)
-      const retryAfter = answer === null ? null : (valuesOf(answer, 'retry-after')[0] ?? null)
+      const retryAfter = answer === null ? null : (headerValues(answer, 'retry-after')[0] ?? null)
       const ms = performance.now() - sentAt
-      const result = { id, method, said: judge(answer, id, body.hash), sentAt, ms, retryAfter }
+      const result = { id, method, said: judgeResponse(answer, id, body.hash), sentAt, ms, retryAfter }
       results.push(result)
       for (const watcher of [...watchers]) watcher(result)
     }
-    await lane.send([{ bytes: bytesOf(operation, id, body), method, onAnswer }])
+    await lane.send([{ bytes: requestBytes(operation, id, body), method, onAnswer }])
   }
 
   const running = Promise.all(
     groups.flatMap((group) =>
       Array.from({ length: lanes }, async () => {
-        const lane = new Lane(port)
+        const lane = new PipelinedClient(port)
         while (!stopped) await send(lane, group)
         lane.close()
       }),

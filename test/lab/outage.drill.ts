@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest'
-import { dead, drill, oneOfTwo } from './outage.ts'
+import { deadEndpoint, oneOfTwoDead, runOutage } from './outage.ts'
 
 // As `node test/lab/outage.ts` does for 90 s: long enough for a breaker to have tried again several times.
 const short = { seconds: 4, breaker: { openFor: '500ms', minRequests: 6 } }
 
 test('two dead groups, one with retries and one without, are named with the cause wherever an operator looks', async () => {
-  const { looks, status, page, metric, lines, tail, severities, findings, offMs, states } = await drill(dead, short)
+  const { looks, status, page, metric, lines, tail, severities, findings, offMs, states } = await runOutage(
+    deadEndpoint,
+    short,
+  )
 
   expect({ status, page, metric }).toEqual({ status: looks, page: looks, metric: looks })
   expect(looks).toBeGreaterThan(1)
@@ -17,7 +20,7 @@ test('two dead groups, one with retries and one without, are named with the caus
 }, 90_000)
 
 test('one dead endpoint of two is named, with two workers as well, and its group is served', async () => {
-  const { looks, status, page, lines, tail, severities } = await drill(oneOfTwo, { ...short, workers: 2 })
+  const { looks, status, page, lines, tail, severities } = await runOutage(oneOfTwoDead, { ...short, workers: 2 })
 
   expect({ status, page }).toEqual({ status: looks, page: looks })
   expect(lines[0]).toBe(lines[1])

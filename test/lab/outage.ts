@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { pause } from '../../src/clock.ts'
+import { sleep } from '../../src/clock.ts'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { program } from '../helpers/program.ts'
 
@@ -48,7 +48,7 @@ const close = (server: Server | TlsServer): void => {
 const well: RequestListener = (_, response) => void response.end('{}')
 
 /** Is an endpoint that is gone. */
-export const dead: Fault = {
+export const deadEndpoint: Fault = {
   name: 'dead',
   async open(onEnd) {
     const server = createServer(well)
@@ -62,12 +62,12 @@ export const dead: Fault = {
 }
 
 /** Is one of two that is gone. */
-export const oneOfTwo: Fault = {
-  ...dead,
+export const oneOfTwoDead: Fault = {
+  ...deadEndpoint,
   name: 'one of two dead',
   async open(onEnd) {
     const other = await serve(createServer(well), onEnd)
-    const { upstream, breakIt } = await dead.open(onEnd)
+    const { upstream, breakIt } = await deadEndpoint.open(onEnd)
     const { endpoints } = upstream as { readonly endpoints: readonly string[] }
     return { upstream: { endpoints: [...endpoints, `http://127.0.0.1:${other}`] }, breakIt }
   },
@@ -125,7 +125,7 @@ const expiring = (openssl: string): Fault => ({
 })
 
 /** Is what was seen of a fault: of how many looks, lines and refusals it was named in how many. */
-export interface Seen {
+export interface OutageResult {
   readonly looks: number
   readonly status: number
   readonly page: number
@@ -148,7 +148,10 @@ interface Options {
 }
 
 /** Has the upstreams of two groups fail, and looks. */
-export const drill = async (fault: Fault, { seconds, workers = 1, breaker = {} }: Options): Promise<Seen> => {
+export const runOutage = async (
+  fault: Fault,
+  { seconds, workers = 1, breaker = {} }: Options,
+): Promise<OutageResult> => {
   const ends: (() => unknown)[] = []
   try {
     return await look(fault, { seconds, workers, breaker }, (end) => ends.push(end))
@@ -165,7 +168,7 @@ const look = async (
   fault: Fault,
   { seconds, workers, breaker }: Required<Options>,
   onEnd: (end: () => unknown) => void,
-): Promise<Seen> => {
+): Promise<OutageResult> => {
   const opened = await Promise.all(groups.map(() => fault.open(onEnd)))
   const folder = mkdtempSync(join(tmpdir(), 'outage-'))
   onEnd(() => rmSync(folder, { recursive: true }))
@@ -202,13 +205,13 @@ const look = async (
       )
   }, 1000 / 12)
   onEnd(() => clearInterval(load))
-  await pause(1500)
+  await sleep(1500)
   for (const { breakIt } of opened) breakIt()
   const isFailure = ({ failure, failedAttempts }: Line): boolean =>
     failure !== undefined || failedAttempts !== undefined
   // Long enough for an endpoint to have failed as often as makes it fail, a hanging one too.
-  for (let n = 0; n < 40 && lines.filter(isFailure).length < 20; n++) await pause(250)
-  await pause(1500)
+  for (let n = 0; n < 40 && lines.filter(isFailure).length < 20; n++) await sleep(250)
+  await sleep(1500)
 
   const counted = { looks: 0, status: 0, page: 0, metric: 0, findings: 0, offMs: 0 }
   const severities = new Set<string>()
@@ -218,7 +221,7 @@ const look = async (
   let metrics = ''
   const until = Date.now() + seconds * 1000
   while (Date.now() < until) {
-    await pause(1000)
+    await sleep(1000)
     const [status, page, exposed] = await Promise.all(
       ['/status', '/', '/metrics'].map(async (path) =>
         (await fetch(admin + path, { headers: { accept: path === '/' ? 'text/html' : '*/*' } })).text(),
@@ -280,9 +283,9 @@ const escaped = (text: string): string =>
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [, , seconds = '90', workers = '1'] = process.argv
   const openssl = (await program('openssl')).path
-  const faults = [dead, ...(openssl === null ? [] : [expiring(openssl)]), hanging, nameless, oneOfTwo]
+  const faults = [deadEndpoint, ...(openssl === null ? [] : [expiring(openssl)]), hanging, nameless, oneOfTwoDead]
   for (const fault of faults) {
-    const { looks, status, page, metric, lines, tail, ...seen } = await drill(fault, {
+    const { looks, status, page, metric, lines, tail, ...seen } = await runOutage(fault, {
       seconds: Number(seconds),
       workers: Number(workers),
     })

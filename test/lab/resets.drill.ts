@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { answer, type Behaviour, resetWhenWhole } from './behaviours.ts'
 import { openEndpoint } from './endpoint.ts'
-import { ask, bootLab, newId } from './lab.ts'
+import { type EndpointBehaviour, resetWhenWhole, respond } from './endpoint-behaviour.ts'
+import { bootLab, newId, sendToGroup } from './lab.ts'
 import { Ledger } from './ledger.ts'
 import { startLoad, tally } from './load.ts'
 
 /** Opens three endpoints with one behaviour, and a gateway in front of them that tries again as it comes. */
-const openThree = async (behaviour: Behaviour) => {
+const openThree = async (behaviour: EndpointBehaviour) => {
   const ledger = new Ledger()
   const open = (name: string) => openEndpoint({ name, ledger, behaviour })
   const endpoints = await Promise.all(['one', 'two', 'three'].map(open))
@@ -22,12 +22,12 @@ test('of 10,000 POSTs that are reset after they were sent, each is seen once', a
   const results = await load.stop()
 
   expect(tally(results)).toEqual({ 'POST 502 reset-before-headers': results.length })
-  expect(results.filter(({ id }) => ledger.of(id).length !== 1).length).toBe(0)
+  expect(results.filter(({ id }) => ledger.entriesOf(id).length !== 1).length).toBe(0)
   expect(ledger.count).toBe(results.length)
 }, 60_000)
 
 test('endpoints that always answer 503 get at most a fifth more than what is asked', async () => {
-  const { ledger, live } = await openThree(answer({ status: 503, latencyMs: 5 }))
+  const { ledger, live } = await openThree(respond({ status: 503, latencyMs: 5 }))
   const load = startLoad(live.port, { groups: ['market', 'risk'], lanes: 4 })
 
   await load.next(1000)
@@ -38,25 +38,25 @@ test('endpoints that always answer 503 get at most a fifth more than what is ask
   expect(Object.keys(tally(results)).toSorted()).toEqual(['GET 503', 'POST 503'])
   expect(factor).toBeLessThanOrEqual(1.2)
   expect(factor).toBeGreaterThan(1.01) // or nothing was tried again
-  expect(ledger.twice('POST')).toEqual([])
+  expect(ledger.duplicates('POST')).toEqual([])
 })
 
 test('Retry-After is waited for, and not when it ends after the deadline', async () => {
   const ledger = new Ledger()
-  const [busy, sound] = [answer({ status: 503, fields: 'Retry-After: 1\r\n' }), answer()]
+  const [busy, sound] = [respond({ status: 503, fields: 'Retry-After: 1\r\n' }), respond()]
   // The first of each operation is told to come again.
-  const behaviour: Behaviour = { onWhole: (turn) => (endpoint.requests() <= 2 ? busy : sound).onWhole?.(turn) }
+  const behaviour: EndpointBehaviour = { onWhole: (turn) => (endpoint.requests() <= 2 ? busy : sound).onWhole?.(turn) }
   const endpoint = await openEndpoint({ ledger, behaviour })
   const upstream = { endpoints: [endpoint.url], retry: {} }
   const operations = { 'leads.pipeline': { deadline: '900ms' } }
   const live = await bootLab({ market: upstream, leads: upstream }, { operations })
 
-  const hurried = await ask(live.port, 'leads', newId())
+  const hurried = await sendToGroup(live.port, 'leads', newId())
   const from = performance.now()
-  const patient = await ask(live.port, 'market', newId())
+  const patient = await sendToGroup(live.port, 'market', newId())
   const took = performance.now() - from
 
-  expect([hurried.said, hurried.retryAfter, ledger.of(hurried.id).length]).toEqual(['503', '1', 1])
-  expect([patient.said, ledger.of(patient.id).length]).toEqual(['200', 2])
+  expect([hurried.said, hurried.retryAfter, ledger.entriesOf(hurried.id).length]).toEqual(['503', '1', 1])
+  expect([patient.said, ledger.entriesOf(patient.id).length]).toEqual(['200', 2])
   expect(took).toBeGreaterThanOrEqual(1000)
 })

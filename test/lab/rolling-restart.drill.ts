@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import { answer } from './behaviours.ts'
-import { type LabEndpoint, type Leaving, openEndpoint } from './endpoint.ts'
+import { type LabEndpoint, openEndpoint, type ShutdownMode } from './endpoint.ts'
+import { respond } from './endpoint-behaviour.ts'
 import { bootLab } from './lab.ts'
 import { Ledger } from './ledger.ts'
 import { type Load, type Result, startLoad, tally } from './load.ts'
 
 /** Restarts endpoints one after the other, each as soon as the one before has its share of the traffic again. */
-const restartAll = async (endpoints: readonly LabEndpoint[], load: Load, how: Leaving): Promise<void> => {
+const restartAll = async (endpoints: readonly LabEndpoint[], load: Load, how: ShutdownMode): Promise<void> => {
   for (const endpoint of endpoints) {
-    await Promise.all([endpoint.leave(how), load.next(100)])
+    await Promise.all([endpoint.shutDown(how), load.next(100)])
     await load.next(100)
     await endpoint.listen()
     const before = endpoint.requests()
@@ -17,9 +17,9 @@ const restartAll = async (endpoints: readonly LabEndpoint[], load: Load, how: Le
 }
 
 /** Restarts three endpoints twice under load, and tells what clients were told and what endpoints saw. */
-const rollingRestart = async (how: Leaving) => {
+const rollingRestart = async (how: ShutdownMode) => {
   const ledger = new Ledger()
-  const behaviour = answer({ latencyMs: 10 })
+  const behaviour = respond({ latencyMs: 10 })
   const open = (name: string) => openEndpoint({ name, ledger, behaviour })
   const endpoints = await Promise.all(['one', 'two', 'three'].map(open))
   const upstream = {
@@ -48,7 +48,7 @@ test('endpoints that say Connection: close are restarted one by one, and no clie
   const { ledger, tallied } = await rollingRestart('finish')
 
   expect(Object.keys(tallied).toSorted()).toEqual(['GET 200', 'POST 200'])
-  expect([...ledger.twice('POST'), ...ledger.twice('GET')]).toEqual([])
+  expect([...ledger.duplicates('POST'), ...ledger.duplicates('GET')]).toEqual([])
 })
 
 test('endpoints that cut idle connections are restarted one by one, and only a POST on its way fails, once', async () => {
@@ -56,8 +56,8 @@ test('endpoints that cut idle connections are restarted one by one, and only a P
 
   const failed = results.filter(({ said }) => said !== '200')
   const onItsWay = ({ id, sentAt, ms }: Result): boolean =>
-    crossed.includes(id) || (ledger.of(id).length === 0 && cutAt.some((at) => sentAt <= at && at <= sentAt + ms))
+    crossed.includes(id) || (ledger.entriesOf(id).length === 0 && cutAt.some((at) => sentAt <= at && at <= sentAt + ms))
   expect(Object.keys(tally(failed))).toEqual(['POST 502 reset-before-headers'])
   expect(failed.filter((result) => !onItsWay(result))).toEqual([])
-  expect(ledger.twice('POST')).toEqual([])
+  expect(ledger.duplicates('POST')).toEqual([])
 })

@@ -11,8 +11,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
-import { catalog, type Group, groups } from '../../src/catalog.ts'
-import { now, pause } from '../../src/clock.ts'
+import { now, sleep } from '../../src/clock.ts'
+import { allOperations, type Group, groups } from '../../src/operations.ts'
 import { program } from '../helpers/program.ts'
 
 const [, , minutes = '15', folder = 'docs/images'] = process.argv
@@ -24,7 +24,7 @@ const openEndpoint = async (baseMs: number): Promise<{ readonly url: string; rea
   const server = createServer(async (request, response) => {
     request.resume()
     const swell = 1 + 0.5 * Math.sin(now() / 47_000 + baseMs)
-    await pause(baseMs * swell * (Math.random() < 0.03 ? 4 : 0.7 + 0.6 * Math.random()))
+    await sleep(baseMs * swell * (Math.random() < 0.03 ? 4 : 0.7 + 0.6 * Math.random()))
     response.setHeader('Cache-Control', 'max-age=2').end('{}')
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -78,7 +78,7 @@ const serve = [main, 'serve', '--config', 'gateway.yaml']
 const gateway = spawn(process.execPath, serve, { cwd: place, stdio: ['ignore', 'ignore', 'inherit'] })
 const order = (path: string, body: object): Promise<Response> =>
   fetch(admin + path, { method: 'POST', body: JSON.stringify(body) })
-for (let up = false; !up; await pause(200)) up = (await fetch(`${admin}/ready`).catch(() => null))?.ok === true
+for (let up = false; !up; await sleep(200)) up = (await fetch(`${admin}/ready`).catch(() => null))?.ok === true
 
 let stopped = false
 /** Asks again and again, `perSecond` times on average, more and fewer as the minutes go by. */
@@ -88,19 +88,19 @@ const ask = async (path: string, init: RequestInit, perSecond: number): Promise<
       (answer) => answer.arrayBuffer(),
       () => {},
     )
-    await pause(1000 / (perSecond * (1 + 0.4 * Math.sin(now() / 61_000 + perSecond))))
+    await sleep(1000 / (perSecond * (1 + 0.4 * Math.sin(now() / 61_000 + perSecond))))
   }
 }
 const headers = { 'X-Api-Key': `bank-a.${secret}` }
 const load = [
-  ...catalog.map(({ method, path }, i) => ask(`${path}?q=${i}`, { method, headers }, 2 + ((i * 5) % 7))),
+  ...allOperations.map(({ method, path }, i) => ask(`${path}?q=${i}`, { method, headers }, 2 + ((i * 5) % 7))),
   ask('/market/insights', { headers: { 'X-Api-Key': `bank-a.${'T'.repeat(43)}` } }, 0.2),
   ask('/leads/pipeline', { headers: { 'X-Api-Key': `broker-c.${secret}` } }, 0.15),
   ask('/Risk/asset-valuation/', { method: 'POST', headers }, 0.1),
 ]
 
 const began = now()
-const at = (share: number): Promise<void> => pause(Math.max(0, began + share * wholeMs - now()))
+const at = (share: number): Promise<void> => sleep(Math.max(0, began + share * wholeMs - now()))
 await at(0.45)
 writeFileSync(file, configuration({ operations: { 'market.insights': { cache: true, deadline: '8s' } } }))
 for (const [i, share] of [0.6, 0.72].entries()) {
@@ -125,7 +125,7 @@ for (const [name, width, height, scale, colorScheme] of [
   await page.goto(admin)
   await page.waitForSelector('#live[data-state=on]')
   await page.waitForSelector('.chart canvas')
-  await pause(500)
+  await sleep(500)
   const picture = join(folder, `${name}.png`)
   await page.screenshot({ path: picture })
   if (pngquant !== null) execFileSync(pngquant, ['--force', '--strip', '--output', picture, '64', picture])

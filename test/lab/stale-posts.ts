@@ -7,8 +7,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { catalog, type Group, groups } from '../../src/catalog.ts'
-import { now, pause } from '../../src/clock.ts'
+import { now, sleep } from '../../src/clock.ts'
+import { allOperations, type Group, groups } from '../../src/operations.ts'
 import { type Running, startServer } from '../bench/process.ts'
 import { tempPaths } from '../helpers/nginx.ts'
 import { program } from '../helpers/program.ts'
@@ -44,13 +44,13 @@ const post = (agent: Agent, port: number, path: string): Promise<number> =>
 const load = async (port: number, { path }: Behind, delayMs: number): Promise<ReadonlyMap<number, number>> => {
   const agent = new Agent({ keepAlive: true, maxSockets: burst })
   const counts = new Map<number, number>()
-  await pause(delayMs)
+  await sleep(delayMs)
   for (let round = 0; round < rounds; round++) {
     const statuses = await Promise.all(Array.from({ length: burst }, () => post(agent, port, path)))
     const end = now()
     for (const status of statuses) counts.set(status, (counts.get(status) ?? 0) + 1)
     const offsetMs = (((round * 7) % rounds) / rounds) * 2 * spreadMs - spreadMs
-    await pause(end + idleSeconds * 1000 + offsetMs - now())
+    await sleep(end + idleSeconds * 1000 + offsetMs - now())
   }
   agent.destroy()
   return counts
@@ -100,7 +100,9 @@ http {
 const place = await mkdtemp(join(tmpdir(), 'stale-'))
 const running: Running[] = []
 try {
-  const paths = catalog.filter(({ method }, i) => method === 'POST' && catalog[i - 1]?.group !== catalog[i]?.group)
+  const paths = allOperations.filter(
+    ({ method }, i) => method === 'POST' && allOperations[i - 1]?.group !== allOperations[i]?.group,
+  )
   const behind: Behind[] = []
   for (const [i, { name, start }] of backEnds.entries()) {
     const started = await start(place, idleSeconds)

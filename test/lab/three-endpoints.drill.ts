@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import type { Group } from '../../src/catalog.ts'
-import { answer, type Behaviour, hang } from './behaviours.ts'
+import type { Group } from '../../src/operations.ts'
 import { type LabEndpoint, openEndpoint } from './endpoint.ts'
-import { ask, bootLab, newId, statusOf } from './lab.ts'
+import { type EndpointBehaviour, hang, respond } from './endpoint-behaviour.ts'
+import { bootLab, fetchGroupStatus, newId, sendToGroup } from './lab.ts'
 import { Ledger } from './ledger.ts'
 import { type Load, percentile, type Result, startLoad, tally } from './load.ts'
 
@@ -11,9 +11,9 @@ const get: Group = 'market'
 const post: Group = 'risk'
 
 /** Opens endpoints that share a ledger, one for each behaviour. */
-const openAll = async (...behaviours: readonly Behaviour[]) => {
+const openAll = async (...behaviours: readonly EndpointBehaviour[]) => {
   const ledger = new Ledger()
-  const open = (behaviour: Behaviour, n: number) => openEndpoint({ name: `endpoint ${n}`, ledger, behaviour })
+  const open = (behaviour: EndpointBehaviour, n: number) => openEndpoint({ name: `endpoint ${n}`, ledger, behaviour })
   return { ledger, endpoints: await Promise.all(behaviours.map(open)) }
 }
 
@@ -28,13 +28,15 @@ type Lab = Awaited<ReturnType<typeof boot>>
 /** Goes on with a load until traffic has taken the endpoint out of both groups. */
 const ejected = async (live: Lab, load: Load, { url }: LabEndpoint): Promise<void> => {
   for (const group of [get, post])
-    while (!(await statusOf(live, group)).endpoints.some((each) => each.url === url && each.state === 'ejected'))
+    while (
+      !(await fetchGroupStatus(live, group)).endpoints.some((each) => each.url === url && each.state === 'ejected')
+    )
       await load.next(5)
 }
 
 /** Counts how often traffic has taken an endpoint out of one of the groups. */
 const ejections = async (live: Lab): Promise<number> => {
-  const groups = await Promise.all([get, post].map((group) => statusOf(live, group)))
+  const groups = await Promise.all([get, post].map((group) => fetchGroupStatus(live, group)))
   return groups.flatMap(({ endpoints }) => endpoints).reduce((sum, each) => sum + each.ejections, 0)
 }
 
@@ -44,8 +46,8 @@ describe('of several endpoints', () => {
   test.each([0, 1, 2])(
     'number %i of three refuses, and no client hears of it from the first request on',
     async (nth) => {
-      const { ledger, endpoints } = await openAll(answer(), answer(), answer())
-      await endpoints[nth]?.refuse()
+      const { ledger, endpoints } = await openAll(respond(), respond(), respond())
+      await endpoints[nth]?.refuseConnections()
       const live = await boot(endpoints)
 
       const load = startLoad(live.port, { groups: [get, post], lanes: 4 })
@@ -58,7 +60,7 @@ describe('of several endpoints', () => {
   )
 
   test('one that always answers 500 gets next to no traffic once that was noticed', async () => {
-    const { endpoints } = await openAll(answer({ status: 500, latencyMs: 5 }), answer({ latencyMs: 5 }))
+    const { endpoints } = await openAll(respond({ status: 500, latencyMs: 5 }), respond({ latencyMs: 5 }))
     const live = await boot(endpoints)
     const lanes = 4
     const load = startLoad(live.port, { groups: [get, post], lanes })
@@ -74,7 +76,7 @@ describe('of several endpoints', () => {
   })
 
   test('one that always answers 500 costs a few requests each time that it comes back', async () => {
-    const { endpoints } = await openAll(answer({ status: 500, latencyMs: 5 }), answer({ latencyMs: 5 }))
+    const { endpoints } = await openAll(respond({ status: 500, latencyMs: 5 }), respond({ latencyMs: 5 }))
     // Any other balance leaves it nearly alone, and it is hardly ever taken out.
     const live = await boot(endpoints, { balance: 'round-robin', outlier: { ejectionTime: '100ms' } })
     const lanes = 4
@@ -90,7 +92,7 @@ describe('of several endpoints', () => {
   })
 
   test('one of three that hangs does not make the others look slow', async () => {
-    const sound = answer({ latencyMs: 100 })
+    const sound = respond({ latencyMs: 100 })
     const { endpoints } = await openAll(sound, sound, sound)
     const live = await boot(endpoints, { timeouts: { headers: '1s' } })
     const load = startLoad(live.port, { groups: [get, post], lanes: 6 })
@@ -110,7 +112,7 @@ describe('of several endpoints', () => {
   })
 
   test('one of three that hangs is avoided before any request to it has timed out', async () => {
-    const sound = answer({ latencyMs: 50 })
+    const sound = respond({ latencyMs: 50 })
     const { endpoints } = await openAll(sound, hang, sound)
     const live = await boot(endpoints)
     const lanes = 40
@@ -124,7 +126,7 @@ describe('of several endpoints', () => {
     const overAt = performance.now()
     await load.next(2 * lanes) // by then, whatever is not stuck has been answered
     const stuck = load.waiting().filter((sentAt) => sentAt > noticedAt && sentAt <= overAt)
-    await endpoints[1]?.refuse()
+    await endpoints[1]?.refuseConnections()
     await load.stop()
 
     console.info(
@@ -135,22 +137,23 @@ describe('of several endpoints', () => {
   })
 
   test('none is left, and the breaker answers in their place, at once and without trying', async () => {
-    const { endpoints, ledger } = await openAll(answer(), answer(), answer())
-    for (const endpoint of endpoints) await endpoint.refuse()
+    const { endpoints, ledger } = await openAll(respond(), respond(), respond())
+    for (const endpoint of endpoints) await endpoint.refuseConnections()
     const live = await boot(endpoints, { circuitBreaker: { openFor: '2s' } })
     const said: string[] = []
-    while ((await statusOf(live, get)).breaker?.state !== 'open') said.push((await ask(live.port, get, newId())).said)
+    while ((await fetchGroupStatus(live, get)).breaker?.state !== 'open')
+      said.push((await sendToGroup(live.port, get, newId())).said)
     for (const endpoint of endpoints) await endpoint.listen()
 
     const refused = []
     for (let n = 0; n < 50; n++) {
       const from = performance.now()
-      const outcome = await ask(live.port, get, newId())
+      const outcome = await sendToGroup(live.port, get, newId())
       refused.push({ ...outcome, ms: performance.now() - from })
     }
     const attempted = endpoints.reduce((sum, { accepted }) => sum + accepted(), 0)
     await pause(1000 * Number(refused.at(-1)?.retryAfter))
-    const recovered = await ask(live.port, get, newId())
+    const recovered = await sendToGroup(live.port, get, newId())
 
     expect(new Set(said)).toEqual(new Set(['502 connect-failed']))
     expect(new Set(refused.map((each) => each.said))).toEqual(new Set(['503 circuit-open']))

@@ -1,10 +1,10 @@
 import type { TlsOptions } from 'node:tls'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { groups } from '../../src/catalog.ts'
+import { groups } from '../../src/operations.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
-import { type Fault, openBenches, show, showSound, upstreamsOf } from './benches.ts'
-import { bootLab, statusOf } from './lab.ts'
+import { checkFault, checkRecovery, type Fault, openFaultSetups, toUpstreams } from './fault-matrix.ts'
+import { bootLab, fetchGroupStatus } from './lab.ts'
 
 const openssl = await needProgram('openssl')
 
@@ -42,25 +42,25 @@ describe.skipIf(openssl.missing !== null)('an https endpoint that', () => {
   })
 
   test.each(faults)('$fault', async ({ tls, ...fault }) => {
-    const benches = await openBenches(made.right)
+    const benches = await openFaultSetups(made.right)
     for (const { faulty } of benches) {
-      await faulty.refuse()
+      await faulty.refuseConnections()
       await faulty.listen(tls(made))
     }
     const { authority, selfSigned } = made
     const shown = { ca: authority.cert, certificate: selfSigned.cert, key: selfSigned.key }
-    const live = await bootLab(upstreamsOf(benches, { tls: shown }))
+    const live = await bootLab(toUpstreams(benches, { tls: shown }))
 
     const wrong = await Promise.all(
       benches.map(async (bench) => {
-        const found = await show(live.port, fault, bench)
-        await bench.faulty.refuse()
+        const found = await checkFault(live.port, fault, bench)
+        await bench.faulty.refuseConnections()
         await bench.faulty.listen()
-        return [...found, ...(await showSound(live.port, bench, [bench.faulty, ...bench.sound]))]
+        return [...found, ...(await checkRecovery(live.port, bench, [bench.faulty, ...bench.sound]))]
       }),
     )
 
     expect(wrong.flat()).toEqual([])
-    for (const group of groups) expect(await statusOf(live, group)).toMatchObject({ inFlight: 0 })
+    for (const group of groups) expect(await fetchGroupStatus(live, group)).toMatchObject({ inFlight: 0 })
   })
 })

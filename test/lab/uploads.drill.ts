@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { openGateway } from '../helpers/gateway.ts'
-import { needFound, needProgram } from '../helpers/program.ts'
+import { needProgram, requireFound } from '../helpers/program.ts'
 import { type SlowLink, slowLink } from '../helpers/slow-link.ts'
-import { entry } from '../helpers/tls-gateway.ts'
-import { noise } from '../helpers/wire.ts'
+import { certificateEntry } from '../helpers/tls-gateway.ts'
+import { pseudoRandomBytes } from '../helpers/wire.ts'
 import { uploadClients } from './uploads/clients.ts'
 
 const openssl = await needProgram('openssl')
@@ -18,7 +18,7 @@ const clients = await Promise.all(
   uploadClients()
     .filter(({ name }) => few.includes(name))
     .map(async (client) => {
-      const found = (await client.need()).map((each) => needFound(each))
+      const found = (await client.need()).map((each) => requireFound(each))
       return { ...client, missing: found.find(({ missing }) => missing !== null)?.missing ?? null }
     }),
 )
@@ -32,9 +32,9 @@ let link: SlowLink
 beforeAll(async () => {
   if (openssl.path === null) return
   const { right } = makeCertificates(openssl.path)
-  const { port, gateway } = await openGateway({ listen: { tls: { certificates: [entry(right)] } } })
+  const { port, gateway } = await openGateway({ listen: { tls: { certificates: [certificateEntry(right)] } } })
   link = await slowLink({ to: port, delayMs: 50, bytesPerSecond: 20_000_000 })
-  writeFileSync(file, noise(24 * 1024 * 1024)) // more than the kernel's buffers take
+  writeFileSync(file, pseudoRandomBytes(24 * 1024 * 1024)) // more than the kernel's buffers take
   closers.push(link.close, () => gateway.close())
 })
 

@@ -10,9 +10,9 @@ import { parseArgs } from 'node:util'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { program } from '../helpers/program.ts'
 import { slowLink } from '../helpers/slow-link.ts'
-import { noise } from '../helpers/wire.ts'
+import { pseudoRandomBytes } from '../helpers/wire.ts'
 import { type UploadClient, uploadClients } from './uploads/clients.ts'
-import { openEarlyUpstream, type Refuser, startGateways, startNginx } from './uploads/stage.ts'
+import { openEarlyUpstream, type RejectingServer, startGateways, startNginx } from './uploads/rejecting-servers.ts'
 
 const { values } = parseArgs({
   options: {
@@ -29,7 +29,7 @@ const only = values.only?.split(',')
 const folder = mkdtempSync(join(tmpdir(), 'uploads-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 const file = join(folder, 'body')
-writeFileSync(file, noise(5 * 1024 * 1024))
+writeFileSync(file, pseudoRandomBytes(5 * 1024 * 1024))
 
 const need = async (name: string): Promise<string> => {
   const { path, missing } = await program(name)
@@ -38,15 +38,15 @@ const need = async (name: string): Promise<string> => {
 }
 const { right } = makeCertificates(await need('openssl'))
 const upstream = await openEarlyUpstream()
-const refusers: Refuser[] = [await startGateways(upstream.url, right)]
+const refusers: RejectingServer[] = [await startGateways(upstream.url, right)]
 if (!values['no-nginx'])
   refusers.push(await startNginx(await need('nginx'), join(folder, 'nginx'), upstream.url, right))
 
-const residentMiB = ({ pid }: Refuser): number =>
+const residentMiB = ({ pid }: RejectingServer): number =>
   Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024)
 
 /** Has a client upload over and over, and says what it heard: how often each status, and what failed. */
-const measure = async (client: UploadClient, refuser: Refuser, speech: 'plain' | 'tls', rate: number) => {
+const measure = async (client: UploadClient, refuser: RejectingServer, speech: 'plain' | 'tls', rate: number) => {
   const links = await Promise.all(
     refuser[speech].map(async ({ port, paths }) => {
       const link = await slowLink({ to: port, delayMs: 50, ...(rate > 0 && { bytesPerSecond: rate }) })

@@ -1,21 +1,21 @@
 import fc from 'fast-check'
 import pino from 'pino'
 import { describe, expect, test } from 'vitest'
+import { getClientAddress } from '../../src/downstream/listener/peer.ts'
+import { isValidRequestId } from '../../src/downstream/request/request-head.ts'
 import { FailedAttempt, GatewayError } from '../../src/failures/errors.ts'
 import { logAccess } from '../../src/observe/access-log.ts'
-import { isSaneId } from '../../src/public/head.ts'
-import { clientAddress } from '../../src/public/peer.ts'
-import { networks } from '../../src/shared/networks.ts'
-import { exchanged } from './exchanged.ts'
+import { cidrMatcher } from '../../src/shared/cidr.ts'
+import { exchangeRecord } from './exchange-record.ts'
 
 const peer = { address: '10.0.0.1', trusted: true, secure: false, certificate: () => null }
-const isTrusted = networks(['10.0.0.0/8'])
+const isTrusted = cidrMatcher(['10.0.0.0/8'])
 
 // What a client can put there: an id that is kept, and an address behind a trusted proxy. Quotes and backslashes above all.
 const hostile = fc.string({
   unit: fc.constantFrom('"', '\\', '\n', '%', ':', '.', 'f', 'e', '8', '0', '1', '[', ']', ' ', '}'),
 })
-const id = fc.oneof(hostile, fc.string()).filter(isSaneId)
+const id = fc.oneof(hostile, fc.string()).filter(isValidRequestId)
 const forwardedFor = fc.oneof(
   hostile,
   fc.ipV4(),
@@ -27,9 +27,9 @@ test('the line of an exchange is JSON, whatever a client sends', () => {
   fc.assert(
     fc.property(id, forwardedFor, fc.float({ noNaN: true, min: 0, max: 1e6 }), (requestId, forwarded, totalMs) => {
       const lines: string[] = []
-      const client = clientAddress(peer, forwarded, isTrusted)
+      const client = getClientAddress(peer, forwarded, isTrusted)
 
-      const record = exchanged({ requestId, client, totalMs, upstreamMs: totalMs / 2 })
+      const record = exchangeRecord({ requestId, client, totalMs, upstreamMs: totalMs / 2 })
       logAccess(pino({ base: null }, { write: (line: string) => lines.push(line) }), record)
 
       expect(lines.map((line) => JSON.parse(line))).toMatchObject([
@@ -47,9 +47,9 @@ describe('attempts that failed', () => {
     cause: new Error('connect ECONNREFUSED "127.0.0.1:1"'),
   })
   const attempt = (why: GatewayError | number, endpoint = 'http://market-a:8080') => new FailedAttempt(endpoint, why, 0)
-  const lineOf = (more: Parameters<typeof exchanged>[0]): { readonly failedAttempts?: unknown } => {
+  const lineOf = (more: Parameters<typeof exchangeRecord>[0]): { readonly failedAttempts?: unknown } => {
     const lines: string[] = []
-    logAccess(pino({ base: null }, { write: (line: string) => lines.push(line) }), exchanged(more))
+    logAccess(pino({ base: null }, { write: (line: string) => lines.push(line) }), exchangeRecord(more))
     return JSON.parse(lines[0] ?? '')
   }
   const said = {

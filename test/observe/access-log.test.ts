@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openBrokenGateway } from '../helpers/broken-gateway.ts'
 import { bootGateway, type LogLine, openGateway, type TestGateway, testConfig } from '../helpers/gateway.ts'
-import { exchangeRaw, isWholeAnswer, rawClient } from '../helpers/raw.ts'
+import { exchangeRaw, isWholeResponse, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 
 const always = [
@@ -61,7 +61,7 @@ test('the line is written when the body has ended, not before', async () => {
   await client.until((text) => text.includes('first'))
   const early = lines.filter(isExchange).length
   response?.end('last')
-  await client.until(isWholeAnswer)
+  await client.until(isWholeResponse)
   client.close()
 
   expect(early).toBe(0)
@@ -197,7 +197,7 @@ describe('no line holds a field value, a query value or a body', () => {
   const linesAfter = async ({ port, line, lines }: TestGateway, bytes: string): Promise<string> => {
     const client = await rawClient(port)
     client.send(bytes)
-    await client.until(isWholeAnswer).catch(() => {})
+    await client.until(isWholeResponse).catch(() => {})
     client.close()
     await line(isExchange)
     return JSON.stringify(lines)

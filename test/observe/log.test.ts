@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { configText } from '../helpers/gateway.ts'
-import { bootProcess } from '../helpers/gateway-process.ts'
+import { bootGatewayProcess } from '../helpers/gateway-process.ts'
 import { needProgram } from '../helpers/program.ts'
-import { exchangeRaw, rawClient, statusOf } from '../helpers/raw.ts'
+import { exchangeRaw, parseStatus, rawClient } from '../helpers/raw-client.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const bufferBytes = 64 * 1024
@@ -52,7 +52,7 @@ const exchanges = async (port: number, count: number): Promise<number> => {
 
 test('while the reader stalls, exchanges go on, a bounded number of lines waits, and the rest is counted', async () => {
   const { writeEnd, read, text } = openPipe()
-  const gateway = await bootProcess({ log: { buffer: '64KiB' } }, writeEnd)
+  const gateway = await bootGatewayProcess({ log: { buffer: '64KiB' } }, writeEnd)
   closeSync(writeEnd)
 
   const rounds = await Promise.all(Array.from({ length: 10 }, () => exchanges(gateway.port, 200)))
@@ -97,7 +97,7 @@ test('a process whose reader has stalled ends on SIGTERM all the same', async ()
 })
 
 test('a process whose reader has gone goes on, and ends on SIGTERM', async () => {
-  const gateway = await bootProcess({})
+  const gateway = await bootGatewayProcess({})
   gateway.stdout().destroy()
 
   const answered = await exchanges(gateway.port, 300)
@@ -133,7 +133,7 @@ test.skipIf(script.missing)('in a terminal the log is for people', async () => {
   const exit = once(terminal, 'exit')
   terminal.stdin.write('\x03')
 
-  expect(statusOf(answer)).toBe(200)
+  expect(parseStatus(answer)).toBe(200)
   expect(line).not.toMatch(/^\{/)
   expect(line).toMatch(/\d\d:\d\d:\d\d/)
   expect(await exit).toEqual([0, null])

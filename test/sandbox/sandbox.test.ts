@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { catalog } from '../../src/catalog.ts'
+import { allOperations } from '../../src/operations.ts'
 import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { bootGateway } from '../helpers/gateway.ts'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 let sandbox: Sandbox
@@ -16,31 +16,34 @@ afterAll(() => sandbox.close())
 const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex')
 const nothing = sha256('')
 
-test.each(catalog.map((operation) => [operation.id, operation] as const))('%s is echoed', async (id, operation) => {
-  const { method, path, group } = operation
+test.each(allOperations.map((operation) => [operation.id, operation] as const))(
+  '%s is echoed',
+  async (id, operation) => {
+    const { method, path, group } = operation
 
-  const answer = await fetch(`${sandbox.origin}${path}?a=%20b&a=c`, { method })
+    const response = await fetch(`${sandbox.origin}${path}?a=%20b&a=c`, { method })
 
-  expect(answer.status).toBe(200)
-  expect(answer.headers.get('x-sandbox')).toBe('1')
-  expect(answer.headers.get('content-type')).toBe('application/json')
-  expect(await answer.json()).toStrictEqual({
-    operation: id,
-    group,
-    method,
-    path,
-    query: 'a=%20b&a=c',
-    bytes: 0,
-    sha256: nothing,
-  })
-})
+    expect(response.status).toBe(200)
+    expect(response.headers.get('x-sandbox')).toBe('1')
+    expect(response.headers.get('content-type')).toBe('application/json')
+    expect(await response.json()).toStrictEqual({
+      operation: id,
+      group,
+      method,
+      path,
+      query: 'a=%20b&a=c',
+      bytes: 0,
+      sha256: nothing,
+    })
+  },
+)
 
 test.each([1, 64 * 1024, 1024 ** 2])('a body of %i bytes is counted and hashed', async (size) => {
   const body = Buffer.alloc(size, 'x')
 
-  const answer = await fetch(`${sandbox.origin}/valuation/score`, { method: 'POST', body })
+  const response = await fetch(`${sandbox.origin}/valuation/score`, { method: 'POST', body })
 
-  expect(await answer.json()).toMatchObject({ bytes: size, sha256: sha256(body) })
+  expect(await response.json()).toMatchObject({ bytes: size, sha256: sha256(body) })
 })
 
 test.each([
@@ -51,17 +54,17 @@ test.each([
   ['DELETE', '/inventory/sync'],
   ['GET', '/market/insights/1'],
 ])('%s %s is nothing that it knows', async (method, path) => {
-  const answer = await fetch(sandbox.origin + path, { method })
+  const response = await fetch(sandbox.origin + path, { method })
 
-  expect(answer.status).toBe(404)
-  expect(answer.headers.get('x-sandbox')).toBe('1')
-  expect(await answer.json()).toMatchObject({ operation: null, group: null, method, path })
+  expect(response.status).toBe(404)
+  expect(response.headers.get('x-sandbox')).toBe('1')
+  expect(await response.json()).toMatchObject({ operation: null, group: null, method, path })
 })
 
 test('a question mark in the query is part of it', async () => {
-  const answer = await fetch(`${sandbox.origin}/market/insights?a=?&b`)
+  const response = await fetch(`${sandbox.origin}/market/insights?a=?&b`)
 
-  expect(await answer.json()).toMatchObject({ path: '/market/insights', query: 'a=?&b' })
+  expect(await response.json()).toMatchObject({ path: '/market/insights', query: 'a=?&b' })
 })
 
 test('it is on the loopback alone', () => {
@@ -71,10 +74,10 @@ test('it is on the loopback alone', () => {
 test('behind the gateway it says what has arrived', async () => {
   const { url } = await bootGateway()
 
-  const answer = await fetch(`${url}/inventory/sync?full`, { method: 'POST', body: 'abc' })
+  const response = await fetch(`${url}/inventory/sync?full`, { method: 'POST', body: 'abc' })
 
-  expect(answer.headers.get('x-sandbox')).toBe('1')
-  expect(await answer.json()).toStrictEqual({
+  expect(response.headers.get('x-sandbox')).toBe('1')
+  expect(await response.json()).toStrictEqual({
     operation: 'inventory.sync',
     group: 'inventory',
     method: 'POST',
@@ -97,11 +100,11 @@ test('closed, it leaves no connection open', async () => {
 test('a health check is not for it, and leaves it up', async () => {
   const probed = await httpUpstream()
   const healthCheck = { path: '/health', interval: '100ms', unhealthyAfter: 1 }
-  const { admin } = await bootLive({ defaults: { healthCheck }, upstreams: { market: probed.url } })
+  const { admin } = await bootLiveGateway({ defaults: { healthCheck }, upstreams: { market: probed.url } })
   // Probes begin within the first interval.
   await expect.poll(() => probed.requests.length).toBeGreaterThanOrEqual(3)
 
-  const { upstreams } = (await askAdmin(`${admin}/status`)).body as unknown as {
+  const { upstreams } = (await fetchAdmin(`${admin}/status`)).body as unknown as {
     upstreams: Record<string, { endpoints: object }>
   }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { bootLive } from '../helpers/live-gateway.ts'
-import { type RawClient, rawClient, statusOf } from '../helpers/raw.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
+import { parseStatus, type RawClient, rawClient } from '../helpers/raw-client.ts'
 
 // The attack: whoever reaches the operator's listener opens connections and leaves them open. They take the process's descriptors, and it is
 // the clients on the public listener who are turned away.
@@ -16,7 +16,7 @@ const flood = async (port: number, act: (client: RawClient) => Promise<unknown>)
 const open = (clients: readonly RawClient[]): number => clients.filter(({ socket }) => !socket.destroyed).length
 
 test('connections on which nothing is sent are turned away beyond a bound', async () => {
-  const { gateway } = await bootLive()
+  const { gateway } = await bootLiveGateway()
 
   const clients = await flood(gateway.adminAddress.port, async () => {})
   await expect.poll(() => open(clients)).toBeLessThan(many)
@@ -26,18 +26,18 @@ test('connections on which nothing is sent are turned away beyond a bound', asyn
 })
 
 test('connections that are kept alive for nothing make room for a probe', async () => {
-  const { gateway } = await bootLive()
+  const { gateway } = await bootLiveGateway()
   const { port } = gateway.adminAddress
   const probe = 'GET /live HTTP/1.1\r\n\r\n'
   const clients = await flood(port, (client) => {
     client.send(probe)
-    return client.until((text) => statusOf(text) === 200)
+    return client.until((text) => parseStatus(text) === 200)
   })
 
   const again = await rawClient(port)
   again.send(probe)
-  const answered = await again.until((text) => statusOf(text) === 200)
+  const answered = await again.until((text) => parseStatus(text) === 200)
 
-  expect(statusOf(answered)).toBe(200)
+  expect(parseStatus(answered)).toBe(200)
   for (const { close } of [...clients, again]) close()
 })

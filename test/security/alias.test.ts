@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { faultOfProblem } from '../helpers/answers.ts'
-import { ask } from '../helpers/ask.ts'
 import { bootGateway } from '../helpers/gateway.ts'
+import { findProblemFault } from '../helpers/raw-response.ts'
+import { roundTrip } from '../helpers/round-trip.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 // The attack: a spelling that one hop's rules (an allow-list, a limit, an audit) do not know, and the next hop decodes into one they do.
@@ -33,9 +33,9 @@ test.each(aliases)('%s is not found, and nothing is forwarded', async (target) =
   const upstream = await httpUpstream()
   const { port } = await bootGateway({ upstream: upstream.url })
 
-  const { answer, arrived } = await ask(port, upstream, `POST ${target} HTTP/1.1\r\nHost: a\r\n\r\n`)
+  const { answer, arrived } = await roundTrip(port, upstream, `POST ${target} HTTP/1.1\r\nHost: a\r\n\r\n`)
 
-  expect(faultOfProblem(answer, 404)).toBeNull()
+  expect(findProblemFault(answer, 404)).toBeNull()
   expect(arrived).toEqual([])
 })
 
@@ -44,10 +44,10 @@ test('an override of the method in a field changes nothing', async () => {
   const { port } = await bootGateway({ upstream: upstream.url })
   const fields = ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'].map((name) => `${name}: POST\r\n`)
 
-  const wrong = await ask(port, upstream, `GET /valuation/score HTTP/1.1\r\nHost: a\r\n${fields.join('')}\r\n`)
-  const right = await ask(port, upstream, `GET /market/insights HTTP/1.1\r\nHost: a\r\n${fields.join('')}\r\n`)
+  const wrong = await roundTrip(port, upstream, `GET /valuation/score HTTP/1.1\r\nHost: a\r\n${fields.join('')}\r\n`)
+  const right = await roundTrip(port, upstream, `GET /market/insights HTTP/1.1\r\nHost: a\r\n${fields.join('')}\r\n`)
 
-  expect(faultOfProblem(wrong.answer, 405)).toBeNull()
+  expect(findProblemFault(wrong.answer, 405)).toBeNull()
   expect(wrong.arrived).toEqual([])
   expect(right.arrived.map(({ method }) => method)).toEqual(['GET'])
 })
@@ -57,7 +57,7 @@ test('an override of the path in a field changes nothing', async () => {
   const { port } = await bootGateway({ upstream: upstream.url })
   const fields = 'X-Original-URL: /admin\r\nX-Rewrite-URL: /admin\r\n'
 
-  const { arrived } = await ask(port, upstream, `GET /market/insights HTTP/1.1\r\nHost: a\r\n${fields}\r\n`)
+  const { arrived } = await roundTrip(port, upstream, `GET /market/insights HTTP/1.1\r\nHost: a\r\n${fields}\r\n`)
 
   expect(arrived.map(({ url }) => url)).toEqual(['/market/insights'])
 })

@@ -1,8 +1,8 @@
 import { request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { arrivedValues } from '../helpers/ask.ts'
 import { bootGateway } from '../helpers/gateway.ts'
+import { receivedValues } from '../helpers/round-trip.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 /** Asks with a Host of one's own choice. */
@@ -21,7 +21,7 @@ test.each(['endpoint', 'client'])(
     let asked = 0
     const upstream = await httpUpstream((arrived, response) => {
       asked++
-      const [site] = arrivedValues(arrived, host === 'client' ? 'host' : 'x-forwarded-host')
+      const [site] = receivedValues(arrived, host === 'client' ? 'host' : 'x-forwarded-host')
       response.setHeader('Cache-Control', 'public, max-age=60')
       response.end(`see https://${site}/login`)
     })
@@ -39,7 +39,7 @@ test.each(['endpoint', 'client'])(
 
 test('one that repeats the scheme is for those who came by it', async () => {
   const upstream = await httpUpstream((arrived, response) => {
-    const [scheme] = arrivedValues(arrived, 'x-forwarded-proto')
+    const [scheme] = receivedValues(arrived, 'x-forwarded-proto')
     response.setHeader('Cache-Control', 'public, max-age=60')
     if (scheme === 'http') response.writeHead(301, { location: 'https://gateway.example/market/insights' })
     response.end(scheme)

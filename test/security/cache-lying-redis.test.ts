@@ -1,8 +1,8 @@
 /** Attack: a Redis that lies. Whatever it says, requests are answered by the upstream, and nothing of what it says reaches a client. */
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { findScript, renewScript, storeScript } from '../../src/layers/cache/second/scripts.ts'
-import { bootLive } from '../helpers/live-gateway.ts'
+import { findScript, renewScript, storeScript } from '../../src/layers/cache/redis/scripts.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
 
 type Lies = (socket: Socket) => void
@@ -72,7 +72,7 @@ test.each(rows)('a Redis that answers with %s changes no answer', async (_, lies
   const upstream = await httpUpstream((_request, response) => {
     response.setHeader('Cache-Control', 'max-age=60').end(`answer ${upstream.requests.length}`)
   })
-  const live = await bootLive({
+  const live = await bootLiveGateway({
     upstream: upstream.url,
     operations: { 'market.insights': { cache: true } },
     cache: { redis: { url: `redis://127.0.0.1:${redis.port}`, timeout: '20ms' } },

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { arrivedValues } from '../helpers/ask.ts'
 import { bootGateway } from '../helpers/gateway.ts'
+import { receivedValues } from '../helpers/round-trip.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
-import { call, valuesOf } from '../helpers/wire.ts'
+import { call, fieldValues } from '../helpers/wire.ts'
 
 /** Boots a gateway before an upstream that says in its answer what it finds in one field of the request, and no Vary. */
 const boot = async (name: string, trustedProxies: readonly string[] = []) => {
   const upstream = await httpUpstream((arrived, response) => {
     response.setHeader('Cache-Control', 'public, max-age=60')
-    response.end(`for ${arrivedValues(arrived, name.toLowerCase()).join()}`)
+    response.end(`for ${receivedValues(arrived, name.toLowerCase()).join()}`)
   })
   const { port } = await bootGateway({
     upstream: upstream.url,
@@ -17,7 +17,7 @@ const boot = async (name: string, trustedProxies: readonly string[] = []) => {
   })
   const ask = async (...fields: string[]) => {
     const { body, fields: answered } = await call(port, { fields })
-    return { text: body.toString(), did: valuesOf(answered, 'cache-status').join() }
+    return { text: body.toString(), did: fieldValues(answered, 'cache-status').join() }
   }
   return { ask, upstream }
 }

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
-import { shake } from '../helpers/tls-client.ts'
-import { bootTls } from '../helpers/tls-gateway.ts'
+import { tlsHandshake } from '../helpers/tls-client.ts'
+import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { renderHead } from '../helpers/wire.ts'
 
@@ -20,9 +20,13 @@ test.skipIf(openssl.missing)('clients that do not read what is stored take no co
     response.end(body)
   })
   const cache = { maxEntry: '16MiB' }
-  const { port } = await bootTls(right, {}, { upstream: upstream.url, operations: { 'market.insights': { cache } } })
+  const { port } = await bootTlsGateway(
+    right,
+    {},
+    { upstream: upstream.url, operations: { 'market.insights': { cache } } },
+  )
   const ask = async () => {
-    const { socket } = await shake(port)
+    const { socket } = await tlsHandshake(port)
     onTestFinished(() => void socket.destroy())
     socket.write(renderHead({}))
     return socket

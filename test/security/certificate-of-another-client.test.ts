@@ -1,8 +1,8 @@
 import type { X509Certificate } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { thumbprintOf } from '../../src/layers/auth/certificate.ts'
-import { clientsOf } from '../../src/layers/auth/clients.ts'
-import { mtls } from '../../src/layers/auth/mtls.ts'
+import { certificateThumbprint } from '../../src/layers/auth/client-certificate.ts'
+import { getClientRegistry } from '../../src/layers/auth/client-registry.ts'
+import { mtlsAuthenticator } from '../../src/layers/auth/mtls.ts'
 import { fakeExchange } from '../helpers/exchange.ts'
 
 const client = (id: string, ...certificates: readonly string[]) => ({
@@ -13,16 +13,16 @@ const certificate = (subjectAltName: string, raw = 'der'): X509Certificate =>
   ({ raw: Buffer.from(raw), subjectAltName }) as X509Certificate
 const pinned = certificate('DNS:anybody.example', 'pinned')
 
-const clients = clientsOf([
+const clients = getClientRegistry([
   client('bank-a', 'dns:bank-a.example', 'uri:urn:bank:a'),
   client('bank-b', 'dns:bank-b.example'),
-  client('bank-c', `sha256:${thumbprintOf(pinned)}`),
+  client('bank-c', `sha256:${certificateThumbprint(pinned)}`),
 ])
 
 const whose = (shown: X509Certificate): unknown => {
-  const method = mtls(() => shown, clients, [])
+  const method = mtlsAuthenticator(() => shown, clients, [])
   try {
-    const { client: found } = method.prove(fakeExchange()) as { client: { id: string } | null }
+    const { client: found } = method.authenticate(fakeExchange()) as { client: { id: string } | null }
     return { client: found?.id ?? null }
   } catch (error) {
     return (error as Error).cause

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
-import { isWholeAnswer, rawClient, statusOf } from '../helpers/raw.ts'
+import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
 import { call } from '../helpers/wire.ts'
 
@@ -18,7 +18,7 @@ test('an extension without an end is refused, and another client is served meanw
   const { received } = await client.ended()
   const other = await call(port, { target: '/market/insights' })
 
-  expect(statusOf(received)).toBe(400)
+  expect(parseStatus(received)).toBe(400)
   expect(other.status).toBe(200)
   expect(upstream.requests.map(({ method }) => method)).toEqual(['GET'])
 })
@@ -29,10 +29,10 @@ test('extensions that are short are left behind, however many there are', async 
   const client = await rawClient(port)
 
   client.send(`${head}${`1;${'a'.repeat(KiB)}\r\nx\r\n`.repeat(500)}0\r\n\r\n`)
-  const received = await client.until(isWholeAnswer)
+  const received = await client.until(isWholeResponse)
   client.close()
 
-  expect(statusOf(received)).toBe(200)
+  expect(parseStatus(received)).toBe(200)
   expect(upstream.requests[0]?.body.toString()).toBe('x'.repeat(500))
 })
 
@@ -50,10 +50,10 @@ test('a body in chunks of a byte is forwarded in few pieces, and another client 
 
   client.send(`${head}${'1\r\nx\r\n'.repeat(64 * KiB)}0\r\n\r\n`)
   const other = await call(port, { target: '/market/insights' })
-  const received = await client.until(isWholeAnswer)
+  const received = await client.until(isWholeResponse)
   client.close()
 
-  expect([other.status, statusOf(received)]).toEqual([200, 200])
+  expect([other.status, parseStatus(received)]).toEqual([200, 200])
   const chunks = body.slice(body.indexOf('\r\n\r\n') + 4)
   expect(chunks.match(/x/g)?.length).toBe(64 * KiB)
   expect(chunks.match(/\r\n/g)?.length).toBeLessThan(4 * KiB) // two a chunk, and not of 64 Ki chunks

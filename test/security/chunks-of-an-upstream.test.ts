@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
-import { rawClient } from '../helpers/raw.ts'
+import { rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { call, renderHead } from '../helpers/wire.ts'
 

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { arrivedNames, ask } from '../helpers/ask.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { clientCertField } from '../helpers/client-cert.ts'
 import { bootGateway } from '../helpers/gateway.ts'
 import { needProgram } from '../helpers/program.ts'
+import { receivedNames, roundTrip } from '../helpers/round-trip.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 const openssl = await needProgram('openssl')
@@ -33,8 +33,8 @@ describe.skipIf(openssl.missing)('Client-Cert', () => {
     })
     const send = async (lines: readonly string[], path = '/market/insights') => {
       const request = [`GET ${path} HTTP/1.1`, 'Host: gateway', 'Connection: close', ...lines, '\r\n']
-      const { answer, arrived } = await ask(gateway.port, upstream, request.join('\r\n'))
-      return { status: answer.status, names: arrivedNames(arrived[0]) }
+      const { answer, arrived } = await roundTrip(gateway.port, upstream, request.join('\r\n'))
+      return { status: answer.status, names: receivedNames(arrived[0]) }
     }
     return { ...gateway, send }
   }

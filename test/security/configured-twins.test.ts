@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { arrivedNames, arrivedValues, ask } from '../helpers/ask.ts'
 import { bootGateway } from '../helpers/gateway.ts'
+import { receivedNames, receivedValues, roundTrip } from '../helpers/round-trip.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 // The attack: a CGI-like back end reads X_Api_Key and X-Api-Key as one variable. What the operator sets, a client then adds to or
@@ -19,27 +19,27 @@ test.each(['X_Api_Key', 'x_api_key', 'X_Api-Key', 'X-API_KEY'])(
   async (twin) => {
     const { upstream, port } = await boot({ set: { 'X-Api-Key': 'guard' } })
 
-    const { arrived } = await ask(port, upstream, get(`${twin}: forged\r\nX-Other_Key: kept\r\n`))
+    const { arrived } = await roundTrip(port, upstream, get(`${twin}: forged\r\nX-Other_Key: kept\r\n`))
 
-    expect(arrivedValues(arrived[0], 'x-api-key')).toEqual(['guard'])
+    expect(receivedValues(arrived[0], 'x-api-key')).toEqual(['guard'])
     expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toContain('forged')
-    expect(arrivedValues(arrived[0], 'x-other_key')).toEqual(['kept'])
+    expect(receivedValues(arrived[0], 'x-other_key')).toEqual(['kept'])
   },
 )
 
 test.each(['X_Internal_User', 'x-internal_user'])('%s stops where X-Internal-User is removed', async (twin) => {
   const { upstream, port } = await boot({ remove: ['X-Internal-User'] })
 
-  const { arrived } = await ask(port, upstream, get(`${twin}: root\r\n`))
+  const { arrived } = await roundTrip(port, upstream, get(`${twin}: root\r\n`))
 
   expect(arrived).toHaveLength(1)
-  expect(arrivedNames(arrived[0]).filter((name) => name.includes('internal'))).toEqual([])
+  expect(receivedNames(arrived[0]).filter((name) => name.includes('internal'))).toEqual([])
 })
 
 test('a field with underscores arrives as it is where nothing is configured of it', async () => {
   const { upstream, port } = await boot({ set: { 'X-Api-Key': 'guard' } })
 
-  const { arrived } = await ask(port, upstream, get('X_Trace_Id: 1\r\n'))
+  const { arrived } = await roundTrip(port, upstream, get('X_Trace_Id: 1\r\n'))
 
-  expect(arrivedValues(arrived[0], 'x_trace_id')).toEqual(['1'])
+  expect(receivedValues(arrived[0], 'x_trace_id')).toEqual(['1'])
 })

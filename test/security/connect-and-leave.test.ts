@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
-import { rawClient } from '../helpers/raw.ts'
+import { rawClient } from '../helpers/raw-client.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { call, eventually } from '../helpers/wire.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { bootLive } from '../helpers/live-gateway.ts'
-import { logIn, token, visit } from '../helpers/page.ts'
-import { exchangeRaw, statusOf } from '../helpers/raw.ts'
+import { logIn, token, visitPage } from '../helpers/form-browser.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
+import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
 
 // The attack: whatever has an operator's browser send a request has it send the cookie too. So a cookie by itself must change nothing, under whatever spelling.
 const orders = [
@@ -20,7 +20,7 @@ const market = { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] }
 
 describe('a session alone', () => {
   test.each(orders)('gives no order by %s %s', async (method, target, body) => {
-    const live = await bootLive({ admin: { token }, upstreams: { market } })
+    const live = await bootLiveGateway({ admin: { token }, upstreams: { market } })
     const { cookie } = await logIn(live.admin)
     const ask = (headers: Record<string, string>) =>
       fetch(live.admin + target, { method, headers, ...(body === '' ? {} : { body }) })
@@ -48,7 +48,7 @@ describe('a session alone', () => {
     'DELETE /actions/reload',
     'POST /status',
   ])('nor by %s', async (line) => {
-    const live = await bootLive({ admin: { token } })
+    const live = await bootLiveGateway({ admin: { token } })
     const { cookie } = await logIn(live.admin)
     const { port } = live.gateway.adminAddress
 
@@ -57,14 +57,14 @@ describe('a session alone', () => {
       `${line} HTTP/1.1\r\nHost: localhost:${port}\r\nCookie: ${cookie}\r\nX-HTTP-Method-Override: POST\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
     )
 
-    expect([400, 401, 403, 404, 405]).toContain(statusOf(answer))
+    expect([400, 401, 403, 404, 405]).toContain(parseStatus(answer))
     expect(live.lines.filter(({ msg }) => done.includes(msg))).toEqual([])
   })
 
   test('gives none by any path that there is, but for the forms of the pages', async () => {
-    const live = await bootLive({ admin: { token } })
+    const live = await bootLiveGateway({ admin: { token } })
     const session = await logIn(live.admin)
-    const { text } = await visit(`${live.admin}/nowhere`, { authorization: `Bearer ${token}`, accept: '*/*' })
+    const { text } = await visitPage(`${live.admin}/nowhere`, { authorization: `Bearer ${token}`, accept: '*/*' })
     const paths = [...String(JSON.parse(text).detail).matchAll(/\/[^, ]*/g)].map(([path]) => path)
 
     const orders = paths.flatMap((path) => ['POST', 'PUT', 'PATCH', 'DELETE'].map((method) => ({ path, method })))
@@ -84,12 +84,12 @@ describe('a session alone', () => {
   })
 
   test('reads what it may, by GET and HEAD', async () => {
-    const live = await bootLive({ admin: { token } })
+    const live = await bootLiveGateway({ admin: { token } })
     const session = await logIn(live.admin)
 
     for (const path of ['/status', '/config', '/overview', '/refused']) {
       const head = await fetch(live.admin + path, { method: 'HEAD', headers: session })
-      expect([path, (await visit(live.admin + path, session)).status, head.status]).toEqual([path, 200, 200])
+      expect([path, (await visitPage(live.admin + path, session)).status, head.status]).toEqual([path, 200, 200])
     }
   })
 })

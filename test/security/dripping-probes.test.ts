@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bootLive } from '../helpers/live-gateway.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 
 const many = 8
@@ -17,7 +17,7 @@ test('an upstream whose answers to probes never end does not gather connections'
   )
   const market = { endpoints: [upstream.url], healthCheck: policy }
 
-  await bootLive({ upstreams: { market } })
+  await bootLiveGateway({ upstreams: { market } })
   await expect.poll(upstream.accepted).toBeGreaterThanOrEqual(many)
 
   expect(most).toBeLessThanOrEqual(2) // the one that begins, and the one before it
@@ -36,7 +36,7 @@ test('an upstream that answers a probe with interim answers without end is cut, 
   )
   const market = { endpoints: [upstream.url], healthCheck: { ...policy, unhealthyAfter: 1 } }
 
-  const { line } = await bootLive({ upstreams: { market } })
+  const { line } = await bootLiveGateway({ upstreams: { market } })
 
   expect(await line(({ msg }) => msg === 'endpoint down')).toMatchObject({ reason: 'interim answers without end' })
 })

@@ -1,31 +1,31 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { loadAside } from '../../src/config/load-aside.ts'
-import { stampOf } from '../../src/config/sources.ts'
-import { Watch } from '../../src/config/watch.ts'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
+import { FileWatcher } from '../../src/config/file-watcher.ts'
+import { loadInThread } from '../../src/config/load/load-in-thread.ts'
+import { readStatStamp } from '../../src/config/load/source-files.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 
 // The attack: edits come faster than reloads. What is written after a file was read and before that is in effect must not stay unseen: the
 // gateway would run what the file no longer says, for ever where contents are not polled. Nothing here is polled.
-vi.mock('../../src/config/load-aside.ts', async (original) => {
-  const { loadAside: load } = await original<typeof import('../../src/config/load-aside.ts')>()
-  return { loadAside: vi.fn(load) }
+vi.mock('../../src/config/load/load-in-thread.ts', async (original) => {
+  const { loadInThread: load } = await original<typeof import('../../src/config/load/load-in-thread.ts')>()
+  return { loadInThread: vi.fn(load) }
 })
 
-const real = vi.mocked(loadAside).getMockImplementation()
+const real = vi.mocked(loadInThread).getMockImplementation()
 beforeEach(
   () =>
     void vi
-      .mocked(loadAside)
+      .mocked(loadInThread)
       .mockReset()
-      .mockImplementation(real as typeof loadAside),
+      .mockImplementation(real as typeof loadInThread),
 )
 
 /** Does something once, between the next reading of a file and what comes of it. */
 const afterReading = (act: () => Promise<void> | void): void => {
-  vi.mocked(loadAside).mockImplementationOnce(async (...told) => {
-    const read = await (real as typeof loadAside)(...told)
+  vi.mocked(loadInThread).mockImplementationOnce(async (...told) => {
+    const read = await (real as typeof loadInThread)(...told)
     await act()
     return read
   })
@@ -35,8 +35,8 @@ const afterReading = (act: () => Promise<void> | void): void => {
 const noticed = (file: string, text: string): Promise<void> =>
   new Promise((resolve) => {
     const changed = async () => readFileSync(file, 'utf8') !== text
-    const watch = new Watch({
-      stamp: () => stampOf([{ file, digest: null, limit: 0 }]),
+    const watch = new FileWatcher({
+      stamp: () => readStatStamp([{ file, digest: null, limit: 0 }]),
       reading: () => false,
       changed,
       onChange: () => {
@@ -44,19 +44,19 @@ const noticed = (file: string, text: string): Promise<void> =>
         setImmediate(resolve)
       },
     })
-    watch.follow({ watch: true, poll: null })
+    watch.configure({ watch: true, poll: null })
   })
 
 const unpolled = { poll: 'none' }
 const first = { upstream: 'http://one.test', reload: unpolled }
 const second = { upstream: 'http://two.test', reload: unpolled }
 const third = { upstream: 'http://three.test', reload: unpolled }
-const runs = async (live: Awaited<ReturnType<typeof bootLive>>, url: string) =>
-  expect.poll(async () => JSON.stringify((await askAdmin(`${live.admin}/status`)).body)).toContain(`"${url}"`)
+const runs = async (live: Awaited<ReturnType<typeof bootLiveGateway>>, url: string) =>
+  expect.poll(async () => JSON.stringify((await fetchAdmin(`${live.admin}/status`)).body)).toContain(`"${url}"`)
 
 describe('an edit', () => {
   test('that comes while the one before it is being put into effect is taken', async () => {
-    const live = await bootLive(first)
+    const live = await bootLiveGateway(first)
     afterReading(() => live.edit(third))
 
     live.edit(second)
@@ -66,7 +66,7 @@ describe('an edit', () => {
   })
 
   test('that is taken back while it is read is taken back', async () => {
-    const live = await bootLive(first)
+    const live = await bootLiveGateway(first)
     const before = readFileSync(live.file, 'utf8')
     afterReading(async () => {
       const seen = noticed(live.file, readFileSync(live.file, 'utf8'))
@@ -82,16 +82,16 @@ describe('an edit', () => {
   })
 
   test('that comes with an operator’s override is taken', async () => {
-    const live = await bootLive(first)
+    const live = await bootLiveGateway(first)
 
     live.edit(second)
-    await askAdmin(`${live.admin}/operations/refuse`, 'POST', { body: '{"operation":"inventory.sync"}' })
+    await fetchAdmin(`${live.admin}/operations/refuse`, 'POST', { body: '{"operation":"inventory.sync"}' })
 
     await runs(live, second.upstream)
   })
 
   test('that mends what a refused one lacked is taken', async () => {
-    const live = await bootLive(first)
+    const live = await bootLiveGateway(first)
     mkdirSync(join(live.folder, 'secrets'))
     const market = { endpoints: ['http://four.test'], request: { set: { 'X-Key': 'file:secrets/key' } } }
     live.edit({ ...first, upstreams: { market } })
@@ -103,7 +103,7 @@ describe('an edit', () => {
   })
 
   test('in a folder that has taken the place of the one before it is taken', async () => {
-    const live = await bootLive(first)
+    const live = await bootLiveGateway(first)
     const folder = join(live.folder, 'secrets')
     mkdirSync(folder)
     writeFileSync(join(folder, 'key'), 'one')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Finding } from '../../src/admin/findings/finding.ts'
-import { bootLive } from '../helpers/live-gateway.ts'
-import { exchangeRaw } from '../helpers/raw.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
+import { exchangeRaw } from '../helpers/raw-client.ts'
 import { audience, issuer, jwks, signingKey } from '../helpers/tokens.ts'
 
 const marker = 'h0stile'
@@ -9,7 +9,7 @@ const marker = 'h0stile'
 // Whoever could write on the operator's page could have an operator do something: a sentence there holds nothing that a client has written.
 test('what clients send does not stand in a finding, and no number of them makes more of them', async () => {
   const key = signingKey('ES256', 'elliptic')
-  const live = await bootLive({
+  const live = await bootLiveGateway({
     listen: { trustedProxies: ['127.0.0.1'] },
     auth: { methods: ['jwt', 'apiKey'], jwt: { issuer, audience: [audience], jwks: jwks(key) } },
     clients: [{ id: 'bank-a', claims: { client_id: 'bank-a' }, operations: 'all' }],

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { expect, test } from 'vitest'
-import { bootKeyed, key } from '../helpers/keyed-gateway.ts'
+import { bootApiKeyGateway, key } from '../helpers/api-key-gateway.ts'
 
 const isIdentity = (name: string): boolean => /^x[-_]client[-_]id$/i.test(name)
 
@@ -14,7 +14,7 @@ test.each([
   [['X-Client-Id', 'bank-z', 'Connection', 'X-Client-Id']],
   [['Connection', 'x-client-id']],
 ])('%j tells the upstream nothing', async (forged) => {
-  const { gateway, upstream } = await bootKeyed('all', { operations: { 'leads.pipeline': { auth: 'none' } } })
+  const { gateway, upstream } = await bootApiKeyGateway('all', { operations: { 'leads.pipeline': { auth: 'none' } } })
   const fields = forged.flatMap((each, at): [string, string][] => (at % 2 === 0 ? [[each, forged[at + 1] ?? '']] : []))
   const ask = (path: string, more: readonly [string, string][]): Promise<number> =>
     new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { bootLive } from '../helpers/live-gateway.ts'
-import { hidden, logIn, send, token, visit } from '../helpers/page.ts'
+import { hiddenFields, logIn, submitForm, token, visitPage } from '../helpers/form-browser.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
 
 // The attack: a page of another origin sends a form, with all that it could come to know. One at another port of the same host is the same site to a browser: it
 // sends the cookie along, SameSite or not.
@@ -14,35 +14,39 @@ const foreign: readonly Readonly<Record<string, string>>[] = [
 
 describe.each(foreign)('%j', (headers) => {
   test('gives no order, though all else is right', async () => {
-    const live = await bootLive({ admin: { token } })
+    const live = await bootLiveGateway({ admin: { token } })
     const session = await logIn(live.admin)
-    const form = hidden(await visit(`${live.admin}/actions/reload`, session))
+    const form = hiddenFields(await visitPage(`${live.admin}/actions/reload`, session))
 
-    const answer = await send(`${live.admin}/actions/reload`, form, { ...session, ...headers })
+    const answer = await submitForm(`${live.admin}/actions/reload`, form, { ...session, ...headers })
 
     expect(answer.status).toBe(403)
     expect(live.lines.map(({ msg }) => msg)).not.toContain('configuration unchanged')
   })
 
   test('logs nobody in, and nobody out', async () => {
-    const live = await bootLive({ admin: { token } })
+    const live = await bootLiveGateway({ admin: { token } })
     const session = await logIn(live.admin)
-    const form = hidden(await visit(`${live.admin}/actions/reload`, session))
+    const form = hiddenFields(await visitPage(`${live.admin}/actions/reload`, session))
 
-    const login = await send(`${live.admin}/login`, { ...hidden(await visit(`${live.admin}/login`)), token }, headers)
-    const logout = await send(`${live.admin}/logout`, form, { ...session, ...headers })
+    const login = await submitForm(
+      `${live.admin}/login`,
+      { ...hiddenFields(await visitPage(`${live.admin}/login`)), token },
+      headers,
+    )
+    const logout = await submitForm(`${live.admin}/logout`, form, { ...session, ...headers })
 
     expect([login.status, login.headers.get('set-cookie')]).toEqual([403, null])
-    expect([logout.status, (await visit(`${live.admin}/status`, session)).status]).toEqual([403, 200])
+    expect([logout.status, (await visitPage(`${live.admin}/status`, session)).status]).toEqual([403, 200])
   })
 
   test('reads nothing, and a link from there leads to a page that shows nothing but a link', async () => {
-    const live = await bootLive({ admin: { token } })
+    const live = await bootLiveGateway({ admin: { token } })
     const session = await logIn(live.admin)
 
     const [page, status] = [
-      await visit(`${live.admin}/actions/reload`, { ...session, ...headers }),
-      await visit(`${live.admin}/status`, { ...session, ...headers }),
+      await visitPage(`${live.admin}/actions/reload`, { ...session, ...headers }),
+      await visitPage(`${live.admin}/status`, { ...session, ...headers }),
     ]
 
     expect([page.status, status.status]).toEqual([403, 403])

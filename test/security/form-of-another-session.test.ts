@@ -1,39 +1,39 @@
 import { expect, test } from 'vitest'
-import { bootLive } from '../helpers/live-gateway.ts'
-import { hidden, logIn, send, token, visit } from '../helpers/page.ts'
+import { hiddenFields, logIn, submitForm, token, visitPage } from '../helpers/form-browser.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
 
 // The attack: who may log in himself puts the token of a form of his own into one that he has another operator's browser send: the order is then recorded as
 // the other's. Or he takes the one that everybody finds in the login form.
 test('the token of a form is good in its session alone', async () => {
-  const live = await bootLive({ admin: { token } })
+  const live = await bootLiveGateway({ admin: { token } })
   const [one, another] = [await logIn(live.admin), await logIn(live.admin)]
   const target = '/actions/refuse?operation=market.insights'
-  const form = hidden(await visit(live.admin + target, one))
+  const form = hiddenFields(await visitPage(live.admin + target, one))
 
-  const refused = await send(`${live.admin}/actions/refuse`, form, another)
-  const taken = await send(`${live.admin}/actions/refuse`, form, one)
+  const refused = await submitForm(`${live.admin}/actions/refuse`, form, another)
+  const taken = await submitForm(`${live.admin}/actions/refuse`, form, one)
 
   expect([refused.status, taken.status]).toEqual([403, 303])
 })
 
 test('the token of the login form is good for nothing else', async () => {
-  const live = await bootLive({ admin: { token } })
+  const live = await bootLiveGateway({ admin: { token } })
   const session = await logIn(live.admin)
-  const form = hidden(await visit(`${live.admin}/login`))
+  const form = hiddenFields(await visitPage(`${live.admin}/login`))
 
-  const answer = await send(`${live.admin}/actions/reload`, form, session)
+  const answer = await submitForm(`${live.admin}/actions/reload`, form, session)
 
   expect(form.formToken).toHaveLength(43)
   expect(answer.status).toBe(403)
 })
 
 test('the token of a session that is over is good for nothing, not even for the next session', async () => {
-  const live = await bootLive({ admin: { token } })
+  const live = await bootLiveGateway({ admin: { token } })
   const first = await logIn(live.admin)
-  const form = hidden(await visit(`${live.admin}/actions/reload`, first))
-  await send(`${live.admin}/logout`, form, first)
+  const form = hiddenFields(await visitPage(`${live.admin}/actions/reload`, first))
+  await submitForm(`${live.admin}/logout`, form, first)
   const second = await logIn(live.admin)
 
-  expect((await send(`${live.admin}/actions/reload`, form, first)).status).toBe(401)
-  expect((await send(`${live.admin}/actions/reload`, form, second)).status).toBe(403)
+  expect((await submitForm(`${live.admin}/actions/reload`, form, first)).status).toBe(401)
+  expect((await submitForm(`${live.admin}/actions/reload`, form, second)).status).toBe(403)
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { bootLive } from '../helpers/live-gateway.ts'
-import { hidden, logIn, send, token, visit } from '../helpers/page.ts'
+import { hiddenFields, logIn, submitForm, token, visitPage } from '../helpers/form-browser.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
 
 // The attack: another page has an operator's browser send a form here. The browser may add the cookie; what it cannot add is the token that stands in the
 // forms of the operator's own pages.
@@ -20,16 +20,16 @@ describe.each([
   ['where no login is asked for', {}],
 ])('%s', (_, admin) => {
   test.each(forms)('a form to %s without its token does nothing', async (target, fields) => {
-    const live = await bootLive({ admin })
+    const live = await bootLiveGateway({ admin })
     const cookie = 'token' in admin ? await logIn(live.admin) : {}
 
-    const page = await send(live.admin + target, fields, cookie)
-    const problem = await send(live.admin + target, { ...fields, formToken: '' }, { ...cookie, accept: '*/*' })
+    const page = await submitForm(live.admin + target, fields, cookie)
+    const problem = await submitForm(live.admin + target, { ...fields, formToken: '' }, { ...cookie, accept: '*/*' })
 
     expect([page.status, problem.status]).toEqual([403, 403])
     expect(page.text).toContain('<p role="alert">This form was not made for your session')
     expect(JSON.parse(problem.text)).toMatchObject({ code: 'form-not-from-here' })
-    expect((await visit(`${live.admin}/status`, cookie)).status).toBe(200)
+    expect((await visitPage(`${live.admin}/status`, cookie)).status).toBe(200)
     expect(live.lines.map(({ msg }) => msg)).not.toContain('operation override')
   })
 })
@@ -40,8 +40,8 @@ test.each([
   ['there twice', (made: string) => [made, made]],
   ['right and wrong', (made: string) => [made, 'x']],
 ])('a token that is %s is none', async (_, given) => {
-  const { admin } = await bootLive()
-  const made = hidden(await visit(`${admin}/actions/reload`)).formToken ?? ''
+  const { admin } = await bootLiveGateway()
+  const made = hiddenFields(await visitPage(`${admin}/actions/reload`)).formToken ?? ''
 
   const body = new URLSearchParams(given(made).map((each) => ['formToken', each] as [string, string]))
   const { status } = await fetch(`${admin}/actions/reload`, { method: 'POST', body, redirect: 'manual' })
@@ -51,16 +51,16 @@ test.each([
 })
 
 test('one that stands in the query is none', async () => {
-  const { admin } = await bootLive()
-  const { formToken = '' } = hidden(await visit(`${admin}/actions/reload`))
+  const { admin } = await bootLiveGateway()
+  const { formToken = '' } = hiddenFields(await visitPage(`${admin}/actions/reload`))
 
-  expect((await send(`${admin}/actions/reload?formToken=${formToken}`, {})).status).toBe(403)
+  expect((await submitForm(`${admin}/actions/reload?formToken=${formToken}`, {})).status).toBe(403)
 })
 
 test('a form for logging in needs its own as well: nobody is logged in by another page', async () => {
-  const { admin } = await bootLive({ admin: { token } })
+  const { admin } = await bootLiveGateway({ admin: { token } })
 
-  const answer = await send(`${admin}/login`, { token })
+  const answer = await submitForm(`${admin}/login`, { token })
 
   expect([answer.status, answer.headers.get('set-cookie')]).toEqual([403, null])
 })

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
-import { bootLive } from '../helpers/live-gateway.ts'
-import { logIn, token, visit } from '../helpers/page.ts'
+import { logIn, token, visitPage } from '../helpers/form-browser.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
 
 // The attack: a page of an action stands in a frame of another page, invisible, where the operator is brought to click (clickjacking). Or a page, its form token
 // among it, is kept by a cache, or told to somebody by a Referer.
 test.each(['/login', '/actions/reload', '/actions/drain'])(
   '%s may not be framed, kept, or run anything',
   async (path) => {
-    const { admin } = await bootLive({ admin: { token } })
+    const { admin } = await bootLiveGateway({ admin: { token } })
     const session = path === '/login' ? {} : await logIn(admin)
 
-    const { headers } = await visit(admin + path, session)
+    const { headers } = await visitPage(admin + path, session)
 
     const policy = (headers.get('content-security-policy') ?? '').split('; ')
     expect(policy).toContain("default-src 'none'")
@@ -28,9 +28,9 @@ test.each(['/login', '/actions/reload', '/actions/drain'])(
 test.each(['/status', '/config', '/', '/login', '/nowhere'])(
   '%s is kept by no cache, whatever it answers',
   async (path) => {
-    const { admin } = await bootLive({ admin: { token } })
+    const { admin } = await bootLiveGateway({ admin: { token } })
 
-    expect((await visit(admin + path)).headers.get('cache-control')).toBe('no-store')
-    expect((await visit(admin + path, await logIn(admin))).headers.get('cache-control')).toBe('no-store')
+    expect((await visitPage(admin + path)).headers.get('cache-control')).toBe('no-store')
+    expect((await visitPage(admin + path, await logIn(admin))).headers.get('cache-control')).toBe('no-store')
   },
 )

@@ -1,19 +1,19 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
-import { hidden, send, token, visit } from '../helpers/page.ts'
+import { hiddenFields, submitForm, token, visitPage } from '../helpers/form-browser.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 
 // The attack: the token is guessed by the form, as fast as it answers; or the form is kept busy, so that operators cannot get in at all.
 test('guesses are bounded, and the bearer is let in all the while', async () => {
-  const live = await bootLive({ admin: { token } })
+  const live = await bootLiveGateway({ admin: { token } })
   vi.useFakeTimers({ toFake: ['performance'] }) // time stands still: all of them come at once
   onTestFinished(() => void vi.useRealTimers())
-  const form = hidden(await visit(`${live.admin}/login`))
+  const form = hiddenFields(await visitPage(`${live.admin}/login`))
   const guess = (given: string, accept = 'text/html') =>
-    send(`${live.admin}/login`, { ...form, token: given }, { accept })
+    submitForm(`${live.admin}/login`, { ...form, token: given }, { accept })
 
   const guesses = await Promise.all(Array.from({ length: 30 }, (_, i) => guess(`guess-number-${i}-of-thirty`)))
   const right = await guess(token, 'application/json')
-  const bearer = await askAdmin(`${live.admin}/status`, 'GET', { headers: { Authorization: `Bearer ${token}` } })
+  const bearer = await fetchAdmin(`${live.admin}/status`, 'GET', { headers: { Authorization: `Bearer ${token}` } })
 
   const bounded = guesses.filter(({ status }) => status === 429)
   expect([guesses.filter(({ status }) => status === 403).length, bounded.length]).toEqual([5, 25])

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
-import { rawClient } from '../helpers/raw.ts'
+import { rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { call, eventually } from '../helpers/wire.ts'
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
-import { isWholeAnswer, rawClient } from '../helpers/raw.ts'
+import { isWholeResponse, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 // The attack: connections are ten thousand, and cost the client next to nothing. Whoever keeps them all, without ever asking for anything,
@@ -30,7 +30,7 @@ test.each([
 
   if (first !== '') {
     client.send(first)
-    await client.until(isWholeAnswer)
+    await client.until(isWholeResponse)
   }
   if (then !== null) drip(client.socket, then)
   const { how } = await client.ended()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { faultOfProblem } from '../helpers/answers.ts'
-import { arrivedValues, ask } from '../helpers/ask.ts'
 import { bootGateway } from '../helpers/gateway.ts'
+import { findProblemFault } from '../helpers/raw-response.ts'
+import { receivedValues, roundTrip } from '../helpers/round-trip.ts'
 import { httpUpstream, type TestUpstream } from '../helpers/upstream.ts'
 
 // The attack: two names for one request, of which the gateway believes one and the upstream the other.
@@ -20,20 +20,20 @@ describe('the host that an upstream sees', () => {
   test('is its own, whatever the client asks for', async () => {
     const { port, upstream, endpoint } = await boot('endpoint')
 
-    const plain = await ask(port, upstream, get('/market/insights', 'Host: evil\r\n'))
-    const absolute = await ask(port, upstream, get('http://evil/market/insights', 'Host: worse\r\n'))
+    const plain = await roundTrip(port, upstream, get('/market/insights', 'Host: evil\r\n'))
+    const absolute = await roundTrip(port, upstream, get('http://evil/market/insights', 'Host: worse\r\n'))
 
-    expect(arrivedValues(plain.arrived[0], 'host')).toEqual([endpoint])
-    expect(arrivedValues(absolute.arrived[0], 'host')).toEqual([endpoint])
+    expect(receivedValues(plain.arrived[0], 'host')).toEqual([endpoint])
+    expect(receivedValues(absolute.arrived[0], 'host')).toEqual([endpoint])
   })
 
   test('is that of the absolute-form, never the Host beside it, when it is the client’s', async () => {
     const { port, upstream } = await boot('client')
 
-    const { arrived } = await ask(port, upstream, get('http://one:81/market/insights', 'Host: two\r\n'))
+    const { arrived } = await roundTrip(port, upstream, get('http://one:81/market/insights', 'Host: two\r\n'))
 
-    expect(arrivedValues(arrived[0], 'host')).toEqual(['one:81'])
-    expect(arrivedValues(arrived[0], 'x-forwarded-host')).toEqual(['one:81'])
+    expect(receivedValues(arrived[0], 'host')).toEqual(['one:81'])
+    expect(receivedValues(arrived[0], 'x-forwarded-host')).toEqual(['one:81'])
     expect(arrived[0]?.url).toBe('/market/insights')
   })
 
@@ -41,10 +41,10 @@ describe('the host that an upstream sees', () => {
     const { port, upstream } = await boot('client')
     const forged = 'X-Forwarded-Host: evil\r\nX_Forwarded_Host: evil\r\nForwarded: host=evil\r\nConnection: host\r\n'
 
-    const { arrived } = await ask(port, upstream, get('/market/insights', `Host: one\r\n${forged}`))
+    const { arrived } = await roundTrip(port, upstream, get('/market/insights', `Host: one\r\n${forged}`))
 
-    expect(arrivedValues(arrived[0], 'host')).toEqual(['one'])
-    expect(arrivedValues(arrived[0], 'x-forwarded-host')).toEqual(['one'])
+    expect(receivedValues(arrived[0], 'host')).toEqual(['one'])
+    expect(receivedValues(arrived[0], 'x-forwarded-host')).toEqual(['one'])
     expect(JSON.stringify(arrived[0]?.rawHeaders)).not.toContain('evil')
   })
 })
@@ -66,9 +66,9 @@ describe('is refused and not forwarded:', () => {
   ])('%s', async (_, bytes) => {
     const { port, upstream } = await boot('client')
 
-    const { answer, arrived } = await ask(port, upstream, bytes)
+    const { answer, arrived } = await roundTrip(port, upstream, bytes)
 
-    expect(faultOfProblem(answer, 400)).toBeNull()
+    expect(findProblemFault(answer, 400)).toBeNull()
     expect(arrived).toEqual([])
   })
 })

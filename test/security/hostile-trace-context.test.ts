@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openGateway, type TestGateway } from '../helpers/gateway.ts'
 import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
-import { call, valuesOf } from '../helpers/wire.ts'
+import { call, fieldValues } from '../helpers/wire.ts'
 
 // The attack: a client writes a trace context that breaks whoever reads it, that comes out otherwise than it went in, or that carries text to where only ids
 // belong.
@@ -61,10 +61,10 @@ describe('whatever a client says of its trace', () => {
         const { status, fields: arrived } = await sent(on, fields)
 
         expect(status).toBe(200)
-        expect(valuesOf(arrived, 'traceparent')).toEqual([expect.stringMatching(canonical)])
-        const said = valuesOf(fields, 'traceparent')
+        expect(fieldValues(arrived, 'traceparent')).toEqual([expect.stringMatching(canonical)])
+        const said = fieldValues(fields, 'traceparent')
         const isSound = said.length === 1 && canonical.test(said[0] ?? '') && !/^00-.{52}./.test(said[0] ?? '')
-        expect(valuesOf(arrived, 'tracestate')).toEqual(isSound ? valuesOf(fields, 'tracestate') : [])
+        expect(fieldValues(arrived, 'tracestate')).toEqual(isSound ? fieldValues(fields, 'tracestate') : [])
       }),
       { numRuns: 300 },
     )

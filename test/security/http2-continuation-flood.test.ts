@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { besiege, flood, mostBytes, times } from '../helpers/besieged.ts'
 import { block, frame, get, missing } from '../helpers/http2.ts'
+import { flood, maxGrowthBytes, repeatFrame, runAttack } from '../helpers/http2-attack.ts'
 
 // CVE-2024-27316: a head that never ends. It is no request yet, so no bound on requests holds.
 test.skipIf(missing !== null).each<[string, Buffer]>([
@@ -8,13 +8,13 @@ test.skipIf(missing !== null).each<[string, Buffer]>([
   ['large', frame(9, 0, 1, block('x-a', 'b'.repeat(16_000)))],
   ['empty', frame(9, 0, 1)],
 ])('a head of endless %s frames ends its connection', async (_, continuation) => {
-  const { attacker, statuses, grownBytes, begun } = await besiege(async (attacker) => {
+  const { attacker, statuses, grownBytes, begun } = await runAttack(async (attacker) => {
     await attacker.send(frame(1, 1, 1, block(...get())))
-    await flood(attacker, 1000, () => times(20, continuation))
+    await flood(attacker, 1000, () => repeatFrame(20, continuation))
   })
 
   await attacker.ended()
   expect(new Set(statuses)).toEqual(new Set([200]))
   expect(begun).toBe(0)
-  expect(grownBytes).toBeLessThan(mostBytes)
+  expect(grownBytes).toBeLessThan(maxGrowthBytes)
 })

@@ -1,8 +1,8 @@
 import { constants } from 'node:http2'
 import type { Socket } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
-import { besiege, flood, mostBytes } from '../helpers/besieged.ts'
 import { bootHttp2, codeOf, frame, frameClient, get, head, missing } from '../helpers/http2.ts'
+import { flood, maxGrowthBytes, runAttack } from '../helpers/http2-attack.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
 
@@ -24,7 +24,7 @@ test.skipIf(missing !== null).each<[string, number, Buffer]>([
     )
   })
 
-  const { attacker, statuses, grownBytes } = await besiege(
+  const { attacker, statuses, grownBytes } = await runAttack(
     async (attacker) => {
       await attacker.send(settings)
       await flood(attacker, 1, () => streams.map((stream) => head(stream, get())))
@@ -37,7 +37,7 @@ test.skipIf(missing !== null).each<[string, number, Buffer]>([
   expect(attacker.frames.some(({ type, flags }) => type === 0 && flags === 1)).toBe(false)
   expect(attacker.socket.destroyed).toBe(false)
   expect(new Set(statuses)).toEqual(new Set([200]))
-  expect(grownBytes).toBeLessThan(mostBytes)
+  expect(grownBytes).toBeLessThan(maxGrowthBytes)
 })
 
 afterEach(() => void vi.useRealTimers())

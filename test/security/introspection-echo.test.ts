@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 
 const secret = 'planted-secret-of-the-gateway'
 const token = 'planted-token-of-a-client'
@@ -35,7 +35,7 @@ test.each<readonly [string, Echo]>([
   ['as its body', (asked) => `HTTP/1.1 200 OK\r\nContent-Length: ${asked.length}\r\n\r\n${asked}`],
   ['as JSON', (asked) => `HTTP/1.1 200 OK\r\n\r\n${JSON.stringify({ active: true, client_id: oneLine(asked) })}`],
 ])('what the gateway tells who knows is told nobody else: %s', async (_, echo) => {
-  const live = await bootLive({
+  const live = await bootLiveGateway({
     auth: {
       methods: ['introspection'],
       introspection: { url: await echoing(echo), clientId: 'gateway', clientSecret: secret },
@@ -50,6 +50,6 @@ test.each<readonly [string, Echo]>([
   const told = [await answer.text(), live.lines]
   for (const page of ['status', 'config', 'metrics'])
     told.push(await fetch(`${live.admin}/${page}`).then((shown) => shown.text()))
-  expect((await askAdmin(`${live.admin}/status`)).body).toMatchObject({ tokens: { introspection: {} } })
+  expect((await fetchAdmin(`${live.admin}/status`)).body).toMatchObject({ tokens: { introspection: {} } })
   for (const each of planted) expect(JSON.stringify(told)).not.toContain(each)
 })

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { apiKey } from '../../src/layers/auth/api-key.ts'
-import { clientsOf } from '../../src/layers/auth/clients.ts'
+import { apiKeyAuthenticator } from '../../src/layers/auth/api-key.ts'
+import { getClientRegistry } from '../../src/layers/auth/client-registry.ts'
 import { fakeExchange } from '../helpers/exchange.ts'
 
 // The attack: whoever is refused measures how long that took, many times, and learns which ids there are, and how much of a secret is right. A
@@ -9,9 +9,9 @@ import { fakeExchange } from '../helpers/exchange.ts'
 const secret = 'A'.repeat(43)
 const tries = 20_000
 
-const method = apiKey(
+const method = apiKeyAuthenticator(
   'X-Api-Key',
-  clientsOf([
+  getClientRegistry([
     {
       id: 'bank-a',
       disabled: false,
@@ -29,7 +29,7 @@ const refusal = (key: string): number => {
   const exchange = fakeExchange({ fields: ['X-Api-Key', key] })
   const begun = process.hrtime.bigint()
   try {
-    method.prove(exchange)
+    method.authenticate(exchange)
   } catch {
     return Number(process.hrtime.bigint() - begun)
   }

@@ -1,55 +1,55 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { auditLog } from '../helpers/audit-log.ts'
-import { bootLive } from '../helpers/live-gateway.ts'
-import { hidden, logIn, send, token, visit } from '../helpers/page.ts'
-import { spellings } from '../helpers/planted.ts'
+import { createAuditLog } from '../helpers/audit-log.ts'
+import { hiddenFields, logIn, submitForm, token, visitPage } from '../helpers/form-browser.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
+import { secretEncodings } from '../helpers/secret-leaks.ts'
 
 // The attack: a token, a cookie or the token of a form comes out where others read: the log, the audit log, an answer. Whoever has mistyped the token by a letter has written
 // most of it.
 const mistyped = 'a-token-of-an-operatro'
 
 test('no token and no cookie stands in a log, in the audit log, or in an answer', async () => {
-  const audit = auditLog(onTestFinished)
-  const live = await bootLive({ admin: { token }, audit: audit.settings, log: { level: 'trace' } })
+  const audit = createAuditLog(onTestFinished)
+  const live = await bootLiveGateway({ admin: { token }, audit: audit.settings, log: { level: 'trace' } })
   const answers: string[] = []
-  const say = async (answer: ReturnType<typeof visit>) => {
+  const say = async (answer: ReturnType<typeof visitPage>) => {
     const { text, headers } = await answer
     answers.push(text, headers.get('location') ?? '')
     return answer
   }
-  const login = await say(visit(`${live.admin}/login`))
+  const login = await say(visitPage(`${live.admin}/login`))
 
-  await say(send(`${live.admin}/login`, { ...hidden(login), token: mistyped }))
-  await say(send(`${live.admin}/login?token=${token}`, { token }))
+  await say(submitForm(`${live.admin}/login`, { ...hiddenFields(login), token: mistyped }))
+  await say(submitForm(`${live.admin}/login?token=${token}`, { token }))
   const session = await logIn(live.admin)
   const [, id = ''] = session.cookie.split('=')
-  const form = hidden(await visit(`${live.admin}/actions/refuse?operation=market.insights`, session))
-  await say(send(`${live.admin}/actions/refuse?formToken=${form.formToken}`, form, session))
-  await say(visit(`${live.admin}/%zz?token=${token}`, session))
-  await say(send(`${live.admin}/actions/refuse`, { ...form, token }, session))
-  await say(visit(`${live.admin}/status`, session))
-  await say(visit(`${live.admin}/config`, session))
-  await say(send(`${live.admin}/login`, { token, filled: 'x'.repeat(20_000) }, session))
-  await say(send(`${live.admin}/logout`, form, session))
+  const form = hiddenFields(await visitPage(`${live.admin}/actions/refuse?operation=market.insights`, session))
+  await say(submitForm(`${live.admin}/actions/refuse?formToken=${form.formToken}`, form, session))
+  await say(visitPage(`${live.admin}/%zz?token=${token}`, session))
+  await say(submitForm(`${live.admin}/actions/refuse`, { ...form, token }, session))
+  await say(visitPage(`${live.admin}/status`, session))
+  await say(visitPage(`${live.admin}/config`, session))
+  await say(submitForm(`${live.admin}/login`, { token, filled: 'x'.repeat(20_000) }, session))
+  await say(submitForm(`${live.admin}/logout`, form, session))
   await live.line(({ msg }) => msg === 'logout')
   await live.gateway.close()
 
   const written = [JSON.stringify(live.lines), audit.text(), ...answers].join('\n')
   for (const secret of [token, mistyped, id])
-    expect(spellings(secret).filter((spelling) => written.includes(spelling))).toEqual([])
+    expect(secretEncodings(secret).filter((spelling) => written.includes(spelling))).toEqual([])
   expect([JSON.stringify(live.lines), audit.text()].join('\n')).not.toContain(form.formToken)
 })
 
 test('the audit log tells of logins, of what was done in a session, and of tokens that were none', async () => {
-  const audit = auditLog(onTestFinished)
-  const live = await bootLive({ admin: { token }, audit: audit.settings })
-  const login = hidden(await visit(`${live.admin}/login`))
+  const audit = createAuditLog(onTestFinished)
+  const live = await bootLiveGateway({ admin: { token }, audit: audit.settings })
+  const login = hiddenFields(await visitPage(`${live.admin}/login`))
 
-  await send(`${live.admin}/login`, { ...login, token: mistyped })
+  await submitForm(`${live.admin}/login`, { ...login, token: mistyped })
   const session = await logIn(live.admin)
-  const form = hidden(await visit(`${live.admin}/actions/refuse?operation=market.insights`, session))
-  await send(`${live.admin}/actions/refuse`, form, session)
-  await send(`${live.admin}/logout`, form, session)
+  const form = hiddenFields(await visitPage(`${live.admin}/actions/refuse?operation=market.insights`, session))
+  await submitForm(`${live.admin}/actions/refuse`, form, session)
+  await submitForm(`${live.admin}/logout`, form, session)
   await live.gateway.close()
 
   const config = live.gateway.config.hash

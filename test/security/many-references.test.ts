@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { groups } from '../../src/catalog.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { loadConfig } from '../../src/config/load/load.ts'
+import { groups } from '../../src/operations.ts'
 import { folderWith } from '../config/helper.ts'
 
 // The attack: a file of a megabyte has room for forty thousand references. What they lead to is compared every few seconds, and whenever

@@ -1,9 +1,9 @@
 import { METHODS } from 'node:http'
 import { expect, test } from 'vitest'
-import { catalog } from '../../src/catalog.ts'
-import { seriesOf, total } from '../admin/metrics/exposed.ts'
-import { type Piece, sendAll } from '../helpers/lane.ts'
-import { bootLive } from '../helpers/live-gateway.ts'
+import { allOperations } from '../../src/operations.ts'
+import { seriesOf, total } from '../admin/metrics/parse-exposition.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
+import { type PipelinedRequest, sendPipelined } from '../helpers/pipelined-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 // The attack: each request brings a path, a method, a Host, an id or a key that has never been there, so that whoever counts by any of them
@@ -14,7 +14,7 @@ const perBatch = 50
 /** Is in all that they bring. */
 const mark = 'hostile'
 
-const paths = catalog.map(({ path }) => path)
+const paths = allOperations.map(({ path }) => path)
 const methods = METHODS.filter((method) => method !== 'CONNECT')
 
 /** Names nobody's method, path, Host, id or key but this one's. */
@@ -49,7 +49,7 @@ const hostile = (n: number): { readonly method: string; readonly bytes: string }
 
 test('a hundred thousand requests of which each is another leave as many series as there were', async () => {
   const { url: upstream } = await httpUpstream()
-  const { gateway, admin } = await bootLive({
+  const { gateway, admin } = await bootLiveGateway({
     upstream,
     listen: { hosts: ['gateway.test'] },
     log: { access: false },
@@ -62,7 +62,7 @@ test('a hundred thousand requests of which each is another leave as many series 
 
   const statuses = new Map<number, number>()
   const batches = Array.from({ length: requests / perBatch }, (_, batch) =>
-    Array.from({ length: perBatch }, (_, i): Piece => {
+    Array.from({ length: perBatch }, (_, i): PipelinedRequest => {
       const { method, bytes } = hostile(batch * perBatch + i)
       return {
         bytes,
@@ -71,7 +71,7 @@ test('a hundred thousand requests of which each is another leave as many series 
       }
     }),
   )
-  await sendAll(gateway.address.port, 4, batches)
+  await sendPipelined(gateway.address.port, 4, batches)
 
   const answered = [...statuses].reduce((sum, [status, count]) => (status === 0 ? sum : sum + count), 0)
   expect([...statuses.keys()].sort()).toEqual([0, 400, 401, 404, 405, 421]) // 0: behind one that ended its connection

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../helpers/free-port.ts'
 import { configText } from '../helpers/gateway.ts'
-import { spellings } from '../helpers/planted.ts'
-import { exchangeRaw, statusOf } from '../helpers/raw.ts'
-import { listening, serve } from '../helpers/serve.ts'
+import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
+import { secretEncodings } from '../helpers/secret-leaks.ts'
+import { serve, waitForListening } from '../helpers/serve-process.ts'
 import { spanReceiver } from '../helpers/span-receiver.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
@@ -62,7 +62,7 @@ test('nothing that a client wrote, and no credential, stands in a span; what the
     }),
   )
   const served = serve(file)
-  const port = await listening(served)
+  const port = await waitForListening(served)
   const fields = [
     `Host: ${planted.host}`,
     `X-Custom: ${planted.field}`,
@@ -81,7 +81,7 @@ test('nothing that a client wrote, and no credential, stands in a span; what the
     `tracestate: a=${planted.state}`,
   ]
   const ask = async (line: string, more: readonly string[] = sound): Promise<number> =>
-    statusOf(await exchangeRaw(port, [`${line} HTTP/1.1`, ...fields, ...more, '', planted.body].join('\r\n')))
+    parseStatus(await exchangeRaw(port, [`${line} HTTP/1.1`, ...fields, ...more, '', planted.body].join('\r\n')))
 
   const query = `?q=${planted.query}`
   expect(await ask(`GET /market/insights${query}`)).toBe(200)
@@ -111,7 +111,9 @@ test('nothing that a client wrote, and no credential, stands in a span; what the
   const found = Object.values(planted).flatMap((secret) =>
     Object.entries(told).flatMap(([where, all]) => {
       if (where === 'log' && isOfTheLog.includes(secret)) return []
-      return spellings(secret).some((each) => all.toLowerCase().includes(each.toLowerCase())) ? [[where, secret]] : []
+      return secretEncodings(secret).some((each) => all.toLowerCase().includes(each.toLowerCase()))
+        ? [[where, secret]]
+        : []
     }),
   )
   expect(found).toEqual([])

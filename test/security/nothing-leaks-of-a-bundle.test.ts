@@ -5,12 +5,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { run } from '../cli/gateway/helper.ts'
-import { unzipped } from '../cli/gateway/unzipped.ts'
+import { unzip } from '../cli/bundle/unzip.ts'
+import { runCommand } from '../cli/scripted-admin.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { configText } from '../helpers/gateway.ts'
-import { spellings } from '../helpers/planted.ts'
-import { listening, serve } from '../helpers/serve.ts'
+import { secretEncodings } from '../helpers/secret-leaks.ts'
+import { serve, waitForListening } from '../helpers/serve-process.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 // The attack: an archive that is sent to whoever is to help is read by whoever gets hold of it. So there is a credential in every place that
@@ -85,7 +85,7 @@ test('no credential that is in anything comes out in an archive, nor in a termin
     clients: [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'a', sha256: hash('sha256', planted.key) }] }],
   }
   writeFileSync(file, configText(settings))
-  const port = await listening(serve(file, { PLANTED: planted.environment }))
+  const port = await waitForListening(serve(file, { PLANTED: planted.environment }))
   const ask = async (path: string, headers: Readonly<Record<string, string>>, method = 'GET'): Promise<number> => {
     const body = method === 'POST' ? { body: planted.body } : {}
     const fields = { 'X-Custom': planted.header, ...headers }
@@ -110,14 +110,15 @@ test('no credential that is in anything comes out in an archive, nor in a termin
     headers: { Authorization: `Bearer ${planted.admin}` },
   })
   // Explained is what the file says; broken, it explains nothing.
-  const make = (to: string) => run(['bundle', '--config', file, '--output', to], { PLANTED: planted.environment })
+  const make = (to: string) =>
+    runCommand(['bundle', '--config', file, '--output', to], { PLANTED: planted.environment })
   const broken = await make(join(folder, 'broken.zip'))
   writeFileSync(file, configText(settings))
 
   const { code, err, out } = await make(output)
   const shown = await Promise.all(
     [['top', '--once'], ['status'], ['explain', 'GET', '/market/insights', '--live']].map((command) =>
-      run([...command, '--config', file], { PLANTED: planted.environment }),
+      runCommand([...command, '--config', file], { PLANTED: planted.environment }),
     ),
   )
   const followed = await lastRefused(file, answers.length)
@@ -125,15 +126,16 @@ test('no credential that is in anything comes out in an archive, nor in a termin
   expect(answers).toEqual([500, 502, 500, 502, 404, 404, 405, 401, 503])
   expect([edit.status, broken.code, code]).toEqual([422, 0, 0])
   const parts: Readonly<Record<string, string>> = {
-    ...unzipped(output),
+    ...unzip(output),
     out: out + err,
     followed,
     shown: shown.map((each) => each.out + each.err).join(),
   }
-  const others = Object.entries(unzipped(join(folder, 'broken.zip')))
+  const others = Object.entries(unzip(join(folder, 'broken.zip')))
   for (const [name, text] of [...Object.entries(parts), ...others])
     for (const [where, secret] of Object.entries(planted))
-      for (const spelling of spellings(secret)) expect(text.includes(spelling), `${where} is in ${name}`).toBe(false)
+      for (const spelling of secretEncodings(secret))
+        expect(text.includes(spelling), `${where} is in ${name}`).toBe(false)
   for (const name of ['status', 'config', 'overview', 'refused'].map((each) => `${each}.json`).concat('metrics.txt'))
     expect(parts[name], name).toBeDefined()
   expect(parts['refused.json']).toContain('"kind": "unauthenticated"')

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../helpers/free-port.ts'
 import { configText } from '../helpers/gateway.ts'
-import { crashOnSignal, spellings } from '../helpers/planted.ts'
-import { listening, serve } from '../helpers/serve.ts'
-import { audience, claims, issuer, jwks, signingKey, token } from '../helpers/tokens.ts'
+import { crashOnSignal, secretEncodings } from '../helpers/secret-leaks.ts'
+import { serve, waitForListening } from '../helpers/serve-process.ts'
+import { audience, claims, issuer, jwks, signingKey, signToken } from '../helpers/tokens.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 // The attack: whoever reads the log hopes for a token that is good, or for what one says; or for what a worker had in its hands when it
@@ -25,17 +25,17 @@ const planted = {
 
 const [key, foreign] = [signingKey('ES256', 'one'), signingKey('ES256', 'one')]
 const said = (other: object = {}) => claims({ sub: planted.claim, scope: planted.scope, note: planted.claim, ...other })
-const good = token(key, said())
+const good = signToken(key, said())
 const bad = {
-  'by another key': token(foreign, said()),
-  expired: token(key, said({ exp: 1 })),
-  'of another issuer': token(key, said({ iss: planted.issuer })),
-  'for somebody else': token(key, said({ aud: planted.audience })),
-  'of nobody here': token(key, said({ client_id: planted.claim })),
-  'of an unknown key': token(key, said(), { kid: planted.kid }),
-  'of another kind': token(key, said(), { typ: planted.typ }),
-  'of an unknown algorithm': token(key, said(), { alg: planted.alg }),
-  'that says no JSON': token(key, planted.claim),
+  'by another key': signToken(foreign, said()),
+  expired: signToken(key, said({ exp: 1 })),
+  'of another issuer': signToken(key, said({ iss: planted.issuer })),
+  'for somebody else': signToken(key, said({ aud: planted.audience })),
+  'of nobody here': signToken(key, said({ client_id: planted.claim })),
+  'of an unknown key': signToken(key, said(), { kid: planted.kid }),
+  'of another kind': signToken(key, said(), { typ: planted.typ }),
+  'of an unknown algorithm': signToken(key, said(), { alg: planted.alg }),
+  'that says no JSON': signToken(key, planted.claim),
 }
 
 test('nothing of a token that is good or refused comes out of a worker, of one that crashes, or of the audit log', async () => {
@@ -64,7 +64,7 @@ test('nothing of a token that is good or refused comes out of a worker, of one t
     }),
   )
   const gateway = serve(file, { NODE_OPTIONS: `--import=${folder}/crash.mjs` })
-  const port = await listening(gateway)
+  const port = await waitForListening(gateway)
   const told: string[] = []
   const ask = async (bearer: string, path = '/market/insights'): Promise<number> => {
     const headers = { authorization: `Bearer ${bearer}` }
@@ -103,7 +103,7 @@ test('nothing of a token that is good or refused comes out of a worker, of one t
     secrets.push([`header ${what}`, header], [`payload ${what}`, payload], [`signature ${what}`, signature])
   }
   for (const [place, secret] of secrets)
-    expect([place, spellings(secret).filter((each) => all.toLowerCase().includes(each.toLowerCase()))]).toEqual([
+    expect([place, secretEncodings(secret).filter((each) => all.toLowerCase().includes(each.toLowerCase()))]).toEqual([
       place,
       [],
     ])

@@ -7,9 +7,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { firstTick } from '../helpers/first-tick.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { configText } from '../helpers/gateway.ts'
-import { crashOnSignal, spellings } from '../helpers/planted.ts'
-import { rawClient } from '../helpers/raw.ts'
-import { listening, serve } from '../helpers/serve.ts'
+import { rawClient } from '../helpers/raw-client.ts'
+import { crashOnSignal, secretEncodings } from '../helpers/secret-leaks.ts'
+import { serve, waitForListening } from '../helpers/serve-process.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 // The attack: whoever reads the log, an error, or a page of the operator hopes for a credential in it. So there is one in every place that
@@ -83,7 +83,7 @@ test('no credential that is in anything comes out of anything', async () => {
   }
   writeFileSync(file, configText(settings))
   const gateway = serve(file, { PLANTED: planted.environment, NODE_OPTIONS: `--import=${folder}/crash.mjs` })
-  const port = await listening(gateway)
+  const port = await waitForListening(gateway)
   const told: string[] = []
 
   const headers = {
@@ -175,7 +175,7 @@ test('no credential that is in anything comes out of anything', async () => {
   expect(all).toContain('event: tick')
   expect(all).toContain('lender_gateway_requests_total')
   for (const [place, secret] of Object.entries(planted))
-    expect([place, spellings(secret).filter((each) => all.toLowerCase().includes(each.toLowerCase()))]).toEqual([
+    expect([place, secretEncodings(secret).filter((each) => all.toLowerCase().includes(each.toLowerCase()))]).toEqual([
       place,
       [],
     ])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
 
@@ -10,14 +10,14 @@ test('an override while the gateway stops is refused, and says why', async () =>
   const upstream = await httpUpstream((_, response) => {
     finish = () => void response.end()
   })
-  const live = await bootLive({ upstream: upstream.url })
+  const live = await bootLiveGateway({ upstream: upstream.url })
   const call = fetch(`${live.url}/market/insights`)
   await eventually(() => upstream.requests.length === 1)
 
   const closing = live.gateway.close()
   const body = JSON.stringify({ operation: 'market.insights', ttl: '1h' })
-  const { status, body: told } = await askAdmin(`${live.admin}/operations/refuse`, 'POST', { body })
-  const { body: shown } = await askAdmin(`${live.admin}/status`)
+  const { status, body: told } = await fetchAdmin(`${live.admin}/operations/refuse`, 'POST', { body })
+  const { body: shown } = await fetchAdmin(`${live.admin}/status`)
   finish()
 
   expect(status).toBe(503)

@@ -1,8 +1,8 @@
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
-import { askOverTls } from '../helpers/tls-client.ts'
-import { bootTls } from '../helpers/tls-gateway.ts'
+import { requestOverTls } from '../helpers/tls-client.ts'
+import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 
 const openssl = await needProgram('openssl')
 
@@ -18,16 +18,16 @@ describe.skipIf(openssl.missing)('a session', () => {
   test.each(['TLSv1.2', 'TLSv1.3'] as const)(
     'of %s lasts no longer than the certificate that it began with',
     async (version) => {
-      const { port, line } = await bootTls(made.right, {
+      const { port, line } = await bootTlsGateway(made.right, {
         clientCertificates: 'required',
         clientCa: made.authority.cert,
       })
       const only = { minVersion: version, maxVersion: version, ...made.brief }
-      const first = await askOverTls(port, only)
-      const second = await askOverTls(port, { ...only, session: first.session })
+      const first = await requestOverTls(port, only)
+      const second = await requestOverTls(port, { ...only, session: first.session })
 
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 2 * 3_600_000 })
-      const late = await askOverTls(port, { ...only, session: second.session })
+      const late = await requestOverTls(port, { ...only, session: second.session })
 
       expect([first.status, second.status, second.resumed, late.status]).toEqual([200, 200, true, 0])
       await line(({ msg, reason }) => msg === 'handshake failed' && reason === 'CERT_HAS_EXPIRED')

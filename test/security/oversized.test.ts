@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openGateway, type TestGateway } from '../helpers/gateway.ts'
-import { rawClient, statusOf } from '../helpers/raw.ts'
+import { parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
 import { call } from '../helpers/wire.ts'
 
@@ -49,7 +49,7 @@ test.each([
   const { received } = await client.ended()
   const other = await call(booted.port, { target: '/market/insights' })
 
-  const told = received.includes(' 414 ') ? 431 : statusOf(received) // as the packets fall
+  const told = received.includes(' 414 ') ? 431 : parseStatus(received) // as the packets fall
   expect([told, other.status]).toEqual([status, 200])
   expect(sent).toBeLessThan(64 * MiB) // or it was read for ever
   expect(upstream.requests.slice(before).map(({ method }) => method)).toEqual(['GET'])

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { bootLive } from '../helpers/live-gateway.ts'
-import { visit } from '../helpers/page.ts'
+import { visitPage } from '../helpers/form-browser.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
 
 // The attack: a link to a page of an action says markup where it should say a name, and the page runs it; or a file, an endpoint, an edit does.
 const markup = `"><script>alert(1)</script><img src=x onerror=alert(1)>'`
@@ -24,9 +24,9 @@ describe('what a link says is text, wherever the page shows it', () => {
     `serve?operation=market.insights&ttl=${encoded}`,
     `clear-cache?operation=${encoded}`,
   ])('%s', async (target) => {
-    const live = await bootLive()
+    const live = await bootLiveGateway()
 
-    const page = await visit(`${live.admin}/actions/${target}`)
+    const page = await visitPage(`${live.admin}/actions/${target}`)
 
     expect(page.status).toBe(400)
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
@@ -35,18 +35,18 @@ describe('what a link says is text, wherever the page shows it', () => {
 })
 
 test('what goes along with a right order is text as well', async () => {
-  const { admin } = await bootLive()
+  const { admin } = await bootLiveGateway()
 
-  const page = await visit(`${admin}/actions/refuse?operation=market.insights&ttl=15m%22%3E`)
+  const page = await visitPage(`${admin}/actions/refuse?operation=market.insights&ttl=15m%22%3E`)
 
   expect(page.status).toBe(400)
   expect(isInjected(page.text)).toBe(false)
 })
 
 test('what stands in the file is text: a problem quotes it', async () => {
-  const live = await bootLive()
+  const live = await bootLiveGateway()
   live.edit(`upstreams:\n  ${JSON.stringify(markup)}: sandbox\n`)
-  const form = await visit(`${live.admin}/actions/reload`)
+  const form = await visitPage(`${live.admin}/actions/reload`)
   const [, formToken = ''] = /name="formToken" value="([^"]*)"/.exec(form.text) ?? []
 
   const answer = await fetch(`${live.admin}/actions/reload`, {

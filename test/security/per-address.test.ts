@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bootGateway, type TestGateway } from '../helpers/gateway.ts'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
-import { isWholeAnswer, rawClient } from '../helpers/raw.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
+import { isWholeResponse, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
-import { startCrew } from '../serving/crew-process.ts'
+import { startWorkerGateway } from '../workers/worker-gateway.ts'
 
 // The attack: one client opens as many connections as the gateway takes from everybody, and keeps them.
 afterEach(() => void vi.useRealTimers())
@@ -21,7 +21,7 @@ const ask = (port: number, localAddress = '127.0.0.1'): Promise<Socket | null> =
     socket.on('close', () => resolve(null))
     socket.setEncoding('latin1').on('data', (more: string) => {
       text += more
-      if (isWholeAnswer(text)) resolve(socket)
+      if (isWholeResponse(text)) resolve(socket)
     })
     socket.write(get)
   })
@@ -73,7 +73,11 @@ describe('of one address', () => {
 
   test('workers count together, and one that ends takes its connections with it', async () => {
     const upstream = await httpUpstream()
-    const crew = await startCrew({ workers: 2, upstream: upstream.url, listen: { maxConnectionsPerAddress: 3 } })
+    const crew = await startWorkerGateway({
+      workers: 2,
+      upstream: upstream.url,
+      listen: { maxConnectionsPerAddress: 3 },
+    })
     onTestFinished(() => crew.stop())
 
     const held = [await ask(crew.port), await ask(crew.port), await ask(crew.port)]
@@ -97,12 +101,12 @@ describe('of one address', () => {
 })
 
 test('a listener that is full turns clients away, says so, and leaves operators theirs', async () => {
-  const live = await bootLive({ listen: { maxConnections: 1 } })
+  const live = await bootLiveGateway({ listen: { maxConnections: 1 } })
   const port = Number(new URL(live.url).port)
   const holder = await rawClient(port)
 
   const next = await (await rawClient(port)).ended()
-  const status = await askAdmin(`${live.admin}/status`)
+  const status = await fetchAdmin(`${live.admin}/status`)
   holder.close()
 
   expect(next.received).toBe('')
@@ -111,7 +115,7 @@ test('a listener that is full turns clients away, says so, and leaves operators 
 
 test('several workers hold as many connections as the file says, and not as many each', async () => {
   const upstream = await httpUpstream()
-  const crew = await startCrew({ workers: 2, upstream: upstream.url, listen: { maxConnections: 4 } })
+  const crew = await startWorkerGateway({ workers: 2, upstream: upstream.url, listen: { maxConnections: 4 } })
   onTestFinished(() => crew.stop())
   const served: (Socket | null)[] = []
 

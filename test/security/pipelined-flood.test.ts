@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { isLast, takeAnswers } from '../helpers/answers.ts'
 import { bootGateway } from '../helpers/gateway.ts'
-import { rawClient } from '../helpers/raw.ts'
+import { rawClient } from '../helpers/raw-client.ts'
+import { closesConnection, parseResponses } from '../helpers/raw-response.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
 
@@ -21,9 +21,9 @@ test('of a flood of requests on one connection few are forwarded, and their answ
   for (const answer of held.toReversed()) answer()
   const { received, how } = await client.ended()
 
-  const { answers, rest } = takeAnswers(received, Array(100).fill('GET') as string[])
+  const { answers, rest } = parseResponses(received, Array(100).fill('GET') as string[])
   expect(answers.map(({ body }) => body)).toEqual(paths.slice(0, 100))
-  expect(answers.map(isLast)).toEqual([...Array(99).fill(false), true])
+  expect(answers.map(closesConnection)).toEqual([...Array(99).fill(false), true])
   expect([rest, how]).toEqual(['', 'end'])
   expect(upstream.begun()).toBe(100)
   await eventually(() => lines.length >= 100)
@@ -41,7 +41,7 @@ test('a flood behind the last answer of a connection costs that answer nothing',
   client.send(refused.slice(-5) + get('/leads/pipeline').repeat(5000))
   const { received } = await client.ended()
 
-  const { answers, rest } = takeAnswers(received, ['GET', 'POST'])
+  const { answers, rest } = parseResponses(received, ['GET', 'POST'])
   expect(answers.map(({ status }) => status)).toEqual([200, 404])
   expect(rest).toBe('')
   expect(upstream.begun()).toBe(1)
@@ -56,7 +56,7 @@ test('as many as a client may have a use for are answered in order', async () =>
   client.send(paths.map(get).join('') + get('/leads/pipeline').replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))
   const { received } = await client.ended()
 
-  const { answers, rest } = takeAnswers(received, Array(100).fill('GET') as string[])
+  const { answers, rest } = parseResponses(received, Array(100).fill('GET') as string[])
   expect(answers.map(({ status }) => status)).toEqual([...paths.map((_, i) => (i % 2 === 0 ? 200 : 404)), 200])
   expect(rest).toBe('')
 })

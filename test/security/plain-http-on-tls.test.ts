@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { openGateway } from '../helpers/gateway.ts'
 import { needProgram } from '../helpers/program.ts'
-import { rawClient, statusOf } from '../helpers/raw.ts'
-import { bootTls } from '../helpers/tls-gateway.ts'
+import { parseStatus, rawClient } from '../helpers/raw-client.ts'
+import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 
 const openssl = await needProgram('openssl')
 
@@ -16,13 +16,13 @@ describe.skipIf(openssl.missing)('plain HTTP where TLS is spoken', () => {
   })
 
   test('is answered 400 in the shape of every other error, then closed, and leaves a line', async () => {
-    const { port, line } = await bootTls(made.right)
+    const { port, line } = await bootTlsGateway(made.right)
     const client = await rawClient(port)
     client.send('GET /market/insights HTTP/1.1\r\nHost: localhost\r\n\r\n')
 
     const { received, how } = await client.ended()
 
-    expect(statusOf(received)).toBe(400)
+    expect(parseStatus(received)).toBe(400)
     expect(how).toBe('end')
     const [head = '', body = ''] = received.split('\r\n\r\n')
     expect(head).toMatch(/^content-type: application\/problem\+json\r$/im)
@@ -52,7 +52,7 @@ describe.skipIf(openssl.missing)('plain HTTP where TLS is spoken', () => {
   })
 
   test('HEAD is answered without a body', async () => {
-    const { port } = await bootTls(made.right)
+    const { port } = await bootTlsGateway(made.right)
     const client = await rawClient(port)
     client.send('HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n')
 
@@ -60,12 +60,12 @@ describe.skipIf(openssl.missing)('plain HTTP where TLS is spoken', () => {
   })
 
   test('a client that sends on hears the answer all the same', async () => {
-    const { port } = await bootTls(made.right)
+    const { port } = await bootTlsGateway(made.right)
     const client = await rawClient(port)
     client.send(
       `POST /valuation/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(500_000)}`,
     )
 
-    expect(statusOf((await client.ended()).received)).toBe(400)
+    expect(parseStatus((await client.ended()).received)).toBe(400)
   })
 })

@@ -1,34 +1,44 @@
 import { beforeAll, expect, test } from 'vitest'
-import { type Holder, makeHolder, type Wanted } from '../helpers/dpop.ts'
+import { type DpopClient, makeDpopClient, type ProofOptions } from '../helpers/dpop.ts'
 import { bootGateway, type TestGateway } from '../helpers/gateway.ts'
-import { askWith, boundToken, here, possession, publicUrl } from '../helpers/possession.ts'
-import { signingKey, token as unbound } from '../helpers/tokens.ts'
+import {
+  boundTargetUrl,
+  boundToken,
+  publicUrl,
+  requestWithFields,
+  tokenBindingSettings,
+} from '../helpers/token-binding.ts'
+import { signingKey, signToken as unbound } from '../helpers/tokens.ts'
 
 const key = signingKey('ES256', 'issuer')
 
-let holder: Holder
-let other: Holder
+let holder: DpopClient
+let other: DpopClient
 let token: string
 beforeAll(async () => {
-  holder = await makeHolder()
-  other = await makeHolder()
+  holder = await makeDpopClient()
+  other = await makeDpopClient()
   token = boundToken(key, { jkt: holder.jkt })
 })
 
-const boot = (auth: object = {}): Promise<TestGateway> => bootGateway(possession(key, auth))
+const boot = (auth: object = {}): Promise<TestGateway> => bootGateway(tokenBindingSettings(key, auth))
 const send = (port: number, scheme: string, shown: string, proofs: readonly string[], method = 'GET') =>
-  askWith(port, [`Authorization: ${scheme} ${shown}`, ...proofs.map((proof) => `DPoP: ${proof}`)], method)
+  requestWithFields(port, [`Authorization: ${scheme} ${shown}`, ...proofs.map((proof) => `DPoP: ${proof}`)], method)
 const seconds = (more: number): number => Math.floor(Date.now() / 1000) + more
 
 // The attack: whoever has got hold of a token brings a proof of his own, or one that its owner made for something else.
 test.each<readonly [what: string, prove: () => Promise<string>, cause: string]>([
-  ['another key', () => other.prove({ token, htu: here }), 'the proof is of another key'],
+  ['another key', () => other.prove({ token, htu: boundTargetUrl }), 'the proof is of another key'],
   [
     'another key, beside the right one',
-    () => other.prove({ token, htu: here, header: { jwk: holder.jwk } }),
+    () => other.prove({ token, htu: boundTargetUrl, header: { jwk: holder.jwk } }),
     'the proof is not good: ERR_JWS_SIGNATURE_VERIFICATION_FAILED',
   ],
-  ['another method', () => holder.prove({ token, htu: here, htm: 'POST' }), 'the proof is for another method'],
+  [
+    'another method',
+    () => holder.prove({ token, htu: boundTargetUrl, htm: 'POST' }),
+    'the proof is for another method',
+  ],
   [
     'another operation',
     () => holder.prove({ token, htu: `${publicUrl}/leads/pipeline` }),
@@ -36,18 +46,18 @@ test.each<readonly [what: string, prove: () => Promise<string>, cause: string]>(
   ],
   [
     'another server',
-    () => holder.prove({ token, htu: here.replace('gateway', 'evil') }),
+    () => holder.prove({ token, htu: boundTargetUrl.replace('gateway', 'evil') }),
     'the proof is for another target',
   ],
-  ['another token', () => holder.prove({ token: 'another', htu: here }), 'the proof is for another token'],
+  ['another token', () => holder.prove({ token: 'another', htu: boundTargetUrl }), 'the proof is for another token'],
   [
     'an hour ago',
-    () => holder.prove({ token, htu: here, claims: { iat: seconds(-3600) } }),
+    () => holder.prove({ token, htu: boundTargetUrl, claims: { iat: seconds(-3600) } }),
     'the proof is not good: ERR_JWT_EXPIRED',
   ],
   [
     'the future',
-    () => holder.prove({ token, htu: here, claims: { iat: seconds(60) } }),
+    () => holder.prove({ token, htu: boundTargetUrl, claims: { iat: seconds(60) } }),
     'the proof is not good: ERR_JWT_CLAIM_VALIDATION_FAILED',
   ],
 ])('a proof of, or for, %s is refused', async (_, prove, cause) => {
@@ -61,7 +71,7 @@ test.each<readonly [what: string, prove: () => Promise<string>, cause: string]>(
 
 test('without a proof, or with two, a bound token is worth nothing, whatever it is called', async () => {
   const { port } = await boot()
-  const right: Wanted = { token, htu: here }
+  const right: ProofOptions = { token, htu: boundTargetUrl }
   const [one, two] = [await holder.prove(right), await holder.prove(right)]
 
   expect(await send(port, 'DPoP', token, [])).toBe(401)
@@ -74,7 +84,7 @@ test('without a proof, or with two, a bound token is worth nothing, whatever it 
 test('a token that is bound to nothing is none of DPoP, and none at all where it has to be bound', async () => {
   const [lax, strict] = [await boot(), await boot({ bound: 'required' })]
   const plain = unbound(key)
-  const proof = await holder.prove({ token: plain, htu: here })
+  const proof = await holder.prove({ token: plain, htu: boundTargetUrl })
 
   expect(await send(lax.port, 'DPoP', plain, [proof])).toBe(401)
   expect(await send(lax.port, 'Bearer', plain, [])).toBe(200)
@@ -84,6 +94,6 @@ test('a token that is bound to nothing is none of DPoP, and none at all where it
 test('a token that is bound to a key is refused where proofs are not taken', async () => {
   const { port } = await boot({ dpop: 'none' })
 
-  expect(await send(port, 'DPoP', token, [await holder.prove({ token, htu: here })])).toBe(401)
+  expect(await send(port, 'DPoP', token, [await holder.prove({ token, htu: boundTargetUrl })])).toBe(401)
   expect(await send(port, 'Bearer', token, [])).toBe(401)
 })

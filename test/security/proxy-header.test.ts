@@ -2,8 +2,8 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { openGateway } from '../helpers/gateway.ts'
 import { needProgram } from '../helpers/program.ts'
-import { rawClient, statusOf } from '../helpers/raw.ts'
-import { bootTls } from '../helpers/tls-gateway.ts'
+import { parseStatus, rawClient } from '../helpers/raw-client.ts'
+import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 
 const openssl = await needProgram('openssl')
 
@@ -39,7 +39,7 @@ describe('a PROXY protocol header is answered 400 as before, and named in the lo
 
     const received = await asked(port, first)
 
-    expect(statusOf(received)).toBe(400)
+    expect(parseStatus(received)).toBe(400)
     const { requestId } = JSON.parse(received.split('\r\n\r\n')[1] ?? '')
     const logged = await line((each) => each.requestId === requestId)
     expect(logged).toMatchObject(named(version))
@@ -54,11 +54,11 @@ describe('a PROXY protocol header is answered 400 as before, and named in the lo
     })
 
     test.each(headers)('%s', async (_, first, version) => {
-      const { port, line } = await bootTls(made.right)
+      const { port, line } = await bootTlsGateway(made.right)
 
       const received = await asked(port, first)
 
-      expect(statusOf(received)).toBe(400)
+      expect(parseStatus(received)).toBe(400)
       expect(await line((each) => each.failure === 'bad-request')).toMatchObject(named(version))
     })
   })

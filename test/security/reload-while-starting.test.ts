@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { serveCommand } from '../../src/cli/serve.ts'
+import { createServeCommand } from '../../src/cli/commands/serve.ts'
 import type { Gateway } from '../../src/gateway.ts'
 import type { LogSink } from '../../src/observe/log.ts'
 import { configText, logInMemory } from '../helpers/gateway.ts'
@@ -41,7 +41,7 @@ test('SIGHUP while the gateway starts is heard, and the file is read again when 
   )
   const reload = vi.fn(async () => {})
 
-  const running = serveCommand().parseAsync(['--config', file], { from: 'user' })
+  const running = createServeCommand().parseAsync(['--config', file], { from: 'user' })
   await vi.waitUntil(() => startGateway.mock.calls.length === 1, { timeout: 20_000 })
   const heard = process.emit('SIGHUP', 'SIGHUP')
   const address = { address: '127.0.0.1', port: 1, family: 'IPv4' }

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
-import { shake } from '../helpers/tls-client.ts'
-import { bootTls } from '../helpers/tls-gateway.ts'
+import { tlsHandshake } from '../helpers/tls-client.ts'
+import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 
 const openssl = await needProgram('openssl')
 
@@ -14,8 +14,8 @@ describe.skipIf(openssl.missing)('renegotiation', () => {
   })
 
   test('is refused the first time', async () => {
-    const { port } = await bootTls(made.right)
-    const { socket, failure } = await shake(port, { maxVersion: 'TLSv1.2' })
+    const { port } = await bootTlsGateway(made.right)
+    const { socket, failure } = await tlsHandshake(port, { maxVersion: 'TLSv1.2' })
 
     const refused = await new Promise((resolve) => {
       socket.on('error', resolve)

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { gather } from '../../src/shared/gather.ts'
+import { batchWrite } from '../../src/shared/write-batching.ts'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
 import { chunks } from './desync/chunks.ts'
@@ -169,7 +169,7 @@ describe.each([
     'and with %i other writes in the same turn, a second response',
     async (writes) => {
       const busy = (): void => {
-        for (let n = 0; n < writes; n++) gather(() => {})
+        for (let n = 0; n < writes; n++) batchWrite(() => {})
       }
 
       expect(await whileOthersWait(staged, usual[0] as Poison, overTls, busy)).toEqual([null, null, null, ...none])

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
-import { askAdmin } from '../helpers/live-gateway.ts'
+import { fetchAdmin } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
-import { askOverTls } from '../helpers/tls-client.ts'
-import { bootTls, entry } from '../helpers/tls-gateway.ts'
+import { requestOverTls } from '../helpers/tls-client.ts'
+import { bootTlsGateway, certificateEntry } from '../helpers/tls-gateway.ts'
 
 const openssl = await needProgram('openssl')
 
@@ -16,14 +16,14 @@ describe.skipIf(openssl.missing)('a rollback', () => {
 
   test('does not bring back a client that was revoked, nor a certificate that was renewed', async () => {
     const client = { clientCertificates: 'required', clientCa: made.authority.cert, clientCrl: [made.noneRevoked] }
-    const { port, admin, edit, reload } = await bootTls(made.right, client)
-    const before = await askOverTls(port, made.client)
-    const tls = { ...client, clientCrl: [made.clientRevoked], certificates: [entry(made.renewed)] }
+    const { port, admin, edit, reload } = await bootTlsGateway(made.right, client)
+    const before = await requestOverTls(port, made.client)
+    const tls = { ...client, clientCrl: [made.clientRevoked], certificates: [certificateEntry(made.renewed)] }
     edit({ listen: { tls, maxHeaders: '1KiB' } })
     await reload()
 
-    const { body } = await askAdmin(`${admin}/rollback`, 'POST')
-    const after = await askOverTls(port, made.client)
+    const { body } = await fetchAdmin(`${admin}/rollback`, 'POST')
+    const after = await requestOverTls(port, made.client)
 
     expect(before.status).toBe(200)
     expect(body.changes).toEqual([expect.objectContaining({ path: 'listen.maxHeaders' })])

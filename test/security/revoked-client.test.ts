@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
-import { askOverTls } from '../helpers/tls-client.ts'
-import { bootTls, entry } from '../helpers/tls-gateway.ts'
+import { requestOverTls } from '../helpers/tls-client.ts'
+import { bootTlsGateway, certificateEntry } from '../helpers/tls-gateway.ts'
 
 const openssl = await needProgram('openssl')
 
@@ -20,47 +20,51 @@ describe.skipIf(openssl.missing).each(['TLSv1.2', 'TLSv1.3'] as const)(
 
     test('is good for as long as clients are judged as they were', async () => {
       const client = { clientCertificates: 'required', clientCa: made.authority.cert, clientCrl: [made.noneRevoked] }
-      const { port, write, reload } = await bootTls(made.right, client)
-      const first = await askOverTls(port, { ...only, ...made.client })
+      const { port, write, reload } = await bootTlsGateway(made.right, client)
+      const first = await requestOverTls(port, { ...only, ...made.client })
       write(made.renewed)
       await reload()
 
-      const again = await askOverTls(port, { ...only, ...made.client, session: first.session })
+      const again = await requestOverTls(port, { ...only, ...made.client, session: first.session })
 
       expect([first.status, again.status, again.resumed]).toEqual([200, 200, true])
     })
 
     test('does not come in past a list that names the client meanwhile', async () => {
       const client = { clientCertificates: 'required', clientCa: made.authority.cert, clientCrl: [made.noneRevoked] }
-      const { port, edit, reload } = await bootTls(made.right, client)
-      const first = await askOverTls(port, { ...only, ...made.client })
-      const tls = { ...client, clientCrl: [made.clientRevoked], certificates: [entry(made.right)] }
+      const { port, edit, reload } = await bootTlsGateway(made.right, client)
+      const first = await requestOverTls(port, { ...only, ...made.client })
+      const tls = { ...client, clientCrl: [made.clientRevoked], certificates: [certificateEntry(made.right)] }
       edit({ listen: { tls } })
       const { result } = await reload()
 
-      const again = await askOverTls(port, { ...only, ...made.client, session: first.session })
+      const again = await requestOverTls(port, { ...only, ...made.client, session: first.session })
 
       expect([first.status, result, again.status]).toEqual([200, 'applied', 0])
     })
 
     test('does not come in where a certificate is required meanwhile', async () => {
-      const { port, edit, reload } = await bootTls(made.right)
-      const first = await askOverTls(port, only)
-      const tls = { clientCertificates: 'required', clientCa: made.authority.cert, certificates: [entry(made.right)] }
+      const { port, edit, reload } = await bootTlsGateway(made.right)
+      const first = await requestOverTls(port, only)
+      const tls = {
+        clientCertificates: 'required',
+        clientCa: made.authority.cert,
+        certificates: [certificateEntry(made.right)],
+      }
       edit({ listen: { tls } })
       await reload()
 
-      const again = await askOverTls(port, { ...only, session: first.session })
+      const again = await requestOverTls(port, { ...only, session: first.session })
 
       expect([first.status, again.status]).toEqual([200, 0])
     })
 
     test('that began with a certificate of nobody stays out, where none would do', async () => {
       const client = { clientCertificates: 'optional', clientCa: made.authority.cert }
-      const { port } = await bootTls(made.right, client)
-      const first = await askOverTls(port, { ...only, ...made.selfSigned })
+      const { port } = await bootTlsGateway(made.right, client)
+      const first = await requestOverTls(port, { ...only, ...made.selfSigned })
 
-      const again = await askOverTls(port, { ...only, ...made.selfSigned, session: first.session })
+      const again = await requestOverTls(port, { ...only, ...made.selfSigned, session: first.session })
 
       expect([first.status, again.status]).toEqual([0, 0])
     })

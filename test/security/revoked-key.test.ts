@@ -2,13 +2,13 @@ import { hash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 
 const secret = 'a'.repeat(43)
 
 test('a client that was removed from an included file is not let in again by a rollback', async () => {
   const bankA = { id: 'bank-a', operations: 'all', apiKeys: [{ id: 'a', sha256: hash('sha256', secret) }] }
-  const live = await bootLive()
+  const live = await bootLiveGateway()
   const write = (...clients: readonly object[]): void =>
     writeFileSync(join(live.folder, 'clients.json'), JSON.stringify(clients))
   const settings = { auth: { methods: ['apiKey'] }, clients: 'file:clients.json' }
@@ -25,7 +25,7 @@ test('a client that was removed from an included file is not let in again by a r
   const gone = await live.line(({ to, msg }) => msg === 'configuration applied' && to === live.gateway.config.hash)
   live.edit({ ...settings, log: { level: 'debug' } })
   await live.gateway.reload('request')
-  const { body } = await askAdmin(`${live.admin}/rollback`, 'POST')
+  const { body } = await fetchAdmin(`${live.admin}/rollback`, 'POST')
 
   expect(gone.changes).toMatchObject([
     { path: 'clients', from: 'file:clients.json', to: 'file:clients.json' },
@@ -33,6 +33,6 @@ test('a client that was removed from an included file is not let in again by a r
   ])
   expect(body).toMatchObject({ result: 'applied' })
   expect(await ask()).toBe(401)
-  expect((await askAdmin(`${live.admin}/rollback`, 'POST')).status).toBe(200)
+  expect((await fetchAdmin(`${live.admin}/rollback`, 'POST')).status).toBe(200)
   expect(await ask()).toBe(401)
 })

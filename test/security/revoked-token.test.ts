@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 
 // The attack: a token has leaked and was replaced. Then somebody rolls back a bad reroute, and the leaked one opens the door again, while the
 // one in the file, which every tool sends, is turned away.
 test('a rollback does not bring back a token that was replaced', async () => {
   const [leaked, fresh] = ['a-token-that-has-leaked', 'a-token-that-replaced-it']
   const as = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } })
-  const live = await bootLive({ upstream: 'http://one.test', admin: { token: leaked } })
+  const live = await bootLiveGateway({ upstream: 'http://one.test', admin: { token: leaked } })
   live.edit({ upstream: 'http://two.test', admin: { token: fresh } })
-  await askAdmin(`${live.admin}/reload`, 'POST', as(leaked))
-  const { config } = (await askAdmin(`${live.admin}/status`, 'GET', as(fresh))).body
+  await fetchAdmin(`${live.admin}/reload`, 'POST', as(leaked))
+  const { config } = (await fetchAdmin(`${live.admin}/status`, 'GET', as(fresh))).body
   const { hash, previous } = Object(config)
 
-  const { body } = await askAdmin(`${live.admin}/rollback`, 'POST', as(fresh))
+  const { body } = await fetchAdmin(`${live.admin}/rollback`, 'POST', as(fresh))
   const [old, current] = [
-    await askAdmin(`${live.admin}/status`, 'GET', as(leaked)),
-    await askAdmin(`${live.admin}/status`, 'GET', as(fresh)),
+    await fetchAdmin(`${live.admin}/status`, 'GET', as(leaked)),
+    await fetchAdmin(`${live.admin}/status`, 'GET', as(fresh)),
   ]
 
   expect(previous).toEqual(expect.any(String))

@@ -2,26 +2,26 @@ import { X509Certificate } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { thumbprintOf } from '../../src/layers/auth/certificate.ts'
+import { certificateThumbprint } from '../../src/layers/auth/client-certificate.ts'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { clientCertField } from '../helpers/client-cert.ts'
 import type { Settings } from '../helpers/gateway.ts'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
-import { askWith } from '../helpers/possession.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
-import { audience, issuer, jwks, signingKey, token } from '../helpers/tokens.ts'
+import { requestWithFields } from '../helpers/token-binding.ts'
+import { audience, issuer, jwks, signingKey, signToken } from '../helpers/tokens.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 const openssl = await needProgram('openssl')
 
 /** Boots a gateway, applies one edit after the other, and rolls the last one back. */
 const rolledBack = async (...edits: readonly ((folder: string) => Settings)[]) => {
-  const live = await bootLive()
+  const live = await bootLiveGateway()
   for (const edit of edits) {
     live.edit(edit(live.folder))
     expect(await live.gateway.reload('request')).toMatchObject({ result: 'applied' })
   }
-  expect((await askAdmin(`${live.admin}/rollback`, 'POST')).body).toMatchObject({ result: 'applied' })
+  expect((await fetchAdmin(`${live.admin}/rollback`, 'POST')).body).toMatchObject({ result: 'applied' })
   return live
 }
 
@@ -38,7 +38,8 @@ test('a rollback does not bring back a key of the issuer that was removed from i
   }
 
   const live = await rolledBack(settings(jwks(good, stolen), 'info'), settings(jwks(good), 'debug'))
-  const ask = (key: typeof good) => askWith(live.gateway.address.port, [`Authorization: Bearer ${token(key)}`])
+  const ask = (key: typeof good) =>
+    requestWithFields(live.gateway.address.port, [`Authorization: Bearer ${signToken(key)}`])
 
   expect(live.gateway.config.log.level).toBe('info')
   expect([await ask(good), await ask(stolen)]).toEqual([200, 401])
@@ -54,7 +55,7 @@ test('but it does undo a mistake in where the keys are', async () => {
 
   const { gateway } = await rolledBack(settings(issuing.url), settings('http://127.0.0.1:1/'))
 
-  expect(await askWith(gateway.address.port, [`Authorization: Bearer ${token(key)}`])).toBe(200)
+  expect(await requestWithFields(gateway.address.port, [`Authorization: Bearer ${signToken(key)}`])).toBe(200)
 })
 
 // The attack: clients have begun to be known by names, from an authority; without it anybody writes a name into a certificate of his own.
@@ -69,11 +70,15 @@ describe.skipIf(openssl.missing)('certificates behind a proxy', () => {
     })
 
     const { gateway } = await rolledBack(
-      settings({}, `sha256:${thumbprintOf(new X509Certificate(made.client.cert))}`, 'info'),
+      settings({}, `sha256:${certificateThumbprint(new X509Certificate(made.client.cert))}`, 'info'),
       settings({ ca: made.authority.cert }, 'dns:bank-a.example', 'debug'),
     )
 
-    expect(await askWith(gateway.address.port, [`Client-Cert: ${clientCertField(made.forgedA.cert)}`])).toBe(401)
-    expect(await askWith(gateway.address.port, [`Client-Cert: ${clientCertField(made.bankA.cert)}`])).toBe(200)
+    expect(await requestWithFields(gateway.address.port, [`Client-Cert: ${clientCertField(made.forgedA.cert)}`])).toBe(
+      401,
+    )
+    expect(await requestWithFields(gateway.address.port, [`Client-Cert: ${clientCertField(made.bankA.cert)}`])).toBe(
+      200,
+    )
   })
 })

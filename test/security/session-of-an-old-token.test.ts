@@ -1,28 +1,28 @@
 import { expect, test } from 'vitest'
-import { bootLive } from '../helpers/live-gateway.ts'
-import { logIn, token, visit } from '../helpers/page.ts'
+import { logIn, token, visitPage } from '../helpers/form-browser.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
 
 // The attack: an operator has gone, or his token is known to others; it is replaced in the file. Whoever has logged in with it goes on by the cookie.
 const next = 'another-token-of-operators'
 const bearer = { headers: { Authorization: `Bearer ${token}` } }
 
 test('a session ends when the token is replaced, and does not come back with the old one', async () => {
-  const live = await bootLive({ admin: { token } })
+  const live = await bootLiveGateway({ admin: { token } })
   const session = await logIn(live.admin)
-  expect((await visit(`${live.admin}/status`, session)).status).toBe(200)
+  expect((await visitPage(`${live.admin}/status`, session)).status).toBe(200)
 
   live.edit({ admin: { token: next } })
   await fetch(`${live.admin}/reload`, { method: 'POST', ...bearer })
-  const replaced = await visit(`${live.admin}/status`, session)
+  const replaced = await visitPage(`${live.admin}/status`, session)
   live.edit({ admin: { token } })
   await live.gateway.reload('signal')
-  const again = await visit(`${live.admin}/status`, session)
+  const again = await visitPage(`${live.admin}/status`, session)
 
   expect([replaced.status, again.status]).toEqual([401, 401])
 })
 
 test('not even when nobody asks in between', async () => {
-  const live = await bootLive({ admin: { token } })
+  const live = await bootLiveGateway({ admin: { token } })
   const session = await logIn(live.admin)
 
   for (const each of [next, token]) {
@@ -30,15 +30,15 @@ test('not even when nobody asks in between', async () => {
     await live.gateway.reload('signal')
   }
 
-  expect((await visit(`${live.admin}/status`, session)).status).toBe(401)
+  expect((await visitPage(`${live.admin}/status`, session)).status).toBe(401)
 })
 
 test('an edit of anything else leaves it', async () => {
-  const live = await bootLive({ admin: { token } })
+  const live = await bootLiveGateway({ admin: { token } })
   const session = await logIn(live.admin)
 
   live.edit({ admin: { token, hosts: ['gateway.internal'] } })
   await live.gateway.reload('signal')
 
-  expect((await visit(`${live.admin}/status`, session)).status).toBe(200)
+  expect((await visitPage(`${live.admin}/status`, session)).status).toBe(200)
 })

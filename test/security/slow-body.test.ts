@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
-import { rawClient, statusOf } from '../helpers/raw.ts'
+import { parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { rawUpstream } from '../helpers/upstream.ts'
 import { eventually, renderHead } from '../helpers/wire.ts'
 
@@ -47,7 +47,7 @@ test('an upload slower than the rate is ended with 408, though no gap in it is l
   const text = await client.until((received) => received.includes('\r\n\r\n'))
   await eventually(() => upstream.connections() === 0)
 
-  expect(statusOf(text)).toBe(408)
+  expect(parseStatus(text)).toBe(408)
   expect(text).toContain('Connection: close')
   expect(await booted.line(({ failure }) => failure !== undefined)).toMatchObject({
     failure: 'request-timeout',
@@ -79,5 +79,5 @@ test('a small body, which is read before it is sent, is held to the rate as well
   })
 
   expect(await line).toMatchObject({ failure: 'request-timeout', cause: 'sends less than listen.minRate' })
-  expect(statusOf((await client.ended()).received)).toBe(408)
+  expect(parseStatus((await client.ended()).received)).toBe(408)
 })

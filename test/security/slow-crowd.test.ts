@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { bootProcess } from '../helpers/gateway-process.ts'
+import { bootGatewayProcess } from '../helpers/gateway-process.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { dial } from '../helpers/wire.ts'
 
@@ -50,7 +50,7 @@ test('a crowd that reads nothing, clients and upstreams, costs a bounded amount 
     }),
   )
   const slow = await rawUpstream((socket) => void socket.pause())
-  const gateway = await bootProcess({ upstreams: { market: large.url, risk: slow.url } })
+  const gateway = await bootGatewayProcess({ upstreams: { market: large.url, risk: slow.url } })
   gateway.stdout().resume()
   const before = await gateway.census()
 

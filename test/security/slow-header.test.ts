@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
-import { rawClient, statusOf } from '../helpers/raw.ts'
+import { parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { call } from '../helpers/wire.ts'
 
@@ -27,6 +27,6 @@ test('a crowd that sends its heads a field at a time is told 408, and another cl
   const afterwards = await call(port, { target: '/market/insights' })
 
   expect([meanwhile.status, afterwards.status]).toEqual([200, 200])
-  expect(ended.map(({ received }) => statusOf(received))).toEqual(Array(crowd).fill(408))
+  expect(ended.map(({ received }) => parseStatus(received))).toEqual(Array(crowd).fill(408))
   expect(upstream.begun()).toBe(2)
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
-import { rawClient } from '../helpers/raw.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
+import { rawClient } from '../helpers/raw-client.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
 
 // The attack: a client begins to upload and pauses, until the back end loses patience and cuts the connection. What looks like an endpoint
@@ -10,7 +10,7 @@ const upload = 'POST /risk/asset-valuation HTTP/1.1\r\nHost: a\r\nTransfer-Encod
 test('uploads that pause until the back end cuts them take no endpoint out, and open no breaker', async () => {
   const impatient = () => rawUpstream((socket) => onRequest(socket, () => void socket.resetAndDestroy()))
   const endpoints = [(await impatient()).url, (await impatient()).url]
-  const live = await bootLive({ upstreams: { risk: { endpoints, circuitBreaker: { minRequests: 5 } } } })
+  const live = await bootLiveGateway({ upstreams: { risk: { endpoints, circuitBreaker: { minRequests: 5 } } } })
 
   for (let i = 0; i < 20; i++) {
     const client = await rawClient(Number(new URL(live.url).port))
@@ -19,7 +19,7 @@ test('uploads that pause until the back end cuts them take no endpoint out, and 
     client.close()
   }
 
-  const { risk } = (await askAdmin(`${live.admin}/status`)).body.upstreams as unknown as {
+  const { risk } = (await fetchAdmin(`${live.admin}/status`)).body.upstreams as unknown as {
     risk: { breaker: { state: string }; endpoints: readonly { state: string; requests: number; failures: number }[] }
   }
   expect(risk.breaker.state).toBe('closed')

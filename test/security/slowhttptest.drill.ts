@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { request } from 'node:http'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { bootProcess } from '../helpers/gateway-process.ts'
+import { bootGatewayProcess } from '../helpers/gateway-process.ts'
 import { needProgram } from '../helpers/program.ts'
 import { openHttpUpstream } from '../helpers/upstream.ts'
 
@@ -49,7 +49,7 @@ describe.skipIf(slowhttptest.missing)('of a crowd of slow clients', () => {
         else response.end(Buffer.alloc(bytes))
       })
       onTestFinished(() => upstream.close())
-      const gateway = await bootProcess({
+      const gateway = await bootGatewayProcess({
         upstream: upstream.url,
         listen: { minRate: '240B/s', ...more },
         log: { access: false },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { gatewayForAll } from '../helpers/gateway.ts'
-import { exchangeRaw, rawClient } from '../helpers/raw.ts'
+import { exchangeRaw, rawClient } from '../helpers/raw-client.ts'
 
 // The attack: a request whose end two hops see in different places, so that what one takes for a body the other takes for a request.
 const site = gatewayForAll()

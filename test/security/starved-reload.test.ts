@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { loadAside } from '../../src/config/load-aside.ts'
-import { haveChanged } from '../../src/config/sources.ts'
+import { loadInThread } from '../../src/config/load/load-in-thread.ts'
+import { haveFilesChanged } from '../../src/config/load/source-files.ts'
 import { tiresome } from '../config/helper.ts'
 import { configText } from '../helpers/gateway.ts'
 
@@ -31,21 +31,21 @@ test('a thread that cannot be started is a problem of the reload, and the next o
     throw new Error('Worker initialization failure: EAGAIN')
   })
 
-  const starved = await loadAside(file, {})
-  const next = await loadAside(file, {})
+  const starved = await loadInThread(file, {})
+  const next = await loadInThread(file, {})
 
   expect(starved).toMatchObject({ ok: false, problems: [{ message: expect.stringContaining('EAGAIN') }] })
-  expect(await haveChanged(starved.sources)).toBe(true) // so it is tried again at the next look
+  expect(await haveFilesChanged(starved.sources)).toBe(true) // so it is tried again at the next look
   expect(next.ok).toBe(true)
 })
 
 test('an edit of a file that takes too long to read is not taken for what was read', async () => {
   const file = configured(tiresome)
 
-  const reading = loadAside(file, {}, [], 0)
+  const reading = loadInThread(file, {}, [], 0)
   writeFileSync(file, configText({ allowSandbox: true }))
   const { ok, sources } = await reading
 
   expect(ok).toBe(false)
-  expect(await haveChanged(sources)).toBe(true)
+  expect(await haveFilesChanged(sources)).toBe(true)
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
-import { isWholeAnswer, rawClient, statusOf } from '../helpers/raw.ts'
+import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { rawUpstream } from '../helpers/upstream.ts'
 import { eventually, renderHead } from '../helpers/wire.ts'
 
@@ -31,12 +31,12 @@ test.each([
   const client = await rawClient(port)
 
   client.send(head + body)
-  const received = await client.until(isWholeAnswer)
+  const received = await client.until(isWholeResponse)
   const holding = holder.received()
   holder.close()
   client.close()
 
-  expect(statusOf(received)).toBe(504)
+  expect(parseStatus(received)).toBe(504)
   expect(received).toContain('deadline-exceeded')
   expect(holding).toBe('')
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
-import { bootTls } from '../helpers/tls-gateway.ts'
+import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 
 const [openssl, testssl] = [await needProgram('openssl'), await needProgram('testssl')]
 
@@ -19,7 +19,7 @@ interface Found {
 // Protocols, suites, forward secrecy and every weakness that it knows of (ROBOT, CRIME, Heartbleed, renegotiation, …), asked by somebody else’s program.
 describe.skipIf(openssl.missing ?? testssl.missing)('testssl.sh', () => {
   test('finds nothing above LOW', { timeout: 300_000 }, async () => {
-    const { port } = await bootTls(makeCertificates(openssl.path ?? '').right)
+    const { port } = await bootTlsGateway(makeCertificates(openssl.path ?? '').right)
 
     const found = await scan(port)
 

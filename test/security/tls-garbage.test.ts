@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { frame, get, head } from '../helpers/http2.ts'
 import { needProgram } from '../helpers/program.ts'
-import { bootTls } from '../helpers/tls-gateway.ts'
+import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 import { rawUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
 
@@ -29,7 +29,7 @@ describe.skipIf(openssl.missing)('what is no TLS, in the middle of a connection'
     ['h2', 'a body is sent', Buffer.concat([...preface, ...upload])],
   ])('over %s, ends it at once, while %s', async (protocol, _, bytes) => {
     const upstream = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
-    const { port, line } = await bootTls(made.right, {}, { upstream: upstream.url, listen: { http2: true } })
+    const { port, line } = await bootTlsGateway(made.right, {}, { upstream: upstream.url, listen: { http2: true } })
     const { raw, secure } = await dial(port, protocol)
     secure.write(bytes)
     await eventually(() => upstream.connections() === 1)

@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { problemsOf, sandbox } from '../config/helper.ts'
-import { bootGuarded } from '../helpers/guarded.ts'
-import { claims, part } from '../helpers/tokens.ts'
+import { bootJwtGateway } from '../helpers/jwt-gateway.ts'
+import { claims, encodePart } from '../helpers/tokens.ts'
 
 // RFC 8725 §2.1: whoever has the public key, which is everybody, signs with it as if it were a secret.
 test('what is public is no secret', async () => {
-  const { refuses, rsa, key } = await bootGuarded()
+  const { expectRejected: refuses, rsa, key } = await bootJwtGateway()
   const secrets = [rsa, key].flatMap(({ publicKey }) => [
     publicKey.export({ type: 'spki', format: 'pem' }),
     publicKey.export({ type: 'spki', format: 'der' }),
@@ -14,7 +14,7 @@ test('what is public is no secret', async () => {
   ])
 
   for (const secret of secrets) {
-    const input = `${part({ alg: 'HS256', typ: 'at+jwt', kid: rsa.kid })}.${part(claims())}`
+    const input = `${encodePart({ alg: 'HS256', typ: 'at+jwt', kid: rsa.kid })}.${encodePart(claims())}`
     const mac = createHmac('sha256', secret).update(input).digest('base64url')
     await refuses(`${input}.${mac}`, 'its algorithm is not allowed')
   }

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { bootGuarded } from '../helpers/guarded.ts'
-import { token } from '../helpers/tokens.ts'
+import { bootJwtGateway } from '../helpers/jwt-gateway.ts'
+import { signToken } from '../helpers/tokens.ts'
 
 // RFC 9700 §4.3.2: a query is written into logs and histories everywhere.
 test('a token in the query is refused, though a good one is shown as well', async () => {
-  const { ask, gateway, key, reached } = await bootGuarded()
-  const good = token(key)
+  const { ask, gateway, key, reached } = await bootJwtGateway()
+  const good = signToken(key)
 
   for (const name of ['access_token', 'acc%65ss_token', 'a=b&access_token']) {
     const answer = await ask(good, `/market/insights?${name}=${good}`)

@@ -1,6 +1,6 @@
 import { test } from 'vitest'
-import { bootGuarded } from '../helpers/guarded.ts'
-import { claims, signingKey, token } from '../helpers/tokens.ts'
+import { bootJwtGateway } from '../helpers/jwt-gateway.ts'
+import { claims, signingKey, signToken } from '../helpers/tokens.ts'
 
 // RFC 8725 §3.10: a kid that is a path, a query, or what every object has.
 const kids = [
@@ -18,14 +18,15 @@ const kids = [
 ]
 
 test('a kid is compared, and nothing else', async () => {
-  const { refuses } = await bootGuarded()
+  const { expectRejected: refuses } = await bootJwtGateway()
 
-  for (const kid of kids) await refuses(token(signingKey('ES256', kid)), 'no key, or no single one, is known for it')
+  for (const kid of kids)
+    await refuses(signToken(signingKey('ES256', kid)), 'no key, or no single one, is known for it')
 })
 
 test('a kid that is no text is none', async () => {
-  const { refuses, key } = await bootGuarded()
+  const { expectRejected: refuses, key } = await bootJwtGateway()
 
   for (const kid of [0, null, true, ['elliptic'], { toString: 'elliptic' }])
-    await refuses(token(key, claims(), { kid }), 'its kid is not a string')
+    await refuses(signToken(key, claims(), { kid }), 'its kid is not a string')
 })

@@ -1,15 +1,15 @@
 import { test } from 'vitest'
-import { bootGuarded } from '../helpers/guarded.ts'
-import { token } from '../helpers/tokens.ts'
+import { bootJwtGateway } from '../helpers/jwt-gateway.ts'
+import { signToken } from '../helpers/tokens.ts'
 
 const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
 // The attack: whoever has a token spells it anew, and has it verified and remembered as another: the last character of a signature has bits that
 // say nothing (RFC 4648 §3.5).
 test('a token that is spelled anew is none', async () => {
-  const { key, rsa, refuses } = await bootGuarded()
+  const { key, rsa, expectRejected: refuses } = await bootJwtGateway()
 
-  for (const good of [token(key), token(rsa)]) {
+  for (const good of [signToken(key), signToken(rsa)]) {
     const last = digits.indexOf(good.slice(-1))
     for (const bits of [1, 7, 15])
       await refuses(good.slice(0, -1) + digits[last ^ bits], 'its signature is not spelled as it should be')

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Settings } from '../helpers/gateway.ts'
-import { bootLive } from '../helpers/live-gateway.ts'
-import { askWith } from '../helpers/possession.ts'
-import { audience, claims, issuer, jwks, signingKey, token } from '../helpers/tokens.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
+import { requestWithFields } from '../helpers/token-binding.ts'
+import { audience, claims, issuer, jwks, signingKey, signToken } from '../helpers/tokens.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 const key = signingKey('ES256', 'issuer')
@@ -48,10 +48,12 @@ test.each<readonly [string, Settings, number]>([
     },
     clients: [bankA],
   })
-  const live = await bootLive(settings())
-  const good = token(key)
+  const live = await bootLiveGateway(settings())
+  const good = signToken(key)
   const ask = (): Promise<readonly number[]> =>
-    Promise.all([good, 'opaque'].map((each) => askWith(live.gateway.address.port, [`Authorization: Bearer ${each}`])))
+    Promise.all(
+      [good, 'opaque'].map((each) => requestWithFields(live.gateway.address.port, [`Authorization: Bearer ${each}`])),
+    )
   expect([await ask(), await ask()]).toEqual([
     [200, 200],
     [200, 200],

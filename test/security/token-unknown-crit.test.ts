@@ -1,12 +1,12 @@
 import { test } from 'vitest'
-import { bootGuarded } from '../helpers/guarded.ts'
-import { claims, token } from '../helpers/tokens.ts'
+import { bootJwtGateway } from '../helpers/jwt-gateway.ts'
+import { claims, signToken } from '../helpers/tokens.ts'
 
 // RFC 7515 §4.1.11: whoever does not understand what is critical must not take the token.
 test('what a token calls critical is not understood here', async () => {
-  const { refuses, key } = await bootGuarded()
+  const { expectRejected: refuses, key } = await bootJwtGateway()
 
-  await refuses(token(key, claims(), { crit: ['policy'], policy: 'ask' }), 'its header has crit')
-  await refuses(token(key, claims(), { crit: [] }), 'its header has crit')
-  await refuses(token(key, claims(), { crit: ['b64'], b64: true }), 'its header has crit')
+  await refuses(signToken(key, claims(), { crit: ['policy'], policy: 'ask' }), 'its header has crit')
+  await refuses(signToken(key, claims(), { crit: [] }), 'its header has crit')
+  await refuses(signToken(key, claims(), { crit: ['b64'], b64: true }), 'its header has crit')
 })

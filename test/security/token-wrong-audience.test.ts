@@ -1,10 +1,10 @@
 import { test } from 'vitest'
-import { bootGuarded } from '../helpers/guarded.ts'
-import { audience, claims, token } from '../helpers/tokens.ts'
+import { bootJwtGateway } from '../helpers/jwt-gateway.ts'
+import { audience, claims, signToken } from '../helpers/tokens.ts'
 
 // RFC 8725 §3.9: a good token that was made for another service, which sends it here.
 test('a token for another service is no good here', async () => {
-  const { refuses, key } = await bootGuarded()
+  const { expectRejected: refuses, key } = await bootJwtGateway()
 
   for (const aud of [
     'https://other.example',
@@ -15,5 +15,5 @@ test('a token for another service is no good here', async () => {
     audience.toUpperCase(),
     undefined,
   ])
-    await refuses(token(key, claims({ aud })), 'it is for another audience')
+    await refuses(signToken(key, claims({ aud })), 'it is for another audience')
 })

@@ -1,13 +1,13 @@
 import { X509Certificate } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { thumbprintOf } from '../../src/layers/auth/certificate.ts'
+import { certificateThumbprint } from '../../src/layers/auth/client-certificate.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { clientCertField } from '../helpers/client-cert.ts'
 import { bootGateway } from '../helpers/gateway.ts'
-import { askWith, boundToken, possession } from '../helpers/possession.ts'
 import { needProgram } from '../helpers/program.ts'
-import { askOverTls } from '../helpers/tls-client.ts'
-import { bootTls } from '../helpers/tls-gateway.ts'
+import { requestOverTls } from '../helpers/tls-client.ts'
+import { bootTlsGateway } from '../helpers/tls-gateway.ts'
+import { boundToken, requestWithFields, tokenBindingSettings } from '../helpers/token-binding.ts'
 import { signingKey } from '../helpers/tokens.ts'
 
 const openssl = await needProgram('openssl')
@@ -19,19 +19,19 @@ describe.skipIf(openssl.missing)('a token that is bound to a certificate', () =>
   let token: string
   beforeAll(() => {
     made = makeCertificates(openssl.path ?? '')
-    token = boundToken(key, { 'x5t#S256': thumbprintOf(new X509Certificate(made.client.cert)) })
+    token = boundToken(key, { 'x5t#S256': certificateThumbprint(new X509Certificate(made.client.cert)) })
   })
-  const { auth = {}, clients = [] } = possession(key, { dpop: 'none', bound: 'required' })
+  const { auth = {}, clients = [] } = tokenBindingSettings(key, { dpop: 'none', bound: 'required' })
 
   test('is worth nothing on a connection of anybody else', async () => {
     const tls = { clientCertificates: 'optional', clientCa: made.authority.cert }
-    const { port, line } = await bootTls(made.right, tls, { auth, clients })
+    const { port, line } = await bootTlsGateway(made.right, tls, { auth, clients })
     const shown = [`Authorization: Bearer ${token}`]
 
-    const own = await askOverTls(port, made.client, shown)
-    const resumed = await askOverTls(port, { session: own.session }, shown)
-    const others = await askOverTls(port, made.bankA, shown)
-    const none = await askOverTls(port, {}, shown)
+    const own = await requestOverTls(port, made.client, shown)
+    const resumed = await requestOverTls(port, { session: own.session }, shown)
+    const others = await requestOverTls(port, made.bankA, shown)
+    const none = await requestOverTls(port, {}, shown)
 
     expect([own.status, resumed.status, resumed.resumed, others.status, none.status]).toEqual([
       200,
@@ -52,20 +52,22 @@ describe.skipIf(openssl.missing)('a token that is bound to a certificate', () =>
     })
     const lines = (pem: string) => [`Authorization: Bearer ${token}`, `Client-Cert: ${clientCertField(pem)}`]
 
-    expect(await askWith(port, lines(made.client.cert))).toBe(200)
-    expect(await askWith(port, lines(made.bankA.cert))).toBe(401)
-    expect(await askWith(port, [`Authorization: Bearer ${token}`])).toBe(401)
+    expect(await requestWithFields(port, lines(made.client.cert))).toBe(200)
+    expect(await requestWithFields(port, lines(made.bankA.cert))).toBe(401)
+    expect(await requestWithFields(port, [`Authorization: Bearer ${token}`])).toBe(401)
   })
 
   test('nor with what it is bound to in words that are not known here', async () => {
-    const { port } = await bootTls(
+    const { port } = await bootTlsGateway(
       made.right,
       { clientCertificates: 'required', clientCa: made.authority.cert },
       { auth, clients },
     )
-    const thumbprint = thumbprintOf(new X509Certificate(made.client.cert))
+    const thumbprint = certificateThumbprint(new X509Certificate(made.client.cert))
 
     for (const cnf of [{ 'x5t#S512': thumbprint }, { 'x5t#S256': thumbprint, kid: 'another' }, {}])
-      expect((await askOverTls(port, made.client, [`Authorization: Bearer ${boundToken(key, cnf)}`])).status).toBe(401)
+      expect((await requestOverTls(port, made.client, [`Authorization: Bearer ${boundToken(key, cnf)}`])).status).toBe(
+        401,
+      )
   })
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
-import { isWholeAnswer, rawClient, statusOf } from '../helpers/raw.ts'
+import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { call, eventually } from '../helpers/wire.ts'
 
@@ -15,7 +15,7 @@ test('trailers reach no upstream', async () => {
   const client = await rawClient(port)
 
   client.send(post('Authorization: stolen\r\nX-Forwarded-For: 10.0.0.1\r\nHost: other\r\n\r\n'))
-  await client.until(isWholeAnswer)
+  await client.until(isWholeResponse)
   client.close()
 
   expect(JSON.stringify(upstream.requests[0]?.rawHeaders)).not.toMatch(/stolen|10\.0\.0\.1|other/)
@@ -37,7 +37,7 @@ test.each([
     const { received } = await client.ended()
     const other = await call(port, { target: '/market/insights' })
 
-    expect(statusOf(received)).toBe(431)
+    expect(parseStatus(received)).toBe(431)
     expect(other.status).toBe(200)
     expect(upstream.requests.map(({ method }) => method)).toEqual(['GET'])
   },

@@ -2,8 +2,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
-import { shake } from '../helpers/tls-client.ts'
-import { bootTls } from '../helpers/tls-gateway.ts'
+import { tlsHandshake } from '../helpers/tls-client.ts'
+import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 
 const openssl = await needProgram('openssl')
 
@@ -27,9 +27,9 @@ describe.skipIf(openssl.missing)('an answer over TLS that ends with its connecti
       if (!whole) cuts.push(() => socket.resetAndDestroy())
     })
     const cuts: (() => void)[] = []
-    const { port } = await bootTls(made.right, {}, { upstream: `http://127.0.0.1:${portOf(upstream)}` })
+    const { port } = await bootTlsGateway(made.right, {}, { upstream: `http://127.0.0.1:${portOf(upstream)}` })
     const tap = await tapOf(port)
-    const { socket } = await shake(portOf(tap.server), { maxVersion: 'TLSv1.2' })
+    const { socket } = await tlsHandshake(portOf(tap.server), { maxVersion: 'TLSv1.2' })
     let text = ''
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1')

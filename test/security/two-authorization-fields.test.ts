@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
-import { bootGuarded } from '../helpers/guarded.ts'
 import { bootHttp2, frameClient, get, head, missing } from '../helpers/http2.ts'
-import { possession } from '../helpers/possession.ts'
-import { exchangeRaw } from '../helpers/raw.ts'
-import { signingKey, token } from '../helpers/tokens.ts'
+import { bootJwtGateway } from '../helpers/jwt-gateway.ts'
+import { exchangeRaw } from '../helpers/raw-client.ts'
+import { tokenBindingSettings } from '../helpers/token-binding.ts'
+import { signingKey, signToken } from '../helpers/tokens.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 // Which of two the upstream takes is not known here: one good credential would let the other one in.
 test('of two Authorization fields none is taken', async () => {
-  const { gateway, key, reached } = await bootGuarded()
-  const good = `Authorization: Bearer ${token(key)}`
+  const { gateway, key, reached } = await bootJwtGateway()
+  const good = `Authorization: Bearer ${signToken(key)}`
 
   for (const other of [good, 'authorization: Bearer x', 'Authorization: Basic YTpi', 'Authorization:']) {
     for (const [one, two] of [
@@ -29,8 +29,8 @@ test('of two Authorization fields none is taken', async () => {
 test.skipIf(missing !== null)('nor over HTTP/2, where what Node calls the headers has the first alone', async () => {
   const key = signingKey('ES256', 'issuer')
   const upstream = await httpUpstream()
-  const { port } = await bootHttp2({ ...possession(key), upstream: upstream.url })
-  const good = `Bearer ${token(key)}`
+  const { port } = await bootHttp2({ ...tokenBindingSettings(key), upstream: upstream.url })
+  const good = `Bearer ${signToken(key)}`
   const status = async (...shown: readonly string[]): Promise<number | undefined> => {
     const client = await frameClient(port)
     await client.send(head(1, [...get(), ...shown.flatMap((each) => ['authorization', each])]))

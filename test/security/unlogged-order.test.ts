@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { bootLive } from '../helpers/live-gateway.ts'
-import { exchangeRaw, rawClient } from '../helpers/raw.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
+import { exchangeRaw, rawClient } from '../helpers/raw-client.ts'
 
 // The attack: an order that changes something leaves no trace of who gave it, because he does not stay for the answer; or leaves too much,
 // because he wrote his token into the target.
@@ -10,7 +10,7 @@ const post = (target: string, body = ''): string =>
 
 describe('an order is logged', () => {
   test('when whoever gave it has gone before the answer', async () => {
-    const live = await bootLive({ admin: { token } })
+    const live = await bootLiveGateway({ admin: { token } })
     const client = await rawClient(live.gateway.adminAddress.port)
 
     client.send(post('/reload'))
@@ -22,7 +22,7 @@ describe('an order is logged', () => {
   })
 
   test('when its target cannot be decoded', async () => {
-    const live = await bootLive({ admin: { token } })
+    const live = await bootLiveGateway({ admin: { token } })
 
     const answer = await exchangeRaw(live.gateway.adminAddress.port, post('/reload%zz'))
 
@@ -31,7 +31,7 @@ describe('an order is logged', () => {
   })
 
   test('without its query, in which somebody may have written a token', async () => {
-    const live = await bootLive({ admin: { token } })
+    const live = await bootLiveGateway({ admin: { token } })
 
     await exchangeRaw(live.gateway.adminAddress.port, post(`/reload?token=${token}`))
     await live.line(({ msg }) => msg === 'admin request')
@@ -41,7 +41,7 @@ describe('an order is logged', () => {
 })
 
 test('a request that fails is logged without its query as well', async () => {
-  const live = await bootLive()
+  const live = await bootLiveGateway()
   const broken = vi.spyOn(process, 'uptime').mockImplementation(() => {
     throw new Error('planted')
   })
@@ -57,7 +57,7 @@ test('a request that fails is logged without its query as well', async () => {
 })
 
 test('a target that cannot be decoded is no way past the token', async () => {
-  const live = await bootLive({ admin: { token } })
+  const live = await bootLiveGateway({ admin: { token } })
 
   const answer = await exchangeRaw(live.gateway.adminAddress.port, 'GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n')
 

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { certificateFindings } from '../../src/config/certificate.ts'
+import { validateKeyPair } from '../../src/config/certificates.ts'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
 
@@ -32,7 +32,7 @@ describe.skipIf(openssl.missing)('a pair that TLS does not take', () => {
   ])('is a problem of the file, which quotes neither: %s', (name, found) => {
     const pair = pairs[name] ?? { certificate: '', key: '' }
 
-    const findings = certificateFindings(['admin', 'tls'], pair)
+    const findings = validateKeyPair(['admin', 'tls'], pair)
 
     expect(findings).toEqual([expect.objectContaining({ path: ['admin', 'tls', 'certificate'], found })])
     const told = JSON.stringify(findings)

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { faultOfProblem, valuesOf } from '../helpers/answers.ts'
-import { arrivedValues, ask } from '../helpers/ask.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { bootGateway } from '../helpers/gateway.ts'
-import { exchangeRaw, statusOf } from '../helpers/raw.ts'
+import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
+import { findProblemFault, headerValues } from '../helpers/raw-response.ts'
+import { receivedValues, roundTrip } from '../helpers/round-trip.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 // The attack: a gateway that is led back to itself answers one request with as many as it has connections.
@@ -20,9 +20,9 @@ test.each([
   const upstream = await httpUpstream()
   const { port } = await bootGateway({ upstream: upstream.url, listen: { via: 'edge-1' } })
 
-  const { answer, arrived } = await ask(port, upstream, get(fields))
+  const { answer, arrived } = await roundTrip(port, upstream, get(fields))
 
-  expect(faultOfProblem(answer, 508)).toBeNull()
+  expect(findProblemFault(answer, 508)).toBeNull()
   expect(arrived).toEqual([])
 })
 
@@ -30,11 +30,11 @@ test('another gateway’s name is none, and ours is added behind it', async () =
   const upstream = await httpUpstream()
   const { port } = await bootGateway({ upstream: upstream.url, listen: { via: 'edge-1' } })
 
-  const { answer, arrived } = await ask(port, upstream, get('Via: 1.1 edge-10 (edge-1)\r\n'))
+  const { answer, arrived } = await roundTrip(port, upstream, get('Via: 1.1 edge-10 (edge-1)\r\n'))
 
   expect(answer.status).toBe(200)
-  expect(arrivedValues(arrived[0], 'via')).toEqual(['1.1 edge-10 (edge-1)', '1.1 edge-1'])
-  expect(valuesOf(answer, 'via')).toEqual(['1.1 edge-1'])
+  expect(receivedValues(arrived[0], 'via')).toEqual(['1.1 edge-10 (edge-1)', '1.1 edge-1'])
+  expect(headerValues(answer, 'via')).toEqual(['1.1 edge-1'])
 })
 
 test('a request that is led back by way of a second gateway ends there, once', async () => {
@@ -44,7 +44,7 @@ test('a request that is led back by way of a second gateway ends there, once', a
 
   const text = await exchangeRaw(first.port, get(''))
 
-  expect(statusOf(text)).toBe(508)
+  expect(parseStatus(text)).toBe(508)
   await second.line(({ status }) => status === 508)
   expect(second.lines.filter(({ operation }) => operation !== undefined)).toHaveLength(1)
 })

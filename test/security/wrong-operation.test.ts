@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { bootKeyed, key } from '../helpers/keyed-gateway.ts'
-import { rawClient } from '../helpers/raw.ts'
+import { bootApiKeyGateway, key } from '../helpers/api-key-gateway.ts'
+import { rawClient } from '../helpers/raw-client.ts'
 
 const fields = `Host: gateway\r\nX-Api-Key: ${key}\r\nConnection: close\r\n`
 
@@ -21,7 +21,7 @@ test.each([
   ['a method in a field', 'GET /market/insights', 'X-HTTP-Method-Override: POST\r\n', 200],
   ['what a proxy says was asked for', 'GET /market/insights', 'X-Forwarded-Uri: /leads/pipeline\r\n', 200],
 ])('by %s it gets nowhere but where it may', async (_, line, more, status) => {
-  const { gateway, upstream } = await bootKeyed(['market.insights'])
+  const { gateway, upstream } = await bootApiKeyGateway(['market.insights'])
   const client = await rawClient(gateway.port)
   client.send(`${line} HTTP/1.1\r\n${fields}${more}\r\n`)
 

@@ -1,4 +1,4 @@
-import type { Operation } from '../../src/catalog.ts'
+import type { Operation } from '../../src/operations.ts'
 import type { Ledger } from '../lab/ledger.ts'
 import type { Disturbances } from './disturbances.ts'
 
@@ -32,7 +32,7 @@ export class Account {
   enter(heard: Heard): void {
     const { id, operation, said, sentAt } = heard
     const { method, group } = operation
-    const seen = this.#ledger.of(id)
+    const seen = this.#ledger.entriesOf(id)
     this.#ledger.forget(id)
     this.requests++
     if (method === 'POST' && seen.length > 1) return this.#wrong(heard, 'seen more than once')

@@ -1,4 +1,4 @@
-import type { Group } from '../../src/catalog.ts'
+import type { Group } from '../../src/operations.ts'
 
 /** Is something that was done to the gateway or behind it, for as long as it has consequences. */
 interface Disturbance {

@@ -1,6 +1,6 @@
 /** Has endpoints go wrong in one way after the other, and mend. */
 import { setTimeout as pause } from 'node:timers/promises'
-import * as does from '../lab/behaviours.ts'
+import * as does from '../lab/endpoint-behaviour.ts'
 import type { Disturbances } from './disturbances.ts'
 import { answerLarge } from './large-answers.ts'
 import type { Faulty } from './site.ts'
@@ -9,7 +9,7 @@ import { type Ongoing, ongoing } from './traffic.ts'
 interface Fault {
   readonly fault: string
   /** Null: it refuses connections, and cuts those that it has. */
-  readonly behaviour: does.Behaviour | null
+  readonly behaviour: does.EndpointBehaviour | null
   /** What may be said of a request that met it. */
   readonly may: readonly string[]
 }
@@ -23,14 +23,14 @@ const faults: readonly Fault[] = [
   { fault: 'resets at accept', behaviour: does.resetAtAccept, may: [...resets, ...silence] },
   { fault: 'resets when it has the request', behaviour: does.resetWhenWhole, may: resets },
   { fault: 'hangs', behaviour: does.hang, may: silence },
-  { fault: 'answers 500', behaviour: does.answer({ status: 500 }), may: ['500'] },
+  { fault: 'answers 500', behaviour: does.respond({ status: 500 }), may: ['500'] },
   { fault: 'truncates', behaviour: does.truncate, may: ['cut'] },
   { fault: 'stalls in its body', behaviour: does.stallInBody, may: ['cut'] },
   { fault: 'drips its head', behaviour: does.dripHead, may: silence },
-  { fault: 'is slow', behaviour: does.answer({ latencyMs: 300 }), may: [] },
+  { fault: 'is slow', behaviour: does.respond({ latencyMs: 300 }), may: [] },
   { fault: 'is no server', behaviour: does.garbage, may: ['502 bad-answer'] },
   { fault: 'cuts idle connections', behaviour: does.cutIdle, may: resets },
-  { fault: 'closes after each answer', behaviour: does.closing, may: [] },
+  { fault: 'closes after each answer', behaviour: does.closeAfterResponse, may: [] },
 ]
 
 const wrongForMs = 3000
@@ -47,7 +47,7 @@ export const goWrong = (faulty: readonly Faulty[], disturbances: Disturbances): 
     const { fault, behaviour, may } = faults[(turns[nth] as number) % faults.length] as Fault
     turns[nth] = (turns[nth] as number) + 1
     const over = disturbances.begin(`an endpoint ${fault}`, one.group, [...may, '503 circuit-open'], aftermathMs)
-    if (behaviour === null) await one.faulty.refuse()
+    if (behaviour === null) await one.faulty.refuseConnections()
     else one.faulty.behave(behaviour)
     await pause(wrongForMs)
     if (behaviour === null) await one.faulty.listen()

@@ -1,4 +1,4 @@
-import { answer, type Behaviour } from '../lab/behaviours.ts'
+import { type EndpointBehaviour, respond } from '../lab/endpoint-behaviour.ts'
 
 /** What a large answer holds: more than the system does between two processes. */
 export const largeBytes = 16 * 1024 * 1024
@@ -6,8 +6,8 @@ export const largeBytes = 16 * 1024 * 1024
 const piece = Buffer.alloc(64 * 1024, 'x')
 
 /** Answers as sound servers do, and a target with `bytes=` with so many, as they are taken. */
-export const answerLarge = (): Behaviour => {
-  const small = answer()
+export const answerLarge = (): EndpointBehaviour => {
+  const small = respond()
   return {
     onWhole(turn) {
       const { socket, head } = turn

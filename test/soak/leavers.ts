@@ -1,7 +1,7 @@
 /** Are clients that leave, or are slow: nobody waits for their answers, and the gateway must let go of what it held for them. */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { catalog } from '../../src/catalog.ts'
+import { allOperations } from '../../src/operations.ts'
 import { largeBytes } from './large-answers.ts'
 import { slowReader, slowWriter } from './slow-clients.ts'
 import { type Ongoing, ongoing } from './traffic.ts'
@@ -14,7 +14,7 @@ type Way = (socket: Socket, nth: number) => Promise<void>
 
 /** Leaves at once, or a moment later: before the answer, or while it comes. */
 const beforeTheAnswer: Way = async (socket, nth) => {
-  const { method, path } = catalog[nth % catalog.length] as (typeof catalog)[number]
+  const { method, path } = allOperations[nth % allOperations.length] as (typeof allOperations)[number]
   socket.write(
     method === 'GET' ? `GET ${path} HTTP/1.1\r\nHost: gateway\r\n\r\n` : `${uploadTo(path, 'Content-Length: 3')}abc`,
   )
@@ -33,7 +33,7 @@ const inALargeAnswerUnread: Way = async (socket) => {
 }
 
 const inAnUpload: Way = async (socket, nth) => {
-  const { path } = catalog.filter(({ method }) => method === 'POST')[nth % 5] as { readonly path: string }
+  const { path } = allOperations.filter(({ method }) => method === 'POST')[nth % 5] as { readonly path: string }
   const [framing, begun] = (
     [
       ['Content-Length: 1000', 'x'.repeat(500)],

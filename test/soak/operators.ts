@@ -1,6 +1,6 @@
 /** Are the operators: who edits the file, gives orders, and whose machine ends processes. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { askAdmin } from '../helpers/live-gateway.ts'
+import { fetchAdmin } from '../helpers/live-gateway.ts'
 import type { Disturbances } from './disturbances.ts'
 import type { SoakedGateway } from './gateway.ts'
 import type { Site } from './site.ts'
@@ -46,7 +46,7 @@ export const ordering = ({ admin }: SoakedGateway, disturbances: Disturbances): 
   })
 
 const order = async (url: string, body: object): Promise<void> => {
-  const { status } = await askAdmin(url, 'POST', { body: JSON.stringify(body) })
+  const { status } = await fetchAdmin(url, 'POST', { body: JSON.stringify(body) })
   if (status !== 200) throw new Error(`${url} says ${status}`)
 }
 
@@ -62,7 +62,7 @@ interface ToldWorker {
  */
 export const killing = (gateway: SoakedGateway, disturbances: Disturbances): Ongoing =>
   ongoing(1, 15_000, async () => {
-    const { body } = await askAdmin(`${gateway.admin}/status`)
+    const { body } = await fetchAdmin(`${gateway.admin}/status`)
     const workers = body.workers as unknown as readonly ToldWorker[]
     if (workers.some(({ state }) => state !== 'serving')) return // it is started again a little later each time
     const [newest] = workers.toSorted((a, b) => ((a.startedAt ?? '') < (b.startedAt ?? '') ? 1 : -1))

@@ -1,5 +1,5 @@
 /** Is what stands behind the soaked gateway, and the configuration that says so. */
-import type { Group } from '../../src/catalog.ts'
+import type { Group } from '../../src/operations.ts'
 import { type LabEndpoint, openEndpoint } from '../lab/endpoint.ts'
 import { Ledger } from '../lab/ledger.ts'
 import { answerLarge } from './large-answers.ts'

@@ -1,7 +1,7 @@
 /** Measures what many slow clients, and many slow upstreams, make the gateway hold: `--slow-readers 200`. */
 import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { groups } from '../../src/catalog.ts'
+import { groups } from '../../src/operations.ts'
 import { differences, forgetPeak, memoryKiB, takeCensus } from './census.ts'
 import type { Watched } from './child.ts'
 import { type SoakedGateway, startGateway } from './gateway.ts'

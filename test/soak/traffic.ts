@@ -1,10 +1,10 @@
 /** Sends requests that should go well, and has account kept of them. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { catalog, type Operation } from '../../src/catalog.ts'
-import type { RawAnswer } from '../helpers/answers.ts'
-import { Lane } from '../helpers/lane.ts'
+import { allOperations, type Operation } from '../../src/operations.ts'
+import { PipelinedClient } from '../helpers/pipelined-client.ts'
+import type { RawResponse } from '../helpers/raw-response.ts'
 import { newId } from '../lab/lab.ts'
-import { allBodies, type Body, bytesOf, judge } from '../lab/load.ts'
+import { allBodies, type Body, judgeResponse, requestBytes } from '../lab/load.ts'
 import type { Account } from './account.ts'
 
 /** Is something that goes on until it is told to stop. */
@@ -38,9 +38,9 @@ const pauseMs = 50
 
 /** Keeps connections to each of the nine, one request at a time on each. */
 export const keepAlive = (port: number, account: Account): Ongoing => {
-  const lanes = Array.from({ length: catalog.length * lanesEach }, () => new Lane(port))
+  const lanes = Array.from({ length: allOperations.length * lanesEach }, () => new PipelinedClient(port))
   const sending = ongoing(lanes.length, pauseMs, (nth) =>
-    send(lanes[nth] as Lane, catalog[nth % catalog.length] as Operation, account),
+    send(lanes[nth] as PipelinedClient, allOperations[nth % allOperations.length] as Operation, account),
   )
   return {
     async stop() {
@@ -52,33 +52,33 @@ export const keepAlive = (port: number, account: Account): Ongoing => {
 
 /** Opens a connection for each request, and closes it. */
 export const churn = (port: number, account: Account): Ongoing =>
-  ongoing(catalog.length, 2 * pauseMs, async (nth) => {
-    const lane = new Lane(port)
-    await send(lane, catalog[nth] as Operation, account)
+  ongoing(allOperations.length, 2 * pauseMs, async (nth) => {
+    const lane = new PipelinedClient(port)
+    await send(lane, allOperations[nth] as Operation, account)
     lane.close()
   })
 
 let bodies = 0
 
-const send = async (lane: Lane, operation: Operation, account: Account): Promise<void> => {
+const send = async (lane: PipelinedClient, operation: Operation, account: Account): Promise<void> => {
   const id = newId()
   const { method } = operation
   const body = allBodies[method === 'GET' ? 0 : bodies++ % allBodies.length] as Body
   const sentAt = performance.now()
   let said: string | null = null
-  const onAnswer = (answer: RawAnswer | null): void => {
+  const onAnswer = (answer: RawResponse | null): void => {
     said = whatItSays(answer, id, body)
   }
   // A lane rejects when it cannot connect, and when more came than was asked for: be it the beginning of an answer that was cut.
-  await lane.send([{ bytes: bytesOf(operation, id, body), method, onAnswer }]).catch((error) => {
+  await lane.send([{ bytes: requestBytes(operation, id, body), method, onAnswer }]).catch((error) => {
     if (said !== 'cut') said = String(error)
   })
   account.enter({ id, operation, said: said ?? 'nothing', sentAt })
 }
 
-const whatItSays = (answer: RawAnswer | null, id: string, { hash }: Body): string => {
+const whatItSays = (answer: RawResponse | null, id: string, { hash }: Body): string => {
   try {
-    return judge(answer, id, hash)
+    return judgeResponse(answer, id, hash)
   } catch {
     return 'damaged'
   }

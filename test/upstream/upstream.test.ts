@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { now } from '../../src/clock.ts'
 import type { CircuitBreakerConfig, OutlierConfig } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/failures/errors.ts'
-import type { Member } from '../../src/upstream/member.ts'
+import type { GroupEndpoint } from '../../src/upstream/endpoints/group-endpoint.ts'
 import type { Upstream } from '../../src/upstream/upstream.ts'
 import { fakeBody, fakeExchange } from '../helpers/exchange.ts'
 import { freePort } from '../helpers/free-port.ts'
-import { openTestUpstream, outcome } from '../helpers/open-upstream.ts'
+import { openTestUpstream, sendOutcome } from '../helpers/open-upstream.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
 
@@ -16,7 +16,7 @@ const b = 'http://127.0.0.1:2'
 const breaker: CircuitBreakerConfig = { failureRate: 0.5, minRequests: 2, window: 10_000, openFor: 5000, probes: 1 }
 const outlier: OutlierConfig = { consecutiveFailures: 2, failureRate: null, ejectionTime: 60_000, maxEjected: 0.5 }
 
-const member = (upstream: Upstream, i: number): Member => {
+const member = (upstream: Upstream, i: number): GroupEndpoint => {
   const found = upstream.members[i]
   if (found === undefined) throw new Error(`no member ${i}`)
   return found
@@ -46,7 +46,7 @@ test('what can be sent to nobody else fails, and what can goes there, a body inc
   const body = { ...fakeBody(5), read: () => Promise.resolve([Buffer.from('12345')]) }
 
   const got = await Promise.all(
-    Array.from({ length: 20 }, () => outcome(upstream, fakeExchange({ operation: 'valuation.score', body }))),
+    Array.from({ length: 20 }, () => sendOutcome(upstream, fakeExchange({ operation: 'valuation.score', body }))),
   )
 
   expect([...new Set(got)]).toEqual([200])
@@ -63,13 +63,13 @@ test('an endpoint that fails is taken out, and told of', async () => {
   )
 
   const statuses: (number | string)[] = []
-  for (let i = 0; i < 20; i++) statuses.push(await outcome(upstream, fakeExchange()))
+  for (let i = 0; i < 20; i++) statuses.push(await sendOutcome(upstream, fakeExchange()))
 
   expect(statuses.filter((status) => status === 500).length).toBe(2)
   expect(member(upstream, 1).state).toMatchObject({ name: 'ejected', reason: '2 failures in a row' })
   expect(told).toEqual([['warn', 'endpoint ejected', expect.objectContaining({ endpoint: bad.url })]])
 
-  member(upstream, 1).standing.lift()
+  member(upstream, 1).health.uneject()
 
   expect(member(upstream, 1).state.name).toBe('up')
 })
@@ -84,7 +84,7 @@ describe('an endpoint with all places taken', () => {
   test('has so many more wait, and refuses the next with a time to come again', async () => {
     const { url, sockets } = await hanging()
     const upstream = openTestUpstream(url, { maxConnections: 1, maxPending: 2 })
-    const running = Array.from({ length: 3 }, () => outcome(upstream, fakeExchange()))
+    const running = Array.from({ length: 3 }, () => sendOutcome(upstream, fakeExchange()))
     await eventually(() => sockets.length === 1)
 
     await expect(upstream.send(fakeExchange())).rejects.toMatchObject({
@@ -109,11 +109,11 @@ describe('an endpoint with all places taken', () => {
       maxPending: 0,
       balance: 'round-robin',
     })
-    const stuck = outcome(upstream, fakeExchange())
+    const stuck = sendOutcome(upstream, fakeExchange())
     await eventually(() => full.sockets.length === 1)
 
-    for (let i = 0; i < 4; i++) expect(await outcome(upstream, fakeExchange())).toBe(200)
-    const both = await Promise.all(Array.from({ length: 2 }, () => outcome(upstream, fakeExchange())))
+    for (let i = 0; i < 4; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(200)
+    const both = await Promise.all(Array.from({ length: 2 }, () => sendOutcome(upstream, fakeExchange())))
 
     expect(both.sort()).toEqual([200, 'overloaded'])
     full.sockets[0]?.destroy()
@@ -127,8 +127,8 @@ describe('an endpoint with all places taken', () => {
     const upstream = openTestUpstream([full.url, free.url], endpoints)
     const { promise, resolve } = Promise.withResolvers<Buffer[]>()
     const body = Object.assign(fakeBody(3), { read: () => promise })
-    const slow = outcome(upstream, fakeExchange({ operation: 'valuation.score', body }))
-    const quick = [outcome(upstream, fakeExchange()), outcome(upstream, fakeExchange())]
+    const slow = sendOutcome(upstream, fakeExchange({ operation: 'valuation.score', body }))
+    const quick = [sendOutcome(upstream, fakeExchange()), sendOutcome(upstream, fakeExchange())]
     await Promise.any(quick)
     await eventually(() => full.sockets.length === 1)
 
@@ -145,9 +145,9 @@ test('a deadline that ends while an endpoint is connected to counts against it, 
   const { port, accepted } = await rawUpstream((socket) => void socket.resume())
   const upstream = openTestUpstream(`https://127.0.0.1:${port}`, { maxConnections: 1 })
   const [connecting, waiting] = [fakeExchange(), fakeExchange()]
-  const ended = [outcome(upstream, connecting), outcome(upstream, waiting)]
+  const ended = [sendOutcome(upstream, connecting), sendOutcome(upstream, waiting)]
   await eventually(() => accepted() === 1)
-  const { standing } = member(upstream, 0)
+  const { health: standing } = member(upstream, 0)
 
   waiting.abort(new GatewayError('deadline-exceeded'))
   const early = standing.counts.failures
@@ -160,7 +160,7 @@ test('a deadline that ends while an endpoint is connected to counts against it, 
 test('with the breaker open nothing is attempted', async () => {
   const { url, accepted } = await rawUpstream((socket) => onRequest(socket, () => socket.resetAndDestroy()))
   const upstream = openTestUpstream(url, { circuitBreaker: breaker })
-  for (let i = 0; i < 2; i++) await outcome(upstream, fakeExchange())
+  for (let i = 0; i < 2; i++) await sendOutcome(upstream, fakeExchange())
   const before = accepted()
 
   await expect(upstream.send(fakeExchange())).rejects.toMatchObject({
@@ -183,7 +183,7 @@ describe('an endpoint that drains', () => {
       ],
     })
 
-    expect(await outcome(upstream, fakeExchange())).toBe('connect-failed')
+    expect(await sendOutcome(upstream, fakeExchange())).toBe('connect-failed')
     expect(accepted()).toBe(0)
     expect(member(upstream, 0).state.name).toBe('draining')
   })
@@ -203,7 +203,7 @@ test('an endpoint that came back begins with a tenth of its share, and has all o
   const back = member(upstream, 0)
 
   const before = back.weightAt(now())
-  back.standing.cameUp()
+  back.health.markHealthy()
   const at = now()
   const shares = [0, 500, 5000, 10_000, 60_000].map((ms) => Math.round(back.weightAt(at + ms)))
 
@@ -228,10 +228,10 @@ test('a health check that fails takes an endpoint out, and is no longer believed
   upstream.activate()
   await eventually(() => state() === 'down')
   const down = member(upstream, 0).state
-  endpoint.check({ ...healthCheck, unhealthyAfter: 3 }, 'endpoint')
+  endpoint.configureHealthCheck({ ...healthCheck, unhealthyAfter: 3 }, 'endpoint')
   const changed = state()
   await eventually(() => state() === 'down')
-  endpoint.check(null, 'endpoint')
+  endpoint.configureHealthCheck(null, 'endpoint')
 
   expect(changed).toBe('up')
   expect(down.reason).toBe('answered 503, 200-299 is expected')

@@ -1,7 +1,7 @@
 import { parseList } from 'structured-headers'
 import { expect, test } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 const address = { rate: '1/min', burst: 3 }
@@ -76,7 +76,7 @@ test('an address that nobody vouches for is no other client', async () => {
 })
 
 test('what has been used stays used over a reload, unless the limit is another', async () => {
-  const live = await bootLive({ limits: { address } })
+  const live = await bootLiveGateway({ limits: { address } })
   await ask(live.url, 3)
 
   live.edit({ limits: { address: { ...address, ipv6Prefix: 56 } }, log: { level: 'debug' } })
@@ -89,12 +89,12 @@ test('what has been used stays used over a reload, unless the limit is another',
 })
 
 test('/status tells that this gateway counts by itself, and where it does not, nothing', async () => {
-  const limited = await bootLive({ limits: { address } })
-  const other = await bootLive()
+  const limited = await bootLiveGateway({ limits: { address } })
+  const other = await bootLiveGateway()
 
-  const { body } = await askAdmin(`${limited.admin}/status`)
+  const { body } = await fetchAdmin(`${limited.admin}/status`)
 
   expect(body.limits).toMatchObject({ rate: { store: 'memory', state: 'local', where: null, evictions: 0 } })
-  expect((await askAdmin(`${other.admin}/status`)).body.limits).toMatchObject({ rate: null })
+  expect((await fetchAdmin(`${other.admin}/status`)).body.limits).toMatchObject({ rate: null })
   expect((await fetch(other.url + path)).headers.has('ratelimit')).toBe(false)
 })

@@ -2,12 +2,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { fileWrittenInPlace } from '../helpers/editable-file.ts'
 import { configText } from '../helpers/gateway.ts'
-import { askAdmin } from '../helpers/live-gateway.ts'
-import { mountsPermitted, onSmallDisk } from '../helpers/mounts.ts'
-import { listening, serve } from '../helpers/serve.ts'
-import { inPlace } from '../helpers/ways.ts'
-import { key, verified } from '../observe/audit/sample.ts'
+import { fetchAdmin } from '../helpers/live-gateway.ts'
+import { mountsPermitted, onSmallDisk } from '../helpers/mount-namespace.ts'
+import { serve, waitForListening } from '../helpers/serve-process.ts'
+import { key, verified } from '../observe/audit/sample-audit-log.ts'
 
 describe.skipIf(!mountsPermitted)('on a disk that is full', () => {
   test.each([
@@ -17,7 +17,7 @@ describe.skipIf(!mountsPermitted)('on a disk that is full', () => {
     'requests go as configured, and all goes on by itself when there is room: %s, workers: %i',
     async (onFailure, workers) => {
       const disk = mkdtempSync(join(tmpdir(), 'disk-'))
-      const way = inPlace(onTestFinished)
+      const way = fileWrittenInPlace(onTestFinished)
       writeFileSync(`${way.file}.key`, 'k'.repeat(32))
       way.write(
         configText({
@@ -28,13 +28,13 @@ describe.skipIf(!mountsPermitted)('on a disk that is full', () => {
       )
       const served = serve(way.file, {}, onSmallDisk(disk))
       onTestFinished(() => rmSync(disk, { recursive: true }))
-      const port = await listening(served)
+      const port = await waitForListening(served)
       const { port: admin } = await served.line(({ msg }) => msg === 'admin listening')
       const inside = `/proc/${served.pid}/root${disk}`
       const ask = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/market/insights`)).status
-      const ready = async () => (await askAdmin(`http://127.0.0.1:${admin}/ready`)).body
+      const ready = async () => (await fetchAdmin(`http://127.0.0.1:${admin}/ready`)).body
       const audit = async () =>
-        (await askAdmin(`http://127.0.0.1:${admin}/status`)).body as {
+        (await fetchAdmin(`http://127.0.0.1:${admin}/status`)).body as {
           readonly audit?: { readonly state: string; readonly reason: string; readonly count: number }
         }
 

@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto'
 import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
-import { auditLog } from '../helpers/audit-log.ts'
+import { createAuditLog } from '../helpers/audit-log.ts'
 import type { Settings } from '../helpers/gateway.ts'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
-import { exchangeRaw } from '../helpers/raw.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
+import { exchangeRaw } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
-import { verified } from '../observe/audit/sample.ts'
+import { verified } from '../observe/audit/sample-audit-log.ts'
 
 const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex')
 
 const whole = { code: 0, errors: '' }
 
 test('every request leaves a line, whoever answers it, with what was asked for and nothing that is secret', async () => {
-  const log = auditLog(onTestFinished)
+  const log = createAuditLog(onTestFinished)
   const large = Buffer.alloc(512 * 1024, 'planted-answer')
   const upstream = await httpUpstream(({ method }, response) => response.end(method === 'GET' ? large : 'ok'))
-  const live = await bootLive({
+  const live = await bootLiveGateway({
     upstream: upstream.url,
     audit: { ...log.settings, digests: 'both' },
     operations: { 'financing.pre-approval': { state: 'refuse' } },
@@ -80,11 +80,11 @@ test('every request leaves a line, whoever answers it, with what was asked for a
 })
 
 test('orders and reloads leave lines, those too that are refused', async () => {
-  const log = auditLog(onTestFinished)
+  const log = createAuditLog(onTestFinished)
   const token = 'planted-token-0123456789'
-  const live = await bootLive({ audit: log.settings, admin: { token } })
+  const live = await bootLiveGateway({ audit: log.settings, admin: { token } })
   const order = (path: string, body = '', init: RequestInit = {}) =>
-    askAdmin(live.admin + path, 'POST', { body, headers: { Authorization: `Bearer ${token}` }, ...init })
+    fetchAdmin(live.admin + path, 'POST', { body, headers: { Authorization: `Bearer ${token}` }, ...init })
 
   await order('/operations/refuse', '{"operation":"inventory.sync"}')
   await order('/reload', '', { headers: { Authorization: 'Bearer planted-guess' } })
@@ -113,11 +113,11 @@ test('orders and reloads leave lines, those too that are refused', async () => {
 })
 
 test.each(['refuse', 'continue'])('while lines cannot be written, requests go as configured: %s', async (onFailure) => {
-  const log = auditLog(onTestFinished)
-  const live = await bootLive({ audit: { ...log.settings, onFailure } })
+  const log = createAuditLog(onTestFinished)
+  const live = await bootLiveGateway({ audit: { ...log.settings, onFailure } })
   const ask = async (): Promise<number> => (await fetch(`${live.url}/market/insights`)).status
   const state = async () =>
-    (await askAdmin(`${live.admin}/status`)).body as { readonly audit?: { readonly state: string } }
+    (await fetchAdmin(`${live.admin}/status`)).body as { readonly audit?: { readonly state: string } }
   expect(await ask()).toBe(200)
   await eventually(() => log.lines().length === 2)
   const { length } = readFileSync(log.file)
@@ -139,18 +139,20 @@ test.each(['refuse', 'continue'])('while lines cannot be written, requests go as
 })
 
 test('a setting that cannot be enforced stops the start, and refuses the reload', async () => {
-  const log = auditLog(onTestFinished)
+  const log = createAuditLog(onTestFinished)
   const nowhere = { ...log.settings, file: '/nowhere/audit.log' }
-  await expect(bootLive({ audit: nowhere })).rejects.toThrow('audit.file /nowhere/audit.log cannot be used: ENOENT')
+  await expect(bootLiveGateway({ audit: nowhere })).rejects.toThrow(
+    'audit.file /nowhere/audit.log cannot be used: ENOENT',
+  )
 
-  const live = await bootLive({ audit: log.settings })
+  const live = await bootLiveGateway({ audit: log.settings })
   live.edit({ audit: nowhere })
-  const refused = await askAdmin(`${live.admin}/reload`, 'POST')
+  const refused = await fetchAdmin(`${live.admin}/reload`, 'POST')
   live.edit({ audit: { file: log.file } })
-  const keyless = await askAdmin(`${live.admin}/reload`, 'POST')
+  const keyless = await fetchAdmin(`${live.admin}/reload`, 'POST')
   writeFileSync(log.key.slice('file:'.length), 'short')
   live.edit({ audit: log.settings })
-  const short = await askAdmin(`${live.admin}/reload`, 'POST')
+  const short = await fetchAdmin(`${live.admin}/reload`, 'POST')
 
   writeFileSync(log.key.slice('file:'.length), 'k'.repeat(32))
   expect([refused.status, keyless.status, short.status]).toEqual([422, 422, 422])
@@ -161,11 +163,11 @@ test('a setting that cannot be enforced stops the start, and refuses the reload'
 })
 
 test('it is switched on, moved and off by reloads', async () => {
-  const [first, second] = [auditLog(onTestFinished), auditLog(onTestFinished)]
-  const live = await bootLive()
+  const [first, second] = [createAuditLog(onTestFinished), createAuditLog(onTestFinished)]
+  const live = await bootLiveGateway()
   const reload = async (audit: Settings['audit']): Promise<number> => {
     live.edit(audit === undefined ? {} : { audit: { ...audit } })
-    return (await askAdmin(`${live.admin}/reload`, 'POST')).status
+    return (await fetchAdmin(`${live.admin}/reload`, 'POST')).status
   }
   const ask = (id: string) => fetch(`${live.url}/market/insights`, { headers: { 'X-Request-Id': id } })
 
@@ -187,15 +189,15 @@ test('it is switched on, moved and off by reloads', async () => {
 })
 
 test('what is under way when a reload switches it off has no line, nor has the reload: the main log tells of both', async () => {
-  const log = auditLog(onTestFinished)
+  const log = createAuditLog(onTestFinished)
   const held = Promise.withResolvers<void>()
   const upstream = await httpUpstream((_, response) => void held.promise.then(() => response.end()))
-  const live = await bootLive({ upstream: upstream.url, audit: log.settings })
+  const live = await bootLiveGateway({ upstream: upstream.url, audit: log.settings })
   const asked = fetch(`${live.url}/market/insights`, { headers: { 'X-Request-Id': 'under-way' } })
   await eventually(() => upstream.begun() === 1)
 
   live.edit({ upstream: upstream.url })
-  await askAdmin(`${live.admin}/reload`, 'POST')
+  await fetchAdmin(`${live.admin}/reload`, 'POST')
   held.resolve()
   const { status } = await asked
   await live.line(({ requestId }) => requestId === 'under-way')
@@ -211,9 +213,9 @@ test('what is under way when a reload switches it off has no line, nor has the r
 })
 
 test('who called, and how that was proved, stands in the line', async () => {
-  const log = auditLog(onTestFinished)
+  const log = createAuditLog(onTestFinished)
   const secret = 's'.repeat(43)
-  const live = await bootLive({
+  const live = await bootLiveGateway({
     audit: log.settings,
     auth: { methods: ['apiKey'] },
     clients: [{ id: 'bank-a', apiKeys: [{ id: 'k1', sha256: sha256(secret) }], operations: ['market.insights'] }],
@@ -233,8 +235,8 @@ test('who called, and how that was proved, stands in the line', async () => {
 })
 
 test('on standard output it stands between the lines of the log, and can be verified there', async () => {
-  const log = auditLog(onTestFinished)
-  const live = await bootLive({ audit: { ...log.settings, file: 'stdout' } })
+  const log = createAuditLog(onTestFinished)
+  const live = await bootLiveGateway({ audit: { ...log.settings, file: 'stdout' } })
 
   for (let n = 0; n < 5; n++) await fetch(`${live.url}/market/insights`)
   await eventually(() => live.lines.filter((line) => 'audit' in line).length >= 6)

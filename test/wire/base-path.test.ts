@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { catalog } from '../../src/catalog.ts'
-import { faultOfProblem, takeAnswers, valuesOf } from '../helpers/answers.ts'
+import { allOperations } from '../../src/operations.ts'
 import { openGateway, type TestGateway } from '../helpers/gateway.ts'
-import { exchangeRaw } from '../helpers/raw.ts'
+import { exchangeRaw } from '../helpers/raw-client.ts'
+import { findProblemFault, headerValues, parseResponses } from '../helpers/raw-response.ts'
 import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
 
 let upstream: TestUpstream
@@ -19,37 +19,37 @@ afterAll(async () => {
 
 const ask = async (method: string, target: string) => {
   const text = await exchangeRaw(booted.port, `${method} ${target} HTTP/1.1\r\nHost: a\r\n\r\n`)
-  const [answer] = takeAnswers(text, [method]).answers
+  const [answer] = parseResponses(text, [method]).answers
   if (answer === undefined) throw new Error(`no answer: ${JSON.stringify(text)}`)
   return answer
 }
 
 describe('with a base path', () => {
-  test.each(catalog)('$id is mounted under it, and forwarded on its own path', async ({ method, path }) => {
+  test.each(allOperations)('$id is mounted under it, and forwarded on its own path', async ({ method, path }) => {
     const answer = await ask(method, `/lender/v1${path}?a=%20b`)
 
     expect(answer.status).toBe(200)
     expect(upstream.requests.at(-1)).toMatchObject({ method, url: `${path}?a=%20b` })
   })
 
-  test.each(catalog)('$id is mounted there in the absolute-form too', async ({ method, path }) => {
+  test.each(allOperations)('$id is mounted there in the absolute-form too', async ({ method, path }) => {
     const answer = await ask(method, `http://other/lender/v1${path}`)
 
     expect(answer.status).toBe(200)
     expect(upstream.requests.at(-1)).toMatchObject({ method, url: path })
   })
 
-  test.each(catalog)('$id refuses another method', async ({ method, path }) => {
+  test.each(allOperations)('$id refuses another method', async ({ method, path }) => {
     const before = upstream.requests.length
 
     const answer = await ask('DELETE', `/lender/v1${path}`)
 
-    expect(faultOfProblem(answer, 405)).toBeNull()
-    expect(valuesOf(answer, 'allow')).toEqual([method])
+    expect(findProblemFault(answer, 405)).toBeNull()
+    expect(headerValues(answer, 'allow')).toEqual([method])
     expect(upstream.requests.length).toBe(before)
   })
 
-  const misplaced = catalog.flatMap(({ method, path }) =>
+  const misplaced = allOperations.flatMap(({ method, path }) =>
     [
       path,
       `/lender${path}`,
@@ -73,11 +73,11 @@ describe('with a base path', () => {
 
     const answer = await ask(method, target)
 
-    expect(faultOfProblem(answer, 404)).toBeNull()
+    expect(findProblemFault(answer, 404)).toBeNull()
     expect(upstream.requests.length).toBe(before)
   })
 
   test.each(['/lender/v1', '/lender/v1/', '/', '/lender'])('%s itself is not found', async (target) => {
-    expect(faultOfProblem(await ask('GET', target), 404)).toBeNull()
+    expect(findProblemFault(await ask('GET', target), 404)).toBeNull()
   })
 })

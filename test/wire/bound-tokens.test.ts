@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type AuthorizationServer, gatewayClient, openAuthorizationServer } from '../helpers/authorization-server.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
-import { type Holder, makeHolder } from '../helpers/dpop.ts'
+import { type DpopClient, makeDpopClient } from '../helpers/dpop.ts'
 import { bootGateway } from '../helpers/gateway.ts'
-import { boundToken, here, possession } from '../helpers/possession.ts'
 import { needProgram } from '../helpers/program.ts'
-import { exchangeRaw, statusOf } from '../helpers/raw.ts'
-import { askOverTls } from '../helpers/tls-client.ts'
-import { bootTls } from '../helpers/tls-gateway.ts'
+import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
+import { requestOverTls } from '../helpers/tls-client.ts'
+import { bootTlsGateway } from '../helpers/tls-gateway.ts'
+import { boundTargetUrl, boundToken, tokenBindingSettings } from '../helpers/token-binding.ts'
 import { signingKey } from '../helpers/tokens.ts'
 
 const openssl = await needProgram('openssl')
@@ -21,16 +21,16 @@ const kinds = [
 describe.skipIf(openssl.missing)('of a real authorization server', () => {
   let made: Certificates
   let server: AuthorizationServer
-  let holder: Holder
+  let holder: DpopClient
   beforeAll(async () => {
     made = makeCertificates(openssl.path ?? '')
     server = await openAuthorizationServer()
-    holder = await makeHolder()
+    holder = await makeDpopClient()
   })
   afterAll(() => server.close())
 
   const boot = () =>
-    bootTls(
+    bootTlsGateway(
       made.right,
       { clientCertificates: 'optional', clientCa: made.authority.cert },
       {
@@ -59,9 +59,9 @@ describe.skipIf(openssl.missing)('of a real authorization server', () => {
     const shown = [`Authorization: Bearer ${token}`]
 
     const [own, others, none] = [
-      await askOverTls(port, made.client, shown),
-      await askOverTls(port, made.bankA, shown),
-      await askOverTls(port, {}, shown),
+      await requestOverTls(port, made.client, shown),
+      await requestOverTls(port, made.bankA, shown),
+      await requestOverTls(port, {}, shown),
     ]
 
     expect([own.status, others.status, none.status]).toEqual([200, 401, 401])
@@ -72,7 +72,7 @@ describe.skipIf(openssl.missing)('of a real authorization server', () => {
     const asked = { token: '', htm: 'POST', htu: `${server.url}/token`, claims: { ath: undefined } }
     const token = await server.boundToken(wanted, { proof: await holder.prove(asked) })
     const ask = async (proof: string, scheme = 'DPoP') =>
-      (await askOverTls(port, {}, [`Authorization: ${scheme} ${token}`, `DPoP: ${proof}`])).status
+      (await requestOverTls(port, {}, [`Authorization: ${scheme} ${token}`, `DPoP: ${proof}`])).status
     const prove = (): Promise<string> => holder.prove({ token, htu: `${resource}/market/insights` })
     const [one, other] = [await prove(), await prove()]
 
@@ -84,7 +84,7 @@ describe.skipIf(openssl.missing)('of a real authorization server', () => {
   test('a token that is bound to nothing is not taken', async () => {
     const { port } = await boot()
 
-    const { status, text } = await askOverTls(port, {}, [`Authorization: Bearer ${await server.token(resource)}`])
+    const { status, text } = await requestOverTls(port, {}, [`Authorization: Bearer ${await server.token(resource)}`])
 
     expect(status).toBe(401)
     expect(text).toContain('WWW-Authenticate: Bearer realm="lender-gateway", error="invalid_token"\r\n')
@@ -92,18 +92,18 @@ describe.skipIf(openssl.missing)('of a real authorization server', () => {
 })
 
 test('a bound token that lacks a scope is told so in the scheme that it came with', async () => {
-  const [key, holder] = [signingKey('ES256', 'issuer'), await makeHolder()]
+  const [key, holder] = [signingKey('ES256', 'issuer'), await makeDpopClient()]
   const operations = { 'market.insights': { auth: { scopes: ['insights.read'] } } }
-  const { port } = await bootGateway({ ...possession(key), operations })
+  const { port } = await bootGateway({ ...tokenBindingSettings(key), operations })
   const token = boundToken(key, { jkt: holder.jkt })
-  const fields = [`Authorization: DPoP ${token}`, `DPoP: ${await holder.prove({ token, htu: here })}`]
+  const fields = [`Authorization: DPoP ${token}`, `DPoP: ${await holder.prove({ token, htu: boundTargetUrl })}`]
 
   const answer = await exchangeRaw(
     port,
     `GET /market/insights HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${fields.join('\r\n')}\r\n\r\n`,
   )
 
-  expect(statusOf(answer)).toBe(403)
+  expect(parseStatus(answer)).toBe(403)
   expect(answer).toContain(
     'WWW-Authenticate: DPoP realm="lender-gateway", error="insufficient_scope", scope="insights.read", algs="ES256 ',
   )

@@ -2,9 +2,19 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
-import { rawClient, statusOf } from '../helpers/raw.ts'
+import { parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
-import { call, chunked, dial, drained, eventually, noise, readToEnd, renderHead, valuesOf } from '../helpers/wire.ts'
+import {
+  awaitDrain,
+  call,
+  chunked,
+  dial,
+  eventually,
+  fieldValues,
+  pseudoRandomBytes,
+  readToEnd,
+  renderHead,
+} from '../helpers/wire.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -61,7 +71,7 @@ describe('Expect: 100-continue', () => {
     client.send(head)
     const { received, how } = await client.ended()
 
-    expect(statusOf(received)).toBe(status)
+    expect(parseStatus(received)).toBe(status)
     expect(received).not.toContain('100 Continue')
     expect(received).toMatch(/\r\nconnection: close\r\n/i)
     expect(how).toBe('end')
@@ -80,7 +90,7 @@ describe('Expect: 100-continue', () => {
     client.send(expecting(length))
     const { received } = await client.ended()
 
-    expect(statusOf(received)).toBe(502)
+    expect(parseStatus(received)).toBe(502)
     expect(received).not.toContain('100 Continue')
   })
 
@@ -143,7 +153,7 @@ describe('a request body over its bound', () => {
     const upstream = await httpUpstream()
     const booted = await bootGateway({ upstream: upstream.url, defaults: { maxBody: '100KiB' } })
 
-    const answer = await call(booted.port, { method: 'POST', target: post, body: noise(100 * KiB + 1) })
+    const answer = await call(booted.port, { method: 'POST', target: post, body: pseudoRandomBytes(100 * KiB + 1) })
 
     expect(answer).toMatchObject({ status: 413, how: 'end', whole: true })
     expect(code(answer.body)).toBe('content-too-large')
@@ -158,7 +168,7 @@ describe('a request body over its bound', () => {
     const answer = await call(booted.port, {
       method: 'POST',
       target: post,
-      body: noise(100 * KiB),
+      body: pseudoRandomBytes(100 * KiB),
       ...(chunkBytes === undefined ? {} : { chunkBytes }),
     })
 
@@ -183,7 +193,12 @@ describe('a request body over its bound', () => {
     const { upstream, ended, text } = await recording()
     const booted = await bootGateway({ upstream: upstream.url, defaults: { maxBody: '100KiB' } })
 
-    const answer = await call(booted.port, { method: 'POST', target: post, body: noise(MiB), chunkBytes: 10_000 })
+    const answer = await call(booted.port, {
+      method: 'POST',
+      target: post,
+      body: pseudoRandomBytes(MiB),
+      chunkBytes: 10_000,
+    })
     await ended
 
     expect(answer).toMatchObject({ status: 413, how: 'end', whole: true })
@@ -198,7 +213,7 @@ describe('a request body over its bound', () => {
     )
     const booted = await bootGateway({ upstream: upstream.url, defaults: { maxBody: '100KiB' } })
     const client = await rawClient(booted.port)
-    const pieces = [...chunked(noise(MiB), 10_000)]
+    const pieces = [...chunked(pseudoRandomBytes(MiB), 10_000)]
 
     client.send(renderHead({ method: 'POST', target: post, body: Buffer.alloc(0), chunkBytes: 1 }))
     client.send(pieces[0] as Buffer)
@@ -208,7 +223,7 @@ describe('a request body over its bound', () => {
     await ended
 
     expect(how).toBe('reset')
-    expect(statusOf(received)).toBe(200)
+    expect(parseStatus(received)).toBe(200)
     expect(text().endsWith('\r\n0\r\n\r\n')).toBe(false)
   })
 })
@@ -233,7 +248,7 @@ describe('a gap in a request body', () => {
     const { received, how } = await client.ended()
 
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(gapMs)
-    expect(statusOf(received)).toBe(408)
+    expect(parseStatus(received)).toBe(408)
     expect(code(received.split('\r\n\r\n')[1] ?? '')).toBe('request-timeout')
     expect(received).toMatch(/\r\nconnection: close\r\n/i)
     expect(how).toBe('end')
@@ -252,7 +267,7 @@ describe('a gap in a request body', () => {
     }
     const { received } = await client.ended()
 
-    expect(statusOf(received)).toBe(200)
+    expect(parseStatus(received)).toBe(200)
   })
 })
 
@@ -323,7 +338,7 @@ describe('memory', () => {
     const upstream = await rawUpstream((socket) =>
       onRequest(socket, async () => {
         socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${large}\r\n\r\n`)
-        for (let at = 0; at < large; at += MiB) if (!socket.write(Buffer.alloc(MiB, at / MiB))) await drained(socket)
+        for (let at = 0; at < large; at += MiB) if (!socket.write(Buffer.alloc(MiB, at / MiB))) await awaitDrain(socket)
       }),
     )
     const booted = await bootGateway({ upstream: upstream.url })
@@ -376,11 +391,11 @@ describe('an answer that comes before the request is complete', () => {
     })
     const booted = await bootGateway({ upstream: upstream.url })
 
-    const got = await call(booted.port, { method: 'POST', target: post, body: noise(8 * MiB) })
+    const got = await call(booted.port, { method: 'POST', target: post, body: pseudoRandomBytes(8 * MiB) })
 
     expect(got).toMatchObject({ status: 413, whole: true })
     expect(got.body.toString()).toBe('big')
-    expect(valuesOf(got.fields, 'connection')).toEqual(['close'])
+    expect(fieldValues(got.fields, 'connection')).toEqual(['close'])
   })
 
   test('is cut when it ends with a connection that was reset: a part never passes for the whole', async () => {
@@ -393,8 +408,8 @@ describe('an answer that comes before the request is complete', () => {
     const booted = await bootGateway({ upstream: upstream.url })
     const client = await dial(booted.port)
 
-    client.write(renderHead({ method: 'POST', target: post, body: noise(8 * MiB) }))
-    client.write(noise(8 * MiB))
+    client.write(renderHead({ method: 'POST', target: post, body: pseudoRandomBytes(8 * MiB) }))
+    client.write(pseudoRandomBytes(8 * MiB))
     const got = await readToEnd(client).catch(() => null)
 
     expect(got?.how ?? 'reset').toBe('reset')

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { catalog } from '../../src/catalog.ts'
+import { allOperations } from '../../src/operations.ts'
 import { gatewayForAll, openGateway, type TestGateway } from '../helpers/gateway.ts'
 import { onRequest, openRawUpstream, type RawUpstream } from '../helpers/upstream.ts'
-import { call, chunked, noise, sha256, valuesOf, type WireRequest } from '../helpers/wire.ts'
+import { call, chunked, fieldValues, pseudoRandomBytes, sha256, type WireRequest } from '../helpers/wire.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -15,7 +15,7 @@ const sizes: readonly (readonly [string, number])[] = [
   ['64 KiB + 1', 64 * KiB + 1],
   ['1 MiB', MiB],
 ]
-const bodies = new Map([...sizes.map(([, size]) => size), 64 * MiB].map((size) => [size, noise(size)]))
+const bodies = new Map([...sizes.map(([, size]) => size), 64 * MiB].map((size) => [size, pseudoRandomBytes(size)]))
 const bodyOf = (size: number): Buffer => bodies.get(size) ?? Buffer.alloc(0)
 const hashes = new Map([...bodies].map(([size, body]) => [size, sha256(body)]))
 
@@ -29,7 +29,7 @@ const contentTypes = [
   null,
 ]
 
-const nine = catalog.map(({ id, method, path }) => [id, method, path] as const)
+const nine = allOperations.map(({ id, method, path }) => [id, method, path] as const)
 
 describe('the body of a request', () => {
   const site = gatewayForAll()
@@ -64,12 +64,12 @@ describe('the body of a request', () => {
           sha256: hashes.get(size),
           complete: true,
         })
-        expect(valuesOf(rawHeaders, 'content-type')).toEqual(type === null ? [] : [type])
+        expect(fieldValues(rawHeaders, 'content-type')).toEqual(type === null ? [] : [type])
         // A body of no bytes has no framing worth keeping: chunked or not, it goes out as none.
         const isChunked = chunkBytes !== undefined && size > 0
-        expect(valuesOf(rawHeaders, 'transfer-encoding')).toEqual(isChunked ? ['chunked'] : [])
+        expect(fieldValues(rawHeaders, 'transfer-encoding')).toEqual(isChunked ? ['chunked'] : [])
         const hasLength = !isChunked && (size > 0 || method === 'POST')
-        expect(valuesOf(rawHeaders, 'content-length')).toEqual(hasLength ? [String(size)] : [])
+        expect(fieldValues(rawHeaders, 'content-length')).toEqual(hasLength ? [String(size)] : [])
       }
     })
   })
@@ -93,7 +93,7 @@ describe('the body of a request', () => {
   })
 
   test('chunks of a single byte arrive as the same body', async () => {
-    const body = noise(5000)
+    const body = pseudoRandomBytes(5000)
 
     const { arrived } = await forward('single', { method: 'POST', target: '/valuation/score', body, chunkBytes: 1 })
 
@@ -101,7 +101,7 @@ describe('the body of a request', () => {
   })
 
   test.each(['1.0', '1.1'] as const)('an HTTP/%s client may send one', async (version) => {
-    const body = noise(MiB)
+    const body = pseudoRandomBytes(MiB)
 
     const { arrived } = await forward(`version-${version}`, {
       method: 'POST',
@@ -194,30 +194,30 @@ describe('an answer without a body', () => {
     const answer = await answered('HTTP/1.1 204 No Content\r\nETag: "x"\r\n\r\n')
 
     expect(answer).toMatchObject({ status: 204, framing: 'none', whole: true, how: 'end' })
-    expect(valuesOf(answer.fields, 'etag')).toEqual(['"x"'])
-    expect(valuesOf(answer.fields, 'content-length')).toEqual([])
-    expect(valuesOf(answer.fields, 'transfer-encoding')).toEqual([])
+    expect(fieldValues(answer.fields, 'etag')).toEqual(['"x"'])
+    expect(fieldValues(answer.fields, 'content-length')).toEqual([])
+    expect(fieldValues(answer.fields, 'transfer-encoding')).toEqual([])
   })
 
   test('of status 204 loses a length that it should not have had', async () => {
     const answer = await answered('HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n')
 
-    expect(valuesOf(answer.fields, 'content-length')).toEqual([])
+    expect(fieldValues(answer.fields, 'content-length')).toEqual([])
   })
 
   test('of status 304 keeps the length of the representation', async () => {
     const answer = await answered('HTTP/1.1 304 Not Modified\r\nContent-Length: 1234\r\nETag: "x"\r\n\r\n')
 
     expect(answer).toMatchObject({ status: 304, framing: 'none', whole: true, how: 'end' })
-    expect(valuesOf(answer.fields, 'content-length')).toEqual(['1234'])
+    expect(fieldValues(answer.fields, 'content-length')).toEqual(['1234'])
   })
 
   test('of status 304 without a length has none', async () => {
     const answer = await answered('HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n')
 
     expect(answer).toMatchObject({ status: 304, framing: 'none', whole: true, how: 'end' })
-    expect(valuesOf(answer.fields, 'content-length')).toEqual([])
-    expect(valuesOf(answer.fields, 'transfer-encoding')).toEqual([])
+    expect(fieldValues(answer.fields, 'content-length')).toEqual([])
+    expect(fieldValues(answer.fields, 'transfer-encoding')).toEqual([])
   })
 
   test.each([201, 299, 301, 404, 422, 451, 500, 503, 599, 999])('of status %i keeps it', async (status) => {

@@ -1,22 +1,22 @@
 import { createHash } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
-import { auditLog } from '../helpers/audit-log.ts'
-import { bootLive } from '../helpers/live-gateway.ts'
+import { createAuditLog } from '../helpers/audit-log.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
-import { call, eventually, noise } from '../helpers/wire.ts'
+import { call, eventually, pseudoRandomBytes } from '../helpers/wire.ts'
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
 
 // Long enough to come in pieces, so that the first is answered while it is stored.
-const body = noise(300_000)
+const body = pseudoRandomBytes(300_000)
 
 test('the audit log has what each client was sent, from memory or not', async () => {
-  const log = auditLog(onTestFinished)
+  const log = createAuditLog(onTestFinished)
   const upstream = await httpUpstream((_, response) => {
     response.writeHead(200, ['Cache-Control', 'max-age=60', 'ETag', '"a"', 'Content-Length', String(body.length)])
     response.end(body)
   })
-  const live = await bootLive({
+  const live = await bootLiveGateway({
     upstream: upstream.url,
     audit: { ...log.settings, digests: 'both' },
     operations: { 'market.insights': { cache: true } },

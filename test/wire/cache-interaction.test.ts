@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { arrivedValues } from '../helpers/ask.ts'
 import { bootGateway } from '../helpers/gateway.ts'
+import { receivedValues } from '../helpers/round-trip.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 test('no client is sent the interaction id of another, and each gets his own back', async () => {
   const upstream = await httpUpstream((request, response) => {
     response.setHeader('Cache-Control', 'max-age=60')
-    response.setHeader('x-fapi-interaction-id', arrivedValues(request, 'x-fapi-interaction-id')[0] ?? 'none')
+    response.setHeader('x-fapi-interaction-id', receivedValues(request, 'x-fapi-interaction-id')[0] ?? 'none')
     response.end()
   })
   const { url } = await bootGateway({ upstream: upstream.url, operations: { 'market.insights': { cache: true } } })

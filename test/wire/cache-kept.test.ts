@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 /** Boots a gateway with two cached operations; the upstream counts, and POSTs say what they have changed. */
@@ -17,7 +17,7 @@ const boot = async (more = {}) => {
     operations: { 'market.insights': { cache: true }, 'leads.pipeline': { cache: true } },
     ...more,
   }
-  const live = await bootLive(settings)
+  const live = await bootLiveGateway(settings)
   const get = async (target: string): Promise<string> => {
     const answer = await fetch(live.url + target)
     expect(answer.status).toBe(200)
@@ -88,7 +88,7 @@ describe('what is stored', () => {
     edit({ ...settings, cache: { maxBytes: '1MiB' } })
     await gateway.reload('request')
 
-    const { cache } = (await askAdmin(`${admin}/status`)).body as unknown as {
+    const { cache } = (await fetchAdmin(`${admin}/status`)).body as unknown as {
       cache: { bytes: number; maxBytes: number }
     }
     expect(cache.maxBytes).toBe(1024 ** 2)
@@ -126,7 +126,7 @@ describe('DELETE /cache', () => {
     await get('/market/insights')
     await get('/leads/pipeline')
 
-    const { status, body } = await askAdmin(`${admin}/cache${query}`, 'DELETE')
+    const { status, body } = await fetchAdmin(`${admin}/cache${query}`, 'DELETE')
     await get('/market/insights')
     await get('/leads/pipeline')
 
@@ -141,7 +141,7 @@ describe('DELETE /cache', () => {
       const { admin, get, asked } = await boot()
       await get('/market/insights')
 
-      const { status } = await askAdmin(`${admin}/cache${query}`, 'DELETE')
+      const { status } = await fetchAdmin(`${admin}/cache${query}`, 'DELETE')
       await get('/market/insights')
 
       expect(status).toBe(400)
@@ -156,7 +156,7 @@ test('the status and the access log tell what the cache did', async () => {
   await get('/market/insights')
   await fetch(`${url}/market/insights`, { headers: { authorization: 'Bearer x' } })
 
-  const { cache } = (await askAdmin(`${admin}/status`)).body as unknown as { cache: { operations: unknown } }
+  const { cache } = (await fetchAdmin(`${admin}/status`)).body as unknown as { cache: { operations: unknown } }
   expect(cache.operations).toMatchObject({
     'market.insights': { entries: 1, hit: 1, miss: 1, bypass: 1, hitRatio: 0.5 },
     'leads.pipeline': { entries: 0, hitRatio: null },
@@ -177,7 +177,7 @@ test('with several workers, one is told of what another has made invalid, and al
   await post('/market/insights?a=1')
   for (let nth = 0; nth < 4; nth++) await fresh()
   const again = asked()
-  const { body } = await askAdmin(`${admin}/cache`, 'DELETE')
+  const { body } = await fetchAdmin(`${admin}/cache`, 'DELETE')
 
   expect(stored).toBe(2)
   expect(again).toBe(5)

@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { arrivedValues } from '../helpers/ask.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { needProgram } from '../helpers/program.ts'
-import { askOverTls } from '../helpers/tls-client.ts'
-import { bootTls } from '../helpers/tls-gateway.ts'
+import { receivedValues } from '../helpers/round-trip.ts'
+import { requestOverTls } from '../helpers/tls-client.ts'
+import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 const openssl = await needProgram('openssl')
@@ -18,14 +18,14 @@ describe.skipIf(openssl.missing)('a client with a certificate', () => {
   const boot = async (auth: 'mtls' | 'none') => {
     const upstream = await httpUpstream((request, response) => {
       response.setHeader('Cache-Control', 'max-age=60')
-      response.end(`for ${arrivedValues(request, 'x-client-id')}`)
+      response.end(`for ${receivedValues(request, 'x-client-id')}`)
     })
     const { fingerprint256 } = new X509Certificate(made.client.cert)
     const clients = [
       { id: 'bank-a', operations: 'all', certificates: ['dns:bank-a.example'] },
       { id: 'bank-b', operations: 'all', certificates: [`sha256:${fingerprint256}`] },
     ]
-    const { port } = await bootTls(
+    const { port } = await bootTlsGateway(
       made.right,
       { clientCertificates: 'optional', clientCa: made.authority.cert },
       {
@@ -41,9 +41,9 @@ describe.skipIf(openssl.missing)('a client with a certificate', () => {
   test('that says who it is, is answered with what was stored for it, and no other client is', async () => {
     const { port, upstream } = await boot('mtls')
 
-    const first = await askOverTls(port, made.bankA)
-    const again = await askOverTls(port, made.bankA)
-    const other = await askOverTls(port, made.client)
+    const first = await requestOverTls(port, made.bankA)
+    const again = await requestOverTls(port, made.bankA)
+    const other = await requestOverTls(port, made.client)
 
     expect(first.text).toMatch(/for bank-a$/)
     expect(again.text).toMatch(/;hit;[\s\S]*for bank-a$/)
@@ -54,7 +54,7 @@ describe.skipIf(openssl.missing)('a client with a certificate', () => {
   test('passes the cache by where nobody asks who it is', async () => {
     const { port } = await boot('none')
 
-    const answers = [await askOverTls(port, made.bankA), await askOverTls(port, made.bankA)]
+    const answers = [await requestOverTls(port, made.bankA), await requestOverTls(port, made.bankA)]
 
     expect(answers.map(({ text }) => /;fwd=bypass/.test(text))).toEqual([true, true])
   })

@@ -4,12 +4,12 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { arrivedValues } from '../helpers/ask.ts'
+import { startClosedLoop } from '../helpers/closed-loop-load.ts'
 import type { LogLine, Settings } from '../helpers/gateway.ts'
-import { runLanes } from '../helpers/lanes.ts'
-import { askAdmin, bootLive, type LiveGateway } from '../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { type Redis, startRedis } from '../helpers/redis.ts'
+import { receivedValues } from '../helpers/round-trip.ts'
 import { httpUpstream, type TestUpstream } from '../helpers/upstream.ts'
 
 const program = await needProgram('redis-server')
@@ -61,7 +61,7 @@ describe.skipIf(program.missing)('with Redis', () => {
       const { method } = arrived
       if (method === 'POST') response.writeHead(201, { Location: '/market/insights?a=1' })
       else for (const [name, value] of Object.entries(said)) response.setHeader(name, value)
-      if (arrivedValues(arrived, 'if-none-match').includes(said.ETag ?? 'none')) return response.writeHead(304).end()
+      if (receivedValues(arrived, 'if-none-match').includes(said.ETag ?? 'none')) return response.writeHead(304).end()
       response.statusCode = method === 'POST' ? 201 : code
       response.end(Buffer.from(`answer ${upstream.requests.length}\0\xff\xfe\r\n`, 'latin1'))
     })
@@ -77,7 +77,7 @@ describe.skipIf(program.missing)('with Redis', () => {
   })
 
   const boot = async (...args: Parameters<typeof settings>): Promise<LiveGateway> => {
-    const booted = await bootLive(settings(...args))
+    const booted = await bootLiveGateway(settings(...args))
     await booted.line(isShared)
     return booted
   }
@@ -107,7 +107,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     expect(second.fields['cache-status']).toContain('hit')
     expect(Number(second.fields.age)).toBeGreaterThanOrEqual(0)
     expect(second.fields.date).toBe(first.fields.date)
-    const { body: status } = await askAdmin(`${other.admin}/status`)
+    const { body: status } = await fetchAdmin(`${other.admin}/status`)
     expect(status.cache).toMatchObject({ redis: { state: 'shared', where: null, found: 1, refused: 0, dropped: 0 } })
   })
 
@@ -147,7 +147,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     const second = await get(other, '/market/insights')
 
     expect(second).toMatchObject({ status: 200, body: 'answer 1\0\xff\xfe\r\n' })
-    expect(arrivedValues(upstream.requests[1], 'if-none-match')).toEqual(['"1"'])
+    expect(receivedValues(upstream.requests[1], 'if-none-match')).toEqual(['"1"'])
   })
 
   test('what is there stands in for an upstream that is down', async () => {
@@ -254,28 +254,28 @@ describe.skipIf(program.missing)('with Redis', () => {
       '/market/insights?a=1',
       3,
     ],
-    ['DELETE /cache', (one: LiveGateway) => askAdmin(`${one.admin}/cache`, 'DELETE'), '/market/insights', 2],
+    ['DELETE /cache', (one: LiveGateway) => fetchAdmin(`${one.admin}/cache`, 'DELETE'), '/market/insights', 2],
     [
       'DELETE of the operation',
-      (one: LiveGateway) => askAdmin(`${one.admin}/cache?operation=market.insights`, 'DELETE'),
+      (one: LiveGateway) => fetchAdmin(`${one.admin}/cache?operation=market.insights`, 'DELETE'),
       '/market/insights',
       2,
     ],
     [
       'DELETE of the client',
-      (one: LiveGateway) => askAdmin(`${one.admin}/cache?client=`, 'DELETE'),
+      (one: LiveGateway) => fetchAdmin(`${one.admin}/cache?client=`, 'DELETE'),
       '/market/insights',
       2,
     ],
     [
       'DELETE of another operation',
-      (one: LiveGateway) => askAdmin(`${one.admin}/cache?operation=leads.pipeline`, 'DELETE'),
+      (one: LiveGateway) => fetchAdmin(`${one.admin}/cache?operation=leads.pipeline`, 'DELETE'),
       '/market/insights',
       1,
     ],
     [
       'DELETE of another client',
-      (one: LiveGateway) => askAdmin(`${one.admin}/cache?client=bank-b`, 'DELETE'),
+      (one: LiveGateway) => fetchAdmin(`${one.admin}/cache?client=bank-b`, 'DELETE'),
       '/market/insights',
       1,
     ],
@@ -302,7 +302,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     const got = get(one, '/market/insights')
     await expect.poll(() => held.requests.length).toBe(1)
 
-    await askAdmin(`${other.admin}/cache`, 'DELETE')
+    await fetchAdmin(`${other.admin}/cache`, 'DELETE')
     answer()
     await got
     await get(one, '/market/insights') // from its memory: nobody has told it
@@ -332,7 +332,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     const own = await startRedis(program.path ?? '')
     onTestFinished(() => own.kill())
     const gateway = await boot({ cache: { timeout: '20ms' } }, own)
-    const load = runLanes(async (lane) => (await get(gateway, `/market/insights?lane=${lane}`)).status)
+    const load = startClosedLoop(async (lane) => (await get(gateway, `/market/insights?lane=${lane}`)).status)
 
     await load.more(50)
     await own.kill()
@@ -359,7 +359,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     for (let n = 0; n < 6; n++) expect(await get(gateway, `/market/insights?n=${n}`)).toMatchObject({ status: 200 })
 
     await gateway.line(isLocal)
-    const { body: status } = await askAdmin(`${gateway.admin}/status`)
+    const { body: status } = await fetchAdmin(`${gateway.admin}/status`)
     expect(status.cache).toMatchObject({
       redis: { state: 'local', reason: expect.stringMatching(/^no answer within/) },
     })
@@ -378,7 +378,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     await expect.poll(async () => (await watching.keys('*:cache:*')).length).toBe(4)
     own.freeze()
 
-    const { status, body } = await askAdmin(`${one.admin}/cache`, 'DELETE')
+    const { status, body } = await fetchAdmin(`${one.admin}/cache`, 'DELETE')
     own.thaw()
     await expect.poll(async () => (await get(one, '/market/insights')).body).toContain('answer')
     await expect.poll(async () => (await get(other, `/market/insights`)).body).not.toBe('answer 1\0\xff\xfe\r\n')
@@ -403,13 +403,13 @@ describe.skipIf(program.missing)('with Redis', () => {
     await get(other, '/market/insights?a=2')
 
     expect(upstream.requests).toHaveLength(4)
-    const { body: status } = await askAdmin(`${other.admin}/status`)
+    const { body: status } = await fetchAdmin(`${other.admin}/status`)
     expect(status.cache).toMatchObject({ redis: { state: 'shared', found: 0, refused: 2 } })
   })
 
   test('with several workers a key is fetched once for all, and what is removed is gone for all', async () => {
-    const live = await bootLive(settings({ workers: 2 }))
-    const told = async () => (await askAdmin(`${live.admin}/status`)).body.cache
+    const live = await bootLiveGateway(settings({ workers: 2 }))
+    const told = async () => (await fetchAdmin(`${live.admin}/status`)).body.cache
     await expect.poll(told).toMatchObject({ redis: { state: 'shared', where: null } })
     // Each connection goes to the next worker.
     const ask = () => get(live, '/market/insights', { connection: 'close' })
@@ -419,7 +419,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     for (let n = 0; n < 4; n++) await ask()
     const cache = await told()
     const fetched = upstream.requests.length
-    const { body } = await askAdmin(`${live.admin}/cache`, 'DELETE')
+    const { body } = await fetchAdmin(`${live.admin}/cache`, 'DELETE')
     await ask()
     await expect.poll(async () => ((await ask()).fields['cache-status'] ?? '').includes('hit')).toBe(true)
 
@@ -442,7 +442,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     await expect.poll(connections).toBeLessThan(before)
     await get(live, '/market/insights')
     expect(upstream.requests).toHaveLength(1)
-    const { body: status } = await askAdmin(`${live.admin}/status`)
+    const { body: status } = await fetchAdmin(`${live.admin}/status`)
     expect(status.cache).toMatchObject({ redis: null })
   })
 })

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
-import { call, eventually, valuesOf, type WireAnswer } from '../helpers/wire.ts'
+import { call, eventually, fieldValues, type WireResponse } from '../helpers/wire.ts'
 
 /** Opens an upstream that answers whoever asks without a condition with what is stale already, and nobody else, and a gateway that has stored some. */
 const boot = async (fields: readonly string[]) => {
@@ -19,10 +19,10 @@ const boot = async (fields: readonly string[]) => {
 
 const targets = Array.from({ length: 10 }, (_, nth) => `/market/insights?${nth}`)
 
-const askAll = (port: number): Promise<readonly WireAnswer[]> =>
+const askAll = (port: number): Promise<readonly WireResponse[]> =>
   Promise.all(targets.flatMap((target) => [0, 1, 2, 3].map(() => call(port, { target }))))
 
-const said = (answers: readonly WireAnswer[]): readonly string[] =>
+const said = (answers: readonly WireResponse[]): readonly string[] =>
   answers.map(({ status, body }) => `${status} ${body}`)
 
 test('an upstream that is killed while it is asked fails nobody, neither those who wait nor those who come after', async () => {
@@ -34,7 +34,7 @@ test('an upstream that is killed while it is asked fails nobody, neither those w
   const answers = [await waiting, await askAll(port), await askAll(port)]
 
   for (const each of answers) expect(said(each)).toEqual(targets.flatMap((target) => Array(4).fill(`200 ${target}`)))
-  for (const { fields } of answers.flat()) expect(valuesOf(fields, 'cache-status').join()).toMatch(/;ttl=-\d+$/)
+  for (const { fields } of answers.flat()) expect(fieldValues(fields, 'cache-status').join()).toMatch(/;ttl=-\d+$/)
   expect(lines.filter(({ failure }) => failure !== undefined)).toEqual([])
 })
 

@@ -7,12 +7,12 @@ import {
   call,
   dial,
   eventually,
-  noise,
+  fieldValues,
+  pseudoRandomBytes,
   readToEnd,
   renderHead,
   sha256,
-  valuesOf,
-  type WireAnswer,
+  type WireResponse,
 } from '../helpers/wire.ts'
 
 const mebibyte = 1024 * 1024
@@ -25,7 +25,7 @@ const fresh = ['Cache-Control', 'max-age=60', 'ETag', '"a"']
 /** Says that it was good until a second ago: nobody has to wait for it to become stale. */
 const stale = ['Cache-Control', 'max-age=60', 'Age', '61', 'ETag', '"a"']
 
-const statusOf = ({ fields }: WireAnswer): string => valuesOf(fields, 'cache-status').join()
+const statusOf = ({ fields }: WireResponse): string => fieldValues(fields, 'cache-status').join()
 
 /** Opens an upstream whose answers a test gives when it likes. */
 const holding = async () => {
@@ -41,7 +41,7 @@ const passed = async (port: number): Promise<void> => {
 
 describe('what is stored', () => {
   test('answers, validates and is cut into ranges without the upstream', async () => {
-    const body = noise(300_000)
+    const body = pseudoRandomBytes(300_000)
     const upstream = await httpUpstream((_, response) => {
       response.writeHead(200, [...fresh, 'Content-Length', String(body.length)])
       response.end(body)
@@ -57,7 +57,7 @@ describe('what is stored', () => {
       expect.stringMatching(/^lender-gateway;fwd=uri-miss;stored;ttl=\d+$/),
       expect.stringMatching(/^lender-gateway;hit;ttl=\d+$/),
     ])
-    expect([valuesOf(first.fields, 'age'), valuesOf(hit.fields, 'age')]).toEqual([[], [expect.any(String)]])
+    expect([fieldValues(first.fields, 'age'), fieldValues(hit.fields, 'age')]).toEqual([[], [expect.any(String)]])
     expect([same.status, same.body.length]).toEqual([304, 0])
     expect([part.status, part.body.equals(body.subarray(100_000, 100_010))]).toEqual([206, true])
     expect(upstream.requests).toHaveLength(1)
@@ -163,7 +163,7 @@ describe('those who want the same at the same time', () => {
 
 describe('while it streams', () => {
   test('a client has the beginning before the upstream has sent the end', async () => {
-    const body = noise(mebibyte - 4096)
+    const body = pseudoRandomBytes(mebibyte - 4096)
     const { upstream, held } = await holding()
     const { port } = await cached(upstream.url)
     const sockets = [await dial(port), await dial(port)]
@@ -184,7 +184,7 @@ describe('while it streams', () => {
   })
 
   test('a client that does not read holds up neither the others nor the store', async () => {
-    const body = noise(16 * mebibyte)
+    const body = pseudoRandomBytes(16 * mebibyte)
     const { upstream, held } = await holding()
     const { port } = await cached(upstream.url, { maxEntry: '32MiB' })
     const slow = await dial(port)
@@ -208,7 +208,7 @@ describe('while it streams', () => {
     ['in chunks', []],
     ['by length', ['Content-Length', String(3 * mebibyte)]],
   ])('what is longer than an entry may be is passed on whole, %s, and not stored', async (_, framing) => {
-    const body = noise(3 * mebibyte)
+    const body = pseudoRandomBytes(3 * mebibyte)
     const upstream = await httpUpstream((_, response) => {
       response.writeHead(200, [...fresh, ...framing])
       response.end(body)
@@ -234,7 +234,7 @@ describe('what is stale', () => {
     await call(port)
     await upstream.close()
 
-    const rounds: WireAnswer[] = []
+    const rounds: WireResponse[] = []
     for (let i = 0; i < 5; i++) rounds.push(...(await Promise.all(Array.from({ length: 40 }, () => call(port)))))
 
     expect(new Set(rounds.map(({ status, body }) => `${status} ${body}`))).toEqual(new Set(['200 still good']))

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { parseList } from 'structured-headers'
 import { expect, test } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 const secret = 'a'.repeat(43)
@@ -75,7 +75,7 @@ test('a client has no more in flight than it may', async () => {
 })
 
 test('what a client has used stays used over a reload, and /status tells who counts', async () => {
-  const live = await bootLive({ auth, clients: [client('a', rated)] })
+  const live = await bootLiveGateway({ auth, clients: [client('a', rated)] })
   await ask(live.url, 'a')
   await ask(live.url, 'a')
 
@@ -83,7 +83,7 @@ test('what a client has used stays used over a reload, and /status tells who cou
   await live.gateway.reload('request')
 
   expect((await ask(live.url, 'a')).status).toBe(429)
-  expect((await askAdmin(`${live.admin}/status`)).body.limits).toMatchObject({
+  expect((await fetchAdmin(`${live.admin}/status`)).body.limits).toMatchObject({
     rate: { store: 'memory', evictions: 0 },
   })
 })

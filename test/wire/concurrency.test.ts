@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { Status } from '../../src/admin/status.ts'
-import { askAdmin, bootLive, type LiveGateway } from '../helpers/live-gateway.ts'
+import type { Status } from '../../src/admin/api/status.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../helpers/live-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 /** Opens an upstream that answers when it is told to, and counts the most that it ever had at once. */
@@ -27,11 +27,11 @@ const held = async () => {
 
 const get = (live: LiveGateway, path = '/market/insights'): Promise<Response> => fetch(`${live.url}${path}`)
 const bounds = async (live: LiveGateway): Promise<Status['limits']> =>
-  (await askAdmin(`${live.admin}/status`)).body.limits as never
+  (await fetchAdmin(`${live.admin}/status`)).body.limits as never
 
 test('what an upstream cannot do at once is refused at once, and nothing waits for it', async () => {
   const upstream = await held()
-  const live = await bootLive({ upstreams: { market: { endpoints: [upstream.url], concurrency: 2 } } })
+  const live = await bootLiveGateway({ upstreams: { market: { endpoints: [upstream.url], concurrency: 2 } } })
 
   const served = [get(live), get(live)]
   await upstream.begun(2)
@@ -58,10 +58,10 @@ test('what began before a reload counts, and another bound holds for it at once'
     upstreams: { market: { endpoints: [upstream.url] } },
     operations: { 'market.insights': { concurrency } },
   })
-  const live = await bootLive(config('none'))
+  const live = await bootLiveGateway(config('none'))
   const edit = async (concurrency: number | 'none'): Promise<void> => {
     live.edit(config(concurrency))
-    expect(await askAdmin(`${live.admin}/reload`, 'POST')).toMatchObject({ status: 200 })
+    expect(await fetchAdmin(`${live.admin}/reload`, 'POST')).toMatchObject({ status: 200 })
   }
 
   await edit(2)
@@ -82,7 +82,7 @@ test('what began before a reload counts, and another bound holds for it at once'
 test('an answer that its client does not read counts until the client has gone', async () => {
   const large = Buffer.alloc(32 * 1024 ** 2)
   const { url } = await httpUpstream((_, response) => response.end(large))
-  const live = await bootLive({ upstream: url, limits: { concurrency: 1 } })
+  const live = await bootLiveGateway({ upstream: url, limits: { concurrency: 1 } })
   const client = connect(Number(new URL(live.url).port), '127.0.0.1')
   onTestFinished(() => void client.destroy())
   client.write('GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
@@ -99,7 +99,7 @@ test('an answer that its client does not read counts until the client has gone',
 })
 
 test('load is shed on the wire, for as long as the event loop is late', async () => {
-  const live = await bootLive({ limits: { eventLoopDelay: '1s' } })
+  const live = await bootLiveGateway({ limits: { eventLoopDelay: '1s' } })
   // A clock that runs fast makes of every turn one that is late, on every machine.
   const [read, begun] = [performance.now.bind(performance), performance.now()]
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => begun + (read() - begun) * 100)

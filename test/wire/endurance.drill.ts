@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { bootProcess } from '../helpers/gateway-process.ts'
-import { rawClient, statusOf } from '../helpers/raw.ts'
-import { failureTable, type Heard, openBackstage, type Stage } from './failure-table.ts'
+import { bootGatewayProcess } from '../helpers/gateway-process.ts'
+import { parseStatus, rawClient } from '../helpers/raw-client.ts'
+import { type Heard, openBackstage, provokedFailures, type Stage } from './failure-table.ts'
 
 const failuresInAll = 10_000
 const atOnce = 200
@@ -19,7 +19,7 @@ test('10,000 failures of every kind leave no descriptor, socket or timer behind'
   // A connection on which nothing has come by then is closed without an answer, and here as many as 200 are opened at once.
   const backstage = await openBackstage({ headers: '3s' })
   onTestFinished(() => backstage.close())
-  const gateway = await bootProcess(backstage.settings)
+  const gateway = await bootGatewayProcess(backstage.settings)
   gateway.stdout().resume()
   const stage: Stage = { port: gateway.port, brokenPort: gateway.brokenPort, upstream: backstage.upstream }
   const before = await gateway.census()
@@ -29,11 +29,11 @@ test('10,000 failures of every kind leave no descriptor, socket or timer behind'
   const fail = async (): Promise<void> => {
     while (next < failuresInAll) {
       const n = next++
-      const row = failureTable[n % failureTable.length]
+      const row = provokedFailures[n % provokedFailures.length]
       if (row === undefined) throw new Error('no such row')
       const { received, how } = await soon(row.provoke(stage, `failure-${n}`))
       // On a busy machine 250 ms may be over before anything else has gone wrong.
-      const told = [row.status === 'cut' ? 200 : row.status, 408, 504].includes(statusOf(received))
+      const told = [row.status === 'cut' ? 200 : row.status, 408, 504].includes(parseStatus(received))
       if (row.status === 'silence' ? how !== 'left' : !told)
         unexpected.push(`${row.kind}, ${row.provoked}: ${how} ${received.slice(0, 40)}`)
     }
@@ -57,7 +57,7 @@ test('10,000 failures of every kind leave no descriptor, socket or timer behind'
 test('the census sees a connection that stays and a timer that runs', async () => {
   const backstage = await openBackstage()
   onTestFinished(() => backstage.close())
-  const gateway = await bootProcess({ ...backstage.settings, defaults: {} })
+  const gateway = await bootGatewayProcess({ ...backstage.settings, defaults: {} })
   gateway.stdout().resume()
   const before = await gateway.census()
   const client = await rawClient(gateway.port)

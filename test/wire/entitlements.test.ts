@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { catalog, type OperationId } from '../../src/catalog.ts'
+import { allOperations, type OperationId } from '../../src/operations.ts'
 import { openGateway } from '../helpers/gateway.ts'
 import { openHttpUpstream } from '../helpers/upstream.ts'
 
 const secret = 'a'.repeat(43)
 const sha256 = hash('sha256', secret)
-const ids = catalog.map(({ id }) => id)
+const ids = allOperations.map(({ id }) => id)
 
 /** Is what a client may do, as the file says it. */
 interface Row {
@@ -46,7 +46,7 @@ test('20 clients × 9 operations: each cell is as configured', async () => {
       try {
         const cells = await Promise.all(
           matrix.flatMap((row, nth) =>
-            catalog.map(async ({ id, method, path }) => {
+            allOperations.map(async ({ id, method, path }) => {
               const { status } = await fetch(url + path, { method, headers: { 'X-Api-Key': `key-${nth}.${secret}` } })
               return { nth, id, status, expected: mayCall(row, id) ? 200 : 403 }
             }),

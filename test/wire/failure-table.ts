@@ -1,7 +1,12 @@
-import type { Kind } from '../../src/failures/kinds.ts'
+import type { FailureKind } from '../../src/failures/kinds.ts'
 import type { Settings } from '../helpers/gateway.ts'
-import { type FullBacklog, type Misbehaving, openFullBacklog, openMisbehaving } from '../helpers/misbehaving.ts'
-import { isWholeAnswer, rawClient } from '../helpers/raw.ts'
+import {
+  type FullBacklog,
+  type MisbehavingUpstream,
+  openFullBacklog,
+  openMisbehavingUpstream,
+} from '../helpers/misbehaving-upstream.ts'
+import { isWholeResponse, rawClient } from '../helpers/raw-client.ts'
 import { openRawUpstream, type RawUpstream } from '../helpers/upstream.ts'
 
 /** Is where failures are provoked: a gateway, one with a bug, and what misbehaves behind the first. */
@@ -9,7 +14,7 @@ export interface Stage {
   readonly port: number
   /** Every handle of this gateway throws. */
   readonly brokenPort: number
-  readonly upstream: Misbehaving
+  readonly upstream: MisbehavingUpstream
 }
 
 /** Is what a client heard. */
@@ -19,7 +24,7 @@ export interface Heard {
 }
 
 export interface FailureRow {
-  readonly kind: Kind
+  readonly kind: FailureKind
   readonly provoked: string
   /** Sends a request; where it has a head that can be read, its X-Request-Id is `id`. */
   readonly provoke: (stage: Stage, id: string) => Promise<Heard>
@@ -37,7 +42,7 @@ export interface FailureRow {
  * Lists the kinds that other tests provoke: they take more than one request (`unavailable.test.ts`), a configuration of their own (`auth.test.ts`), or a server besides
  * (`tokens.test.ts`).
  */
-export const provokedElsewhere: readonly Kind[] = [
+export const provokedElsewhere: readonly FailureKind[] = [
   'unauthenticated',
   'forbidden',
   'rate-limited',
@@ -54,7 +59,7 @@ const brief = `${briefMs}ms`
 
 /** Is everything behind the gateway of a {@link Stage}. */
 export interface Backstage {
-  readonly upstream: Misbehaving
+  readonly upstream: MisbehavingUpstream
   readonly settings: Settings
   /** What no answer may contain: where things are. */
   readonly ports: readonly number[]
@@ -63,7 +68,7 @@ export interface Backstage {
 
 /** Opens the servers that misbehave, and says how a gateway is set up in front of them: a group, a way to fail. */
 export const openBackstage = async ({ headers = brief } = {}): Promise<Backstage> => {
-  const upstream = await openMisbehaving()
+  const upstream = await openMisbehavingUpstream()
   const deaf: FullBacklog = await openFullBacklog()
   const plain: RawUpstream = await openRawUpstream((socket) => {
     socket.on('end', () => socket.end())
@@ -102,7 +107,7 @@ export const openBackstage = async ({ headers = brief } = {}): Promise<Backstage
 }
 
 /** Sends bytes and hears what comes until a whole answer is there or the connection ends. */
-const say = async (port: number, bytes: string, enough = isWholeAnswer): Promise<Heard> => {
+const say = async (port: number, bytes: string, enough = isWholeResponse): Promise<Heard> => {
   const client = await rawClient(port)
   client.send(bytes)
   const received = await client.until(enough).catch(() => null)
@@ -122,7 +127,7 @@ const sayUntilEnd = async (port: number, bytes: string): Promise<Heard> => {
 const sayAndLeave = async ({ port, upstream }: Stage, id: string, bytes: string): Promise<Heard> => {
   const client = await rawClient(port)
   client.send(bytes)
-  await Promise.race([upstream.arrived(id), client.until(isWholeAnswer)])
+  await Promise.race([upstream.arrived(id), client.until(isWholeResponse)])
   client.socket.resetAndDestroy()
   return { received: client.received(), how: 'left' }
 }
@@ -155,7 +160,7 @@ const get = 'GET /market/insights HTTP/1.1'
 const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`
 
 /** Lists a provocation or several for every kind of failure that is built. */
-export const failureTable: readonly FailureRow[] = [
+export const provokedFailures: readonly FailureRow[] = [
   { kind: 'bad-request', provoked: 'no Host', status: 400, provoke: bytes(`${get}\r\n\r\n`) },
   { kind: 'bad-request', provoked: 'two Hosts', status: 400, provoke: request(get, ['Host: another']) },
   { kind: 'bad-request', provoked: 'a fragment', status: 400, provoke: request('GET /market/insights#x HTTP/1.1') },

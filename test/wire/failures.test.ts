@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { failures, type Kind } from '../../src/failures/kinds.ts'
-import { openBrokenGateway, plantedMessage } from '../helpers/broken-gateway.ts'
+import { type FailureKind, failureTable } from '../../src/failures/kinds.ts'
+import { bugMessage, openBrokenGateway } from '../helpers/broken-gateway.ts'
 import { openGateway, type TestGateway } from '../helpers/gateway.ts'
 import {
   type Backstage,
-  failureTable,
   type Heard,
   openBackstage,
   provokedElsewhere,
+  provokedFailures,
   type Stage,
 } from './failure-table.ts'
 
@@ -47,7 +47,7 @@ const phrases: Readonly<Record<number, string>> = {
   508: 'Loop Detected',
 }
 
-const rows = failureTable.map((row) => [`${row.kind}: ${row.provoked}`, row] as const)
+const rows = provokedFailures.map((row) => [`${row.kind}: ${row.provoked}`, row] as const)
 
 describe('every failure has the shape that the table of failures gives it', () => {
   test.concurrent.each(rows)('%s', async (name, row) => {
@@ -73,7 +73,7 @@ describe('every failure has the shape that the table of failures gives it', () =
       if (row.body === false) expect(body).toBe('')
       else expect(JSON.parse(body)).toStrictEqual(problem)
     }
-    const { fault } = failures[row.kind]
+    const { fault } = failureTable[row.kind]
     expect(line).toMatchObject({ status: loggedStatus(row.status), failure: row.kind, fault })
     if (row.cause === undefined) expect(line).not.toHaveProperty('cause')
     else expect(line.cause).toMatch(row.cause)
@@ -134,7 +134,7 @@ describe('the check for leaks can fail', () => {
     ['a system error', () => 'connect ECONNREFUSED'],
     ["a parser's error", () => 'HPE_INVALID_CONSTANT'],
     ["a library's message", () => 'other side closed'],
-    ['the planted bug', () => plantedMessage],
+    ['the planted bug', () => bugMessage],
     ['the cause in the log', () => 'an unheard-of cause'],
   ])('%s is found', (_, text) => {
     expect(leaks({ received: text() }, 'some-id', 'an unheard-of cause')).not.toEqual([])
@@ -142,15 +142,15 @@ describe('the check for leaks can fail', () => {
 })
 
 test('every kind of failure is provoked, here or elsewhere', () => {
-  const provoked = new Set(failureTable.map(({ kind }) => kind))
+  const provoked = new Set(provokedFailures.map(({ kind }) => kind))
 
-  const kinds = Object.keys(failures) as Kind[]
+  const kinds = Object.keys(failureTable) as FailureKind[]
 
   expect([...provoked, ...provokedElsewhere].sort()).toEqual(kinds.sort())
 })
 
 test('every row gives the status of its kind', () => {
-  const told = failureTable.filter(({ status }) => typeof status === 'number')
+  const told = provokedFailures.filter(({ status }) => typeof status === 'number')
 
-  expect(told.map(({ status }) => status)).toEqual(told.map(({ kind }) => failures[kind].status))
+  expect(told.map(({ status }) => status)).toEqual(told.map(({ kind }) => failureTable[kind].status))
 })

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bootGateway, type Settings, type TestGateway } from '../helpers/gateway.ts'
-import { exchangeRaw, statusOf } from '../helpers/raw.ts'
+import { exchangeRaw, parseStatus } from '../helpers/raw-client.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
-import { call, valuesOf, type WireAnswer, type WireRequest, withoutFields } from '../helpers/wire.ts'
+import { call, fieldValues, type WireRequest, type WireResponse, withoutFields } from '../helpers/wire.ts'
 
 interface Rig {
   readonly booted: TestGateway
@@ -22,7 +22,7 @@ interface Exchanged {
   readonly arrived: readonly string[]
   /** The bytes of the head as they arrived, latin1. */
   readonly head: string
-  readonly answer: WireAnswer
+  readonly answer: WireResponse
 }
 
 /** Boots a gateway before an upstream that answers with bytes of the test's choosing (latin1). */
@@ -115,8 +115,8 @@ describe('the fields of a request', () => {
     const { arrived, answer } = await send({ fields: [name, 'close', 'X-After', '1'] })
 
     expect(answer.status).toBe(200)
-    expect(valuesOf(arrived, name)).toEqual(name === 'Connection' ? ['keep-alive'] : [])
-    expect(valuesOf(arrived, 'x-after')).toEqual(['1'])
+    expect(fieldValues(arrived, name)).toEqual(name === 'Connection' ? ['keep-alive'] : [])
+    expect(fieldValues(arrived, 'x-after')).toEqual(['1'])
   })
 
   test('that Connection names stop here, on whichever line and in whatever case', async () => {
@@ -136,7 +136,7 @@ describe('the fields of a request', () => {
       fields: ['Connection', 'close, X-Forwarded-For, X-Forwarded-Host, Via, X-Request-Id, Host, Content-Length'],
     })
 
-    for (const name of added) expect(valuesOf(arrived, name)).toHaveLength(1)
+    for (const name of added) expect(fieldValues(arrived, name)).toHaveLength(1)
   })
 
   test('Expect stops here', async () => {
@@ -149,7 +149,7 @@ describe('the fields of a request', () => {
       body: Buffer.from('x'),
     })
 
-    expect(valuesOf(arrived, 'expect')).toEqual([])
+    expect(fieldValues(arrived, 'expect')).toEqual([])
   })
 
   test('an upgrade that a client asks for is not passed on', async () => {
@@ -160,8 +160,8 @@ describe('the fields of a request', () => {
     })
 
     expect(answer.status).toBe(200)
-    expect(valuesOf(arrived, 'upgrade')).toEqual([])
-    expect(valuesOf(arrived, 'connection')).toEqual(['keep-alive'])
+    expect(fieldValues(arrived, 'upgrade')).toEqual([])
+    expect(fieldValues(arrived, 'connection')).toEqual(['keep-alive'])
   })
 
   test('a length is rendered anew', async () => {
@@ -191,13 +191,13 @@ describe('the fields of a request', () => {
       const value = `a${byte}b`
       if (legal.includes(byte)) {
         const { arrived } = await send({ fields: ['X-Value', value] })
-        expect(valuesOf(arrived, 'x-value')).toEqual([value])
+        expect(fieldValues(arrived, 'x-value')).toEqual([value])
       } else {
         const answer = await exchangeRaw(
           booted.port,
           `GET /market/insights HTTP/1.1\r\nHost: x\r\nX-Value: ${value}\r\n\r\n`,
         )
-        expect([byte, statusOf(answer)]).toEqual([byte, 400])
+        expect([byte, parseStatus(answer)]).toEqual([byte, 400])
       }
     }
   })
@@ -210,7 +210,7 @@ describe('the fields of a request', () => {
       const answer = await exchangeRaw(booted.port, `GET /market/insights HTTP/1.1\r\nHost: x\r\nX${byte}: v\r\n\r\n`)
       // The colon ends the name: what follows is the value. A blank before it is malformed (RFC 9112 §5.1).
       const legal = /[!#$%&'*+\-.^_`|~0-9A-Za-z:]/.test(byte)
-      expect([code, statusOf(answer)]).toEqual([code, legal ? 200 : 400])
+      expect([code, parseStatus(answer)]).toEqual([code, legal ? 200 : 400])
     }
   })
 
@@ -245,8 +245,8 @@ describe('Via', () => {
 
     const { arrived, answer } = await send()
 
-    expect(valuesOf(arrived, 'via')).toEqual(['1.1 edge-1'])
-    expect(valuesOf(answer.fields, 'via')).toEqual(['1.1 edge-1'])
+    expect(fieldValues(arrived, 'via')).toEqual(['1.1 edge-1'])
+    expect(fieldValues(answer.fields, 'via')).toEqual(['1.1 edge-1'])
   })
 
   test('comes after those of earlier hops, and names the version that the client spoke', async () => {
@@ -254,8 +254,8 @@ describe('Via', () => {
 
     const { arrived, answer } = await send({ version: '1.0', fields: ['Via', '1.1 first'] })
 
-    expect(valuesOf(arrived, 'via')).toEqual(['1.1 first', '1.0 edge-1'])
-    expect(valuesOf(answer.fields, 'via')).toEqual(['1.1 origin-cache', '1.1 edge-1'])
+    expect(fieldValues(arrived, 'via')).toEqual(['1.1 first', '1.0 edge-1'])
+    expect(fieldValues(answer.fields, 'via')).toEqual(['1.1 origin-cache', '1.1 edge-1'])
   })
 })
 
@@ -279,9 +279,9 @@ describe('forwarded fields', () => {
 
     const { arrived } = await send({ fields: ['Host', 'api.lender.test:8443'] })
 
-    expect(valuesOf(arrived, 'x-forwarded-for')).toEqual(['127.0.0.1'])
-    expect(valuesOf(arrived, 'x-forwarded-proto')).toEqual(['http'])
-    expect(valuesOf(arrived, 'x-forwarded-host')).toEqual(['api.lender.test:8443'])
+    expect(fieldValues(arrived, 'x-forwarded-for')).toEqual(['127.0.0.1'])
+    expect(fieldValues(arrived, 'x-forwarded-proto')).toEqual(['http'])
+    expect(fieldValues(arrived, 'x-forwarded-host')).toEqual(['api.lender.test:8443'])
   })
 
   test('of an untrusted peer are dropped, underscore twins too', async () => {
@@ -290,7 +290,7 @@ describe('forwarded fields', () => {
     const { head, arrived } = await send({ fields: forged })
 
     expect(head).not.toMatch(/9\.9\.9\.9|evil|https|prefix|port: 1/i)
-    expect(valuesOf(arrived, 'x-forwarded-for')).toEqual(['127.0.0.1'])
+    expect(fieldValues(arrived, 'x-forwarded-for')).toEqual(['127.0.0.1'])
   })
 
   test('of a trusted proxy are kept, and the proxy is added', async () => {
@@ -298,11 +298,11 @@ describe('forwarded fields', () => {
 
     const { arrived } = await send({ fields: forged })
 
-    expect(valuesOf(arrived, 'x-forwarded-for')).toEqual(['9.9.9.9, 127.0.0.1'])
-    expect(valuesOf(arrived, 'x-forwarded-proto')).toEqual(['https'])
-    expect(valuesOf(arrived, 'x-forwarded-host')).toEqual(['evil.test'])
-    expect(valuesOf(arrived, 'forwarded')).toEqual(['for=9.9.9.9'])
-    expect(valuesOf(arrived, 'x_forwarded_for')).toEqual([])
+    expect(fieldValues(arrived, 'x-forwarded-for')).toEqual(['9.9.9.9, 127.0.0.1'])
+    expect(fieldValues(arrived, 'x-forwarded-proto')).toEqual(['https'])
+    expect(fieldValues(arrived, 'x-forwarded-host')).toEqual(['evil.test'])
+    expect(fieldValues(arrived, 'forwarded')).toEqual(['for=9.9.9.9'])
+    expect(fieldValues(arrived, 'x_forwarded_for')).toEqual([])
   })
 
   test('several lines of X-Forwarded-For from a trusted proxy become one', async () => {
@@ -310,7 +310,7 @@ describe('forwarded fields', () => {
 
     const { arrived } = await send({ fields: ['X-Forwarded-For', '1.1.1.1, 2.2.2.2', 'x-forwarded-for', '3.3.3.3'] })
 
-    expect(valuesOf(arrived, 'x-forwarded-for')).toEqual(['1.1.1.1, 2.2.2.2, 3.3.3.3, 127.0.0.1'])
+    expect(fieldValues(arrived, 'x-forwarded-for')).toEqual(['1.1.1.1, 2.2.2.2, 3.3.3.3, 127.0.0.1'])
   })
 
   test('X-Forwarded-Host is left out for an HTTP/1.0 client without Host', async () => {
@@ -318,8 +318,8 @@ describe('forwarded fields', () => {
 
     const { arrived } = await send({ version: '1.0' })
 
-    expect(valuesOf(arrived, 'x-forwarded-host')).toEqual([])
-    expect(valuesOf(arrived, 'x-forwarded-for')).toEqual(['127.0.0.1'])
+    expect(fieldValues(arrived, 'x-forwarded-host')).toEqual([])
+    expect(fieldValues(arrived, 'x-forwarded-for')).toEqual(['127.0.0.1'])
   })
 })
 
@@ -329,7 +329,7 @@ describe('Host', () => {
 
     const { arrived } = await send({ fields: ['Host', 'api.lender.test'] })
 
-    expect(valuesOf(arrived, 'host')).toEqual([authority])
+    expect(fieldValues(arrived, 'host')).toEqual([authority])
   })
 
   const hosted = (host: string) => rig((origin) => ({ upstreams: { market: { endpoints: [origin], host } } }))
@@ -339,7 +339,7 @@ describe('Host', () => {
 
     const { arrived } = await send({ fields: ['Host', 'API.lender.test:8443'] })
 
-    expect(valuesOf(arrived, 'host')).toEqual(['API.lender.test:8443'])
+    expect(fieldValues(arrived, 'host')).toEqual(['API.lender.test:8443'])
   })
 
   test('is that of the absolute form with `host: client`', async () => {
@@ -348,7 +348,7 @@ describe('Host', () => {
     const { arrived, line } = await send({ target: 'http://other.test/market/insights?q', fields: ['Host', 'x.test'] })
 
     expect(line).toBe('GET /market/insights?q HTTP/1.1')
-    expect(valuesOf(arrived, 'host')).toEqual(['other.test'])
+    expect(fieldValues(arrived, 'host')).toEqual(['other.test'])
   })
 
   test("is the endpoint's own with `host: client` and a client that names none", async () => {
@@ -356,7 +356,7 @@ describe('Host', () => {
 
     const { arrived } = await send({ version: '1.0' })
 
-    expect(valuesOf(arrived, 'host')).toEqual([authority])
+    expect(fieldValues(arrived, 'host')).toEqual([authority])
   })
 
   test('is a fixed name when one is configured', async () => {
@@ -364,7 +364,7 @@ describe('Host', () => {
 
     const { arrived } = await send()
 
-    expect(valuesOf(arrived, 'host')).toEqual(['lender.internal'])
+    expect(fieldValues(arrived, 'host')).toEqual(['lender.internal'])
   })
 })
 
@@ -468,8 +468,8 @@ describe('the fields of an answer', () => {
     const { answer } = await dated.send()
     const { answer: other } = await undated.send()
 
-    expect(valuesOf(answer.fields, 'date')).toEqual([date])
-    expect(valuesOf(other.fields, 'date')).toHaveLength(1)
+    expect(fieldValues(answer.fields, 'date')).toEqual([date])
+    expect(fieldValues(other.fields, 'date')).toHaveLength(1)
   })
 
   test('those of this hop stop here, and those that Connection names', async () => {
@@ -485,7 +485,7 @@ describe('the fields of an answer', () => {
     const { answer } = await send()
 
     expect(withoutFields(answer.fields, ...addedToAnswer)).toEqual(['X-Kept', '1'])
-    expect(valuesOf(answer.fields, 'connection')).toEqual(['close'])
+    expect(fieldValues(answer.fields, 'connection')).toEqual(['close'])
   })
 
   test('trailers are dropped', async () => {
@@ -511,8 +511,8 @@ describe('X-Request-Id', () => {
 
     const { arrived, answer } = await send({ fields: ['x-request-ID', id] })
 
-    expect(valuesOf(arrived, 'x-request-id')).toEqual([id])
-    expect(valuesOf(answer.fields, 'x-request-id')).toEqual([id])
+    expect(fieldValues(arrived, 'x-request-id')).toEqual([id])
+    expect(fieldValues(answer.fields, 'x-request-id')).toEqual([id])
   })
 
   test.each(insane)('one is made for a client that sends %j', async (id) => {
@@ -520,10 +520,10 @@ describe('X-Request-Id', () => {
 
     const { arrived, answer } = await send({ fields: ['X-Request-Id', id] })
 
-    const [made = '', ...more] = valuesOf(answer.fields, 'x-request-id')
+    const [made = '', ...more] = fieldValues(answer.fields, 'x-request-id')
     expect(made).toMatch(/^[0-9a-f]{32}$/)
     expect(more).toEqual([])
-    expect(valuesOf(arrived, 'x-request-id')).toEqual([made])
+    expect(fieldValues(arrived, 'x-request-id')).toEqual([made])
   })
 
   test('one is made for a client that sends none, or two', async () => {
@@ -533,10 +533,10 @@ describe('X-Request-Id', () => {
     const two = await send({ fields: ['X-Request-Id', 'a', 'X-Request-Id', 'b'] })
 
     for (const { arrived, answer } of [none, two]) {
-      expect(valuesOf(answer.fields, 'x-request-id')[0]).toMatch(/^[0-9a-f]{32}$/)
-      expect(valuesOf(arrived, 'x-request-id')).toEqual(valuesOf(answer.fields, 'x-request-id'))
+      expect(fieldValues(answer.fields, 'x-request-id')[0]).toMatch(/^[0-9a-f]{32}$/)
+      expect(fieldValues(arrived, 'x-request-id')).toEqual(fieldValues(answer.fields, 'x-request-id'))
     }
-    expect(valuesOf(none.answer.fields, 'x-request-id')).not.toEqual(valuesOf(two.answer.fields, 'x-request-id'))
+    expect(fieldValues(none.answer.fields, 'x-request-id')).not.toEqual(fieldValues(two.answer.fields, 'x-request-id'))
   })
 
   test("an upstream's own is replaced, in interim answers too", async () => {
@@ -547,7 +547,7 @@ describe('X-Request-Id', () => {
 
     const { answer } = await send({ fields: ['X-Request-Id', 'mine'] })
 
-    expect(valuesOf(answer.fields, 'x-request-id')).toEqual(['mine'])
+    expect(fieldValues(answer.fields, 'x-request-id')).toEqual(['mine'])
     expect(answer.interim.map(({ fields }) => fields)).toEqual([[]])
   })
 
@@ -559,10 +559,10 @@ describe('X-Request-Id', () => {
 
     const { arrived, answer } = await send({ fields: ['X-Correlation-Id', 'mine', 'X-Request-Id', 'other'] })
 
-    expect(valuesOf(arrived, 'x-correlation-id')).toEqual(['mine'])
-    expect(valuesOf(answer.fields, 'x-correlation-id')).toEqual(['mine'])
-    expect(valuesOf(arrived, 'x-request-id')).toEqual(['other'])
-    expect(valuesOf(answer.fields, 'x-request-id')).toEqual([])
+    expect(fieldValues(arrived, 'x-correlation-id')).toEqual(['mine'])
+    expect(fieldValues(answer.fields, 'x-correlation-id')).toEqual(['mine'])
+    expect(fieldValues(arrived, 'x-request-id')).toEqual(['other'])
+    expect(fieldValues(answer.fields, 'x-request-id')).toEqual([])
   })
 
   test('is left alone with `none`', async () => {
@@ -570,8 +570,8 @@ describe('X-Request-Id', () => {
 
     const { arrived, answer } = await send({ fields: ['X-Request-Id', 'not, sane'] })
 
-    expect(valuesOf(arrived, 'x-request-id')).toEqual(['not, sane'])
-    expect(valuesOf(answer.fields, 'x-request-id')).toEqual(['theirs'])
+    expect(fieldValues(arrived, 'x-request-id')).toEqual(['not, sane'])
+    expect(fieldValues(answer.fields, 'x-request-id')).toEqual(['theirs'])
   })
 })
 
@@ -583,8 +583,8 @@ describe('x-fapi-interaction-id', () => {
 
     const { arrived, answer } = await send({ fields: ['X-FAPI-Interaction-ID', id] })
 
-    expect(valuesOf(arrived, 'x-fapi-interaction-id')).toEqual([id])
-    expect(valuesOf(answer.fields, 'x-fapi-interaction-id')).toEqual([id])
+    expect(fieldValues(arrived, 'x-fapi-interaction-id')).toEqual([id])
+    expect(fieldValues(answer.fields, 'x-fapi-interaction-id')).toEqual([id])
   })
 
   test("is the upstream's when it sends one, and none when nobody does", async () => {
@@ -594,8 +594,8 @@ describe('x-fapi-interaction-id', () => {
     const { answer } = await theirs.send({ fields: ['x-fapi-interaction-id', id] })
     const { answer: other } = await nobodys.send()
 
-    expect(valuesOf(answer.fields, 'x-fapi-interaction-id')).toEqual(['theirs'])
-    expect(valuesOf(other.fields, 'x-fapi-interaction-id')).toEqual([])
+    expect(fieldValues(answer.fields, 'x-fapi-interaction-id')).toEqual(['theirs'])
+    expect(fieldValues(other.fields, 'x-fapi-interaction-id')).toEqual([])
   })
 })
 
@@ -651,7 +651,7 @@ describe('configured edits', () => {
     const { arrived } = await send({ fields: ['X-Request-Id', 'with-secret'] })
 
     const line = await booted.line(({ requestId }) => requestId === 'with-secret')
-    expect(valuesOf(arrived, 'x-api-key')).toEqual(['s3cret'])
+    expect(fieldValues(arrived, 'x-api-key')).toEqual(['s3cret'])
     expect(JSON.stringify(line)).not.toContain('s3cret')
   })
 })

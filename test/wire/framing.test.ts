@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { faultOfProblem, takeAnswers, valuesOf } from '../helpers/answers.ts'
 import { bootGateway, openGateway, type TestGateway } from '../helpers/gateway.ts'
-import { isWholeAnswer, rawClient } from '../helpers/raw.ts'
+import { isWholeResponse, rawClient } from '../helpers/raw-client.ts'
+import { findProblemFault, headerValues, parseResponses } from '../helpers/raw-response.ts'
 import { httpUpstream, openHttpUpstream, rawUpstream, type TestUpstream } from '../helpers/upstream.ts'
 
 let upstream: TestUpstream
@@ -462,25 +462,25 @@ describe(`of ${rows.length} ways to frame a request`, () => {
 
     client.send(ends || apart ? bytes : bytes + sentinel)
     if (apart) {
-      await client.until(isWholeAnswer)
+      await client.until(isWholeResponse)
       client.send(sentinel)
     }
     if (fin) client.socket.end()
     const received = ends
       ? (await client.ended()).received
-      : await client.until((text) => takeAnswers(text, methods).answers.length === statuses.length)
+      : await client.until((text) => parseResponses(text, methods).answers.length === statuses.length)
     client.close()
 
-    const taken = takeAnswers(received, methods)
+    const taken = parseResponses(received, methods)
     expect(taken.answers.map(({ status }) => status)).toEqual(statuses)
     expect(taken.rest).toBe('')
     taken.answers.forEach((answer, i) => {
-      if (answer.status === 200) expect(valuesOf(answer, 'x-request-id')).toHaveLength(1)
-      else expect(faultOfProblem(answer, answer.status, methods[i])).toBeNull()
+      if (answer.status === 200) expect(headerValues(answer, 'x-request-id')).toHaveLength(1)
+      else expect(findProblemFault(answer, answer.status, methods[i])).toBeNull()
     })
     const last = taken.answers.at(-1)
     if (last !== undefined)
-      expect(valuesOf(last, 'connection')).toEqual(ends ? ['close'] : expect.not.arrayContaining(['close']))
+      expect(headerValues(last, 'connection')).toEqual(ends ? ['close'] : expect.not.arrayContaining(['close']))
     const arrived = upstream.requests.slice(before)
     expect(arrived.length).toBe(forwarded + (ends ? 0 : 1))
     if (!ends) expect(arrived.map(({ url }) => url)).toContain('/leads/pipeline?sentinel')
@@ -508,9 +508,9 @@ describe('answers', () => {
     const client = await rawClient(gateway.port)
 
     client.send(get('', '/market/insights?1') + get('', '/leads/pipeline?2'))
-    const received = await client.until((text) => takeAnswers(text, ['GET', 'GET']).answers.length === 2)
+    const received = await client.until((text) => parseResponses(text, ['GET', 'GET']).answers.length === 2)
 
-    expect(takeAnswers(received, ['GET', 'GET']).answers.map(({ body }) => body)).toEqual(['first', 'second'])
+    expect(parseResponses(received, ['GET', 'GET']).answers.map(({ body }) => body)).toEqual(['first', 'second'])
     client.close()
   })
 
@@ -533,7 +533,7 @@ describe('answers', () => {
     const { received } = await client.ended()
     await stray
 
-    const { answers, rest } = takeAnswers(received, ['GET', 'GET'])
+    const { answers, rest } = parseResponses(received, ['GET', 'GET'])
     expect(answers.map(({ status, body }) => [status, status === 200 ? body : ''])).toEqual([
       [200, 'helloworld'],
       [400, ''],
@@ -568,7 +568,7 @@ describe('answers', () => {
     client.send(`${get()}CONNECT a:80 HTTP/1.1\r\n${host}\r\n`)
     const { received } = await client.ended()
 
-    const { answers, rest } = takeAnswers(received, ['GET', 'CONNECT'])
+    const { answers, rest } = parseResponses(received, ['GET', 'CONNECT'])
     expect(answers.map((answer) => [answer.status, answer.status === 200 ? answer.body.length : 0])).toEqual([
       [200, body.length],
       [405, 0],
@@ -629,8 +629,8 @@ describe('a client that is too slow', () => {
     client.send('GET /market/insights HTTP/1.1\r\nHost: a\r\n')
     const { received } = await client.ended()
 
-    const { answers, rest } = takeAnswers(received, ['GET'])
-    expect(answers[0] && faultOfProblem(answers[0], 408)).toBeNull()
+    const { answers, rest } = parseResponses(received, ['GET'])
+    expect(answers[0] && findProblemFault(answers[0], 408)).toBeNull()
     expect(rest).toBe('')
     expect(performance.now() - begun).toBeGreaterThanOrEqual(200)
   })
@@ -649,8 +649,8 @@ describe('a client that is too slow', () => {
     client.send(bytes)
     const { received } = await client.ended()
 
-    const { answers, rest } = takeAnswers(received, ['POST'])
-    expect(answers[0] && faultOfProblem(answers[0], 408)).toBeNull()
+    const { answers, rest } = parseResponses(received, ['POST'])
+    expect(answers[0] && findProblemFault(answers[0], 408)).toBeNull()
     expect(rest).toBe('')
     expect(performance.now() - begun).toBeGreaterThanOrEqual(200)
     expect(upstream.requests.length).toBe(before)
@@ -667,9 +667,9 @@ describe('a client that is too slow', () => {
       client.send(body[at++] ?? '')
       if (at === body.length) clearInterval(tap)
     }, 40)
-    const received = await client.until((text) => takeAnswers(text, ['POST']).answers.length === 1)
+    const received = await client.until((text) => parseResponses(text, ['POST']).answers.length === 1)
 
-    expect(takeAnswers(received, ['POST']).answers[0]?.status).toBe(200)
+    expect(parseResponses(received, ['POST']).answers[0]?.status).toBe(200)
     expect(upstream.requests.at(-1)?.sha256).toBe(createHash('sha256').update(body).digest('hex'))
     client.close()
   })

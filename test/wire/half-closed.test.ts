@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { bootGateway } from '../helpers/gateway.ts'
 import { needProgram } from '../helpers/program.ts'
-import { shake } from '../helpers/tls-client.ts'
-import { entry } from '../helpers/tls-gateway.ts'
+import { tlsHandshake } from '../helpers/tls-client.ts'
+import { certificateEntry } from '../helpers/tls-gateway.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
-import { noise, readToEnd, renderHead, sha256 } from '../helpers/wire.ts'
+import { pseudoRandomBytes, readToEnd, renderHead, sha256 } from '../helpers/wire.ts'
 
 const openssl = await needProgram('openssl')
 
@@ -52,7 +52,7 @@ describe('a client that ends its side after its request gets its answer', () => 
   })
 
   test('whole, though it ends its side when the head has come', async () => {
-    const body = noise(300_000)
+    const body = pseudoRandomBytes(300_000)
     let goOn = () => {}
     const upstream = await rawUpstream((socket) =>
       onRequest(socket, () => {
@@ -96,9 +96,13 @@ describe('a client that ends its side after its request gets its answer', () => 
     const upstream = await patient(hello)
     const { port } = await bootGateway({
       upstream: upstream.url,
-      listen: { tls: { certificates: [entry(right)] } },
+      listen: { tls: { certificates: [certificateEntry(right)] } },
     })
-    const { socket } = await shake(port, { socket: dialHalfOpen(port), minVersion: version, maxVersion: version })
+    const { socket } = await tlsHandshake(port, {
+      socket: dialHalfOpen(port),
+      minVersion: version,
+      maxVersion: version,
+    })
 
     const answer = readToEnd(socket)
     socket.end(get)
@@ -118,8 +122,11 @@ test.skipIf(openssl.missing)('a client that has closed cancels its call, over TL
     socket.once('end', () => resolve()).once('close', () => resolve())
     onRequest(socket, () => ask())
   })
-  const booted = await bootGateway({ upstream: upstream.url, listen: { tls: { certificates: [entry(right)] } } })
-  const { socket } = await shake(booted.port)
+  const booted = await bootGateway({
+    upstream: upstream.url,
+    listen: { tls: { certificates: [certificateEntry(right)] } },
+  })
+  const { socket } = await tlsHandshake(booted.port)
   socket.write(get)
   await asked
 

@@ -6,14 +6,14 @@ import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { catalog } from '../../src/catalog.ts'
-import { pause } from '../../src/clock.ts'
+import { sleep } from '../../src/clock.ts'
+import { allOperations } from '../../src/operations.ts'
 import { folderWith } from '../config/helper.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { configText } from '../helpers/gateway.ts'
 import { type Haproxy, startHaproxy } from '../helpers/haproxy.ts'
 import { needProgram } from '../helpers/program.ts'
-import { listening, type Served, serve } from '../helpers/serve.ts'
+import { type ServeProcess, serve, waitForListening } from '../helpers/serve-process.ts'
 
 const haproxy = await needProgram('haproxy')
 
@@ -25,7 +25,7 @@ interface Instance {
   readonly adminPort: number
   readonly file: string
   /** Its processes, one after another. */
-  readonly processes: Served[]
+  readonly processes: ServeProcess[]
 }
 
 // What HAProxy does is documented, and documented is what is run here. The checks are ten times as frequent, so that a restart takes
@@ -83,10 +83,10 @@ const instance = async (name: string, host: string, upstream: string, wait: stri
   return { name, host, port, adminPort, file, processes: [] }
 }
 
-const start = async ({ file, processes }: Instance): Promise<Served> => {
+const start = async ({ file, processes }: Instance): Promise<ServeProcess> => {
   const served = serve(file)
   processes.push(served)
-  await listening(served)
+  await waitForListening(served)
   return served
 }
 
@@ -169,7 +169,7 @@ const load = (port: number) => {
     const agent = new Agent({ keepAlive, maxSockets: 1 })
     while (running) {
       await exchange(port, agent, made++, bodyMs, tally)
-      await pause(Math.random() * paceMs)
+      await sleep(Math.random() * paceMs)
     }
     agent.destroy()
   }
@@ -186,7 +186,7 @@ const load = (port: number) => {
 
 /** Makes one request, and notes whether it was answered exactly. */
 const exchange = async (port: number, agent: Agent, n: number, bodyMs: number, tally: Tally): Promise<void> => {
-  const { method, path } = catalog[n % catalog.length] ?? catalog[0]
+  const { method, path } = allOperations[n % allOperations.length] ?? allOperations[0]
   const target = `${path}?n=${n}`
   const size = bodySizes[n % bodySizes.length] ?? 0
   const body = method === 'GET' ? '' : `${n}:`.padEnd(size, 'abcdefghijklmnopqrstuvwxyz'.slice(n % 26))

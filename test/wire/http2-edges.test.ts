@@ -3,7 +3,6 @@ import { constants } from 'node:http2'
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import {
-  ask,
   block,
   bootHttp2,
   codeOf,
@@ -13,11 +12,12 @@ import {
   frameClient,
   get,
   head,
-  hear,
   missing,
+  readStreamResponse,
+  requestHttp2,
 } from '../helpers/http2.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
-import { eventually, valuesOf } from '../helpers/wire.ts'
+import { eventually, fieldValues } from '../helpers/wire.ts'
 
 const codeIn = (body: Buffer): unknown => JSON.parse(body.toString()).code
 
@@ -89,7 +89,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     })
     const session = dialHttp2(port)
     const of = (more: Record<string, string | string[]>, body?: Buffer) =>
-      ask(session, { ':path': '/market/insights', ...more }, body)
+      requestHttp2(session, { ':path': '/market/insights', ...more }, body)
     const score = { ':path': '/valuation/score', ':method': 'POST' }
 
     const answers = await Promise.all([
@@ -109,8 +109,8 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(answers.map(({ body }) => codeIn(body))).toEqual([...codes, ...more])
     expect(answers.map(({ status }) => status)).toEqual([405, 400, 414, 431, 431, 417, 508, 413, 413])
     expect(answers.every(({ code }) => code === 0)).toBe(true)
-    expect(valuesOf(answers[0]?.fields ?? [], 'allow')).toEqual(['GET'])
-    expect(valuesOf(answers[0]?.fields ?? [], 'connection')).toEqual([])
+    expect(fieldValues(answers[0]?.fields ?? [], 'allow')).toEqual(['GET'])
+    expect(fieldValues(answers[0]?.fields ?? [], 'connection')).toEqual([])
   })
 
   test('a connection is idle once an upload that was refused by its length has ended', async () => {
@@ -121,7 +121,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const session = dialHttp2(port)
     const fields = { ':path': '/valuation/score', ':method': 'POST', 'content-length': '2000' }
 
-    const { status } = await ask(session, fields, Buffer.alloc(2000))
+    const { status } = await requestHttp2(session, fields, Buffer.alloc(2000))
 
     expect(status).toBe(413)
     await once(session, 'close')
@@ -131,13 +131,13 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const { port } = await bootHttp2()
     const session = dialHttp2(port)
 
-    const refused = await ask(session, { ':path': '/market/insights', ':method': 'HEAD' })
+    const refused = await requestHttp2(session, { ':path': '/market/insights', ':method': 'HEAD' })
     const tunnel = session.request({ ':method': 'CONNECT', ':authority': 'a:1' })
     tunnel.end() // or the gateway would wait for what it may still send
 
     expect(refused).toMatchObject({ status: 405, code: 0 })
     expect(refused.body.length).toBe(0)
-    expect(await hear(tunnel)).toMatchObject({ status: 405 })
+    expect(await readStreamResponse(tunnel)).toMatchObject({ status: 405 })
   })
 
   test.each<[string, string[], Buffer[]]>([
@@ -261,7 +261,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     pump()
     await eventually(() => sockets.length === 1)
 
-    for (let n = 0; n < 50; n++) expect((await ask(session, { ':path': '/market/insights' })).status).toBe(200)
+    for (let n = 0; n < 50; n++) expect((await requestHttp2(session, { ':path': '/market/insights' })).status).toBe(200)
     expect(sent).toBeLessThan(64 * 1024 ** 2)
     session.destroy() // or the gateway would wait for the upload
     for (const socket of sockets) socket.destroy()
@@ -337,7 +337,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const headers = { ':path': '/valuation/score', ':method': 'POST', expect: '100-continue', 'content-length': '3' }
 
     const stream = session.request(headers)
-    const heard = hear(stream)
+    const heard = readStreamResponse(stream)
     await once(stream, 'continue')
     stream.end('abc')
     const answer = await heard
@@ -348,7 +348,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
       interim: [{ ':status': 100 }, { ':status': 103, link: '<a>, <b>' }],
     })
     expect(answer.body.toString()).toBe('a')
-    expect(valuesOf(answer.fields, 'trailer')).toEqual([])
+    expect(fieldValues(answer.fields, 'trailer')).toEqual([])
   })
 
   test.each<[string, string]>([
@@ -358,7 +358,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const upstream = await rawUpstream((socket) => onRequest(socket, () => void socket.end(raw)))
     const { port, line } = await bootHttp2({ upstream: upstream.url })
 
-    const answer = await ask(dialHttp2(port), { ':path': '/market/insights' })
+    const answer = await requestHttp2(dialHttp2(port), { ':path': '/market/insights' })
 
     expect(answer.status).toBe(502)
     expect(await line(({ msg }) => msg === 'exchange')).toMatchObject({ failure: 'bad-answer' })
@@ -387,7 +387,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     )
     const { port } = await bootHttp2({ upstream: upstream.url })
 
-    const answer = await ask(dialHttp2(port), { ':path': '/market/insights' })
+    const answer = await requestHttp2(dialHttp2(port), { ':path': '/market/insights' })
 
     expect(answer).toMatchObject({ status, code: 0 })
     expect(answer.body.length).toBe(0)
@@ -400,7 +400,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const session = dialHttp2(port)
     const idle = dialHttp2(port)
     await once(idle, 'remoteSettings')
-    const answered = ask(session, { ':path': '/market/insights' })
+    const answered = requestHttp2(session, { ':path': '/market/insights' })
     await eventually(() => sockets.length === 1)
 
     const [closed] = [gateway.close(), once(idle, 'close')]
@@ -417,9 +417,9 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const session = dialHttp2(port)
     const away = once(session, 'goaway')
 
-    await ask(session, { ':path': '/market/insights' })
+    await requestHttp2(session, { ':path': '/market/insights' })
     expect(session.closed).toBe(false)
-    expect(await ask(session, { ':path': '/market/insights' })).toMatchObject({ status: 200, code: 0 })
+    expect(await requestHttp2(session, { ':path': '/market/insights' })).toMatchObject({ status: 200, code: 0 })
 
     expect((await away)[0]).toBe(0)
   })
@@ -434,7 +434,7 @@ describe.skipIf(missing !== null)('what goes upstream', () => {
     await client.send(frame(1, 5, 1, block(...get(), 'cookie', 'a=1', 'x-a', 'b', 'cookie', 'b=2', 'cookie', 'c=3')))
     await eventually(() => upstream.requests.length === 1)
 
-    expect(valuesOf(upstream.requests[0]?.rawHeaders ?? [], 'cookie')).toEqual(['a=1; b=2; c=3'])
+    expect(fieldValues(upstream.requests[0]?.rawHeaders ?? [], 'cookie')).toEqual(['a=1; b=2; c=3'])
   })
 
   // nghttp2 leaves such a field out, where RFC 9113 §8.2.1 would have the request refused; nobody is told of it.
@@ -447,7 +447,7 @@ describe.skipIf(missing !== null)('what goes upstream', () => {
     await eventually(() => upstream.requests.length === 1)
 
     const { rawHeaders = [] } = upstream.requests[0] ?? {}
-    expect([valuesOf(rawHeaders, 'x-a'), valuesOf(rawHeaders, 'c'), valuesOf(rawHeaders, 'x-b')]).toEqual([
+    expect([fieldValues(rawHeaders, 'x-a'), fieldValues(rawHeaders, 'c'), fieldValues(rawHeaders, 'x-b')]).toEqual([
       [],
       [],
       ['\xe9'],

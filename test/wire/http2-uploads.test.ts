@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { bootHttp2, type Frame, frameClient, get, head, missing } from '../helpers/http2.ts'
-import { Credit } from '../helpers/http2-credit.ts'
+import { FlowControlWindows } from '../helpers/http2-flow-control.ts'
 import { httpUpstream, rawUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
 
@@ -39,7 +39,7 @@ const widened = async (obeys = true) => {
     operations: { 'valuation.score': { maxBody: '64MiB' }, 'risk.asset-valuation': { maxBody: '64MiB' } },
   })
   const client = await frameClient(gateway.port)
-  const credit = new Credit(client, obeys)
+  const credit = new FlowControlWindows(client, obeys)
   await credit.round()
   await client.send(post(1, '/valuation/score', 64 * MiB))
   await credit.spend(1)
@@ -59,7 +59,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
       operations: { 'valuation.score': { maxBody: '64MiB' } },
     })
     const client = await frameClient(port)
-    const credit = new Credit(client)
+    const credit = new FlowControlWindows(client)
     await credit.round()
 
     await client.send(post(1, '/valuation/score', 10 * MiB))
@@ -105,7 +105,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
       operations: { 'valuation.score': { maxBody: '1MiB' } },
     })
     const client = await frameClient(port)
-    const credit = new Credit(client)
+    const credit = new FlowControlWindows(client)
     await client.send(head(1, get('/valuation/score', 'POST'), false))
 
     await credit.spend(1)

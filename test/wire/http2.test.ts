@@ -4,18 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { catalog } from '../../src/catalog.ts'
+import { allOperations } from '../../src/operations.ts'
 import { openGateway, type TestGateway } from '../helpers/gateway.ts'
 import { listenHttp2, missing } from '../helpers/http2.ts'
 import { needProgram } from '../helpers/program.ts'
 import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
-import { noise, sha256 } from '../helpers/wire.ts'
+import { pseudoRandomBytes, sha256 } from '../helpers/wire.ts'
 
 const [curl, nghttp, h2load] = [await needProgram('curl'), await needProgram('nghttp'), await needProgram('h2load')]
 const isMissing = [missing, curl.missing, nghttp.missing, h2load.missing].some((each) => each !== null)
 const run = promisify(execFile)
 
-const answerBody = noise(150_000)
+const answerBody = pseudoRandomBytes(150_000)
 const answerFields = [
   ...[
     'Content-Type',
@@ -41,8 +41,8 @@ describe.skipIf(isMissing)('the nine over HTTP/2 are those over HTTP/1.1, byte f
     upstream = await openHttpUpstream((_, response) => void response.writeHead(203, answerFields).end(answerBody))
     booted = await openGateway({ upstream: upstream.url, listen: listenHttp2() })
     folder = mkdtempSync(join(tmpdir(), 'http2-'))
-    writeFileSync(join(folder, 'small'), noise(3000))
-    writeFileSync(join(folder, 'large'), noise(300_000))
+    writeFileSync(join(folder, 'small'), pseudoRandomBytes(3000))
+    writeFileSync(join(folder, 'large'), pseudoRandomBytes(300_000))
   })
   afterAll(async () => {
     await booted.gateway.close()
@@ -82,7 +82,7 @@ describe.skipIf(isMissing)('the nine over HTTP/2 are those over HTTP/1.1, byte f
           ['large', ['-H', 'Transfer-Encoding: chunked', '-H', 'Expect:']],
         ]
 
-  test.each(catalog.map(({ id, method, path }) => [id, method, path] as const))('%s', async (_, method, path) => {
+  test.each(allOperations.map(({ id, method, path }) => [id, method, path] as const))('%s', async (_, method, path) => {
     for (const [body, extra] of twice(method)) {
       const before = upstream.requests.length
 
@@ -99,7 +99,7 @@ describe.skipIf(isMissing)('the nine over HTTP/2 are those over HTTP/1.1, byte f
   })
 
   test('with a client of another make', async () => {
-    for (const { method, path } of catalog) {
+    for (const { method, path } of allOperations) {
       const data = method === 'GET' ? [] : ['-d', join(folder, 'large')]
 
       const { stdout } = await run(nghttp.path ?? '', ['--no-dep', '-y', ...data, url(path)], {
@@ -114,7 +114,7 @@ describe.skipIf(isMissing)('the nine over HTTP/2 are those over HTTP/1.1, byte f
   })
 
   test('with many requests at once on a connection', async () => {
-    const urls = catalog.filter(({ method }) => method === 'GET').map(({ path }) => url(path))
+    const urls = allOperations.filter(({ method }) => method === 'GET').map(({ path }) => url(path))
 
     const { stdout } = await run(h2load.path ?? '', ['-n', '400', '-c', '2', '-m', '100', ...urls])
 

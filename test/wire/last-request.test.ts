@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { takeAnswers, valuesOf } from '../helpers/answers.ts'
 import { bootGateway } from '../helpers/gateway.ts'
-import { isWholeAnswer, rawClient } from '../helpers/raw.ts'
+import { isWholeResponse, rawClient } from '../helpers/raw-client.ts'
+import { headerValues, parseResponses } from '../helpers/raw-response.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 const get = (path = '/market/insights'): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
@@ -19,8 +19,8 @@ test.each([
     client.send(get() + get() + last + get('/leads/pipeline').repeat(3))
     const { received, how } = await client.ended()
 
-    const { answers, rest } = takeAnswers(received, ['GET', 'GET', 'GET'])
-    expect(answers.map((answer) => valuesOf(answer, 'connection').includes('close'))).toEqual([false, false, true])
+    const { answers, rest } = parseResponses(received, ['GET', 'GET', 'GET'])
+    expect(answers.map((answer) => headerValues(answer, 'connection').includes('close'))).toEqual([false, false, true])
     expect([rest, how]).toEqual(['', 'end'])
     expect(upstream.requests.map(({ url }) => url)).not.toContain('/leads/pipeline')
   },
@@ -34,6 +34,6 @@ test('a request whose body breaks off is the last all the same', async () => {
   client.send('POST /inventory/sync HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\nnonsense\r\n')
   const { received } = await client.ended()
 
-  expect(isWholeAnswer(received)).toBe(true)
+  expect(isWholeResponse(received)).toBe(true)
   expect(received).toMatch(/^HTTP\/1\.1 400 [\s\S]*\r\nConnection: close\r\n/)
 })

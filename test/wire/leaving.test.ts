@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { bootGateway, type Settings } from '../helpers/gateway.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
-import { call, dial, eventually, noise, readToEnd, renderHead } from '../helpers/wire.ts'
+import { call, dial, eventually, pseudoRandomBytes, readToEnd, renderHead } from '../helpers/wire.ts'
 
 const post = '/valuation/score'
 
@@ -268,7 +268,7 @@ describe('with a pool of eight', () => {
   test('a thousand clients that leave during an upload leave nothing behind', async () => {
     const upstream = await upstreamFor(() => {})
     const booted = await bootGateway(pooled(upstream.url))
-    const body = noise(70_000)
+    const body = pseudoRandomBytes(70_000)
 
     await thousandTimes(async (n) => {
       const client = await dial(booted.port)

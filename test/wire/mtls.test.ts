@@ -1,12 +1,12 @@
 /** Clients that prove who they are by a certificate, on connections of every kind. */
 import { X509Certificate } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { arrivedValues } from '../helpers/ask.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
-import { dialHttp2, hear } from '../helpers/http2.ts'
+import { dialHttp2, readStreamResponse } from '../helpers/http2.ts'
 import { needProgram } from '../helpers/program.ts'
-import { askOverTls } from '../helpers/tls-client.ts'
-import { bootTls } from '../helpers/tls-gateway.ts'
+import { receivedValues } from '../helpers/round-trip.ts'
+import { requestOverTls } from '../helpers/tls-client.ts'
+import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 const openssl = await needProgram('openssl')
@@ -19,10 +19,10 @@ describe.skipIf(openssl.missing)('with a certificate', () => {
 
   const boot = async (clientCertificates: 'optional' | 'required' = 'optional') => {
     const upstream = await httpUpstream((request, response) =>
-      response.end(`for ${arrivedValues(request, 'x-client-id')}`),
+      response.end(`for ${receivedValues(request, 'x-client-id')}`),
     )
     const { fingerprint256 } = new X509Certificate(made.client.cert)
-    return bootTls(
+    return bootTlsGateway(
       made.right,
       { clientCertificates, clientCa: made.authority.cert },
       {
@@ -40,7 +40,7 @@ describe.skipIf(openssl.missing)('with a certificate', () => {
   test('a client is known by a name in it, or by its fingerprint', async () => {
     const { port, line } = await boot()
 
-    const [a, b] = [await askOverTls(port, made.bankA), await askOverTls(port, made.client)]
+    const [a, b] = [await requestOverTls(port, made.bankA), await requestOverTls(port, made.client)]
 
     expect(a.text).toMatch(/for bank-a$/)
     expect(b.text).toMatch(/for bank-b$/)
@@ -51,7 +51,9 @@ describe.skipIf(openssl.missing)('with a certificate', () => {
     const { port } = await boot('required')
     const session = dialHttp2(port, made.bankA)
 
-    const answers = await Promise.all([1, 2].map(() => hear(session.request({ ':path': '/market/insights' }))))
+    const answers = await Promise.all(
+      [1, 2].map(() => readStreamResponse(session.request({ ':path': '/market/insights' }))),
+    )
 
     expect(answers.map(({ status, body }) => `${status} ${body}`)).toEqual(new Array(2).fill('200 for bank-a'))
   })
@@ -61,10 +63,10 @@ describe.skipIf(openssl.missing)('with a certificate', () => {
     async (version) => {
       const { port } = await boot('required')
       const only = { minVersion: version, maxVersion: version }
-      const first = await askOverTls(port, { ...only, ...made.bankA })
+      const first = await requestOverTls(port, { ...only, ...made.bankA })
 
       // The client shows nothing any more: who it is stands in the ticket.
-      const again = await askOverTls(port, { ...only, session: first.session })
+      const again = await requestOverTls(port, { ...only, session: first.session })
 
       expect(again.resumed).toBe(true)
       expect([first.text, again.text]).toEqual(new Array(2).fill(expect.stringMatching(/for bank-a$/)))
@@ -74,7 +76,7 @@ describe.skipIf(openssl.missing)('with a certificate', () => {
   test('nobody else gets in: 403 for a good one of nobody, 401 for none', async () => {
     const { port, line } = await boot()
 
-    const [nobodys, none] = [await askOverTls(port, made.brief), await askOverTls(port)]
+    const [nobodys, none] = [await requestOverTls(port, made.brief), await requestOverTls(port)]
 
     expect([nobodys.status, none.status]).toEqual([403, 401])
     expect(none.text).toContain('WWW-Authenticate: ClientCertificate realm="lender-gateway"\r\n')

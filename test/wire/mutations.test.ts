@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { faultOfProblem, type RawAnswer, valuesOf } from '../helpers/answers.ts'
 import { gatewayForAll } from '../helpers/gateway.ts'
-import { type Piece, sendAll } from '../helpers/lane.ts'
+import { type PipelinedRequest, sendPipelined } from '../helpers/pipelined-client.ts'
+import { findProblemFault, headerValues, type RawResponse } from '../helpers/raw-response.ts'
 import { type Mutation, randomised, systematic } from './mutations.ts'
 import { type Verdict, verdictOn } from './oracle.ts'
 
@@ -16,20 +16,20 @@ interface Case extends Mutation {
   readonly verdict: Verdict
 }
 
-const fault = (answer: RawAnswer | null, { method, verdict, id }: Case): string | null => {
+const fault = (answer: RawResponse | null, { method, verdict, id }: Case): string | null => {
   if (answer === null) return 'no answer'
   if (verdict.url === null) {
-    if (valuesOf(answer, 'allow').join() !== (verdict.allow ?? '')) return `Allow: ${valuesOf(answer, 'allow')}`
-    return faultOfProblem(answer, verdict.status, method)
+    if (headerValues(answer, 'allow').join() !== (verdict.allow ?? '')) return `Allow: ${headerValues(answer, 'allow')}`
+    return findProblemFault(answer, verdict.status, method)
   }
   if (answer.status !== 200) return `status ${answer.status}, not 200`
-  return valuesOf(answer, 'x-request-id').join() === id ? null : 'the answer to another request'
+  return headerValues(answer, 'x-request-id').join() === id ? null : 'the answer to another request'
 }
 
 /** Packs what keeps its connection into batches, each ended by one that does not. */
-const pack = (cases: readonly Case[], pieceOf: (each: Case) => Piece): Piece[][] => {
-  const batches: Piece[][] = []
-  let batch: Piece[] = []
+const pack = (cases: readonly Case[], pieceOf: (each: Case) => PipelinedRequest): PipelinedRequest[][] => {
+  const batches: PipelinedRequest[][] = []
+  let batch: PipelinedRequest[] = []
   for (const each of cases) {
     if (each.alone === true) {
       batches.push([pieceOf(each)])
@@ -54,7 +54,7 @@ const run = async (name: string, mutations: readonly Mutation[]): Promise<string
     const line = `${each.method} ${each.target.slice(0, 200)}`
     faults.push(`${JSON.stringify(line)} (${each.verdict.status}): ${what}`)
   }
-  const pieceOf = (each: Case): Piece => ({
+  const pieceOf = (each: Case): PipelinedRequest => ({
     bytes: `${each.method} ${each.target} HTTP/1.1\r\nHost: gateway\r\nX-Request-Id: ${each.id}\r\n\r\n`,
     method: each.method,
     onAnswer: (answer) => {
@@ -63,7 +63,7 @@ const run = async (name: string, mutations: readonly Mutation[]): Promise<string
     },
   })
 
-  await sendAll(site.port, 24, pack(cases, pieceOf))
+  await sendPipelined(site.port, 24, pack(cases, pieceOf))
 
   const arrived = new Map<string, string>()
   for (const { method, url, rawHeaders } of site.upstream.requests.slice(before)) {

@@ -1,5 +1,5 @@
 import { METHODS } from 'node:http'
-import { catalog } from '../../src/catalog.ts'
+import { allOperations } from '../../src/operations.ts'
 
 /** Is a request line that somebody might try: strings are latin1, a byte a character. */
 export interface Mutation {
@@ -20,7 +20,7 @@ export const random = (seed: number): ((below: number) => number) => {
   }
 }
 
-const paths = catalog.map(({ path }) => path)
+const paths = allOperations.map(({ path }) => path)
 const hex = (char: string): string => char.charCodeAt(0).toString(16).padStart(2, '0')
 
 /** Lists every byte that can stand in a request line without ending it or the target. */
@@ -409,7 +409,7 @@ const oddities = [
 export const systematic = (maxTarget: number): Mutation[] => {
   const list: Mutation[] = []
   const add = (method: string, target: string, alone = false): void => void list.push({ method, target, alone })
-  for (const { method, path } of catalog) {
+  for (const { method, path } of allOperations) {
     const other = method === 'GET' ? 'POST' : 'GET'
     const methods = [method, other, 'HEAD', 'OPTIONS', 'CONNECT']
 
@@ -485,7 +485,7 @@ export const randomised = (seed: number, count: number): Mutation[] => {
     (target) => target + one(paths),
   ]
   return Array.from({ length: count }, () => {
-    const operation = one(catalog)
+    const operation = one(allOperations)
     let target: string = operation.path
     for (let left = 1 + next(4); left > 0; left--) target = one(edits)(target, next(target.length + 1))
     const method = next(3) > 0 ? operation.method : next(4) > 0 ? one(METHODS) : one(strangers)

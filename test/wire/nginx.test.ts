@@ -1,11 +1,11 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { catalog, type Operation } from '../../src/catalog.ts'
+import { allOperations, type Operation } from '../../src/operations.ts'
 import { folderWith } from '../config/helper.ts'
 import { startNginx } from '../helpers/nginx.ts'
 import { needProgram } from '../helpers/program.ts'
-import { listening, serve } from '../helpers/serve.ts'
+import { serve, waitForListening } from '../helpers/serve-process.ts'
 
 const nginx = await needProgram('nginx')
 const shipped = readFileSync(new URL('../../config/gateway.yaml', import.meta.url), 'utf8')
@@ -24,7 +24,7 @@ const bodyOf = ({ id, method }: Operation): string => (method === 'POST' ? `{"of
 
 const callTheNine = async (port: number): Promise<Told[]> => {
   const told: Told[] = []
-  for (const operation of catalog) {
+  for (const operation of allOperations) {
     const { id, method, path } = operation
     const answer = await fetch(`http://127.0.0.1:${port}${path}${query}`, {
       method,
@@ -50,27 +50,33 @@ describe.skipIf(nginx.missing)('the nine against a server of another make', () =
     onTestFinished(() => rmSync(dirname(file), { recursive: true }))
 
     const first = serve(file, { PORT: '0', ADMIN_PORT: '0' })
-    const echoed = await callTheNine(await listening(first))
+    const echoed = await callTheNine(await waitForListening(first))
     first.signal('SIGTERM')
     const firstEnd = await first.ended
     const before = await upstream.requests()
     const onNginx = onSandbox.replaceAll(/^( {2}[a-z]+): sandbox/gm, `$1: ${upstream.origin}`)
     writeFileSync(file, onNginx)
     const second = serve(file, { PORT: '0', ADMIN_PORT: '0' })
-    const answered = await callTheNine(await listening(second))
+    const answered = await callTheNine(await waitForListening(second))
     second.signal('SIGTERM')
     const secondEnd = await second.ended
 
     expect(echoed.map(({ id, status, sandbox }) => ({ id, status, sandbox }))).toEqual(
-      catalog.map(({ id }) => ({ id, status: 200, sandbox: '1' })),
+      allOperations.map(({ id }) => ({ id, status: 200, sandbox: '1' })),
     )
     expect(echoed.map(({ body }) => JSON.parse(body))).toMatchObject(
-      catalog.map(({ id, group, method, path }) => ({ operation: id, group, method, path, query: query.slice(1) })),
+      allOperations.map(({ id, group, method, path }) => ({
+        operation: id,
+        group,
+        method,
+        path,
+        query: query.slice(1),
+      })),
     )
     expect(onNginx.split('\n').filter((line) => line.includes(upstream.origin))).toHaveLength(8)
     expect(before).toEqual([])
     expect(answered).toEqual(
-      catalog.map(({ id, method, path }) => ({
+      allOperations.map(({ id, method, path }) => ({
         id,
         status: 200,
         sandbox: null,
@@ -79,7 +85,7 @@ describe.skipIf(nginx.missing)('the nine against a server of another make', () =
       })),
     )
     expect(await upstream.requests()).toEqual(
-      catalog.map((operation) => ({
+      allOperations.map((operation) => ({
         operation: operation.id,
         method: operation.method,
         target: `${operation.path}${query}`,

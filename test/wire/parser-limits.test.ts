@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { takeAnswers } from '../helpers/answers.ts'
 import { bootGateway } from '../helpers/gateway.ts'
-import { rawClient, statusOf } from '../helpers/raw.ts'
+import { parseStatus, rawClient } from '../helpers/raw-client.ts'
+import { parseResponses } from '../helpers/raw-response.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 /** What Node's parser decides before the gateway sees a request: docs/decisions/009. A Node that behaves otherwise is noticed here. */
@@ -14,7 +14,7 @@ describe('a limit of Node’s parser', () => {
     client.send(`GET /market/insights ${version}\r\nHost: gateway\r\nConnection: close\r\n\r\n`)
     const { received } = await client.ended()
 
-    expect(statusOf(received)).toBe(200)
+    expect(parseStatus(received)).toBe(200)
     expect(upstream.requests).toMatchObject([{ method: 'GET', url: '/market/insights' }])
   })
 
@@ -27,7 +27,7 @@ describe('a limit of Node’s parser', () => {
     const { port } = await bootGateway({ upstream: upstream.url })
     const client = await rawClient(port)
     const upgrade = `${line} HTTP/1.1\r\nHost: gateway\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${framing}\r\n${body}`
-    const answers = (text: string) => takeAnswers(text, ['GET', 'GET']).answers
+    const answers = (text: string) => parseResponses(text, ['GET', 'GET']).answers
 
     client.send(`${upgrade}GET /leads/pipeline HTTP/1.1\r\nHost: gateway\r\n\r\n`)
     await client.until((text) => answers(text).length === 1)

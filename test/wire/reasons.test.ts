@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openGateway, type TestGateway } from '../helpers/gateway.ts'
-import { exchangeRaw } from '../helpers/raw.ts'
+import { exchangeRaw } from '../helpers/raw-client.ts'
 import { audience, issuer, jwks, signingKey } from '../helpers/tokens.ts'
 
 const secret = 'A'.repeat(43)

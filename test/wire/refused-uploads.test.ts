@@ -3,18 +3,18 @@ import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeCertificates } from '../helpers/certificates.ts'
 import { bootGateway, openGateway, type Settings } from '../helpers/gateway.ts'
-import { bootHttp2, dialHttp2, hear } from '../helpers/http2.ts'
+import { bootHttp2, dialHttp2, readStreamResponse } from '../helpers/http2.ts'
 import { needProgram } from '../helpers/program.ts'
 import { slowLink } from '../helpers/slow-link.ts'
-import { shake } from '../helpers/tls-client.ts'
-import { entry } from '../helpers/tls-gateway.ts'
+import { tlsHandshake } from '../helpers/tls-client.ts'
+import { certificateEntry } from '../helpers/tls-gateway.ts'
 import { openRawUpstream } from '../helpers/upstream.ts'
-import { drained, noise, readToEnd, renderHead } from '../helpers/wire.ts'
+import { awaitDrain, pseudoRandomBytes, readToEnd, renderHead } from '../helpers/wire.ts'
 
 const openssl = await needProgram('openssl')
 
 // More than the kernel's buffers on both sides of the link take.
-const piece = noise(64 * 1024)
+const piece = pseudoRandomBytes(64 * 1024)
 const pieces = 384 // 24 MiB
 
 const closers: (() => Promise<unknown>)[] = []
@@ -40,7 +40,7 @@ beforeAll(async () => {
   links.plain = await bootFarAway(early.url)
   if (openssl.path === null) return
   const { right } = makeCertificates(openssl.path)
-  links.tls = await bootFarAway(early.url, { tls: { certificates: [entry(right)] } })
+  links.tls = await bootFarAway(early.url, { tls: { certificates: [certificateEntry(right)] } })
 })
 
 afterAll(async () => {
@@ -60,7 +60,7 @@ const upload = async (socket: Socket, target: string): Promise<number | string> 
   const length = String(pieces * piece.length)
   const fields = ['Content-Length', length, 'Connection', 'keep-alive']
   socket.write(renderHead({ method: 'POST', target, fields }))
-  for (let i = 0; i < pieces && !socket.destroyed; i++) if (!socket.write(piece)) await drained(socket)
+  for (let i = 0; i < pieces && !socket.destroyed; i++) if (!socket.write(piece)) await awaitDrain(socket)
   if (failed !== '') return failed
   const heard = readToEnd(socket)
   socket.once('end', () => socket.end()).resume()
@@ -81,7 +81,7 @@ describe('a client that writes all of an upload before it reads anything hears t
   })
 
   test.skipIf(openssl.missing).concurrent.each(refusals)('%s, over TLS', async (_, target, status) => {
-    const { socket } = await shake(links.tls, { socket: dialHalfOpen(links.tls) })
+    const { socket } = await tlsHandshake(links.tls, { socket: dialHalfOpen(links.tls) })
 
     expect(await upload(socket, target)).toBe(status)
   })
@@ -102,7 +102,7 @@ describe.skipIf(openssl.missing)('over HTTP/2', () => {
   test('what a client still sends after its refusal is taken, and its stream is not reset', async () => {
     const { port } = await bootHttp2()
     const stream = dialHttp2(port).request(asking)
-    const heard = hear(stream)
+    const heard = readStreamResponse(stream)
     await once(stream, 'response')
 
     for (let i = 0; i < pieces; i++) if (!stream.write(piece)) await once(stream, 'drain')

@@ -2,10 +2,10 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { bootGateway, type TestGateway } from '../helpers/gateway.ts'
-import { bootLive, type LiveGateway } from '../helpers/live-gateway.ts'
+import { bootLiveGateway, type LiveGateway } from '../helpers/live-gateway.ts'
 import { httpUpstream, type TestUpstream } from '../helpers/upstream.ts'
 import { call } from '../helpers/wire.ts'
-import { statusOf } from '../lab/lab.ts'
+import { fetchGroupStatus } from '../lab/lab.ts'
 
 const sound = () => httpUpstream()
 const failing = (status = 503) => httpUpstream((_, response: ServerResponse) => response.writeHead(status).end())
@@ -80,13 +80,13 @@ describe('beside outlier detection', () => {
   test('a failure that takes its endpoint out is made good by the other', async () => {
     const endpoints = [await failing(), await sound()]
     const market = { endpoints: endpoints.map(({ url }) => url), balance: 'round-robin', retry: plenty }
-    const live = await bootLive({ upstreams: { market } })
+    const live = await bootLiveGateway({ upstreams: { market } })
 
     const seen = await statuses({ port: live.gateway.address.port }, 40)
 
     expect(seen).toEqual({ 200: 40 })
     expect(counts(endpoints)).toEqual([5, 40])
-    expect((await statusOf(live, 'market')).endpoints.map(({ state }) => state)).toEqual(['ejected', 'up'])
+    expect((await fetchGroupStatus(live, 'market')).endpoints.map(({ state }) => state)).toEqual(['ejected', 'up'])
   })
 
   test('one that is up is tried again before one that is out', async () => {
@@ -115,8 +115,8 @@ test('beside a health check, one that is up is tried again before one that is do
     retry: plenty,
     healthCheck: { path: '/health', interval: '100ms', unhealthyAfter: 1 },
   }
-  const live: LiveGateway = await bootLive({ upstreams: { market } })
-  const isDown = async () => (await statusOf(live, 'market')).endpoints[0]?.state === 'down'
+  const live: LiveGateway = await bootLiveGateway({ upstreams: { market } })
+  const isDown = async () => (await fetchGroupStatus(live, 'market')).endpoints[0]?.state === 'down'
   while (!(await isDown())) await call(live.gateway.address.port, { target: '/health' })
   const before = down.requests.filter(({ url }) => url !== '/health').length
 
@@ -142,11 +142,11 @@ test('beside a circuit breaker, what others make good does not open it', async (
   const endpoints = [await failing(), await sound()]
   const circuitBreaker = { minRequests: 5 }
   const market = { endpoints: endpoints.map(({ url }) => url), outlier: 'none', circuitBreaker, retry: plenty }
-  const live = await bootLive({ upstreams: { market } })
+  const live = await bootLiveGateway({ upstreams: { market } })
 
   const seen = await statuses({ port: live.gateway.address.port }, 100)
 
   expect(seen).toEqual({ 200: 100 })
-  expect((await statusOf(live, 'market')).breaker?.state).toBe('closed')
+  expect((await fetchGroupStatus(live, 'market')).breaker?.state).toBe('closed')
   expect(endpoints[0]?.requests.length).toBeGreaterThan(0)
 })

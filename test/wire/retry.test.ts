@@ -5,7 +5,7 @@ import { makeCertificates } from '../helpers/certificates.ts'
 import { bootGateway } from '../helpers/gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
-import { call, noise, sha256 } from '../helpers/wire.ts'
+import { call, pseudoRandomBytes, sha256 } from '../helpers/wire.ts'
 
 const openssl = await needProgram('openssl')
 
@@ -131,7 +131,7 @@ describe.skipIf(openssl.missing !== null)('a POST that could not be sent', () =>
       upstream: upstream.url,
       defaults: { retry: {}, tls: { ca: upstream.ca } },
     })
-    const body = noise(bytes)
+    const body = pseudoRandomBytes(bytes)
     const framing = chunkBytes === undefined ? {} : { chunkBytes }
 
     const answer = await call(booted.port, { method: 'POST', target: '/valuation/score', body, ...framing })

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bootGateway, type Settings, type TestGateway } from '../helpers/gateway.ts'
-import { bootLive } from '../helpers/live-gateway.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { type Redis, startRedis } from '../helpers/redis.ts'
 import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
@@ -66,7 +66,7 @@ describe.skipIf(program.missing)('with Redis', () => {
   })
 
   test('what it has used stays used over a reload, and for a gateway that has just started', async () => {
-    const live = await bootLive(settings('reload'))
+    const live = await bootLiveGateway(settings('reload'))
     await live.line(({ msg }) => msg === 'limits are shared')
     for (let n = 0; n < 4; n++) expect(await ask(live, 'old')).toBe(200)
 

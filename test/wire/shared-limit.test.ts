@@ -1,8 +1,8 @@
 /** Gateways that count together in a real Redis, and what they do without it. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { startClosedLoop } from '../helpers/closed-loop-load.ts'
 import { bootGateway, type TestGateway } from '../helpers/gateway.ts'
-import { runLanes } from '../helpers/lanes.ts'
-import { askAdmin, bootLive } from '../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { type Redis, startRedis } from '../helpers/redis.ts'
 import { openHttpUpstream, type TestUpstream } from '../helpers/upstream.ts'
@@ -81,7 +81,7 @@ describe.skipIf(program.missing)('with Redis', () => {
     const own = await start()
     onTestFinished(() => own.kill())
     const [gateway, other] = [await boot(own, {}), await boot(own, {})]
-    const load = runLanes(() => ask(gateway))
+    const load = startClosedLoop(() => ask(gateway))
 
     await load.more(50)
     await own.kill()
@@ -102,16 +102,16 @@ describe.skipIf(program.missing)('with Redis', () => {
   test('without Redis a gateway starts and serves, says so once, and names no password', async () => {
     const own = await start()
     await own.kill()
-    const live = await bootLive({ upstream: upstream.url, limits: limits(own), log: { level: 'trace' } })
+    const live = await bootLiveGateway({ upstream: upstream.url, limits: limits(own), log: { level: 'trace' } })
     const line = await live.line(isLocal)
 
     expect(await ask(live)).toBe(200)
     expect(line).toMatchObject({ level: 40, reason: expect.stringContaining('ECONNREFUSED') })
-    const { body: status } = await askAdmin(`${live.admin}/status`)
+    const { body: status } = await fetchAdmin(`${live.admin}/status`)
     expect(status.limits).toMatchObject({
       rate: { store: 'redis', state: 'local', reason: expect.stringMatching(/closed|ECONN/) },
     })
-    const { body: config } = await askAdmin(`${live.admin}/config`)
+    const { body: config } = await fetchAdmin(`${live.admin}/config`)
     for (const told of [live.lines, status, config])
       for (const secret of [password, encodeURIComponent(password)]) expect(JSON.stringify(told)).not.toContain(secret)
     expect(live.lines.filter(isLocal)).toHaveLength(1)
@@ -119,7 +119,7 @@ describe.skipIf(program.missing)('with Redis', () => {
 
   test('a wrong password is no reason to refuse anybody', async () => {
     const wrong = { ...redis, url: redis.url.replace('%40', '%41') }
-    const live = await bootLive({ upstream: upstream.url, limits: limits(wrong) })
+    const live = await bootLiveGateway({ upstream: upstream.url, limits: limits(wrong) })
 
     expect(await live.line(isLocal)).toMatchObject({ reason: expect.stringContaining('WRONGPASS') })
     expect(await ask(live)).toBe(200)
@@ -132,7 +132,7 @@ describe.skipIf(program.missing)('with Redis', () => {
       (port) => `redis://:${encodeURIComponent(password)}@127.0.0.1:${port}`,
     )
     onTestFinished(() => own.kill())
-    const live = await bootLive({ upstream: upstream.url, limits: limits(own) })
+    const live = await bootLiveGateway({ upstream: upstream.url, limits: limits(own) })
 
     const line = await live.line(isLocal)
 
@@ -142,7 +142,7 @@ describe.skipIf(program.missing)('with Redis', () => {
 
   test('turned off, the connection is closed', async () => {
     nth++
-    const live = await bootLive({ upstream: upstream.url, limits: limits() })
+    const live = await bootLiveGateway({ upstream: upstream.url, limits: limits() })
     await live.line(isShared)
     const { createClient } = await import('@redis/client')
     const client = await createClient({ url: redis.url, RESP: 2 }).connect()

@@ -3,9 +3,9 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { bootGateway } from '../helpers/gateway.ts'
 import { needProgram } from '../helpers/program.ts'
-import { rawClient, statusOf } from '../helpers/raw.ts'
-import { shake } from '../helpers/tls-client.ts'
-import { bootTls } from '../helpers/tls-gateway.ts'
+import { parseStatus, rawClient } from '../helpers/raw-client.ts'
+import { tlsHandshake } from '../helpers/tls-client.ts'
+import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 
 const openssl = await needProgram('openssl')
@@ -45,7 +45,7 @@ describe('a client that sends nothing of a request in time', () => {
     client.send(get)
     const { received, how } = await client.ended()
 
-    expect(statusOf(received)).toBe(200)
+    expect(parseStatus(received)).toBe(200)
     expect(received.match(/^HTTP\/1\.1 /gm)).toHaveLength(1)
     expect(how).toBe('end')
   })
@@ -74,8 +74,8 @@ describe('a client that sends nothing of a request in time', () => {
       ['nothing, and has its connection closed in order, when it has not sent a byte', '', ''],
       ['408 when it has sent a part of a head', 'GET /', 'HTTP/1.1 408'],
     ])('is told %s', async (_, sent, told) => {
-      const { port } = await bootTls(made.right, {}, { listen: { timeouts } })
-      const { socket } = await shake(port)
+      const { port } = await bootTlsGateway(made.right, {}, { listen: { timeouts } })
+      const { socket } = await tlsHandshake(port)
       let isInOrder = false
       socket.once('end', () => {
         isInOrder = true

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
-import { openFullBacklog } from '../helpers/misbehaving.ts'
-import { isWholeAnswer, rawClient, statusOf } from '../helpers/raw.ts'
+import { openFullBacklog } from '../helpers/misbehaving-upstream.ts'
+import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 
 const none = { connect: 'none', headers: 'none', body: 'none' }
@@ -190,7 +190,7 @@ describe('a bound is for the one who is waited for', () => {
     const client = await rawClient(port)
 
     client.send(get)
-    const text = await client.until(isWholeAnswer)
+    const text = await client.until(isWholeResponse)
     client.close()
 
     expect(text).toMatch(/abcde$/)
@@ -209,10 +209,10 @@ describe('a bound is for the one who is waited for', () => {
 
     client.send(`POST /inventory/sync HTTP/1.1\r\nHost: gateway\r\n${framing}`)
     drip(client.socket, body, 700 / body.length)
-    const text = await client.until(isWholeAnswer)
+    const text = await client.until(isWholeResponse)
     client.close()
 
-    expect(statusOf(text)).toBe(200)
+    expect(parseStatus(text)).toBe(200)
     expect(upstream.requests[0]?.body.toString()).toBe('abcde')
   })
 
@@ -227,7 +227,7 @@ describe('a bound is for the one who is waited for', () => {
       const client = await rawClient(port)
       client.send('POST /inventory/sync HTTP/1.1\r\nHost: gateway\r\nTransfer-Encoding: chunked\r\n\r\n')
       const lastSent = drip(client.socket, '5\r\nabcde\r\n0\r\n\r\n', 35)
-      const over = client.until(isWholeAnswer).then(() => performance.now())
+      const over = client.until(isWholeResponse).then(() => performance.now())
       const after = await lastSent
       return { after, before: after, over: await over }
     })
@@ -249,7 +249,7 @@ describe('a bound is for the one who is waited for', () => {
     const text = await client.until((text) => text.length >= size)
     client.close()
 
-    expect(statusOf(text)).toBe(200)
+    expect(parseStatus(text)).toBe(200)
   })
 })
 
@@ -257,9 +257,9 @@ describe('a bound is for the one who is waited for', () => {
 const ask = async (port: number, bytes: string): Promise<number> => {
   const client = await rawClient(port)
   client.send(bytes)
-  const text = await client.until(isWholeAnswer)
+  const text = await client.until(isWholeResponse)
   client.close()
-  return statusOf(text)
+  return parseStatus(text)
 }
 
 /** Writes a text a byte at a time, the first after one interval, and tells when it wrote the last. */

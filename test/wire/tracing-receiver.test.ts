@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../helpers/free-port.ts'
 import { configText } from '../helpers/gateway.ts'
-import { bootLive } from '../helpers/live-gateway.ts'
-import { listening, serve } from '../helpers/serve.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
+import { serve, waitForListening } from '../helpers/serve-process.ts'
 import { type Behaviour, spanReceiver } from '../helpers/span-receiver.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { call } from '../helpers/wire.ts'
-import { startCrew } from '../serving/crew-process.ts'
+import { startWorkerGateway } from '../workers/worker-gateway.ts'
 
 describe('a gateway whose receiver', () => {
   test.each<[string, Behaviour | 'gone']>([
@@ -33,7 +33,7 @@ describe('a gateway whose receiver', () => {
       }),
     )
     const served = serve(file)
-    const port = await listening(served)
+    const port = await waitForListening(served)
 
     // Two spans each, so that a batch goes out while they are served.
     const statuses = await Promise.all(Array.from({ length: 300 }, async () => (await call(port)).status))
@@ -47,7 +47,7 @@ describe('a gateway whose receiver', () => {
 test('an edit of the receiver sends what waits to the old one, and what is new to the new one', async () => {
   const [first, second, upstream] = [await spanReceiver(), await spanReceiver(), await httpUpstream()]
   const settings = (tracing: { readonly [key: string]: unknown }) => ({ upstream: upstream.url, tracing })
-  const live = await bootLive(settings({ otlp: first.url, sample: '100%' }))
+  const live = await bootLiveGateway(settings({ otlp: first.url, sample: '100%' }))
   const port = live.gateway.address.port
   const reload = async (tracing: { readonly [key: string]: unknown }): Promise<void> => {
     live.edit(settings(tracing))
@@ -80,7 +80,7 @@ test('an edit of the receiver sends what waits to the old one, and what is new t
 
 test('a gateway that begins to tell when it already runs loses no request meanwhile', async () => {
   const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
-  const live = await bootLive({ upstream: upstream.url })
+  const live = await bootLiveGateway({ upstream: upstream.url })
   const { port } = live.gateway.address
 
   live.edit({ upstream: upstream.url, tracing: { otlp: receiver.url, sample: '100%' } })
@@ -98,7 +98,7 @@ test('a gateway that begins to tell when it already runs loses no request meanwh
 
 test('of two workers each tells of what it has served, and is told from the other', async () => {
   const [receiver, upstream] = [await spanReceiver(), await httpUpstream()]
-  const crew = await startCrew({
+  const crew = await startWorkerGateway({
     upstream: upstream.url,
     tracing: { otlp: receiver.url, sample: '100%' },
     shutdown: { wait: '0ms', deadline: '20s' },

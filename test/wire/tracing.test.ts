@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { arrivedValues } from '../helpers/ask.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { bootGateway, type Settings } from '../helpers/gateway.ts'
+import { receivedValues } from '../helpers/round-trip.ts'
 import { type Span, type SpanReceiver, spanReceiver } from '../helpers/span-receiver.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { call } from '../helpers/wire.ts'
@@ -52,7 +52,7 @@ test('a request that is tried again is one trace: the caller, the exchange, and 
   ])
   expect(server.parentSpanId).toBe(callerId)
   expect(attempts.map(({ parentSpanId }) => parentSpanId)).toEqual([server.spanId, server.spanId])
-  expect(upstream.requests.map((request) => arrivedValues(request, 'traceparent'))).toEqual(
+  expect(upstream.requests.map((request) => receivedValues(request, 'traceparent'))).toEqual(
     attempts.map(({ spanId }) => [`00-${traceId}-${spanId}-01`]),
   )
   expect(new Set([server, ...attempts].map(({ spanId }) => spanId)).size).toBe(3)
@@ -186,7 +186,7 @@ describe('what a trace is told to whom', () => {
 
     const { spans } = await traced({ upstream: upstream.url }, [{ fields }])
 
-    expect(arrivedValues(upstream.requests[0], 'tracestate')).toEqual(['a=1', 'b=2'])
+    expect(receivedValues(upstream.requests[0], 'tracestate')).toEqual(['a=1', 'b=2'])
     expect(spans.map(({ traceState }) => traceState)).toEqual(['', ''])
   })
 
@@ -210,10 +210,10 @@ describe('what a trace is told to whom', () => {
 
       expect(server.parentSpanId).toBe('')
       expect(server.traceId).not.toBe(traceId)
-      expect(arrivedValues(upstream.requests[0], 'traceparent')).toEqual([
+      expect(receivedValues(upstream.requests[0], 'traceparent')).toEqual([
         `00-${server.traceId}-${attempts[0]?.spanId}-01`,
       ])
-      expect(arrivedValues(upstream.requests[0], 'tracestate')).toEqual([])
+      expect(receivedValues(upstream.requests[0], 'tracestate')).toEqual([])
     },
   )
 
@@ -224,7 +224,7 @@ describe('what a trace is told to whom', () => {
     const { server, attempts } = await traced({ upstream: upstream.url }, [{ fields }])
 
     expect([server.traceId, server.parentSpanId]).toEqual([traceId, callerId])
-    expect(arrivedValues(upstream.requests[0], 'traceparent')).toEqual([`00-${traceId}-${attempts[0]?.spanId}-01`])
+    expect(receivedValues(upstream.requests[0], 'traceparent')).toEqual([`00-${traceId}-${attempts[0]?.spanId}-01`])
   })
 
   test('whoever began the trace decides whether it is told of', async () => {
@@ -240,9 +240,9 @@ describe('what a trace is told to whom', () => {
       ['server', callerId],
     ])
     const [, passedOn, begun] = upstream.requests
-    expect(arrivedValues(passedOn, 'traceparent')).toEqual([`00-${traceId}-${callerId}-00`])
-    expect(arrivedValues(passedOn, 'tracestate')).toEqual(['a=1'])
-    expect(arrivedValues(begun, 'traceparent')).toEqual([expect.stringMatching(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)])
+    expect(receivedValues(passedOn, 'traceparent')).toEqual([`00-${traceId}-${callerId}-00`])
+    expect(receivedValues(passedOn, 'tracestate')).toEqual(['a=1'])
+    expect(receivedValues(begun, 'traceparent')).toEqual([expect.stringMatching(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/)])
   })
 
   test('what is not sampled is not told of, but has an id that the log and the upstream share', async () => {
@@ -253,7 +253,7 @@ describe('what a trace is told to whom', () => {
     const line = await booted.line(({ msg }) => msg === 'exchange')
     await booted.gateway.close()
 
-    const [, id, , flags] = parentOf(arrivedValues(upstream.requests[0], 'traceparent')[0])
+    const [, id, , flags] = parentOf(receivedValues(upstream.requests[0], 'traceparent')[0])
     expect([id, flags]).toEqual([line.trace_id, '00'])
     expect(receiver.batches).toEqual([])
   })
@@ -266,7 +266,7 @@ describe('what a trace is told to whom', () => {
 
     const { attempts } = await traced({ upstream: { endpoints: [upstream.url], request } }, [{}])
 
-    expect(arrivedValues(upstream.requests[0], 'traceparent')).toEqual(arrived)
+    expect(receivedValues(upstream.requests[0], 'traceparent')).toEqual(arrived)
     expect(attempts).toHaveLength(1)
   })
 
@@ -315,10 +315,10 @@ describe('Server-Timing', () => {
 
     const answer = await call(booted.port)
 
-    expect(arrivedValues({ rawHeaders: answer.fields } as never, 'server-timing')).toEqual([
+    expect(receivedValues({ rawHeaders: answer.fields } as never, 'server-timing')).toEqual([
       expect.stringMatching(timing),
     ])
-    expect(arrivedValues(upstream.requests[0], 'traceparent')).toEqual([])
+    expect(receivedValues(upstream.requests[0], 'traceparent')).toEqual([])
   })
 
   test('stands beside that of the upstream, and in answers of the gateway itself', async () => {
@@ -331,7 +331,7 @@ describe('Server-Timing', () => {
       tracing: { serverTiming: true },
     })
     const timings = async (asked: Parameters<typeof call>[1]) =>
-      arrivedValues({ rawHeaders: (await call(booted.port, asked)).fields } as never, 'server-timing')
+      receivedValues({ rawHeaders: (await call(booted.port, asked)).fields } as never, 'server-timing')
 
     expect(await timings({})).toEqual(['db;dur=1', expect.stringMatching(timing)])
     expect(await timings({ method: 'POST', target: '/risk/asset-valuation', body: Buffer.from('xx') })).toEqual([

@@ -1,15 +1,21 @@
 import { appendFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Kind } from '../../src/failures/kinds.ts'
-import { auditLog } from '../helpers/audit-log.ts'
+import type { FailureKind } from '../../src/failures/kinds.ts'
+import { createAuditLog } from '../helpers/audit-log.ts'
 import { freePort } from '../helpers/free-port.ts'
-import { askAdmin, bootLive, type LiveGateway } from '../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../helpers/live-gateway.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
 
 /** Sends a GET, and holds the answer against what every error of the gateway's own looks like. */
-const isRefused = async (live: LiveGateway, path: string, code: Kind, fault: string, hidden: string): Promise<void> => {
+const isRefused = async (
+  live: LiveGateway,
+  path: string,
+  code: FailureKind,
+  fault: string,
+  hidden: string,
+): Promise<void> => {
   const id = `refused-${code}`
   const answer = await fetch(live.url + path, { headers: { 'X-Request-Id': id } })
   const text = await answer.text()
@@ -29,8 +35,8 @@ const isRefused = async (live: LiveGateway, path: string, code: Kind, fault: str
 }
 
 test('what would leave no record is audit-unavailable', async () => {
-  const log = auditLog(onTestFinished)
-  const live = await bootLive({ audit: log.settings })
+  const log = createAuditLog(onTestFinished)
+  const live = await bootLiveGateway({ audit: log.settings })
   await eventually(() => log.text() !== '')
 
   appendFileSync(log.file, 'an intruder\n')
@@ -43,7 +49,7 @@ test('what would leave no record is audit-unavailable', async () => {
 test('a group with all places taken is overloaded', async () => {
   const sockets: Socket[] = []
   const { url, port } = await rawUpstream((socket) => onRequest(socket, () => sockets.push(socket)))
-  const live = await bootLive({ upstreams: { market: { endpoints: [url], maxConnections: 1, maxPending: 0 } } })
+  const live = await bootLiveGateway({ upstreams: { market: { endpoints: [url], maxConnections: 1, maxPending: 0 } } })
   const running = fetch(`${live.url}/market/insights`)
   await eventually(() => sockets.length === 1)
 
@@ -56,24 +62,24 @@ test('a group with all places taken is overloaded', async () => {
 test('a group that fails as a whole is circuit-open, before anything is read of what is sent', async () => {
   const port = await freePort()
   const market = { endpoints: [`http://127.0.0.1:${port}`], circuitBreaker: { minRequests: 1 } }
-  const live = await bootLive({ upstreams: { market } })
+  const live = await bootLiveGateway({ upstreams: { market } })
   expect((await fetch(`${live.url}/market/insights`)).status).toBe(502)
 
   await isRefused(live, '/market/insights', 'circuit-open', 'upstream', String(port))
 
   expect(await live.line(({ msg }) => msg === 'circuit breaker open')).toMatchObject({ group: 'market', forMs: 5000 })
-  const { body } = await askAdmin(`${live.admin}/status`)
+  const { body } = await fetchAdmin(`${live.admin}/status`)
   expect(body.upstreams).toMatchObject({ market: { breaker: { state: 'open' } } })
 })
 
 test('a group of which every endpoint drains has no healthy endpoint', async () => {
   const { url, port } = await httpUpstream()
   const both = { upstreams: { market: { endpoints: [url, `http://127.0.0.1:${await freePort()}`] } } }
-  const live = await bootLive(both)
-  await askAdmin(`${live.admin}/endpoints/drain`, 'POST', { body: JSON.stringify({ group: 'market', url }) })
+  const live = await bootLiveGateway(both)
+  await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', { body: JSON.stringify({ group: 'market', url }) })
 
   live.edit({ upstreams: { market: url } })
-  expect((await askAdmin(`${live.admin}/reload`, 'POST')).status).toBe(200)
+  expect((await fetchAdmin(`${live.admin}/reload`, 'POST')).status).toBe(200)
 
   await isRefused(live, '/market/insights', 'no-healthy-endpoint', 'upstream', String(port))
 })

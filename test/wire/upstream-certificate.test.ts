@@ -1,9 +1,9 @@
 /** The end of an upstream's certificate, as an operator is told of it: by traffic, by probes, and by trying an edit. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { run } from '../cli/gateway/helper.ts'
+import { runCommand } from '../cli/scripted-admin.ts'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { httpsUpstream } from '../helpers/https-upstream.ts'
-import { bootLive, type LiveGateway } from '../helpers/live-gateway.ts'
+import { bootLiveGateway, type LiveGateway } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 
 interface Told {
@@ -36,7 +36,7 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that e
 
   test('is told of after a request, in /status, as a metric and by the command, and no more once it is renewed', async () => {
     const upstream = await httpsUpstream(made.ending)
-    const live = await bootLive({ upstreams: tlsTo(upstream.port) })
+    const live = await bootLiveGateway({ upstreams: tlsTo(upstream.port) })
     const before = await certificateIn(live)
 
     expect(await ask(live)).toBe(200)
@@ -45,7 +45,7 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that e
     expect(await certificateIn(live)).toMatchObject(ending)
     const [cause] = await findingsIn(live)
     expect(cause).toMatch(/^the certificate of https:\/\/localhost:\d+ expires at 2/)
-    const shown = await run(['status', '--admin', live.admin])
+    const shown = await runCommand(['status', '--admin', live.admin])
     expect(shown.out).toMatch(/up, certificate EXPIRES 2\S+Z, (9|10) days left$/m)
     const metrics = await (await fetch(`${live.admin}/metrics`)).text()
     expect(metrics).toMatch(
@@ -61,7 +61,7 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that e
 
   test('is told of whichever of several workers has seen it', async () => {
     const upstream = await httpsUpstream(made.ending)
-    const live = await bootLive({ workers: 2, upstreams: tlsTo(upstream.port) })
+    const live = await bootLiveGateway({ workers: 2, upstreams: tlsTo(upstream.port) })
 
     expect(await ask(live)).toBe(200)
 
@@ -70,7 +70,9 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that e
 
   test('is told of by probes alone', async () => {
     const upstream = await httpsUpstream(made.ending)
-    const live = await bootLive({ upstreams: tlsTo(upstream.port, { healthCheck: { path: '/', interval: '1s' } }) })
+    const live = await bootLiveGateway({
+      upstreams: tlsTo(upstream.port, { healthCheck: { path: '/', interval: '1s' } }),
+    })
 
     await expect.poll(() => certificateIn(live)).toMatchObject(ending)
   })
@@ -78,7 +80,7 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that e
   test('is told of when an edit brings it, before anything is sent there, and still after a reload that leaves it', async () => {
     const upstream = await httpsUpstream(made.ending)
     const reload = { preflight: 'connect' as const }
-    const live = await bootLive({ reload })
+    const live = await bootLiveGateway({ reload })
     live.edit({ reload, upstreams: tlsTo(upstream.port) })
     await live.gateway.reload('request')
     const brought = await certificateIn(live)
@@ -93,10 +95,10 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint that e
 
   test('is a warning of check --online', async () => {
     const upstream = await httpsUpstream(made.ending)
-    const live = await bootLive({ upstreams: tlsTo(upstream.port) })
+    const live = await bootLiveGateway({ upstreams: tlsTo(upstream.port) })
 
-    const { code, out } = await run(['check', '--online', live.file])
-    const json = await run(['check', '--online', live.file, '--format', 'json'])
+    const { code, out } = await runCommand(['check', '--online', live.file])
+    const json = await runCommand(['check', '--online', live.file, '--format', 'json'])
 
     expect(code).toBe(0)
     expect(out).toMatch(/^warning: .*: the certificate of https:\/\/localhost:\d+ expires at 2.*$/m)

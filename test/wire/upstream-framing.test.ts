@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
 import { onRequest, rawUpstream } from '../helpers/upstream.ts'
-import { call, noise, sha256, valuesOf } from '../helpers/wire.ts'
+import { call, fieldValues, pseudoRandomBytes, sha256 } from '../helpers/wire.ts'
 
 /** Asks a gateway twice, before an upstream that answers each request with these bytes; `ends` closes the connection behind them. */
 const answered = async (bytes: string, { ends = false } = {}) => {
@@ -41,12 +41,12 @@ describe('a length with a blank behind it', () => {
   test.each(['2 ', '2   ', '  2 ', '2\t', '\t2 \t'])('(%j) is a length', async (length) => {
     for (const answer of await answered(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\nok`)) {
       expect(answer).toMatchObject({ status: 200, whole: true, body: Buffer.from('ok') })
-      expect(valuesOf(answer.fields, 'content-length')).toEqual(['2'])
+      expect(fieldValues(answer.fields, 'content-length')).toEqual(['2'])
     }
   })
 
   test('is no failure of the endpoint, and its body may be large', async () => {
-    const body = noise(1024 * 1024)
+    const body = pseudoRandomBytes(1024 * 1024)
     const upstream = await rawUpstream((socket) =>
       onRequest(socket, () => {
         socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length} \r\n\r\n`)
@@ -79,8 +79,8 @@ describe('a 205 of an upstream', () => {
   ])('with %s has no content (RFC 9110 §15.3.6)', async (_, rest, ends) => {
     for (const answer of await answered(`HTTP/1.1 205 Reset Content\r\nX-A: 1\r\n${rest}`, { ends })) {
       expect(answer).toMatchObject({ status: 205, whole: true })
-      expect(valuesOf(answer.fields, 'x-a')).toEqual(['1'])
-      expect(valuesOf(answer.fields, 'content-length')).toEqual(['0'])
+      expect(fieldValues(answer.fields, 'x-a')).toEqual(['1'])
+      expect(fieldValues(answer.fields, 'content-length')).toEqual(['0'])
       expect(answer.body).toHaveLength(0)
     }
   })

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Certificates, makeCertificates } from '../helpers/certificates.ts'
 import { bootGateway } from '../helpers/gateway.ts'
 import { httpsUpstream } from '../helpers/https-upstream.ts'
-import { bootLive } from '../helpers/live-gateway.ts'
+import { bootLiveGateway } from '../helpers/live-gateway.ts'
 import { needProgram } from '../helpers/program.ts'
 import { call } from '../helpers/wire.ts'
 
@@ -40,7 +40,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream with settings of it
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const ca = join(folder, 'ca.pem')
     writeFileSync(ca, made.selfSigned.cert)
-    const live = await bootLive({
+    const live = await bootLiveGateway({
       upstreams: { market: { endpoints: [`https://localhost:${port}`], tls: { ca: `file:${ca}` } } },
       reload: { watch: true, poll: '100ms' },
     })

@@ -11,7 +11,7 @@ import { type Certificates, makeCertificates, type Pair } from '../helpers/certi
 import { bootGateway, configText } from '../helpers/gateway.ts'
 import { httpsUpstream } from '../helpers/https-upstream.ts'
 import { needProgram } from '../helpers/program.ts'
-import { call, valuesOf } from '../helpers/wire.ts'
+import { call, fieldValues } from '../helpers/wire.ts'
 
 const openssl = await needProgram('openssl')
 
@@ -145,7 +145,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
       const doubted = await call(doubting)
 
       expect(trusted.status).toBe(200)
-      expect(valuesOf(trusted.fields, 'content-length')).toHaveLength(1)
+      expect(fieldValues(trusted.fields, 'content-length')).toHaveLength(1)
       expect(JSON.parse(doubted.body.toString())).toMatchObject({ code: 'tls-failed' })
     })
   })

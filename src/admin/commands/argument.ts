@@ -1,5 +1,5 @@
 import { formatDuration, parseDuration } from '../../units.ts'
-import type { Refusal } from '../problem.ts'
+import type { AdminError } from '../admin-error.ts'
 
 /** An argument of a command: the same on the command line, in JSON or a query, and in the form of a page. */
 export interface Argument<Value = unknown> {
@@ -27,34 +27,37 @@ export type ValuesOf<Args extends Arguments> = {
 }
 
 /** What was said of each argument, not checked yet. */
-export type Given = Readonly<Record<string, unknown>>
+export type RawArguments = Readonly<Record<string, unknown>>
 
-type About = Pick<Argument, 'usage' | 'help' | 'default' | 'example' | 'isOffPage'>
+type ArgumentInfo = Pick<Argument, 'usage' | 'help' | 'default' | 'example' | 'isOffPage'>
 
 /** Makes an argument that is one of several words. */
-export const oneOf = <Choice extends string>(choices: readonly Choice[], about: About): Argument<Choice> => ({
-  ...about,
+export const choiceArgument = <Choice extends string>(
+  choices: readonly Choice[],
+  info: ArgumentInfo,
+): Argument<Choice> => ({
+  ...info,
   choices,
   expected: `one of ${choices.join(', ')}`,
   read: (value) => choices.find((each) => each === value),
 })
 
 /** Makes an argument that is any text; anything else is read as an empty one. */
-export const anyText = (about: About): Argument<string> => ({
-  ...about,
+export const textArgument = (info: ArgumentInfo): Argument<string> => ({
+  ...info,
   expected: 'text',
   read: (value) => (typeof value === 'string' ? value : ''),
 })
 
 /** Makes an argument that may be left out: it is null then. */
-export const optional = <Value>(argument: Argument<Value>): Argument<Value | null> => ({
+export const optionalArgument = <Value>(argument: Argument<Value>): Argument<Value | null> => ({
   ...argument,
   read: (value) => (value === undefined ? null : argument.read(value)),
 })
 
 /** Makes an argument that is there or not; `expected` says so. */
-export const flag = (about: About & Pick<Argument, 'expected'>): Argument<boolean> => ({
-  ...about,
+export const flagArgument = (info: ArgumentInfo & Pick<Argument, 'expected'>): Argument<boolean> => ({
+  ...info,
   read: (value) => (value === undefined ? false : value === 'true' || undefined),
 })
 
@@ -62,7 +65,7 @@ const defaultTtl = '15m'
 const maxTtlMs = 24 * 3_600_000
 
 /** For how long an override holds, in milliseconds. */
-export const ttl: Argument<number> = {
+export const ttlArgument: Argument<number> = {
   usage: '--ttl <DURATION>',
   help: 'for how long, at least 1s and at most 24h',
   default: defaultTtl,
@@ -75,38 +78,42 @@ export const ttl: Argument<number> = {
 }
 
 /** Reads what was given, argument by argument. */
-export const readValues = (args: Arguments, given: Given): object | Refusal => {
-  const values = Object.entries(args).map(([name, argument]) => [name, argument.read(given[name])] as const)
+export const parseArguments = (args: Arguments, raw: RawArguments): object | AdminError => {
+  const values = Object.entries(args).map(([name, argument]) => [name, argument.read(raw[name])] as const)
   const [wrong] = values.find(([, value]) => value === undefined) ?? []
   return wrong === undefined
     ? Object.fromEntries(values)
-    : bad(`${wrong} is expected to be ${args[wrong]?.expected ?? ''}`)
+    : badRequest(`${wrong} is expected to be ${args[wrong]?.expected ?? ''}`)
 }
 
 /** Reads a JSON body: an object of the arguments, and of nothing else. */
-export const readJson = (args: Arguments, body: unknown): Given | Refusal => {
+export const parseJsonBody = (args: Arguments, body: unknown): RawArguments | AdminError => {
   const shown = Object.fromEntries(Object.entries(args).map(([name, { example }]) => [name, example]))
-  const given = objectIn(body)
-  if (given === null) return bad(`a JSON object is expected, such as ${JSON.stringify(shown)}`)
+  const raw = parseObject(body)
+  if (raw === null) return badRequest(`a JSON object is expected, such as ${JSON.stringify(shown)}`)
   const keys = Object.keys(args)
-  const unknown = Object.keys(given).find((key) => !keys.includes(key))
+  const unknown = Object.keys(raw).find((key) => !keys.includes(key))
   return unknown === undefined
-    ? given
-    : bad(`${quoted(unknown)} is not known; write ${keys.slice(0, -1).join(', ')} and ${keys.at(-1)}`)
+    ? raw
+    : badRequest(`${quoted(unknown)} is not known; write ${keys.slice(0, -1).join(', ')} and ${keys.at(-1)}`)
 }
 
 /** Reads a form or a query: fields of these names, each once at most; anything else is refused with `expected`. */
-export const readFields = (names: readonly string[], fields: URLSearchParams, expected: string): Given | Refusal => {
+export const parseFields = (
+  names: readonly string[],
+  fields: URLSearchParams,
+  expected: string,
+): RawArguments | AdminError => {
   const wrong = [...fields.keys()].find((key) => !names.includes(key) || fields.getAll(key).length > 1)
-  return wrong === undefined ? Object.fromEntries(fields) : bad(`${quoted(wrong)} is not expected${expected}`)
+  return wrong === undefined ? Object.fromEntries(fields) : badRequest(`${quoted(wrong)} is not expected${expected}`)
 }
 
 /** Refuses a command that cannot be read. */
-export const bad = (detail: string): Refusal => ({ status: 400, code: 'bad-request', detail })
+export const badRequest = (detail: string): AdminError => ({ status: 400, code: 'bad-request', detail })
 
 const quoted = (key: string): string => JSON.stringify(key.slice(0, 60))
 
-const objectIn = (body: unknown): Given | null => {
+const parseObject = (body: unknown): RawArguments | null => {
   try {
     const value: unknown = JSON.parse(typeof body === 'string' ? body : '')
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null

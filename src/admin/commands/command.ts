@@ -1,10 +1,10 @@
-import type { Group, OperationId } from '../../catalog.ts'
-import type { Read } from '../../shared/shape.ts'
-import type { Desk } from '../desk.ts'
-import type { Shown } from '../page/html.ts'
-import type { Refusal } from '../problem.ts'
-import type { Status } from '../status.ts'
-import type { Argument, Arguments, Given } from './argument.ts'
+import type { Group, OperationId } from '../../operations.ts'
+import type { Decoder } from '../../shared/decode.ts'
+import type { AdminContext } from '../admin-context.ts'
+import type { AdminError } from '../admin-error.ts'
+import type { Status } from '../api/status.ts'
+import type { HtmlValue } from '../page/html.ts'
+import type { Argument, Arguments, RawArguments } from './argument.ts'
 
 /**
  * Commands that share a name on the command line and take the same arguments. From it follow the subcommand, the
@@ -37,57 +37,57 @@ export interface Command<Values extends object = object, Plan extends object = o
   readonly method: 'POST' | 'DELETE'
   readonly path: string
   /** Reads what a script says in the query; null: it says it as a JSON body. */
-  readonly query: ((query: string) => Given | Refusal) | null
+  readonly query: ((query: string) => RawArguments | AdminError) | null
   /** Whether it waits for the one before: what that one does may speak against it. */
-  readonly isInTurn: boolean
+  readonly isSerialized: boolean
   /** Finds what it would do, or what speaks against it. Does nothing. */
-  plan(desk: Desk, values: Values): Plan | Refusal | Promise<Plan | Refusal>
+  plan(context: AdminContext, values: Values): Plan | AdminError | Promise<Plan | AdminError>
   /** What the page asks before it is done. */
-  confirmation(desk: Desk, plan: Plan): Confirmation | Promise<Confirmation | Refusal>
+  confirmation(context: AdminContext, plan: Plan): CommandConfirmation | Promise<CommandConfirmation | AdminError>
   /** Does it. The result is the JSON answer. */
-  run(desk: Desk, plan: Plan): Promise<Result | Refusal>
+  run(context: AdminContext, plan: Plan): Promise<Result | AdminError>
   /** The line of the log, and the record; null: what it sets off writes its own. */
   readonly event: string | null
   /** The fields of both, where they are not those of the result. */
-  fields?(result: Result): Fields
+  fields?(result: Result): CommandEventFields
   /** What the next page says once it is done. */
-  done(result: Result): string
+  successText(result: Result): string
   /** What the command line prints once it is done; `given` is what it was given. */
-  printed(given: Readonly<Record<string, string | undefined>>, result: Result): string
+  cliText(given: Readonly<Record<string, string | undefined>>, result: Result): string
   /** Reads of the answer what `printed` needs; `outcome`: what came of a reload, which is printed with its changes. */
-  readonly answer: Read<object> | 'outcome'
+  readonly responseShape: Decoder<object> | 'outcome'
   /** What the command line says of the gateway where it refuses: `does not accept it`. */
-  readonly refused: string
+  readonly rejectedText: string
   /** What the command line prints in place of a refusal, by its code. */
-  readonly refusals?: ReadonlyMap<string, string>
+  readonly errorTexts?: ReadonlyMap<string, string>
   /** Where the overview has a link to its page. */
-  readonly links: Links
+  readonly links: CommandLinks
 }
 
 /** What a line of the log, and the record, says beside the event. */
-export type Fields = Readonly<Record<string, string | number | boolean | null>>
+export type CommandEventFields = Readonly<Record<string, string | number | boolean | null>>
 
 /** What a person is asked before a command is run. */
-export interface Confirmation {
+export interface CommandConfirmation {
   /** What will be done: a question of a few words. */
   readonly title: string
   /** What will happen, to what and for how long: paragraphs. */
-  readonly what: Shown
+  readonly what: HtmlValue
   /** For how long, which can be chosen; null: it is not for a time. */
   readonly ttlMs: number | null
   readonly button: string
 }
 
 /** A link to the page of a command. */
-export interface Link {
-  readonly given: Readonly<Record<string, string>>
+export interface CommandLink {
+  readonly query: Readonly<Record<string, string>>
   readonly words: string
   /** What a screen reader says beside the words. */
   readonly about?: string
 }
 
 /** The places of the overview that have links, and what each is about. */
-export interface Places {
+export interface OverviewPlaces {
   readonly summary: Status['config']
   readonly operation: { readonly id: OperationId; readonly state: 'serve' | 'refuse' }
   readonly endpoint: { readonly group: Group; readonly url: string; readonly state: string }
@@ -96,4 +96,4 @@ export interface Places {
   readonly cached: string
 }
 
-type Links = { readonly [Place in keyof Places]?: (about: Places[Place]) => Link | null }
+type CommandLinks = { readonly [Place in keyof OverviewPlaces]?: (about: OverviewPlaces[Place]) => CommandLink | null }

@@ -1,72 +1,72 @@
-import type { Change } from '../../config/diff.ts'
-import type { Outcome } from '../../snapshot/reload-history.ts'
-import type { Reloader } from '../../snapshot/reloader.ts'
-import { html, type Shown } from '../page/html.ts'
-import type { Refusal } from '../problem.ts'
-import { time } from '../time.ts'
-import { bad, flag, type Given, type ValuesOf } from './argument.ts'
+import type { ConfigChange } from '../../config/diff/diff-reports.ts'
+import type { ReloadOutcome } from '../../runtime/reload/reload-history.ts'
+import type { Reloader } from '../../runtime/reload/reloader.ts'
+import type { AdminError } from '../admin-error.ts'
+import { formatTime } from '../format-time.ts'
+import { type HtmlValue, html } from '../page/html.ts'
+import { badRequest, flagArgument, type RawArguments, type ValuesOf } from './argument.ts'
 import type { Command, CommandGroup } from './command.ts'
-import { hrefOf, many, paragraphs } from './words.ts'
+import { actionHref, paragraphs, pluralize } from './phrases.ts'
 
 const args = {
-  force: flag({
+  force: flagArgument({
     usage: '--force',
     help: 'take it although no endpoint that it brings to a group can be reached',
     expected: 'true, or to be left out; nothing was read',
   }),
 }
 
-interface Result extends Exclude<Outcome, { result: 'refused' }> {
+interface ReloadCommandResult extends Exclude<ReloadOutcome, { result: 'refused' }> {
   readonly groups: readonly string[]
 }
 
-const mostShown = 20
+const maxShownChanges = 20
 
 // What skips a safeguard is said in so many words: `force=0` would mean the contrary to whoever writes it.
-const forced: ReadonlySet<string> = new Set(['force', 'force=', 'force=true'])
+const forceQueries: ReadonlySet<string> = new Set(['force', 'force=', 'force=true'])
 
-const readForce = (query: string): Given | Refusal => {
+const parseForce = (query: string): RawArguments | AdminError => {
   if (query === '') return {}
-  return forced.has(query)
+  return forceQueries.has(query)
     ? { force: 'true' }
-    : bad('/reload takes ?force or ?force=true and nothing else; nothing was read')
+    : badRequest('/reload takes ?force or ?force=true and nothing else; nothing was read')
 }
 
 /** Reads the file again; by force without trying what it brings. */
-const reloadCommand: Command<ValuesOf<typeof args>, ValuesOf<typeof args>, Result> = {
+const reloadCommand: Command<ValuesOf<typeof args>, ValuesOf<typeof args>, ReloadCommandResult> = {
   choice: 'reload',
   page: 'reload',
   method: 'POST',
   path: '/reload',
-  query: readForce,
-  isInTurn: false,
+  query: parseForce,
+  isSerialized: false,
   plan: (_, values) => values,
   async confirmation({ reloader }, { force }) {
-    const { unread } = await import('../../snapshot/unread.ts')
-    const differs = reloader.state.fileDiffers || (await unread(reloader))
+    const { hasDrifted } = await import('../../runtime/reload/config-drift.ts')
+    const differs = reloader.state.fileDiffers || (await hasDrifted(reloader))
     return {
       title: force ? 'Reload the configuration by force?' : 'Reload the configuration?',
       what: paragraphs(
         html`${reloader.file} is read again. It ${differs ? 'says something else than what' : 'is what'} runs now (${reloader.config.hash}).`,
         'If it is sound, it takes effect at once, for new requests; those under way finish as they began. If anything in it is wrong, nothing changes, and the next page says what and where.',
-        force ? byForce : tried(reloader),
+        force ? forceWarning : preflightNotice(reloader),
       ),
       ttlMs: null,
       button: force ? 'Reload by force' : 'Reload',
     }
   },
-  run: async ({ reloader }, { force }) => resultOf(await reloader.reload('request', force)),
+  run: async ({ reloader }, { force }) => toReloadResult(await reloader.reload('request', force)),
   event: null,
-  done: (result) => applied(result),
-  printed: (_, { from, to }) =>
+  successText: (result) => appliedText(result),
+  cliText: (_, { from, to }) =>
     from === to ? `unchanged: ${to} runs, and is what the file says` : `applied: ${from} → ${to}`,
-  answer: 'outcome',
-  refused: 'refuses it',
-  links: { summary: () => ({ given: {}, words: 'Reload the file' }) },
+  responseShape: 'outcome',
+  rejectedText: 'refuses it',
+  links: { summary: () => ({ query: {}, words: 'Reload the file' }) },
 }
 
 /** Has the file read again. */
-export const reload: CommandGroup = {
+export const reloadCommands: CommandGroup = {
   name: 'reload',
   description: 'Have a running gateway read its file again; tell what changed, or every problem.',
   choice: null,
@@ -78,27 +78,27 @@ export const reload: CommandGroup = {
 }
 
 /** Brings the configuration before this one back. */
-const rollbackCommand: Command<object, object, Result> = {
+const rollbackCommand: Command<object, object, ReloadCommandResult> = {
   choice: 'rollback',
   page: 'rollback',
   method: 'POST',
   path: '/rollback',
   query: () => ({}),
-  isInTurn: false,
+  isSerialized: false,
   plan: () => ({}),
   async confirmation({ reloader: { running, previous, file } }) {
-    if (previous === null) return nothingBefore
-    const { changesBetween } = await import('../../config/changes.ts')
-    const changes = changesBetween(running, previous)
-    const groups = await groupsOf(changes)
-    const more = changes.length - mostShown
+    if (previous === null) return nothingToRollBack
+    const { diffConfigs } = await import('../../config/diff/diff-configs.ts')
+    const changes = diffConfigs(running, previous)
+    const groups = await getChangedGroups(changes)
+    const more = changes.length - maxShownChanges
     return {
       title: 'Roll back the configuration?',
       what: [
         paragraphs(
-          html`The configuration before this one takes effect at once: ${previous.config.hash} instead of ${running.config.hash}, ${changed(changes, groups)}.`,
+          html`The configuration before this one takes effect at once: ${previous.config.hash} instead of ${running.config.hash}, ${changesText(changes, groups)}.`,
         ),
-        html`<ul>${changes.slice(0, mostShown).map(shown)}${more > 0 ? html`<li>${more} more</li>` : null}</ul>\n`,
+        html`<ul>${changes.slice(0, maxShownChanges).map(changeItem)}${more > 0 ? html`<li>${more} more</li>` : null}</ul>\n`,
         paragraphs(
           html`${file} is left alone, so it says something else than what runs. It is taken again when it changes, or at a reload.`,
           'Who may come in stays as it is now: clients, certificates of clients, and this listener.',
@@ -110,26 +110,26 @@ const rollbackCommand: Command<object, object, Result> = {
   },
   async run({ reloader }) {
     const outcome = await reloader.rollback()
-    return outcome === null ? nothingBefore : resultOf(outcome)
+    return outcome === null ? nothingToRollBack : toReloadResult(outcome)
   },
   event: null,
-  done: (result) => applied(result),
-  printed: (_, { from, to }) =>
+  successText: (result) => appliedText(result),
+  cliText: (_, { from, to }) =>
     from === to
       ? `unchanged: ${to} runs, and is what ran before`
       : `rolled back: ${from} → ${to}; the file is left alone, and reload takes it again`,
-  answer: 'outcome',
-  refused: 'refuses it',
-  refusals: new Map([
+  responseShape: 'outcome',
+  rejectedText: 'refuses it',
+  errorTexts: new Map([
     ['nothing-to-roll-back', 'nothing to roll back: what runs is the first configuration since the start'],
   ]),
   links: {
-    summary: ({ previous }) => (previous === null ? null : { given: {}, words: `Roll back to ${previous}` }),
+    summary: ({ previous }) => (previous === null ? null : { query: {}, words: `Roll back to ${previous}` }),
   },
 }
 
 /** Has the configuration before this one run again. */
-export const rollback: CommandGroup = {
+export const rollbackCommands: CommandGroup = {
   name: 'rollback',
   description: 'Have a running gateway go back to the configuration that it ran before.',
   choice: null,
@@ -142,54 +142,55 @@ export const rollback: CommandGroup = {
 }
 
 /** Answers with what came of a reload or a rollback. */
-const resultOf = async (outcome: Outcome): Promise<Result | Refusal> => {
-  if (outcome.result !== 'refused') return { ...outcome, groups: await groupsOf(outcome.changes) }
+const toReloadResult = async (outcome: ReloadOutcome): Promise<ReloadCommandResult | AdminError> => {
+  if (outcome.result !== 'refused') return { ...outcome, groups: await getChangedGroups(outcome.changes) }
   const { hash, problems, held } = outcome
-  if (held === null) return { ...refusedConfiguration, problems, more: { hash } }
-  return { ...heldBack, problems, more: { hash, nextTry: time(held.nextTryAt) } }
+  if (held === null) return { ...configurationRejected, problems, extensions: { hash } }
+  return { ...endpointsUnreachable, problems, extensions: { hash, nextTry: formatTime(held.nextTryAt) } }
 }
 
 // The command line reads this file, and compares no configurations.
-const groupsOf = async (changes: readonly Change[]): Promise<readonly string[]> =>
-  (await import('../../config/diff.ts')).changedGroups(changes)
+const getChangedGroups = async (changes: readonly ConfigChange[]): Promise<readonly string[]> =>
+  (await import('../../config/diff/diff-reports.ts')).changedGroups(changes)
 
-const applied = ({ result, from, to, changes, groups }: Result): string =>
+const appliedText = ({ result, from, to, changes, groups }: ReloadCommandResult): string =>
   result === 'unchanged'
     ? `Nothing has changed: the file says what runs already (${to}).`
-    : `The configuration is ${to} now, and was ${from}: ${changed(changes, groups)}.`
+    : `The configuration is ${to} now, and was ${from}: ${changesText(changes, groups)}.`
 
-const changed = (changes: readonly Change[], groups: readonly string[]): string =>
-  `${many(changes.length, 'change')}${groups.length === 0 ? '' : ` in ${groups.join(', ')}`}`
+const changesText = (changes: readonly ConfigChange[], groups: readonly string[]): string =>
+  `${pluralize(changes.length, 'change')}${groups.length === 0 ? '' : ` in ${groups.join(', ')}`}`
 
-const shown = ({ path, from, to }: Change) => html`<li><code>${path}</code>: ${value(from)} → ${value(to)}</li>`
+const changeItem = ({ path, from, to }: ConfigChange) =>
+  html`<li><code>${path}</code>: ${formatValue(from)} → ${formatValue(to)}</li>`
 
-const value = (of: unknown): string => {
+const formatValue = (of: unknown): string => {
   const text = of === null ? 'not set' : JSON.stringify(of)
   return text.length > 200 ? `${text.slice(0, 199)}…` : text
 }
 
-const tried = ({ config, state }: Reloader): Shown =>
+const preflightNotice = ({ config, state }: Reloader): HtmlValue =>
   config.reload.preflight === 'none'
     ? null
     : html`Endpoints that it brings are tried first: when none of a group can be reached, nothing changes either.${
         state.nextTryAt === null ? null : ' Just now an edit is held back for this reason.'
-      } <a href="${hrefOf('reload', { force: 'true' })}">Take it without trying</a>`
+      } <a href="${actionHref('reload', { force: 'true' })}">Take it without trying</a>`
 
-const byForce = html`<strong>What it brings is not tried:</strong> a group whose endpoints are not there answers its clients with errors from then on.`
+const forceWarning = html`<strong>What it brings is not tried:</strong> a group whose endpoints are not there answers its clients with errors from then on.`
 
-const nothingBefore: Refusal = {
+const nothingToRollBack: AdminError = {
   status: 409,
   code: 'nothing-to-roll-back',
   detail: 'the configuration that runs is the first one of this process',
 }
 
-const refusedConfiguration = {
+const configurationRejected = {
   status: 422,
   code: 'configuration-refused',
   detail: 'the file cannot be taken; what ran before runs on',
 }
 
-const heldBack = {
+const endpointsUnreachable = {
   status: 422,
   code: 'endpoints-not-reached',
   detail:

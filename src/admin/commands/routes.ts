@@ -1,22 +1,22 @@
 import type { FastifyInstance } from 'fastify'
 import type { Log } from '../../observe/log.ts'
 import { formatDuration } from '../../units.ts'
-import type { Desk } from '../desk.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { type AdminError, isAdminError, sendProblem } from '../admin-error.ts'
 import { type Html, html } from '../page/html.ts'
-import { layout, refuse, sendPage } from '../page/send.ts'
-import { isRefusal, type Refusal, sendProblem } from '../problem.ts'
-import { formOf, formTokenField, logoutForm, type Visitor, visitorOf } from '../session/sessions.ts'
-import { queryOf } from '../target.ts'
-import { type Arguments, type Given, readFields, readJson, readValues } from './argument.ts'
-import type { Command, Confirmation } from './command.ts'
-import { commandGroups } from './commands.ts'
-import { hrefOf, spoken } from './words.ts'
+import { renderLayout, sendAdminError, sendPage } from '../page/page-response.ts'
+import { csrfTokenField, getPrincipal, logoutForm, type Principal, parseForm } from '../session/session-store.ts'
+import { targetQuery } from '../url.ts'
+import { type Arguments, parseArguments, parseFields, parseJsonBody, type RawArguments } from './argument.ts'
+import type { Command, CommandConfirmation } from './command.ts'
+import { commandGroups } from './command-groups.ts'
+import { actionHref, spellDuration } from './phrases.ts'
 
 /**
  * Takes commands: from scripts by a method, a path and JSON; from people by a page that says what would happen, and
  * whose form has it done.
  */
-export const registerCommands = (app: FastifyInstance, desk: Desk, log: Log): void => {
+export const registerCommands = (app: FastifyInstance, context: AdminContext, log: Log): void => {
   const all = commandGroups.flatMap(({ args, commands }) => commands.map((command) => ({ args, command })))
   for (const { args, command } of all) {
     const { method, path: url } = command
@@ -24,91 +24,106 @@ export const registerCommands = (app: FastifyInstance, desk: Desk, log: Log): vo
       method,
       url,
       handler: async (request, reply) => {
-        const given = command.query === null ? readJson(args, request.body) : command.query(queryOf(request.url))
-        const result = await run(desk, log, command, args, given)
-        return isRefusal(result) ? sendProblem(reply, result) : reply.send(result)
+        const raw = command.query === null ? parseJsonBody(args, request.body) : command.query(targetQuery(request.url))
+        const result = await runCommand(context, log, command, args, raw)
+        return isAdminError(result) ? sendProblem(reply, result) : reply.send(result)
       },
     })
   }
-  for (const { args, command } of all) registerPage(app, desk, log, command, args)
+  for (const { args, command } of all) registerCommandPage(app, context, log, command, args)
 }
 
-const registerPage = (app: FastifyInstance, desk: Desk, log: Log, command: Command, args: Arguments): void => {
+const registerCommandPage = (
+  app: FastifyInstance,
+  context: AdminContext,
+  log: Log,
+  command: Command,
+  args: Arguments,
+): void => {
   const target = `/actions/${command.page}`
   const names = Object.keys(args).filter((name) => args[name]?.isOffPage !== true)
   const takes = names.length === 0 ? 'takes nothing' : `takes ${names.join(', ')}, each once at most`
-  const read = (fields: URLSearchParams) => readFields(names, fields, `: ${command.page} ${takes}`)
+  const read = (fields: URLSearchParams) => parseFields(names, fields, `: ${command.page} ${takes}`)
 
   app.get(target, async (request, reply) => {
-    const fields = new URLSearchParams(queryOf(request.url))
-    const confirmation = await ask(desk, command, args, read(fields))
-    if (isRefusal(confirmation)) return refuse(request, reply, confirmation)
-    return sendPage(reply, 200, confirmPage(command.page, Object.fromEntries(fields), confirmation, visitorOf(request)))
+    const fields = new URLSearchParams(targetQuery(request.url))
+    const confirmation = await confirm(context, command, args, read(fields))
+    if (isAdminError(confirmation)) return sendAdminError(request, reply, confirmation)
+    return sendPage(
+      reply,
+      200,
+      confirmPage(command.page, Object.fromEntries(fields), confirmation, getPrincipal(request)),
+    )
   })
 
   app.post(target, async (request, reply) => {
-    const form = formOf(request)
-    const result = await run(desk, log, command, args, isRefusal(form) ? form : read(form))
-    if (isRefusal(result)) return refuse(request, reply, result)
-    visitorOf(request).note(command.done(result))
+    const form = parseForm(request)
+    const result = await runCommand(context, log, command, args, isAdminError(form) ? form : read(form))
+    if (isAdminError(result)) return sendAdminError(request, reply, result)
+    getPrincipal(request).setFlash(command.successText(result))
     return reply.redirect('/', 303)
   })
 }
 
 /** Says what a command would do, or what speaks against it. Does nothing. */
-const ask = async (
-  desk: Desk,
+const confirm = async (
+  context: AdminContext,
   command: Command,
   args: Arguments,
-  given: Given | Refusal,
-): Promise<Confirmation | Refusal> => {
-  const plan = await planned(desk, command, args, given)
-  return isRefusal(plan) ? plan : command.confirmation(desk, plan)
+  raw: RawArguments | AdminError,
+): Promise<CommandConfirmation | AdminError> => {
+  const plan = await makePlan(context, command, args, raw)
+  return isAdminError(plan) ? plan : command.confirmation(context, plan)
 }
 
 /** Has a command done. Its line of the log and its record are the same wherever it comes from. */
-const run = async (
-  desk: Desk,
+const runCommand = async (
+  context: AdminContext,
   log: Log,
   command: Command,
   args: Arguments,
-  given: Given | Refusal,
+  raw: RawArguments | AdminError,
 ): Promise<object> => {
-  const done = async (): Promise<object> => {
-    const plan = await planned(desk, command, args, given)
-    return isRefusal(plan) ? plan : command.run(desk, plan)
+  const execute = async (): Promise<object> => {
+    const plan = await makePlan(context, command, args, raw)
+    return isAdminError(plan) ? plan : command.run(context, plan)
   }
-  const result = await (command.isInTurn ? desk.overrides.inTurn(done) : done())
-  if (isRefusal(result) || command.event === null) return result
+  const result = await (command.isSerialized ? context.overrides.runExclusive(execute) : execute())
+  if (isAdminError(result) || command.event === null) return result
   const fields = command.fields?.(result) ?? { ...result }
   log.info(fields, command.event)
-  desk.audit.tell(command.event, fields)
+  context.audit.recordAdminEvent(command.event, fields)
   return result
 }
 
-const planned = async (desk: Desk, command: Command, args: Arguments, given: Given | Refusal): Promise<object> => {
-  if (isRefusal(given)) return given
-  const values = readValues(args, given)
-  return isRefusal(values) ? values : command.plan(desk, values)
+const makePlan = async (
+  context: AdminContext,
+  command: Command,
+  args: Arguments,
+  raw: RawArguments | AdminError,
+): Promise<object> => {
+  if (isAdminError(raw)) return raw
+  const values = parseArguments(args, raw)
+  return isAdminError(values) ? values : command.plan(context, values)
 }
 
 const minute = 60_000
-const choices: readonly number[] = [5 * minute, 15 * minute, 60 * minute, 4 * 60 * minute, 24 * 60 * minute]
+const ttlChoices: readonly number[] = [5 * minute, 15 * minute, 60 * minute, 4 * 60 * minute, 24 * 60 * minute]
 
 /** Asks once more before a command is run: what is shown is what the form then says, word for word. */
 const confirmPage = (
   page: string,
-  given: Readonly<Record<string, string>>,
-  { title, what, ttlMs, button }: Confirmation,
-  visitor: Visitor,
+  query: Readonly<Record<string, string>>,
+  { title, what, ttlMs, button }: CommandConfirmation,
+  principal: Principal,
 ): Html => {
-  const fields = ttlMs === null ? given : { ...given, ttl: formatDuration(ttlMs) }
-  return layout({
+  const fields = ttlMs === null ? query : { ...query, ttl: formatDuration(ttlMs) }
+  return renderLayout({
     title,
-    beside: logoutForm(visitor),
+    beside: logoutForm(principal),
     body: html`<h1>${title}</h1>
-${what}${ttlMs === null ? null : otherTimes(page, given, ttlMs)}<form method="post" action="${hrefOf(page)}">
-${formTokenField(visitor)}
+${what}${ttlMs === null ? null : otherTimes(page, query, ttlMs)}<form method="post" action="${actionHref(page)}">
+${csrfTokenField(principal)}
 ${Object.entries(fields).map(([key, value]) => html`<input type="hidden" name="${key}" value="${value}">\n`)}<p><button type="submit">${button}</button> <a href="/">Leave it as it is</a></p>
 </form>`,
   })
@@ -116,13 +131,13 @@ ${Object.entries(fields).map(([key, value]) => html`<input type="hidden" name="$
 
 const otherTimes = (
   page: string,
-  given: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, string>>,
   ttlMs: number,
 ): Html => html`<p>For another time:
-${choices
+${ttlChoices
   .filter((ms) => ms !== ttlMs)
   .map(
     (ms, i) =>
-      html`${i === 0 ? null : ' · '}<a href="${hrefOf(page, { ...given, ttl: formatDuration(ms) })}">${spoken(ms)}</a>`,
+      html`${i === 0 ? null : ' · '}<a href="${actionHref(page, { ...query, ttl: formatDuration(ms) })}">${spellDuration(ms)}</a>`,
   )}</p>
 `

@@ -1,38 +1,38 @@
 import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
-import { catalog, type Group, type OperationId } from '../../catalog.ts'
 import type { AdminConfig, Config } from '../../config/config.ts'
 import type { AttemptReport } from '../../failures/errors.ts'
-import type { Kind } from '../../failures/kinds.ts'
+import type { FailureKind } from '../../failures/kinds.ts'
 import { failureText } from '../../failures/reasons.ts'
-import type { CauseReport } from '../../observe/refusals/causes.ts'
-import { programCommand, shellWord } from '../../shared/command.ts'
-import { list, nullable, type Shaped, shape, text, word } from '../../shared/shape.ts'
-import type { Reloader } from '../../snapshot/reloader.ts'
-import type { Report } from '../../snapshot/report.ts'
+import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
+import { allOperations, type Group, type OperationId } from '../../operations.ts'
+import type { Reloader } from '../../runtime/reload/reloader.ts'
+import type { StatusReport } from '../../runtime/report/status-report.ts'
+import { asList, asNullable, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
+import { programCommand, shellQuote } from '../../shared/program-command.ts'
 import { formatDuration } from '../../units.ts'
-import { time } from '../time.ts'
+import { formatTime } from '../format-time.ts'
 
 /** Says how bad it is: requests fail, or records are lost; something is wrong, and most requests are served all the same; worth knowing. */
 export type Severity = 'critical' | 'warning' | 'notice'
 
 /** Reads something that is wrong, with its cause in words. */
-export const findingShape = shape({
-  severity: word<Severity>(),
+export const findingShape = asObject({
+  severity: asWord<Severity>(),
   /** What it is of: `upstreams.risk`, `operations.market.insights`, `config`, `redis`. */
-  about: text,
+  about: asText,
   /** One sentence, without a full stop. Nothing in it is what a client wrote. */
-  cause: text,
+  cause: asText,
   /** What it is made of, a line each: the endpoints of a group that does not serve, say. Empty: the cause says it all. */
-  details: list(text),
+  details: asList(asText),
   /** RFC 3339; null: nobody knows. */
-  since: nullable(text),
+  since: asNullable(asText),
   /** What shows more; null: there is nothing more to show. */
-  command: nullable(text),
+  command: asNullable(asText),
 })
 
 /** Something that is wrong, with its cause in words. */
-export type Finding = Shaped<typeof findingShape>
+export type Finding = Decoded<typeof findingShape>
 
 const ranks: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, notice: 2 }
 
@@ -41,135 +41,142 @@ export const worstFirst = (found: readonly Finding[]): readonly Finding[] =>
   found.toSorted((a, b) => ranks[a.severity] - ranks[b.severity])
 
 /** Makes one; `since` is in ms since the epoch. */
-export const finding = (
+export const createFinding = (
   severity: Severity,
   about: string,
   cause: string,
-  { since = null, command = null, details = [] }: More = {},
-): Finding => ({ severity, about, cause, details, since: since === null ? null : time(since), command })
+  { since = null, command = null, details = [] }: FindingOptions = {},
+): Finding => ({ severity, about, cause, details, since: since === null ? null : formatTime(since), command })
 
-interface More extends Partial<Pick<Finding, 'command' | 'details'>> {
+interface FindingOptions extends Partial<Pick<Finding, 'command' | 'details'>> {
   readonly since?: number | null
 }
 
 /** Is how often something came of late. Times are milliseconds since the epoch. */
-export interface Tally {
+export interface FailureTally {
   readonly lastMinute: number
-  readonly lastQuarter: number
+  readonly last15Min: number
   readonly firstAt: number | null
   readonly lastAt: number | null
 }
 
 /** Adds up causes. */
-export const tallyOf = (causes: readonly CauseReport[]): Tally => ({
+export const tallyFailures = (causes: readonly ErrorCount[]): FailureTally => ({
   lastMinute: causes.reduce((sum, { lastMinute }) => sum + lastMinute, 0),
-  lastQuarter: causes.reduce((sum, { lastQuarter }) => sum + lastQuarter, 0),
+  last15Min: causes.reduce((sum, { last15Min }) => sum + last15Min, 0),
   firstAt: causes.length === 0 ? null : Math.min(...causes.map(({ firstAt }) => firstAt)),
   lastAt: causes.length === 0 ? null : Math.max(...causes.map(({ lastAt }) => lastAt)),
 })
 
 /** Writes how many requests it was, and when: `12 requests failed in the last minute`. */
-export const counted = ({ lastMinute, lastQuarter }: Tally, what: 'failed' | 'refused'): string => {
-  const count = lastMinute > 0 ? lastMinute : lastQuarter
+export const countPhrase = ({ lastMinute, last15Min }: FailureTally, what: 'failed' | 'refused'): string => {
+  const count = lastMinute > 0 ? lastMinute : last15Min
   const verb = what === 'failed' ? 'failed' : count === 1 ? 'was refused' : 'were refused'
   const when = lastMinute > 0 ? 'in the last minute' : 'in the last 15 minutes, none in the last minute'
-  return `${requests(count)} ${verb} ${when}`
+  return `${requestsPhrase(count)} ${verb} ${when}`
 }
 
 /** Writes `1 request`, `12 requests`. */
-export const requests = (count: number): string => `${count} request${count === 1 ? '' : 's'}`
+export const requestsPhrase = (count: number): string => `${count} request${count === 1 ? '' : 's'}`
 
 /** Adds up what is refused for one kind of failure, of the operations of a group where one is given. */
-export const refusedOf = ({ refusals }: Report, kind: Kind, group?: Group): Tally =>
-  tallyOf(
-    refusals.causes.filter(
+export const tallyRejected = ({ recentErrors }: StatusReport, kind: FailureKind, group?: Group): FailureTally =>
+  tallyFailures(
+    recentErrors.causes.filter(
       (each) =>
-        each.kind === kind && (group === undefined || (each.operation !== null && groupOf(each.operation) === group)),
+        each.kind === kind &&
+        (group === undefined || (each.operation !== null && groupOfOperation(each.operation) === group)),
     ),
   )
 
 /** Says how many requests were refused, behind a colon; empty: none was of late. */
-export const held = (refused: Tally): string => (refused.lastQuarter === 0 ? '' : `: ${counted(refused, 'refused')}`)
+export const rejectedPhrase = (refused: FailureTally): string =>
+  refused.last15Min === 0 ? '' : `: ${countPhrase(refused, 'refused')}`
 
 /** Says in which of several workers it is so; empty: in all. */
-export const placed = ({ where }: { readonly where: string | null }): string => (where === null ? '' : ` ${where}`)
+export const wherePhrase = ({ where }: { readonly where: string | null }): string => (where === null ? '' : ` ${where}`)
 
 /** Says once what is the same behind several groups: findings about `upstreams.GROUP`. */
-export const merged = (found: readonly Finding[]): readonly Finding[] =>
-  grouped(found, ({ severity, cause }) => `${severity} ${cause}`).map((same) => {
+export const mergeByGroup = (found: readonly Finding[]): readonly Finding[] =>
+  groupByKey(found, ({ severity, cause }) => `${severity} ${cause}`).map((same) => {
     const [first] = same as readonly [Finding, ...Finding[]]
     const [, ...behind] = new Set(same.map(({ about }) => about.replace('upstreams.', '')))
     return behind.length === 0 ? first : { ...first, cause: `${first.cause} (the same behind ${behind.join(', ')})` }
   })
 
 /** Groups by a key, in the order in which keys come. */
-export const grouped = <T>(all: readonly T[], keyOf: (one: T) => string): readonly (readonly T[])[] => [
+export const groupByKey = <T>(all: readonly T[], keyOf: (one: T) => string): readonly (readonly T[])[] => [
   ...Map.groupBy(all, keyOf).values(),
 ]
 
 /** Says in words what went wrong at an endpoint, by its name: `http://risk-a:8080 refuses connections (ECONNREFUSED)`. */
-export const saidOf = ({ kind, reason, operation }: CauseReport, endpoint: string, config: Config): string =>
-  lastOf({ kind, reason, status: null }, endpoint) +
-  (operation === null ? '' : boundOf(kind, groupOf(operation), config, operation))
+export const causePhrase = ({ kind, reason, operation }: ErrorCount, endpoint: string, config: Config): string =>
+  lastFailurePhrase({ kind, reason, status: null }, endpoint) +
+  (operation === null ? '' : limitPhrase(kind, groupOfOperation(operation), config, operation))
 
 /** Says in words why a request last failed at an endpoint. */
-export const lastOf = (
+export const lastFailurePhrase = (
   { kind, reason, status }: Pick<AttemptReport, 'kind' | 'reason' | 'status'>,
   endpoint: string,
 ): string => {
   if (kind === null) return `${endpoint} answered ${status}`
-  return named(failureText(kind, reason), endpoint)
+  return withEndpointName(failureText(kind, reason), endpoint)
 }
 
-const named = (words: string, endpoint: string): string =>
+const withEndpointName = (words: string, endpoint: string): string =>
   words.includes('the endpoint') ? words.replace('the endpoint', endpoint) : `${endpoint}: ${words}`
 
 /** Names the bound that was exceeded, with what it is set to. */
-export const boundOf = (kind: Kind | null, group: Group, config: Config, id: OperationId | null = null): string => {
+export const limitPhrase = (
+  kind: FailureKind | null,
+  group: Group,
+  config: Config,
+  id: OperationId | null = null,
+): string => {
   const { connect, headers } = config.upstreams[group].timeouts
   const deadlineMs = id === null ? null : config.operations[id].deadline
-  const bound = {
+  const limitMs = {
     'connect-timeout': connect,
     'headers-timeout': headers,
     'deadline-exceeded': deadlineMs,
   }[kind as string]
-  return bound == null ? '' : ` (${formatDuration(bound)})`
+  return limitMs == null ? '' : ` (${formatDuration(limitMs)})`
 }
 
 /** Finds the group of an operation. */
-export const groupOf = (id: NonNullable<CauseReport['operation']>): Group =>
-  (catalog.find((each) => each.id === id) as (typeof catalog)[number]).group
+export const groupOfOperation = (id: NonNullable<ErrorCount['operation']>): Group =>
+  (allOperations.find((each) => each.id === id) as (typeof allOperations)[number]).group
 
 /** Writes the command that shows what stands in the way of an operation. */
-export const explainCommand = (id: NonNullable<CauseReport['operation']>): string => {
-  const { method, path } = catalog.find((each) => each.id === id) as (typeof catalog)[number]
+export const explainCommandLine = (id: NonNullable<ErrorCount['operation']>): string => {
+  const { method, path } = allOperations.find((each) => each.id === id) as (typeof allOperations)[number]
   return `lender-gateway explain ${method} ${path} --live`
 }
 
 /** Makes of the command of a finding one that runs in any folder of this machine. */
-export type Runnable = (found: Finding) => Finding
+export type ResolveCommand = (found: Finding) => Finding
 
 // They read the file that they name, and find the gateway by it.
-const isOfFile = /^lender-gateway (check|diff) /
+const readsFile = /^lender-gateway (check|diff) /
 
 /**
  * Makes commands run where an operator reads them: by what runs this program here, with the place of the file, and asking this gateway and no other.
  * The file alone does not lead to it when its port is a variable of this process, or chosen by the system.
  */
-export const runnable = (
+export const createCommandResolver = (
   { file, statedAdminPort }: Pick<Reloader, 'file' | 'statedAdminPort'>,
   { tls }: AdminConfig,
   { address, family, port }: AddressInfo,
-): Runnable => {
+): ResolveCommand => {
   const program = programCommand()
   const path = resolve(file)
-  const place = shellWord(path)
+  const place = shellQuote(path)
   const host = /^(0\.0\.0\.0|::)$/.test(address) ? 'localhost' : family === 'IPv6' ? `[${address}]` : address
   const url = `${tls === null ? 'http' : 'https'}://${host}:${port}`
   const asking = statedAdminPort === port ? `--config ${place}` : `--config ${place} --admin ${url}`
   return (found) => {
     if (found.command === null) return found
     const command = found.command.replace(/^lender-gateway/, () => program).replace(path, () => place)
-    return { ...found, command: isOfFile.test(found.command) ? command : `${command} ${asking}` }
+    return { ...found, command: readsFile.test(found.command) ? command : `${command} ${asking}` }
   }
 }

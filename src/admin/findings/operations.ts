@@ -1,79 +1,95 @@
-import { catalog } from '../../catalog.ts'
 import { failureText } from '../../failures/reasons.ts'
-import type { CauseReport } from '../../observe/refusals/causes.ts'
-import { endpointOf } from '../../snapshot/overrides.ts'
-import { time } from '../time.ts'
-import { counted, explainCommand, type Finding, finding, grouped, lastOf, requests, tallyOf } from './finding.ts'
+import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
+import { allOperations } from '../../operations.ts'
+import { parseEndpointKey } from '../../runtime/overrides.ts'
+import { formatTime } from '../format-time.ts'
+import {
+  countPhrase,
+  createFinding,
+  explainCommandLine,
+  type Finding,
+  groupByKey,
+  lastFailurePhrase,
+  requestsPhrase,
+  tallyFailures,
+} from './finding.ts'
+import type { FindingInputs } from './finding-inputs.ts'
 import { groupOutage } from './outage.ts'
-import type { Reading } from './reading.ts'
 
 /** Finds operations that an operator has taken out, errors of an upstream's own, and failures that are the gateway's or nobody's. */
-export const operationFindings = (reading: Reading): readonly Finding[] => [
-  ...refused(reading),
-  ...drained(reading),
-  ...passedOn(reading),
-  ...own(reading),
+export const operationFindings = (inputs: FindingInputs): readonly Finding[] => [
+  ...rejectedFindings(inputs),
+  ...drainedFindings(inputs),
+  ...relayedErrorFindings(inputs),
+  ...gatewayErrorFindings(inputs),
 ]
 
-const refused = ({ said, config, report }: Reading): readonly Finding[] =>
-  catalog.flatMap(({ id }): readonly Finding[] => {
-    const order = said.operations.of(id)
-    if ((order?.state ?? config.operations[id].state) !== 'refuse') return []
-    const causes = report.refusals.causes.filter((each) => each.kind === 'refused-by-operator' && each.operation === id)
-    const held = causes.length === 0 ? '' : `: ${counted(tallyOf(causes), 'refused')}`
+const rejectedFindings = ({ overrides, config, report }: FindingInputs): readonly Finding[] =>
+  allOperations.flatMap(({ id }): readonly Finding[] => {
+    const override = overrides.operations.get(id)
+    if ((override?.state ?? config.operations[id].state) !== 'refuse') return []
+    const causes = report.recentErrors.causes.filter(
+      (each) => each.kind === 'refused-by-operator' && each.operation === id,
+    )
+    const suffix = causes.length === 0 ? '' : `: ${countPhrase(tallyFailures(causes), 'refused')}`
     const who =
-      order === null ? 'the file refuses it (state: refuse)' : `an operator refuses it until ${time(order.until)}`
-    const command = explainCommand(id)
-    return [finding(order === null ? 'notice' : 'warning', `operations.${id}`, `${who}${held}`, { command })]
+      override === null
+        ? 'the file refuses it (state: refuse)'
+        : `an operator refuses it until ${formatTime(override.until)}`
+    const command = explainCommandLine(id)
+    return [createFinding(override === null ? 'notice' : 'warning', `operations.${id}`, `${who}${suffix}`, { command })]
   })
 
 /** Finds endpoints that an operator keeps from new work: an order that was forgotten ends by itself, but later. */
-const drained = ({ said }: Reading): readonly Finding[] =>
-  said.endpoints.all.flatMap(([key, { state, until }]): readonly Finding[] => {
+const drainedFindings = ({ overrides }: FindingInputs): readonly Finding[] =>
+  overrides.endpoints.all.flatMap(([key, { state, until }]): readonly Finding[] => {
     if (state !== 'drain') return []
-    const { group, endpoint: url } = endpointOf(key)
-    const cause = `an operator drains ${url} until ${time(until)}: it gets no new requests`
+    const { group, endpoint: url } = parseEndpointKey(key)
+    const cause = `an operator drains ${url} until ${formatTime(until)}: it gets no new requests`
     return [
-      finding('notice', `upstreams.${group}`, cause, { command: `lender-gateway endpoint ready ${group} ${url}` }),
+      createFinding('notice', `upstreams.${group}`, cause, {
+        command: `lender-gateway endpoint ready ${group} ${url}`,
+      }),
     ]
   })
 
 // As for what fails at an endpoint: fewer in a minute may be a hiccup.
-const many = 3
+const minErrors = 3
 
 /** Finds operations that are answered, but with errors: the gateway passes on what an upstream says of itself. */
-const passedOn = (reading: Reading): readonly Finding[] =>
-  catalog.flatMap(({ id, group }): readonly Finding[] => {
-    const { recent, report } = reading
-    if (groupOutage(group, reading) !== null) return [] // which says so itself
+const relayedErrorFindings = (inputs: FindingInputs): readonly Finding[] =>
+  allOperations.flatMap(({ id, group }): readonly Finding[] => {
+    const { recent, report } = inputs
+    if (groupOutage(group, inputs) !== null) return [] // which says so itself
     const { requests: all, passedOn: errors } = recent?.[id] ?? { requests: 0, passedOn: 0 }
-    if (errors < many) return []
-    const said = report.upstreams[group].endpoints
+    if (errors < minErrors) return []
+    const failing = report.upstreams[group].endpoints
       .flatMap(({ url, lastFailure }) => (lastFailure?.kind === null ? [{ url, lastFailure }] : []))
       .sort((a, b) => b.lastFailure.at - a.lastFailure.at)
-    const last = said[0] === undefined ? '' : ` (${lastOf(said[0].lastFailure, said[0].url)} last)`
-    const cause = `its upstream answers with 5xx of its own${last}: ${errors} of ${requests(all)} in the last minute`
+    const last = failing[0] === undefined ? '' : ` (${lastFailurePhrase(failing[0].lastFailure, failing[0].url)} last)`
+    const cause = `its upstream answers with 5xx of its own${last}: ${errors} of ${requestsPhrase(all)} in the last minute`
     const severity = errors * 2 >= all ? 'critical' : 'warning'
-    return [finding(severity, `operations.${id}`, cause, { command: explainCommand(id) })]
+    return [createFinding(severity, `operations.${id}`, cause, { command: explainCommandLine(id) })]
   })
 
-const isOwn = ({ kind, endpoint }: CauseReport): boolean =>
+const isGatewayError = ({ kind, endpoint }: ErrorCount): boolean =>
   kind === 'internal' ||
   kind === 'loop' ||
   kind === 'identity-unavailable' ||
   (kind === 'deadline-exceeded' && endpoint === null)
 
-const own = ({ report }: Reading): readonly Finding[] =>
-  grouped(report.refusals.causes.filter(isOwn), ({ kind, reason, operation }) => `${kind} ${reason} ${operation}`).map(
-    (same) => {
-      const { kind, reason, operation } = same[0] as CauseReport
-      const tally = tallyOf(same)
-      const severity = tally.lastMinute === 0 ? 'notice' : kind === 'internal' ? 'critical' : 'warning'
-      const about = operation === null ? 'process' : `operations.${operation}`
-      const cause = `${failureText(kind, reason)}: ${counted(tally, 'failed')}`
-      return finding(severity, about, cause, {
-        since: tally.firstAt,
-        command: 'lender-gateway tail --refused --since 15m',
-      })
-    },
-  )
+const gatewayErrorFindings = ({ report }: FindingInputs): readonly Finding[] =>
+  groupByKey(
+    report.recentErrors.causes.filter(isGatewayError),
+    ({ kind, reason, operation }) => `${kind} ${reason} ${operation}`,
+  ).map((same) => {
+    const { kind, reason, operation } = same[0] as ErrorCount
+    const tally = tallyFailures(same)
+    const severity = tally.lastMinute === 0 ? 'notice' : kind === 'internal' ? 'critical' : 'warning'
+    const about = operation === null ? 'process' : `operations.${operation}`
+    const cause = `${failureText(kind, reason)}: ${countPhrase(tally, 'failed')}`
+    return createFinding(severity, about, cause, {
+      since: tally.firstAt,
+      command: 'lender-gateway tail --refused --since 15m',
+    })
+  })

@@ -1,27 +1,43 @@
 import type { FastifyInstance } from 'fastify'
-import type { Desk } from '../desk.ts'
-import { sendProblem } from '../problem.ts'
-import { auth } from './families/auth.ts'
-import { cache, limits } from './families/limits.ts'
-import { configuration, processes, recording } from './families/process.ts'
-import { traffic } from './families/traffic.ts'
-import { upstreams } from './families/upstreams.ts'
-import { contentType, exposition } from './metric.ts'
-import { readingOf } from './reading.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { sendProblem } from '../admin-error.ts'
+import { authMetrics } from './families/auth.ts'
+import { cacheMetrics, limitMetrics } from './families/limits.ts'
+import { configurationMetrics, processMetrics, recordingMetrics } from './families/process.ts'
+import { trafficMetrics } from './families/traffic.ts'
+import { upstreamMetrics } from './families/upstreams.ts'
+import { expositionContentType, renderExposition } from './metric.ts'
+import { collectMetricInputs } from './metric-inputs.ts'
 
 /** Answers Prometheus at `/metrics`, as far as the file has anything counted. */
-export const registerMetrics = (app: FastifyInstance, desk: Desk): void => {
+export const registerMetricsRoute = (app: FastifyInstance, context: AdminContext): void => {
   app.get('/metrics', async (_, reply) => {
-    const reading = await readingOf(desk)
-    if (reading === null) return sendProblem(reply, off)
-    const exposed = families.map((metric) => ({ ...metric, samples: metric.read(reading) }))
-    return reply.type(contentType).send(exposition(exposed))
+    const inputs = await collectMetricInputs(context)
+    if (inputs === null) return sendProblem(reply, metricsOff)
+    const exposed = metricFamilies.map((metric) => ({ ...metric, samples: metric.read(inputs) }))
+    return reply.type(expositionContentType).send(renderExposition(exposed))
   })
 }
 
-const off = { status: 404, code: 'metrics-off', detail: 'the configuration says metrics: none, so nothing is counted' }
+const metricsOff = {
+  status: 404,
+  code: 'metrics-off',
+  detail: 'the configuration says metrics: none, so nothing is counted',
+}
 
-const all = { ...traffic, ...upstreams, ...cache, ...limits, ...auth, ...configuration, ...processes, ...recording }
+const definitions = {
+  ...trafficMetrics,
+  ...upstreamMetrics,
+  ...cacheMetrics,
+  ...limitMetrics,
+  ...authMetrics,
+  ...configurationMetrics,
+  ...processMetrics,
+  ...recordingMetrics,
+}
 
 /** Lists every metric that there is, in the order of the answer. */
-export const families = Object.entries(all).map(([name, metric]) => ({ name: `lender_gateway_${name}`, ...metric }))
+export const metricFamilies = Object.entries(definitions).map(([name, metric]) => ({
+  name: `lender_gateway_${name}`,
+  ...metric,
+}))

@@ -3,19 +3,19 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
-import { sendProblem } from '../problem.ts'
-import { pathOf } from '../target.ts'
+import { sendProblem } from '../admin-error.ts'
+import { targetPath } from '../url.ts'
 
-const own = (name: string): string => fileURLToPath(new URL(`./assets/${name}`, import.meta.url))
+const ownAsset = (name: string): string => fileURLToPath(new URL(`./assets/${name}`, import.meta.url))
 const { resolve } = createRequire(import.meta.url)
 
 /** Lists what pages load, with the file that it is. */
-const files = {
-  'page.css': own('page.css'),
-  'page.js': own('page.js'),
-  'stream.js': own('stream.js'),
-  'sections.js': own('sections.js'),
-  'charts.js': own('charts.js'),
+const assetFiles = {
+  'page.css': ownAsset('page.css'),
+  'page.js': ownAsset('page.js'),
+  'stream.js': ownAsset('stream.js'),
+  'sections.js': ownAsset('sections.js'),
+  'charts.js': ownAsset('charts.js'),
   'uplot.css': resolve('uplot/dist/uPlot.min.css'),
   'uplot.js': resolve('uplot/dist/uPlot.iife.min.js'),
   'idiomorph.js': resolve('idiomorph/dist/idiomorph.min.js'),
@@ -26,31 +26,31 @@ interface Assets {
   readonly contents: ReadonlyMap<string, Buffer>
 }
 
-let kept: Assets | null = null
+let loaded: Assets | null = null
 
 /** Reads them once: what a process serves does not change while another version is put in its place. */
-const assets = (): Assets => {
-  kept ??= read()
-  return kept
+const loadAssets = (): Assets => {
+  loaded ??= readAssets()
+  return loaded
 }
 
-const read = (): Assets => {
-  const contents = new Map(Object.entries(files).map(([name, file]) => [name, readFileSync(file)]))
+const readAssets = (): Assets => {
+  const contents = new Map(Object.entries(assetFiles).map(([name, file]) => [name, readFileSync(file)]))
   return { version: hash('sha256', Buffer.concat([...contents.values()])).slice(0, 16), contents }
 }
 
 /** Tells where a page finds what it loads: below the hash of all of it, so that what a browser has kept is never another version's. */
-export const assetAt = (name: keyof typeof files): string => `/assets/${assets().version}/${name}`
+export const assetPath = (name: keyof typeof assetFiles): string => `/assets/${loadAssets().version}/${name}`
 
 /** Names the version of what pages load, as it stands in where they find it. */
-export const assetsVersion = (): string => assets().version
+export const assetsVersion = (): string => loadAssets().version
 
 /** Serves what pages load, from memory. There is nothing in it that anybody may not see: the login looks as it does before it knows who asks. */
 export const registerAssets = (app: FastifyInstance): void => {
-  const { version, contents } = assets()
+  const { version, contents } = loadAssets()
   const tag = `"${version}"`
   app.get('/assets/*', async ({ url, headers }, reply) => {
-    const [asked, name = ''] = pathOf(url).split('/').slice(-2)
+    const [asked, name = ''] = targetPath(url).split('/').slice(-2)
     const content = contents.get(name)
     if (content === undefined) return sendProblem(reply, notFound)
     reply.headers({ ...fields, ETag: tag, 'Content-Type': name.endsWith('.css') ? css : js })
@@ -65,4 +65,4 @@ const js = 'text/javascript; charset=utf-8'
 
 const fields = { 'X-Content-Type-Options': 'nosniff', 'Cross-Origin-Resource-Policy': 'same-origin' }
 
-const notFound = { status: 404, code: 'not-found', detail: `one of ${Object.keys(files).join(', ')} is expected` }
+const notFound = { status: 404, code: 'not-found', detail: `one of ${Object.keys(assetFiles).join(', ')} is expected` }

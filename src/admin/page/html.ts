@@ -12,27 +12,28 @@ export class Html {
 }
 
 /** Is what may stand in a page: text is escaped, null and false are nothing, what a list holds stands one behind the other. */
-export type Shown = Html | string | number | null | undefined | false | readonly Shown[]
+export type HtmlValue = Html | string | number | null | undefined | false | readonly HtmlValue[]
 
 /**
  * Writes markup, in which every value is text unless it is markup itself. A value may stand between tags, or as an attribute in double quotes;
  * nowhere else: in a tag, a script, a style or an attribute without quotes no escaping helps.
  */
-export const html = (parts: TemplateStringsArray, ...values: readonly Shown[]): Html =>
-  new Html(parts.reduce((text, part, i) => `${text}${shown(values[i - 1])}${part}`))
+export const html = (parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html =>
+  new Html(parts.reduce((text, part, i) => `${text}${renderValue(values[i - 1])}${part}`))
 
-const shown = (value: Shown): string => {
+const renderValue = (value: HtmlValue): string => {
   if (value === null || value === undefined || value === false) return ''
   if (value instanceof Html) return value.toString()
-  return typeof value === 'object' ? value.map(shown).join('') : escaped(String(value))
+  return typeof value === 'object' ? value.map(renderValue).join('') : escapeHtml(String(value))
 }
 
-const escaped = (text: string): string =>
+const escapeHtml = (text: string): string =>
   text
     .toWellFormed()
-    .replaceAll(invisible, '\ufffd')
+    .replaceAll(invisibleCharacters, '\ufffd')
     .replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 
 // What cannot be seen may turn around the text beside it, or is none of HTML's characters at all.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
-const invisible = /[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff]/g
+const invisibleCharacters =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+  /[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff]/g

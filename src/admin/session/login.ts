@@ -1,77 +1,94 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { now } from '../../clock.ts'
-import { isLoopback } from '../../config/reach.ts'
+import { isLoopbackHost } from '../../config/loopback.ts'
 import type { Log } from '../../observe/log.ts'
-import { type Bucket, isTaken, type Limit, nextInMs, takeOf } from '../../shared/limiter/bucket.ts'
-import type { Desk } from '../desk.ts'
-import { isSame } from '../guard.ts'
-import { type Html, html } from '../page/html.ts'
-import { layout, refuse, sendPage, sentence, wantsPage } from '../page/send.ts'
-import { isRefusal, type Refusal, sendProblem } from '../problem.ts'
-import { queryOf } from '../target.ts'
 import {
-  cookieFor,
-  formOf,
-  formTokenField,
-  noCookieFor,
-  type Sessions,
-  sessionMs,
-  type Visitor,
-  visitorOf,
-} from './sessions.ts'
+  consumeToken,
+  isAllowed,
+  msUntilNextToken,
+  type RateLimit,
+  type TokenBucket,
+} from '../../shared/rate-limiter/token-bucket.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { type AdminError, isAdminError, sendProblem } from '../admin-error.ts'
+import { constantTimeEqual } from '../guard.ts'
+import { type Html, html } from '../page/html.ts'
+import { acceptsHtml, renderLayout, sendAdminError, sendPage, toSentence } from '../page/page-response.ts'
+import { targetQuery } from '../url.ts'
+import {
+  clearSessionCookie,
+  csrfTokenField,
+  formatSessionCookie,
+  getPrincipal,
+  type Principal,
+  parseForm,
+  type SessionStore,
+  sessionTtlMs,
+} from './session-store.ts'
 
 /** Lets operators log in by a form, and out again. */
-export const registerLogin = (app: FastifyInstance, { reloader, audit }: Desk, log: Log, sessions: Sessions): void => {
-  const attempts = new Attempts()
+export const registerLogin = (
+  app: FastifyInstance,
+  { reloader, audit }: AdminContext,
+  log: Log,
+  sessions: SessionStore,
+): void => {
+  const throttle = new LoginThrottle()
 
   app.get('/login', async (request, reply) => {
     const { admin } = reloader.config
-    if (admin.token === null || visitorOf(request).session !== null) return reply.redirect('/', 303)
-    if (!isPrivate(request.socket)) return sendPage(reply, noLogin.status, noLoginPage())
-    const isLost = queryOf(request.url) === 'done'
-    return sendPage(reply, 200, loginPage(visitorOf(request), isLost ? cookieLost : null))
+    if (admin.token === null || getPrincipal(request).session !== null) return reply.redirect('/', 303)
+    if (!isConfidential(request.socket)) return sendPage(reply, loginUnavailable.status, loginUnavailablePage())
+    const isLost = targetQuery(request.url) === 'done'
+    return sendPage(reply, 200, loginPage(getPrincipal(request), isLost ? cookieLost : null))
   })
 
   app.post('/login', async (request, reply) => {
     const { admin, hash: config } = reloader.config
     if (admin.token === null) return reply.redirect('/', 303)
-    if (!isPrivate(request.socket)) return refuse(request, reply, noLogin)
-    const form = formOf(request)
-    if (isRefusal(form)) return again(request, reply, form)
-    const retryAfter = attempts.take()
-    if (retryAfter !== null) return again(request, reply, tooMany(retryAfter))
-    if (!isSame((form.get('token') ?? '').trim(), admin.token)) {
+    if (!isConfidential(request.socket)) return sendAdminError(request, reply, loginUnavailable)
+    const form = parseForm(request)
+    if (isAdminError(form)) return showLoginAgain(request, reply, form)
+    const retryAfter = throttle.tryAcquire()
+    if (retryAfter !== null) return showLoginAgain(request, reply, tooManyAttempts(retryAfter))
+    if (!constantTimeEqual((form.get('token') ?? '').trim(), admin.token)) {
       log.warn({ client: request.ip }, 'login refused')
-      audit.tell('login refused', { address: request.ip, config })
-      return again(request, reply, wrongToken)
+      audit.recordAdminEvent('login refused', { address: request.ip, config })
+      return showLoginAgain(request, reply, wrongToken)
     }
-    sessions.end(visitorOf(request))
-    const { id, visitor } = sessions.open(admin.token)
-    log.info({ client: request.ip, session: visitor.session }, 'login')
-    audit.tell('login', { session: visitor.session, address: request.ip, config })
-    return reply.header('Set-Cookie', cookieFor(request.headers, id, sessionMs)).redirect('/login?done', 303)
+    sessions.end(getPrincipal(request))
+    const { id, principal } = sessions.open(admin.token)
+    log.info({ client: request.ip, session: principal.session }, 'login')
+    audit.recordAdminEvent('login', { session: principal.session, address: request.ip, config })
+    return reply
+      .header('Set-Cookie', formatSessionCookie(request.headers, id, sessionTtlMs))
+      .redirect('/login?done', 303)
   })
 
   app.post('/logout', async (request, reply) => {
-    const form = formOf(request)
-    if (isRefusal(form)) return refuse(request, reply, form)
-    const { session } = visitorOf(request)
+    const form = parseForm(request)
+    if (isAdminError(form)) return sendAdminError(request, reply, form)
+    const { session } = getPrincipal(request)
     if (session !== null) {
-      sessions.end(visitorOf(request))
+      sessions.end(getPrincipal(request))
       log.info({ client: request.ip, session }, 'logout')
-      audit.tell('logout', { session, address: request.ip, config: reloader.config.hash })
+      audit.recordAdminEvent('logout', { session, address: request.ip, config: reloader.config.hash })
     }
-    return reply.header('Set-Cookie', noCookieFor(request.headers)).redirect('/login', 303)
+    return reply.header('Set-Cookie', clearSessionCookie(request.headers)).redirect('/login', 303)
   })
 }
 
 /** Shows the form once more, with the reason. */
-const again = (request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply =>
-  wantsPage(request.headers)
-    ? sendPage(reply.headers(refusal.fields ?? {}), refusal.status, loginPage(visitorOf(request), refusal.detail))
-    : sendProblem(reply, refusal)
+const showLoginAgain = (request: FastifyRequest, reply: FastifyReply, rejection: AdminError): FastifyReply =>
+  acceptsHtml(request.headers)
+    ? sendPage(
+        reply.headers(rejection.headers ?? {}),
+        rejection.status,
+        loginPage(getPrincipal(request), rejection.detail),
+      )
+    : sendProblem(reply, rejection)
 
-const noLogin: Refusal = {
+const loginUnavailable: AdminError = {
   status: 403,
   code: 'no-login',
   detail:
@@ -82,31 +99,31 @@ const noLogin: Refusal = {
 const cookieLost =
   'the token was right, but the browser has not kept the cookie of the session: it keeps one that comes by https, or from localhost or 127.0.0.1'
 
-const wrongToken: Refusal = { status: 403, code: 'wrong-token', detail: 'this is not admin.token' }
+const wrongToken: AdminError = { status: 403, code: 'wrong-token', detail: 'this is not admin.token' }
 
-const tooMany = (seconds: number): Refusal => ({
+const tooManyAttempts = (seconds: number): AdminError => ({
   status: 429,
   code: 'too-many-attempts',
   detail: `too many attempts: try again in ${seconds === 1 ? 'a second' : `${seconds} seconds`}`,
-  fields: { 'Retry-After': `${seconds}` },
+  headers: { 'Retry-After': `${seconds}` },
 })
 
 // A person mistypes now and then. Of all who try together, because an address costs whoever guesses nothing.
-const limit: Limit = { policy: 'login', perMs: 2 / 1000, burst: 5 }
+const limit: RateLimit = { policy: 'login', perMs: 2 / 1000, burst: 5 }
 
 /** Counts attempts at logging in, of all who try. */
-export class Attempts {
-  readonly #bucket: Bucket = { used: 0, at: now() }
+export class LoginThrottle {
+  readonly #bucket: TokenBucket = { used: 0, at: now() }
 
   /** Takes one; tells after how many seconds another may be made (null: this one may). */
-  take(): number | null {
-    const outcome = takeOf(this.#bucket, limit, now())
-    return isTaken(outcome) ? null : Math.ceil(nextInMs(outcome, limit) / 1000)
+  tryAcquire(): number | null {
+    const outcome = consumeToken(this.#bucket, limit, now())
+    return isAllowed(outcome) ? null : Math.ceil(msUntilNextToken(outcome, limit) / 1000)
   }
 }
 
 /** What is known of a connection: a socket of Node's has it. */
-interface Connection {
+interface LoginConnection {
   readonly encrypted?: boolean
   readonly localAddress?: string | undefined
   readonly remoteAddress?: string | undefined
@@ -119,16 +136,16 @@ interface Connection {
  * a sidecar of a service mesh brings what came over the network from 127.0.0.6 to the address of the pod. Not handled:
  * a proxy on the same loopback that itself takes plain HTTP.
  */
-export const isPrivate = ({ encrypted = false, localAddress, remoteAddress }: Connection): boolean =>
-  encrypted || [localAddress, remoteAddress].every((address) => address !== undefined && isLoopback(address))
+export const isConfidential = ({ encrypted = false, localAddress, remoteAddress }: LoginConnection): boolean =>
+  encrypted || [localAddress, remoteAddress].every((address) => address !== undefined && isLoopbackHost(address))
 
 /** Shows the form that one logs in by, and why the last try was none. */
-const loginPage = (visitor: Visitor, reason: string | null): Html =>
-  layout({
+const loginPage = (principal: Principal, reason: string | null): Html =>
+  renderLayout({
     title: 'Log in',
     body: html`<h1>Log in</h1>
-${reason === null ? null : html`<p role="alert">${sentence(reason)}</p>\n`}<form method="post" action="/login">
-${formTokenField(visitor)}
+${reason === null ? null : html`<p role="alert">${toSentence(reason)}</p>\n`}<form method="post" action="/login">
+${csrfTokenField(principal)}
 <p><label for="token">Token of the operators (<code>admin.token</code>)</label>
 <input type="password" id="token" name="token" autocomplete="current-password" required autofocus></p>
 <p><button type="submit">Log in</button></p>
@@ -137,8 +154,8 @@ ${formTokenField(visitor)}
   })
 
 /** Says why nobody can log in here, and what to do. */
-const noLoginPage = (): Html =>
-  layout({
+const loginUnavailablePage = (): Html =>
+  renderLayout({
     title: 'No login here',
     body: html`<h1>No login here</h1>
 <p>This connection comes over the network and has no TLS. Others on the way could read the token that you type, or the session that you get

@@ -1,9 +1,9 @@
-import type { Operation } from '../../catalog.ts'
-import type { LoadResult } from '../../config/load.ts'
-import { failures, type Kind } from '../../failures/kinds.ts'
-import type { Live } from '../gateway/live.ts'
-import { type Behind, behind, type Setting } from './behind.ts'
-import { arrive, type Reason, reasonOf } from './reason.ts'
+import type { LoadResult } from '../../config/load/load.ts'
+import { type FailureKind, failureTable } from '../../failures/kinds.ts'
+import type { Operation } from '../../operations.ts'
+import type { LiveState } from './live-state.ts'
+import { collectOperationDetails, type ExplainedSetting, type OperationDetails } from './operation-details.ts'
+import { explainRejection, type RejectionExplanation, simulateRequest } from './simulate-request.ts'
 
 /** Is the answer to "what would the gateway do with this request?". */
 export interface Explanation {
@@ -19,44 +19,53 @@ export interface Explanation {
   /** The host of an absolute-form, which stands before the Host field; null in any other. */
   readonly authority: string | null
   /** Null: it is forwarded. */
-  readonly refused: (Reason & { readonly kind: Kind; readonly status: number; readonly allow: string | null }) | null
-  readonly behind: Behind | null
+  readonly refused:
+    | (RejectionExplanation & { readonly kind: FailureKind; readonly status: number; readonly allow: string | null })
+    | null
+  readonly details: OperationDetails | null
 }
 
 /** Works out what a gateway with this configuration would do with a request; only its method and its target are looked at. */
-export const explain = async (
+export const explainRequest = async (
   method: string,
   target: string,
   file: string,
-  { config, origins }: Extract<LoadResult, { ok: true }>,
+  { config, provenance }: Extract<LoadResult, { ok: true }>,
 ): Promise<Explanation> => {
   const { listen } = config
-  const asked = { method, target, file, hash: config.hash, basePath: listen.basePath }
-  const where = (key: string): string => {
-    const { source, line } = origins.get(key) ?? { source: 'built-in', line: 0 }
+  const common = { method, target, file, hash: config.hash, basePath: listen.basePath }
+  const locateKey = (key: string): string => {
+    const { source, line } = provenance.get(key) ?? { source: 'built-in', line: 0 }
     return line === 0 ? `${key} (${source})` : `${key} (${file}:${line})`
   }
-  const arrival = await arrive(method, target, listen)
-  if (!arrival.admitted) {
-    const { kind, allow } = arrival
-    const refused = { kind, status: failures[kind].status, allow, ...reasonOf(arrival, method, target, listen, where) }
-    return { ...asked, operation: null, query: '', authority: null, refused, behind: null }
+  const simulated = await simulateRequest(method, target, listen)
+  if (!simulated.admitted) {
+    const { kind, allow } = simulated
+    const refused = {
+      kind,
+      status: failureTable[kind].status,
+      allow,
+      ...explainRejection(simulated, method, target, listen, locateKey),
+    }
+    return { ...common, operation: null, query: '', authority: null, refused, details: null }
   }
-  const { operation, query, authority } = arrival
+  const { operation, query, authority } = simulated
   return {
-    ...asked,
+    ...common,
     operation,
     query,
     authority: target.startsWith('/') ? null : authority,
     refused:
-      config.operations[operation.id].state === 'refuse' ? byOperator(where(`operations.${operation.id}.state`)) : null,
-    behind: behind(operation, config, origins),
+      config.operations[operation.id].state === 'refuse'
+        ? refusedByOperator(locateKey(`operations.${operation.id}.state`))
+        : null,
+    details: collectOperationDetails(operation, config, provenance),
   }
 }
 
-const byOperator = (key: string): Explanation['refused'] => ({
+const refusedByOperator = (key: string): Explanation['refused'] => ({
   kind: 'refused-by-operator',
-  status: failures['refused-by-operator'].status,
+  status: failureTable['refused-by-operator'].status,
   allow: null,
   differs: [`the operator has taken it out of service: ${key}`],
   meant: null,
@@ -64,22 +73,22 @@ const byOperator = (key: string): Explanation['refused'] => ({
 })
 
 /** Tells whether a request would be forwarded: what an operator says just now goes before the file. */
-export const isForwarded = ({ refused }: Explanation, live: Live | null): boolean => {
-  const said = live?.operation?.state
-  if (said === 'refuse') return false
-  return refused === null || (refused.kind === 'refused-by-operator' && said === 'serve')
+export const isForwarded = ({ refused }: Explanation, live: LiveState | null): boolean => {
+  const liveOperationState = live?.operation?.state
+  if (liveOperationState === 'refuse') return false
+  return refused === null || (refused.kind === 'refused-by-operator' && liveOperationState === 'serve')
 }
 
 /** Writes an explanation for a program: the same facts, one object; a setting that is built in has no line. `live` is there when it was asked for. */
-export const explanationJson = (explanation: Explanation, live: Live | null = null): string => {
-  const { method, target, file, hash, operation, query, authority, refused, behind } = explanation
-  const place = ({ origin }: Pick<Setting, 'origin'>) => ({
-    level: origin.source,
-    line: origin.line === 0 ? null : origin.line,
-    column: origin.line === 0 ? null : origin.column,
+export const renderExplanationJson = (explanation: Explanation, live: LiveState | null = null): string => {
+  const { method, target, file, hash, operation, query, authority, refused, details } = explanation
+  const toPosition = ({ provenance }: Pick<ExplainedSetting, 'provenance'>) => ({
+    level: provenance.source,
+    line: provenance.line === 0 ? null : provenance.line,
+    column: provenance.line === 0 ? null : provenance.column,
   })
-  const settings = behind === null ? [] : [...behind.upstream, ...behind.operation, ...behind.everywhere]
-  const told = {
+  const settings = details === null ? [] : [...details.upstream, ...details.operation, ...details.globals]
+  const json = {
     forwarded: refused === null,
     method,
     target,
@@ -96,12 +105,21 @@ export const explanationJson = (explanation: Explanation, live: Live | null = nu
     operation,
     query,
     authority,
-    endpoints: behind?.endpoints.map(({ origin, ...share }) => ({ ...share, ...place({ origin }) })) ?? [],
-    weightMeans: behind?.weightMeans ?? null,
+    endpoints:
+      details?.endpoints.map(({ provenance, ...share }) => ({ ...share, ...toPosition({ provenance }) })) ?? [],
+    weightMeans: details?.weightMeans ?? null,
     layers:
-      behind?.layers.map(({ name, key, value, on, origin }) => ({ name, on, key, value, ...place({ origin }) })) ?? [],
-    settings: Object.fromEntries(settings.map(({ key, value, origin }) => [key, { value, ...place({ origin }) }])),
+      details?.layers.map(({ name, key, value, on, provenance }) => ({
+        name,
+        on,
+        key,
+        value,
+        ...toPosition({ provenance }),
+      })) ?? [],
+    settings: Object.fromEntries(
+      settings.map(({ key, value, provenance }) => [key, { value, ...toPosition({ provenance }) }]),
+    ),
     ...(live === null ? {} : { live: { ...live, at: new Date(live.at).toISOString() } }),
   }
-  return `${JSON.stringify(told, null, 2)}\n`
+  return `${JSON.stringify(json, null, 2)}\n`
 }

@@ -1,29 +1,29 @@
 import { isIP, isIPv6 } from 'node:net'
-import { type Kind, scalar, Wrong } from './scalar.ts'
+import { InvalidScalar, type ScalarKind, scalar } from './scalar.ts'
 
 /** RFC 9110 §5.6.2. */
-export const tokenPattern = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+export const httpTokenPattern = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 
-const token = new RegExp(tokenPattern)
+const httpToken = new RegExp(httpTokenPattern)
 
 /** Says whether `text` can be a field name, a method or a pseudonym. */
-export const isToken = (text: string): boolean => token.test(text)
+export const isHttpToken = (text: string): boolean => httpToken.test(text)
 
 /** Reads a TCP port; 0 lets the system choose one. */
 export const portRange = { min: 0, max: 65_535 } as const
 
 /** Reads the address that a listener binds: an IP address or a host name, without port or brackets. */
-export const host = (description: string) =>
+export const hostOrAddress = (description: string) =>
   scalar<string>(
     {
       expected: 'an IP address or a host name, such as 127.0.0.1',
-      read: (value) => {
-        if (typeof value !== 'string') return new Wrong('wrong type')
+      parse: (value) => {
+        if (typeof value !== 'string') return new InvalidScalar('wrong type')
         if (isIP(value) !== 0 || isHostName(value)) return value.toLowerCase()
-        if (value === '*') return new Wrong('not an address', 'write 0.0.0.0 or :: for every interface')
-        if (value.startsWith('[')) return new Wrong('not an address', 'write an IPv6 address without brackets')
-        if (value.includes(':')) return new Wrong('not an address', 'the port goes under its own key')
-        return new Wrong('not an address')
+        if (value === '*') return new InvalidScalar('not an address', 'write 0.0.0.0 or :: for every interface')
+        if (value.startsWith('[')) return new InvalidScalar('not an address', 'write an IPv6 address without brackets')
+        if (value.includes(':')) return new InvalidScalar('not an address', 'the port goes under its own key')
+        return new InvalidScalar('not an address')
       },
       json: { type: 'string', minLength: 1, pattern: '^[0-9A-Za-z:._%-]+$' },
     },
@@ -31,22 +31,23 @@ export const host = (description: string) =>
   )
 
 /** Reads what clients ask for as Host: a name or an address, IPv6 in brackets, and a port unless any will do. */
-export const askedHost = (description: string) =>
+export const hostHeader = (description: string) =>
   scalar<string>(
     {
       expected: 'a host name with or without a port, such as gateway.example or gateway.example:8443',
-      read: (value) => {
-        if (typeof value !== 'string') return new Wrong('wrong type')
-        if (value.includes('://')) return new Wrong('not a host', 'write the name alone, without http://')
-        if (value.includes('*')) return new Wrong('not a host', 'write each name: there are no wildcards')
-        if (isIPv6(value)) return new Wrong('not a host', `write [${value}], in brackets`)
+      parse: (value) => {
+        if (typeof value !== 'string') return new InvalidScalar('wrong type')
+        if (value.includes('://')) return new InvalidScalar('not a host', 'write the name alone, without http://')
+        if (value.includes('*')) return new InvalidScalar('not a host', 'write each name: there are no wildcards')
+        if (isIPv6(value)) return new InvalidScalar('not a host', `write [${value}], in brackets`)
         const [, name = '', port] = /^(.*?)(?::(\d+))?$/.exec(value) ?? []
         // Without its port: what is http's own must not be lost.
-        const origin = isHostName(name) || name.startsWith('[') || isIP(name) !== 0 ? readOrigin('http', name) : null
-        if (origin === null) return new Wrong('not a host')
-        if (origin instanceof Wrong) return new Wrong('not a host', origin.hint)
+        const origin = isHostName(name) || name.startsWith('[') || isIP(name) !== 0 ? parseOrigin('http', name) : null
+        if (origin === null) return new InvalidScalar('not a host')
+        if (origin instanceof InvalidScalar) return new InvalidScalar('not a host', origin.hint)
         if (port === undefined) return name.toLowerCase()
-        if (Number(port) < 1 || Number(port) > 65_535) return new Wrong('wrong port', 'write a port from 1 to 65535')
+        if (Number(port) < 1 || Number(port) > 65_535)
+          return new InvalidScalar('wrong port', 'write a port from 1 to 65535')
         return `${name.toLowerCase()}:${Number(port)}`
       },
       json: { type: 'string', pattern: '^[0-9A-Za-z:._\\[\\]-]+$' },
@@ -55,19 +56,19 @@ export const askedHost = (description: string) =>
   )
 
 /** Reads a network: `10.0.0.0/8`, or a plain address for a single host. */
-export const network = (description: string) =>
+export const cidrOrAddress = (description: string) =>
   scalar<string>(
     {
       expected: 'an IP address or a CIDR, such as 10.0.0.0/8',
-      read: (value) => {
-        if (typeof value !== 'string') return new Wrong('wrong type')
+      parse: (value) => {
+        if (typeof value !== 'string') return new InvalidScalar('wrong type')
         const [address = '', bits, ...more] = value.split('/')
         const family = isIP(address)
-        if (family === 0 || more.length > 0 || address.includes('%')) return new Wrong('not an address')
+        if (family === 0 || more.length > 0 || address.includes('%')) return new InvalidScalar('not an address')
         if (bits === undefined) return value
-        const most = family === 4 ? 32 : 128
-        if (!/^\d{1,3}$/.test(bits) || Number(bits) > most) {
-          return new Wrong('wrong prefix length', `write /0 to /${most} after the address`)
+        const maxBits = family === 4 ? 32 : 128
+        if (!/^\d{1,3}$/.test(bits) || Number(bits) > maxBits) {
+          return new InvalidScalar('wrong prefix length', `write /0 to /${maxBits} after the address`)
         }
         return value
       },
@@ -81,14 +82,14 @@ export const basePath = (description: string) =>
   scalar<string>(
     {
       expected: 'a path such as /lender/v1, or "" for none',
-      read: (value) => (typeof value === 'string' ? readPath(value) : new Wrong('wrong type')),
+      parse: (value) => (typeof value === 'string' ? parsePath(value) : new InvalidScalar('wrong type')),
       json: { type: 'string', pattern: "^(/[0-9A-Za-z._~!$&'()*+,;=:@%/-]*)?$" },
     },
     description,
   )
 
 /** An origin behind a group. */
-export interface EndpointConfig {
+export interface ParsedEndpoint {
   /** `sandbox` for the embedded upstream, else scheme, host and port: `http://host:port`, default port omitted. */
   readonly origin: string
   /** What precedes the operation's path: empty, or `/…` without a trailing slash. */
@@ -100,30 +101,30 @@ export interface EndpointConfig {
 }
 
 /** Reads the URL of an endpoint or `sandbox`, with a weight of 100. */
-export const endpointUrl: Kind<EndpointConfig> = {
+export const endpointUrl: ScalarKind<ParsedEndpoint> = {
   expected: 'a URL such as http://risk.internal:8080, or sandbox',
-  read: (value) => {
-    if (typeof value !== 'string') return new Wrong('wrong type')
+  parse: (value) => {
+    if (typeof value !== 'string') return new InvalidScalar('wrong type')
     if (value === 'sandbox') return { origin: 'sandbox', pathPrefix: '', weight: 100, drain: false }
     const [, scheme, authority, path] = /^([a-z][a-z0-9+.-]*):\/\/([^/?#\\]*)([^?#]*)/i.exec(value) ?? []
     if (scheme === undefined || authority === undefined) {
-      return new Wrong('not a URL', urlHint(value))
+      return new InvalidScalar('not a URL', urlHint(value))
     }
-    if (!/^https?$/i.test(scheme)) return new Wrong('unknown scheme', 'write http:// or https://')
+    if (!/^https?$/i.test(scheme)) return new InvalidScalar('unknown scheme', 'write http:// or https://')
     if (authority.includes('@')) {
-      return new Wrong(
+      return new InvalidScalar(
         'a URL with a user name or password',
         'send credentials with request.set and file: instead, e.g. Authorization: file:/run/secrets/risk',
       )
     }
-    if (value.includes('?')) return new Wrong('a URL with a query', 'remove ? and what follows it')
-    if (value.includes('#')) return new Wrong('a URL with a fragment', 'remove # and what follows it')
-    const origin = readOrigin(scheme.toLowerCase(), authority)
-    if (origin instanceof Wrong) return origin
-    const pathPrefix = readPath(path ?? '')
-    return pathPrefix instanceof Wrong ? pathPrefix : { origin, pathPrefix, weight: 100, drain: false }
+    if (value.includes('?')) return new InvalidScalar('a URL with a query', 'remove ? and what follows it')
+    if (value.includes('#')) return new InvalidScalar('a URL with a fragment', 'remove # and what follows it')
+    const origin = parseOrigin(scheme.toLowerCase(), authority)
+    if (origin instanceof InvalidScalar) return origin
+    const pathPrefix = parsePath(path ?? '')
+    return pathPrefix instanceof InvalidScalar ? pathPrefix : { origin, pathPrefix, weight: 100, drain: false }
   },
-  write: ({ origin, pathPrefix, weight, drain }) => {
+  render: ({ origin, pathPrefix, weight, drain }) => {
     const url = origin + pathPrefix
     if (drain) return { url, weight, drain }
     return weight === 100 ? url : { url, weight }
@@ -139,65 +140,67 @@ const urlHint = (value: string): string => {
 }
 
 /** Reads the Host to send upstream: `endpoint`, `client`, or a name with an optional port. */
-export const sentHost = (description: string) =>
+export const upstreamHost = (description: string) =>
   scalar<'endpoint' | 'client' | { readonly name: string }>(
     {
       expected: 'endpoint, client, or a host name such as risk.example',
-      read: (value) => {
+      parse: (value) => {
         if (value === 'endpoint' || value === 'client') return value
-        if (typeof value !== 'string') return new Wrong('wrong type')
-        if (value.includes('://')) return new Wrong('not a host', 'write the name alone, without http://')
-        const origin = readOrigin('http', value)
-        return origin instanceof Wrong ? new Wrong('not a host', origin.hint) : { name: value }
+        if (typeof value !== 'string') return new InvalidScalar('wrong type')
+        if (value.includes('://')) return new InvalidScalar('not a host', 'write the name alone, without http://')
+        const origin = parseOrigin('http', value)
+        return origin instanceof InvalidScalar ? new InvalidScalar('not a host', origin.hint) : { name: value }
       },
-      write: (sent) => (typeof sent === 'string' ? sent : sent.name),
+      render: (sent) => (typeof sent === 'string' ? sent : sent.name),
       json: { type: 'string', pattern: '^[0-9A-Za-z:._\\[\\]-]+$' },
     },
     description,
   )
 
 /** Reads the name of a server. RFC 6066 §3: no address, and no dot at its end. */
-export const serverName: Kind<string> = {
+export const serverName: ScalarKind<string> = {
   expected: 'a host name such as risk.internal',
-  read: (value) => {
-    if (typeof value !== 'string') return new Wrong('wrong type')
+  parse: (value) => {
+    if (typeof value !== 'string') return new InvalidScalar('wrong type')
     if (isIP(value.replace(/^\[|\]$/g, '')) !== 0)
-      return new Wrong('an address', 'write a name that stands in the certificate: TLS asks for no address')
-    if (value.includes(':')) return new Wrong('not a host name', 'write the name alone, without http:// or a port')
-    return isHostName(value) && !value.endsWith('.') ? value.toLowerCase() : new Wrong('not a host name')
+      return new InvalidScalar('an address', 'write a name that stands in the certificate: TLS asks for no address')
+    if (value.includes(':'))
+      return new InvalidScalar('not a host name', 'write the name alone, without http:// or a port')
+    return isHostName(value) && !value.endsWith('.') ? value.toLowerCase() : new InvalidScalar('not a host name')
   },
   json: { type: 'string', pattern: '^[0-9A-Za-z._-]*[0-9A-Za-z_]$' },
 }
 
-function readOrigin(scheme: string, authority: string): string | Wrong {
+function parseOrigin(scheme: string, authority: string): string | InvalidScalar {
   // YAML reads a line that is indented further than the one before as the rest of its value.
   if (/\s-\s/.test(authority)) {
-    return new Wrong('an item of the list inside the one before it', 'indent each - of the list alike')
+    return new InvalidScalar('an item of the list inside the one before it', 'indent each - of the list alike')
   }
   if (!/^[\x21-\x7e]*$/.test(authority)) {
-    return new Wrong('not a plain host name', 'write an international name in its xn-- form')
+    return new InvalidScalar('not a plain host name', 'write an international name in its xn-- form')
   }
   const [, name, port] = /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(?::(\d+))?$/.exec(authority) ?? []
-  if (name === undefined) return new Wrong('not a host and port', 'write host or host:port, IPv6 in brackets')
+  if (name === undefined) return new InvalidScalar('not a host and port', 'write host or host:port, IPv6 in brackets')
   if (port !== undefined && (Number(port) < 1 || Number(port) > 65_535)) {
-    return new Wrong('wrong port', 'write a port from 1 to 65535')
+    return new InvalidScalar('wrong port', 'write a port from 1 to 65535')
   }
   const url = URL.parse(`${scheme}://${authority}`)
-  return url?.origin ?? new Wrong('not a host name or an address')
+  return url?.origin ?? new InvalidScalar('not a host name or an address')
 }
 
 /** RFC 3986 §3.3, and no dot segment in any spelling: it would climb out of the prefix. */
-function readPath(path: string): string | Wrong {
+function parsePath(path: string): string | InvalidScalar {
   if (path === '' || path === '/') return ''
-  if (!path.startsWith('/')) return new Wrong('not an absolute path', `write /${/^[\w./-]+$/.test(path) ? path : '…'}`)
+  if (!path.startsWith('/'))
+    return new InvalidScalar('not an absolute path', `write /${/^[\w./-]+$/.test(path) ? path : '…'}`)
   if (!/^(?:[0-9A-Za-z._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})+$/.test(path)) {
-    return new Wrong('a path with a character that must be encoded', 'percent-encode it, e.g. a space as %20')
+    return new InvalidScalar('a path with a character that must be encoded', 'percent-encode it, e.g. a space as %20')
   }
   const trimmed = path.replace(/\/$/, '')
   const segments = trimmed.slice(1).split('/')
-  if (segments.includes('')) return new Wrong('a path with an empty segment', 'write single slashes')
+  if (segments.includes('')) return new InvalidScalar('a path with an empty segment', 'write single slashes')
   const dots = segments.some((segment) => /^\.{1,2}$/.test(segment.replaceAll(/%2e/gi, '.')))
-  return dots ? new Wrong('a path with a dot segment', 'write the path that . and .. would lead to') : trimmed
+  return dots ? new InvalidScalar('a path with a dot segment', 'write the path that . and .. would lead to') : trimmed
 }
 
 const isHostName = (text: string): boolean =>

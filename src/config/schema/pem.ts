@@ -1,37 +1,37 @@
 import type * as z from 'zod'
-import { mark } from './facts.ts'
-import { type Kind, scalar, Wrong } from './scalar.ts'
-import { orNone } from './values.ts'
+import { annotate } from './annotations.ts'
+import { InvalidScalar, type ScalarKind, scalar } from './scalar.ts'
+import { orNone } from './scalar-types.ts'
 
-const text = (what: string, label: RegExp): Kind<string> => ({
+const pemKind = (what: string, label: RegExp): ScalarKind<string> => ({
   expected: `${what} in PEM, or file: and a path`,
-  read: (value) => {
-    if (typeof value !== 'string') return new Wrong('wrong type')
+  parse: (value) => {
+    if (typeof value !== 'string') return new InvalidScalar('wrong type')
     if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(value))
-      return new Wrong('a key with a password', 'decrypt it: openssl pkey -in KEY -out PLAIN')
-    return label.test(value) ? value : new Wrong(`not ${what} in PEM`, 'write file: and the path of a PEM file')
+      return new InvalidScalar('a key with a password', 'decrypt it: openssl pkey -in KEY -out PLAIN')
+    return label.test(value) ? value : new InvalidScalar(`not ${what} in PEM`, 'write file: and the path of a PEM file')
   },
   json: { type: 'string' },
 })
 
 /** Marks what may stand in a file of its own and is shown nowhere: certificates too, since nobody reads them. */
-const hidden = <S extends z.ZodType>(schema: S): S => mark(schema, { secret: true, file: 'lines' })
+const fileSecret = <S extends z.ZodType>(schema: S): S => annotate(schema, { secret: true, file: 'lines' })
 
-const certificates = text('a certificate', /-----BEGIN CERTIFICATE-----/)
-const keys = text('a private key', /-----BEGIN [A-Z ]*PRIVATE KEY-----/)
-const revocations = text('a list of revoked certificates', /-----BEGIN X509 CRL-----/)
+const certificateKind = pemKind('a certificate', /-----BEGIN CERTIFICATE-----/)
+const privateKeyKind = pemKind('a private key', /-----BEGIN [A-Z ]*PRIVATE KEY-----/)
+const revocationListKind = pemKind('a list of revoked certificates', /-----BEGIN X509 CRL-----/)
 
 /** Reads one certificate or several in PEM; what stands between BEGIN and END is not looked at here. */
-export const certificate = (description: string) => hidden(scalar(certificates, description))
+export const certificate = (description: string) => fileSecret(scalar(certificateKind, description))
 
 /** Reads one certificate or several, or `none`/`false` for null. */
-export const optionalCertificate = (description: string) => hidden(scalar(orNone(certificates), description))
+export const optionalCertificate = (description: string) => fileSecret(scalar(orNone(certificateKind), description))
 
 /** Reads one list of revoked certificates or several in PEM. */
-export const revocationList = (description: string) => hidden(scalar(revocations, description))
+export const revocationList = (description: string) => fileSecret(scalar(revocationListKind, description))
 
 /** Reads a private key in PEM. */
-export const privateKey = (description: string) => hidden(scalar(keys, description))
+export const privateKey = (description: string) => fileSecret(scalar(privateKeyKind, description))
 
 /** Reads a private key, or `none`/`false` for null. */
-export const optionalPrivateKey = (description: string) => hidden(scalar(orNone(keys), description))
+export const optionalPrivateKey = (description: string) => fileSecret(scalar(orNone(privateKeyKind), description))

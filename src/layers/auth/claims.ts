@@ -1,14 +1,14 @@
-import { wallClock } from '../../clock.ts'
-import { Refused } from './refused.ts'
+import { epochMs } from '../../clock.ts'
+import { CredentialRejected } from './errors.ts'
 
 /** Is what is said of a token: by itself (RFC 7519 §4), or by its issuer when asked (RFC 7662 §2.2). */
 export type Claims = Readonly<Record<string, unknown>>
 
-/** Finds out what a token says. Throws, or rejects with, `Refused` or `Unavailable`. */
-export type ClaimsOf = (token: string) => Claims | Promise<Claims>
+/** Finds out what a token says. Throws, or rejects with, `Refused` or `VerifierUnavailable`. */
+export type GetClaims = (token: string) => Claims | Promise<Claims>
 
 /** Is what a token must say. */
-export interface Expected {
+export interface ClaimExpectations {
   /** Null: any. */
   readonly issuer: string | null
   /** It must be for one of these. Null: for any. */
@@ -17,30 +17,32 @@ export interface Expected {
   readonly clockTolerance: number
 }
 
-/** Checks who made a token, for whom and for when. Throws {@link Refused}. Gives when it ends, in ms since the epoch; null: it does not say. */
-export const checkClaims = (claims: Claims, { issuer, audience, clockTolerance }: Expected): number | null => {
-  if (issuer !== null && claims.iss !== issuer) throw new Refused('wrong-issuer', 'it is of another issuer')
-  if (audience !== null && !isFor(claims.aud, audience))
-    throw new Refused('wrong-audience', 'it is for another audience')
-  const at = wallClock()
-  const exp = timeOf(claims, 'exp')
-  if (exp !== null && at >= exp + clockTolerance) throw new Refused('expired', 'it has expired')
-  const begins = timeOf(claims, 'nbf')
-  if (begins !== null && at < begins - clockTolerance) throw new Refused('not-yet-valid', 'it is not valid yet')
-  const made = timeOf(claims, 'iat')
-  if (made !== null && at < made - clockTolerance) throw new Refused('not-yet-valid', 'it was made in the future')
-  return exp
+/** Checks who made a token, for whom and for when. Throws {@link CredentialRejected}. Gives when it ends, in ms since the epoch; null: it does not say. */
+export const checkClaims = (claims: Claims, { issuer, audience, clockTolerance }: ClaimExpectations): number | null => {
+  if (issuer !== null && claims.iss !== issuer) throw new CredentialRejected('wrong-issuer', 'it is of another issuer')
+  if (audience !== null && !isForAudience(claims.aud, audience))
+    throw new CredentialRejected('wrong-audience', 'it is for another audience')
+  const at = epochMs()
+  const expiresAt = readNumericDate(claims, 'exp')
+  if (expiresAt !== null && at >= expiresAt + clockTolerance) throw new CredentialRejected('expired', 'it has expired')
+  const notBefore = readNumericDate(claims, 'nbf')
+  if (notBefore !== null && at < notBefore - clockTolerance)
+    throw new CredentialRejected('not-yet-valid', 'it is not valid yet')
+  const issuedAt = readNumericDate(claims, 'iat')
+  if (issuedAt !== null && at < issuedAt - clockTolerance)
+    throw new CredentialRejected('not-yet-valid', 'it was made in the future')
+  return expiresAt
 }
 
 // RFC 7519 §4.1.3: one, or a list.
-const isFor = (aud: unknown, audience: readonly string[]): boolean =>
+const isForAudience = (aud: unknown, audience: readonly string[]): boolean =>
   (Array.isArray(aud) ? aud : [aud]).some((each) => typeof each === 'string' && audience.includes(each))
 
 /** Reads a time in seconds since the epoch; null: it is not there. A number that JSON can hold may be too large for one: 1e999. */
-const timeOf = (claims: Claims, name: string): number | null => {
+const readNumericDate = (claims: Claims, name: string): number | null => {
   if (!Object.hasOwn(claims, name)) return null
   const value = claims[name]
   if (typeof value !== 'number' || !Number.isFinite(value))
-    throw new Refused('other-token-flaw', `${name} is not a time`)
+    throw new CredentialRejected('other-token-flaw', `${name} is not a time`)
   return value * 1000
 }

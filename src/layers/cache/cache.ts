@@ -1,16 +1,16 @@
-import { wallClock } from '../../clock.ts'
-import type { Answer, Exchange, Layer } from '../../exchange.ts'
+import { epochMs } from '../../clock.ts'
+import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
-import { Asking, isForOneAlone } from './asking.ts'
-import type { Notices, Refreshing, SecondLevel, Sighting } from './fetching.ts'
-import type { Part } from './part.ts'
-import { forwardedStatus, hitStatus, refusedStatus } from './policy/cache-status.ts'
-import { bypassReason, type CacheRequest, type CacheRules, readRequest } from './policy/request.ts'
-import { reuse } from './policy/reuse.ts'
-import { select } from './policy/selecting.ts'
-import { storedFields } from './policy/serving.ts'
-import { answerWhole, nameOf, note } from './serving.ts'
-import type { Stored } from './stored.ts'
+import { CacheFiller, isUnshareable } from './cache-filler.ts'
+import { recordCacheOutcome, respondFromStored, toCacheKey } from './cache-response.ts'
+import type { BackgroundRevalidation, CacheEvents, SharedTier, TierLookup } from './fetch-context.ts'
+import type { CachePartition } from './partition.ts'
+import { bypassReason, type CacheRequest, type CacheRules, parseCacheRequest } from './policy/cache-request.ts'
+import { forwardedStatus, hitStatus, notCachedStatus } from './policy/cache-status.ts'
+import { storedFields } from './policy/respond.ts'
+import { decideReuse } from './policy/reuse.ts'
+import { selectVariant } from './policy/vary.ts'
+import type { StoredResponse } from './stored-response.ts'
 
 /**
  * Answers from memory what RFC 9111 allows to be answered from there. Outside the deadline, so that a hit is never timed out; inside of what
@@ -18,102 +18,122 @@ import type { Stored } from './stored.ts'
  * goes wrong in here, the request is forwarded as if there were no cache. `second`: where other gateways find what this one has stored; null:
  * nowhere.
  */
-export const cache =
-  (rules: CacheRules, part: Part, notices: Notices, second: SecondLevel | null = null): Layer =>
+export const cacheLayer =
+  (rules: CacheRules, partition: CachePartition, events: CacheEvents, sharedTier: SharedTier | null = null): Layer =>
   (next) => {
-    const asking = new Asking({ next, rules, part, notices }, ({ exchange, request, key, patience, sighting }) =>
-      look(exchange, request, key, patience - 1, sighting),
+    const filler = new CacheFiller(
+      { next, rules, partition, events },
+      ({ exchange, request, key, joinsLeft, tierLookup }) => serve(exchange, request, key, joinsLeft - 1, tierLookup),
     )
-    const unasked = second === null ? null : 'unasked'
+    const initialLookup = sharedTier === null ? null : 'unasked'
 
     /** Answers from what is stored, or asks. `patience`: how often it may wait for what another asks for. */
-    const look = (
+    const serve = (
       exchange: Exchange,
       request: CacheRequest,
       key: string,
-      patience: number,
-      sighting: Sighting | null | 'unasked',
-    ): Promise<Answer> => {
-      const at = wallClock()
-      const variants = part.find(key)?.variants
-      const stored = variants === undefined ? null : select(variants, request)
-      const verdict = stored === null ? null : reuse(stored.head, request, at)
+      joinsLeft: number,
+      tierLookup: TierLookup | null | 'unasked',
+    ): Promise<ProxyResponse> => {
+      const at = epochMs()
+      const variants = partition.find(key)?.variants
+      const stored = variants === undefined ? null : selectVariant(variants, request)
+      const verdict = stored === null ? null : decideReuse(stored.head, request, at)
       const isMissed = verdict === null || verdict.kind === 'fetch' || verdict.kind === 'refuse'
-      if (sighting === 'unasked' && isMissed) return lookFurther(exchange, request, key, patience, stored)
-      const sighted = sighting === 'unasked' ? null : sighting
+      if (tierLookup === 'unasked' && isMissed) return serveAfterTierLookup(exchange, request, key, joinsLeft, stored)
+      const doneLookup = tierLookup === 'unasked' ? null : tierLookup
       if (stored === null || verdict === null || verdict.kind === 'fetch') {
-        if (request.onlyIfCached) return refused()
+        if (request.onlyIfCached) return notCached()
         const why = verdict?.kind === 'fetch' ? verdict.why : variants === undefined ? 'uri-miss' : 'vary-miss'
         const varies = (stored ?? variants?.[0])?.head.varies ?? null
-        return asking.want({ exchange, request, key, at, stored, varies, why, patience, sighting: sighted })
+        return filler.fetchOrJoin({
+          exchange,
+          request,
+          key,
+          at,
+          stored,
+          varies,
+          why,
+          joinsLeft,
+          tierLookup: doneLookup,
+        })
       }
-      if (verdict.kind === 'refuse') return refused()
+      if (verdict.kind === 'refuse') return notCached()
       const { head, body } = stored
-      const answer = answerWhole(head, body, request, storedFields(head, at))
-      part.lend(exchange, body)
-      if (verdict.kind === 'stale' && verdict.revalidate) refresh({ exchange, request, key, stored, at })
-      note(exchange, part, verdict.kind === 'fresh' ? 'hit' : 'stale', hitStatus(head.freshUntil - at))
-      return Promise.resolve(answer)
+      const response = respondFromStored(head, body, request, storedFields(head, at))
+      partition.pin(exchange, body)
+      if (verdict.kind === 'stale' && verdict.revalidate) revalidate({ exchange, request, key, stored, at })
+      recordCacheOutcome(
+        exchange,
+        partition,
+        verdict.kind === 'fresh' ? 'hit' : 'stale',
+        hitStatus(head.freshUntil - at),
+      )
+      return Promise.resolve(response)
     }
 
     /** Looks again when the second level has brought what it has, once: nobody waits for it twice. */
-    const lookFurther = (
+    const serveAfterTierLookup = (
       exchange: Exchange,
       request: CacheRequest,
       key: string,
-      patience: number,
-      stored: Stored | null,
-    ): Promise<Answer> => {
-      const sighting = sight(exchange, request, key)
+      joinsLeft: number,
+      stored: StoredResponse | null,
+    ): Promise<ProxyResponse> => {
+      const tierLookup = lookUpTier(exchange, request, key)
       // What the upstream has to be asked about anyhow is not waited for.
-      const isOfNoUse = request.noCache || (stored !== null && isForOneAlone(stored))
-      if (sighting === null || isOfNoUse) return look(exchange, request, key, patience, sighting)
-      return sighting.brought.then(() => {
+      const isUseless = request.noCache || (stored !== null && isUnshareable(stored))
+      if (tierLookup === null || isUseless) return serve(exchange, request, key, joinsLeft, tierLookup)
+      return tierLookup.loaded.then(() => {
         if (exchange.aborted !== null) throw exchange.aborted
         try {
-          return look(exchange, request, key, patience, sighting)
+          return serve(exchange, request, key, joinsLeft, tierLookup)
         } catch (error) {
-          notices.broken(error)
+          events.onError(error)
           return next(exchange)
         }
       })
     }
 
-    const refresh = (refreshing: Refreshing): void => {
-      if (second === null) return asking.refresh(refreshing, null)
-      if (!asking.mayRefresh(refreshing)) return
-      const { exchange, request, key } = refreshing
-      const sighting = sight(exchange, request, key)
-      if (sighting === null) return asking.refresh(refreshing, null)
-      const look = (): void => {
-        const at = wallClock()
-        const stored = select(part.find(key)?.variants ?? [], request) ?? refreshing.stored
-        if (reuse(stored.head, request, at).kind !== 'fresh') asking.refresh({ ...refreshing, stored, at }, sighting)
+    const revalidate = (revalidation: BackgroundRevalidation): void => {
+      if (sharedTier === null) return filler.revalidate(revalidation, null)
+      if (!filler.mayRevalidate(revalidation)) return
+      const { exchange, request, key } = revalidation
+      const tierLookup = lookUpTier(exchange, request, key)
+      if (tierLookup === null) return filler.revalidate(revalidation, null)
+      const revalidateIfStale = (): void => {
+        const at = epochMs()
+        const stored = selectVariant(partition.find(key)?.variants ?? [], request) ?? revalidation.stored
+        if (decideReuse(stored.head, request, at).kind !== 'fresh')
+          filler.revalidate({ ...revalidation, stored, at }, tierLookup)
       }
-      sighting.brought.then(look).catch((error) => notices.broken(error))
+      tierLookup.loaded.then(revalidateIfStale).catch((error) => events.onError(error))
     }
 
-    const sight = (exchange: Exchange, request: CacheRequest, key: string): Sighting | null =>
-      second === null || part.uncacheable.has(key) ? null : second.sight(nameOf(exchange, request), key, request)
+    const lookUpTier = (exchange: Exchange, request: CacheRequest, key: string): TierLookup | null =>
+      sharedTier === null || partition.hitForMiss.has(key)
+        ? null
+        : sharedTier.lookUp(toCacheKey(exchange, request), key, request)
 
     return (exchange) => {
       try {
-        const { fields, authority, body, sender, identity } = exchange
+        const { fields, authority, body, peer, identity } = exchange
         // No upstream sees the certificate. Where it has been asked for, the client's id is in the key.
-        const hasCertificate = identity === null && sender.certificate() !== null
+        const hasCertificate = identity === null && peer.certificate() !== null
         const facts = { authority, hasBody: body.length !== 0, hasCertificate }
-        const request = readRequest(fields, facts, rules)
+        const request = parseCacheRequest(fields, facts, rules)
         const detail = bypassReason(request, rules)
-        if (detail === null) return look(exchange, request, part.keyOf(nameOf(exchange, request)), 2, unasked)
-        if (request.onlyIfCached) return refused()
-        note(exchange, part, 'bypass', forwardedStatus({ why: 'bypass', detail }))
+        if (detail === null)
+          return serve(exchange, request, partition.toStoreKey(toCacheKey(exchange, request)), 2, initialLookup)
+        if (request.onlyIfCached) return notCached()
+        recordCacheOutcome(exchange, partition, 'bypass', forwardedStatus({ why: 'bypass', detail }))
       } catch (error) {
-        notices.broken(error)
+        events.onError(error)
       }
       return next(exchange)
     }
   }
 
 /** RFC 9111 §5.2.1.7 */
-const refused = (): Promise<never> =>
-  Promise.reject(new GatewayError('not-cached', { fields: ['Cache-Status', refusedStatus] }))
+const notCached = (): Promise<never> =>
+  Promise.reject(new GatewayError('not-cached', { fields: ['Cache-Status', notCachedStatus] }))

@@ -5,17 +5,17 @@ const steps = [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8] as const
 const decades = [0.1, 1, 10, 100, 1000, 10_000] as const
 
 /** Lists upper bounds, themselves included, in milliseconds: ten in each decade, so that a quantile read between two is off by an eighth at most. */
-export const boundsMs: readonly number[] = decades.flatMap((decade) => steps.map((step) => step * decade))
+export const bucketBoundsMs: readonly number[] = decades.flatMap((decade) => steps.map((step) => step * decade))
 
 /** Counts durations between bounds: an array and a sum, no object for each. */
 export class Histogram {
-  /** One for each of {@link boundsMs}, and one for what is above the last. */
-  readonly #counts: number[] = new Array(boundsMs.length + 1).fill(0)
+  /** One for each of {@link bucketBoundsMs}, and one for what is above the last. */
+  readonly #counts: number[] = new Array(bucketBoundsMs.length + 1).fill(0)
   #sumMs = 0
 
   observe(ms: number): void {
     this.#sumMs += ms
-    const at = placeOf(ms)
+    const at = bucketIndex(ms)
     this.#counts[at] = (this.#counts[at] as number) + 1
   }
 
@@ -25,19 +25,19 @@ export class Histogram {
 }
 
 /** Finds the first bound that is not below. */
-const placeOf = (ms: number): number => {
+const bucketIndex = (ms: number): number => {
   let low = 0
-  let high = boundsMs.length
+  let high = bucketBoundsMs.length
   while (low < high) {
     const middle = (low + high) >> 1
-    if (ms <= (boundsMs[middle] as number)) high = middle
+    if (ms <= (bucketBoundsMs[middle] as number)) high = middle
     else low = middle + 1
   }
   return low
 }
 
 /** Takes away what had been counted at an earlier time. */
-export const since = (later: HistogramReport, earlier: HistogramReport): HistogramReport => ({
+export const histogramDelta = (later: HistogramReport, earlier: HistogramReport): HistogramReport => ({
   counts: later.counts.map((count, i) => Math.max(0, count - (earlier.counts[i] ?? 0))),
   sumMs: Math.max(0, later.sumMs - earlier.sumMs),
 })
@@ -53,9 +53,9 @@ export const quantile = ({ counts }: HistogramReport, share: number): number | n
       below += count
       continue
     }
-    const from = i === 0 ? 0 : (boundsMs[i - 1] as number)
-    const to = boundsMs[i] ?? from // above the last bound nothing is known
+    const from = i === 0 ? 0 : (bucketBoundsMs[i - 1] as number)
+    const to = bucketBoundsMs[i] ?? from // above the last bound nothing is known
     return Math.min(to, from + ((to - from) * (rank - below)) / count) // a sum of floats may be a trifle more
   }
-  return boundsMs.at(-1) as number
+  return bucketBoundsMs.at(-1) as number
 }

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { ttl } from '../../../src/admin/commands/argument.ts'
+import { ttlArgument } from '../../../src/admin/commands/argument.ts'
 
 test('a command holds for 1s to 24h, both included, and for 15m where nothing is said', () => {
-  expect(['999ms', '1s', '24h', '86401s', undefined].map((given) => ttl.read(given))).toEqual([
+  expect(['999ms', '1s', '24h', '86401s', undefined].map((given) => ttlArgument.read(given))).toEqual([
     undefined,
     1000,
     86_400_000,

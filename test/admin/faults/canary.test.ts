@@ -1,24 +1,24 @@
 /** A canary that is wrong, and what an operator reads of it. */
 import { expect, test } from 'vitest'
 import type { Finding } from '../../../src/admin/findings/finding.ts'
-import { programCommand } from '../../../src/shared/command.ts'
-import { run } from '../../cli/gateway/helper.ts'
-import { askAdmin, bootLive } from '../../helpers/live-gateway.ts'
+import { programCommand } from '../../../src/shared/program-command.ts'
+import { runCommand } from '../../cli/scripted-admin.ts'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
 test('a canary that answers 404 is named, with its share and the command that drains it; drained, it is not', async () => {
   const stable = await httpUpstream()
   const canary = await httpUpstream((_, response) => response.writeHead(404).end())
   const market = { endpoints: [stable.url, { url: canary.url, weight: 50 }] }
-  const live = await bootLive({ upstreams: { market } })
-  const findings = async () => (await askAdmin(`${live.admin}/status`)).body.findings as unknown as readonly Finding[]
+  const live = await bootLiveGateway({ upstreams: { market } })
+  const findings = async () => (await fetchAdmin(`${live.admin}/status`)).body.findings as unknown as readonly Finding[]
   const canaries = async () => (await findings()).filter(({ about }) => about === 'upstreams.market')
   const before = await canaries()
   for (let n = 0; n < 400; n++) await (await fetch(`${live.url}/market/insights`)).arrayBuffer()
 
   const [found] = await canaries()
-  const { out } = await run(['status', '--admin', live.admin])
-  const order = await run((found?.command ?? '').replace(`${programCommand()} `, '').split(' '))
+  const { out } = await runCommand(['status', '--admin', live.admin])
+  const order = await runCommand((found?.command ?? '').replace(`${programCommand()} `, '').split(' '))
 
   expect(before).toEqual([])
   const { length } = canary.requests

@@ -1,26 +1,26 @@
 /** What clients do wrong or too much of, and what an operator reads of it. */
 import { expect, test } from 'vitest'
 import type { Finding } from '../../../src/admin/findings/finding.ts'
-import { bootLive } from '../../helpers/live-gateway.ts'
-import { rawClient } from '../../helpers/raw.ts'
-import { audience, claims, issuer, jwks, signingKey, token } from '../../helpers/tokens.ts'
+import { bootLiveGateway } from '../../helpers/live-gateway.ts'
+import { rawClient } from '../../helpers/raw-client.ts'
+import { audience, claims, issuer, jwks, signingKey, signToken } from '../../helpers/tokens.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 import { eventually } from '../../helpers/wire.ts'
 import { lacks, shows, symptom } from './symptom.ts'
 
 test('a token that has expired is named, and of whom', async () => {
   const key = signingKey('ES256', 'elliptic')
-  const live = await bootLive({
+  const live = await bootLiveGateway({
     auth: { methods: ['jwt'], jwt: { issuer, audience: [audience], jwks: jwks(key) } },
     clients: [{ id: 'bank-a', claims: { client_id: 'bank-a' }, operations: ['market.insights'] }],
   })
   const ask = async (shown: string): Promise<number> =>
     (await fetch(`${live.url}/market/insights`, { headers: { authorization: `Bearer ${shown}` } })).status
-  expect(await ask(token(key))).toBe(200)
+  expect(await ask(signToken(key))).toBe(200)
   await lacks(live.admin, symptom(4))
 
   const now = Math.floor(Date.now() / 1000)
-  const expired = token(key, claims({ exp: now - 60 }))
+  const expired = signToken(key, claims({ exp: now - 60 }))
   expect([await ask(expired), await ask(expired), await ask(expired)]).toEqual([401, 401, 401])
 
   const { cause } = await shows(live.admin, symptom(4))
@@ -31,7 +31,7 @@ test('a token that has expired is named, and of whom', async () => {
 test('a limit that is full is named by its key, with how full it is', async () => {
   const release = Promise.withResolvers<void>()
   const upstream = await httpUpstream((_, response) => void release.promise.then(() => response.end()))
-  const live = await bootLive({
+  const live = await bootLiveGateway({
     upstreams: { market: upstream.url },
     operations: { 'market.insights': { concurrency: 1 } },
   })
@@ -47,7 +47,7 @@ test('a limit that is full is named by its key, with how full it is', async () =
 })
 
 test('bodies that are too large are named, and the bound', async () => {
-  const live = await bootLive({ operations: { 'inventory.sync': { maxBody: '1KiB' } } })
+  const live = await bootLiveGateway({ operations: { 'inventory.sync': { maxBody: '1KiB' } } })
   const send = async (size: number): Promise<number> =>
     (await fetch(`${live.url}/inventory/sync`, { method: 'POST', body: 'x'.repeat(size) })).status
   expect(await send(1024)).toBe(200)
@@ -59,7 +59,7 @@ test('bodies that are too large are named, and the bound', async () => {
 })
 
 test('a single mistake of a client is no finding', async () => {
-  const live = await bootLive()
+  const live = await bootLiveGateway()
 
   await fetch(`${live.url}/nowhere`)
   await live.line(({ failure }) => failure === 'not-found')
@@ -69,7 +69,7 @@ test('a single mistake of a client is no finding', async () => {
 })
 
 test('connections that are closed at once are named by the setting that has it so', async () => {
-  const live = await bootLive({ listen: { maxConnections: 1 } })
+  const live = await bootLiveGateway({ listen: { maxConnections: 1 } })
   const port = Number(new URL(live.url).port)
   const turnedAway = {
     heading: '',

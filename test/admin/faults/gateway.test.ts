@@ -1,8 +1,8 @@
 /** Faults of what the gateway itself stands on, and what an operator reads of them. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { programCommand } from '../../../src/shared/command.ts'
-import { run } from '../../cli/gateway/helper.ts'
-import { bootLive } from '../../helpers/live-gateway.ts'
+import { programCommand } from '../../../src/shared/program-command.ts'
+import { runCommand } from '../../cli/scripted-admin.ts'
+import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { type Redis, startRedis } from '../../helpers/redis.ts'
 import { lacks, shows, symptom } from './symptom.ts'
@@ -10,7 +10,7 @@ import { lacks, shows, symptom } from './symptom.ts'
 const program = await needProgram('redis-server')
 
 test('an edit that was refused is named, with the place and the problem', async () => {
-  const live = await bootLive()
+  const live = await bootLiveGateway()
   await lacks(live.admin, symptom(6))
 
   live.edit({ upstreams: { market: 'market-b.internal:8080' } })
@@ -18,7 +18,7 @@ test('an edit that was refused is named, with the place and the problem', async 
 
   const { command } = await shows(live.admin, symptom(6))
   expect(command).toBe(`${programCommand()} check ${live.file}`)
-  expect(await run(['check', live.file])).toMatchObject({
+  expect(await runCommand(['check', live.file])).toMatchObject({
     code: 1,
     out: expect.stringContaining('upstreams.market: not a URL'),
   })
@@ -32,7 +32,7 @@ describe.skipIf(program.missing)('Redis', () => {
   afterAll(() => redis.kill())
 
   test('that is gone is named, with why, and what that means', async () => {
-    const live = await bootLive({
+    const live = await bootLiveGateway({
       limits: { address: { rate: '100/s', burst: 100 }, redis: { url: redis.url, timeout: '1s' } },
     })
     await live.line(({ msg }) => msg === 'limits are shared')
@@ -45,7 +45,7 @@ describe.skipIf(program.missing)('Redis', () => {
 })
 
 test('an event loop that is starved is named, with how late it is', async () => {
-  const live = await bootLive({ limits: { eventLoopDelay: '100ms' } })
+  const live = await bootLiveGateway({ limits: { eventLoopDelay: '100ms' } })
   expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
   await lacks(live.admin, symptom(12))
 

@@ -6,8 +6,8 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import type { Finding } from '../../../src/admin/findings/finding.ts'
-import { run } from '../../cli/gateway/helper.ts'
-import { askAdmin } from '../../helpers/live-gateway.ts'
+import { runCommand } from '../../cli/scripted-admin.ts'
+import { fetchAdmin } from '../../helpers/live-gateway.ts'
 
 /** Is a symptom as the page has it. */
 export interface Symptom {
@@ -64,7 +64,7 @@ export const symptom = (number: number): Symptom => {
 }
 
 const findingsOf = async (admin: string): Promise<readonly Finding[]> =>
-  (await askAdmin(`${admin}/status`)).body.findings as unknown as readonly Finding[]
+  (await fetchAdmin(`${admin}/status`)).body.findings as unknown as readonly Finding[]
 
 const isOf =
   ({ about, cause }: Pick<Symptom, 'about' | 'cause'>) =>
@@ -90,7 +90,7 @@ export const shows = async (admin: string, expected: Symptom): Promise<Finding> 
         command: expected.command === null ? null : expect.stringMatching(expected.command),
       }),
     )
-  const { code, out } = await run(['status', '--admin', admin])
+  const { code, out } = await runCommand(['status', '--admin', admin])
   const [top = ''] = out.split('\n\ngateway  ')
   expect(code).toBe(0)
   expect(top).toMatch(

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { configText, type Settings } from '../../helpers/gateway.ts'
-import { mountsPermitted, onSmallDisk, withNames } from '../../helpers/mounts.ts'
-import { listening, serve } from '../../helpers/serve.ts'
+import { mountsPermitted, onSmallDisk, withHostsFile } from '../../helpers/mount-namespace.ts'
+import { serve, waitForListening } from '../../helpers/serve-process.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 import { lacks, shows, symptom } from './symptom.ts'
 
@@ -20,7 +20,7 @@ const start = async (settings: Settings, through: readonly string[]) => {
   const file = join(folder(), 'gateway.yaml')
   writeFileSync(file, configText({ ...settings, shutdown: { wait: '0ms' } }))
   const served = serve(file, {}, through)
-  const port = await listening(served)
+  const port = await waitForListening(served)
   const { port: adminPort } = await served.line(({ msg }) => msg === 'admin listening')
   const ask = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/market/insights`)).status
   return { served, ask, admin: `http://127.0.0.1:${adminPort}` }
@@ -33,7 +33,7 @@ describe.skipIf(!mountsPermitted)('a gateway whose', () => {
     writeFileSync(hosts, '127.0.0.1 localhost market.internal\n')
     writeFileSync(nsswitch, 'hosts: files\n')
     const market = { endpoints: [`http://market.internal:${upstream.port}`], resolve: '1s' }
-    const { ask, admin } = await start({ upstreams: { market } }, withNames(hosts, nsswitch))
+    const { ask, admin } = await start({ upstreams: { market } }, withHostsFile(hosts, nsswitch))
     expect(await ask()).toBe(200)
     await lacks(admin, symptom(8))
 

@@ -2,10 +2,10 @@
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { programCommand } from '../../../src/shared/command.ts'
-import { run } from '../../cli/gateway/helper.ts'
+import { programCommand } from '../../../src/shared/program-command.ts'
+import { runCommand } from '../../cli/scripted-admin.ts'
 import { type Certificates, makeCertificates, type Pair } from '../../helpers/certificates.ts'
-import { askAdmin, bootLive } from '../../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 import { lacks, shows, symptom } from './symptom.ts'
@@ -20,7 +20,7 @@ const ask = async (url: string, times = 1): Promise<readonly number[]> => {
 
 test('a dead endpoint is named, with the code that people know it by', async () => {
   const upstream = await httpUpstream()
-  const live = await bootLive({ upstreams: { market: upstream.url } })
+  const live = await bootLiveGateway({ upstreams: { market: upstream.url } })
   expect(await ask(live.url)).toEqual([200])
   await lacks(live.admin, symptom(1))
 
@@ -29,14 +29,16 @@ test('a dead endpoint is named, with the code that people know it by', async () 
 
   const { command } = await shows(live.admin, symptom(1))
   expect(command).toBe(`${programCommand()} check --online ${live.file}`)
-  expect((await run(['check', '--online', live.file])).out).toContain('the endpoint refuses connections (ECONNREFUSED)')
+  expect((await runCommand(['check', '--online', live.file])).out).toContain(
+    'the endpoint refuses connections (ECONNREFUSED)',
+  )
 })
 
 test('a dead endpoint is named while stale answers stand in for it, and each attempt is counted', async () => {
   const upstream = await httpUpstream(
     (_, response) => void response.writeHead(200, { 'Cache-Control': 'max-age=0', ETag: '"a"' }).end('{}'),
   )
-  const live = await bootLive({
+  const live = await bootLiveGateway({
     upstreams: { market: { endpoints: [upstream.url], circuitBreaker: { minRequests: 8 }, retry: {} } },
     operations: { 'market.insights': { cache: { staleIfError: '1h' } } },
   })
@@ -45,7 +47,7 @@ test('a dead endpoint is named while stale answers stand in for it, and each att
   await upstream.close()
   expect(new Set(await ask(live.url, 12))).toEqual(new Set([200]))
 
-  expect((await askAdmin(`${live.admin}/status`)).body.findings).toMatchObject([
+  expect((await fetchAdmin(`${live.admin}/status`)).body.findings).toMatchObject([
     { cause: expect.stringMatching(/^no endpoint of market serves since [\d:]{8}: ECONNREFUSED at http:/) },
   ])
   const metrics = await (await fetch(`${live.admin}/metrics`)).text()
@@ -55,7 +57,7 @@ test('a dead endpoint is named while stale answers stand in for it, and each att
 test('a slow endpoint is named, with the time that it was given', async () => {
   let slow = false
   const upstream = await httpUpstream((_, response) => void (slow || response.end()))
-  const live = await bootLive({
+  const live = await bootLiveGateway({
     upstreams: { market: { endpoints: [upstream.url], timeouts: { headers: '1s' } } },
   })
   expect(await ask(live.url)).toEqual([200])
@@ -72,7 +74,7 @@ test('a slow endpoint is named, with the time that it was given', async () => {
 test('an open circuit breaker is named, with what opened it', async () => {
   const upstream = await httpUpstream()
   const market = { endpoints: [upstream.url], circuitBreaker: { minRequests: 3, openFor: '1m' } }
-  const live = await bootLive({ upstreams: { market } })
+  const live = await bootLiveGateway({ upstreams: { market } })
   expect(await ask(live.url)).toEqual([200])
   await lacks(live.admin, symptom(7))
 
@@ -107,7 +109,9 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint', () =
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     onTestFinished(() => void server.close())
     const url = `https://localhost:${(server.address() as AddressInfo).port}`
-    const live = await bootLive({ upstreams: { market: { endpoints: [url], tls: { ca: made.authority.cert } } } })
+    const live = await bootLiveGateway({
+      upstreams: { market: { endpoints: [url], tls: { ca: made.authority.cert } } },
+    })
     expect(await ask(live.url)).toEqual([200])
     await lacks(live.admin, symptom(3))
 
@@ -124,7 +128,7 @@ describe.skipIf(openssl.missing !== null)('the certificate of an endpoint', () =
 test('an upstream that answers with errors of its own is named, though they are passed on', async () => {
   let broken = false
   const upstream = await httpUpstream((_, response) => void response.writeHead(broken ? 500 : 200).end())
-  const live = await bootLive({ upstreams: { market: upstream.url } })
+  const live = await bootLiveGateway({ upstreams: { market: upstream.url } })
   const passedOn = {
     heading: '',
     severity: 'critical',

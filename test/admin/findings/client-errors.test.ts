@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { clientErrorFindings } from '../../../src/admin/findings/client-errors.ts'
-import { findings } from '../../../src/admin/findings/findings.ts'
-import type { EndpointReport } from '../../../src/snapshot/report.ts'
-import { seeded } from '../../upstream/balance/fakes.ts'
-import { endpoint, reading } from './reading.ts'
+import { collectFindings } from '../../../src/admin/findings/findings.ts'
+import type { EndpointReport } from '../../../src/runtime/report/status-report.ts'
+import { seeded } from '../../upstream/balancing/fake-candidates.ts'
+import { endpoint, findingInputs } from './finding-inputs.ts'
 
 /** Makes the first, second, … endpoint of risk, of whose requests so many were answered with a 4xx. */
 const answering = (clientErrors: number, requests: number, i: number, more: Partial<EndpointReport> = {}) =>
-  endpoint({ url: `http://risk-${i}:8080`, answers: { requests, clientErrors }, ...more })
+  endpoint({ url: `http://risk-${i}:8080`, recentResponses: { requests, clientErrors }, ...more })
 
-const calm = reading()
+const calm = findingInputs()
 
 const found = (endpoints: readonly EndpointReport[]) => {
   const risk = { ...calm.report.upstreams.risk, endpoints }
@@ -22,7 +22,7 @@ const found = (endpoints: readonly EndpointReport[]) => {
 test('an endpoint that answers far more of its requests with a 4xx than the others is named, with what ends that', () => {
   const endpoints = [answering(14, 600, 0), answering(115, 120, 1), answering(10, 590, 2)]
 
-  expect(findings(reading({ upstreams: { risk: { endpoints } } }))).toEqual([
+  expect(collectFindings(findingInputs({ upstreams: { risk: { endpoints } } }))).toEqual([
     {
       severity: 'warning',
       about: 'upstreams.risk',

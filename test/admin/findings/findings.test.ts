@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { findings } from '../../../src/admin/findings/findings.ts'
-import { catalog, type OperationId } from '../../../src/catalog.ts'
-import { Meter } from '../../../src/observe/metrics/meter.ts'
-import type { Refusal } from '../../../src/observe/refusals/refusals.ts'
-import { at, cause, endpoint, reading, risk } from './reading.ts'
+import { collectFindings } from '../../../src/admin/findings/findings.ts'
+import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
+import type { RecentError } from '../../../src/observe/recent-errors/recent-errors.ts'
+import { allOperations, type OperationId } from '../../../src/operations.ts'
+import { at, cause, endpoint, findingInputs, risk } from './finding-inputs.ts'
 
-const found = (...differs: Parameters<typeof reading>) => findings(reading(...differs))
-const causes = (...differs: Parameters<typeof reading>) => found(...differs).map((each) => each.cause)
+const found = (...differs: Parameters<typeof findingInputs>) => collectFindings(findingInputs(...differs))
+const causes = (...differs: Parameters<typeof findingInputs>) => found(...differs).map((each) => each.cause)
 
 test('a gateway that is well has none', () => {
   expect(found()).toEqual([])
@@ -33,9 +33,9 @@ test('the worst comes first, whatever it is of', () => {
 
 test('spans that are lost are worth knowing, with why and since when, where there is a receiver', () => {
   const trouble = { since: at - 60_000, reason: 'ECONNREFUSED' }
-  const meter = new Meter()
+  const meter = new RequestMetrics()
   meter.spans.trouble = trouble
-  const report = { meter: meter.report }
+  const report = { requestMetrics: meter.report }
   const tracing = { otlp: 'http://collector:4318/v1/traces' }
 
   expect(found({ settings: { tracing }, report })).toEqual([
@@ -180,7 +180,7 @@ describe('an endpoint', () => {
   describe('whose certificate', () => {
     const day = 86_400_000
     const shown = (days: number, more = {}) => ({
-      ...{ address: '192.0.2.1', notAfter: at + days * day, soonFrom: at + (days - 14) * day, seenAt: at - 60_000 },
+      ...{ address: '192.0.2.1', notAfter: at + days * day, warnFrom: at + (days - 14) * day, seenAt: at - 60_000 },
       ...more,
     })
     const of = (...certificates: readonly ReturnType<typeof shown>[]) => ({
@@ -269,7 +269,7 @@ describe('an endpoint', () => {
   })
 
   test('that has been well for a minute is a notice', () => {
-    expect(found({ causes: [cause({ lastMinute: 0, lastQuarter: 7 })] })).toMatchObject([
+    expect(found({ causes: [cause({ lastMinute: 0, last15Min: 7 })] })).toMatchObject([
       {
         severity: 'notice',
         cause: expect.stringContaining('7 requests failed in the last 15 minutes, none in the last minute'),
@@ -413,7 +413,7 @@ describe('a group', () => {
   test('that answers with errors of its own alone is told of once', () => {
     const answered = { at, endpoint: risk, kind: null, reason: null, status: 503 } as const
     const recent = Object.fromEntries(
-      catalog.map(({ id, group }) => [id, { requests: 40, passedOn: group === 'risk' ? 40 : 0 }]),
+      allOperations.map(({ id, group }) => [id, { requests: 40, passedOn: group === 'risk' ? 40 : 0 }]),
     ) as Record<OperationId, { requests: number; passedOn: number }>
 
     expect(causes({ recent, upstreams: { risk: { endpoints: [dead({ lastFailure: answered })] } } })).toEqual([
@@ -440,8 +440,8 @@ describe('a group', () => {
 })
 
 describe('what clients do wrong', () => {
-  const strange = (lastMinute: number, lastQuarter = lastMinute) =>
-    cause({ kind: 'not-found', reason: null, operation: null, endpoint: null, lastMinute, lastQuarter })
+  const strange = (lastMinute: number, last15Min = lastMinute) =>
+    cause({ kind: 'not-found', reason: null, operation: null, endpoint: null, lastMinute, last15Min })
 
   test('is worth a notice when it comes again and again, not when it came once', () => {
     expect(causes({ causes: [strange(1)] })).toEqual([])
@@ -454,9 +454,9 @@ describe('what clients do wrong', () => {
 
   test('is told with the reason, the operation and whose it is', () => {
     const expired = { kind: 'unauthenticated', reason: 'expired', endpoint: null } as const
-    const last = ['bank-a', 'bank-b'].map((clientId) => ({ ...expired, client: '10.0.0.7', clientId }) as Refusal)
+    const last = ['bank-a', 'bank-b'].map((clientId) => ({ ...expired, client: '10.0.0.7', clientId }) as RecentError)
 
-    const of = (...those: readonly Refusal[]) => found({ causes: [cause(expired)], last: those })
+    const of = (...those: readonly RecentError[]) => found({ causes: [cause(expired)], last: those })
 
     expect(of(...last.slice(0, 1))).toMatchObject([
       {
@@ -496,16 +496,16 @@ describe('a bound', () => {
 
 test('connections that are closed at once are counted by the setting that has it so', () => {
   const turnedAway = (lastMinute: number) =>
-    [{ setting: 'maxConnections', lastMinute, lastQuarter: 9, firstAt: at }] as const
+    [{ setting: 'maxConnections', lastMinute, last15Min: 9, firstAt: at }] as const
 
-  expect(found({ report: { turnedAway: turnedAway(1) } })).toMatchObject([
+  expect(found({ report: { rejectedConnections: turnedAway(1) } })).toMatchObject([
     {
       severity: 'warning',
       about: 'listen.maxConnections',
       cause: 'listen.maxConnections (10000) is reached: 1 connection was closed at once in the last minute',
     },
   ])
-  expect(found({ report: { turnedAway: turnedAway(0) } })).toMatchObject([
+  expect(found({ report: { rejectedConnections: turnedAway(0) } })).toMatchObject([
     { severity: 'notice', cause: expect.stringContaining('9 connections were closed at once in the last 15 minutes') },
   ])
 })
@@ -616,9 +616,9 @@ describe('the audit log', () => {
 
 test('an endpoint that an operator drains is a notice, with what ends that', () => {
   const order = { state: 'drain', until: at + 60_000 } as const
-  const endpoints = { of: () => null, all: [[`risk ${risk}`, order] as const] }
+  const endpoints = { get: () => null, all: [[`risk ${risk}`, order] as const] }
 
-  expect(found({ said: { operations: { of: () => null, all: [] }, endpoints } })).toMatchObject([
+  expect(found({ overrides: { operations: { get: () => null, all: [] }, endpoints } })).toMatchObject([
     {
       severity: 'notice',
       about: 'upstreams.risk',
@@ -631,7 +631,7 @@ test('an endpoint that an operator drains is a notice, with what ends that', () 
 test('an operation whose upstream answers with errors of its own is named, with the last', () => {
   const none = { requests: 40, passedOn: 2 }
   const of = (passedOn: number) => ({
-    ...(Object.fromEntries(catalog.map(({ id }) => [id, none])) as Record<OperationId, typeof none>),
+    ...(Object.fromEntries(allOperations.map(({ id }) => [id, none])) as Record<OperationId, typeof none>),
     'risk.asset-valuation': { requests: 40, passedOn },
   })
   const lastFailure = { at: at - 61_000, endpoint: risk, kind: null, reason: null, status: 503 }
@@ -650,9 +650,9 @@ test('an operation whose upstream answers with errors of its own is named, with 
 
 test('an operation that an operator refuses is named with the end of that', () => {
   const order = { state: 'refuse', until: at + 60_000 } as const
-  const operations = { of: (id: string) => (id === 'inventory.sync' ? order : null), all: [] }
+  const operations = { get: (id: string) => (id === 'inventory.sync' ? order : null), all: [] }
 
-  expect(found({ said: { operations, endpoints: { of: () => null, all: [] } } })).toMatchObject([
+  expect(found({ overrides: { operations, endpoints: { get: () => null, all: [] } } })).toMatchObject([
     {
       severity: 'warning',
       about: 'operations.inventory.sync',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { families } from '../../../src/admin/metrics/route.ts'
+import { metricFamilies } from '../../../src/admin/metrics/route.ts'
 import { at, documentsOf, examples, read, type Tree } from '../../deploying/files.ts'
 
 /** docs/metrics.md against the list of metrics and the rules. */
@@ -20,7 +20,7 @@ const rows = page
 test('every metric stands on the page, in its order, with its type, labels and meaning, and no other', () => {
   const listed = rows.filter(([name]) => name?.startsWith('lender_gateway_'))
 
-  expect(listed).toEqual(families.map(({ name, type, labels, help }) => [name, type, labels.join(', '), help]))
+  expect(listed).toEqual(metricFamilies.map(({ name, type, labels, help }) => [name, type, labels.join(', '), help]))
 })
 
 test('every alert stands there, in its order, with the command that names its cause', () => {
@@ -37,7 +37,7 @@ test('every alert stands there, in its order, with the command that names its ca
 })
 
 test('a name is of the alphabet and the conventions of Prometheus', () => {
-  for (const { name, type, labels } of families) {
+  for (const { name, type, labels } of metricFamilies) {
     expect(name).toMatch(/^lender_gateway(_[a-z]+)+$/)
     expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter'])
     for (const label of labels) expect(label).toMatch(/^[a-z]+(_[a-z]+)*$/)

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Exposed, exposition, type Sample } from '../../../src/admin/metrics/metric.ts'
-import { readExposition } from './exposed.ts'
+import { type MetricFamily, type MetricSample, renderExposition } from '../../../src/admin/metrics/metric.ts'
+import { readExposition } from './parse-exposition.ts'
 
-const gauge = (samples: readonly Sample[], help = 'Says something.'): Exposed => ({
+const gauge = (samples: readonly MetricSample[], help = 'Says something.'): MetricFamily => ({
   name: 'lender_gateway_thing',
   help,
   type: 'gauge',
@@ -11,7 +11,7 @@ const gauge = (samples: readonly Sample[], help = 'Says something.'): Exposed =>
 })
 
 test('a family is its help, its type and a line for each series', () => {
-  const text = exposition([
+  const text = renderExposition([
     gauge([
       { labels: { operation: 'market.insights', state: 'up' }, value: 1 },
       { labels: {}, value: 0.25 },
@@ -35,7 +35,7 @@ test('a histogram is its buckets with +Inf, its sum and its count', () => {
     count: 4,
   }
 
-  const text = exposition([
+  const text = renderExposition([
     { name: 'd_seconds', help: 'h', type: 'histogram', samples: [{ labels: { a: 'b' }, value }] },
   ])
 
@@ -50,7 +50,7 @@ d_seconds_count{a="b"} 4
 })
 
 test('a family that has no sample is left out', () => {
-  expect(exposition([gauge([])])).toBe('')
+  expect(renderExposition([gauge([])])).toBe('')
 })
 
 test.each([
@@ -61,7 +61,7 @@ test.each([
   ['what looks like an escape', '\\n', '\\\\n'],
   ['half of a surrogate pair', '\ud83d', '\ufffd'],
 ])('%s in a value is written so that nothing ends early', (_, value, written) => {
-  expect(exposition([gauge([{ labels: { a: value }, value: 1 }])])).toContain(`{a="${written}"} 1\n`)
+  expect(renderExposition([gauge([{ labels: { a: value }, value: 1 }])])).toContain(`{a="${written}"} 1\n`)
 })
 
 test.each([
@@ -72,7 +72,7 @@ test.each([
   [5e-324, '5e-324'],
   [-0, '0'],
 ])('%d is written as %s', (value, written) => {
-  expect(exposition([gauge([{ labels: {}, value }])])).toContain(`lender_gateway_thing ${written}\n`)
+  expect(renderExposition([gauge([{ labels: {}, value }])])).toContain(`lender_gateway_thing ${written}\n`)
 })
 
 const name = fc.stringMatching(/^[a-z][a-z0-9_]{0,12}$/)
@@ -89,7 +89,7 @@ test('whatever is written is read back as it was', () => {
   })
   fc.assert(
     fc.property(fc.uniqueArray(family, { selector: (each) => each.name, maxLength: 4 }), (families) => {
-      const read = readExposition(exposition(families))
+      const read = readExposition(renderExposition(families))
 
       expect([...read]).toEqual(
         families.map((each) => [
@@ -121,7 +121,7 @@ test('of a histogram the last bucket is +Inf and as high as the count', () => {
         return { le: 2 ** i, count: below }
       })
       const count = below + (each.at(-1) ?? 0)
-      const text = exposition([
+      const text = renderExposition([
         { name: 'd', help: '', type: 'histogram', samples: [{ labels: {}, value: { buckets, sum, count } }] },
       ])
 

@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { families } from '../../../src/admin/metrics/route.ts'
-import { catalog } from '../../../src/catalog.ts'
-import { failures } from '../../../src/failures/kinds.ts'
-import { reasons } from '../../../src/failures/reasons.ts'
-import { askAdmin, bootLive } from '../../helpers/live-gateway.ts'
+import { metricFamilies } from '../../../src/admin/metrics/route.ts'
+import { failureTable } from '../../../src/failures/kinds.ts'
+import { reasonTable } from '../../../src/failures/reasons.ts'
+import { allOperations } from '../../../src/operations.ts'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { audience, issuer, jwks, signingKey } from '../../helpers/tokens.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
-import { readExposition, seriesOf, total } from './exposed.ts'
-import { lint } from './lint.ts'
+import { readExposition, seriesOf, total } from './parse-exposition.ts'
+import { lint } from './promtool.ts'
 
 /** What Prometheus is told at /metrics. */
 
@@ -26,7 +26,7 @@ const metrics = async (admin: string, init: RequestInit = {}): Promise<string> =
 
 test.skipIf(promtool.missing)('promtool has nothing to say of it', async () => {
   const { url: upstream } = await httpUpstream()
-  const { url, admin } = await bootLive({
+  const { url, admin } = await bootLiveGateway({
     upstream,
     defaults: { retry: {}, circuitBreaker: {} },
     metrics: { clients: true },
@@ -46,7 +46,7 @@ test.skipIf(promtool.missing)('promtool has nothing to say of it', async () => {
 
 test('when the configuration came to run is told in seconds', async () => {
   const from = Date.now() / 1000
-  const { admin } = await bootLive()
+  const { admin } = await bootLiveGateway()
 
   const loadedAt = total(await metrics(admin), 'lender_gateway_config_loaded_timestamp_seconds')
 
@@ -55,12 +55,12 @@ test('when the configuration came to run is told in seconds', async () => {
 })
 
 test('what is shown is what the list says, and each of it once', async () => {
-  const { admin } = await bootLive()
+  const { admin } = await bootLiveGateway()
 
   const read = readExposition(await metrics(admin))
 
-  const listed = new Map(families.map((family) => [family.name, family]))
-  expect(listed.size).toBe(families.length)
+  const listed = new Map(metricFamilies.map((family) => [family.name, family]))
+  expect(listed.size).toBe(metricFamilies.length)
   for (const [name, { type, help, lines }] of read) {
     expect([type, help]).toEqual([listed.get(name)?.type, listed.get(name)?.help])
     for (const { labels } of lines)
@@ -70,7 +70,7 @@ test('what is shown is what the list says, and each of it once', async () => {
 
 test('every request is counted once, by what became of it', async () => {
   const { url: upstream } = await httpUpstream()
-  const { url, admin } = await bootLive({ upstream, upstreams: { leads: 'http://127.0.0.1:1' } })
+  const { url, admin } = await bootLiveGateway({ upstream, upstreams: { leads: 'http://127.0.0.1:1' } })
   const before = await metrics(admin)
 
   await fetch(`${url}/market/insights`)
@@ -101,10 +101,10 @@ test('every request is counted once, by what became of it', async () => {
 })
 
 test('with metrics: none nothing is counted, and there is no such page, until an edit has it again', async () => {
-  const { url, admin, edit } = await bootLive({ metrics: 'none' })
+  const { url, admin, edit } = await bootLiveGateway({ metrics: 'none' })
   await fetch(`${url}/market/insights`)
 
-  const off = await askAdmin(`${admin}/metrics`)
+  const off = await fetchAdmin(`${admin}/metrics`)
 
   expect([off.status, off.headers.get('Content-Type'), off.body.code]).toEqual([
     404,
@@ -112,14 +112,14 @@ test('with metrics: none nothing is counted, and there is no such page, until an
     'metrics-off',
   ])
   edit({})
-  await askAdmin(`${admin}/reload`, 'POST')
+  await fetchAdmin(`${admin}/reload`, 'POST')
   expect(total(await metrics(admin), 'lender_gateway_requests_total')).toBe(0)
 })
 
 test('whoever has no token is told nothing', async () => {
-  const { admin } = await bootLive({ admin: { token: 't'.repeat(32) } })
+  const { admin } = await bootLiveGateway({ admin: { token: 't'.repeat(32) } })
 
-  const { status, body } = await askAdmin(`${admin}/metrics`)
+  const { status, body } = await fetchAdmin(`${admin}/metrics`)
 
   expect([status, body.code]).toEqual([401, 'unauthenticated'])
   const headers = { Authorization: `Bearer ${'t'.repeat(32)}` }
@@ -130,25 +130,25 @@ test('clients are named when the file says so, and not else', async () => {
   const clients = [{ id: 'bank-a', operations: 'all', apiKeys: [{ id: 'key', sha256: hash('sha256', secret) }] }]
   const { url: upstream } = await httpUpstream()
   const settings = { upstream, auth: { methods: ['apiKey'] }, clients }
-  const { url, admin, edit } = await bootLive(settings)
+  const { url, admin, edit } = await bootLiveGateway(settings)
 
   const without = await metrics(admin)
 
   expect(without).not.toContain('bank-a')
   edit({ ...settings, metrics: { clients: true } })
-  await askAdmin(`${admin}/reload`, 'POST')
+  await fetchAdmin(`${admin}/reload`, 'POST')
   await fetch(`${url}/market/insights`, { headers: { 'X-API-Key': key } })
   const requests = async (): Promise<number> =>
     total(await metrics(admin), 'lender_gateway_client_requests_total', { client: 'bank-a', status_class: '2xx' })
   await expect.poll(requests).toBe(1)
   edit({ ...settings, metrics: { clients: true }, clients: [] })
-  await askAdmin(`${admin}/reload`, 'POST')
+  await fetchAdmin(`${admin}/reload`, 'POST')
   expect(await metrics(admin)).not.toContain('bank-a')
 })
 
 test('an endpoint that the file names twice is one', async () => {
   const { url } = await httpUpstream()
-  const { admin } = await bootLive({ upstream: { endpoints: [url, { url, weight: 1 }] } })
+  const { admin } = await bootLiveGateway({ upstream: { endpoints: [url, { url, weight: 1 }] } })
 
   const text = await metrics(admin)
 
@@ -157,10 +157,10 @@ test('an endpoint that the file names twice is one', async () => {
 })
 
 test('an edit that is refused shows, and what came of it', async () => {
-  const { admin, edit } = await bootLive()
+  const { admin, edit } = await bootLiveGateway()
 
   edit('nonsense')
-  await askAdmin(`${admin}/reload`, 'POST')
+  await fetchAdmin(`${admin}/reload`, 'POST')
 
   const text = await metrics(admin)
   expect(total(text, 'lender_gateway_config_last_reload_successful')).toBe(0)
@@ -169,7 +169,7 @@ test('an edit that is refused shows, and what came of it', async () => {
 })
 
 test('every reason has a series before it is the reason of anything', async () => {
-  const { admin } = await bootLive({
+  const { admin } = await bootLiveGateway({
     auth: {
       methods: ['apiKey', 'jwt', 'introspection', 'mtls'],
       jwt: { issuer, audience: [audience], jwks: jwks(signingKey('ES256', 'key')) },
@@ -181,15 +181,15 @@ test('every reason has a series before it is the reason of anything', async () =
 
   const text = await metrics(admin)
 
-  expect(Object.keys(reasons).filter((reason) => !text.includes(`reason="${reason}"`))).toEqual([])
+  expect(Object.keys(reasonTable).filter((reason) => !text.includes(`reason="${reason}"`))).toEqual([])
 })
 
 test('every failure of every operation has a series before it happens', async () => {
-  const { admin } = await bootLive()
+  const { admin } = await bootLiveGateway()
 
   const text = await metrics(admin)
 
-  for (const operation of [...catalog.map(({ id }) => id), 'none'])
-    for (const failure of Object.keys(failures))
+  for (const operation of [...allOperations.map(({ id }) => id), 'none'])
+    for (const failure of Object.keys(failureTable))
       expect(total(text, 'lender_gateway_requests_total', { operation, failure })).toBe(0)
 })

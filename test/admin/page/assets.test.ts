@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { bootLive } from '../../helpers/live-gateway.ts'
+import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 
 const boot = async () => {
-  const { admin } = await bootLive({ admin: { token: 'a-token-of-an-operator' } })
+  const { admin } = await bootLiveGateway({ admin: { token: 'a-token-of-an-operator' } })
   const page = await (await fetch(`${admin}/`, { headers: { Authorization: 'Bearer a-token-of-an-operator' } })).text()
   const paths = [...page.matchAll(/(?:href|src)="(\/assets\/[^"]*)"/g)].map(([, path = '']) => path)
   return { admin, page, paths }
@@ -59,7 +59,7 @@ test.each(['/assets/x/gateway.yaml', '/assets/', '/assets/x/..%2fregister.ts', '
 )
 
 test('the page may load what is its own, and nothing else; nobody may frame or keep it', async () => {
-  const { admin } = await bootLive()
+  const { admin } = await bootLiveGateway()
 
   const { headers } = await fetch(`${admin}/`)
 

@@ -2,11 +2,11 @@
 import { AxeBuilder } from '@axe-core/playwright'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { maxStreams } from '../../../src/admin/page/streams.ts'
-import { catalog, groups } from '../../../src/catalog.ts'
+import { maxStreams } from '../../../src/admin/page/sse-hub.ts'
+import { allOperations, groups } from '../../../src/operations.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import type { Settings } from '../../helpers/gateway.ts'
-import { askAdmin, bootLive, type LiveGateway } from '../../helpers/live-gateway.ts'
+import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { httpUpstream, type TestUpstream } from '../../helpers/upstream.ts'
 
@@ -67,12 +67,12 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
     const upstreams = [await httpUpstream(), await httpUpstream()]
     const endpoints = upstreams.map(({ url }) => url)
     const same = { upstream: endpoints[1], upstreams: { risk: { endpoints, balance: 'round-robin' } } }
-    return { ...(await bootLive({ ...same, ...settings })), upstreams, same }
+    return { ...(await bootLiveGateway({ ...same, ...settings })), upstreams, same }
   }
 
   const askAll = (url: string): Promise<unknown> =>
     Promise.all(
-      [...catalog.map(({ method, path }) => [method, path] as const), ['GET', '/none/of/them'] as const].map(
+      [...allOperations.map(({ method, path }) => [method, path] as const), ['GET', '/none/of/them'] as const].map(
         async ([method, path]) => (await fetch(url + path, { method })).arrayBuffer(),
       ),
     )
@@ -106,7 +106,7 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
 
     const causedAt = Date.now()
     const body = JSON.stringify({ group: 'risk', url: upstreams[0]?.url })
-    await askAdmin(`${admin}/endpoints/drain`, 'POST', { body })
+    await fetchAdmin(`${admin}/endpoints/drain`, 'POST', { body })
     const ticksThen = await page.evaluate('noted.ticks')
     await becomes(page, 'noted.seenAt !== 0')
     const [seenAt, seenAfter] = (await page.evaluate('[noted.seenAt, noted.seenAfter]')) as [number, number]
@@ -188,7 +188,7 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
 
     expect(await page.locator('table caption').count()).toBeGreaterThanOrEqual(4)
     expect(await rows.count()).toBe(groups.length + 1)
-    for (const { id } of catalog) expect(text).toContain(id)
+    for (const { id } of allOperations) expect(text).toContain(id)
     expect(text).toContain('Without JavaScript the page stays as it was')
     expect(text).toContain('draining')
     expect(text).toContain('gateway.yaml:1:')
@@ -212,13 +212,13 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
     }
 
     expect(first).toBe('skip')
-    expect(actions.length).toBeGreaterThanOrEqual(1 + catalog.length + groups.length + 1)
+    expect(actions.length).toBeGreaterThanOrEqual(1 + allOperations.length + groups.length + 1)
     expect(reached.filter((each) => actions.includes(String(each)))).toEqual(actions)
   })
 
   test('what is focused, selected and opened stays so while everything around it changes', async () => {
     const gateway = await bootTwo()
-    const changes = Object.fromEntries(catalog.map(({ id }) => [id, { deadline: '7s' }]))
+    const changes = Object.fromEntries(allOperations.map(({ id }) => [id, { deadline: '7s' }]))
     gateway.edit({ ...gateway.same, operations: changes })
     await fetch(`${gateway.admin}/reload`, { method: 'POST' })
     const { page } = await visit(gateway.admin)
@@ -241,21 +241,21 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
 
   test('when the gateway goes the page says since when it is stale, and goes on when there is one again', async () => {
     const admin = { port: await freePort() }
-    const first = await bootLive({ admin })
+    const first = await bootLiveGateway({ admin })
     const { page } = await visit(first.admin)
     await isLive(page)
 
     await first.gateway.close()
     await page.waitForSelector('#live[data-state=stale]')
     const stale = await page.textContent('#live')
-    await bootLive({ admin })
+    await bootLiveGateway({ admin })
     await isLive(page)
 
     expect(stale).toMatch(/^stale since \d\d:\d\d:\d\d UTC: the gateway/)
   })
 
   test('a page that is one too many says so in the words of the gateway, and goes on when there is room', async () => {
-    const { admin } = await bootLive()
+    const { admin } = await bootLiveGateway()
     const leave = new AbortController()
     await Promise.all(Array.from({ length: maxStreams }, () => fetch(`${admin}/events`, { signal: leave.signal })))
     const { page } = await visit(admin)
@@ -269,7 +269,7 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
   })
 
   test('a tab that nobody sees is not kept up to date, and is again when it is seen', async () => {
-    const { admin } = await bootLive()
+    const { admin } = await bootLiveGateway()
     const { page } = await visit(admin)
     await isLive(page)
     const hide = (hidden: boolean): Promise<unknown> =>
@@ -292,7 +292,7 @@ describe.skipIf(found.missing)('in a browser', { timeout: 60_000 }, () => {
   })
 
   test('a page of another version of the gateway says that it is to be loaded again', async () => {
-    const { admin } = await bootLive()
+    const { admin } = await bootLiveGateway()
     const { page } = await visit('about:blank')
     await page.route(`${admin}/`, async (route) => {
       const response = await route.fetch()

@@ -1,5 +1,5 @@
-import type { Overview } from '../../../src/admin/overview.ts'
-import { catalog, type Group } from '../../../src/catalog.ts'
+import type { Overview } from '../../../src/admin/api/overview.ts'
+import { allOperations, type Group } from '../../../src/operations.ts'
 
 const at = '2026-11-21T02:14:07.250Z'
 const before = (seconds: number): string => new Date(Date.parse(at) - seconds * 1000).toISOString()
@@ -228,7 +228,7 @@ export const fixture: Overview = {
       },
     ],
   },
-  operations: catalog.map(({ id, group, method, path }, index) => ({
+  operations: allOperations.map(({ id, group, method, path }, index) => ({
     ...{ id, group, method, path },
     state: id === 'inventory.sync' ? ('refuse' as const) : ('serve' as const),
     until: id === 'inventory.sync' ? before(-650) : null,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Html, html } from '../../../src/admin/page/html.ts'
-import { layout } from '../../../src/admin/page/send.ts'
+import { renderLayout } from '../../../src/admin/page/page-response.ts'
 
 const hostile = `</title><script>alert(1)</script>" onfocus='a' &amp;`
 
@@ -29,7 +29,7 @@ test('what only looks like markup is none', () => {
 })
 
 test('a title is text as well', () => {
-  expect(layout({ title: hostile, body: '' }).toString()).not.toContain('<script')
+  expect(renderLayout({ title: hostile, body: '' }).toString()).not.toContain('<script')
 })
 
 test('what is text is nothing but text, between tags and in an attribute', () => {
@@ -49,7 +49,7 @@ test('what turns text around, or is half of a character, is shown as what cannot
 })
 
 test('a page has its title, its style, a way past the head and what it is about', () => {
-  const page = layout({ title: 'Log in <', body: html`<h1>Log in</h1>` }).toString()
+  const page = renderLayout({ title: 'Log in <', body: html`<h1>Log in</h1>` }).toString()
 
   expect(page).toContain('<title>Log in &#60; · lender gateway</title>')
   expect(page).toMatch(/<link rel="stylesheet" href="\/assets\/[0-9a-f]{16}\/page.css">/)

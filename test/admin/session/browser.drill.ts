@@ -5,10 +5,10 @@ import { AxeBuilder } from '@axe-core/playwright'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { makeCertificates } from '../../helpers/certificates.ts'
-import { bootLive, type LiveGateway } from '../../helpers/live-gateway.ts'
-import { token } from '../../helpers/page.ts'
+import { token } from '../../helpers/form-browser.ts'
+import { bootLiveGateway, type LiveGateway } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
-import { remoteConnections } from '../../helpers/remote-connections.ts'
+import { simulateRemoteConnections } from '../../helpers/remote-connections.ts'
 
 const found = await needProgram('chromium')
 const openssl = await needProgram('openssl')
@@ -50,7 +50,7 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
     ['with scripts', true],
     ['without', false],
   ])('an operator logs in, refuses an operation, reads that it is, and logs out: %s', async (_, javaScriptEnabled) => {
-    const live = await bootLive({ admin: { token } })
+    const live = await bootLiveGateway({ admin: { token } })
     const { page, complaints } = await openTab(live, { javaScriptEnabled })
 
     await logIn(page, live.admin)
@@ -73,7 +73,7 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
   })
 
   test.each(['127.0.0.1', 'localhost'])('the cookie is taken at http://%s, and no script can read it', async (host) => {
-    const live = await bootLive({ admin: { token } })
+    const live = await bootLiveGateway({ admin: { token } })
     const { port } = new URL(live.admin)
     const { page, context } = await openTab(live)
 
@@ -93,7 +93,7 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
   })
 
   test('where the cookie is not taken, by a name without TLS, the login says so', async () => {
-    const live = await bootLive({ admin: { token, hosts: ['gateway.test'] } })
+    const live = await bootLiveGateway({ admin: { token, hosts: ['gateway.test'] } })
     const { page, context } = await openTab(live)
 
     await page.goto(`${live.admin.replace('127.0.0.1', 'gateway.test')}/login`)
@@ -110,8 +110,8 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
     ['/actions/refuse?operation=market.insights', { token: undefined }, 'this machine'],
     ['/actions/rollback', { token: undefined }, 'this machine'],
   ])('axe finds nothing wrong with %s, %j, from %s, on a light screen and a dark phone', async (path, admin, from) => {
-    if (from === 'the network') remoteConnections()
-    const live = await bootLive({ admin: { token, ...admin } })
+    if (from === 'the network') simulateRemoteConnections()
+    const live = await bootLiveGateway({ admin: { token, ...admin } })
 
     for (const [colorScheme, width] of [
       ['light', 1280],
@@ -126,7 +126,7 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
   })
 
   test('a refused edit is read on a phone, each problem with its place', async () => {
-    const live = await bootLive()
+    const live = await bootLiveGateway()
     const { page } = await openTab(live, { viewport: { width: 360, height: 800 } })
     live.edit('upstreams:\n  risc: sandbox\n')
 
@@ -143,7 +143,7 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
   test.skipIf(openssl.missing)('off loopback, with TLS, one logs in as well', async () => {
     const { right } = makeCertificates(openssl.path ?? '')
     const tls = { certificate: right.cert, key: right.key }
-    const live = await bootLive({ admin: { token, host: '0.0.0.0', tls } })
+    const live = await bootLiveGateway({ admin: { token, host: '0.0.0.0', tls } })
     const { page, context } = await openTab(live, { ignoreHTTPSErrors: true })
 
     await logIn(page, live.admin.replace('http:', 'https:'))
@@ -152,7 +152,7 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
   })
 
   test('a wrong token is said to be one, where a screen reader hears it', async () => {
-    const live = await bootLive({ admin: { token } })
+    const live = await bootLiveGateway({ admin: { token } })
     const { page } = await openTab(live)
 
     await page.goto(`${live.admin}/login`)
@@ -165,7 +165,7 @@ describe.skipIf(found.missing)('in chromium', { timeout: 60_000 }, () => {
 
   // The attack of all attacks: same site to the browser, since a port makes no difference, so that the cookie goes along.
   test('a page at another port of the same host gives no order, by a form or a script, though the cookie goes along', async () => {
-    const live = await bootLive({ admin: { token } })
+    const live = await bootLiveGateway({ admin: { token } })
     const { page } = await openTab(live)
     const attacker = await serve(`<form method="post" action="${live.admin}/actions/refuse">
 <input name="operation" value="market.insights"><button>Win a prize</button></form><a href="${live.admin}/">A link</a>`)

@@ -1,26 +1,26 @@
 /** Logging in to the pages of the operator's listener, over real sockets. */
 import { describe, expect, test } from 'vitest'
-import { isPrivate } from '../../../src/admin/session/login.ts'
-import { bootLive } from '../../helpers/live-gateway.ts'
-import { hidden, logIn, send, token, visit } from '../../helpers/page.ts'
-import { remoteConnections } from '../../helpers/remote-connections.ts'
+import { isConfidential } from '../../../src/admin/session/login.ts'
+import { hiddenFields, logIn, submitForm, token, visitPage } from '../../helpers/form-browser.ts'
+import { bootLiveGateway } from '../../helpers/live-gateway.ts'
+import { simulateRemoteConnections } from '../../helpers/remote-connections.ts'
 
 describe('a browser without a session', () => {
   test.each(['/', '/actions/reload', '/actions/drain?group=risk'])(
     'is sent from %s to where one logs in',
     async (target) => {
-      const { admin } = await bootLive({ admin: { token } })
+      const { admin } = await bootLiveGateway({ admin: { token } })
 
-      const answer = await visit(`${admin}${target}`)
+      const answer = await visitPage(`${admin}${target}`)
 
       expect([answer.status, answer.location, answer.text]).toEqual([303, '/login', ''])
     },
   )
 
   test('finds a form there that a password manager and a screen reader understand', async () => {
-    const { admin } = await bootLive({ admin: { token } })
+    const { admin } = await bootLiveGateway({ admin: { token } })
 
-    const page = await visit(`${admin}/login`)
+    const page = await visitPage(`${admin}/login`)
 
     expect(page.status).toBe(200)
     expect(page.text).toContain('<form method="post" action="/login">')
@@ -29,9 +29,9 @@ describe('a browser without a session', () => {
   })
 
   test('gets no page for a program that does not want one', async () => {
-    const { admin } = await bootLive({ admin: { token } })
+    const { admin } = await bootLiveGateway({ admin: { token } })
 
-    const answer = await visit(`${admin}/`, { accept: '*/*' })
+    const answer = await visitPage(`${admin}/`, { accept: '*/*' })
 
     expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
     expect(answer.headers.get('content-type')).toBe('application/problem+json')
@@ -40,10 +40,10 @@ describe('a browser without a session', () => {
 
 describe('the right token', () => {
   test('opens a session, with a cookie that nothing but this host’s pages can use', async () => {
-    const live = await bootLive({ admin: { token } })
-    const page = await visit(`${live.admin}/login`)
+    const live = await bootLiveGateway({ admin: { token } })
+    const page = await visitPage(`${live.admin}/login`)
 
-    const answer = await send(`${live.admin}/login`, { ...hidden(page), token })
+    const answer = await submitForm(`${live.admin}/login`, { ...hiddenFields(page), token })
 
     const { port } = new URL(live.admin)
     expect([answer.status, answer.location]).toEqual([303, '/login?done'])
@@ -57,7 +57,7 @@ describe('the right token', () => {
   })
 
   test('is logged and recorded by the name of the session, which is not what the cookie holds', async () => {
-    const live = await bootLive({ admin: { token } })
+    const live = await bootLiveGateway({ admin: { token } })
 
     const { cookie } = await logIn(live.admin)
 
@@ -73,17 +73,17 @@ describe('the right token', () => {
   })
 
   test('leads to the overview, or says what is wrong when the browser has not kept the cookie', async () => {
-    const { admin } = await bootLive({ admin: { token } })
+    const { admin } = await bootLiveGateway({ admin: { token } })
     const session = await logIn(admin)
 
-    const [kept, lost] = [await visit(`${admin}/login?done`, session), await visit(`${admin}/login?done`)]
+    const [kept, lost] = [await visitPage(`${admin}/login?done`, session), await visitPage(`${admin}/login?done`)]
 
     expect([kept.status, kept.location]).toEqual([303, '/'])
     expect(lost.text).toContain('<p role="alert">The token was right, but the browser has not kept the cookie')
   })
 
   test('may be pasted with blanks around it', async () => {
-    const { admin } = await bootLive({ admin: { token } })
+    const { admin } = await bootLiveGateway({ admin: { token } })
 
     await logIn(admin, ` ${token}\n`)
   })
@@ -94,43 +94,43 @@ test.each([
   ['none', ''],
   ['one in other letters', token.toUpperCase()],
 ])('a wrong token, %s, opens none, and the log says so', async (_, given) => {
-  const live = await bootLive({ admin: { token } })
-  const page = await visit(`${live.admin}/login`)
+  const live = await bootLiveGateway({ admin: { token } })
+  const page = await visitPage(`${live.admin}/login`)
 
-  const answer = await send(`${live.admin}/login`, { ...hidden(page), token: given })
+  const answer = await submitForm(`${live.admin}/login`, { ...hiddenFields(page), token: given })
 
   expect([answer.status, answer.headers.get('set-cookie')]).toEqual([403, null])
   expect(answer.text).toContain('<p role="alert">This is not admin.token.</p>')
-  expect(hidden(answer)).toEqual(hidden(page))
+  expect(hiddenFields(answer)).toEqual(hiddenFields(page))
   expect(await live.line(({ msg }) => msg === 'login refused')).toMatchObject({ level: 40, client: '127.0.0.1' })
 })
 
 describe('a session', () => {
   test.each(['/status', '/config'])('reads %s', async (path) => {
-    const { admin } = await bootLive({ admin: { token } })
+    const { admin } = await bootLiveGateway({ admin: { token } })
     const session = await logIn(admin)
 
-    expect((await visit(`${admin}${path}`, session)).status).toBe(200)
-    expect((await visit(`${admin}${path}`)).status).toBe(401)
+    expect((await visitPage(`${admin}${path}`, session)).status).toBe(200)
+    expect((await visitPage(`${admin}${path}`)).status).toBe(401)
   })
 
   test('needs no login', async () => {
-    const { admin } = await bootLive({ admin: { token } })
+    const { admin } = await bootLiveGateway({ admin: { token } })
     const session = await logIn(admin)
 
-    expect((await visit(`${admin}/login`, session)).location).toBe('/')
+    expect((await visitPage(`${admin}/login`, session)).location).toBe('/')
   })
 
   test('ends at the logout, with its cookie, and the log says so', async () => {
-    const live = await bootLive({ admin: { token } })
+    const live = await bootLiveGateway({ admin: { token } })
     const session = await logIn(live.admin)
-    const form = hidden(await visit(`${live.admin}/actions/reload`, session))
+    const form = hiddenFields(await visitPage(`${live.admin}/actions/reload`, session))
 
-    const answer = await send(`${live.admin}/logout`, { formToken: form.formToken ?? '' }, session)
+    const answer = await submitForm(`${live.admin}/logout`, { formToken: form.formToken ?? '' }, session)
 
     expect([answer.status, answer.location]).toEqual([303, '/login'])
     expect(answer.headers.get('set-cookie')).toMatch(/^__Host-lender-gateway-\d+=; Path=\/; Max-Age=0; Secure; /)
-    expect((await visit(`${live.admin}/status`, session)).status).toBe(401)
+    expect((await visitPage(`${live.admin}/status`, session)).status).toBe(401)
     const { session: name } = await live.line(({ msg }) => msg === 'login')
     expect(await live.line(({ msg }) => msg === 'logout')).toMatchObject({
       level: 30,
@@ -142,26 +142,26 @@ describe('a session', () => {
 
 describe('without admin.token', () => {
   test('there is nothing to log in to', async () => {
-    const { admin } = await bootLive()
+    const { admin } = await bootLiveGateway()
 
-    expect((await visit(`${admin}/login`)).location).toBe('/')
-    expect((await send(`${admin}/login`, { token: 'x' })).location).toBe('/')
+    expect((await visitPage(`${admin}/login`)).location).toBe('/')
+    expect((await submitForm(`${admin}/login`, { token: 'x' })).location).toBe('/')
   })
 })
 
 describe('a connection that others on the network could read', () => {
   const open = { token, host: '0.0.0.0', insecure: true }
   const boot = async (): Promise<string> => {
-    remoteConnections()
-    return (await bootLive({ admin: open })).admin
+    simulateRemoteConnections()
+    return (await bootLiveGateway({ admin: open })).admin
   }
 
   test('is offered no login, and the page says why and what to do', async () => {
     const admin = await boot()
 
-    const page = await visit(`${admin}/login`)
+    const page = await visitPage(`${admin}/login`)
 
-    expect((await visit(`${admin}/`)).location).toBe('/login')
+    expect((await visitPage(`${admin}/`)).location).toBe('/login')
     expect(page.status).toBe(403)
     expect(page.text).not.toContain('<form')
     expect(page.text).toMatch(/no TLS[\s\S]*kubectl port-forward[\s\S]*admin\.tls/)
@@ -170,7 +170,7 @@ describe('a connection that others on the network could read', () => {
   test('gets none by sending the form, though the token is right', async () => {
     const admin = await boot()
 
-    const answer = await send(`${admin}/login`, { token })
+    const answer = await submitForm(`${admin}/login`, { token })
 
     expect([answer.status, answer.headers.get('set-cookie')]).toEqual([403, null])
   })
@@ -178,16 +178,16 @@ describe('a connection that others on the network could read', () => {
   test('is taken with the bearer as ever', async () => {
     const admin = await boot()
 
-    expect((await visit(`${admin}/status`, { authorization: `Bearer ${token}` })).status).toBe(200)
+    expect((await visitPage(`${admin}/status`, { authorization: `Bearer ${token}` })).status).toBe(200)
   })
 })
 
 test('the same listener offers the login to a connection by loopback, as a tunnel brings it', async () => {
-  const live = await bootLive({ admin: { token, host: '0.0.0.0', insecure: true } })
+  const live = await bootLiveGateway({ admin: { token, host: '0.0.0.0', insecure: true } })
 
   const session = await logIn(live.admin)
 
-  expect((await visit(`${live.admin}/`, session)).status).toBe(200)
+  expect((await visitPage(`${live.admin}/`, session)).status).toBe(200)
 })
 
 describe('nobody reads along on a connection', () => {
@@ -200,7 +200,7 @@ describe('nobody reads along on a connection', () => {
       { localAddress: '::ffff:7f00:1', remoteAddress: '::ffff:127.0.0.1' },
     ],
   ])('%s', (_, connection) => {
-    expect(isPrivate(connection)).toBe(true)
+    expect(isConfidential(connection)).toBe(true)
   })
 
   test.each([
@@ -209,6 +209,6 @@ describe('nobody reads along on a connection', () => {
     ['that a neighbour has routed to loopback', { localAddress: '127.0.0.1', remoteAddress: '10.9.9.9' }],
     ['that is gone', {}],
   ])('unless it is one %s', (_, connection) => {
-    expect(isPrivate(connection)).toBe(false)
+    expect(isConfidential(connection)).toBe(false)
   })
 })

@@ -2,16 +2,16 @@
  * Tells what each layer costs a request: a gateway with it against one that has nothing but an access log and is sent the same, in processes of
  * their own that take turns. That a layer is off, or on, is not believed but read: from the list that the gateway composes, as `explain` shows it.
  */
-import { again, type Contender, noteOf, type PeerNote } from '../contender.ts'
-import { own } from '../load.ts'
+import { type Contender, type PeerNote, resetContender, toPeerNote } from '../contender.ts'
+import { ownLoad } from '../load.ts'
 import { machine } from '../report.ts'
 import { takeRounds } from '../rounds.ts'
 import type { Stage } from '../stage.ts'
 import { byRound, type Interval, median } from '../stats.ts'
 import type { Workload } from '../workload.ts'
-import { bringing } from './brought.ts'
-import { peerOf } from './level-peer.ts'
-import { idOf, type Level } from './levels.ts'
+import { withCredentials } from './credentials.ts'
+import { createLevelPeer } from './level-peer.ts'
+import { type Level, toLevelId } from './levels.ts'
 
 export interface LayersReport {
   readonly date: string
@@ -42,13 +42,13 @@ export const layers = async (
   asked: readonly Workload[],
 ): Promise<LayersReport> => {
   const lists = new Map<string, readonly string[]>()
-  const { contenders, absent } = await stage.invite(
-    levels.map((level) => peerOf(level, stage, lists)),
+  const { contenders, absent } = await stage.startPeers(
+    levels.map((level) => createLevelPeer(level, stage, lists)),
     asked,
   )
   const byLevel = new Map(
     levels.flatMap((level) => {
-      const found = contenders.find(({ name }) => name === idOf(level))
+      const found = contenders.find(({ name }) => name === toLevelId(level))
       return found === undefined ? [] : [[level, laden(found, level, stage)] as const]
     }),
   )
@@ -59,17 +59,17 @@ export const layers = async (
       const { name, over } = level
       const [cpu, than] = [cpuOf(contender, workload), cpuOf(baseline(level), workload)]
       const more = cpu.length === 0 || than.length === 0 ? null : byRound(cpu, than, (our, their) => our - their)
-      const { problems } = noteOf(contender)
-      return { workload, name, over, layers: lists.get(idOf(level)) ?? [], cpuUs: median(cpu), more, problems }
+      const { problems } = toPeerNote(contender)
+      return { workload, name, over, layers: lists.get(toLevelId(level)) ?? [], cpuUs: median(cpu), more, problems }
     }),
   )
-  const load = `${stage.load.name}; over TLS ${own.name}`
+  const load = `${stage.load.name}; over TLS ${ownLoad.name}`
   return { date: new Date().toISOString(), machine: machine(), load, rows, absent }
 }
 
 /** Puts on a gateway the load of its level. */
 const laden = (contender: Contender, { bring, tls }: Level, { load }: Stage): Contender =>
-  again(contender, { load: bringing(tls ? own : load, bring(contender.running.shows ?? null)) })
+  resetContender(contender, { load: withCredentials(tls ? ownLoad : load, bring(contender.running.shows ?? null)) })
 
 const cpuOf = (contender: Contender | null, workload: string): readonly number[] =>
   contender?.samples.get(workload)?.map(({ cpuUs }) => cpuUs) ?? []

@@ -3,19 +3,23 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Pair } from '../../helpers/certificates.ts'
 import { jwks } from '../../helpers/tokens.ts'
-import { spanServer, spansAt, startBeside } from '../beside.ts'
 import { certificates, writeCertificate } from '../peers/certificate.ts'
-import { here, serveTree } from '../peers/gateway-tree.ts'
+import { projectRoot, serveTree } from '../peers/gateway-tree.ts'
 import type { Peer } from '../peers/peer.ts'
+import { spanServer, spansUrl, startSideServer } from '../side-server.ts'
 import type { Stage } from '../stage.ts'
-import { issuerKey } from './brought.ts'
-import { fileOf } from './file.ts'
-import { idOf, type Level } from './levels.ts'
-import { listed } from './listed.ts'
+import { issuerKey } from './credentials.ts'
+import { readLayerList } from './layer-list.ts'
+import { renderLevelConfig } from './level-config.ts'
+import { type Level, toLevelId } from './levels.ts'
 
 /** Makes the peer of a level. What stands in its list is noted in `lists`, by its name. */
-export const peerOf = (level: Level, { atEnd }: Pick<Stage, 'atEnd'>, lists: Map<string, readonly string[]>): Peer => ({
-  name: idOf(level),
+export const createLevelPeer = (
+  level: Level,
+  { atEnd }: Pick<Stage, 'atEnd'>,
+  lists: Map<string, readonly string[]>,
+): Peer => ({
+  name: toLevelId(level),
   description: level.name,
   onRequest: false,
   quiet: level.on.access === 'false',
@@ -29,9 +33,9 @@ export const peerOf = (level: Level, { atEnd }: Pick<Stage, 'atEnd'>, lists: Map
       introspection: level.on.auth?.includes('INTROSPECTION') === true ? await startIntrospection(atEnd) : null,
       receiver: level.on.tracing === undefined ? null : await startReceiver(atEnd),
     }
-    const text = (port: number): string => fileOf(level, { port, upstreamPort, directory, ...beside })
-    const running = await serveTree(here, site, text, level.tls ? 'https' : 'http', shows)
-    lists.set(idOf(level), listed(join(directory, 'gateway.yaml')))
+    const text = (port: number): string => renderLevelConfig(level, { port, upstreamPort, directory, ...beside })
+    const running = await serveTree(projectRoot, site, text, level.tls ? 'https' : 'http', shows)
+    lists.set(toLevelId(level), readLayerList(join(directory, 'gateway.yaml')))
     return running
   },
 })
@@ -53,14 +57,14 @@ export const writePairs = async (directory: string): Promise<Pair | { readonly m
 
 /** Starts a server of its own to be asked about tokens, and gives where. */
 const startIntrospection = async (atEnd: Stage['atEnd']): Promise<string> => {
-  const server = await startBeside('layers/introspection-server.ts')
+  const server = await startSideServer('layers/introspection-server.ts')
   atEnd(server.stop)
   return `http://127.0.0.1:${server.port}/introspect`
 }
 
 /** Starts one that takes spans, and gives where. */
 const startReceiver = async (atEnd: Stage['atEnd']): Promise<string> => {
-  const server = await startBeside(spanServer)
+  const server = await startSideServer(spanServer)
   atEnd(server.stop)
-  return spansAt(server)
+  return spansUrl(server)
 }

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { program } from '../../helpers/program.ts'
 import type { Turn } from '../load.ts'
-import { requestTexts } from '../request.ts'
+import { requestTexts } from '../request-text.ts'
 import { get, type Workload } from '../workload.ts'
-import { bringing, keyAlone, newProofs, newSecrets, newTokens } from './brought.ts'
-import { fileOf } from './file.ts'
+import { apiKeyOnly, freshDpopProofs, freshJwts, freshOpaqueTokens, withCredentials } from './credentials.ts'
+import { readLayerList } from './layer-list.ts'
+import { renderLevelConfig } from './level-config.ts'
 import { writePairs, writeSecrets } from './level-peer.ts'
-import { chooseLevels, idOf, levels } from './levels.ts'
-import { listed } from './listed.ts'
+import { chooseLevels, levels, toLevelId } from './levels.ts'
 
 const openssl = await program('openssl')
 
@@ -22,7 +22,7 @@ const listOf = async (level: (typeof levels)[number]): Promise<readonly string[]
   const file = join(directory, 'gateway.yaml')
   writeFileSync(
     file,
-    fileOf(level, {
+    renderLevelConfig(level, {
       port: 1,
       upstreamPort: 2,
       directory,
@@ -30,7 +30,7 @@ const listOf = async (level: (typeof levels)[number]): Promise<readonly string[]
       receiver: 'http://127.0.0.1:4/v1/traces',
     }),
   )
-  return listed(file)
+  return readLayerList(file)
 }
 
 // What they turn on is no layer.
@@ -57,7 +57,7 @@ test('every level is compared with one that has nothing on and is reached in the
 })
 
 test('a level that is named comes with what it is compared with, and with nothing else', () => {
-  expect(chooseLevels(['auth-by-DPoP', 'retry']).map(idOf)).toEqual([
+  expect(chooseLevels(['auth-by-DPoP', 'retry']).map(toLevelId)).toEqual([
     'nothing',
     'retry',
     'nothing-beside-a-proof',
@@ -68,7 +68,7 @@ test('a level that is named comes with what it is compared with, and with nothin
 })
 
 /** Gives the requests that a load is to send in a turn of a second. */
-const sent = async (bring: typeof newProofs): Promise<readonly string[]> => {
+const sent = async (bring: typeof freshDpopProofs): Promise<readonly string[]> => {
   const asked: Workload[] = []
   const load = {
     name: 'none',
@@ -77,14 +77,14 @@ const sent = async (bring: typeof newProofs): Promise<readonly string[]> => {
       return { served: 0, failed: 0, seconds: 1, p50Ms: 0, p99Ms: 0 }
     },
   }
-  await bringing(load, bring(null), 100).run({ port: 1, speaks: 'http' }, get, 1, 1)
+  await withCredentials(load, bring(null), 100).run({ port: 1, speaks: 'http' }, get, 1, 1)
   return asked.flatMap((workload) => requestTexts(1, workload))
 }
 
 test.each([
-  ['opaque tokens', newSecrets, 'Authorization'],
-  ['tokens', newTokens, 'Authorization'],
-  ['proofs', newProofs, 'DPoP'],
+  ['opaque tokens', freshOpaqueTokens, 'Authorization'],
+  ['tokens', freshJwts, 'Authorization'],
+  ['proofs', freshDpopProofs, 'DPoP'],
 ])('%s that are to be fresh are in no two requests the same', async (_, bring, field) => {
   const found = (await sent(bring)).map((text) => new RegExp(`^${field}: (.+)$`, 'm').exec(text)?.[1])
 
@@ -93,7 +93,7 @@ test.each([
 })
 
 test('where nothing has to be fresh, one request is all', async () => {
-  const [first, ...others] = await sent(keyAlone)
+  const [first, ...others] = await sent(apiKeyOnly)
 
   expect(first).toContain('X-Api-Key: key-0.')
   expect(others).toEqual([])

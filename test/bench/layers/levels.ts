@@ -1,6 +1,14 @@
 /** Lists what is measured: each a gateway with one thing on, and the one that it is compared with. */
-import { type Bring, keyAlone, newProofs, newSecrets, newTokens, oneBoundToken, oneToken } from './brought.ts'
-import type { Switches } from './file.ts'
+import {
+  apiKeyOnly,
+  type CredentialSource,
+  freshDpopProofs,
+  freshJwts,
+  freshOpaqueTokens,
+  repeatedBoundJwt,
+  repeatedJwt,
+} from './credentials.ts'
+import type { Switches } from './level-config.ts'
 
 /** Is a gateway with one thing on, in the words of the file. */
 export interface Level {
@@ -10,7 +18,7 @@ export interface Level {
   /** What stands in the file instead of what turns it off. */
   readonly on: Partial<Switches>
   /** What its requests bring. */
-  readonly bring: Bring
+  readonly bring: CredentialSource
   /** Whether clients speak TLS, and show a certificate. */
   readonly tls: boolean
 }
@@ -18,7 +26,7 @@ export interface Level {
 /** Compares levels with one that has nothing on, which stands before them. */
 const over = (
   nothing: string,
-  bring: Bring,
+  bring: CredentialSource,
   tls: boolean,
   levels: readonly (Pick<Level, 'name' | 'on'> & Partial<Level>)[],
 ): readonly Level[] => [
@@ -37,7 +45,7 @@ const byClaims = 'claims: { client_id: bank-a }'
 const byCertificate = 'certificates: [dns:bank-a.example]'
 
 export const levels: readonly Level[] = [
-  ...over('nothing', keyAlone, false, [
+  ...over('nothing', apiKeyOnly, false, [
     { name: 'load-shedding', on: { eventLoopDelay: '1m' } },
     { name: 'concurrency', on: { concurrency: '10000' } },
     { name: 'all three bounds of concurrency', on: { concurrency: '10000', upstreamConcurrency: '10000' } },
@@ -52,7 +60,7 @@ export const levels: readonly Level[] = [
     {
       name: 'auth by introspection fresh',
       on: { auth: introspection('10m'), client: byClaims },
-      bring: newSecrets,
+      bring: freshOpaqueTokens,
     },
     { name: 'body-limit', on: { maxBody: '64MiB' } },
     { name: 'deadline', on: { deadline: '30s' } },
@@ -69,17 +77,17 @@ export const levels: readonly Level[] = [
       on: { concurrency: '10000', maxBody: '64MiB', deadline: '30s', requestId: 'X-Request-Id', metrics: 'true' },
     },
   ]),
-  ...over('nothing beside a JWT', oneToken, false, [
+  ...over('nothing beside a JWT', repeatedJwt, false, [
     { name: 'auth by jwt in cache', on: { auth: `{ methods: [jwt], ${jwt} }`, client: byClaims } },
-    { name: 'auth by jwt fresh', on: { auth: `{ methods: [jwt], ${jwt} }`, client: byClaims }, bring: newTokens },
+    { name: 'auth by jwt fresh', on: { auth: `{ methods: [jwt], ${jwt} }`, client: byClaims }, bring: freshJwts },
   ]),
-  ...over('nothing beside a proof', newProofs, false, [
+  ...over('nothing beside a proof', freshDpopProofs, false, [
     { name: 'auth by DPoP', on: { auth: `{ methods: [jwt], ${jwt}, bound: required, dpop: { } }`, client: byClaims } },
   ]),
-  ...over('nothing over TLS', keyAlone, true, [
+  ...over('nothing over TLS', apiKeyOnly, true, [
     { name: 'auth by mtls', on: { auth: '{ methods: [mtls] }', client: byCertificate } },
   ]),
-  ...over('nothing over TLS beside a JWT', oneBoundToken, true, [
+  ...over('nothing over TLS beside a JWT', repeatedBoundJwt, true, [
     {
       name: 'auth by jwt bound to a certificate',
       on: { auth: `{ methods: [jwt], ${jwt}, bound: required }`, client: byClaims },
@@ -88,14 +96,14 @@ export const levels: readonly Level[] = [
 ]
 
 /** Spells a name as `--only` and a directory have it. */
-export const idOf = ({ name }: Pick<Level, 'name'>): string => name.replaceAll(' ', '-')
+export const toLevelId = ({ name }: Pick<Level, 'name'>): string => name.replaceAll(' ', '-')
 
 /** Finds the levels that are named, and what they are compared with; null: all. Throws for a name that there is not. */
 export const chooseLevels = (ids: readonly string[] | null): readonly Level[] => {
   if (ids === null) return levels
-  const unknown = ids.filter((id) => !levels.some((level) => idOf(level) === id))
+  const unknown = ids.filter((id) => !levels.some((level) => toLevelId(level) === id))
   if (unknown.length > 0)
-    throw new Error(`unknown levels: ${unknown.join(', ')}\nthere are ${levels.map(idOf).join(', ')}`)
-  const named = levels.filter((level) => ids.includes(idOf(level)))
+    throw new Error(`unknown levels: ${unknown.join(', ')}\nthere are ${levels.map(toLevelId).join(', ')}`)
+  const named = levels.filter((level) => ids.includes(toLevelId(level)))
   return levels.filter((level) => named.includes(level) || named.some(({ over: name }) => name === level.name))
 }

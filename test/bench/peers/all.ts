@@ -1,16 +1,16 @@
 import { bare, bareDirect, nodeCacheServer, nodeFloorServer } from './bare.ts'
 import { caddy } from './caddy.ts'
 import {
-  before,
-  cache,
-  cacheBefore,
   gateway,
+  gatewayBefore,
+  gatewayCache,
+  gatewayCacheBefore,
   gatewayH2,
+  gatewayPolicies,
   gatewayTls,
-  policies,
-  traced,
-  uncounted,
-  workers,
+  gatewayTraced,
+  gatewayUncounted,
+  gatewayWorkers,
 } from './gateway.ts'
 import { haproxy, haproxyH2, haproxyTls } from './haproxy.ts'
 import { httpxy } from './httpxy.ts'
@@ -20,13 +20,13 @@ import type { Peer } from './peer.ts'
 /** Lists the peers, in the order of the tables. */
 export const peers: readonly Peer[] = [
   gateway,
-  before,
-  uncounted,
-  traced,
-  policies,
-  workers,
-  cache,
-  cacheBefore,
+  gatewayBefore,
+  gatewayUncounted,
+  gatewayTraced,
+  gatewayPolicies,
+  gatewayWorkers,
+  gatewayCache,
+  gatewayCacheBefore,
   gatewayTls,
   gatewayH2,
   bare,

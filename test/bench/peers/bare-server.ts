@@ -4,7 +4,7 @@
  */
 import httpProxy from '@fastify/http-proxy'
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
-import { catalog } from '../../../src/catalog.ts'
+import { allOperations } from '../../../src/operations.ts'
 import { makeLogger } from './node-log.ts'
 
 const [port, upstreamPort, log] = process.argv.slice(2)
@@ -12,7 +12,7 @@ const upstream = `http://127.0.0.1:${upstreamPort}`
 
 const app = fastify({ loggerInstance: makeLogger(log), disableRequestLogging: true, exposeHeadRoutes: false })
 
-for (const { id, method, path } of catalog) {
+for (const { id, method, path } of allOperations) {
   app.register(async (scope) => {
     // The fields of the gateway's access log that a hook here can know.
     scope.addHook('onResponse', async (request: FastifyRequest, reply: FastifyReply) => {

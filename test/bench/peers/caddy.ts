@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { catalog } from '../../../src/catalog.ts'
+import { allOperations } from '../../../src/operations.ts'
 import { program } from '../../helpers/program.ts'
 import { startServer } from '../process.ts'
 import { type Peer, probePath } from './peer.ts'
@@ -58,7 +58,7 @@ const config = (port: number, upstreamPort: number): string => `
 	}
 	header X-Request-Id {http.request.uuid}
 	route {
-${catalog
+${allOperations
   .map(
     ({ id, method, path }) => `
 		@${id.replace('.', '-')} {

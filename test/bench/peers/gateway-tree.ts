@@ -8,9 +8,9 @@ import { type Running, type Speech, startServer } from '../process.ts'
 import { probePath, type Site } from './peer.ts'
 
 /** Is the tree that this file belongs to. */
-export const here = join(import.meta.dirname, '../../..')
+export const projectRoot = join(import.meta.dirname, '../../..')
 
-const profiles = join(here, '.bench')
+const profiles = join(projectRoot, '.bench')
 
 /** Node writes a profile when the process exits by itself, and a graceful shutdown would put its waits into it. */
 const endOnTerm = "data:text/javascript,process.once('SIGTERM',()=>process.exit(0))"

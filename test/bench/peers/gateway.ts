@@ -1,18 +1,18 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { groups } from '../../../src/catalog.ts'
+import { groups } from '../../../src/operations.ts'
 import { addresses } from '../addresses.ts'
-import { spanServer, spansAt, startBeside } from '../beside.ts'
-import { askedForKeys, clientsFile, clientsText, looked } from '../clients.ts'
+import { apiKeyAuth, clientChecks, clientsFile, clientsText } from '../clients.ts'
+import { spanServer, spansUrl, startSideServer } from '../side-server.ts'
 import { writeCertificate } from './certificate.ts'
-import { here, serveTree } from './gateway-tree.ts'
+import { projectRoot, serveTree } from './gateway-tree.ts'
 import type { Peer, Site } from './peer.ts'
 
 const variant = (name: string, description: string, onRequest: boolean, more: (port: number) => string): Peer => ({
   name,
   description,
   onRequest,
-  start: (site) => serveTree(here, site, (port) => gatewayFile(port, roomFor(site)) + more(site.upstreamPort)),
+  start: (site) => serveTree(projectRoot, site, (port) => gatewayFile(port, roomFor(site)) + more(site.upstreamPort)),
 })
 
 /** Writes what every gateway here begins with. */
@@ -55,10 +55,10 @@ const ofBefore = (name: string, description: string, more: (port: number) => str
 })
 
 /** Runs the gateway of another checkout, with its own dependencies: what a change costs or saves, in one interleaved run. */
-export const before = ofBefore('gateway-before', 'defaults', oneEach)
+export const gatewayBefore = ofBefore('gateway-before', 'defaults', oneEach)
 
 /** Runs two workers that share the port, one core each where there are two. */
-export const workers = variant(
+export const gatewayWorkers = variant(
   'gateway-workers',
   'two workers, defaults',
   true,
@@ -71,13 +71,13 @@ const cachedEach = (port: number): string => `operations:
 ${oneEach(port)}`
 
 /** Runs it with the cache of the operation that is measured. */
-export const cache = variant('gateway-cache', cached, true, cachedEach)
+export const gatewayCache = variant('gateway-cache', cached, true, cachedEach)
 
 /** Runs that of another checkout. */
-export const cacheBefore = ofBefore('gateway-cache-before', cached, cachedEach)
+export const gatewayCacheBefore = ofBefore('gateway-cache-before', cached, cachedEach)
 
 /** Runs it with nothing counted: what the others have of metrics. */
-export const uncounted = variant(
+export const gatewayUncounted = variant(
   'gateway-uncounted',
   'this gateway, metrics: none',
   true,
@@ -85,15 +85,15 @@ export const uncounted = variant(
 )
 
 /** Runs it with traces, of which one in a hundred is sampled and sent to a server beside it. */
-export const traced: Peer = {
+export const gatewayTraced: Peer = {
   name: 'gateway-traced',
   description: 'this gateway, defaults, tracing with sample: 1%',
   onRequest: true,
   start: async (site) => {
-    const receiver = await startBeside(spanServer)
-    const more = `tracing: { otlp: "${spansAt(receiver)}", sample: 1% }\n`
+    const receiver = await startSideServer(spanServer)
+    const more = `tracing: { otlp: "${spansUrl(receiver)}", sample: 1% }\n`
     const running = await serveTree(
-      here,
+      projectRoot,
       site,
       (port) => gatewayFile(port, roomFor(site)) + more + oneEach(site.upstreamPort),
     )
@@ -111,7 +111,7 @@ const overTls = (name: string, description: string, speaks: 'https' | 'h2'): Pee
     const pair = `{ certificate: "file:${files.certificate}", key: "file:${files.key}" }`
     const tls = `  http2: ${speaks === 'h2'}\n  tls:\n    certificates: [${pair}]\n`
     const text = (port: number): string => gatewayFile(port, { ...roomFor(site), tls }) + oneEach(site.upstreamPort)
-    return serveTree(here, site, text, speaks)
+    return serveTree(projectRoot, site, text, speaks)
   },
 })
 
@@ -122,7 +122,7 @@ export const gatewayTls = overTls('gateway-tls', 'this gateway, defaults, TLS to
 export const gatewayH2 = overTls('gateway-h2', 'this gateway, defaults, HTTP/2 over TLS to clients', 'h2')
 
 /** Runs it with the policies for several endpoints: what they cost when nothing fails. */
-export const policies = variant(
+export const gatewayPolicies = variant(
   'gateway-policies',
   'three endpoints behind each group (one process, three addresses): p2c, outlier detection, retry, circuit breaker',
   true,
@@ -145,8 +145,8 @@ export const withClients = (count: number): Peer => ({
   description: `clients: ${count}, each with a key, an address and a rate`,
   onRequest: true,
   start: async (site) => {
-    await writeFile(clientsFile(site.directory), clientsText(count, looked))
-    const more = `${askedForKeys}clients: file:clients.json\n`
-    return serveTree(here, site, (port) => gatewayFile(port, roomFor(site)) + more + oneEach(site.upstreamPort))
+    await writeFile(clientsFile(site.directory), clientsText(count, clientChecks))
+    const more = `${apiKeyAuth}clients: file:clients.json\n`
+    return serveTree(projectRoot, site, (port) => gatewayFile(port, roomFor(site)) + more + oneEach(site.upstreamPort))
   },
 })

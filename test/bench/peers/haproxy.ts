@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { catalog } from '../../../src/catalog.ts'
+import { allOperations } from '../../../src/operations.ts'
 import { program } from '../../helpers/program.ts'
 import { type Speech, startServer } from '../process.ts'
 import { writeCertificate } from './certificate.ts'
@@ -58,7 +58,7 @@ frontend clients
   log global
   option forwardfor
   unique-id-format %{+X}o\\ %ci%cp%Ts%rt
-${catalog
+${allOperations
   .map(
     ({ id, method, path }) =>
       `  http-request set-var(txn.operation) str(${id}) if { method ${method} } { path -m str ${path} }`,

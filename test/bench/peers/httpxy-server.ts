@@ -2,13 +2,13 @@
 import { randomUUID } from 'node:crypto'
 import { Agent, createServer, type ServerResponse } from 'node:http'
 import { createProxyServer } from 'httpxy'
-import { catalog } from '../../../src/catalog.ts'
+import { allOperations } from '../../../src/operations.ts'
 import { makeLogger } from './node-log.ts'
 
 const [port, upstreamPort] = process.argv.slice(2)
 const upstream = `http://127.0.0.1:${upstreamPort}`
 const logger = makeLogger('buffered')
-const operations = new Map(catalog.map(({ id, method, path }) => [`${method} ${path}`, id]))
+const operations = new Map(allOperations.map(({ id, method, path }) => [`${method} ${path}`, id]))
 
 const proxy = createProxyServer({
   target: upstream,

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { catalog } from '../../../src/catalog.ts'
+import { allOperations } from '../../../src/operations.ts'
 import { tempPaths } from '../../helpers/nginx.ts'
 import { program } from '../../helpers/program.ts'
 import { type Speech, startServer } from '../process.ts'
@@ -106,7 +106,7 @@ http {
     access_log ${directory}/access.log exchange buffer=64k flush=500ms;
     set $operation "";
     location / { return 404; }
-${catalog
+${allOperations
   .map(
     ({ id, method, path }) => `
     location = ${path} {

@@ -3,14 +3,14 @@
  * cannot go below. No server for anything but the bench.
  */
 import { Agent, request as ask, createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { catalog } from '../../../src/catalog.ts'
+import { allOperations } from '../../../src/operations.ts'
 import { storableMark } from '../payloads.ts'
 import { makeLogger } from './node-log.ts'
 
 const [port, upstreamPort, log] = process.argv.slice(2)
 const logger = makeLogger(log)
 const agent = new Agent({ keepAlive: true, maxSockets: 128 })
-const nine = new Map<string, string>(catalog.map(({ id, method, path }) => [`${method} ${path}`, id]))
+const nine = new Map<string, string>(allOperations.map(({ id, method, path }) => [`${method} ${path}`, id]))
 
 interface Stored {
   readonly fields: string[]

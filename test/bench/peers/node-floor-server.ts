@@ -4,13 +4,13 @@
  */
 import { createServer, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { catalog } from '../../../src/catalog.ts'
-import { gather } from '../../../src/shared/gather.ts'
+import { allOperations } from '../../../src/operations.ts'
+import { batchWrite } from '../../../src/shared/write-batching.ts'
 import { makeDestination } from './node-log.ts'
 
 const [port, upstreamPort, log] = process.argv.slice(2)
 const lines = makeDestination(log)
-const nine = new Map<string, string>(catalog.map(({ id, method, path }) => [`${method} ${path}`, id]))
+const nine = new Map<string, string>(allOperations.map(({ id, method, path }) => [`${method} ${path}`, id]))
 
 /** Takes an answer, latin1: all of it, and where its body begins. */
 type Take = (answer: string, bodyAt: number) => void
@@ -38,7 +38,7 @@ class Upstream {
 
   ask(take: Take, head: string, body: readonly Buffer[]): void {
     this.#take = take
-    gather(() => {
+    batchWrite(() => {
       const [only] = body
       if (body.length === 0) return void this.socket.write(head, 'latin1')
       if (body.length === 1 && only !== undefined && only.length <= 8 * 1024)
@@ -70,7 +70,7 @@ const free: Upstream[] = []
 const answering =
   (response: ServerResponse): Take =>
   (answer, bodyAt) =>
-    gather(() => {
+    batchWrite(() => {
       const fields: string[] = []
       for (const line of answer
         .slice(0, bodyAt - 4)

@@ -1,4 +1,4 @@
-import { catalog, type Operation } from '../../../src/catalog.ts'
+import { allOperations, type Operation } from '../../../src/operations.ts'
 import type { Options } from '../options.ts'
 import type { Running } from '../process.ts'
 import type { Fields } from '../workload.ts'
@@ -27,4 +27,4 @@ export interface Peer {
 }
 
 /** Names the GET by whose answer a peer is seen to serve. */
-export const probePath = catalog.find(({ method }) => method === 'GET')?.path ?? '/'
+export const probePath = allOperations.find(({ method }) => method === 'GET')?.path ?? '/'

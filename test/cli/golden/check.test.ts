@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { expectGolden, run, transcript } from './golden.ts'
+import { expectGolden, runInProcess, transcript } from './golden.ts'
 
 const files: readonly (readonly [file: string, code: number])[] = [
   ['gateway.yaml', 0],
@@ -15,14 +15,14 @@ const files: readonly (readonly [file: string, code: number])[] = [
 test.each(files)('check of %s prints what its golden file says', async (file, code) => {
   const args = ['check', file]
 
-  const ran = await run(...args)
+  const ran = await runInProcess(...args)
 
   expect(ran.code).toBe(code)
   expectGolden(`check-${file.replace('.yaml', '.txt')}`, transcript(args, ran))
 })
 
 test.each(files)('and as JSON', async (file, code) => {
-  const ran = await run('check', file, '--format', 'json')
+  const ran = await runInProcess('check', file, '--format', 'json')
 
   expect(ran.code).toBe(code)
   expect(JSON.parse(ran.out)).toMatchObject({ ok: code === 0, file })

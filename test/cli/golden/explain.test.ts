@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { expectGolden, run, transcript } from './golden.ts'
+import { expectGolden, runInProcess, transcript } from './golden.ts'
 
 type Case = readonly [name: string, method: string, target: string, file?: string]
 
@@ -75,7 +75,7 @@ describe.each([
   test.each(cases.map((each) => [each[0], each] as const))('%s', async (name, each) => {
     const args = argsOf(each)
 
-    const ran = await run(...args)
+    const ran = await runInProcess(...args)
 
     expect(ran.code).toBe(code)
     expectGolden(`explain-${verdict}-${name}.txt`, transcript(args, ran))
@@ -93,7 +93,7 @@ const asJson: readonly Case[] = [
 test.each(asJson.map((each) => ({ name: each[0], each })))('$name as JSON', async ({ each }) => {
   const [name, method, target, file = 'gateway.yaml'] = each
 
-  const { out } = await run('explain', method, target, '--config', file, '--format', 'json')
+  const { out } = await runInProcess('explain', method, target, '--config', file, '--format', 'json')
 
   expect(JSON.parse(out)).toMatchObject({ method, target, file })
   expectGolden(`explain-${name}.json`, out)
@@ -105,7 +105,7 @@ test.each<[file: string, code: number]>([
 ])('explain with %s prints the problems', async (file, code) => {
   const args = ['explain', 'GET', '/market/insights', '--config', file]
 
-  const ran = await run(...args)
+  const ran = await runInProcess(...args)
 
   expect(ran.code).toBe(code)
   expectGolden(`explain-with-${file.replace('.yaml', '.txt')}`, transcript(args, ran))

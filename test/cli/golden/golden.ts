@@ -2,15 +2,17 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, vi } from 'vitest'
-import { program } from '../../../src/cli/program.ts'
+import { createFullCommandLine } from '../../../src/cli/commands/operator-commands.ts'
 
 const folder = fileURLToPath(new URL('.', import.meta.url))
 
 /** Holds the configuration files that the commands are run on; also their working directory, so that no path of a machine is printed. */
-export const files = join(folder, 'files')
+export const configFolder = join(folder, 'files')
 
 /** Runs a command in this process, as the command line would: what it prints and its exit code. */
-export const run = async (...args: readonly string[]): Promise<{ readonly code: number; readonly out: string }> => {
+export const runInProcess = async (
+  ...args: readonly string[]
+): Promise<{ readonly code: number; readonly out: string }> => {
   const before = { cwd: process.cwd(), exitCode: process.exitCode }
   const stdout = vi.spyOn(process.stdout, 'write')
   const restore = (): void => {
@@ -25,9 +27,9 @@ export const run = async (...args: readonly string[]): Promise<{ readonly code: 
     return true
   })
   process.exitCode = 0
-  process.chdir(files)
+  process.chdir(configFolder)
 
-  await program().parseAsync(args, { from: 'user' })
+  await createFullCommandLine().parseAsync(args, { from: 'user' })
 
   const code = Number(process.exitCode ?? 0)
   restore()

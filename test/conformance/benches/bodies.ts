@@ -1,10 +1,10 @@
-import type { AnswerBody } from '../../../src/exchange.ts'
+import type { ResponseBody } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 
 /** Makes a body that has arrived. */
-export const arrived = (bytes: Buffer): AnswerBody => ({
-  lasting: false,
-  whole: () => bytes,
+export const arrived = (bytes: Buffer): ResponseBody => ({
+  isShared: false,
+  takeBuffered: () => bytes,
   consume: (sink) => {
     sink.data(bytes)
     sink.end()
@@ -14,9 +14,9 @@ export const arrived = (bytes: Buffer): AnswerBody => ({
 })
 
 /** Makes a body that ends in the middle. */
-export const cut = (): AnswerBody => ({
-  lasting: false,
-  whole: () => null,
+export const cut = (): ResponseBody => ({
+  isShared: false,
+  takeBuffered: () => null,
   consume: (sink) => {
     sink.data(Buffer.from('cut'))
     sink.fail(new GatewayError('truncated'))

@@ -1,11 +1,11 @@
 import { vi } from 'vitest'
-import type { OperationId } from '../../../src/catalog.ts'
-import type { Answer, AnswerBody, Exchange, Handle } from '../../../src/exchange.ts'
+import type { Exchange, Handler, ProxyResponse, ResponseBody } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
-import { cache } from '../../../src/layers/cache/cache.ts'
-import { invalidate, type Target } from '../../../src/layers/cache/invalidate.ts'
-import type { Part } from '../../../src/layers/cache/part.ts'
-import { CacheStore } from '../../../src/layers/cache/store.ts'
+import { cacheLayer } from '../../../src/layers/cache/cache.ts'
+import { CacheStore } from '../../../src/layers/cache/cache-store.ts'
+import { cacheInvalidationLayer, type InvalidationTarget } from '../../../src/layers/cache/invalidation.ts'
+import type { CachePartition } from '../../../src/layers/cache/partition.ts'
+import type { OperationId } from '../../../src/operations.ts'
 import { fakeBody, fakeExchange } from '../../helpers/exchange.ts'
 import type { Origin } from '../origin.ts'
 import type { Asked, Bench, Got, Session } from '../play.ts'
@@ -15,7 +15,7 @@ import { rulesOf } from './rules.ts'
 
 /** Sends to the upstream of a row, as the innermost handle does: values come without the blanks around them. */
 const sending =
-  (origin: Origin): Handle =>
+  (origin: Origin): Handler =>
   async ({ fields }) => {
     if (origin.gone) throw new GatewayError('connect-failed')
     const given = origin.receive(fields)
@@ -42,9 +42,9 @@ const site = { publicUrl: null, basePath: '' }
 class Layered implements Session {
   readonly #row: Row
   readonly #store = new CacheStore(1024 ** 2)
-  readonly #parts = new Map<OperationId, Part>()
-  readonly #handles = new Map<OperationId, Handle>()
-  readonly #next: Handle
+  readonly #parts = new Map<OperationId, CachePartition>()
+  readonly #handles = new Map<OperationId, Handler>()
+  readonly #next: Handler
 
   constructor(row: Row, origin: Origin) {
     this.#row = row
@@ -55,18 +55,19 @@ class Layered implements Session {
     return askOf(this.#handle(asked.operation), asked)
   }
 
-  #handle(operation: Asked['operation']): Handle {
-    if (operation === 'inventory.sync') return invalidate(site, (targets) => this.#remove(targets))(this.#next)
+  #handle(operation: Asked['operation']): Handler {
+    if (operation === 'inventory.sync')
+      return cacheInvalidationLayer(site, (targets) => this.#remove(targets))(this.#next)
     const made = this.#handles.get(operation)
     if (made !== undefined) return made
-    const part = this.#store.open(operation)
+    const part = this.#store.openPartition(operation)
     this.#parts.set(operation, part)
-    const handle = cache(rulesOf(this.#row.cache), part, notices)(this.#next)
+    const handle = cacheLayer(rulesOf(this.#row.cache), part, notices)(this.#next)
     this.#handles.set(operation, handle)
     return handle
   }
 
-  #remove(targets: readonly Target[]): void {
+  #remove(targets: readonly InvalidationTarget[]): void {
     for (const { operation, query } of targets) this.#parts.get(operation)?.invalidate(query)
   }
 
@@ -76,7 +77,7 @@ class Layered implements Session {
 }
 
 /** Asks a handle as a client does, and takes what comes of it as relaying does. */
-export const askOf = async (handle: Handle, { client, operation, query, fields, body }: Asked): Promise<Got> => {
+export const askOf = async (handle: Handler, { client, operation, query, fields, body }: Asked): Promise<Got> => {
   const exchange = fakeExchange({
     operation,
     query,
@@ -89,27 +90,30 @@ export const askOf = async (handle: Handle, { client, operation, query, fields, 
     return await read(await handle(exchange), exchange)
   } catch (error) {
     const { status, fields: own } = GatewayError.from(error)
-    return { status, fields: [...own, ...(exchange.answerFields ?? [])], body: '' }
+    return { status, fields: [...own, ...(exchange.addedResponseFields ?? [])], body: '' }
   } finally {
-    exchange.over()
+    exchange.finish()
   }
 }
 
 /** Hears what no client is told, and lets nothing of it pass. */
 export const notices = {
-  broken: (error: unknown): void => {
+  onError: (error: unknown): void => {
     throw new Error('the policy has thrown', { cause: error })
   },
-  unrefreshed: (): void => {},
+  onRevalidationFailed: (): void => {},
 }
 
 /** Reads an answer to its end, as relaying does. */
-const read = async ({ status, fields, body }: Answer, { answerFields }: Exchange): Promise<Got> => {
-  const whole = body.whole() ?? (await collected(body))
+const read = async (
+  { status, fields, body }: ProxyResponse,
+  { addedResponseFields: answerFields }: Exchange,
+): Promise<Got> => {
+  const whole = body.takeBuffered() ?? (await collected(body))
   return { status, fields: [...fields, ...(answerFields ?? [])], body: whole.toString('latin1') }
 }
 
-const collected = (body: AnswerBody): Promise<Buffer> =>
+const collected = (body: ResponseBody): Promise<Buffer> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = []
     const done = (): void => resolve(Buffer.concat(chunks))

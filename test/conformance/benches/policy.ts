@@ -1,15 +1,15 @@
-import * as invalidating from '../../../src/layers/cache/invalidate.ts'
+import * as invalidating from '../../../src/layers/cache/invalidation.ts'
+import type { CacheRules } from '../../../src/layers/cache/policy/cache-request.ts'
+import * as request from '../../../src/layers/cache/policy/cache-request.ts'
 import * as cacheStatus from '../../../src/layers/cache/policy/cache-status.ts'
-import type { CacheRules } from '../../../src/layers/cache/policy/request.ts'
-import * as request from '../../../src/layers/cache/policy/request.ts'
+import * as serving from '../../../src/layers/cache/policy/respond.ts'
 import * as reuse from '../../../src/layers/cache/policy/reuse.ts'
-import * as selecting from '../../../src/layers/cache/policy/selecting.ts'
-import * as serving from '../../../src/layers/cache/policy/serving.ts'
-import * as statuses from '../../../src/layers/cache/policy/statuses.ts'
-import * as stored from '../../../src/layers/cache/policy/stored.ts'
-import * as storing from '../../../src/layers/cache/policy/storing.ts'
-import * as validating from '../../../src/layers/cache/policy/validating.ts'
+import * as validating from '../../../src/layers/cache/policy/revalidation.ts'
+import * as statuses from '../../../src/layers/cache/policy/status-codes.ts'
+import * as storing from '../../../src/layers/cache/policy/storability.ts'
+import * as stored from '../../../src/layers/cache/policy/stored-head.ts'
 import * as validators from '../../../src/layers/cache/policy/validators.ts'
+import * as selecting from '../../../src/layers/cache/policy/vary.ts'
 import type { Clock, Given, Origin } from '../origin.ts'
 import type { Asked, Bench, Got, Session } from '../play.ts'
 import { rulesOf } from './rules.ts'
@@ -81,19 +81,19 @@ class Simple implements Session {
     const fields = asked.fields.map((text) => text.trim())
     if (asked.operation === 'inventory.sync') return this.#change(asked, fields)
     const facts = { authority: 'gateway.test', hasBody: asked.body !== null, hasCertificate: false }
-    const request = parts.readRequest(fields, facts, this.#rules)
+    const request = parts.parseCacheRequest(fields, facts, this.#rules)
     const bypass = parts.bypassReason(request, this.#rules)
     if (bypass !== null) return request.onlyIfCached ? unanswered : this.#pass(fields, 'bypass', bypass)
     const key = [asked.client, asked.operation, asked.query].join(' ')
     const variants = this.#resources.get(key)
-    const found = variants === undefined ? null : parts.select(variants, request)
+    const found = variants === undefined ? null : parts.selectVariant(variants, request)
     if (found === null) {
       if (request.onlyIfCached) return unanswered
       const why = variants === undefined ? 'uri-miss' : 'vary-miss'
       return request.range === null ? this.#fetch(key, request, null, why) : this.#pass(fields, why, 'range')
     }
     const now = this.#clock.now()
-    const verdict = parts.reuse(found.head, request, now)
+    const verdict = parts.decideReuse(found.head, request, now)
     if (verdict.kind === 'refuse') return unanswered
     if (verdict.kind === 'fetch')
       return request.range === null
@@ -110,14 +110,14 @@ class Simple implements Session {
     const given = this.#send(fields)
     if (typeof given === 'string') return failed
     const uri = { origin: 'http://gateway.test', basePath: '', path: '/inventory/sync', query }
-    for (const target of this.#parts.invalidated(given, uri))
+    for (const target of this.#parts.invalidationTargets(given, uri))
       for (const key of [...this.#resources.keys()])
         if (key.endsWith(` ${target.operation} ${target.query}`)) this.#resources.delete(key)
     return given
   }
 
   /** Forwards a request as it came. */
-  #pass(fields: readonly string[], why: reuse.FwdReason, detail: cacheStatus.Detail): Got {
+  #pass(fields: readonly string[], why: reuse.FwdReason, detail: cacheStatus.CacheStatusDetail): Got {
     const given = this.#send(fields)
     if (typeof given === 'string') return failed
     return withStatus(given, this.#parts.forwardedStatus(member(why, null, false, detail)))
@@ -127,19 +127,19 @@ class Simple implements Session {
   #fetch(key: string, request: CacheRequest, found: Entry | null, why: reuse.FwdReason): Got {
     const parts = this.#parts
     const validates = found !== null && parts.hasValidator(found.head) ? found : null
-    const plain = parts.unconditional(request.fields)
+    const plain = parts.withoutConditions(request.fields)
     const requestedAt = this.#clock.now()
     const given = this.#send(validates === null ? plain : [...plain, ...parts.conditionFields(validates.head)])
     const times = { requestedAt, receivedAt: this.#clock.now() }
     if (typeof given === 'string') return this.#instead(found, request, 'disconnected', null) ?? failed
     if (given.status === 304 && validates !== null) {
-      const made = parts.refreshed(validates.head, request, { reason: '', ...given }, times, this.#rules)
+      const made = parts.freshenStored(validates.head, request, { reason: '', ...given }, times, this.#rules)
       if (made.kind === 'other') return this.#fetch(key, request, null, why)
       const head = made.kind === 'updated' ? made.stored.head : validates.head
       if (head === null) this.#forget(key, validates, request)
       else this.#keep(key, { head, body: validates.body }, validates)
       const served = this.#serve({ head: head ?? validates.head, body: validates.body }, request, made.fields)
-      const not = made.kind === 'updated' && made.stored.head === null ? made.stored.not : null
+      const not = made.kind === 'updated' && made.stored.head === null ? made.stored.notStored : null
       return withStatus(served, parts.forwardedStatus(member(why, 304, head !== null, not)))
     }
     const isError = [500, 502, 503, 504].includes(given.status)
@@ -147,12 +147,12 @@ class Simple implements Session {
     if (instead !== null) return instead
     if (found !== null && parts.keepsPlace(found.head, given.status, request, times.receivedAt))
       return withStatus(given, parts.forwardedStatus(member(why, null, false, 'stale-if-error')))
-    const verdict = parts.storable(request, { reason: '', ...given }, times, this.#rules)
+    const verdict = parts.assessStorability(request, { reason: '', ...given }, times, this.#rules)
     const { head } = verdict
-    const whole = head === null ? null : parts.withLength(head, Buffer.byteLength(given.body, 'latin1'))
+    const whole = head === null ? null : parts.withContentLength(head, Buffer.byteLength(given.body, 'latin1'))
     const isSmall = given.body.length <= this.#rules.maxEntry
     const status = parts.forwardedStatus(
-      member(why, null, whole !== null && isSmall, verdict.head === null ? verdict.not : null),
+      member(why, null, whole !== null && isSmall, verdict.head === null ? verdict.notStored : null),
     )
     if (whole === null || !isSmall) {
       if (found !== null && !parts.isServerError(given.status)) this.#forget(key, found, request)
@@ -164,7 +164,12 @@ class Simple implements Session {
   }
 
   /** What may stand in for a failure; null: nothing. */
-  #instead(found: Entry | null, request: CacheRequest, trouble: reuse.Trouble, code: number | null): Got | null {
+  #instead(
+    found: Entry | null,
+    request: CacheRequest,
+    trouble: reuse.UpstreamTrouble,
+    code: number | null,
+  ): Got | null {
     const now = this.#clock.now()
     if (found === null || !this.#parts.mayServeStale(found.head, request, trouble, now)) return null
     const served = this.#serve(found, request, this.#parts.storedFields(found.head, now))
@@ -172,7 +177,7 @@ class Simple implements Session {
   }
 
   #serve({ head, body }: Entry, request: CacheRequest, fields: readonly string[]): Got {
-    const served = this.#parts.serve(head, body.length, request, fields)
+    const served = this.#parts.planResponse(head, body.length, request, fields)
     const { body: part } = served
     const text = part === 'whole' ? body : part === 'none' ? '' : body.slice(part.start, part.end)
     return { status: served.status, fields: served.fields, body: text }
@@ -188,7 +193,7 @@ class Simple implements Session {
   /** Forgets what the request could have been answered with: what has come is about all of it. */
   #forget(key: string, entry: Entry, request: CacheRequest): void {
     const before = this.#resources.get(key) ?? []
-    const others = before.filter((each) => each !== entry && this.#parts.select([each], request) === null)
+    const others = before.filter((each) => each !== entry && this.#parts.selectVariant([each], request) === null)
     if (others.length === 0) this.#resources.delete(key)
     else this.#resources.set(key, others)
   }
@@ -208,7 +213,7 @@ const member = (
   why: reuse.FwdReason,
   status: number | null,
   isStored: boolean,
-  detail: cacheStatus.Detail | null = null,
+  detail: cacheStatus.CacheStatusDetail | null = null,
 ) => ({ why, status, stored: isStored, collapsed: false, ttlMs: null, detail })
 
 /** Adds the gateway's member of Cache-Status, on a line of its own as relaying does. */

@@ -1,4 +1,4 @@
-import type { CacheRules } from '../../../src/layers/cache/policy/request.ts'
+import type { CacheRules } from '../../../src/layers/cache/policy/cache-request.ts'
 import { parseDuration, parseSize } from '../../../src/units.ts'
 import type { CacheSettings } from '../row.ts'
 

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { vi } from 'vitest'
-import { catalog } from '../../../src/catalog.ts'
+import { allOperations } from '../../../src/operations.ts'
 import { openGateway, type TestGateway } from '../../helpers/gateway.ts'
 import { call } from '../../helpers/wire.ts'
 import type { Given, Origin } from '../origin.ts'
@@ -78,7 +78,9 @@ export const socketsBench = (): Bench & { close(): Promise<void> } => {
     const key = JSON.stringify([cache ?? true, isKnown])
     const running = gateways.get(key)
     if (running !== undefined) return running
-    const cached = catalog.filter(({ method }) => method === 'GET').map(({ id }) => [id, { cache: cache ?? true }])
+    const cached = allOperations
+      .filter(({ method }) => method === 'GET')
+      .map(({ id }) => [id, { cache: cache ?? true }])
     const opened = await openGateway({
       upstream: upstream.url,
       defaults: { retry: 'none', outlier: 'none' },
@@ -126,7 +128,7 @@ class Wire implements Session {
   async ask({ client, operation, query, fields, body }: Asked): Promise<Got> {
     this.#upstream.serve(query.slice(1).split('&')[0] ?? '', this.#origin)
     await (this.#origin.gone ? this.#upstream.close() : this.#upstream.listen())
-    const { method, path } = catalog.find(({ id }) => id === operation) ?? catalog[8]
+    const { method, path } = allOperations.find(({ id }) => id === operation) ?? allOperations[8]
     const key = client === null ? [] : ['X-Api-Key', `key-${client}.${secretOf(client)}`]
     const got = await call(this.#port, {
       method,

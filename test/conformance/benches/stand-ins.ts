@@ -1,5 +1,5 @@
 /** Caches that are wrong on purpose: rows have to find it out. */
-import { firstValue } from '../../../src/fields.ts'
+import { getFirstFieldValue } from '../../../src/header-fields.ts'
 import type { Origin } from '../origin.ts'
 import type { Bench, Got } from '../play.ts'
 
@@ -38,10 +38,10 @@ export const storesEverything = (): Bench =>
 /** Reads no field with care, and forwards none: a condition is always a 304, and whatever has numbers in it is a range. */
 export const readsCarelessly = (): Bench =>
   bench((origin, _kept, _key, fields) => {
-    if (firstValue(fields, 'if-none-match') !== undefined) return { status: 304, fields: [], body: '' }
+    if (getFirstFieldValue(fields, 'if-none-match') !== undefined) return { status: 304, fields: [], body: '' }
     const { status, fields: own, body } = forward(origin, [])
     const marked = [...own, 'Age', '0', 'Cache-Status', 'x']
-    const range = firstValue(fields, 'range')
+    const range = getFirstFieldValue(fields, 'range')
     if (range === undefined) return { status, fields: marked, body }
     const [start, last] = range.match(/\d+/g)?.map(Number) ?? []
     return { status: 206, fields: marked, body: body.slice(start ?? 0, (last ?? body.length) + 1) }

@@ -1,4 +1,4 @@
-import { firstValue } from '../../../src/fields.ts'
+import { getFirstFieldValue } from '../../../src/header-fields.ts'
 import type { Got } from '../play.ts'
 import { ageOf, type Circumstances, confirms, type Past, type Request, type Rules, unusable } from './model.ts'
 import type { Call } from './world.ts'
@@ -22,7 +22,7 @@ export const wrongWith = (event: Event, rules: Rules): string | null => {
   const responses = calls.flatMap(({ response }) => response ?? [])
   const isDisconnected = calls.some(({ response }) => response === null)
   const isFailing = responses.some(({ status }) => [500, 502, 503, 504].includes(status))
-  const named = firstValue(got.fields, 'x-answer')
+  const named = getFirstFieldValue(got.fields, 'x-answer')
   if (named === undefined) {
     if (got.status === 304) return own.some(({ response }) => response?.status === 304) ? null : 'a 304 of nothing'
     if (got.status === 504 && asked.includes('only-if-cached')) return null
@@ -57,7 +57,7 @@ const wrongUse = (
   const validated = isForThis ? 'this' : confirming.length > 0 ? 'another' : 'nobody'
   const why = unusable(past, request, { now: from, validated, trouble }, rules)
   if (why !== null || validated !== 'nobody') return why
-  const age = Number(firstValue(got.fields, 'age'))
+  const age = Number(getFirstFieldValue(got.fields, 'age'))
   const [least, most] = [ageOf(past.current, from), ageOf(past.current, to)]
   return age >= least - 1 && age <= most ? null : `Age ${age}, not ${least} to ${most}`
 }

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { vi } from 'vitest'
-import type { Handle, Layer } from '../../../src/exchange.ts'
-import { cache } from '../../../src/layers/cache/cache.ts'
-import type { Part } from '../../../src/layers/cache/part.ts'
-import { CacheStore } from '../../../src/layers/cache/store.ts'
+import type { Handler, Layer } from '../../../src/exchange.ts'
+import { cacheLayer } from '../../../src/layers/cache/cache.ts'
+import { CacheStore } from '../../../src/layers/cache/cache-store.ts'
+import type { CachePartition } from '../../../src/layers/cache/partition.ts'
 import { askOf, notices } from '../benches/layer.ts'
 import { rulesOf } from '../benches/rules.ts'
 import type { Asked } from '../play.ts'
@@ -107,9 +107,9 @@ export const tell = async (
   const rules: Rules = { shared, disconnected: 60 }
   const world = new World({ now: () => Date.now(), set: (ms) => void vi.setSystemTime(ms) }, rules)
   const store = new CacheStore(1024 ** 2)
-  const parts = new Map<Asked['operation'], Part>(operations.map((id) => [id, store.open(id)]))
-  const handles = new Map<Asked['operation'], Handle>()
-  for (const [id, part] of parts) handles.set(id, wrong(cache(rulesOf({ shared }), part, notices))(world.send))
+  const parts = new Map<Asked['operation'], CachePartition>(operations.map((id) => [id, store.openPartition(id)]))
+  const handles = new Map<Asked['operation'], Handler>()
+  for (const [id, part] of parts) handles.set(id, wrong(cacheLayer(rulesOf({ shared }), part, notices))(world.send))
   let requests = 0
 
   const ask = async ({
@@ -124,7 +124,7 @@ export const tell = async (
     const before = world.pasts.map((past) => ({ ...past }))
     const from = world.now
     const asked = { client: request.client, operation, query, fields: Object.entries(sent).flat(), body: null }
-    const got = await askOf(handles.get(operation) as Handle, asked)
+    const got = await askOf(handles.get(operation) as Handler, asked)
     const calls = [...world.calls]
     const to = world.now
     return () => {

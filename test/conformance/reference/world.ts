@@ -1,6 +1,6 @@
-import type { Handle } from '../../../src/exchange.ts'
+import type { Handler } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
-import { firstValue } from '../../../src/fields.ts'
+import { getFirstFieldValue } from '../../../src/header-fields.ts'
 import { arrived, cut } from '../benches/bodies.ts'
 import { httpDate } from '../dates.ts'
 import { belongsTo, confirms, type Past, type Request, type Response, type Rules } from './model.ts'
@@ -55,8 +55,8 @@ export class World {
   }
 
   /** Is the innermost handle. Whose request it is, a field of it says, that it was sent with. */
-  readonly send: Handle = async (exchange) => {
-    const request = this.#requests.get(Number(firstValue(exchange.fields, 'x-request')))
+  readonly send: Handler = async (exchange) => {
+    const request = this.#requests.get(Number(getFirstFieldValue(exchange.fields, 'x-request')))
     if (request === undefined) throw new Error('nobody has asked for this')
     const { status, fields, trouble, takes } = this.says
     const requestedAt = this.now
@@ -69,7 +69,7 @@ export class World {
     const receivedAt = this.now
     const id = ++this.#answers
     const own: Response['fields'] = { date: httpDate(receivedAt * 1000), ...fields }
-    const isCurrent = own.etag !== undefined && firstValue(exchange.fields, 'if-none-match') === own.etag
+    const isCurrent = own.etag !== undefined && getFirstFieldValue(exchange.fields, 'if-none-match') === own.etag
     const response = { id, status: isCurrent ? 304 : status, fields: own, requestedAt, receivedAt }
     this.calls.push({ request, response })
     const body = {

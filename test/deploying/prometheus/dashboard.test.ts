@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { families } from '../../../src/admin/metrics/route.ts'
+import { metricFamilies } from '../../../src/admin/metrics/route.ts'
 import { examples, read } from '../files.ts'
 import { chosen, dashboard, expressions } from './dashboard.ts'
 
 /** The dashboard that is shipped, as far as it can be judged without Grafana and Prometheus. */
 
-const names = families.map(({ name }) => name)
+const names = metricFamilies.map(({ name }) => name)
 const mentioned = (text: string): string[] =>
   [...text.matchAll(/lender_gateway_[a-z0-9_]+/g)].map(([name]) => name.replace(/_(bucket|sum|count)$/, ''))
 

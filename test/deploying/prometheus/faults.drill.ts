@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { needProgram } from '../../helpers/program.ts'
-import { kill } from '../../serving/crew-process.ts'
+import { kill } from '../../workers/worker-gateway.ts'
 import { ask, keepAsking, key, openWorld, type World } from './world.ts'
 
 const programs = {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { makeCertificates } from '../../helpers/certificates.ts'
-import { bootLive } from '../../helpers/live-gateway.ts'
+import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { startPrometheus } from '../../helpers/prometheus.ts'
 import { examples, read } from '../files.ts'
@@ -34,7 +34,7 @@ describe.skipIf(prometheus.missing ?? openssl.missing)('a listener with a token 
     writeFileSync(join(folder, 'right.key'), right.key)
     writeFileSync(join(folder, 'lender-gateway-ca.pem'), authority.cert)
     writeFileSync(join(folder, 'lender-gateway-token'), given)
-    const { gateway } = await bootLive({
+    const { gateway } = await bootLiveGateway({
       admin: {
         token,
         tls: { certificate: `file:${join(folder, 'right.pem')}`, key: `file:${join(folder, 'right.key')}` },

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { program } from '../../../src/cli/program.ts'
+import { createFullCommandLine } from '../../../src/cli/commands/operator-commands.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { at, documentsOf, examples, read, root, scratch, type Tree } from '../files.ts'
 import { type Case, cases } from './cases.ts'
@@ -38,7 +38,7 @@ test('each alert says how bad it is, what is wrong, and the command that names t
 })
 
 test('each of those commands is one that there is, with options that it has', () => {
-  const commands = program().commands
+  const commands = createFullCommandLine().commands
   for (const alert of alerts) {
     const [, , name, ...args] = String(at(alert, 'annotations', 'command')).split(' ')
     const command = commands.find((each) => each.name() === name)

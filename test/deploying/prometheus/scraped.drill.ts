@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { families } from '../../../src/admin/metrics/route.ts'
-import { catalog } from '../../../src/catalog.ts'
-import { seriesOf, total } from '../../admin/metrics/exposed.ts'
-import { lint } from '../../admin/metrics/lint.ts'
+import { metricFamilies } from '../../../src/admin/metrics/route.ts'
+import { allOperations } from '../../../src/operations.ts'
+import { seriesOf, total } from '../../admin/metrics/parse-exposition.ts'
+import { lint } from '../../admin/metrics/promtool.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { window } from '../../helpers/prometheus.ts'
-import { kill } from '../../serving/crew-process.ts'
+import { kill } from '../../workers/worker-gateway.ts'
 import { expressions } from './dashboard.ts'
 import { ask, keepAsking, key, openWorld, type World } from './world.ts'
 
@@ -78,7 +78,7 @@ describe.skipIf(prometheus.missing ?? promtool.missing ?? redis.missing ?? opens
 
   test('every expression of the dashboard has data', async () => {
     const { port } = world.crew
-    const paths = catalog.map(
+    const paths = allOperations.map(
       ({ method, path }) =>
         () =>
           ask(port, method, path, `X-API-Key: ${key}\r\n`),
@@ -111,7 +111,7 @@ describe.skipIf(prometheus.missing ?? promtool.missing ?? redis.missing ?? opens
     await ask(world.crew.port, 'POST', '/inventory/sync')
     await expect.poll(async () => total(await world.metrics(), sent)).toBeGreaterThan(total(before, sent) + 10)
     const after = seriesOf(await world.metrics())
-    const counters = families.filter(({ type }) => type !== 'gauge').map(({ name }) => name)
+    const counters = metricFamilies.filter(({ type }) => type !== 'gauge').map(({ name }) => name)
     const counted = [...seriesOf(before)].filter(([series]) => counters.some((name) => series.startsWith(name)))
     expect(counted.length).toBeGreaterThan(1000)
     expect(counted.filter(([series, value]) => (after.get(series) ?? -1) < value)).toEqual([])

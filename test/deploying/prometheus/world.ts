@@ -4,22 +4,22 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { auditLog } from '../../helpers/audit-log.ts'
+import { createAuditLog } from '../../helpers/audit-log.ts'
 import { makeCertificates } from '../../helpers/certificates.ts'
 import type { Settings } from '../../helpers/gateway.ts'
 import { type Prometheus, startPrometheus } from '../../helpers/prometheus.ts'
-import { exchangeRaw, statusOf } from '../../helpers/raw.ts'
+import { exchangeRaw, parseStatus } from '../../helpers/raw-client.ts'
 import { type Redis, startRedis } from '../../helpers/redis.ts'
 import { audience, issuer, jwks, signingKey } from '../../helpers/tokens.ts'
 import { openHttpUpstream } from '../../helpers/upstream.ts'
-import { type CrewProcess, command, startCrew } from '../../serving/crew-process.ts'
+import { command, startWorkerGateway, type WorkerGateway } from '../../workers/worker-gateway.ts'
 
 const secret = 'A'.repeat(43)
 /** Is the key of the only client. */
 export const key = `key.${secret}`
 
 export interface World {
-  readonly crew: CrewProcess
+  readonly crew: WorkerGateway
   readonly prometheus: Prometheus
   readonly redis: Redis
   readonly settings: Settings
@@ -79,7 +79,7 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
     writeFileSync(join(folder, name), text)
     return `file:${join(folder, name)}`
   }
-  const audit = auditLog((end) => onEnd(end))
+  const audit = createAuditLog((end) => onEnd(end))
   const settings: Settings = {
     upstream: upstream.url,
     defaults: { retry: {}, circuitBreaker: { minRequests: 5, openFor: '1s' } },
@@ -107,7 +107,7 @@ const open = async (programs: Programs, onEnd: (end: () => unknown) => void): Pr
     log: { buffer: '4KiB' },
     shutdown: { wait: '20s', deadline: '30s' },
   }
-  const crew = await startCrew(settings, command, {
+  const crew = await startWorkerGateway(settings, command, {
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(starving)}`,
   })
   onEnd(() => crew.stop())
@@ -141,7 +141,7 @@ const unguarded = [
 export const ask = async (port: number, method: string, target: string, more = '', body = ''): Promise<number> => {
   const length = body === '' ? '' : `Content-Length: ${Buffer.byteLength(body)}\r\n`
   const head = `${method} ${target} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n${more}${length}\r\n`
-  return statusOf(await exchangeRaw(port, head + body))
+  return parseStatus(await exchangeRaw(port, head + body))
 }
 
 /** Has requests come, one after another with a pause between them, until it is ended. */

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
-import { groups } from '../../../src/catalog.ts'
-import { pause } from '../../../src/clock.ts'
+import { sleep } from '../../../src/clock.ts'
+import { groups } from '../../../src/operations.ts'
 import { type Running, startServer } from '../../bench/process.ts'
-import { noise } from '../../helpers/wire.ts'
+import { pseudoRandomBytes } from '../../helpers/wire.ts'
 import { startGateway } from '../../soak/gateway.ts'
 import { node, type Server } from './servers.ts'
 
@@ -35,7 +35,7 @@ const idleSeconds = 1
 const lanes = 8
 const perRound = 100
 const sizes = [0, 1, 150, 8192, 8193, 65_536, 65_537, 1 << 20]
-const bodies = sizes.map(noise)
+const bodies = sizes.map(pseudoRandomBytes)
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
 const compared = ['content-type', 'content-encoding', 'content-range', 'etag', 'last-modified', 'vary']
 
@@ -141,7 +141,7 @@ const start = async (
   const echoing = join(directory, 'echo')
   for (const each of [directory, served, echoing]) await mkdir(each)
   for (const each of [parent, directory, served]) await chmod(each, 0o755)
-  for (const [name, bytes] of Object.entries(files)) await writeFile(join(served, name), noise(bytes))
+  for (const [name, bytes] of Object.entries(files)) await writeFile(join(served, name), pseudoRandomBytes(bytes))
   const run = async (where: string, command: Parameters<typeof startServer>[2]): Promise<Running> => {
     const running = await startServer(where, '/', command)
     stops.push(running.stop)
@@ -206,7 +206,7 @@ const load = async (
       }
     }
     await Promise.all(Array.from({ length: lanes }, lane))
-    if (to < requests) await pause(idleSeconds * 1000 + pauseMs(round))
+    if (to < requests) await sleep(idleSeconds * 1000 + pauseMs(round))
   }
   agent.destroy()
 }

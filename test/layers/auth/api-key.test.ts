@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { apiKey } from '../../../src/layers/auth/api-key.ts'
-import { clientsOf } from '../../../src/layers/auth/clients.ts'
+import { apiKeyAuthenticator } from '../../../src/layers/auth/api-key.ts'
+import { getClientRegistry } from '../../../src/layers/auth/client-registry.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 
 const secret = 'a'.repeat(43)
@@ -18,7 +18,7 @@ const bankA = {
   operations: null,
   addresses: [],
 }
-const method = apiKey('X-Api-Key', clientsOf([bankA]))
+const authenticator = apiKeyAuthenticator('X-Api-Key', getClientRegistry([bankA]))
 const shown = (...fields: readonly string[]) => fakeExchange({ fields })
 
 test.each([`old.${secret}`, `new.${other}`])(
@@ -26,8 +26,8 @@ test.each([`old.${secret}`, `new.${other}`])(
   (key) => {
     const exchange = shown('x-api-KEY', key)
 
-    expect(method.applies(exchange)).toBe(true)
-    expect(method.prove(exchange)).toMatchObject({ client: { id: 'bank-a' } })
+    expect(authenticator.applies(exchange)).toBe(true)
+    expect(authenticator.authenticate(exchange)).toMatchObject({ client: { id: 'bank-a' } })
   },
 )
 
@@ -43,16 +43,16 @@ test.each([
 ])('%s proves nothing', (_, key) => {
   const exchange = shown('X-Api-Key', key)
 
-  expect(method.applies(exchange)).toBe(true)
-  expect(() => method.prove(exchange)).toThrow(expect.objectContaining({ kind: 'unauthenticated' }))
+  expect(authenticator.applies(exchange)).toBe(true)
+  expect(() => authenticator.authenticate(exchange)).toThrow(expect.objectContaining({ kind: 'unauthenticated' }))
 })
 
 test('two of them are refused, though both are good', () => {
   const exchange = shown('X-Api-Key', `old.${secret}`, 'X-API-KEY', `old.${secret}`)
 
-  expect(() => method.prove(exchange)).toThrow(expect.objectContaining({ kind: 'bad-request' }))
+  expect(() => authenticator.authenticate(exchange)).toThrow(expect.objectContaining({ kind: 'bad-request' }))
 })
 
 test('without the field it does not apply', () => {
-  expect(method.applies(shown('X-Api-Key-2', 'x'))).toBe(false)
+  expect(authenticator.applies(shown('X-Api-Key-2', 'x'))).toBe(false)
 })

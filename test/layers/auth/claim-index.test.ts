@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ClaimIndex } from '../../../src/layers/auth/clients.ts'
+import { ClaimIndex } from '../../../src/layers/auth/client-registry.ts'
 
 /** Makes an index of owners by their claims. */
 const indexOf = (...all: readonly (readonly [string, Readonly<Record<string, string>>])[]): ClaimIndex<string> => {

@@ -2,12 +2,12 @@ import { generateKeyPairSync, hash, randomUUID, sign } from 'node:crypto'
 import { calculateJwkThumbprint, type JWK } from 'jose'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 import type { GatewayError } from '../../../src/failures/errors.ts'
-import { dpop } from '../../../src/layers/auth/dpop.ts'
-import { type Once, Seen } from '../../../src/shared/once/once.ts'
-import { type Holder, makeHolder, type Wanted } from '../../helpers/dpop.ts'
+import { dpopProofChecker } from '../../../src/layers/auth/dpop.ts'
+import { type ReplayCache, ReplayWindow } from '../../../src/shared/replay-cache.ts'
+import { type DpopClient, makeDpopClient, type ProofOptions } from '../../helpers/dpop.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 
-const terms = {
+const options = {
   algorithms: ['ES256', 'PS256', 'EdDSA', 'Ed25519'],
   maxAge: 60_000,
   clockTolerance: 5000,
@@ -15,20 +15,20 @@ const terms = {
 }
 const token = 'a-token'
 const here = 'https://gateway.example/base/market/insights'
-const invalid = `DPoP realm="lender-gateway", error="invalid_dpop_proof", algs="${terms.algorithms.join(' ')}"`
+const invalid = `DPoP realm="lender-gateway", error="invalid_dpop_proof", algs="${options.algorithms.join(' ')}"`
 
-let holder: Holder
+let holder: DpopClient
 beforeAll(async () => {
-  holder = await makeHolder()
+  holder = await makeDpopClient()
 })
 afterEach(() => void vi.useRealTimers())
 
 /** Sends proofs, one request each, and tells how each fared: `good`, or what the client is told. */
 const send = async (
   proofs: readonly (string | readonly string[])[],
-  { jkt = holder.jkt, once = new Seen(100_000) as Once } = {},
+  { jkt = holder.jkt, once = new ReplayWindow(100_000) as ReplayCache } = {},
 ) => {
-  const check = dpop(terms, once)
+  const check = dpopProofChecker(options, once)
   const told: unknown[] = []
   for (const proof of proofs) {
     const fields = [proof].flat().flatMap((each) => ['DPoP', each])
@@ -41,11 +41,11 @@ const send = async (
 }
 
 const refusal = `unauthenticated: ${invalid}`
-const right: Wanted = { token, htu: here }
+const right: ProofOptions = { token, htu: here }
 const seconds = (more: number): number => Math.floor(Date.now() / 1000) + more
 
 test.each(['ES256', 'PS256', 'EdDSA', 'Ed25519'])('a proof that is signed with %s is good', async (alg) => {
-  const other = await makeHolder(alg)
+  const other = await makeDpopClient(alg)
 
   expect(await send([await other.prove(right), await other.prove(right)], other)).toEqual(['good', 'good'])
 })
@@ -58,7 +58,7 @@ test.each([
   expect(await send([await holder.prove({ ...right, htu })])).toEqual(['good'])
 })
 
-test.each<readonly [what: string, wanted: Partial<Wanted>]>([
+test.each<readonly [what: string, wanted: Partial<ProofOptions>]>([
   ['another path', { htu: 'https://gateway.example/base/leads/pipeline' }],
   ['another host', { htu: 'https://other.example/base/market/insights' }],
   ['another port', { htu: 'https://gateway.example:8443/base/market/insights' }],
@@ -119,17 +119,17 @@ test.each([
   const proof = `${signed}.${sign('sha256', Buffer.from(signed), privateKey).toString('base64url')}`
   const jkt = await calculateJwkThumbprint(jwk as JWK)
 
-  const checked = dpop({ ...terms, algorithms: ['RS256'] }, new Seen(1000))
+  const checked = dpopProofChecker({ ...options, algorithms: ['RS256'] }, new ReplayWindow(1000))
 
-  const told = await checked(fakeExchange({ fields: ['DPoP', proof] }), token, jkt, 'bank-a').then(
+  const outcomes = await checked(fakeExchange({ fields: ['DPoP', proof] }), token, jkt, 'bank-a').then(
     () => 'good',
     ({ kind }: GatewayError) => kind,
   )
-  expect(told).toBe(wanted)
+  expect(outcomes).toBe(wanted)
 })
 
 test('a proof of another key is refused, whichever it brings', async () => {
-  const other = await makeHolder()
+  const other = await makeDpopClient()
 
   const proofs = [other.prove(right), other.prove({ ...right, header: { jwk: holder.jwk } })]
 
@@ -154,32 +154,32 @@ test('exactly one proof is taken', async () => {
 })
 
 test('a proof that has come before is refused; the jti is the key’s own', async () => {
-  const other = await makeHolder()
+  const other = await makeDpopClient()
   const jti = randomUUID()
-  const once = new Seen(100_000)
+  const once = new ReplayWindow(100_000)
   const mine = await holder.prove({ ...right, claims: { jti } })
 
-  const told = [
+  const outcomes = [
     ...(await send([mine, mine], { once })),
     ...(await send([await other.prove({ ...right, claims: { jti } })], { once, jkt: other.jkt })),
   ]
 
-  expect(told).toEqual(['good', refusal, 'good'])
+  expect(outcomes).toEqual(['good', refusal, 'good'])
 })
 
 test('a proof that is refused for something else is not used up', async () => {
-  const once = new Seen(100_000)
+  const once = new ReplayWindow(100_000)
   const proof = await holder.prove(right)
 
   await expect(
-    dpop(terms, once)(fakeExchange({ fields: ['DPoP', proof] }), 'another', holder.jkt, 'bank-a'),
+    dpopProofChecker(options, once)(fakeExchange({ fields: ['DPoP', proof] }), 'another', holder.jkt, 'bank-a'),
   ).rejects.toThrow()
 
   expect(await send([proof], { once })).toEqual(['good'])
 })
 
 test('where nobody can tell whether it has come before, nobody is let in', async () => {
-  const once: Once = { note: async () => 0 }
+  const once: ReplayCache = { record: async () => 0 }
 
   expect(await send([await holder.prove(right)], { once })).toEqual(['identity-unavailable: 1'])
 })
@@ -191,8 +191,8 @@ test.each([
 ])('a proof that is told to be the first %s', async (_, tookMs, wanted) => {
   vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 })
   const proof = await holder.prove({ ...right, claims: { iat: seconds(-60) } })
-  const once: Once = {
-    note: async () => {
+  const once: ReplayCache = {
+    record: async () => {
       vi.setSystemTime(Date.now() + tookMs)
       return 1
     },

@@ -1,12 +1,12 @@
 import { calculateJwkThumbprint } from 'jose'
 import { expect, test } from 'vitest'
-import { publicJwk, thumbprintOf } from '../../../src/layers/auth/dpop.ts'
+import { jwkThumbprint, publicJwk } from '../../../src/layers/auth/dpop.ts'
 import { signingKey } from '../../helpers/tokens.ts'
 
 test('the key of RFC 8037 has the thumbprint that stands there', () => {
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }
 
-  expect(thumbprintOf(jwk)).toBe('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k') // appendix A.3
+  expect(jwkThumbprint(jwk)).toBe('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k') // appendix A.3
 })
 
 test.each(['ES256', 'PS256', 'EdDSA'] as const)(
@@ -15,6 +15,6 @@ test.each(['ES256', 'PS256', 'EdDSA'] as const)(
     const { jwk } = signingKey(alg, 'kid')
     const shown = publicJwk(jwk) ?? {}
 
-    expect(thumbprintOf(shown)).toBe(await calculateJwkThumbprint(jwk))
+    expect(jwkThumbprint(shown)).toBe(await calculateJwkThumbprint(jwk))
   },
 )

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { digestOf, type Known, TokenCache } from '../../../src/layers/auth/token-cache.ts'
+import { type CachedToken, TokenCache, tokenDigest } from '../../../src/layers/auth/token-cache.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'] })
@@ -9,15 +9,15 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-const known = (ms: number, name = 'a'): Known<{ name: string }> => ({
+const known = (ms: number, name = 'a'): CachedToken<{ name: string }> => ({
   value: { name },
-  until: Date.now() + ms,
+  expiresAt: Date.now() + ms,
   size: 1,
 })
 
 test('what was found out is known until it ends, to the millisecond', async () => {
   const cache = new TokenCache<{ name: string }>(() => true)
-  await cache.learn('digest', async () => known(1000))
+  await cache.load('digest', async () => known(1000))
 
   vi.advanceTimersByTime(999)
   expect(cache.find('digest')).toEqual({ name: 'a' })
@@ -30,13 +30,13 @@ test('what was found out is known until it ends, to the millisecond', async () =
 test('those who ask at the same time have it found out once, and a failure is not remembered', async () => {
   const cache = new TokenCache<{ name: string }>(() => true)
   let asked = 0
-  const fail = async (): Promise<Known<{ name: string }>> => {
+  const fail = async (): Promise<CachedToken<{ name: string }>> => {
     asked++
     throw new Error('no')
   }
 
-  const both = await Promise.allSettled([cache.learn('digest', fail), cache.learn('digest', fail)])
-  const next = await cache.learn('digest', async () => known(1000))
+  const both = await Promise.allSettled([cache.load('digest', fail), cache.load('digest', fail)])
+  const next = await cache.load('digest', async () => known(1000))
 
   expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   expect(asked).toBe(1)
@@ -46,7 +46,7 @@ test('those who ask at the same time have it found out once, and a failure is no
 test('what it was found out with ends it', async () => {
   let good = true
   const cache = new TokenCache<{ name: string }>(() => good)
-  await cache.learn('digest', async () => known(1000))
+  await cache.load('digest', async () => known(1000))
 
   good = false
 
@@ -55,9 +55,9 @@ test('what it was found out with ends it', async () => {
 
 test('it is bounded by how many there are, and by what they take', async () => {
   const few = new TokenCache<{ name: string }>(() => true, 3)
-  for (let i = 0; i < 10; i++) await few.learn(String(i), async () => known(1000, String(i)))
+  for (let i = 0; i < 10; i++) await few.load(String(i), async () => known(1000, String(i)))
   const large = new TokenCache<{ name: string }>(() => true)
-  for (let i = 0; i < 10; i++) await large.learn(String(i), async () => ({ ...known(1000), size: 2 ** 24 }))
+  for (let i = 0; i < 10; i++) await large.load(String(i), async () => ({ ...known(1000), size: 2 ** 24 }))
 
   expect(few.size).toBe(3)
   expect(few.find('9')).toEqual({ name: '9' })
@@ -65,5 +65,5 @@ test('it is bounded by how many there are, and by what they take', async () => {
 })
 
 test('a token is known by a digest', () => {
-  expect(digestOf('token')).toBe('PEaenWxYddN6Q_NT1PiOYfz4EsZu7jRXRlpAsNpBU-A') // SHA-256, base64url
+  expect(tokenDigest('token')).toBe('PEaenWxYddN6Q_NT1PiOYfz4EsZu7jRXRlpAsNpBU-A') // SHA-256, base64url
 })

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Answer, Exchange } from '../../../src/exchange.ts'
+import type { Exchange, ProxyResponse } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
-import { answerOf, Client, cacheStatusOf, FedBody, opened, settled } from './helper.ts'
+import { Client, cacheStatusOf, createResponse, FedBody, opened, settled } from './helper.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
@@ -12,12 +12,16 @@ const tagged = [...fresh, 'ETag', '"a"']
 
 const exchangeOf = (fields: string[] = [], query = ''): Exchange => fakeExchange({ fields, query })
 
-const textOf = (answer: Answer): string => new Client(answer.body).text
+const textOf = (answer: ProxyResponse): string => new Client(answer.body).text
 
 /** Stores what a request is answered, and says what it was. */
-const storing = async (stage: ReturnType<typeof opened>, answer: Answer, fields: string[] = []): Promise<void> => {
+const storing = async (
+  stage: ReturnType<typeof opened>,
+  answer: ProxyResponse,
+  fields: string[] = [],
+): Promise<void> => {
   const asked = stage.handle(exchangeOf(fields))
-  await stage.sent.at(-1)?.answer(answer)
+  await stage.sent.at(-1)?.respond(answer)
   new Client((await asked).body)
 }
 
@@ -28,21 +32,21 @@ const gone = (): GatewayError => new GatewayError('client-gone')
 describe('what is stored', () => {
   test('answers the next request, without the upstream', async () => {
     const stage = opened()
-    await storing(stage, answerOf(fresh))
+    await storing(stage, createResponse(fresh))
     const exchange = exchangeOf()
 
-    const answer = await stage.handle(exchange)
+    const response = await stage.handle(exchange)
 
-    expect([answer.status, textOf(answer), stage.sent.length]).toEqual([200, 'body', 1])
+    expect([response.status, textOf(response), stage.sent.length]).toEqual([200, 'body', 1])
     expect([exchange.cache, cacheStatusOf(exchange)]).toEqual(['hit', 'lender-gateway;hit;ttl=60'])
-    expect(answer.body.lasting).toBe(true)
+    expect(response.body.isShared).toBe(true)
   })
 
   test('is fetched without the condition of the client, which is judged by what came', async () => {
     const stage = opened()
     const exchange = exchangeOf(['If-None-Match', '"a"'])
     const asked = stage.handle(exchange)
-    await stage.sent[0]?.answer(answerOf(tagged))
+    await stage.sent[0]?.respond(createResponse(tagged))
 
     const [first, later] = [await asked, await stage.handle(exchangeOf())]
 
@@ -58,15 +62,15 @@ describe('what is stored', () => {
     bob.identity = { client: 'bob', method: 'apiKey' }
     const first = stage.handle(ann)
     const second = stage.handle(bob)
-    await stage.sent[0]?.answer(answerOf(fresh, 'of ann'))
-    await stage.sent[1]?.answer(answerOf(fresh, 'of bob'))
+    await stage.sent[0]?.respond(createResponse(fresh, 'of ann'))
+    await stage.sent[1]?.respond(createResponse(fresh, 'of bob'))
 
     expect([textOf(await first), textOf(await second)]).toEqual(['of ann', 'of bob'])
   })
 
   test('has nothing that an upstream repeated of one request alone', async () => {
     const stage = opened()
-    await storing(stage, answerOf([...fresh, 'X-FAPI-Interaction-Id', 'of the first']))
+    await storing(stage, createResponse([...fresh, 'X-FAPI-Interaction-Id', 'of the first']))
 
     const { fields } = await stage.handle(exchangeOf())
 
@@ -79,7 +83,7 @@ describe('what is stored', () => {
     const asked = [stage.handle(first), stage.handle(second)]
     const [sent] = stage.sent
     if (sent !== undefined) sent.exchange.attempts = 2
-    await sent?.answer(answerOf(fresh))
+    await sent?.respond(createResponse(fresh))
     await Promise.all(asked)
 
     expect([first.attempts, second.attempts]).toEqual([2, 0])
@@ -90,10 +94,10 @@ describe('what is stored', () => {
     ['a body', { body: { ...fakeExchange().body, length: 3 } }, 'body'],
     ['credentials', { fields: ['Authorization', 'Bearer x'] }, 'credentials'],
     ['another credential', { fields: ['X-Api-Key', 'x'] }, 'credentials'],
-    ['a certificate', { sender: { trusted: false, certificate: () => ({}) as never } }, 'credentials'],
+    ['a certificate', { peer: { trusted: false, certificate: () => ({}) as never } }, 'credentials'],
   ])('is passed by with %s: the exchange itself goes on', async (_, opening, detail) => {
     const stage = opened()
-    await storing(stage, answerOf(fresh))
+    await storing(stage, createResponse(fresh))
     const exchange = fakeExchange(opening)
 
     void stage.handle(exchange)
@@ -103,16 +107,26 @@ describe('what is stored', () => {
   })
 
   test.each([
-    ['forbidden', answerOf(['Cache-Control', 'no-store']), 'no-store', undefined],
-    ['too long', answerOf([...fresh, 'Content-Length', '65536'], new FedBody()), 'too-large', undefined],
-    ['of a length that is none', answerOf([...fresh, 'Content-Length', 'x'], new FedBody()), 'bad-length', undefined],
-    ['more than there is room for', answerOf([...fresh, 'Content-Length', '60000'], new FedBody()), 'no-room', 65536],
-  ])('is not what is %s, and the answer says so', async (_, answer, detail, maxBytes) => {
+    ['forbidden', createResponse(['Cache-Control', 'no-store']), 'no-store', undefined],
+    ['too long', createResponse([...fresh, 'Content-Length', '65536'], new FedBody()), 'too-large', undefined],
+    [
+      'of a length that is none',
+      createResponse([...fresh, 'Content-Length', 'x'], new FedBody()),
+      'bad-length',
+      undefined,
+    ],
+    [
+      'more than there is room for',
+      createResponse([...fresh, 'Content-Length', '60000'], new FedBody()),
+      'no-room',
+      65536,
+    ],
+  ])('is not what is %s, and the answer says so', async (_, response, detail, maxBytes) => {
     const stage = opened({}, maxBytes)
     const exchange = exchangeOf()
 
     const asked = stage.handle(exchange)
-    await stage.sent[0]?.answer(answer)
+    await stage.sent[0]?.respond(response)
     await asked
 
     expect(cacheStatusOf(exchange)).toBe(`lender-gateway;fwd=uri-miss;detail=${detail}`)
@@ -120,13 +134,13 @@ describe('what is stored', () => {
 
   test('is not what is asked for within five seconds of an answer that could not be shared: the reason is said again', async () => {
     const stage = opened()
-    await storing(stage, answerOf(['Cache-Control', 'private']))
+    await storing(stage, createResponse(['Cache-Control', 'private']))
     const [soon, later] = [exchangeOf(), exchangeOf()]
 
     void stage.handle(soon)
     secondsLater(5)
     const asked = stage.handle(later)
-    await stage.sent[2]?.answer(answerOf(['Cache-Control', 'no-store']))
+    await stage.sent[2]?.respond(createResponse(['Cache-Control', 'no-store']))
     await asked
 
     expect(cacheStatusOf(soon)).toBe('lender-gateway;fwd=uri-miss;detail=private')
@@ -135,11 +149,11 @@ describe('what is stored', () => {
 
   test('says nothing of the credentials of another client: what only those forbade is not said again', async () => {
     const stage = opened({ shared: true })
-    await storing(stage, answerOf(fresh), ['Authorization', 'Bearer x'])
+    await storing(stage, createResponse(fresh), ['Authorization', 'Bearer x'])
     const exchange = exchangeOf()
 
     void stage.handle(exchange)
-    await stage.sent[1]?.answer(answerOf(fresh))
+    await stage.sent[1]?.respond(createResponse(fresh))
 
     expect(cacheStatusOf(exchange)).toBe('lender-gateway;fwd=uri-miss;stored;ttl=60')
   })
@@ -150,21 +164,21 @@ describe('what is stored', () => {
       kind: 'not-cached',
       status: 504,
     })
-    await storing(stage, answerOf(fresh))
+    await storing(stage, createResponse(fresh))
 
-    const answer = await stage.handle(exchangeOf(['Cache-Control', 'only-if-cached']))
+    const response = await stage.handle(exchangeOf(['Cache-Control', 'only-if-cached']))
 
-    expect([answer.status, stage.sent.length]).toEqual([200, 1])
+    expect([response.status, stage.sent.length]).toEqual([200, 1])
   })
 
   test('goes when it is cleared, and what was asked for before is not stored after', async () => {
     const stage = opened()
     const asked = stage.handle(exchangeOf())
 
-    stage.store.clear({ operation: 'market.insights', client: null })
+    stage.store.purge({ operation: 'market.insights', client: null })
     const later = stage.handle(exchangeOf())
-    await stage.sent[0]?.answer(answerOf(fresh, 'before'))
-    await stage.sent[1]?.answer(answerOf(fresh, 'after'))
+    await stage.sent[0]?.respond(createResponse(fresh, 'before'))
+    await stage.sent[1]?.respond(createResponse(fresh, 'after'))
 
     expect([textOf(await asked), textOf(await later)]).toEqual(['before', 'after'])
     expect(textOf(await stage.handle(exchangeOf()))).toBe('after')
@@ -176,7 +190,7 @@ describe('those who want the same at the same time', () => {
     const stage = opened()
     const asked = Array.from({ length: 1000 }, () => stage.handle(exchangeOf()))
 
-    await stage.sent[0]?.answer(answerOf(fresh))
+    await stage.sent[0]?.respond(createResponse(fresh))
     const texts = (await Promise.all(asked)).map(textOf)
 
     expect(stage.sent).toHaveLength(1)
@@ -201,10 +215,10 @@ describe('those who want the same at the same time', () => {
 
     exchanges[0]?.abort(gone())
     exchanges[1]?.abort(gone())
-    await stage.sent[0]?.answer(answerOf(fresh))
+    await stage.sent[0]?.respond(createResponse(fresh))
 
     await Promise.all(left)
-    expect(textOf((await asked[2]) as Answer)).toBe('body')
+    expect(textOf((await asked[2]) as ProxyResponse)).toBe('body')
     expect([stage.sent.length, stage.sent[0]?.exchange.aborted]).toEqual([1, null])
   })
 
@@ -226,11 +240,11 @@ describe('those who want the same at the same time', () => {
   test('get the same failure', async () => {
     const stage = opened()
     const asked = Array.from({ length: 5 }, () => stage.handle(exchangeOf()))
-    const told = asked.map((each) => expect(each).rejects.toMatchObject({ kind: 'headers-timeout' }))
+    const rejections = asked.map((each) => expect(each).rejects.toMatchObject({ kind: 'headers-timeout' }))
 
     await stage.sent[0]?.fail(new GatewayError('headers-timeout'))
 
-    await Promise.all(told)
+    await Promise.all(rejections)
     expect(stage.sent).toHaveLength(1)
   })
 
@@ -243,9 +257,9 @@ describe('those who want the same at the same time', () => {
     const exchanges = Array.from({ length: 5 }, () => exchangeOf())
     const asked = exchanges.map((each) => stage.handle(each))
 
-    await stage.sent[0]?.answer(answerOf(fields, 'of the first'))
+    await stage.sent[0]?.respond(createResponse(fields, 'of the first'))
     const inParallel = stage.sent.slice(1).map(({ exchange }) => exchange)
-    await Promise.all(stage.sent.slice(1).map((sent) => sent.answer(answerOf(fields, 'of another'))))
+    await Promise.all(stage.sent.slice(1).map((sent) => sent.respond(createResponse(fields, 'of another'))))
 
     expect(inParallel).toEqual(exchanges.slice(1))
     expect((await Promise.all(asked)).map(textOf)).toEqual(['of the first', ...Array(4).fill('of another')])
@@ -262,7 +276,7 @@ describe('those who want the same at the same time', () => {
     const body = new FedBody().feed('of the first')
 
     first.abort(gone())
-    await stage.sent[0]?.answer(answerOf([], body))
+    await stage.sent[0]?.respond(createResponse([], body))
 
     expect(body.discarded).toBe(true)
     expect(stage.sent[1]?.exchange).toBe(second)
@@ -270,12 +284,12 @@ describe('those who want the same at the same time', () => {
 
   test('find each other by variant, as soon as it is known what varies', async () => {
     const stage = opened()
-    const ask = (language: string): Promise<Answer> => stage.handle(exchangeOf(['Accept-Language', language]))
+    const ask = (language: string): Promise<ProxyResponse> => stage.handle(exchangeOf(['Accept-Language', language]))
     const asked = [ask('de'), ask('de'), ask('fr'), ask('fr'), ask('fr')]
     const varying = [...fresh, 'Vary', 'Accept-Language']
 
-    await stage.sent[0]?.answer(answerOf(varying, 'deutsch'))
-    await stage.sent[1]?.answer(answerOf(varying, 'français'))
+    await stage.sent[0]?.respond(createResponse(varying, 'deutsch'))
+    await stage.sent[1]?.respond(createResponse(varying, 'français'))
     const texts = (await Promise.all(asked)).map(textOf)
     const later = [ask('fr'), ask('de')]
 
@@ -287,11 +301,11 @@ describe('those who want the same at the same time', () => {
   test('do not wait where each has to ask for himself', async () => {
     const stage = opened()
     const fields = ['Cache-Control', 'no-cache', 'ETag', '"a"']
-    await storing(stage, answerOf(fields))
+    await storing(stage, createResponse(fields))
 
     const asked = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
     expect(stage.sent).toHaveLength(3)
-    for (const sent of stage.sent.slice(1)) await sent.answer(answerOf(fields, '', 304))
+    for (const sent of stage.sent.slice(1)) await sent.respond(createResponse(fields, '', 304))
 
     expect((await Promise.all(asked)).map(textOf)).toEqual(['body', 'body'])
     expect(stage.sent.slice(1).map(({ exchange }) => exchange.fields)).toEqual([
@@ -331,7 +345,7 @@ describe('while it streams', () => {
     const stage = opened()
     const body = new FedBody().feed('one ')
     const asked = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
-    await stage.sent[0]?.answer(answerOf(fresh, body))
+    await stage.sent[0]?.respond(createResponse(fresh, body))
     const [fast, slow] = (await Promise.all(asked)).map(({ body }, i) => new Client(body, i === 1))
 
     body.feed('two ')
@@ -353,12 +367,12 @@ describe('while it streams', () => {
     const stage = opened()
     const body = new FedBody().feed('begun')
     const asked = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
-    await stage.sent[0]?.answer(answerOf(fresh, body))
+    await stage.sent[0]?.respond(createResponse(fresh, body))
     const [first, second] = await Promise.all(asked)
-    const client = new Client((first as Answer).body)
+    const client = new Client((first as ProxyResponse).body)
 
     body.fail(new GatewayError('truncated'))
-    const late = new Client((second as Answer).body)
+    const late = new Client((second as ProxyResponse).body)
 
     expect([client.failure?.kind, late.failure?.kind]).toEqual(['truncated', 'truncated'])
     expect([stage.part.entries, stage.store.bytes]).toEqual([0, 0])
@@ -373,7 +387,7 @@ describe('while it streams', () => {
     const stage = opened()
     const body = new FedBody()
     const asked = stage.handle(exchangeOf())
-    await stage.sent[0]?.answer(answerOf([...fresh, ...length], body))
+    await stage.sent[0]?.respond(createResponse([...fresh, ...length], body))
     const client = new Client((await asked).body)
 
     body.feed(...chunks).end()
@@ -387,7 +401,7 @@ describe('while it streams', () => {
     const body = new FedBody().feed('begun')
     const exchanges = [exchangeOf(), exchangeOf()]
     const asked = exchanges.map((each) => stage.handle(each))
-    await stage.sent[0]?.answer(answerOf(fresh, body))
+    await stage.sent[0]?.respond(createResponse(fresh, body))
     for (const each of await Promise.all(asked)) new Client(each.body)
 
     exchanges[0]?.abort(gone())
@@ -404,7 +418,7 @@ describe('while it streams', () => {
     const stage = opened()
     for (const [i, body] of bodies.entries()) {
       const asked = stage.handle(exchangeOf(['If-None-Match', '"a"'], `?${i}`))
-      await stage.sent[i]?.answer(answerOf(tagged, body))
+      await stage.sent[i]?.respond(createResponse(tagged, body))
       await asked
     }
 
@@ -421,7 +435,7 @@ describe('while it streams', () => {
     const stage = opened({ maxEntry: 8 * 1024 })
     const body = new FedBody().feed('x'.repeat(5000))
     const asked = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
-    await stage.sent[0]?.answer(answerOf(fresh, body))
+    await stage.sent[0]?.respond(createResponse(fresh, body))
     const [fast, slow] = (await Promise.all(asked)).map(({ body }, i) => new Client(body, i === 1))
 
     for (let i = 0; i < 60; i++) body.feed('y'.repeat(5000))
@@ -445,7 +459,7 @@ describe('while it streams', () => {
     const asked = stage.handle(first)
     void stage.handle(second)
 
-    await stage.sent[0]?.answer(answerOf([...fresh, 'Content-Length', '9000'], body))
+    await stage.sent[0]?.respond(createResponse([...fresh, 'Content-Length', '9000'], body))
 
     expect((await asked).body).toBe(body)
     expect(stage.sent[1]?.exchange).toBe(second)
@@ -457,7 +471,7 @@ describe('while it streams', () => {
     const bodies = lengths.map(() => new FedBody())
     const asked = lengths.map((_, i) => stage.handle(exchangeOf([], `?${i}`)))
     for (const [i, length] of lengths.entries())
-      await stage.sent[i]?.answer(answerOf([...fresh, 'Content-Length', String(length)], bodies[i]))
+      await stage.sent[i]?.respond(createResponse([...fresh, 'Content-Length', String(length)], bodies[i]))
 
     const answers = await Promise.all(asked)
 
@@ -469,7 +483,7 @@ describe('while it streams', () => {
     const stage = opened({ maxEntry: 64 * 1024 }, 1024 * 1024)
     const body = new FedBody()
     const asked = stage.handle(exchangeOf())
-    await stage.sent[0]?.answer(answerOf(fresh, body))
+    await stage.sent[0]?.respond(createResponse(fresh, body))
     const client = new Client((await asked).body)
 
     for (let i = 0; i < 20_000; i++) body.feed('x')
@@ -487,7 +501,7 @@ describe('in trouble', () => {
 
   test.each(kinds)('%s: what is stale is served for a minute, to all who wait', async (kind) => {
     const stage = opened()
-    await storing(stage, answerOf(fresh))
+    await storing(stage, createResponse(fresh))
     secondsLater(119)
     const exchanges = [exchangeOf(), exchangeOf(), exchangeOf(['Range', 'bytes=0-1'])]
 
@@ -496,13 +510,13 @@ describe('in trouble', () => {
     const answers = await Promise.all(asked)
     secondsLater(1)
     const late = stage.handle(exchangeOf())
-    const told = expect(late).rejects.toMatchObject({ kind })
+    const rejections = expect(late).rejects.toMatchObject({ kind })
     await stage.sent.at(-1)?.fail(new GatewayError(kind))
 
     expect(answers.map(textOf)).toEqual(['body', 'body', 'bo'])
     expect(exchanges.map(({ cache }) => cache)).toEqual(['stale', 'stale', 'stale'])
     expect(cacheStatusOf(exchanges[0] as Exchange)).toBe('lender-gateway;fwd=stale;ttl=-59')
-    await told
+    await rejections
   })
 
   test.each([
@@ -511,24 +525,24 @@ describe('in trouble', () => {
     ['proxy-revalidate', 'max-age=60, proxy-revalidate'],
   ])('nothing is served that says %s', async (_, cacheControl) => {
     const stage = opened({ staleIfError: 60_000 })
-    await storing(stage, answerOf(['Cache-Control', cacheControl]))
+    await storing(stage, createResponse(['Cache-Control', cacheControl]))
     secondsLater(61)
 
-    const told = expect(stage.handle(exchangeOf())).rejects.toMatchObject({ kind: 'connect-failed' })
+    const rejections = expect(stage.handle(exchangeOf())).rejects.toMatchObject({ kind: 'connect-failed' })
     await stage.sent[1]?.fail(new GatewayError('connect-failed'))
 
-    await told
+    await rejections
   })
 
   test('an answer that is an error gives way to what is stale only where that is allowed', async () => {
     const [allowed, not] = [opened({ staleIfError: 60_000 }), opened()]
     const seen: (string | number)[] = []
     for (const stage of [allowed, not]) {
-      await storing(stage, answerOf(fresh))
+      await storing(stage, createResponse(fresh))
       secondsLater(61)
       const body = new FedBody().feed('trouble')
       const asked = stage.handle(exchangeOf())
-      await stage.sent[1]?.answer(answerOf([...fresh], body, 503))
+      await stage.sent[1]?.respond(createResponse([...fresh], body, 503))
       seen.push((await asked).status, String(body.discarded))
     }
 
@@ -537,11 +551,11 @@ describe('in trouble', () => {
 
   test('what is stored stays, for the next request', async () => {
     const stage = opened({ staleIfError: 600_000 })
-    await storing(stage, answerOf(fresh))
+    await storing(stage, createResponse(fresh))
     secondsLater(61)
     for (const nth of [1, 2]) {
       const asked = stage.handle(exchangeOf())
-      await stage.sent[nth]?.answer(answerOf(fresh, 'trouble', 500))
+      await stage.sent[nth]?.respond(createResponse(fresh, 'trouble', 500))
       expect(textOf(await asked)).toBe('body')
     }
   })
@@ -550,16 +564,16 @@ describe('in trouble', () => {
 describe('what is stale', () => {
   test('is validated, and served again when it is still good', async () => {
     const stage = opened()
-    await storing(stage, answerOf(tagged))
+    await storing(stage, createResponse(tagged))
     secondsLater(61)
     const [exchange, other] = [exchangeOf(), exchangeOf(['If-None-Match', '"a"'])]
     const asked = [stage.handle(exchange), stage.handle(other)]
 
-    await stage.sent[1]?.answer(answerOf(tagged, '', 304))
-    const [answer, spared] = await Promise.all(asked)
+    await stage.sent[1]?.respond(createResponse(tagged, '', 304))
+    const [response, spared] = await Promise.all(asked)
 
     expect(stage.sent[1]?.exchange.fields).toEqual(['If-None-Match', '"a"'])
-    expect([answer?.status, textOf(answer as Answer), spared?.status]).toEqual([200, 'body', 304])
+    expect([response?.status, textOf(response as ProxyResponse), spared?.status]).toEqual([200, 'body', 304])
     expect([exchange.cache, other.cache]).toEqual(['revalidated', 'collapsed'])
     expect(cacheStatusOf(exchange)).toBe('lender-gateway;fwd=stale;fwd-status=304;stored;ttl=60')
     expect([(await stage.handle(exchangeOf())).status, stage.sent.length]).toEqual([200, 2])
@@ -567,12 +581,12 @@ describe('what is stale', () => {
 
   test('is asked for anew when the 304 is about something else', async () => {
     const stage = opened()
-    await storing(stage, answerOf(tagged))
+    await storing(stage, createResponse(tagged))
     secondsLater(61)
     const asked = stage.handle(exchangeOf())
 
-    await stage.sent[1]?.answer(answerOf([...fresh, 'ETag', '"other"'], '', 304))
-    await stage.sent[2]?.answer(answerOf(fresh, 'new'))
+    await stage.sent[1]?.respond(createResponse([...fresh, 'ETag', '"other"'], '', 304))
+    await stage.sent[2]?.respond(createResponse(fresh, 'new'))
 
     expect(stage.sent[2]?.exchange.fields).toEqual([])
     expect(textOf(await asked)).toBe('new')
@@ -580,11 +594,11 @@ describe('what is stale', () => {
 
   test('goes when the answer in its place cannot be stored', async () => {
     const stage = opened()
-    await storing(stage, answerOf(tagged))
+    await storing(stage, createResponse(tagged))
     secondsLater(61)
 
     const asked = stage.handle(exchangeOf())
-    await stage.sent[1]?.answer(answerOf(['Cache-Control', 'no-store'], 'secret'))
+    await stage.sent[1]?.respond(createResponse(['Cache-Control', 'no-store'], 'secret'))
 
     expect([textOf(await asked), stage.part.entries]).toEqual(['secret', 0])
   })
@@ -594,7 +608,7 @@ describe('what is stale', () => {
 
     test('is served at once, and fetched once', async () => {
       const stage = opened()
-      await storing(stage, answerOf(swr))
+      await storing(stage, createResponse(swr))
       secondsLater(61)
       const exchange = exchangeOf()
 
@@ -604,7 +618,7 @@ describe('what is stale', () => {
         stage.handle(exchangeOf()),
       ])
       const fetched = stage.sent.length
-      await stage.sent[1]?.answer(answerOf(swr, 'new'))
+      await stage.sent[1]?.respond(createResponse(swr, 'new'))
       const after = await stage.handle(exchangeOf())
 
       expect(answers.map(textOf)).toEqual(['body', 'body', 'body'])
@@ -614,32 +628,32 @@ describe('what is stale', () => {
 
     test('is not kept from it by the client that caused it and has left', async () => {
       const stage = opened()
-      await storing(stage, answerOf(swr))
+      await storing(stage, createResponse(swr))
       secondsLater(61)
       const exchange = exchangeOf()
       await stage.handle(exchange)
 
       exchange.abort(gone())
-      await stage.sent[1]?.answer(answerOf(swr, 'new'))
+      await stage.sent[1]?.respond(createResponse(swr, 'new'))
 
       expect(textOf(await stage.handle(exchangeOf()))).toBe('new')
     })
 
     test('goes when what comes cannot be stored', async () => {
       const stage = opened()
-      await storing(stage, answerOf(swr))
+      await storing(stage, createResponse(swr))
       secondsLater(61)
       await stage.handle(exchangeOf())
       const body = new FedBody().feed('secret')
 
-      await stage.sent[1]?.answer(answerOf(['Cache-Control', 'private'], body))
+      await stage.sent[1]?.respond(createResponse(['Cache-Control', 'private'], body))
 
       expect([body.discarded, stage.part.entries]).toEqual([true, 0])
     })
 
     test('stays when that fails, which is told, and is tried again', async () => {
       const stage = opened()
-      await storing(stage, answerOf(swr))
+      await storing(stage, createResponse(swr))
       secondsLater(61)
       await stage.handle(exchangeOf())
 
@@ -654,7 +668,7 @@ describe('what is stale', () => {
       const stage = opened()
       for (let i = 0; i < 110; i++) {
         void stage.handle(exchangeOf([], `?${i}`))
-        await stage.sent[i]?.answer(answerOf(swr))
+        await stage.sent[i]?.respond(createResponse(swr))
       }
       secondsLater(61)
 
@@ -669,11 +683,11 @@ describe('what is stale', () => {
 describe('a Range', () => {
   test('of what is stored is cut from it', async () => {
     const stage = opened()
-    await storing(stage, answerOf(tagged, 'abcdef'))
+    await storing(stage, createResponse(tagged, 'abcdef'))
 
-    const answer = await stage.handle(exchangeOf(['Range', 'bytes=2-3']))
+    const response = await stage.handle(exchangeOf(['Range', 'bytes=2-3']))
 
-    expect([answer.status, textOf(answer), stage.sent.length]).toEqual([206, 'cd', 1])
+    expect([response.status, textOf(response), stage.sent.length]).toEqual([206, 'cd', 1])
   })
 
   test('of anything else is forwarded as it came, and waits for nobody', () => {
@@ -723,8 +737,8 @@ describe('whatever the policy throws', () => {
       },
     })
 
-    await stage.sent[0]?.answer(answerOf(fields, 'of the first'))
-    await stage.sent[1]?.answer(answerOf(fresh, 'of the second'))
+    await stage.sent[0]?.respond(createResponse(fields, 'of the first'))
+    await stage.sent[1]?.respond(createResponse(fresh, 'of the second'))
 
     expect((await Promise.all(asked)).map(textOf)).toEqual(['of the first', 'of the second'])
     expect([stage.broken.length, stage.part.entries]).toEqual([1, 0])
@@ -736,11 +750,12 @@ test('nothing is left behind when all is over', async () => {
   const ends: readonly ((nth: number, exchange: Exchange, body: FedBody) => unknown)[] = [
     (nth) => stage.sent[nth]?.fail(new GatewayError('connect-failed')),
     (_, exchange) => exchange.abort(gone()),
-    (nth, _, body) => stage.sent[nth]?.answer(answerOf([], body)),
+    (nth, _, body) => stage.sent[nth]?.respond(createResponse([], body)),
     (nth, _, body) =>
-      stage.sent[nth]?.answer(answerOf(fresh, body)).then(() => body.fail(new GatewayError('truncated'))),
-    (nth, exchange, body) => stage.sent[nth]?.answer(answerOf(fresh, body)).then(() => exchange.abort(gone())),
-    (nth, _, body) => stage.sent[nth]?.answer(answerOf(fresh, body)).then(() => body.feed('x'.repeat(9000)).end()),
+      stage.sent[nth]?.respond(createResponse(fresh, body)).then(() => body.fail(new GatewayError('truncated'))),
+    (nth, exchange, body) => stage.sent[nth]?.respond(createResponse(fresh, body)).then(() => exchange.abort(gone())),
+    (nth, _, body) =>
+      stage.sent[nth]?.respond(createResponse(fresh, body)).then(() => body.feed('x'.repeat(9000)).end()),
   ]
 
   for (const [i, end] of ends.entries()) {

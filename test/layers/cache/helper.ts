@@ -1,14 +1,14 @@
-import type { Answer, AnswerBody, BodySink, Exchange, Handle, Layer } from '../../../src/exchange.ts'
+import type { BodySink, Exchange, Handler, Layer, ProxyResponse, ResponseBody } from '../../../src/exchange.ts'
 import type { GatewayError } from '../../../src/failures/errors.ts'
-import { cache } from '../../../src/layers/cache/cache.ts'
-import type { Part } from '../../../src/layers/cache/part.ts'
-import type { CacheRules } from '../../../src/layers/cache/policy/request.ts'
-import { CacheStore } from '../../../src/layers/cache/store.ts'
+import { cacheLayer } from '../../../src/layers/cache/cache.ts'
+import { CacheStore } from '../../../src/layers/cache/cache-store.ts'
+import type { CachePartition } from '../../../src/layers/cache/partition.ts'
+import type { CacheRules } from '../../../src/layers/cache/policy/cache-request.ts'
 import { rules } from './policy/helper.ts'
 
 /** Is the body of an answer that a test moves along by hand. */
-export class FedBody implements AnswerBody {
-  readonly lasting = false
+export class FedBody implements ResponseBody {
+  readonly isShared = false
   paused = false
   discarded = false
   #chunks: Buffer[] = []
@@ -35,7 +35,7 @@ export class FedBody implements AnswerBody {
     return this
   }
 
-  whole(): Buffer | null {
+  takeBuffered(): Buffer | null {
     return this.#ended && this.#sink === null ? Buffer.concat(this.#chunks) : null
   }
 
@@ -55,7 +55,11 @@ export class FedBody implements AnswerBody {
 }
 
 /** Makes an answer of the upstream whose body has come to its end, unless it is given one that has not. */
-export const answerOf = (fields: readonly string[], body: string | FedBody = 'body', status = 200): Answer => ({
+export const createResponse = (
+  fields: readonly string[],
+  body: string | FedBody = 'body',
+  status = 200,
+): ProxyResponse => ({
   status,
   reason: '',
   fields,
@@ -65,30 +69,30 @@ export const answerOf = (fields: readonly string[], body: string | FedBody = 'bo
 /** Is a request on its way upstream, which a test answers when it likes. */
 export interface Sent {
   readonly exchange: Exchange
-  answer(answer: Answer): Promise<void>
+  respond(response: ProxyResponse): Promise<void>
   fail(error: GatewayError): Promise<void>
 }
 
 /** Is the upstream of a test. What is aborted fails with the reason, as sending does. */
 export interface FakeUpstream {
-  readonly next: Handle
+  readonly next: Handler
   readonly sent: Sent[]
 }
 
 export const fakeUpstream = (): FakeUpstream => {
   const sent: Sent[] = []
-  const next: Handle = (exchange) =>
+  const next: Handler = (exchange) =>
     new Promise((resolve, reject) => {
-      let body: Answer['body'] | null = null
-      exchange.whenAborted((reason) => {
+      let body: ProxyResponse['body'] | null = null
+      exchange.setAbortListener((reason) => {
         if (body instanceof FedBody) body.fail(reason)
         reject(reason)
       })
       sent.push({
         exchange,
-        answer: (answer) => {
-          body = answer.body
-          resolve(answer)
+        respond: (response) => {
+          body = response.body
+          resolve(response)
           return settled()
         },
         fail: (error) => {
@@ -109,14 +113,14 @@ export const settled = async (): Promise<void> => {
 export const opened = (changed: Partial<CacheRules> = {}, maxBytes = 1024 * 1024) => {
   const upstream = fakeUpstream()
   const store = new CacheStore(maxBytes)
-  const part: Part = store.open('market.insights')
+  const part: CachePartition = store.openPartition('market.insights')
   const broken: unknown[] = []
   const unrefreshed: GatewayError[] = []
-  const notices = {
-    broken: (error: unknown) => void broken.push(error),
-    unrefreshed: (error: GatewayError) => void unrefreshed.push(error),
+  const events = {
+    onError: (error: unknown) => void broken.push(error),
+    onRevalidationFailed: (error: GatewayError) => void unrefreshed.push(error),
   }
-  const layer: Layer = cache(rules({ maxEntry: 64 * 1024, ...changed }), part, notices)
+  const layer: Layer = cacheLayer(rules({ maxEntry: 64 * 1024, ...changed }), part, events)
   return { handle: layer(upstream.next), sent: upstream.sent, store, part, broken, unrefreshed, layer, upstream }
 }
 
@@ -126,12 +130,12 @@ export class Client implements BodySink {
   ended = false
   failure: GatewayError | null = null
   isSlow = false
-  readonly #body: AnswerBody
+  readonly #body: ResponseBody
 
-  constructor(body: AnswerBody, isSlow = false) {
+  constructor(body: ResponseBody, isSlow = false) {
     this.#body = body
     this.isSlow = isSlow
-    const whole = body.whole()
+    const whole = body.takeBuffered()
     this.text = whole?.toString() ?? ''
     this.ended = whole !== null
     if (whole === null) body.consume(this)
@@ -158,5 +162,5 @@ export class Client implements BodySink {
 }
 
 /** Tells what the cache said of an exchange. */
-export const cacheStatusOf = ({ answerFields }: Exchange): string | undefined =>
+export const cacheStatusOf = ({ addedResponseFields: answerFields }: Exchange): string | undefined =>
   answerFields?.[answerFields.indexOf('Cache-Status') + 1]

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { added } from '../../../src/observe/added.ts'
-import { boundsMs, Histogram, quantile, since } from '../../../src/observe/metrics/histogram.ts'
+import { bucketBoundsMs, Histogram, histogramDelta, quantile } from '../../../src/observe/metrics/histogram.ts'
+import { sumReports } from '../../../src/observe/sum-reports.ts'
 
 const counted = (durations: readonly number[]) => {
   const histogram = new Histogram()
@@ -12,25 +12,25 @@ const counted = (durations: readonly number[]) => {
 const durations = fc.array(fc.double({ min: 0, max: 79_000, noNaN: true }), { minLength: 1, maxLength: 200 })
 
 test('bounds rise, and every duration falls under the first that is not below it', () => {
-  expect([...boundsMs].sort((a, b) => a - b)).toEqual(boundsMs)
+  expect([...bucketBoundsMs].sort((a, b) => a - b)).toEqual(bucketBoundsMs)
   fc.assert(
     fc.property(fc.double({ min: 0, max: 100_000, noNaN: true }), (ms) => {
       const at = counted([ms]).counts.indexOf(1)
 
-      expect(ms <= (boundsMs[at] ?? Number.POSITIVE_INFINITY)).toBe(true)
-      expect(at === 0 || ms > (boundsMs[at - 1] as number)).toBe(true)
+      expect(ms <= (bucketBoundsMs[at] ?? Number.POSITIVE_INFINITY)).toBe(true)
+      expect(at === 0 || ms > (bucketBoundsMs[at - 1] as number)).toBe(true)
     }),
   )
 })
 
 test('a bound belongs to what is below it', () => {
-  for (const [i, bound] of boundsMs.entries()) expect(counted([bound]).counts[i]).toBe(1)
+  for (const [i, bound] of bucketBoundsMs.entries()) expect(counted([bound]).counts[i]).toBe(1)
 })
 
 test('what several have counted adds up to what one would have counted', () => {
   fc.assert(
     fc.property(durations, durations, (some, others) => {
-      const both = added(counted([]), [counted(some), counted(others)])
+      const both = sumReports(counted([]), [counted(some), counted(others)])
       const one = counted([...some, ...others])
 
       expect(both.counts).toEqual(one.counts)
@@ -42,7 +42,7 @@ test('what several have counted adds up to what one would have counted', () => {
 test('what came since is what was counted in between', () => {
   fc.assert(
     fc.property(durations, durations, (before, after) => {
-      const between = since(counted([...before, ...after]), counted(before))
+      const between = histogramDelta(counted([...before, ...after]), counted(before))
 
       expect(between.counts).toEqual(counted(after).counts)
     }),
@@ -59,12 +59,12 @@ describe('a quantile', () => {
       fc.property(durations, fc.constantFrom(0.5, 0.9, 0.99), (all, share) => {
         const sorted = all.toSorted((a, b) => a - b)
         const exact = sorted[Math.ceil(share * all.length) - 1] as number
-        const at = boundsMs.findIndex((bound) => exact <= bound)
+        const at = bucketBoundsMs.findIndex((bound) => exact <= bound)
 
         const read = quantile(counted(all), share) as number
 
-        expect(read).toBeLessThanOrEqual(boundsMs[at] as number)
-        expect(read).toBeGreaterThanOrEqual(at === 0 ? 0 : (boundsMs[at - 1] as number))
+        expect(read).toBeLessThanOrEqual(bucketBoundsMs[at] as number)
+        expect(read).toBeGreaterThanOrEqual(at === 0 ? 0 : (bucketBoundsMs[at - 1] as number))
       }),
     )
   })
@@ -72,7 +72,7 @@ describe('a quantile', () => {
   test('is no more than the upper bound by a rounding of floats', () => {
     const { counts } = counted([])
     const above: string[] = []
-    for (const [i, bound] of boundsMs.entries())
+    for (const [i, bound] of bucketBoundsMs.entries())
       for (let count = 1; count <= 30; count++)
         for (const share of [0.5, 0.9, 0.99, 1]) {
           const read = quantile({ counts: counts.with(i, count), sumMs: 0 }, share) as number
@@ -83,6 +83,6 @@ describe('a quantile', () => {
   })
 
   test('above the last bound is told as that bound', () => {
-    expect(quantile(counted([1_000_000]), 0.5)).toBe(boundsMs.at(-1))
+    expect(quantile(counted([1_000_000]), 0.5)).toBe(bucketBoundsMs.at(-1))
   })
 })

@@ -1,25 +1,25 @@
 import * as fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { catalog } from '../../../src/catalog.ts'
-import type { Exporting, Told } from '../../../src/observe/tracing/exporting.ts'
 import { loadSdk } from '../../../src/observe/tracing/sdk.ts'
-import { openTracing, SampledTrace } from '../../../src/observe/tracing/tracing.ts'
+import type { FinishedSpan, OtlpSpanExporter } from '../../../src/observe/tracing/span-exporter.ts'
+import { createTracing, SampledTrace } from '../../../src/observe/tracing/tracing.ts'
+import { allOperations } from '../../../src/operations.ts'
 
 beforeAll(() => loadSdk())
 
 const site = { scheme: 'http', address: null, port: 0 } as const
-const [operation] = catalog
+const [operation] = allOperations
 
 /** Begins exchanges at a gateway that samples a share, and keeps what it tells. */
 const at = (sample: number) => {
-  const told: Told[] = []
-  const exporting = { tell: (span: Told) => told.push(span) } as unknown as Exporting
-  const tracing = openTracing(exporting, sample, site)
+  const told: FinishedSpan[] = []
+  const exporting = { enqueue: (span: FinishedSpan) => told.push(span) } as unknown as OtlpSpanExporter
+  const tracing = createTracing(exporting, sample, site)
   return {
     told,
     begin(fields: readonly string[] = []) {
       const exchange = { operation, fields }
-      const trace = tracing.begin(exchange)
+      const trace = tracing.startTrace(exchange)
       return { trace, isSampled: trace instanceof SampledTrace, fields: exchange.fields }
     },
   }

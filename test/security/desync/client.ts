@@ -1,5 +1,5 @@
-import { isLast, type RawAnswer, takeAnswer } from '../../helpers/answers.ts'
-import { type RawClient, rawClient } from '../../helpers/raw.ts'
+import { type RawClient, rawClient } from '../../helpers/raw-client.ts'
+import { closesConnection, parseResponse, type RawResponse } from '../../helpers/raw-response.ts'
 import { own } from './poison.ts'
 
 let markers = 0
@@ -9,7 +9,7 @@ export const newMarker = (): string => `own-${String(++markers).padStart(own.len
 
 /** What a client was given: a whole answer, or a part and the end of its connection. */
 export interface Given {
-  readonly answer: RawAnswer | null
+  readonly answer: RawResponse | null
   /** Everything that came, interim responses included. */
   readonly bytes: string
 }
@@ -39,11 +39,11 @@ export class Client {
   async given(): Promise<Given> {
     const connection = this.#connection
     if (connection === null) throw new Error('nothing was sent')
-    const taken = (): { answer: RawAnswer; taken: number } | null => final(connection.received().slice(this.#read))
+    const taken = (): { answer: RawResponse; taken: number } | null => final(connection.received().slice(this.#read))
     const answer = await connection.until(() => taken() !== null).then(taken, () => null)
     const bytes = connection.received().slice(this.#read)
     this.#read += bytes.length
-    if (answer === null || answer.taken !== bytes.length || isLast(answer.answer)) this.leave()
+    if (answer === null || answer.taken !== bytes.length || closesConnection(answer.answer)) this.leave()
     return { answer: answer?.taken === bytes.length ? answer.answer : null, bytes }
   }
 
@@ -56,9 +56,9 @@ export class Client {
 }
 
 /** Takes the final answer off what was received, with the interim ones before it. */
-const final = (text: string): { answer: RawAnswer; taken: number } | null => {
+const final = (text: string): { answer: RawResponse; taken: number } | null => {
   for (let at = 0; ; ) {
-    const next = takeAnswer(text.slice(at), 'GET')
+    const next = parseResponse(text.slice(at), 'GET')
     if (next === null) return null
     at += next.taken
     if (next.answer.status >= 200) return { answer: next.answer, taken: at }

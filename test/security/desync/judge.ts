@@ -1,5 +1,5 @@
-import { takeAnswer, valuesOf } from '../../helpers/answers.ts'
-import { takeApart } from '../../helpers/wire.ts'
+import { headerValues, parseResponse } from '../../helpers/raw-response.ts'
+import { parseWireResponse } from '../../helpers/wire.ts'
 import type { Given } from './client.ts'
 import { own, type Poison, strayMark } from './poison.ts'
 
@@ -26,12 +26,12 @@ const verdictOn = (poison: Poison, marker: string, body: string, { answer, bytes
   if (answer === null) return isPart(bytes, poison, body) ? 'cut' : 'neither whole nor a part'
   if (answer.status === 502 && /"code":"(bad-answer|reset-before-headers)"/.test(answer.body)) return 'refused'
   const isWhole = answer.status === poison.status && answer.body === body
-  return isWhole && valuesOf(answer, 'x-own').join() === marker ? 'whole' : 'a mix'
+  return isWhole && headerValues(answer, 'x-own').join() === marker ? 'whole' : 'a mix'
 }
 
 const isPart = (bytes: string, { status }: Poison, body: string): boolean => {
   if (bytes === '') return true // a connection that is reset may lose what was written last
-  const part = takeApart(Buffer.from(bytes, 'latin1'))
+  const part = parseWireResponse(Buffer.from(bytes, 'latin1'))
   return part.status === status && !part.whole && body.startsWith(part.body.toString('latin1'))
 }
 
@@ -40,7 +40,7 @@ export const faultOfSound = (marker: string, { answer, bytes }: Given): string |
   const isOwn =
     answer?.status === 200 &&
     answer.body === marker &&
-    takeAnswer(bytes, 'GET')?.taken === bytes.length &&
+    parseResponse(bytes, 'GET')?.taken === bytes.length &&
     [...bytes.matchAll(/own-\d{8}|stray/g)].every(([found]) => found === marker)
   return isOwn ? null : `not its own: ${shown({ answer, bytes })}`
 }

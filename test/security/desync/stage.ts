@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { afterAll, beforeAll } from 'vitest'
 import type { Pair } from '../../helpers/certificates.ts'
 import { openGateway } from '../../helpers/gateway.ts'
-import { until } from '../../lab/lab.ts'
+import { waitUntil } from '../../lab/lab.ts'
 import { Client, getOf, newMarker } from './client.ts'
 import { faultOfSound } from './judge.ts'
 import { own, type Poison } from './poison.ts'
@@ -80,7 +80,7 @@ export const turns = async (count: number): Promise<void> => {
 
 /** Waits until the gateway has read what was written, and has closed the connection if it may not use it again. */
 export const settled = async ({ stray, breaks, ends }: Poison, socket: Socket): Promise<void> => {
-  if (stray !== '' || ends || breaks === 'head' || breaks === 'body') await until(() => socket.destroyed)
+  if (stray !== '' || ends || breaks === 'head' || breaks === 'body') await waitUntil(() => socket.destroyed)
   else await turns(4)
 }
 

@@ -1,6 +1,6 @@
 /** Has clients ask for many times what may be stored, and looks at the memory meanwhile: `--cache`. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { groups } from '../../../src/catalog.ts'
+import { groups } from '../../../src/operations.ts'
 import { differences, memoryKiB } from '../census.ts'
 import type { Line } from '../child.ts'
 import { type SoakedGateway, startGateway } from '../gateway.ts'

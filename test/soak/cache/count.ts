@@ -1,6 +1,6 @@
 /** Counts what is stored from outside, apart from the gateway's own accounts. */
 import { Agent } from 'node:http'
-import { askAdmin } from '../../helpers/live-gateway.ts'
+import { fetchAdmin } from '../../helpers/live-gateway.ts'
 import { hear } from './clients.ts'
 import { bytesOf, type Item, storable, target } from './stock.ts'
 
@@ -18,7 +18,7 @@ export interface Told extends Held {
 
 /** Reads `/status`. */
 export const told = async (admin: string): Promise<Told> => {
-  const { body } = await askAdmin(`${admin}/status`)
+  const { body } = await fetchAdmin(`${admin}/status`)
   const { bytes, evictions, operations } = body.cache as unknown as {
     readonly bytes: number
     readonly evictions: number
@@ -51,4 +51,4 @@ export const found = async (port: number): Promise<Held> => {
 
 /** Clears the cache, and tells how many answers went. */
 export const clear = async (admin: string): Promise<number> =>
-  Number((await askAdmin(`${admin}/cache`, 'DELETE')).body.removed)
+  Number((await fetchAdmin(`${admin}/cache`, 'DELETE')).body.removed)

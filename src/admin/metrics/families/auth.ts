@@ -1,18 +1,21 @@
-import type { Kind } from '../../../failures/kinds.ts'
-import { type AuthMethod, reasons, reasonsOf } from '../../../failures/reasons.ts'
-import type { OperationReport } from '../../../observe/metrics/meter.ts'
-import { each, gauge, itself, type Metrics } from '../metric.ts'
-import type { Reading } from '../reading.ts'
+import type { FailureKind } from '../../../failures/kinds.ts'
+import { type AuthMethod, reasonsFor, reasonTable } from '../../../failures/reasons.ts'
+import type { OperationMetricsReport } from '../../../observe/metrics/request-metrics.ts'
+import { asCounted, gauge, type MetricDefinitions, seriesFor } from '../metric.ts'
+import type { MetricInputs } from '../metric-inputs.ts'
 
 type Result = 'accepted' | 'refused' | 'unavailable'
 
-const results: ReadonlyMap<Kind, Result> = new Map([
+const results: ReadonlyMap<FailureKind, Result> = new Map([
   ['unauthenticated', 'refused'],
   ['forbidden', 'refused'],
   ['identity-unavailable', 'unavailable'],
 ])
 
-const authentications = ({ config, meter }: Reading): readonly (readonly [string, string, string, number])[] => {
+const authentications = ({
+  config,
+  requestMetrics,
+}: MetricInputs): readonly (readonly [string, string, string, number])[] => {
   if (config.auth === null) return []
   const counts = new Map<string, readonly [string, string, string, number]>()
   const add = (method: AuthMethod | null, result: Result, reason: string | null, count: number): void => {
@@ -26,24 +29,25 @@ const authentications = ({ config, meter }: Reading): readonly (readonly [string
   for (const method of methods) {
     add(method, 'accepted', null, 0)
     for (const [kind, result] of results)
-      for (const reason of reasonsOf(kind)) if (reasons[reason].methods.includes(method)) add(method, result, reason, 0)
+      for (const reason of reasonsFor(kind))
+        if (reasonTable[reason].methods.includes(method)) add(method, result, reason, 0)
   }
-  for (const { proved, reasons } of Object.values(meter.operations)) {
-    for (const { method, count } of proved) add(method, 'accepted', null, count)
-    for (const each of reasons) addRefusal(each, add)
+  for (const { accepted, reasons } of Object.values(requestMetrics.operations)) {
+    for (const { method, count } of accepted) add(method, 'accepted', null, count)
+    for (const each of reasons) addRejection(each, add)
   }
   return [...counts.values()]
 }
 
-const addRefusal = (
-  { failure, reason, method, count }: OperationReport['reasons'][number],
+const addRejection = (
+  { failure, reason, method, count }: OperationMetricsReport['reasons'][number],
   add: (method: AuthMethod | null, result: Result, reason: string, count: number) => void,
 ): void => {
   const result = results.get(failure)
   if (result !== undefined) add(method, result, reason, count)
 }
 
-const sources = each(['source'], ({ report: { tokens } }) =>
+const sources = seriesFor(['source'], ({ report: { tokens } }) =>
   (['jwt', 'introspection'] as const).flatMap((name) => {
     const source = tokens[name]
     return source === null ? [] : [[name, source] as const]
@@ -51,10 +55,10 @@ const sources = each(['source'], ({ report: { tokens } }) =>
 )
 
 /** Says who was let in, and who was not. Nothing, while nobody is asked. */
-export const auth: Metrics = {
-  authentications_total: each(['method', 'result', 'reason'], authentications).counter(
+export const authMetrics: MetricDefinitions = {
+  authentications_total: seriesFor(['method', 'result', 'reason'], authentications).counter(
     'Credentials that were checked, by the way to prove who calls (none: nothing was shown), by what came of it and why.',
-    itself,
+    asCounted,
   ),
   token_source_up: sources.gauge(
     'Whether the keys of the issuer can be had (jwt), and the authorization server be asked (introspection).',

@@ -1,21 +1,21 @@
-import type { Kind } from '../../../failures/kinds.ts'
-import { reasonsOf } from '../../../failures/reasons.ts'
-import { counted, counter, each, gauge, itself, type Metrics } from '../metric.ts'
-import type { Reading } from '../reading.ts'
+import type { FailureKind } from '../../../failures/kinds.ts'
+import { reasonsFor } from '../../../failures/reasons.ts'
+import { asCounted, countByReason, counter, gauge, type MetricDefinitions, seriesFor } from '../metric.ts'
+import type { MetricInputs } from '../metric-inputs.ts'
 
-const cached = each(['operation'], ({ report }) =>
+const cached = seriesFor(['operation'], ({ report }) =>
   (report.cache?.operations ?? []).map((each) => [each.operation, each] as const),
 )
 
-const outcomes = each(['operation', 'outcome'], ({ report }) =>
+const outcomes = seriesFor(['operation', 'outcome'], ({ report }) =>
   (report.cache?.operations ?? []).flatMap(({ operation, outcomes }) =>
     Object.entries(outcomes).map(([outcome, count]) => [operation, outcome, count] as const),
   ),
 )
 
 /** Says what is stored, and of how much use it is. Nothing, while no operation is cached. */
-export const cache: Metrics = {
-  cache_requests_total: outcomes.counter('Requests for an operation that is cached, by what the cache did.', itself),
+export const cacheMetrics: MetricDefinitions = {
+  cache_requests_total: outcomes.counter('Requests for an operation that is cached, by what the cache did.', asCounted),
   cache_bytes: cached.gauge('Bytes of answers that are stored.', ({ bytes }) => bytes),
   cache_entries: cached.gauge('How many answers are stored.', ({ entries }) => entries),
   cache_limit_bytes: gauge('How much may be stored of all operations.', ({ report }) => report.cache?.maxBytes),
@@ -41,7 +41,7 @@ export const cache: Metrics = {
   ),
 }
 
-const rejected: readonly Kind[] = [
+const rejectedKinds: readonly FailureKind[] = [
   'bad-request',
   'header-too-large',
   'request-timeout',
@@ -50,19 +50,19 @@ const rejected: readonly Kind[] = [
   'refused-by-operator',
 ]
 
-const ofKinds = (...kinds: readonly Kind[]) =>
-  each(['reason'], ({ meter }: Reading) => {
-    const all = Object.values(meter.operations).flatMap(({ reasons }) => reasons)
-    return counted(
-      reasonsOf(...kinds),
+const countsOfKinds = (...kinds: readonly FailureKind[]) =>
+  seriesFor(['reason'], ({ requestMetrics }: MetricInputs) => {
+    const all = Object.values(requestMetrics.operations).flatMap(({ reasons }) => reasons)
+    return countByReason(
+      reasonsFor(...kinds),
       all.filter(({ failure }) => kinds.includes(failure)),
     )
   })
 
-const concurrency = each(['limit'], ({ report }) => report.limits.concurrency.map((each) => [each.key, each]))
+const concurrency = seriesFor(['limit'], ({ report }) => report.limits.concurrency.map((each) => [each.key, each]))
 
 /** Says how near the gateway is to its bounds, and what they cost. */
-export const limits: Metrics = {
+export const limitMetrics: MetricDefinitions = {
   concurrency_in_flight: concurrency.gauge(
     'Requests that a bound of concurrency counts just now.',
     ({ inFlight }) => inFlight,
@@ -71,14 +71,17 @@ export const limits: Metrics = {
     'How many requests a bound of concurrency lets in at once.',
     ({ limit }) => limit,
   ),
-  sheds_total: ofKinds('overloaded').counter('Requests that found no room (503), by the bound that was full.', itself),
-  rate_limited_total: ofKinds('rate-limited').counter(
-    'Requests of an address or a client beyond what it may (429), by the bound that was used up.',
-    itself,
+  sheds_total: countsOfKinds('overloaded').counter(
+    'Requests that found no room (503), by the bound that was full.',
+    asCounted,
   ),
-  rejections_total: ofKinds(...rejected).counter(
+  rate_limited_total: countsOfKinds('rate-limited').counter(
+    'Requests of an address or a client beyond what it may (429), by the bound that was used up.',
+    asCounted,
+  ),
+  rejections_total: countsOfKinds(...rejectedKinds).counter(
     'Requests that were malformed, too large or too slow, or that an operator had refused, by what was wrong.',
-    itself,
+    asCounted,
   ),
   rate_limits_shared: gauge(
     'Whether rates are counted for all gateways (1), or each counts for itself until Redis is back (0); with limits.redis only.',

@@ -1,6 +1,6 @@
-import type { ReloadCount } from '../../../snapshot/reload-history.ts'
+import type { ReloadCount } from '../../../runtime/reload/reload-history.ts'
 import { version } from '../../../version.ts'
-import { counter, each, gauge, itself, type Metrics } from '../metric.ts'
+import { asCounted, counter, gauge, type MetricDefinitions, seriesFor } from '../metric.ts'
 
 const triggers = [
   'file',
@@ -11,7 +11,7 @@ const triggers = [
 ] as const satisfies readonly ReloadCount['trigger'][]
 const results = ['applied', 'unchanged', 'refused'] as const satisfies readonly ReloadCount['result'][]
 
-const reloads = each(['trigger', 'result'], ({ reloads }) =>
+const reloads = seriesFor(['trigger', 'result'], ({ reloads }) =>
   triggers.flatMap((trigger) =>
     results.map((result) => {
       const found = reloads.find((each) => each.trigger === trigger && each.result === result)
@@ -20,15 +20,15 @@ const reloads = each(['trigger', 'result'], ({ reloads }) =>
   ),
 )
 
-const certificate = each(['certificate'], ({ certificates }) =>
+const certificate = seriesFor(['certificate'], ({ certificates }) =>
   certificates.map(({ key, notAfter }) => [key, notAfter]),
 )
 
 /** Says what configuration runs, and until when what it brings is valid. */
-export const configuration: Metrics = {
-  config_info: each(['hash'], ({ config }) => [[config.hash, 1]]).gauge(
+export const configurationMetrics: MetricDefinitions = {
+  config_info: seriesFor(['hash'], ({ config }) => [[config.hash, 1]]).gauge(
     'Is 1; its label is the hash of the configuration that runs.',
-    itself,
+    asCounted,
   ),
   config_loaded_timestamp_seconds: gauge(
     'When the configuration that runs came to run.',
@@ -46,7 +46,7 @@ export const configuration: Metrics = {
     'Whether an edit waits until the endpoints or keys that it brings are reached (1).',
     ({ file }) => file.nextTryAt !== null,
   ),
-  config_reloads_total: reloads.counter('Reloads, by what set them off and what came of them.', itself),
+  config_reloads_total: reloads.counter('Reloads, by what set them off and what came of them.', asCounted),
   certificate_not_after_timestamp_seconds: certificate.gauge(
     'When a certificate that the gateway shows, or the first to end of the authorities that it trusts, expires.',
     (notAfter) => notAfter / 1000,
@@ -57,9 +57,9 @@ export const configuration: Metrics = {
   ),
 }
 
-const running = each(['process'], ({ report }) => report.runtimes.map((each) => [each.process, each]))
+const running = seriesFor(['process'], ({ report }) => report.runtimes.map((each) => [each.process, each]))
 
-const delays = each(['process', 'statistic'], ({ report }) =>
+const delays = seriesFor(['process', 'statistic'], ({ report }) =>
   report.runtimes.flatMap(({ process: name, eventLoop: { delayMs } }) =>
     delayMs === null
       ? []
@@ -67,13 +67,13 @@ const delays = each(['process', 'statistic'], ({ report }) =>
   ),
 )
 
-const worker = each(['worker'], ({ workers }) => workers.map((each) => [String(each.worker), each]))
+const worker = seriesFor(['worker'], ({ workers }) => workers.map((each) => [String(each.worker), each]))
 
 /** Says how the processes do. */
-export const processes: Metrics = {
-  build_info: each(['version', 'node'], () => [[version(), process.version, 1]]).gauge(
+export const processMetrics: MetricDefinitions = {
+  build_info: seriesFor(['version', 'node'], () => [[version(), process.version, 1]]).gauge(
     'Is 1; its labels are the versions of the gateway and of Node.',
-    itself,
+    asCounted,
   ),
   ready: gauge('Whether new clients are welcome (1).', ({ ready }) => ready),
   process_start_time_seconds: running.gauge(
@@ -108,14 +108,14 @@ export const processes: Metrics = {
   configurations_retiring: gauge('Earlier configurations that still finish requests.', ({ report }) => report.retiring),
 }
 
-const span = each(['outcome'], ({ meter: { spans } }) => [
+const span = seriesFor(['outcome'], ({ requestMetrics: { spans } }) => [
   ['exported', spans.exported],
   ['dropped', spans.dropped],
   ['failed', spans.failed],
 ])
 
 /** Says whether all that is to be written of exchanges is: in the log, in the audit log, as spans. */
-export const recording: Metrics = {
+export const recordingMetrics: MetricDefinitions = {
   log_lines_dropped_total: counter(
     'Log lines that were dropped because their reader was too slow.',
     ({ droppedLines }) => droppedLines,
@@ -132,6 +132,6 @@ export const recording: Metrics = {
   audit_waiting_bytes: gauge('Lines of the audit log that wait to be written.', ({ audit }) => audit?.waitingBytes),
   spans_total: span.counter(
     'Spans of traces, by what became of them: taken by the receiver (exported), never sent for want of room (dropped), or sent and not taken (failed).',
-    itself,
+    asCounted,
   ),
 }

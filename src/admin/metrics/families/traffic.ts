@@ -1,100 +1,121 @@
-import { catalog, type OperationId } from '../../../catalog.ts'
-import { failures, type Kind, kinds } from '../../../failures/kinds.ts'
-import { boundsMs, type HistogramReport } from '../../../observe/metrics/histogram.ts'
-import { classOf, type Metered, type OperationReport } from '../../../observe/metrics/meter.ts'
-import { type Distribution, each, itself, type Metrics } from '../metric.ts'
-import type { Reading } from '../reading.ts'
+import { allFailureKinds, type FailureKind, failureTable } from '../../../failures/kinds.ts'
+import { bucketBoundsMs, type HistogramReport } from '../../../observe/metrics/histogram.ts'
+import {
+  type OperationLabel,
+  type OperationMetricsReport,
+  toStatusClass,
+} from '../../../observe/metrics/request-metrics.ts'
+import { allOperations, type OperationId } from '../../../operations.ts'
+import { asCounted, type HistogramValue, type MetricDefinitions, seriesFor } from '../metric.ts'
+import type { MetricInputs } from '../metric-inputs.ts'
 
 /** Lists whatever a request may be for, in the catalog's order; `none`: it was none of the nine. */
-const metered: readonly Metered[] = [...catalog.map(({ id }) => id), 'none']
+const operationLabels: readonly OperationLabel[] = [...allOperations.map(({ id }) => id), 'none']
 
-const nine = each(['operation'], ({ meter }) => catalog.map(({ id }) => [id, meter.operations[id]]))
+const perOperation = seriesFor(['operation'], ({ requestMetrics }) =>
+  allOperations.map(({ id }) => [id, requestMetrics.operations[id]]),
+)
 
-const all = each(['operation'], ({ meter }) => metered.map((name) => [name, meter.operations[name]]))
+const perLabel = seriesFor(['operation'], ({ requestMetrics }) =>
+  operationLabels.map((name) => [name, requestMetrics.operations[name]]),
+)
 
 /** Is two labels and how many there were. */
-type Counted = readonly [string, string, number]
+type LabelledCount = readonly [string, string, number]
 
 // Whoever reads a rate sees a first one only if there was a series with none before it.
-const expected: readonly (readonly [statusClass: number, failure: Kind | null])[] = [
+const expected: readonly (readonly [statusClass: number, failure: FailureKind | null])[] = [
   ...[2, 3, 4, 5].map((statusClass) => [statusClass, null] as const),
-  ...kinds.map((kind) => [classOf(failures[kind].status), kind] as const),
+  ...allFailureKinds.map((kind) => [toStatusClass(failureTable[kind].status), kind] as const),
   [2, 'truncated'], // the status that was relayed
 ]
 
-const requests = (operation: OperationReport): readonly Counted[] => {
-  const counts = new Map<string, Counted>()
-  const count = (statusClass: number, failure: Kind | null, counted: number) =>
-    counts.set(`${statusClass} ${failure}`, [nameOf(statusClass), failure ?? 'none', counted])
+const requests = (operation: OperationMetricsReport): readonly LabelledCount[] => {
+  const counts = new Map<string, LabelledCount>()
+  const count = (statusClass: number, failure: FailureKind | null, counted: number) =>
+    counts.set(`${statusClass} ${failure}`, [className(statusClass), failure ?? 'none', counted])
   for (const [statusClass, failure] of expected) count(statusClass, failure, 0)
   for (const { statusClass, failure, count: counted } of operation.requests) count(statusClass, failure, counted)
   return [...counts.values()]
 }
 
-const clients = ({ config, meter }: Reading): readonly Counted[] => {
+const clients = ({ config, requestMetrics }: MetricInputs): readonly LabelledCount[] => {
   if (config.metrics?.clients !== true) return []
-  const counts = new Map<string, Counted>()
+  const counts = new Map<string, LabelledCount>()
   const count = (client: string, statusClass: number, counted: number) =>
-    counts.set(`${statusClass} ${client}`, [client, nameOf(statusClass), counted])
+    counts.set(`${statusClass} ${client}`, [client, className(statusClass), counted])
   const known = new Set(config.clients.map(({ id }) => id))
   for (const id of known) for (const statusClass of [2, 4, 5]) count(id, statusClass, 0)
-  for (const { client, statusClass, count: counted } of meter.clients)
+  for (const { client, statusClass, count: counted } of requestMetrics.clients)
     if (known.has(client)) count(client, statusClass, counted)
   return [...counts.values()]
 }
 
-const serving = ({ said, config }: Reading): readonly (readonly [OperationId, boolean])[] =>
-  catalog.map(({ id }) => [id, (said.operations.of(id)?.state ?? config.operations[id].state) === 'serve'])
+const servingStates = ({ overrides, config }: MetricInputs): readonly (readonly [OperationId, boolean])[] =>
+  allOperations.map(({ id }) => [id, (overrides.operations.get(id)?.state ?? config.operations[id].state) === 'serve'])
 
-const nameOf = (statusClass: number): string => `${statusClass}xx`
+const className = (statusClass: number): string => `${statusClass}xx`
 
 // Some of the bounds that are counted by: of all sixty, each operation would have sixty series three times.
-const shownMs: readonly number[] = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000]
+const exportedBoundsMs: readonly number[] = [
+  0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000,
+]
 
-const shown = boundsMs.flatMap((ms, at) => (shownMs.includes(ms) ? [{ at, le: ms / 1000 }] : []))
+const exportedBounds = bucketBoundsMs.flatMap((ms, at) =>
+  exportedBoundsMs.includes(ms) ? [{ at, le: ms / 1000 }] : [],
+)
 
 /** Makes of what was counted in milliseconds what Prometheus takes, in seconds. Exact: a bound that is shown is one that was counted by. */
-const distribution = ({ counts, sumMs }: HistogramReport): Distribution => {
+const toHistogramValue = ({ counts, sumMs }: HistogramReport): HistogramValue => {
   let below = 0
   const cumulative = counts.map((count) => {
     below += count
     return below
   })
-  return { buckets: shown.map(({ at, le }) => ({ le, count: cumulative[at] ?? 0 })), sum: sumMs / 1000, count: below }
+  return {
+    buckets: exportedBounds.map(({ at, le }) => ({ le, count: cumulative[at] ?? 0 })),
+    sum: sumMs / 1000,
+    count: below,
+  }
 }
 
-const ended = each(['operation', 'status_class', 'failure'], ({ meter }) =>
-  metered.flatMap((name) =>
-    requests(meter.operations[name]).map(([status, failure, count]) => [name, status, failure, count] as const),
+const endedRequests = seriesFor(['operation', 'status_class', 'failure'], ({ requestMetrics }) =>
+  operationLabels.flatMap((name) =>
+    requests(requestMetrics.operations[name]).map(
+      ([status, failure, count]) => [name, status, failure, count] as const,
+    ),
   ),
 )
 
 /** Says what was, and what was sent and received. */
-export const traffic: Metrics = {
-  requests_total: ended.counter(
+export const trafficMetrics: MetricDefinitions = {
+  requests_total: endedRequests.counter(
     'Requests that have ended, by operation, by the class of their status, and by what went wrong (none: nothing of the gateway).',
-    itself,
+    asCounted,
   ),
-  requests_in_flight: nine.gauge('Requests that are being served.', ({ inFlight }) => inFlight),
-  request_duration_seconds: all.histogram('From the arrival of a request to the end of its answer.', ({ total }) =>
-    distribution(total),
+  requests_in_flight: perOperation.gauge('Requests that are being served.', ({ inFlight }) => inFlight),
+  request_duration_seconds: perLabel.histogram('From the arrival of a request to the end of its answer.', ({ total }) =>
+    toHistogramValue(total),
   ),
-  time_to_first_byte_seconds: all.histogram(
+  time_to_first_byte_seconds: perLabel.histogram(
     'From the arrival of a request to the head of its answer.',
-    ({ firstByte }) => distribution(firstByte),
+    ({ firstByte }) => toHistogramValue(firstByte),
   ),
-  upstream_duration_seconds: nine.histogram(
+  upstream_duration_seconds: perOperation.histogram(
     'From the start of the last attempt at an endpoint to the end of its answer.',
-    ({ upstream }) => distribution(upstream),
+    ({ upstream }) => toHistogramValue(upstream),
   ),
-  request_body_bytes_total: all.counter('Bytes of request bodies that came.', ({ bytesIn }) => bytesIn),
-  response_body_bytes_total: all.counter('Bytes of answer bodies that were sent.', ({ bytesOut }) => bytesOut),
-  retries_total: nine.counter('Attempts at endpoints after the first one of a request.', ({ retries }) => retries),
-  client_requests_total: each(['client', 'status_class'], clients).counter(
+  request_body_bytes_total: perLabel.counter('Bytes of request bodies that came.', ({ bytesIn }) => bytesIn),
+  response_body_bytes_total: perLabel.counter('Bytes of answer bodies that were sent.', ({ bytesOut }) => bytesOut),
+  retries_total: perOperation.counter(
+    'Attempts at endpoints after the first one of a request.',
+    ({ retries }) => retries,
+  ),
+  client_requests_total: seriesFor(['client', 'status_class'], clients).counter(
     'Requests of each client of the file, by the class of their status; with metrics.clients only.',
-    itself,
+    asCounted,
   ),
-  operation_serving: each(['operation'], serving).gauge(
+  operation_serving: seriesFor(['operation'], servingStates).gauge(
     'Whether an operation is in service (1), or refused by the file or an operator (0).',
     (isServed) => isServed,
   ),

@@ -1,67 +1,71 @@
-import { catalog, type Group, groups } from '../../../catalog.ts'
-import { failures, kinds } from '../../../failures/kinds.ts'
-import { type Reason, reasonsOf } from '../../../failures/reasons.ts'
-import type { AttemptFailure } from '../../../observe/metrics/meter.ts'
-import type { EndpointReport } from '../../../snapshot/report.ts'
-import { firstToEnd } from '../../../upstream/certificates.ts'
-import { counted, each, itself, type Metrics, states } from '../metric.ts'
-import type { Reading } from '../reading.ts'
+import { allFailureKinds, failureTable } from '../../../failures/kinds.ts'
+import { type FailureReason, reasonsFor } from '../../../failures/reasons.ts'
+import type { AttemptFailureReason } from '../../../observe/metrics/request-metrics.ts'
+import { allOperations, type Group, groups } from '../../../operations.ts'
+import type { EndpointReport } from '../../../runtime/report/status-report.ts'
+import { firstToExpire } from '../../../upstream/endpoints/endpoint-certificates.ts'
+import { asCounted, countByReason, type MetricDefinitions, seriesFor, stateSeries } from '../metric.ts'
+import type { MetricInputs } from '../metric-inputs.ts'
 
 /** What a request fails by without an attempt that failed: nothing was sent, or what came could not be passed on. */
-const ofNoAttempt: ReadonlySet<Reason> = new Set<Reason>([
-  ...reasonsOf('no-healthy-endpoint', 'circuit-open'),
+const reasonsWithoutAttempt: ReadonlySet<FailureReason> = new Set<FailureReason>([
+  ...reasonsFor('no-healthy-endpoint', 'circuit-open'),
   'answer-field',
 ])
 
 // What an attempt fails by has a reason, but for these: two kinds, and a status that counts as a failure.
-const expected: readonly AttemptFailure[] = [
-  ...reasonsOf(...kinds.filter((kind) => failures[kind].fault === 'upstream')),
+const expected: readonly AttemptFailureReason[] = [
+  ...reasonsFor(...allFailureKinds.filter((kind) => failureTable[kind].fault === 'upstream')),
   'headers-timeout',
   'deadline-exceeded',
   'status',
 ]
 
 /** Lists what stands behind a group. What the file names twice is one thing, and counted once. */
-const endpointsOf = ({ upstreams }: Reading['report'], group: Group): readonly EndpointReport[] =>
+const uniqueEndpoints = ({ upstreams }: MetricInputs['report'], group: Group): readonly EndpointReport[] =>
   [
     ...new Map(upstreams[group].endpoints.toReversed().map((endpoint) => [endpoint.url, endpoint])).values(),
   ].toReversed()
 
-const endpoint = each(['group', 'endpoint'], ({ report }) =>
-  groups.flatMap((group) => endpointsOf(report, group).map((endpoint) => [group, endpoint.url, endpoint] as const)),
+const endpoint = seriesFor(['group', 'endpoint'], ({ report }) =>
+  groups.flatMap((group) => uniqueEndpoints(report, group).map((endpoint) => [group, endpoint.url, endpoint] as const)),
 )
 
-const endpointState = each(['group', 'endpoint', 'state'], ({ report }) =>
+const endpointState = seriesFor(['group', 'endpoint', 'state'], ({ report }) =>
   groups.flatMap((group) =>
-    endpointsOf(report, group).flatMap(({ url, state }) =>
-      states(['up', 'failing', 'down', 'ejected', 'draining'], state.name).map(
+    uniqueEndpoints(report, group).flatMap(({ url, state }) =>
+      stateSeries(['up', 'failing', 'down', 'ejected', 'draining'], state.name).map(
         ([name, is]) => [group, url, name, is] as const,
       ),
     ),
   ),
 )
 
-const breakerState = each(['group', 'state'], ({ report }) =>
+const breakerState = seriesFor(['group', 'state'], ({ report }) =>
   groups.flatMap((group) => {
     const { breaker } = report.upstreams[group]
     if (breaker === null) return []
-    return states(['closed', 'half-open', 'open'], breaker.state).map(([name, is]) => [group, name, is] as const)
+    return stateSeries(['closed', 'half-open', 'open'], breaker.state).map(([name, is]) => [group, name, is] as const)
   }),
 )
 
-const upstream = each(['group'], ({ report }) => groups.map((group) => [group, report.upstreams[group]]))
+const upstream = seriesFor(['group'], ({ report }) => groups.map((group) => [group, report.upstreams[group]]))
 
-const failed = each(['group', 'reason'], ({ meter }) =>
+const failed = seriesFor(['group', 'reason'], ({ requestMetrics }) =>
   groups.flatMap((group) => {
-    const operations = catalog.filter((each) => each.group === group).map(({ id }) => meter.operations[id])
+    const operations = allOperations
+      .filter((each) => each.group === group)
+      .map(({ id }) => requestMetrics.operations[id])
     const attempts = operations.flatMap(({ attemptFailures }) => attemptFailures)
-    const unasked = operations.flatMap(({ reasons }) => reasons.filter(({ reason }) => ofNoAttempt.has(reason)))
-    return counted(expected, [...attempts, ...unasked]).map(([reason, count]) => [group, reason, count] as const)
+    const unasked = operations.flatMap(({ reasons }) =>
+      reasons.filter(({ reason }) => reasonsWithoutAttempt.has(reason)),
+    )
+    return countByReason(expected, [...attempts, ...unasked]).map(([reason, count]) => [group, reason, count] as const)
   }),
 )
 
 /** Says how what stands behind the groups does. */
-export const upstreams: Metrics = {
+export const upstreamMetrics: MetricDefinitions = {
   endpoint_state: endpointState.gauge('Which state an endpoint is in: 1 for that one, 0 for the others.', (is) => is),
   endpoint_weight: endpoint.gauge(
     'The share of a group’s work that the file gives an endpoint, relative to the others.',
@@ -87,7 +91,7 @@ export const upstreams: Metrics = {
   endpoint_certificate_not_after_timestamp_seconds: endpoint.gauge(
     'When the certificate of an endpoint expires, the first to end of several addresses; absent until one was seen.',
     ({ certificates }) => {
-      const certificate = firstToEnd(certificates)
+      const certificate = firstToExpire(certificates)
       return certificate && certificate.notAfter / 1000
     },
   ),
@@ -101,6 +105,6 @@ export const upstreams: Metrics = {
   ),
   upstream_failures_total: failed.counter(
     'Attempts that an upstream failed, retries among them, and requests that it could not be asked for, by what was wrong.',
-    itself,
+    asCounted,
   ),
 }

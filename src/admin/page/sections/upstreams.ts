@@ -1,17 +1,29 @@
-import { type Group, groups } from '../../../catalog.ts'
-import type { Overview } from '../../overview.ts'
+import { type Group, groups } from '../../../operations.ts'
+import type { Overview } from '../../api/overview.ts'
+import {
+  type BadgeTone,
+  badge,
+  commandLinks,
+  formatAge,
+  formatCount,
+  formatCounted,
+  formatMilliseconds,
+  htmlSection,
+  htmlTable,
+  sinceHtml,
+  timeHtml,
+} from '../components.ts'
 import { type Html, html } from '../html.ts'
-import { age, count, counted, links, type Mood, mark, milliseconds, moment, section, since, table } from '../parts.ts'
 
 type UpstreamView = Overview['status']['upstreams'][string]
 type EndpointView = UpstreamView['endpoints'][number] & { readonly group: Group; readonly place: number }
 
 /** Tells what stands behind the eight groups: every endpoint with its state, and why it is in it. */
-export const upstreams = ({ at, status }: Overview): Html =>
-  section(
+export const upstreamsSection = ({ at, status }: Overview): Html =>
+  htmlSection(
     'upstreams',
     'Upstreams',
-    table<EndpointView>({
+    htmlTable<EndpointView>({
       id: 'upstreams-table',
       caption: 'Every endpoint of the eight groups',
       idOf: ({ group, place }) => `endpoint-${group}-${place}`,
@@ -21,26 +33,26 @@ export const upstreams = ({ at, status }: Overview): Html =>
         if (upstream === undefined) return []
         return [
           {
-            heading: heading(at, group, upstream),
+            heading: groupHeading(at, group, upstream),
             rows: upstream.endpoints.map((each, place) => ({ ...each, group, place })),
           },
         ]
       }),
       columns: [
         { title: 'Endpoint', cell: ({ url }) => html`<span class="url">${url}</span>` },
-        { title: 'State', cell: ({ state }) => mark(moods[state], state) },
-        { title: 'Why', kind: 'wide', cell: (endpoint) => why(at, endpoint) },
-        { title: 'Since', cell: (endpoint) => since(at, endpoint.since) },
-        { title: 'In flight', kind: 'number', cell: ({ inFlight }) => count(inFlight) },
-        { title: 'Latency', kind: 'number', cell: ({ latencyMs }) => milliseconds(latencyMs) },
-        { title: 'Requests', kind: 'number', cell: ({ requests }) => count(requests) },
-        { title: 'Failed', kind: 'number', cell: ({ failures }) => count(failures) },
-        { title: 'Do', kind: 'act', cell: (endpoint) => links('endpoint', endpoint) },
+        { title: 'State', cell: ({ state }) => badge(badgeTones[state], state) },
+        { title: 'Why', kind: 'wide', cell: (endpoint) => reasonCell(at, endpoint) },
+        { title: 'Since', cell: (endpoint) => sinceHtml(at, endpoint.since) },
+        { title: 'In flight', kind: 'number', cell: ({ inFlight }) => formatCount(inFlight) },
+        { title: 'Latency', kind: 'number', cell: ({ latencyMs }) => formatMilliseconds(latencyMs) },
+        { title: 'Requests', kind: 'number', cell: ({ requests }) => formatCount(requests) },
+        { title: 'Failed', kind: 'number', cell: ({ failures }) => formatCount(failures) },
+        { title: 'Do', kind: 'act', cell: (endpoint) => commandLinks('endpoint', endpoint) },
       ],
     }),
   )
 
-const moods: Readonly<Record<EndpointView['state'], Mood>> = {
+const badgeTones: Readonly<Record<EndpointView['state'], BadgeTone>> = {
   up: 'good',
   failing: 'bad',
   down: 'bad',
@@ -48,20 +60,20 @@ const moods: Readonly<Record<EndpointView['state'], Mood>> = {
   draining: 'off',
 }
 
-const heading = (
+const groupHeading = (
   at: string,
   group: Group,
   { balance, breaker, retryBudget, inFlight, endpoints }: UpstreamView,
 ): Html => {
   const up = endpoints.filter(({ state }) => state === 'up').length
-  return html`<span class="group-name">${group}</span> <span class="facts-of-group">${up} of ${endpoints.length} up${balance !== null && `, ${balance}`}${breaker !== null && html`, breaker ${breakerMark(breaker.state)}${breaker.state !== 'closed' && html` ${breaker.where} since ${since(at, breaker.since)}${breaker.reason !== null && `: ${breaker.reason}`}`}`}${retryBudget !== null && html`, ${retryBudget.left === 0 ? html`<strong>no retries left</strong>` : `${counted(Math.floor(retryBudget.left), 'retry', 'retries')} left`}`}, ${count(inFlight)} in flight</span>`
+  return html`<span class="group-name">${group}</span> <span class="facts-of-group">${up} of ${endpoints.length} up${balance !== null && `, ${balance}`}${breaker !== null && html`, breaker ${breakerBadge(breaker.state)}${breaker.state !== 'closed' && html` ${breaker.where} since ${sinceHtml(at, breaker.since)}${breaker.reason !== null && `: ${breaker.reason}`}`}`}${retryBudget !== null && html`, ${retryBudget.left === 0 ? html`<strong>no retries left</strong>` : `${formatCounted(Math.floor(retryBudget.left), 'retry', 'retries')} left`}`}, ${formatCount(inFlight)} in flight</span>`
 }
 
-const breakerMark = (state: NonNullable<UpstreamView['breaker']>['state']): Html =>
-  state === 'closed' ? html`closed` : mark(state === 'open' ? 'bad' : 'warning', state)
+const breakerBadge = (state: NonNullable<UpstreamView['breaker']>['state']): Html =>
+  state === 'closed' ? html`closed` : badge(state === 'open' ? 'bad' : 'warning', state)
 
 /** Says why an endpoint is as it is, and what else is known that matters: its last probe when that failed, and what was ordered. */
-const why = (at: string, endpoint: EndpointView): Html => {
+const reasonCell = (at: string, endpoint: EndpointView): Html => {
   const { reason, lastProbe, ejectedForSeconds, drainUntil, readyUntil, ejections, state } = endpoint
-  return html`${reason}${ejectedForSeconds !== null && html`, back in ${ejectedForSeconds < 60 ? 'under 1 min' : age(ejectedForSeconds * 1000)}`}${drainUntil !== null && html`by order until ${moment(at, drainUntil)}`}${state === 'draining' && drainUntil === null && 'the file drains it'}${readyUntil !== null && html` ready by order until ${moment(at, readyUntil)}`}${lastProbe !== null && lastProbe.reason !== null && lastProbe.reason !== reason && html` <span class="age">last probe: ${lastProbe.reason}</span>`}${ejections > 0 && html` <span class="age">ejected ${count(ejections)}×</span>`}`
+  return html`${reason}${ejectedForSeconds !== null && html`, back in ${ejectedForSeconds < 60 ? 'under 1 min' : formatAge(ejectedForSeconds * 1000)}`}${drainUntil !== null && html`by order until ${timeHtml(at, drainUntil)}`}${state === 'draining' && drainUntil === null && 'the file drains it'}${readyUntil !== null && html` ready by order until ${timeHtml(at, readyUntil)}`}${lastProbe !== null && lastProbe.reason !== null && lastProbe.reason !== reason && html` <span class="age">last probe: ${lastProbe.reason}</span>`}${ejections > 0 && html` <span class="age">ejected ${formatCount(ejections)}×</span>`}`
 }

@@ -1,8 +1,8 @@
-import type { Fields } from '../../../fields.ts'
-import { joined, membersOf } from './list.ts'
+import type { HeaderFields } from '../../../header-fields.ts'
+import { joinFieldLines, parseListMembers } from './header-list.ts'
 
 /** Is one directive of Cache-Control. */
-export interface Directive {
+export interface CacheDirective {
   /** In lower case: names are not case-sensitive (RFC 9111 §5.2). */
   readonly name: string
   /** Unquoted; null: there is none. */
@@ -19,47 +19,47 @@ const maxSeconds = 2 ** 31
 
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 // §5.2: arguments as tokens and as quoted strings, whatever a directive's own definition prefers.
-const directive = new RegExp(`^(${token})(?:=(?:(${token})|"((?:[^"\\\\]|\\\\.)*)"))?$`, 's')
+const directivePattern = new RegExp(`^(${token})(?:=(?:(${token})|"((?:[^"\\\\]|\\\\.)*)"))?$`, 's')
 const nameAtStart = new RegExp(`^${token}`)
 const fieldName = new RegExp(`^${token}$`)
 const digits = /^[0-9]+$/
 
 /** Reads the directives of all Cache-Control lines, in order; null: there is no such field. */
-export const cacheControl = (fields: Fields): readonly Directive[] | null => {
-  const value = joined(fields, 'cache-control')
+export const parseCacheControl = (fields: HeaderFields): readonly CacheDirective[] | null => {
+  const value = joinFieldLines(fields, 'cache-control')
   return value === null ? null : parseDirectives(value)
 }
 
 /** Reads a list of directives. */
-export const parseDirectives = (value: string): readonly Directive[] => {
-  const { members, soundUntil } = membersOf(value)
+export const parseDirectives = (value: string): readonly CacheDirective[] => {
+  const { members, soundUntil } = parseListMembers(value)
   return members.map((member, at) => parseDirective(member, at < soundUntil))
 }
 
-const parseDirective = (member: string, sound: boolean): Directive => {
-  const [, name, plain, quoted] = directive.exec(member) ?? []
+const parseDirective = (member: string, sound: boolean): CacheDirective => {
+  const [, name, plain, quoted] = directivePattern.exec(member) ?? []
   if (name === undefined)
     return { name: (nameAtStart.exec(member)?.[0] ?? '').toLowerCase(), argument: null, sound: false }
   return { name: name.toLowerCase(), argument: plain ?? quoted?.replaceAll(/\\(.)/gs, '$1') ?? null, sound }
 }
 
 /** Tells whether a directive is there that restricts, however it is written. */
-export const restricts = (directives: readonly Directive[], name: string): boolean =>
+export const restricts = (directives: readonly CacheDirective[], name: string): boolean =>
   directives.some((directive) => directive.name === name)
 
 /** Tells whether a directive is there that allows something: it has no argument, and is written as it should be. */
-export const allows = (directives: readonly Directive[], name: string): boolean =>
+export const allows = (directives: readonly CacheDirective[], name: string): boolean =>
   directives.some((directive) => directive.name === name && directive.sound && directive.argument === null)
 
 /**
  * Reads delta-seconds as milliseconds; null: there are none; NaN: they are something else, or several that differ. RFC 9111 §4.2.1 lets the first
  * count then, or takes the answer for stale: the latter is the safer.
  */
-export const deltaMs = (directives: readonly Directive[], name: string): number | null => {
+export const parseDeltaMs = (directives: readonly CacheDirective[], name: string): number | null => {
   let found: number | null = null
   for (const directive of directives) {
     if (directive.name !== name) continue
-    const ms = directive.sound ? secondsAsMs(directive.argument ?? '') : Number.NaN
+    const ms = directive.sound ? parseDeltaSeconds(directive.argument ?? '') : Number.NaN
     if (found !== null && found !== ms) return Number.NaN
     found = ms
   }
@@ -67,11 +67,14 @@ export const deltaMs = (directives: readonly Directive[], name: string): number 
 }
 
 /** Reads delta-seconds (RFC 9111 §1.2.2) as milliseconds; NaN for anything else. */
-export const secondsAsMs = (text: string): number =>
+export const parseDeltaSeconds = (text: string): number =>
   digits.test(text) ? Math.min(Number(text), maxSeconds) * 1000 : Number.NaN
 
 /** Lists in lower case the fields that `no-cache` or `private` is about; `all`: it is about the whole answer; null: it is not there. */
-export const fieldsOf = (directives: readonly Directive[], name: string): readonly string[] | 'all' | null => {
+export const directiveFields = (
+  directives: readonly CacheDirective[],
+  name: string,
+): readonly string[] | 'all' | null => {
   let names: string[] | null = null
   for (const { name: found, argument, sound } of directives) {
     if (found !== name) continue

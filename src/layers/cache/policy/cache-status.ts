@@ -1,12 +1,12 @@
-import type { Bypass } from './request.ts'
+import type { BypassReason } from './cache-request.ts'
 import type { FwdReason } from './reuse.ts'
-import type { NotStored } from './storing.ts'
+import type { NotStoredReason } from './storability.ts'
 
 /** Says why a response was not stored, in a bounded word (RFC 9211 §2.8); `range`: the client wanted a part, and nothing whole was fetched. */
-export type Detail = NotStored | Bypass | 'range'
+export type CacheStatusDetail = NotStoredReason | BypassReason | 'range'
 
 /** What became of a request that went forward. */
-export interface Forwarded {
+export interface ForwardOutcome {
   readonly why: FwdReason
   /** What the upstream answered, where that is not what the client is answered; null: the same, or nothing. */
   readonly status?: number | null
@@ -15,7 +15,7 @@ export interface Forwarded {
   /** For how long what is served is still fresh, negative when it is stale; null: it is not of the cache. */
   readonly ttlMs?: number | null
   /** Why it was not stored; null: it was, or there is nothing to say. */
-  readonly detail?: Detail | null
+  readonly detail?: CacheStatusDetail | null
 }
 
 // No value needs quotes: all are whole numbers, or tokens, whose serialisation is themselves (RFC 9651 §4.1.4, §4.1.7).
@@ -31,7 +31,7 @@ export const forwardedStatus = ({
   collapsed = false,
   ttlMs = null,
   detail = null,
-}: Forwarded): string =>
+}: ForwardOutcome): string =>
   `lender-gateway;fwd=${why}` +
   (status === null ? '' : `;fwd-status=${status}`) +
   (stored ? ';stored' : '') +
@@ -40,7 +40,7 @@ export const forwardedStatus = ({
   (detail === null ? '' : `;detail=${detail}`)
 
 /** The member for a request that was neither: it wanted what is stored, and nothing was (RFC 9111 §5.2.1.7). */
-export const refusedStatus = 'lender-gateway'
+export const notCachedStatus = 'lender-gateway'
 
 /** Rounds towards what is staler, and into the range of an integer (RFC 9651 §3.3.1). */
 const seconds = (ms: number): number => Math.max(-1e15 + 1, Math.min(1e15 - 1, Math.floor(ms / 1000)))

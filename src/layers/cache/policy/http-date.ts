@@ -4,7 +4,7 @@ const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 // them in any (RFC 9111 §4.2).
 const time = '(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)'
 const month = `(?<month>${months.join('|')})`
-const forms: readonly RegExp[] = [
+const formats: readonly RegExp[] = [
   // IMF-fixdate, the one that is written today.
   new RegExp(`^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?<day>\\d\\d) ${month} (?<year>\\d{4}) ${time} GMT$`, 'i'),
   // rfc850-date
@@ -20,22 +20,22 @@ const forms: readonly RegExp[] = [
  * Reads an HTTP-date in any of its three forms as milliseconds since the epoch; null for anything else. `now` places the years of two digits. The
  * name of the day is not compared with the date: it says nothing that the rest does not.
  */
-export const parseDate = (text: string, now: number): number | null => {
-  for (const form of forms) {
+export const parseHttpDate = (text: string, now: number): number | null => {
+  for (const form of formats) {
     const groups = form.exec(text.trim())?.groups
-    if (groups !== undefined) return timeOf(groups, now)
+    if (groups !== undefined) return toEpochMs(groups, now)
   }
   return null
 }
 
 /** Writes an HTTP-date: an IMF-fixdate, in whole seconds. */
-export const writeDate = (ms: number): string => new Date(ms).toUTCString()
+export const formatHttpDate = (ms: number): string => new Date(ms).toUTCString()
 
 type Parts = Readonly<Record<string, string | undefined>>
 
-const timeOf = (parts: Parts, now: number): number | null => {
+const toEpochMs = (parts: Parts, now: number): number | null => {
   const { day, hour, minute, second, shortYear } = parts
-  const year = shortYear === undefined ? Number(parts.year) : longYear(Number(shortYear), now)
+  const year = shortYear === undefined ? Number(parts.year) : fullYear(Number(shortYear), now)
   // 60: a leap second, which the day's last minute may have.
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return null
   const midnight = new Date(0).setUTCFullYear(year, months.indexOf(capitalised(parts.month ?? '')), Number(day))
@@ -47,7 +47,7 @@ const timeOf = (parts: Parts, now: number): number | null => {
 const capitalised = (name: string): string => name.slice(0, 1).toUpperCase() + name.slice(1).toLowerCase()
 
 /** Tells the year that two digits mean: one that would be more than 50 years ahead is the last one past that ends so. */
-const longYear = (digits: number, now: number): number => {
+const fullYear = (digits: number, now: number): number => {
   const thisYear = new Date(now).getUTCFullYear()
   const year = thisYear - (thisYear % 100) + digits
   return year > thisYear + 50 ? year - 100 : year

@@ -1,48 +1,53 @@
-import type { CacheRequest } from './request.ts'
-import { isServerError } from './statuses.ts'
-import { ageOf, type StoredHead } from './stored.ts'
+import type { CacheRequest } from './cache-request.ts'
+import { isServerError } from './status-codes.ts'
+import { currentAge, type StoredHead } from './stored-head.ts'
 
 /** Says why a request went forward, in the tokens of RFC 9211 §2.2: nobody forwards for `miss` or `partial`. */
 export type FwdReason = 'bypass' | 'uri-miss' | 'vary-miss' | 'request' | 'stale'
 
 /** Is what becomes of a request for which something is stored: served from it, fetched (validated, where it has a validator), or refused with 504. */
-export type Reuse =
+export type ReuseDecision =
   | { readonly kind: 'fresh' }
   | { readonly kind: 'stale'; readonly revalidate: boolean }
   | { readonly kind: 'fetch'; readonly why: FwdReason }
   | { readonly kind: 'refuse' }
 
 /** Says what is wrong with the upstream: it could not be reached, or dropped the connection before the head; or it answered 500, 502, 503 or 504. */
-export type Trouble = 'disconnected' | 'error'
+export type UpstreamTrouble = 'disconnected' | 'error'
 
-const fresh: Reuse = { kind: 'fresh' }
-const stale: Reuse = { kind: 'stale', revalidate: false }
-const staleWhileRevalidated: Reuse = { kind: 'stale', revalidate: true }
-const fetchStale: Reuse = { kind: 'fetch', why: 'stale' }
-const fetchAsked: Reuse = { kind: 'fetch', why: 'request' }
-const refuse: Reuse = { kind: 'refuse' }
+const fresh: ReuseDecision = { kind: 'fresh' }
+const stale: ReuseDecision = { kind: 'stale', revalidate: false }
+const staleWhileRevalidated: ReuseDecision = { kind: 'stale', revalidate: true }
+const fetchStale: ReuseDecision = { kind: 'fetch', why: 'stale' }
+const fetchRequested: ReuseDecision = { kind: 'fetch', why: 'request' }
+const unsatisfiable: ReuseDecision = { kind: 'refuse' }
 
 /** Decides what becomes of a request for which this is stored (RFC 9111 §4). */
-export const reuse = (head: StoredHead, request: CacheRequest, now: number): Reuse => {
+export const decideReuse = (head: StoredHead, request: CacheRequest, now: number): ReuseDecision => {
   const isFresh = now < head.freshUntil && !head.noCache
-  if (!head.noCache && isGoodFor(head, request, now)) {
+  if (!head.noCache && satisfiesRequest(head, request, now)) {
     if (isFresh) return fresh
     // RFC 5861 §3: what is served stale is validated behind the client's back, whoever allowed it.
     const revalidate = now < head.staleWhileRevalidateUntil
     if (head.mayBeStale && acceptsStale(head, request, now, revalidate))
       return revalidate ? staleWhileRevalidated : stale
   }
-  if (request.onlyIfCached) return refuse // §5.2.1.7
-  return isFresh ? fetchAsked : fetchStale
+  if (request.onlyIfCached) return unsatisfiable // §5.2.1.7
+  return isFresh ? fetchRequested : fetchStale
 }
 
 /** Tells whether what is stored may be served because the upstream is in trouble (RFC 9111 §4.2.4, RFC 5861 §4). */
-export const mayServeStale = (head: StoredHead, request: CacheRequest, trouble: Trouble, now: number): boolean => {
+export const mayServeStale = (
+  head: StoredHead,
+  request: CacheRequest,
+  trouble: UpstreamTrouble,
+  now: number,
+): boolean => {
   if (!head.mayBeStale) return false
   // The client itself may say so, and it knows what else it has asked for.
   if (request.staleIfErrorMs !== null && now - head.freshUntil <= request.staleIfErrorMs) return true
   const allowed = now < head.staleIfErrorUntil || (trouble === 'disconnected' && now < head.staleWhenDisconnectedUntil)
-  return isGoodFor(head, request, now) && acceptsStale(head, request, now, allowed)
+  return satisfiesRequest(head, request, now) && acceptsStale(head, request, now, allowed)
 }
 
 /**
@@ -55,9 +60,9 @@ export const keepsPlace = (head: StoredHead, status: number, request: CacheReque
 }
 
 /** Tells whether a request asks for nothing better, how stale it is aside (RFC 9111 §5.2.1). */
-const isGoodFor = (head: StoredHead, request: CacheRequest, now: number): boolean => {
+const satisfiesRequest = (head: StoredHead, request: CacheRequest, now: number): boolean => {
   if (request.noCache) return false
-  if (request.maxAgeMs !== null && ageOf(head, now) > request.maxAgeMs) return false
+  if (request.maxAgeMs !== null && currentAge(head, now) > request.maxAgeMs) return false
   if (request.minFreshMs !== null && now + request.minFreshMs > head.freshUntil) return false
   // Whoever sends credentials is not answered by a guess.
   return !(head.isHeuristic && request.hasOtherCredentials)

@@ -1,8 +1,8 @@
-import { withTwins } from '../../../fields.ts'
+import { foldUnderscores } from '../../../header-fields.ts'
 
 // What back ends are known to take for the URI, the method or the Host instead of those of the request itself: whoever may write one chooses what
 // is answered. Few say so in Vary.
-const names = [
+const overrideNames = [
   'forwarded',
   'front-end-https',
   'x-host',
@@ -21,16 +21,17 @@ const names = [
 
 // Most names have a length that none of these has: they are passed without being folded.
 const byLength: (readonly string[] | undefined)[] = []
-for (const name of names) byLength[name.length] = [...(byLength[name.length] ?? []), name]
+for (const name of overrideNames) byLength[name.length] = [...(byLength[name.length] ?? []), name]
 
 // Of a trusted proxy; anybody else's do not get here. X-Forwarded-For is about who asks, and the other two are read by themselves.
 const furtherForwarded = /^x-forwarded-(?!(?:for|proto|host)$)/i
 
 /** Writes what a field says of the target URI, or of the method, in the stead of the request itself; null: it says nothing of them. */
-export const toldOfTarget = (name: string, value: string): string | null => {
-  const isMeant = byLength[name.length]?.includes(withTwins(name)) || (name.length > 12 && furtherForwarded.test(name))
+export const targetOverride = (name: string, value: string): string | null => {
+  const isMeant =
+    byLength[name.length]?.includes(foldUnderscores(name)) || (name.length > 12 && furtherForwarded.test(name))
   if (!isMeant) return null
-  const folded = withTwins(name)
+  const folded = foldUnderscores(name)
   return `\n${folded}:${folded === 'forwarded' ? withoutNodes(value) : value}`
 }
 
@@ -41,7 +42,7 @@ const node = /(?<![^\s;,])(?:for|by)=(?:[\w.]+|"(?:[\w.]+|\[[\da-f:.]+\])(?::\d+
 const withoutNodes = (value: string): string => value.replaceAll(node, '')
 
 // What proxies in front tell of whom they have let in: Envoy's, and those of authenticating proxies.
-const identities = new Set([
+const identityNames = new Set([
   'x-forwarded-access-token',
   'x-forwarded-client-cert',
   'x-forwarded-email',
@@ -51,4 +52,4 @@ const identities = new Set([
 ])
 
 /** Tells whether a field in which something is told of the target is one in which a proxy says who asks. */
-export const tellsWhoAsks = (name: string): boolean => identities.has(name.toLowerCase())
+export const isIdentityHeader = (name: string): boolean => identityNames.has(name.toLowerCase())

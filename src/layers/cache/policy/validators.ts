@@ -1,6 +1,6 @@
-import type { Fields } from '../../../fields.ts'
-import { parseDate } from './http-date.ts'
-import { linesOf } from './list.ts'
+import type { HeaderFields } from '../../../header-fields.ts'
+import { fieldLines } from './header-list.ts'
+import { parseHttpDate } from './http-date.ts'
 
 /** Is what tells one representation from another (RFC 9110 §8.8). */
 export interface Validators {
@@ -15,10 +15,10 @@ export interface Validators {
 }
 
 /** Reads the validators of an answer; `date` is its own Date, or null. */
-export const validatorsOf = (fields: Fields, date: number | null, now: number): Validators => {
-  const etag = only(linesOf(fields, 'etag'))
-  const modified = only(linesOf(fields, 'last-modified'))
-  const lastModifiedAt = modified === null ? null : parseDate(modified, now)
+export const parseValidators = (fields: HeaderFields, date: number | null, now: number): Validators => {
+  const etag = onlyLine(fieldLines(fields, 'etag'))
+  const modified = onlyLine(fieldLines(fields, 'last-modified'))
+  const lastModifiedAt = modified === null ? null : parseHttpDate(modified, now)
   return {
     etag: etag !== null && isEntityTag(etag) ? etag : null,
     lastModified: lastModifiedAt === null ? null : modified,
@@ -31,7 +31,7 @@ export const validatorsOf = (fields: Fields, date: number | null, now: number): 
 /** Tells whether the upstream can be asked if it is still good. */
 export const hasValidator = ({ etag, lastModified }: Validators): boolean => etag !== null || lastModified !== null
 
-const only = (lines: readonly string[]): string | null => (lines.length === 1 ? (lines[0] ?? null) : null)
+const onlyLine = (lines: readonly string[]): string | null => (lines.length === 1 ? (lines[0] ?? null) : null)
 
 // RFC 9110 §8.8.3: no escapes, so a backslash is a character like any other. W/ is case-sensitive.
 const entityTag = /^(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"$/
@@ -50,7 +50,7 @@ export const matchesWeakly = (one: string, other: string): boolean => opaque(one
 export const matchesStrongly = (one: string, other: string): boolean => one === other && !isWeak(one)
 
 /** Tells whether a list of entity tags has one that matches weakly. What comes after something else in the list is not read. */
-export const listHas = (list: string, tag: string): boolean => {
+export const listMatchesWeakly = (list: string, tag: string): boolean => {
   nextTag.lastIndex = 0
   for (let found = nextTag.exec(list); found !== null; found = nextTag.exec(list)) {
     if (matchesWeakly(found[1] as string, tag)) return true

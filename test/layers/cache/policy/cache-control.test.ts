@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   allows,
-  cacheControl,
-  deltaMs,
-  fieldsOf,
+  directiveFields,
+  parseCacheControl,
+  parseDeltaMs,
   parseDirectives,
   restricts,
 } from '../../../../src/layers/cache/policy/cache-control.ts'
@@ -101,11 +101,11 @@ describe('directives', () => {
   test('of several lines are those of one', () => {
     const fields = ['Cache-Control', 'public', 'X', 'no-store', 'cache-control', 'max-age=1']
 
-    expect(cacheControl(fields)).toEqual(parseDirectives('public, max-age=1'))
+    expect(parseCacheControl(fields)).toEqual(parseDirectives('public, max-age=1'))
   })
 
   test('are none where there is no field', () => {
-    expect(cacheControl(['Expires', '0'])).toBeNull()
+    expect(parseCacheControl(['Expires', '0'])).toBeNull()
   })
 })
 
@@ -142,7 +142,7 @@ describe('seconds', () => {
     [`max-age=${'9'.repeat(400)}`, 2_147_483_648_000],
     ['max-age=5, max-age=5', 5000],
   ])('of %j', (value, ms) => {
-    expect(deltaMs(parseDirectives(value), 'max-age')).toBe(ms)
+    expect(parseDeltaMs(parseDirectives(value), 'max-age')).toBe(ms)
   })
 
   test.each([
@@ -162,11 +162,11 @@ describe('seconds', () => {
     'max-age=10, max-age',
     'x="y, max-age=10',
   ])('of %j cannot be read', (value) => {
-    expect(deltaMs(parseDirectives(value), 'max-age')).toBeNaN()
+    expect(parseDeltaMs(parseDirectives(value), 'max-age')).toBeNaN()
   })
 
   test('are not there', () => {
-    expect(deltaMs(parseDirectives('s-maxage=1, x="max-age=1"'), 'max-age')).toBeNull()
+    expect(parseDeltaMs(parseDirectives('s-maxage=1, x="max-age=1"'), 'max-age')).toBeNull()
   })
 })
 
@@ -182,7 +182,7 @@ test.each([
   ['private="x-a", Private=" ,x-b"', ['x-a', 'x-b']],
   ['public', null],
 ])('%j is about %j', (value, expected) => {
-  expect(fieldsOf(parseDirectives(value), 'private')).toEqual(expected)
+  expect(directiveFields(parseDirectives(value), 'private')).toEqual(expected)
 })
 
 const tokens = fc.stringMatching(/^[a-z-]{1,8}$/)

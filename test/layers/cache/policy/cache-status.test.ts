@@ -1,6 +1,6 @@
 import { parseList } from 'structured-headers'
 import { expect, test } from 'vitest'
-import { forwardedStatus, hitStatus, refusedStatus } from '../../../../src/layers/cache/policy/cache-status.ts'
+import { forwardedStatus, hitStatus, notCachedStatus } from '../../../../src/layers/cache/policy/cache-status.ts'
 
 test.each([
   [30_999, 'lender-gateway;hit;ttl=30'],
@@ -28,5 +28,5 @@ test.each([
 })
 
 test('a refusal is neither', () => {
-  expect(refusedStatus).toBe('lender-gateway')
+  expect(notCachedStatus).toBe('lender-gateway')
 })

@@ -1,8 +1,16 @@
-import type { Fields } from '../../../../src/fields.ts'
-import { writeDate } from '../../../../src/layers/cache/policy/http-date.ts'
-import { type CacheRequest, type CacheRules, readRequest } from '../../../../src/layers/cache/policy/request.ts'
-import type { StoredHead } from '../../../../src/layers/cache/policy/stored.ts'
-import { type NotStored, type Storable, storable } from '../../../../src/layers/cache/policy/storing.ts'
+import type { HeaderFields } from '../../../../src/header-fields.ts'
+import {
+  type CacheRequest,
+  type CacheRules,
+  parseCacheRequest,
+} from '../../../../src/layers/cache/policy/cache-request.ts'
+import { formatHttpDate } from '../../../../src/layers/cache/policy/http-date.ts'
+import {
+  assessStorability,
+  type NotStoredReason,
+  type Storability,
+} from '../../../../src/layers/cache/policy/storability.ts'
+import type { StoredHead } from '../../../../src/layers/cache/policy/stored-head.ts'
 
 /** When answers arrive, in milliseconds. */
 export const noon = Date.UTC(2026, 10, 22, 12)
@@ -20,22 +28,25 @@ export const rules = (given: Partial<CacheRules> = {}): CacheRules => ({
 })
 
 /** Writes a date so many seconds from noon. */
-export const at = (seconds: number): string => writeDate(noon + seconds * 1000)
+export const at = (seconds: number): string => formatHttpDate(noon + seconds * 1000)
 
 /** Reads a request with these fields. */
-export const asking = (fields: Fields = [], given: Partial<CacheRules> = {}): CacheRequest =>
-  readRequest(fields, { authority: 'gateway', hasBody: false, hasCertificate: false }, rules(given))
+export const asking = (fields: HeaderFields = [], given: Partial<CacheRules> = {}): CacheRequest =>
+  parseCacheRequest(fields, { authority: 'gateway', hasBody: false, hasCertificate: false }, rules(given))
 
 interface Given extends Partial<CacheRules> {
   readonly status?: number
-  readonly request?: Fields
+  readonly request?: HeaderFields
   /** Milliseconds from the request to its answer. */
   readonly delay?: number
 }
 
 /** Decides about an answer that arrives at noon. */
-export const deciding = (fields: Fields, { status = 200, request = [], delay = 0, ...given }: Given = {}): Storable =>
-  storable(
+export const deciding = (
+  fields: HeaderFields,
+  { status = 200, request = [], delay = 0, ...given }: Given = {},
+): Storability =>
+  assessStorability(
     asking(request, given),
     { status, reason: '', fields },
     { requestedAt: noon - delay, receivedAt: noon },
@@ -43,14 +54,14 @@ export const deciding = (fields: Fields, { status = 200, request = [], delay = 0
   )
 
 /** Stores an answer, which must be possible. */
-export const storing = (fields: Fields, given: Given = {}): StoredHead => {
+export const storing = (fields: HeaderFields, given: Given = {}): StoredHead => {
   const { head } = deciding(fields, given)
   if (head === null) throw new Error(`not stored: ${why(fields, given)}`)
   return head
 }
 
 /** Says why an answer is not stored; null: it is. */
-export const why = (fields: Fields, given: Given = {}): NotStored | null => {
+export const why = (fields: HeaderFields, given: Given = {}): NotStoredReason | null => {
   const decided = deciding(fields, given)
-  return decided.head === null ? decided.not : null
+  return decided.head === null ? decided.notStored : null
 }

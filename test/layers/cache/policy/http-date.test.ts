@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseDate, writeDate } from '../../../../src/layers/cache/policy/http-date.ts'
+import { formatHttpDate, parseHttpDate } from '../../../../src/layers/cache/policy/http-date.ts'
 
 const now = Date.UTC(2026, 10, 22)
 const example = Date.UTC(1994, 10, 6, 8, 49, 37)
@@ -21,7 +21,7 @@ describe('a date', () => {
     ['sun nov  6 08:49:37 1994', example],
     ['Sat, 01 Jan 0050 00:00:00 GMT', new Date('0050-01-01T00:00:00Z').getTime()],
   ])('is read from %j', (text, ms) => {
-    expect(parseDate(text, now)).toBe(ms)
+    expect(parseHttpDate(text, now)).toBe(ms)
   })
 
   test.each([
@@ -31,7 +31,7 @@ describe('a date', () => {
     ['26', 2026],
     ['00', 2000],
   ])('of two digits %s is one of %d: at most fifty years ahead', (digits, year) => {
-    expect(parseDate(`Sunday, 01-Nov-${digits} 00:00:00 GMT`, now)).toBe(Date.UTC(year, 10, 1))
+    expect(parseHttpDate(`Sunday, 01-Nov-${digits} 00:00:00 GMT`, now)).toBe(Date.UTC(year, 10, 1))
   })
 })
 
@@ -62,14 +62,14 @@ describe('no date', () => {
     'Sun Nov 6 08:49:37 1994',
     'Sun Nov  6 08:49:37 1994 GMT',
   ])('is %j', (text) => {
-    expect(parseDate(text, now)).toBeNull()
+    expect(parseHttpDate(text, now)).toBeNull()
   })
 })
 
 test('what is written is read as it was, to the second', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 253_402_300_799 }), (seconds) => {
-      expect(parseDate(writeDate(seconds * 1000 + 999), now)).toBe(seconds * 1000)
+      expect(parseHttpDate(formatHttpDate(seconds * 1000 + 999), now)).toBe(seconds * 1000)
     }),
   )
 })

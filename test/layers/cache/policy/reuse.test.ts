@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { mayServeStale, reuse } from '../../../../src/layers/cache/policy/reuse.ts'
+import { decideReuse, mayServeStale } from '../../../../src/layers/cache/policy/reuse.ts'
 import { asking, at, noon, rules, storing } from './helper.ts'
 
 const cc = (value: string): string[] => ['Cache-Control', value]
@@ -63,26 +63,26 @@ test.each([
 ])('%s, asked for with %j after %d s', (value, request, seconds, expected) => {
   const fields = request === '' ? [] : cc(request)
 
-  expect(reuse(stored(value), asking(fields), past(seconds))).toEqual(expected)
+  expect(decideReuse(stored(value), asking(fields), past(seconds))).toEqual(expected)
 })
 
 test('one that was old when it came is stale sooner', () => {
   const old = storing([...cc('max-age=10'), 'Age', '8'])
 
-  expect(reuse(old, asking(), past(1))).toEqual(fresh)
-  expect(reuse(old, asking(), past(2))).toEqual(expired)
+  expect(decideReuse(old, asking(), past(1))).toEqual(fresh)
+  expect(decideReuse(old, asking(), past(2))).toEqual(expired)
 })
 
 test('a guess is no answer to credentials', () => {
   const guessed = storing(['Last-Modified', at(-1000)], { heuristic: true })
 
-  expect(reuse(guessed, asking(['Cookie', 'a=b']), noon)).toEqual(asked)
-  expect(reuse(guessed, asking(['Authorization', 'x']), noon)).toEqual(fresh)
+  expect(decideReuse(guessed, asking(['Cookie', 'a=b']), noon)).toEqual(asked)
+  expect(decideReuse(guessed, asking(['Authorization', 'x']), noon)).toEqual(fresh)
 })
 
 test('a clock that is set back makes nothing younger than new', () => {
-  expect(reuse(stored('max-age=10'), asking(cc('max-age=0')), past(-100))).toEqual(fresh)
-  expect(reuse(stored('no-cache'), asking(), past(-100))).toEqual(expired)
+  expect(decideReuse(stored('max-age=10'), asking(cc('max-age=0')), past(-100))).toEqual(fresh)
+  expect(decideReuse(stored('no-cache'), asking(), past(-100))).toEqual(expired)
 })
 
 test('what is served fresh is fresh, whatever is asked', () => {
@@ -92,7 +92,7 @@ test('what is served fresh is fresh, whatever is asked', () => {
     fc.property(directives, request, fc.integer({ min: -20, max: 20 }), (value, fields, seconds) => {
       const head = stored(value)
 
-      const { kind } = reuse(head, asking(fields), past(seconds))
+      const { kind } = decideReuse(head, asking(fields), past(seconds))
 
       if (kind === 'fresh') expect(!head.noCache && past(seconds) < head.freshUntil).toBe(true)
       if (kind === 'stale') expect(fields).toEqual(cc('max-stale'))

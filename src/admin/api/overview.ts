@@ -1,0 +1,205 @@
+import { epochMs } from '../../clock.ts'
+import type { Config, ListenConfig } from '../../config/config.ts'
+import { changedGroups } from '../../config/diff/diff-reports.ts'
+import { explainPathMismatch } from '../../config/path-mismatch.ts'
+import type { FailureKind } from '../../failures/kinds.ts'
+import { failureText, reasonText } from '../../failures/reasons.ts'
+import type { RecentError } from '../../observe/recent-errors/recent-errors.ts'
+import { allOperations, type Group, type Operation, type OperationId } from '../../operations.ts'
+import type { ReloadEntry } from '../../runtime/reload/reload-history.ts'
+import type { StatusReport } from '../../runtime/report/status-report.ts'
+import { asBoolean, asList, asNullable, asNumber, asObject, asText, asWord, type Decoded } from '../../shared/decode.ts'
+import type { AdminContext } from '../admin-context.ts'
+import { lastFailurePhrase } from '../findings/finding.ts'
+import { groupOutage } from '../findings/outage.ts'
+import { formatTime } from '../format-time.ts'
+import { type OperationRates, type RateHistory, rateMembers, stepSeconds } from '../rate-history.ts'
+import { changeShape, problemShape } from './config-responses.ts'
+import { type Status, statusFromReport, statusShape } from './status.ts'
+
+/** Reads one of the nine. Rates are of a second, over the last ten; latencies are of the last minute. */
+const operationShape = asObject({
+  id: asWord<OperationId>(),
+  state: asWord<'serve' | 'refuse'>(),
+  /** Null: nothing is counted, or not for long enough. */
+  pace: asNullable(asObject({ inFlight: asNumber, ...rateMembers })),
+  /** Null: nothing is counted. */
+  history: asNullable(
+    asObject({
+      stepSeconds: asNumber,
+      /** Oldest first; each list has one for each step. */
+      perSecond: asList(asNumber),
+      errorsPerSecond: asList(asNumber),
+      p99Ms: asList(asNullable(asNumber)),
+    }),
+  ),
+  group: asWord<Group>(),
+  method: asText,
+  path: asText,
+  /** Whether every request of the last ten seconds that was let in has failed; without any, whether no endpoint of its group serves. */
+  failing: asBoolean,
+  /** When an operator's word on that ends; null: the file's holds. */
+  until: asNullable(asText),
+})
+
+/** Reads what came of a reload. */
+const reloadShape = asObject({
+  at: asText,
+  trigger: asText,
+  result: asWord<'applied' | 'unchanged' | 'refused'>(),
+  /** Of the configuration that runs since. */
+  hash: asText,
+  groups: asList(asWord<Group>()),
+  changes: asList(changeShape),
+  problems: asList(problemShape),
+  /** Whether it waits for what it brings to be reached. */
+  held: asBoolean,
+})
+
+/** Reads of a request that the gateway answered with an error of its own. Nothing in it is what the client wrote, but for the id. */
+export const recentErrorShape = asObject({
+  at: asText,
+  requestId: asText,
+  /** The client's address. */
+  client: asText,
+  /** As `clients` names it; null: it was not asked, or is not known. */
+  clientId: asNullable(asText),
+  /** Null: no request could be parsed. */
+  method: asNullable(asText),
+  /** Null: it was none of the nine. */
+  operation: asNullable(asWord<OperationId>()),
+  /** Null: it was sent nowhere. */
+  endpoint: asNullable(asText),
+  status: asNumber,
+  kind: asWord<FailureKind>(),
+  /** In words. */
+  reason: asText,
+  traceId: asNullable(asText),
+})
+
+/** A request that the gateway answered with an error of its own. */
+export type RecentErrorView = Decoded<typeof recentErrorShape>
+
+/** Reads all that an operator on call wants to see at once: what the page shows, and `top`. Times are RFC 3339. */
+export const overviewShape = asObject({
+  /** What /status says. */
+  status: statusShape,
+  /** The nine, in the order of the catalog. */
+  operations: asList(operationShape),
+  at: asText,
+  /** Newest first. */
+  reloads: asList(reloadShape),
+  /** Newest first: at most 100 of the nine, and 100 that were none of them. */
+  refusals: asList(recentErrorShape),
+})
+
+/** Reads what /refused says: the last refusals alone. */
+export const recentErrorsShape = asObject({
+  refusals: asList(recentErrorShape),
+  /** Those since the start: who asks again sees how many there were meanwhile. */
+  total: asNumber,
+})
+
+/** What the page shows, and `top`. */
+export type Overview = Decoded<typeof overviewShape>
+
+/** One of the nine. */
+export type OperationView = Decoded<typeof operationShape>
+
+/** What came of a reload. */
+export type ReloadView = Decoded<typeof reloadShape>
+
+/** What /refused says. */
+export type RecentErrorsResponse = Decoded<typeof recentErrorsShape>
+
+/** Tells all at once. */
+export const getOverview = async (context: AdminContext): Promise<Overview> => {
+  const report = await context.report()
+  const status = await statusFromReport(context, report)
+  const { config, history } = context.reloader
+  return {
+    at: formatTime(epochMs()),
+    status,
+    operations: allOperations.map((each) => toOperationView(each, status, report, context)),
+    reloads: history.last.map(toReloadView),
+    refusals: toRecentErrorViews(report, config),
+  }
+}
+
+/** Tells of the last refusals alone. */
+export const getRecentErrors = async ({ report, reloader }: AdminContext): Promise<RecentErrorsResponse> => {
+  const all = await report()
+  return { refusals: toRecentErrorViews(all, reloader.config), total: all.recentErrors.total }
+}
+
+const toRecentErrorViews = ({ recentErrors }: StatusReport, { listen }: Config): RecentErrorsResponse['refusals'] =>
+  recentErrors.last.map((entry) => toRecentErrorView(entry, listen))
+
+const toOperationView = (
+  { id, group, method, path }: Operation,
+  { operations }: Status,
+  report: StatusReport,
+  { history, reloader: { config } }: AdminContext,
+): OperationView => {
+  const { requestMetrics } = report
+  const { state, until } = operations[id] ?? { state: 'serve' as const, until: null }
+  const pace = requestMetrics === null ? null : history.rates(id, requestMetrics)
+  return {
+    ...{ id, group, method, path, state, until },
+    failing:
+      pace !== null && pace.perSecond > 0 ? everyRequestFails(pace) : groupOutage(group, { report, config }) !== null,
+    pace: pace && requestMetrics && { inFlight: requestMetrics.operations[id].inFlight, ...pace },
+    history: requestMetrics && toHistoryView(history, id),
+  }
+}
+
+/** Tells whether every request failed that was not refused for what its client did. Rates are of one time: an epsilon is for their rounding. */
+const everyRequestFails = ({ perSecond, errorsPerSecond, refusedPerSecond }: OperationRates): boolean =>
+  errorsPerSecond > 0 && errorsPerSecond + refusedPerSecond > perSecond - 1e-6
+
+const toHistoryView = (history: RateHistory, id: OperationId): OperationView['history'] => {
+  const steps = history.steps(id)
+  return {
+    stepSeconds,
+    perSecond: steps.map(({ perSecond }) => perSecond),
+    errorsPerSecond: steps.map(({ errorsPerSecond }) => errorsPerSecond),
+    p99Ms: steps.map(({ p99Ms }) => p99Ms),
+  }
+}
+
+const toReloadView = ({ at, trigger, outcome }: ReloadEntry): ReloadView => {
+  const { result } = outcome
+  const common = { at: formatTime(at), trigger, result }
+  if (outcome.result === 'refused') {
+    const { hash, problems, held } = outcome
+    return { ...common, hash, groups: [], changes: [], problems, held: held !== null }
+  }
+  const { to: hash, changes } = outcome
+  return { ...common, hash, groups: changedGroups(changes), changes, problems: [], held: false }
+}
+
+/** Tells of a refusal, as far as it may be shown. */
+export const toRecentErrorView = (entry: RecentError, listen: ListenConfig): RecentErrorView => {
+  const { requestId, client, clientId, method, operation, endpoint, status, kind, traceId } = entry
+  const members = { requestId, client, clientId, method, operation, endpoint, status, kind, traceId }
+  return { at: formatTime(entry.at), ...members, reason: describeReason(entry, listen) }
+}
+
+const describeReason = ({ kind, reason, failedAttempt, method, path }: RecentError, listen: ListenConfig): string => {
+  if (reason !== null && failedAttempt !== null)
+    return `${reasonText(reason)}, because ${lastFailurePhrase(failedAttempt, failedAttempt.endpoint)}`
+  if (reason !== null) return reasonText(reason)
+  if (path === null) return failureText(kind, null)
+  if (kind === 'not-found') {
+    const base = { basePath: listen.basePath, baseKey: 'listen.basePath', show: redactText }
+    const { differs, meant } = explainPathMismatch(path, base)
+    const near = meant === null ? '' : `; probably meant: ${meant.method} ${listen.basePath}${meant.path}`
+    return differs.join('; ') + near
+  }
+  const known = allOperations.find((each) => listen.basePath + each.path === path)
+  if (kind === 'method-not-allowed' && known !== undefined) return `${known.path} takes ${known.method}, not ${method}`
+  return failureText(kind, null)
+}
+
+/** What a client wrote may be a secret in the wrong place. */
+const redactText = (): string => '…'

@@ -1,0 +1,122 @@
+/** What /status says of limits, tokens and the cache: how full each is, and how it stands with the servers behind it. */
+import { zeroCacheOutcomes } from '../../exchange.ts'
+import { zeroRedisCacheCounts } from '../../layers/cache/redis/redis-cache-store.ts'
+import type { CacheReport } from '../../runtime/report/cache-report.ts'
+import type { LimitsReport } from '../../runtime/report/limits-report.ts'
+import type { TokensReport } from '../../runtime/report/tokens-report.ts'
+import {
+  asBoolean,
+  asList,
+  asMap,
+  asNullable,
+  asNumber,
+  asNumbers,
+  asObject,
+  asText,
+  asWord,
+  type Decoded,
+} from '../../shared/decode.ts'
+import { formatTime, roundToTenths } from '../format-time.ts'
+
+/** How near the gateway is to the bounds of what it takes on. */
+export const limitsShape = asObject({
+  /** Null: nothing is counted by rate. */
+  rate: asNullable(
+    asObject({
+      store: asWord<'memory' | 'redis'>(),
+      state: asWord<'shared' | 'local'>(),
+      since: asText,
+      reason: asNullable(asText),
+      where: asNullable(asText),
+      evictions: asNumber,
+    }),
+  ),
+  concurrency: asList(asObject({ key: asText, inFlight: asNumber, limit: asNumber })),
+  /** Null: its bound is off. */
+  eventLoop: asNullable(
+    asObject({ delayMs: asNumber, limitMs: asNumber, sheds: asBoolean, since: asText, where: asNullable(asText) }),
+  ),
+})
+
+/** How it stands with a server that tokens are checked by; `where` names some of several workers. */
+const dependencyHealthMembers = {
+  error: asNullable(asText),
+  since: asText,
+  lastSuccess: asNullable(asText),
+  where: asNullable(asText),
+}
+
+/** What tokens are checked by. Null: what it stands for is not used. */
+export const tokensShape = asObject({
+  jwt: asNullable(asObject({ source: asWord<'url' | 'file'>(), keys: asNumber, ...dependencyHealthMembers })),
+  introspection: asNullable(asObject(dependencyHealthMembers)),
+  /** How full the memory of proofs is. */
+  proofs: asNullable(asObject({ remembered: asNumber, room: asNumber })),
+})
+
+/** What is stored of responses, and how often it is of use. */
+export const cacheShape = asObject({
+  bytes: asNumber,
+  maxBytes: asNumber,
+  evictions: asNumber,
+  /** Null: there is no second level. */
+  redis: asNullable(
+    asObject({
+      state: asWord<'shared' | 'local'>(),
+      since: asText,
+      reason: asNullable(asText),
+      ...asNumbers(zeroRedisCacheCounts),
+      where: asNullable(asText),
+    }),
+  ),
+  /** `hitRatio` is of the requests that did not pass the cache by; null: there was none. */
+  operations: asMap(
+    asObject({ bytes: asNumber, entries: asNumber, hitRatio: asNullable(asNumber), ...asNumbers(zeroCacheOutcomes) }),
+  ),
+})
+
+/** Makes it of what has been counted. */
+export const limitsStatus = ({ rate, concurrency, eventLoop }: LimitsReport): Decoded<typeof limitsShape> => ({
+  rate: rate && { ...rate, since: formatTime(rate.since) },
+  concurrency,
+  eventLoop: eventLoop && {
+    ...eventLoop,
+    delayMs: roundToTenths(eventLoop.delayMs),
+    since: formatTime(eventLoop.since),
+  },
+})
+
+/** Makes it of what is known of the servers. */
+export const tokensStatus = ({ jwt, introspection, proofs }: TokensReport): Decoded<typeof tokensShape> => ({
+  jwt: jwt && { source: jwt.source, keys: jwt.keys, ...dependencyHealth(jwt) },
+  introspection: introspection && dependencyHealth(introspection),
+  proofs,
+})
+
+const dependencyHealth = ({ error, since, lastSuccess, where }: NonNullable<TokensReport['introspection']>) => ({
+  error,
+  since: formatTime(since),
+  lastSuccess: lastSuccess === null ? null : formatTime(lastSuccess),
+  where,
+})
+
+/** Makes it of what the store and Redis report. */
+export const cacheStatus = ({ redis, operations, ...store }: CacheReport): Decoded<typeof cacheShape> => ({
+  ...store,
+  redis: redis && redisStatus(redis),
+  operations: Object.fromEntries(
+    operations.map(({ operation, bytes, entries, outcomes }) => {
+      const { bypass, ...asked } = outcomes
+      const all = Object.values(asked).reduce((sum, count) => sum + count, 0)
+      const hitRatio = all === 0 ? null : Math.round(((outcomes.hit + outcomes.stale) / all) * 1000) / 1000
+      return [operation, { bytes, entries, hitRatio, ...outcomes }]
+    }),
+  ),
+})
+
+const redisStatus = ({ where, counts, ...redis }: NonNullable<CacheReport['redis']>) => ({
+  ...redis,
+  since: formatTime(redis.since),
+  ...counts,
+  where,
+})

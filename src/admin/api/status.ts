@@ -1,0 +1,192 @@
+import { resolve } from 'node:path'
+import type { Config } from '../../config/config.ts'
+import type { AuditWriterState } from '../../observe/audit/audit-writer.ts'
+import { allOperations, groups } from '../../operations.ts'
+import type { Overrides } from '../../runtime/overrides.ts'
+import { hasDrifted } from '../../runtime/reload/config-drift.ts'
+import type { ReloadTrigger } from '../../runtime/reload/reload-history.ts'
+import type { Reloader } from '../../runtime/reload/reloader.ts'
+import type { StatusReport, WorkerStatus } from '../../runtime/report/status-report.ts'
+import {
+  asBoolean,
+  asList,
+  asMap,
+  asNullable,
+  asNumber,
+  asObject,
+  asText,
+  asWord,
+  type Decoded,
+} from '../../shared/decode.ts'
+import { version } from '../../version.ts'
+import { type AdminContext, getNotReadyReason, type NotReadyReason } from '../admin-context.ts'
+import { listCertificates } from '../findings/credentials.ts'
+import { findingShape } from '../findings/finding.ts'
+import { collectFindingInputs } from '../findings/finding-inputs.ts'
+import { collectFindings } from '../findings/findings.ts'
+import { formatTime, roundToTenths, toExpiry } from '../format-time.ts'
+import { problemShape } from './config-responses.ts'
+import { cacheShape, cacheStatus, limitsShape, limitsStatus, tokensShape, tokensStatus } from './resource-status.ts'
+import { upstreamShape, upstreamStatus } from './upstream-status.ts'
+
+/** Reads a certificate that the gateway shows. */
+const certificateShape = asObject({
+  key: asText,
+  names: asList(asText),
+  notAfter: asText,
+  /** Below 0: it has expired. */
+  daysLeft: asNumber,
+})
+
+/** Reads one of several processes that serve. What is not known of it is null. */
+const workerShape = asObject({
+  worker: asNumber,
+  pid: asNullable(asNumber),
+  state: asWord<WorkerStatus['state']>(),
+  startedAt: asNullable(asText),
+  restarts: asNumber,
+  inFlight: asNullable(asNumber),
+  /** The hash of what it runs. */
+  config: asNullable(asText),
+})
+
+const auditShape = asObject({
+  file: asText,
+  chain: asText,
+  /** How many lines the chain has that are written, and the HMAC of the last. */
+  count: asNumber,
+  hash: asText,
+  /** Why nothing can be written; null: it can. */
+  reason: asNullable(asText),
+  since: asText,
+  waitingBytes: asNumber,
+  lost: asNumber,
+  state: asWord<'written' | 'failing'>(),
+})
+
+/** Reads what /status says: what was loaded, what was refused or is doubtful, what stands behind each group. Times are RFC 3339. */
+export const statusShape = asObject({
+  version: asText,
+  state: asWord<'draining' | 'serving' | 'not serving'>(),
+  ready: asBoolean,
+  notReady: asNullable(asWord<NotReadyReason>()),
+  /** What is wrong, the worst first. */
+  findings: asList(findingShape),
+  uptimeSeconds: asNumber,
+  node: asText,
+  pid: asNumber,
+  config: asObject({
+    file: asText,
+    path: asText,
+    hash: asText,
+    loadedAt: asText,
+    loadedBy: asWord<ReloadTrigger>(),
+    fileDiffers: asBoolean,
+    lastRefusal: asNullable(asObject({ at: asText, problems: asList(problemShape) })),
+    /** When an edit that brings what was not reached is tried again. */
+    nextTry: asNullable(asText),
+    /** The hash of what a rollback brings back. */
+    previous: asNullable(asText),
+  }),
+  warnings: asList(problemShape),
+  /** What the gateway shows, and the authorities that it asks clients by. */
+  certificates: asList(certificateShape),
+  /** None: one process does all. */
+  workers: asList(workerShape),
+  upstreams: asMap(upstreamShape),
+  limits: limitsShape,
+  /** How clients prove who they are, and how many there are; null: none is asked. */
+  clients: asNullable(asObject({ methods: asList(asText), count: asNumber, disabled: asNumber })),
+  tokens: tokensShape,
+  /** Null: no operation is cached. */
+  cache: asNullable(cacheShape),
+  /** Those that do not serve, or only for now. */
+  operations: asMap(asObject({ state: asWord<'serve' | 'refuse'>(), until: asNullable(asText) })),
+  /** How many earlier snapshots still finish requests. */
+  retiring: asNumber,
+  /** Null: there is no audit log, or another process writes it. */
+  audit: asNullable(auditShape),
+  log: asObject({ level: asWord<Config['log']['level']>(), dropped: asNumber }),
+})
+
+/** What /status says. */
+export type Status = Decoded<typeof statusShape>
+
+/** Makes it of what is so now. */
+export const getStatus = async (context: AdminContext): Promise<Status> =>
+  statusFromReport(context, await context.report())
+
+/** Makes it of a report that is there already. */
+export const statusFromReport = async (context: AdminContext, report: StatusReport): Promise<Status> => {
+  const { upstreams, limits, tokens, cache, retiring } = report
+  const { reloader, overrides, droppedLines } = context
+  const isDrifted = await hasDrifted(reloader)
+  const notReady = getNotReadyReason(context)
+  const { loadedAt, loadedBy, fileDiffers, refusal, nextTryAt } = reloader.state
+  return {
+    version: version(),
+    state: context.draining() ? 'draining' : context.notServing() === null ? 'serving' : 'not serving',
+    ready: notReady === null,
+    notReady,
+    findings: collectFindings(collectFindingInputs(context, report, isDrifted)).map(context.resolveCommand),
+    uptimeSeconds: roundToTenths(process.uptime()),
+    node: process.version,
+    pid: process.pid,
+    config: {
+      file: reloader.file,
+      path: resolve(reloader.file),
+      hash: reloader.config.hash,
+      loadedAt: formatTime(loadedAt),
+      loadedBy,
+      fileDiffers: fileDiffers || isDrifted,
+      lastRefusal: refusal === null ? null : { at: formatTime(refusal.at), problems: refusal.problems },
+      nextTry: nextTryAt === null ? null : formatTime(nextTryAt),
+      previous: reloader.previous?.config.hash ?? null,
+    },
+    warnings: reloader.warnings,
+    certificates: listCertificates(reloader.config).map(({ notAfter, ...shown }) => ({
+      ...shown,
+      ...toExpiry(notAfter),
+    })),
+    workers: context.workers().map(workerStatus),
+    upstreams: Object.fromEntries(
+      groups.map((group) => [group, upstreamStatus(upstreams[group], overrides.endpoints, group)]),
+    ),
+    limits: limitsStatus(limits),
+    clients: clientsStatus(reloader.config),
+    tokens: tokensStatus(tokens),
+    cache: cache && cacheStatus(cache),
+    operations: Object.fromEntries(allOperations.flatMap(({ id }) => operationEntry(reloader, overrides, id))),
+    retiring,
+    audit: context.audit.state && auditStatus(context.audit.state),
+    log: { level: reloader.config.log.level, dropped: droppedLines() },
+  }
+}
+
+const workerStatus = (worker: WorkerStatus): Decoded<typeof workerShape> => ({
+  ...worker,
+  startedAt: worker.startedAt === null ? null : formatTime(worker.startedAt),
+})
+
+/** Tells how clients prove who they are. Operations that differ are in /config. */
+export const clientsStatus = ({ auth, clients }: Pick<Config, 'auth' | 'clients'>): Status['clients'] =>
+  auth === null && clients.length === 0
+    ? null
+    : {
+        methods: auth?.methods ?? [],
+        count: clients.length,
+        disabled: clients.filter(({ disabled }) => disabled).length,
+      }
+
+const auditStatus = (state: AuditWriterState): Status['audit'] => ({
+  ...state,
+  state: state.reason === null ? 'written' : 'failing',
+  since: formatTime(state.since),
+})
+
+const operationEntry = ({ config }: Reloader, overrides: Overrides, id: (typeof allOperations)[number]['id']) => {
+  const override = overrides.operations.get(id)
+  const state = override?.state ?? config.operations[id].state
+  if (override === null && state === 'serve') return []
+  return [[id, { state, until: override === null ? null : formatTime(override.until) }] as const]
+}

@@ -1,0 +1,54 @@
+import type { TtlOverrides } from '../../runtime/overrides.ts'
+import { asNullable, asObject, asText } from '../../shared/decode.ts'
+import type { AdminContext } from '../admin-context.ts'
+import type { AdminError } from '../admin-error.ts'
+import { formatTime } from '../format-time.ts'
+
+/**
+ * Has an operator's word hold for a time in place of the file's, and tells until when. Without a time, from now on the
+ * file's holds, which then says the same: `until` is null. When that cannot be put into effect, what held before does
+ * again.
+ */
+export const applyOverride = async <Key extends string, State extends string>(
+  { reloader, draining }: AdminContext,
+  overrides: TtlOverrides<Key, State>,
+  { key, state, ttlMs }: { readonly key: Key; readonly state: State; readonly ttlMs: number | null },
+): Promise<{ readonly until: string | null } | AdminError> => {
+  const before = overrides.get(key)
+  const set = ttlMs === null ? null : overrides.set(key, state, ttlMs)
+  if (set === null) overrides.remove(key)
+  try {
+    await reloader.reapply()
+    return { until: set === null ? null : formatTime(set.until) }
+  } catch (error) {
+    overrides.restore(key, before)
+    if (draining()) return stoppingError
+    throw error
+  }
+}
+
+/** Refuses a command that comes too late. */
+export const stoppingError: AdminError = {
+  status: 503,
+  code: 'stopping',
+  detail: 'the gateway is stopping: nothing is put into effect any more',
+}
+
+/** What the help says of commands that hold for a time. */
+export const overrideHelp = {
+  help: 'The file is left alone, and its word holds again when the time is over. What is to stay belongs into the file.',
+  exitCodes: '0 done, 1 the gateway does not accept the order, 2 it could not be asked',
+}
+
+/** How the answer of such a command is read and printed. */
+export const overrideDefaults = {
+  method: 'POST',
+  query: null,
+  isSerialized: true,
+  responseShape: asObject({ until: asNullable(asText) }),
+  rejectedText: 'does not accept it',
+} as const
+
+/** Says on the command line until when it holds. */
+export const untilOrAsFile = (until: string | null): string =>
+  until === null ? 'as the file says' : `until ${until}, then as the file says`

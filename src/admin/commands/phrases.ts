@@ -1,0 +1,35 @@
+import type { HtmlValue } from '../page/html.ts'
+import { html } from '../page/html.ts'
+
+const units = [
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1000],
+] as const
+
+/** Says a duration in words: `15 minutes`, `1 hour 30 minutes`. What is less than a second is left out. */
+export const spellDuration = (ms: number): string => {
+  let left = ms
+  const parts = units.flatMap(([unit, length]) => {
+    const count = Math.floor(left / length)
+    left -= count * length
+    return count === 0 ? [] : [`${count} ${unit}${count === 1 ? '' : 's'}`]
+  })
+  return parts.join(' ')
+}
+
+/** Says how many: `1 request`, `2 requests`. */
+export const pluralize = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+
+/** Writes paragraphs, those that say something. */
+export const paragraphs = (...each: readonly HtmlValue[]): HtmlValue =>
+  each.filter((one) => one !== null && one !== false && one !== '').map((one) => html`<p>${one}</p>\n`)
+
+/** Says until when an order holds, once it does. */
+export const untilPhrase = (until: string | null): string => (until === null ? '' : ` until ${until}`)
+
+/** Tells where the page of a command is. */
+export const actionHref = (page: string, args: Readonly<Record<string, string>> = {}): string => {
+  const query = new URLSearchParams(args).toString()
+  return `/actions/${page}${query === '' ? '' : `?${query}`}`
+}

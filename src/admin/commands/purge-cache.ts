@@ -1,0 +1,101 @@
+import type { PurgeScope } from '../../layers/cache/cache-store.ts'
+import { allOperations } from '../../operations.ts'
+import { asNumber, asObject } from '../../shared/decode.ts'
+import type { AdminError } from '../admin-error.ts'
+import { html } from '../page/html.ts'
+import { choiceArgument, optionalArgument, parseFields, textArgument, type ValuesOf } from './argument.ts'
+import type { Command, CommandGroup } from './command.ts'
+import { paragraphs, pluralize } from './phrases.ts'
+
+const args = {
+  operation: optionalArgument(
+    choiceArgument(
+      allOperations.flatMap(({ id, method }) => (method === 'GET' ? [id] : [])), // only what is read is ever stored
+      { usage: '[OPERATION]', help: 'of which operation; without: of all' },
+    ),
+  ),
+  client: optionalArgument(
+    textArgument({
+      usage: '--client <ID>',
+      help: 'only what is stored for this client; empty: for those whose id was not asked',
+      isOffPage: true,
+    }),
+  ),
+}
+
+interface PurgeCommandResult {
+  readonly operation: string | null
+  readonly client: string | null
+  /** How many responses. */
+  readonly removed: number
+}
+
+/** Removes what is stored. What is on its way from an upstream meanwhile is not stored. */
+const purgeCommand: Command<ValuesOf<typeof args>, PurgeScope, PurgeCommandResult> = {
+  choice: 'clear',
+  page: 'clear-cache',
+  method: 'DELETE',
+  path: '/cache',
+  query: (query) =>
+    parseFields(Object.keys(args), new URLSearchParams(query), '; write ?operation=…&client=…, each once at most'),
+  isSerialized: false,
+  plan: (_, { operation, client }) => ({ operation, client }),
+  async confirmation(context, { operation }) {
+    const { cache } = await context.report()
+    return {
+      title: operation === null ? 'Clear the cache?' : `Clear the cache of ${operation}?`,
+      what: paragraphs(
+        html`All that is stored ${operation === null ? null : html`of ${operation} `}is removed, for every client. The next requests go to the upstreams, which have more to do until it is stored again.`,
+        cache === null ? 'Nothing is cached at present.' : null,
+        'This cannot be undone.',
+      ),
+      ttlMs: null,
+      button: 'Clear it',
+    }
+  },
+  async run(context, what) {
+    const { results, unanswered } = await context.runEverywhere('purge', what)
+    const removed = results.reduce((sum, each) => sum + each.removed, 0)
+    if (unanswered > 0) return workersUnavailable(removed, unanswered)
+    return results.every(({ isSharedPurged: isTold }) => isTold) ? { ...what, removed } : redisUnavailable(removed)
+  },
+  event: 'cache cleared',
+  successText: ({ operation, removed }) =>
+    `The cache${operation === null ? '' : ` of ${operation}`} is cleared: ${pluralize(removed, 'answer')} removed.`,
+  cliText({ operation, client }, { removed }) {
+    const of = operation === undefined ? '' : ` of ${operation}`
+    const whose = client === undefined ? '' : client === '' ? ' for no client' : ` for ${client}`
+    return `the cache${of} is cleared${whose}: ${pluralize(removed, 'answer')} removed`
+  },
+  responseShape: asObject({ removed: asNumber }),
+  rejectedText: 'has not removed all of it',
+  links: {
+    cache: () => ({ query: {}, words: 'Clear the cache' }),
+    cached: (operation) => ({ query: { operation }, words: 'Clear', about: `what is stored of ${operation}` }),
+  },
+}
+
+/** Removes what is stored of responses: of all, of an operation, of a client. */
+export const cacheCommands: CommandGroup = {
+  name: 'cache',
+  description: 'Have a running gateway remove what it has stored of answers.',
+  choice: { usage: '<ACTION>', help: 'what it is to do' },
+  args,
+  help: `What is stored is removed: all of it, or of an operation, or of a client. What is on its way meanwhile is served and not stored. The memory of other
+gateways keeps what it has.`,
+  exitCodes: '0 done, 1 the gateway could not do all of it, 2 it could not be asked',
+  examples: ['cache clear market.insights', 'cache clear --client bank-a'],
+  commands: [purgeCommand],
+}
+
+const workersUnavailable = (removed: number, unanswered: number): AdminError => ({
+  status: 503,
+  code: 'workers-not-answering',
+  detail: `${removed} were removed, but ${unanswered} of the workers did not answer: what these have stored may still be served; ask again`,
+})
+
+const redisUnavailable = (removed: number): AdminError => ({
+  status: 503,
+  code: 'redis-not-answering',
+  detail: `${removed} were removed here, but Redis did not answer: other gateways may still find there what is meant; it is told as soon as it answers`,
+})

@@ -1,0 +1,107 @@
+import { allOperations, type Operation, type OperationId } from '../../operations.ts'
+import { isAdminError } from '../admin-error.ts'
+import { html } from '../page/html.ts'
+import { applyOverride, overrideDefaults, overrideHelp, stoppingError, untilOrAsFile } from './apply-override.ts'
+import { choiceArgument, ttlArgument, type ValuesOf } from './argument.ts'
+import type { Command, CommandGroup } from './command.ts'
+import { paragraphs, spellDuration, untilPhrase } from './phrases.ts'
+
+const args = {
+  operation: {
+    ...choiceArgument(
+      allOperations.map(({ id }) => id),
+      { usage: '<ID>', help: 'which of the nine', example: 'inventory.sync' },
+    ),
+    read: (value: unknown): Operation | undefined => allOperations.find(({ id }) => id === value),
+  },
+  ttl: ttlArgument,
+}
+
+interface Plan {
+  readonly operation: Operation
+  /** For how long; null: from now on the file's word holds, which is the same. */
+  readonly ttlMs: number | null
+  /** Whether the file refuses it. */
+  readonly byFile: boolean
+}
+
+interface OperationCommandResult {
+  readonly operation: OperationId
+  readonly state: 'refuse' | 'serve'
+  /** Null: the file's word holds. */
+  readonly until: string | null
+}
+
+type OperationCommand = Command<ValuesOf<typeof args>, Plan, OperationCommandResult>
+
+/**
+ * Makes what both commands do: the file is not touched, and holds again afterwards. To serve what the file lets serve
+ * ends an override at once.
+ */
+const stateCommand = (state: OperationCommandResult['state']) =>
+  ({
+    ...overrideDefaults,
+    choice: state,
+    page: state,
+    path: `/operations/${state}`,
+    plan(context, { operation, ttl }) {
+      if (context.draining()) return stoppingError
+      const byFile = context.reloader.config.operations[operation.id].state === 'refuse'
+      return { operation, byFile, ttlMs: state === 'serve' && !byFile ? null : ttl }
+    },
+    async run(context, { operation: { id: operation }, ttlMs }) {
+      const applied = await applyOverride(context, context.overrides.operations, { key: operation, state, ttlMs })
+      return isAdminError(applied) ? applied : { operation, state, until: applied.until }
+    },
+    event: 'operation override',
+  }) satisfies Partial<OperationCommand>
+
+const refuseCommand: OperationCommand = {
+  ...stateCommand('refuse'),
+  confirmation: (_, { operation, byFile, ttlMs }) => ({
+    title: `Refuse ${operation.id}?`,
+    what: paragraphs(
+      html`Every client of ${operation.method} ${operation.path} is answered 503 for ${spellDuration(ttlMs ?? 0)}, with Retry-After. Requests under way are finished.`,
+      byFile
+        ? 'The file refuses it as well, and goes on to do so after that time.'
+        : 'After that time it serves again, as the file says. To end it before, have it serve.',
+    ),
+    ttlMs,
+    button: 'Refuse it',
+  }),
+  successText: ({ operation, until }) => `${operation} is refused${untilPhrase(until)}.`,
+  cliText: ({ operation }, { until }) => `${operation} is refused ${untilOrAsFile(until)}`,
+  links: {
+    operation: ({ id, state }) => (state === 'serve' ? { query: { operation: id }, words: 'Refuse', about: id } : null),
+  },
+}
+
+const serveCommand: OperationCommand = {
+  ...stateCommand('serve'),
+  confirmation: (_, { operation: { id, method, path }, ttlMs }) => ({
+    title: `Serve ${id}?`,
+    what: paragraphs(
+      ttlMs === null
+        ? html`${method} ${path} is served from now on, as the file says.`
+        : html`The file refuses ${id}. ${method} ${path} is served all the same for ${spellDuration(ttlMs)}, and then refused again.`,
+    ),
+    ttlMs,
+    button: 'Serve it',
+  }),
+  successText: ({ operation, until }) => `${operation} is served${untilPhrase(until)}.`,
+  cliText: ({ operation }, { until }) => `${operation} is served ${untilOrAsFile(until)}`,
+  links: {
+    operation: ({ id, state }) => (state === 'serve' ? null : { query: { operation: id }, words: 'Serve', about: id }),
+  },
+}
+
+/** Takes an operation out of service for a while, or puts it back: the kill switch. */
+export const operationCommands: CommandGroup = {
+  name: 'operation',
+  description: 'Take one of the nine out of service for a while, or put it back.',
+  choice: { usage: '<STATE>', help: 'what it is to do' },
+  args,
+  ...overrideHelp,
+  examples: ['operation refuse inventory.sync --ttl 30m', 'operation serve inventory.sync'],
+  commands: [refuseCommand, serveCommand],
+}

@@ -1,0 +1,88 @@
+import { clientAuthorities, listenerCertificates } from '../../config/certificates.ts'
+import type { Config } from '../../config/config.ts'
+import { formatKeyPath } from '../../config/problem.ts'
+import { type Group, groups } from '../../operations.ts'
+import type { EndpointReport } from '../../runtime/report/status-report.ts'
+import { expiryWarningMs, firstToExpire } from '../../upstream/endpoints/endpoint-certificates.ts'
+import { formatTime } from '../format-time.ts'
+import { createFinding, type Finding, mergeByGroup, wherePhrase } from './finding.ts'
+import type { FindingInputs } from './finding-inputs.ts'
+
+const fullShare = 0.9
+
+/** Finds what is wrong with certificates, and with what tokens are checked by. */
+export const credentialFindings = (inputs: FindingInputs): readonly Finding[] => [
+  ...certificateFindings(inputs),
+  ...tokenFindings(inputs),
+]
+
+/** Lists what the gateway shows, and the first to end of the authorities that it asks clients by, by its key in the file. */
+export const listCertificates = (config: Config) =>
+  [...listenerCertificates(config), ...clientAuthorities(config)].map(({ path, ...facts }) => ({
+    key: formatKeyPath(path),
+    ...facts,
+  }))
+
+const certificateFindings = ({ at, config }: FindingInputs): readonly Finding[] =>
+  listCertificates(config).flatMap(({ key, notAfter }): readonly Finding[] => {
+    if (notAfter - at > expiryWarningMs) return []
+    const ends = formatTime(notAfter)
+    return notAfter < at
+      ? [createFinding('critical', key, `the certificate of ${key} has expired, at ${ends}`, { since: notAfter })]
+      : [createFinding('warning', key, `the certificate of ${key} expires at ${ends}`)]
+  })
+
+const tokenFindings = ({
+  report: {
+    tokens: { jwt, introspection, proofs },
+  },
+}: FindingInputs): readonly Finding[] => {
+  const found: Finding[] = []
+  if (jwt?.error != null) {
+    const none = jwt.keys === 0
+    const instead = none ? 'no token can be checked' : `the ${jwt.keys} that are known are used on`
+    const cause = `the keys of the issuer (auth.jwt.jwks) cannot be had${wherePhrase(jwt)}: ${jwt.error}: ${instead}`
+    found.push(createFinding(none ? 'critical' : 'warning', 'auth.jwt', cause, { since: jwt.since }))
+  }
+  if (introspection?.error != null) {
+    const cause = `the authorization server cannot be asked about tokens${wherePhrase(introspection)}: ${introspection.error}`
+    found.push(createFinding('critical', 'auth.introspection', cause, { since: introspection.since }))
+  }
+  if (proofs !== null && proofs.remembered >= fullShare * proofs.room) {
+    const cause = `the memory of proofs is nearly full: ${proofs.remembered} of ${proofs.room}`
+    found.push(createFinding('warning', 'auth.dpop', cause))
+  }
+  return found
+}
+
+/** Finds certificates of endpoints that have expired, or soon will, as their last handshakes have shown them. */
+export const upstreamCertificateFindings = (inputs: FindingInputs): readonly Finding[] =>
+  mergeByGroup(
+    groups.flatMap((group) =>
+      inputs.report.upstreams[group].endpoints.flatMap((each) => endpointCertificateFinding(group, each, inputs) ?? []),
+    ),
+  )
+
+const endpointCertificateFinding = (group: Group, report: EndpointReport, inputs: FindingInputs): Finding | null => {
+  const about = `upstreams.${group}`
+  const { url, certificates } = report
+  const { at, file } = inputs
+  const certificate = firstToExpire(certificates)
+  if (certificate === null || at < certificate.warnFrom) return null
+  const { notAfter, address, seenAt } = certificate
+  const where = certificates.length === 1 ? '' : `, as ${address} shows it,`
+  const command = `lender-gateway check --online ${file.name}`
+  if (notAfter > at)
+    return createFinding('warning', about, `the certificate of ${url}${where} expires at ${formatTime(notAfter)}`, {
+      command,
+    })
+  // Requests that fail for it say so by themselves.
+  if (failsByExpiry(report, inputs)) return null
+  const cause = `the certificate of ${url}${where} has expired, at ${formatTime(notAfter)}; it was last seen at ${formatTime(seenAt)}`
+  const { verify } = inputs.config.upstreams[group].tls
+  return createFinding(verify ? 'critical' : 'warning', about, cause, { since: notAfter, command })
+}
+
+const failsByExpiry = ({ url, failingSince, lastFailure }: EndpointReport, { report }: FindingInputs): boolean =>
+  (failingSince !== null && lastFailure?.reason === 'certificate-expired') ||
+  report.recentErrors.causes.some(({ endpoint, reason }) => endpoint === url && reason === 'certificate-expired')

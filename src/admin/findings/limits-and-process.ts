@@ -1,0 +1,182 @@
+import type { FailureReason } from '../../failures/reasons.ts'
+import type { ErrorCount } from '../../observe/recent-errors/error-counts.ts'
+import type { NotServingReason } from '../../runtime/report/status-report.ts'
+import { formatDuration } from '../../units.ts'
+import {
+  countPhrase,
+  createFinding,
+  explainCommandLine,
+  type Finding,
+  groupByKey,
+  groupOfOperation,
+  rejectedPhrase,
+  tallyFailures,
+  wherePhrase,
+} from './finding.ts'
+import type { FindingInputs } from './finding-inputs.ts'
+
+/** Finds which bounds are full, and who counts by itself. */
+export const limitFindings = (inputs: FindingInputs): readonly Finding[] => [
+  ...rejectingLimitFindings(inputs),
+  ...fullLimitFindings(inputs),
+  ...fullEndpointFindings(inputs),
+  ...connectionFindings(inputs),
+  ...redisFindings(inputs),
+]
+
+type LimitError = ErrorCount & { readonly operation: NonNullable<ErrorCount['operation']> }
+
+const hasReason =
+  (...reasons: readonly FailureReason[]) =>
+  (cause: ErrorCount): cause is LimitError =>
+    cause.operation !== null && reasons.some((reason) => reason === cause.reason)
+
+/** Names the key of a bound that has refused a request. */
+const limitKey = ({ reason, operation }: LimitError): string => {
+  if (reason === 'limits-concurrency') return 'limits.concurrency'
+  return reason === 'upstream-concurrency'
+    ? `upstreams.${groupOfOperation(operation)}.concurrency`
+    : `operations.${operation}.concurrency`
+}
+
+const isConcurrencyError = hasReason('limits-concurrency', 'upstream-concurrency', 'operation-concurrency')
+
+const rejectingLimitFindings = ({ report }: FindingInputs): readonly Finding[] =>
+  groupByKey(report.recentErrors.causes.filter(isConcurrencyError), limitKey).map((same) => {
+    const key = limitKey(same[0] as LimitError)
+    const state = report.limits.concurrency.find((each) => each.key === key)
+    const now = state === undefined ? '' : `, ${state.inFlight} of ${state.limit} in flight now`
+    const tally = tallyFailures(same)
+    const is = state === undefined || state.inFlight >= state.limit ? 'is' : 'was'
+    const cause = `${key} ${is} full: ${countPhrase(tally, 'refused')}${now}`
+    const command = explainCommandLine((same[0] as LimitError).operation)
+    return createFinding(tally.lastMinute > 0 ? 'warning' : 'notice', key, cause, { since: tally.firstAt, command })
+  })
+
+/** Finds bounds that are full, and have refused nobody yet. */
+const fullLimitFindings = ({ report }: FindingInputs): readonly Finding[] => {
+  const refused = new Set(report.recentErrors.causes.filter(isConcurrencyError).map(limitKey))
+  return report.limits.concurrency
+    .filter(({ key, inFlight, limit }) => inFlight >= limit && !refused.has(key))
+    .map(({ key, inFlight, limit }) =>
+      createFinding('notice', key, `${key} is full: ${inFlight} of ${limit} in flight; the next request is refused`),
+    )
+}
+
+/** Finds groups whose endpoints have no place for more. */
+const fullEndpointFindings = ({ report }: FindingInputs): readonly Finding[] =>
+  groupByKey(report.recentErrors.causes.filter(hasReason('endpoint-connections')), ({ operation }) =>
+    groupOfOperation(operation),
+  ).map((same) => {
+    const { operation } = same[0] as LimitError
+    const group = groupOfOperation(operation)
+    const tally = tallyFailures(same)
+    const cause = `all places at the endpoints of ${group} are taken (maxConnections, maxPending): ${countPhrase(tally, 'refused')}`
+    const severity = tally.lastMinute > 0 ? 'warning' : 'notice'
+    const command = explainCommandLine(operation)
+    return createFinding(severity, `upstreams.${group}`, cause, { since: tally.firstAt, command })
+  })
+
+/** Finds bounds that close connections at once: whoever connects is told nothing, and leaves no line. */
+const connectionFindings = ({ report, config }: FindingInputs): readonly Finding[] =>
+  report.rejectedConnections.map(({ setting, lastMinute, last15Min, firstAt }) => {
+    const key = `listen.${setting}`
+    const count = lastMinute > 0 ? lastMinute : last15Min
+    const when = lastMinute > 0 ? 'in the last minute' : 'in the last 15 minutes, none in the last minute'
+    const were = count === 1 ? '1 connection was' : `${count} connections were`
+    const cause = `${key} (${config.listen[setting]}) is reached: ${were} closed at once ${when}`
+    const severity = lastMinute > 0 && setting === 'maxConnections' ? 'warning' : 'notice'
+    return createFinding(severity, key, cause, { since: firstAt })
+  })
+
+/** Finds what should be shared in Redis and is not. */
+const redisFindings = ({ report: { limits, cache } }: FindingInputs): readonly Finding[] => {
+  const found: Finding[] = []
+  const { rate } = limits
+  if (rate?.store === 'redis' && rate.state === 'local') {
+    const cause = `Redis cannot be asked${redisReason(rate)}: this gateway counts by itself how often clients ask`
+    found.push(createFinding('warning', 'redis', cause, { since: rate.since }))
+  }
+  if (cache?.redis?.state === 'local') {
+    const cause = `Redis cannot be asked${redisReason(cache.redis)}: this gateway has in its cache what it has stored itself`
+    found.push(createFinding('warning', 'redis', cause, { since: cache.redis.since }))
+  }
+  return found
+}
+
+const redisReason = (store: { readonly reason: string | null; readonly where: string | null }): string =>
+  `${wherePhrase(store)}${store.reason === null ? '' : ` (${store.reason})`}`
+
+// Far more than pauses of the garbage collector, or the hiccups of a machine that others use too: clients notice.
+const lateMs = 500
+
+const fullHeap = 0.9
+
+/** Finds what is wrong with the processes of the gateway. */
+export const processFindings = (inputs: FindingInputs): readonly Finding[] => [
+  ...servingFindings(inputs),
+  ...workerFindings(inputs),
+  ...eventLoopFindings(inputs),
+  ...heapFindings(inputs),
+  ...logFindings(inputs),
+]
+
+const notServingText: Readonly<Record<NotServingReason, string>> = {
+  starting: 'nobody serves clients: the gateway is starting',
+  'not-listening': 'nobody serves clients: the public listener is closed; restart the gateway',
+  'no-worker': 'nobody serves clients: no worker is ready',
+}
+
+const servingFindings = ({ notServing, draining }: FindingInputs): readonly Finding[] => {
+  if (draining)
+    return [createFinding('warning', 'process', 'the gateway stops: it finishes what runs, and /ready says no')]
+  return notServing === null ? [] : [createFinding('critical', 'process', notServingText[notServing])]
+}
+
+const workerFindings = ({ workers: all, draining }: FindingInputs): readonly Finding[] =>
+  draining
+    ? []
+    : all.flatMap(({ worker, state, restarts, startedAt }): readonly Finding[] => {
+        const again = restarts === 0 ? '' : `, after ${restarts} before it`
+        if (state === 'not answering')
+          return [createFinding('warning', 'workers', `worker ${worker} gives no sign of life`, { since: startedAt })]
+        if (state === 'waiting')
+          return [createFinding('warning', 'workers', `worker ${worker} has ended${again}; another is started`)]
+        return []
+      })
+
+const eventLoopFindings = ({ report }: FindingInputs): readonly Finding[] => {
+  const { eventLoop: loop } = report.limits
+  const shed = tallyFailures(report.recentErrors.causes.filter(({ reason }) => reason === 'event-loop'))
+  if (loop?.sheds === true) {
+    const cause = `the event loop is ${formatDuration(Math.round(loop.delayMs))} late${wherePhrase(loop)}, over limits.eventLoopDelay (${formatDuration(loop.limitMs)}), so new requests are refused${rejectedPhrase(shed)}`
+    return [createFinding('critical', 'process', cause, { since: loop.since })]
+  }
+  const late = report.runtimes.flatMap(({ process, eventLoop: { delayMs } }): readonly Finding[] => {
+    if (delayMs === null || delayMs.p99 < lateMs) return []
+    const of = process === 'gateway' ? '' : ` of ${process}`
+    const cause = `the event loop${of} is up to ${formatDuration(Math.round(delayMs.p99))} late: something keeps the process from its work`
+    return [createFinding('warning', 'process', cause)]
+  })
+  if (shed.last15Min === 0) return late
+  const was = `the event loop was late, over limits.eventLoopDelay${rejectedPhrase(shed)}`
+  return [...late, createFinding(shed.lastMinute > 0 ? 'warning' : 'notice', 'process', was, { since: shed.firstAt })]
+}
+
+const heapFindings = ({ report }: FindingInputs): readonly Finding[] =>
+  report.runtimes.flatMap(({ process, heap: { usedBytes, limitBytes } }): readonly Finding[] => {
+    if (usedBytes < fullHeap * limitBytes) return []
+    const share = Math.round((usedBytes / limitBytes) * 100)
+    return [createFinding('warning', 'process', `the heap of ${process} is ${share} % full: at 100 % the process ends`)]
+  })
+
+const logFindings = ({ droppedLines }: FindingInputs): readonly Finding[] =>
+  droppedLines === 0
+    ? []
+    : [
+        createFinding(
+          'notice',
+          'log',
+          `${droppedLines} log lines were dropped since the start: their reader is too slow`,
+        ),
+      ]

@@ -1,0 +1,34 @@
+import type { RequestMetricsReport } from '../../observe/metrics/request-metrics.ts'
+import { hasDrifted } from '../../runtime/reload/config-drift.ts'
+import type { ReloadCount } from '../../runtime/reload/reload-history.ts'
+import { type AdminContext, getNotReadyReason } from '../admin-context.ts'
+import { listCertificates } from '../findings/credentials.ts'
+import { collectFindingInputs, type FindingInputs } from '../findings/finding-inputs.ts'
+
+/** All that metrics are read from, of one moment: what findings are made of, and more. */
+export interface MetricInputs extends FindingInputs {
+  readonly requestMetrics: RequestMetricsReport
+  /** Whether new clients are welcome. */
+  readonly ready: boolean
+  readonly loadedAt: number
+  readonly reloads: readonly ReloadCount[]
+  readonly certificates: readonly { readonly key: string; readonly notAfter: number }[]
+}
+
+/** Reads all of it; null: metrics are off. */
+export const collectMetricInputs = async (context: AdminContext): Promise<MetricInputs | null> => {
+  const { reloader } = context
+  // First, so that all that follows is of one moment.
+  const [isDrifted, report] = await Promise.all([hasDrifted(reloader), context.report()])
+  const { config, state, history } = reloader
+  const { requestMetrics } = report
+  if (config.metrics === null || requestMetrics === null) return null
+  return {
+    ...collectFindingInputs(context, report, isDrifted),
+    requestMetrics,
+    ready: getNotReadyReason(context) === null,
+    loadedAt: state.loadedAt,
+    reloads: history.counts,
+    certificates: listCertificates(config),
+  }
+}

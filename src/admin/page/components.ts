@@ -1,0 +1,155 @@
+import type { CommandLink, OverviewPlaces } from '../commands/command.ts'
+import { commandGroups } from '../commands/command-groups.ts'
+import { actionHref } from '../commands/phrases.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
+
+/** Writes how often something happens in a second: `120`, `12.3`, `0.04`; what is too rare to be written so as `< 0.01`. */
+export const formatPerSecond = (perSecond: number): string => {
+  if (perSecond === 0) return '0'
+  if (perSecond < 0.01) return '< 0.01'
+  return perSecond < 1 ? perSecond.toFixed(2) : perSecond < 100 ? perSecond.toFixed(1) : formatCount(perSecond)
+}
+
+/** Writes a number of things, in groups of three digits that no line ends between. */
+export const formatCount = (value: number): string => String(Math.round(value)).replaceAll(/\B(?=(\d{3})+$)/g, '\u202f')
+
+/** Writes milliseconds: `0.8 ms`, `31 ms`, `1.25 s`; null as a dash, because nothing was measured. */
+export const formatMilliseconds = (ms: number | null): string => {
+  if (ms === null) return '–'
+  if (ms >= 9950) return `${(ms / 1000).toFixed(1)} s`
+  if (ms >= 1000) return `${(ms / 1000).toFixed(2)} s`
+  return ms < 9.95 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`
+}
+
+/** Writes how long something is ago, or lasts: to the minute, since it is looked at every second. */
+export const formatAge = (ms: number): string => {
+  const minutes = Math.floor(Math.abs(ms) / 60_000)
+  if (minutes < 1) return 'under 1 min'
+  if (minutes < 60) return `${minutes} min`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 24) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`
+  const days = Math.floor(hours / 24)
+  return hours % 24 === 0 || days > 9 ? `${days} d` : `${days} d ${hours % 24} h`
+}
+
+/** Writes a time (RFC 3339) as the logs have it, in UTC: the hour if it is of the same day as `at`, else the day as well. */
+export const timeHtml = (at: string, time: string): Html =>
+  html`<time datetime="${time}" title="${time}">${time.slice(0, 10) === at.slice(0, 10) ? '' : `${time.slice(0, 10)} `}${time.slice(11, 19)}</time>`
+
+/** Writes since when something is so, and how long that is. */
+export const sinceHtml = (at: string, time: string | null): Html | null =>
+  time === null
+    ? null
+    : html`${timeHtml(at, time)} <span class="age">(${formatAge(Date.parse(at) - Date.parse(time))})</span>`
+
+/** Writes until when something holds, and how long that is. */
+export const untilHtml = (at: string, time: string): Html =>
+  html`${timeHtml(at, time)} <span class="age">(${formatAge(Date.parse(time) - Date.parse(at))} left)</span>`
+
+/** Writes `1 request`, `2 requests`. */
+export const formatCounted = (value: number, one: string, many = `${one}s`): string =>
+  `${formatCount(value)} ${value === 1 ? one : many}`
+
+/** Cuts a text to what a cell holds. */
+export const truncate = (text: string, maxLength: number): string =>
+  text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text
+
+/** Says how good a state is. Each has a shape of its own, so that nobody depends on colours. */
+export type BadgeTone = 'good' | 'notice' | 'warning' | 'bad' | 'off'
+
+const badgeShapes: Readonly<Record<BadgeTone, string>> = { good: '●', notice: '◆', warning: '▲', bad: '■', off: '○' }
+
+/** Writes a state in words, with its shape and its colour. */
+export const badge = (tone: BadgeTone, words: string): Html =>
+  html`<span class="mark ${tone}"><span aria-hidden="true">${badgeShapes[tone]}</span> ${words}</span>`
+
+/** Is one column of a table. The first names its row. */
+export interface TableColumn<Row> {
+  readonly title: string
+  readonly cell: (row: Row) => HtmlValue
+  /** `number`: its digits stand below each other. `wide`: it takes what room is left. */
+  readonly kind?: 'number' | 'wide' | 'chart' | 'act'
+}
+
+/** Is the rows that belong together, with what stands above them: a heading of their own. */
+export interface TableBody<Row> {
+  readonly heading?: HtmlValue
+  readonly rows: readonly Row[]
+}
+
+interface TableOptions<Row> {
+  readonly id: string
+  readonly caption: HtmlValue
+  readonly columns: readonly TableColumn<Row>[]
+  readonly bodies: readonly TableBody<Row>[]
+  /** Tells rows apart, so that one which moves is still the same; unique on the page. */
+  readonly idOf: (row: Row) => string
+  /** Marks a row that is not as it should be. */
+  readonly isBad?: (row: Row) => boolean
+}
+
+/**
+ * Writes a table. On a phone each row is a card, whose cells say what they are. Roles are written out, because a browser takes a table that is not laid out
+ * as one for none.
+ */
+export const htmlTable = <Row>({
+  id,
+  caption,
+  columns,
+  bodies,
+  idOf,
+  isBad,
+}: TableOptions<Row>): Html => html`<table id="${id}" role="table">
+<caption>${caption}</caption>
+<thead role="rowgroup"><tr role="row">${columns.map(head)}</tr></thead>
+${bodies.map(
+  ({ heading, rows }) => html`<tbody role="rowgroup">
+${heading !== undefined && html`<tr class="group" role="row"><th scope="rowgroup" role="rowheader" colspan="${columns.length}">${heading}</th></tr>\n`}${rows.map(
+  (row) =>
+    html`<tr id="${idOf(row)}" class="${isBad?.(row) === true ? 'bad' : ''}" role="row">${columns.map((column, index) => cell(column, index, row))}</tr>\n`,
+)}</tbody>
+`,
+)}</table>`
+
+const head = <Row>({ title, kind }: TableColumn<Row>): Html =>
+  html`<th scope="col" role="columnheader" class="${kind}">${title}</th>`
+
+const cell = <Row>({ title, kind, cell }: TableColumn<Row>, index: number, row: Row): Html =>
+  index === 0
+    ? html`<th scope="row" role="rowheader" data-title="${title}" class="${kind}">${cell(row)}</th>`
+    : html`<td role="cell" data-title="${title}" class="${kind}">${cell(row)}</td>`
+
+/** Writes names with what belongs to each; what is null is left out. */
+export const htmlList = (pairs: readonly (readonly [name: string, value: HtmlValue])[]): Html =>
+  html`<dl>${pairs.map(([name, value]) => value !== null && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
+
+/** Writes a part of the page with its heading; `id` is what the stream calls it. */
+export const htmlSection = (
+  id: string,
+  heading: HtmlValue,
+  body: HtmlValue,
+  more?: HtmlValue,
+): Html => html`<section id="${id}" aria-labelledby="${id}-heading">
+<div class="heading"><h2 id="${id}-heading">${heading}</h2>${more}</div>
+${body}
+</section>`
+
+/** Writes what can be done about something that the overview shows. */
+export const commandLinks = <Place extends keyof OverviewPlaces>(
+  place: Place,
+  about: OverviewPlaces[Place],
+): readonly Html[] =>
+  commandGroups
+    .flatMap(({ commands }) =>
+      commands.flatMap(({ page, links }) => {
+        const link = links[place]?.(about)
+        return link == null ? [] : [commandLink(page, link)]
+      }),
+    )
+    .map((link, i) => (i === 0 ? link : html` ${link}`))
+
+/** Writes a link to the page of a command, which asks before anything happens. */
+const commandLink = (page: string, { query, words, about }: CommandLink): Html => {
+  const id = `do-${page}${Object.values(query).map((value) => `-${value}`)}`
+  return html`<a class="action" id="${id}" href="${actionHref(page, query)}">${words}${about !== undefined && html`<span class="unseen"> ${about}</span>`}</a>`
+}

@@ -1,0 +1,65 @@
+import type { Overview } from '../api/overview.ts'
+import { logoutForm, type Principal } from '../session/session-store.ts'
+import { assetPath } from './assets.ts'
+import { type Html, html } from './html.ts'
+import { renderLayout } from './page-response.ts'
+import { operationsSection } from './sections/operations.ts'
+import { recentErrorsSection, reloadsSection } from './sections/recent-events.ts'
+import {
+  cacheSection,
+  certificatesSection,
+  clientsSection,
+  limitsSection,
+  recordsSection,
+  workersSection,
+} from './sections/status-lists.ts'
+import { findingsSection, summarySection } from './sections/summary.ts'
+import { upstreamsSection } from './sections/upstreams.ts'
+
+/** Lists the parts of the page, in the order in which somebody on call asks; each is the `id` of its element. */
+export const pageSections = {
+  summary: summarySection,
+  findings: findingsSection,
+  operations: operationsSection,
+  upstreams: upstreamsSection,
+  reloads: reloadsSection,
+  refusals: recentErrorsSection,
+  limits: limitsSection,
+  cache: cacheSection,
+  clients: clientsSection,
+  certificates: certificatesSection,
+  workers: workersSection,
+  records: recordsSection,
+} as const satisfies Readonly<Record<string, (overview: Overview) => Html>>
+
+export type SectionName = keyof typeof pageSections
+
+// Those that are a line or two each stand beside one another.
+const gridSections: readonly SectionName[] = ['limits', 'cache', 'clients', 'certificates', 'workers', 'records']
+
+/** Says in a few words how it stands: for the tab, which may be all that is seen of it. */
+export const pageTitle = ({ status: { findings, state } }: Overview): string => {
+  const wrong = findings.filter(({ severity }) => severity !== 'notice').length
+  return wrong > 0 ? `${wrong} wrong` : state
+}
+
+/** Writes the page for a visitor: all of it, so that it can be read without a script. */
+export const renderOverviewPage = (overview: Overview, principal: Principal): Html => {
+  const flash = principal.takeFlash()
+  const rendered = (Object.keys(pageSections) as SectionName[]).map(
+    (name) => [name, pageSections[name](overview)] as const,
+  )
+  return renderLayout({
+    title: pageTitle(overview),
+    head: html`<link rel="stylesheet" href="${assetPath('uplot.css')}">
+<script src="${assetPath('uplot.js')}" defer></script>
+<script src="${assetPath('idiomorph.js')}" defer></script>
+<script src="${assetPath('page.js')}" type="module"></script>
+`,
+    beside: html`<p id="live" class="live" data-at="${overview.at}">as of <time datetime="${overview.at}">${overview.at.slice(11, 19)}</time> UTC</p>${logoutForm(principal)}`,
+    body: html`${flash !== null && html`<p class="note" role="status">${flash}</p>\n`}<noscript><p class="note">Without JavaScript the page stays as it was at ${overview.at}. <a href="/">Load it again</a></p></noscript>
+${rendered.filter(([name]) => !gridSections.includes(name)).map(([, part]) => html`${part}\n`)}<div class="grid">
+${rendered.filter(([name]) => gridSections.includes(name)).map(([, part]) => html`${part}\n`)}</div>
+<p id="announced" class="unseen" aria-live="polite"></p>`,
+  })
+}

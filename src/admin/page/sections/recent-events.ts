@@ -1,0 +1,108 @@
+import type { ConfigChange } from '../../../config/diff/diff-reports.ts'
+import type { ConfigProblem } from '../../../config/problem.ts'
+import type { Overview, RecentErrorView, ReloadView } from '../../api/overview.ts'
+import { type BadgeTone, badge, formatCounted, htmlSection, htmlTable, timeHtml, truncate } from '../components.ts'
+import { type Html, type HtmlValue, html } from '../html.ts'
+
+/** Tells of the requests that were refused last, each with its reason. */
+export const recentErrorsSection = ({ at, refusals }: Overview): Html =>
+  htmlSection(
+    'refusals',
+    'Refused requests',
+    refusals.length === 0
+      ? html`<p>None since the start.</p>`
+      : html`<div class="box" role="region" aria-labelledby="refusals-heading" tabindex="0">${htmlTable<RecentErrorView>(
+          {
+            id: 'refusals-table',
+            caption: 'The last of them, the newest first',
+            idOf: ({ at, requestId }) => `refusal-${at}-${requestId}`,
+            bodies: [{ rows: refusals }],
+            columns: [
+              { title: 'When', cell: (entry) => timeHtml(at, entry.at) },
+              { title: 'Status', cell: ({ status, kind }) => html`<b>${status}</b> ${kind}` },
+              { title: 'Operation', cell: targetCell },
+              {
+                title: 'Why',
+                kind: 'wide',
+                cell: ({ reason, endpoint }) =>
+                  html`${reason}${endpoint !== null && html` <span class="age">at <span class="url">${endpoint}</span></span>`}`,
+              },
+              {
+                title: 'Client',
+                cell: ({ client, clientId }) => html`${clientId !== null && html`<b>${clientId}</b> `}${client}`,
+              },
+              {
+                title: 'Request',
+                cell: ({ requestId, traceId }) =>
+                  html`<code>${requestId}</code>${traceId !== null && html` <span class="age">trace <code>${traceId}</code></span>`}`,
+              },
+            ],
+          },
+        )}</div>`,
+  )
+
+const targetCell = ({ operation, method }: RecentErrorView): HtmlValue =>
+  operation ?? (method === null ? 'could not be read' : html`${method} to none of the nine`)
+
+const badgeTones: Readonly<Record<ReloadView['result'], BadgeTone>> = {
+  applied: 'good',
+  unchanged: 'off',
+  refused: 'bad',
+}
+const shownEntries = 3
+const maxEntries = 50
+
+/** Tells what came of each reload, what changed or was refused and where that stands, and what in what runs is doubtful. */
+export const reloadsSection = ({ at, reloads, status: { warnings } }: Overview): Html =>
+  htmlSection(
+    'reloads',
+    'Reloads',
+    html`${warnings.length > 0 && html`<div class="doubts">${badge('warning', 'doubtful in what runs')}${foldedList('doubts', warnings, problemItem, 'doubt')}</div>`}${reloadsTable(at, reloads)}`,
+  )
+
+const reloadsTable = (at: string, reloads: readonly ReloadView[]): Html =>
+  reloads.length === 0
+    ? html`<p>None since the start.</p>`
+    : htmlTable<ReloadView>({
+        id: 'reloads-table',
+        caption: 'The last 20, the newest first',
+        idOf: ({ at, trigger }) => `reload-${at}-${trigger}`,
+        isBad: ({ result }) => result === 'refused',
+        bodies: [{ rows: reloads }],
+        columns: [
+          { title: 'When', cell: (reload) => timeHtml(at, reload.at) },
+          { title: 'By', cell: ({ trigger }) => trigger },
+          {
+            title: 'Result',
+            cell: ({ result, held }) => badge(badgeTones[result], held ? 'held back' : result),
+          },
+          { title: 'Runs', cell: ({ hash }) => html`<code>${hash}</code>` },
+          { title: 'What', kind: 'wide', cell: reloadDetails },
+        ],
+      })
+
+const reloadDetails = ({ at, changes, problems }: ReloadView): HtmlValue => [
+  foldedList(`reload-${at}-changes`, changes, changeItem, 'change'),
+  foldedList(`reload-${at}-problems`, problems, problemItem, 'problem'),
+]
+
+/** Lists the first few, and the others for whoever wants to know. */
+const foldedList = <Each>(id: string, all: readonly Each[], written: (each: Each) => Html, one: string): HtmlValue => {
+  if (all.length === 0) return null
+  const others = all.slice(shownEntries, maxEntries)
+  return html`<ul class="whats">${all.slice(0, shownEntries).map(written)}</ul>${
+    others.length > 0 &&
+    html`<details id="${id}"><summary>${formatCounted(all.length - shownEntries, `more ${one}`)}</summary><ul class="whats">${others.map(written)}${all.length > maxEntries && html`<li>and ${all.length - maxEntries} more</li>`}</ul></details>`
+  }`
+}
+
+const changeItem = ({ path, from, to }: ConfigChange): Html =>
+  html`<li><code>${path}</code>: <code>${formatValue(from)}</code> → <code>${formatValue(to)}</code></li>`
+
+const problemItem = ({ file, line, column, path, message, expected, found, hint }: ConfigProblem): Html =>
+  html`<li><code>${file}:${line}:${column}</code> ${path !== '' && html`<code>${path}</code> `}<b>${message}</b>; expected ${expected}; found ${found}${hint !== undefined && html`; ${hint}`}</li>`
+
+const formatValue = (each: unknown): string =>
+  each === null || each === undefined
+    ? 'not set'
+    : truncate(typeof each === 'string' ? each : JSON.stringify(each), 160)

@@ -1,0 +1,154 @@
+import { formatRoundedSize } from '../../../units.ts'
+import type { Overview } from '../../api/overview.ts'
+import {
+  type BadgeTone,
+  badge,
+  commandLinks,
+  formatCount,
+  formatCounted,
+  htmlList,
+  htmlSection,
+  sinceHtml,
+  timeHtml,
+} from '../components.ts'
+import { type Html, html } from '../html.ts'
+
+/** Tells of the processes that serve clients. */
+export const workersSection = ({ at, status }: Overview): Html =>
+  htmlSection(
+    'workers',
+    'Processes',
+    htmlList([
+      ['Node', `${status.node}, process ${status.pid}`],
+      ...status.workers.map(
+        ({ worker, pid, state, startedAt, restarts, inFlight, config }) =>
+          [
+            `worker ${worker}`,
+            html`${badge(state === 'serving' ? 'good' : state === 'starting' || state === 'draining' ? 'off' : 'bad', state)}${pid !== null && ` process ${pid}`}${startedAt !== null && html` since ${sinceHtml(at, startedAt)}`}${restarts > 0 && `, ${formatCounted(restarts, 'restart')}`}${inFlight !== null && `, ${formatCount(inFlight)} in flight`}${config !== null && config !== status.config.hash && html`, runs <code>${config}</code>`}`,
+          ] as const,
+      ),
+    ]),
+  )
+
+/** Tells whether what happens is written down. */
+export const recordsSection = ({ at, status: { audit, log } }: Overview): Html =>
+  htmlSection(
+    'records',
+    'Audit and log',
+    htmlList([
+      ['Audit log', audit === null ? 'off, or written by another process' : auditState(at, audit)],
+      ['Log level', log.level],
+      ['Log lines dropped', log.dropped === 0 ? '0' : html`<strong>${formatCount(log.dropped)}</strong>`],
+    ]),
+  )
+
+const auditState = (at: string, { reason, since: from, file, count: lines, waitingBytes, lost }: Audit): Html =>
+  html`${reason === null ? badge('good', 'written') : badge('bad', 'failing')} since ${sinceHtml(at, from)}${reason !== null && `: ${reason}`}, <span class="url">${file}</span>, ${formatCounted(lines, 'line')}${waitingBytes > 0 && `, ${formatRoundedSize(waitingBytes)} wait`}${lost > 0 && html`, <strong>${formatCount(lost)} lost</strong>`}`
+
+type Audit = NonNullable<Overview['status']['audit']>
+
+/** Tells what is stored, and of how much use that is. */
+export const cacheSection = ({ at, status: { cache } }: Overview): Html =>
+  htmlSection(
+    'cache',
+    'Cache',
+    cache === null
+      ? html`<p>No operation is cached.</p>`
+      : htmlList([
+          ['Stored', `${formatRoundedSize(cache.bytes)} of ${formatRoundedSize(cache.maxBytes)}`],
+          ['Made room', `${formatCount(cache.evictions)}×`],
+          ['Redis', cache.redis && sharedBadge(at, cache.redis)],
+          ...Object.entries(cache.operations).map(
+            ([id, { entries, hitRatio }]) =>
+              [
+                id,
+                html`${formatCount(entries)} stored, ${hitRatio === null ? 'not asked for' : `${(hitRatio * 100).toFixed(1)} % hits`} ${commandLinks('cached', id)}`,
+              ] as const,
+          ),
+        ]),
+    cache !== null && commandLinks('cache', cache),
+  )
+
+/** Tells how near the gateway is to what it takes on at most. */
+export const limitsSection = ({ at, status: { limits } }: Overview): Html => {
+  const { concurrency, rate, eventLoop } = limits
+  return htmlSection(
+    'limits',
+    'Limits',
+    htmlList([
+      ...concurrency.map(
+        ({ key, inFlight, limit }) =>
+          [
+            key,
+            html`${inFlight >= limit ? badge('bad', 'full') : null} ${formatCount(inFlight)} of ${formatCount(limit)}`,
+          ] as const,
+      ),
+      ['Rates are counted', rate && html`in ${rate.store}, ${sharedBadge(at, rate)}`],
+      [
+        'Event loop',
+        eventLoop &&
+          html`${eventLoop.sheds && badge('bad', 'sheds load')} late by ${eventLoop.delayMs} ms of ${eventLoop.limitMs} ms${eventLoop.sheds && html`, since ${sinceHtml(at, eventLoop.since)}`}${eventLoop.where !== null && ` ${eventLoop.where}`}`,
+      ],
+    ]),
+  )
+}
+
+interface SharedState {
+  readonly state: 'shared' | 'local'
+  readonly since: string
+  readonly reason: string | null
+  readonly where: string | null
+}
+
+const sharedBadge = (at: string, { state, since: from, reason, where }: SharedState): Html =>
+  state === 'shared'
+    ? html`${badge('good', 'shared')} since ${sinceHtml(at, from)}`
+    : html`${badge('warning', 'by itself')} ${where} since ${sinceHtml(at, from)}${reason !== null && `: ${reason}`}`
+
+type Status = Overview['status']
+type DependencyStatus = NonNullable<Status['tokens']['introspection']>
+
+/** Tells how it stands with what clients are known by. */
+export const clientsSection = ({ at, status: { clients, tokens } }: Overview): Html =>
+  htmlSection(
+    'clients',
+    'Clients',
+    htmlList([
+      ['Known', clients === null ? 'nobody is asked' : clientsText(clients)],
+      [
+        'Keys of the issuer',
+        tokens.jwt && html`${dependencyBadge(at, tokens.jwt)}, ${formatCount(tokens.jwt.keys)} keys`,
+      ],
+      ['Introspection', tokens.introspection && dependencyBadge(at, tokens.introspection)],
+      [
+        'Proofs',
+        tokens.proofs &&
+          `${formatCount(tokens.proofs.remembered)} remembered, room for ${formatCount(tokens.proofs.room)}`,
+      ],
+    ]),
+  )
+
+const clientsText = ({ methods, count: all, disabled }: NonNullable<Status['clients']>): string =>
+  `${formatCounted(all, 'client')}, ${disabled === 0 ? 'none' : formatCount(disabled)} disabled; by ${methods.length === 0 ? 'nothing unless an operation asks' : methods.join(', ')}`
+
+const dependencyBadge = (at: string, { error, since: from, lastSuccess, where }: DependencyStatus): Html =>
+  error === null
+    ? html`${badge('good', 'answers')} since ${sinceHtml(at, from)}`
+    : html`${badge('bad', 'does not answer')} ${where} since ${sinceHtml(at, from)}: ${error}; last had ${lastSuccess === null ? 'never' : timeHtml(at, lastSuccess)}`
+
+/** Tells how long the certificates are good for that the gateway shows. */
+export const certificatesSection = ({ at, status }: Overview): Html =>
+  htmlSection(
+    'certificates',
+    'Certificates',
+    status.certificates.length === 0
+      ? html`<p>None: neither listener speaks TLS.</p>`
+      : htmlList(
+          status.certificates.map(({ key, names, notAfter, daysLeft }) => [
+            key,
+            html`${badge(expiryTone(daysLeft), daysLeft < 0 ? 'expired' : daysLeft === 1 ? '1 day left' : `${daysLeft} days left`)} until ${timeHtml(at, notAfter)} <span class="age">${names.slice(0, 5).join(', ')}</span>`,
+          ]),
+        ),
+  )
+
+const expiryTone = (daysLeft: number): BadgeTone => (daysLeft < 3 ? 'bad' : daysLeft < 21 ? 'warning' : 'good')

@@ -1,0 +1,145 @@
+import { now, unrefTimeout } from '../clock.ts'
+import { failureTable } from '../failures/kinds.ts'
+import { type HistogramReport, histogramDelta, quantile } from '../observe/metrics/histogram.ts'
+import type { OperationMetricsReport, RequestMetricsReport } from '../observe/metrics/request-metrics.ts'
+import { byOperation, type OperationId } from '../operations.ts'
+import { asNullable, asNumber, type Decoded } from '../shared/decode.ts'
+
+/** Reads what one operation did between two moments; rates are of a second. */
+export const rateMembers = {
+  perSecond: asNumber,
+  /** Answered with 5xx, or failed by the fault of the gateway or an upstream. */
+  errorsPerSecond: asNumber,
+  /** Answered with 4xx of the gateway's own. */
+  refusedPerSecond: asNumber,
+  /** Null: there was no request. */
+  p50Ms: asNullable(asNumber),
+  p99Ms: asNullable(asNumber),
+}
+
+/** What one operation did between two moments. */
+export type OperationRates = { readonly [Name in keyof typeof rateMembers]: Decoded<(typeof rateMembers)[Name]> }
+
+/** Is how often an operation was asked lately, and answered with an error of its upstream's own. */
+export interface RecentTraffic {
+  readonly requests: number
+  /** Answered with 5xx, which was passed on. */
+  readonly passedOn: number
+}
+
+/** Is what had been counted of one operation at one moment. */
+interface Sample {
+  /** On the monotonic clock. */
+  readonly at: number
+  readonly operations: ByOperation<Totals>
+  /** What each did since the sample before; null: there was none. */
+  readonly step: ByOperation<OperationRates> | null
+}
+
+type ByOperation<T> = Readonly<Record<OperationId, T>>
+
+interface Totals {
+  readonly requests: number
+  readonly errors: number
+  readonly passedOn: number
+  readonly refused: number
+  readonly total: HistogramReport
+}
+
+/** How long each step of the charts is, and how many there are: a quarter of an hour. */
+export const stepSeconds = 5
+const steps = 180
+
+/** Remembers what had been counted over the last quarter of an hour, so that rates can be told. */
+export class RateHistory {
+  readonly #count: () => Promise<RequestMetricsReport | null>
+  #samples: readonly Sample[] = []
+  #stop: () => void = () => {}
+  #isOpen = true
+
+  /** `count` tells what has been counted so far; null: nothing is. */
+  constructor(count: () => Promise<RequestMetricsReport | null>) {
+    this.#count = count
+  }
+
+  /** Begins to look, every few seconds. */
+  async start(): Promise<void> {
+    const counted = await this.#count().catch(() => null)
+    if (!this.#isOpen) return
+    this.#samples = counted === null ? [] : [...this.#samples, this.#createSample(counted)].slice(-steps - 1)
+    this.#stop = unrefTimeout(stepSeconds * 1000, () => void this.start())
+  }
+
+  close(): void {
+    this.#isOpen = false
+    this.#stop()
+  }
+
+  /** Tells how an operation has done of late: its rates over ten seconds, its latency over a minute; null: nothing is known yet. */
+  rates(id: OperationId, counted: RequestMetricsReport): OperationRates | null {
+    const at = now()
+    const recent = this.#sampleBefore(at - 10_000)
+    const minute = this.#sampleBefore(at - 60_000)
+    if (recent === undefined || minute === undefined) return null
+    const present = toTotals(counted.operations[id])
+    const { p50Ms, p99Ms } = ratesBetween(minute.operations[id], present, at - minute.at)
+    return { ...ratesBetween(recent.operations[id], present, at - recent.at), p50Ms, p99Ms }
+  }
+
+  /** Counts what an operation was asked in the last minute, or as long as is known. */
+  recent(id: OperationId, counted: RequestMetricsReport): RecentTraffic {
+    const from = this.#sampleBefore(now() - 60_000)?.operations[id]
+    if (from === undefined) return { requests: 0, passedOn: 0 }
+    const to = toTotals(counted.operations[id])
+    return {
+      requests: Math.max(0, to.requests - from.requests),
+      passedOn: Math.max(0, to.passedOn - from.passedOn),
+    }
+  }
+
+  /** Tells how it did in each step of the last quarter of an hour, the oldest first. */
+  steps(id: OperationId): readonly OperationRates[] {
+    return this.#samples.slice(1).flatMap(({ step }) => step?.[id] ?? [])
+  }
+
+  #createSample({ operations }: RequestMetricsReport): Sample {
+    const at = now()
+    const last = this.#samples.at(-1)
+    const totals = byOperation(({ id }) => toTotals(operations[id]))
+    const step = last ? byOperation(({ id }) => ratesBetween(last.operations[id], totals[id], at - last.at)) : null
+    return { at, operations: totals, step }
+  }
+
+  /** Finds the last sample that is at least so old, or else the oldest. */
+  #sampleBefore(at: number): Sample | undefined {
+    return this.#samples.findLast((sample) => sample.at <= at) ?? this.#samples[0]
+  }
+}
+
+const toTotals = ({ requests, total }: OperationMetricsReport): Totals => {
+  const count = (matches: (each: OperationMetricsReport['requests'][number]) => boolean): number =>
+    requests.filter(matches).reduce((sum, each) => sum + each.count, 0)
+  return {
+    requests: count(() => true),
+    errors: count(isError),
+    passedOn: count(({ statusClass, failure }) => statusClass >= 5 && failure === null),
+    refused: count((each) => each.failure !== null && !isError(each)),
+    total,
+  }
+}
+
+const isError = ({ statusClass, failure }: OperationMetricsReport['requests'][number]): boolean =>
+  statusClass >= 5 || (failure !== null && failureTable[failure].fault !== 'client')
+
+const ratesBetween = (from: Totals, to: Totals, ms: number): OperationRates => {
+  const seconds = Math.max(0.001, ms / 1000)
+  const rate = (read: (totals: Totals) => number): number => Math.max(0, read(to) - read(from)) / seconds
+  const spent = histogramDelta(to.total, from.total)
+  return {
+    perSecond: rate(({ requests }) => requests),
+    errorsPerSecond: rate(({ errors }) => errors),
+    refusedPerSecond: rate(({ refused }) => refused),
+    p50Ms: quantile(spent, 0.5),
+    p99Ms: quantile(spent, 0.99),
+  }
+}

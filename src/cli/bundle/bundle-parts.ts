@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { availableParallelism, machine, release, totalmem, type } from 'node:os'
+import { loadConfig } from '../../config/load/load.ts'
+import { formatProblem, formatProblems } from '../../config/problem.ts'
+import { allOperations } from '../../operations.ts'
+import { getMember } from '../../shared/decode.ts'
+import { escapeControls } from '../../shared/escape-controls.ts'
+import { version } from '../../version.ts'
+import { callAdminRaw, parseJson as json } from '../client/admin-client.ts'
+import { rejectedError } from '../client/admin-errors.ts'
+import { type AdminTarget, CliError, cliError, targetUrl } from '../client/admin-target.ts'
+import { explainRequest } from '../explain/explanation.ts'
+import { renderExplanation } from '../explain/render-explanation.ts'
+import { redactAddresses } from './redact-addresses.ts'
+
+/** Is one file of the archive, or why it is none. */
+export interface BundlePart {
+  readonly name: string
+  /** Says what it is. */
+  readonly what: string
+  /** Null: it is not there. */
+  readonly text: string | null
+  /** Why it is missing; null: it is there, or there is none. */
+  readonly error: string | null
+  /** Whether the gateway has no such thing: it is older, or it was turned off. */
+  readonly absent: boolean
+}
+
+type PartSource = Pick<BundlePart, 'name' | 'what'> & { readonly make: () => string | Promise<string> }
+
+/** Collects all that goes into the archive. What one cannot be had, costs no other. */
+export const collectParts = (target: AdminTarget, file: string, addresses: boolean): Promise<readonly BundlePart[]> => {
+  const asJson =
+    (path: string, transform: (value: unknown) => unknown = (value) => value) =>
+    async (): Promise<string> => {
+      const value = transform(parseBody(target, await fetchText(target, path)))
+      return `${JSON.stringify(addresses ? value : redactAddresses(value), null, 2)}\n`
+    }
+  const sources: readonly PartSource[] = [
+    { name: 'status.json', what: 'GET /status', make: asJson('/status') },
+    { name: 'config.json', what: 'GET /config, secrets masked', make: asJson('/config', withoutDigests) },
+    { name: 'overview.json', what: 'GET /overview', make: asJson('/overview') },
+    { name: 'refused.json', what: 'GET /refused, the last requests that were refused', make: asJson('/refused') },
+    {
+      name: 'metrics.txt',
+      what: 'GET /metrics',
+      make: async () => printableLines(await fetchText(target, '/metrics')),
+    },
+    {
+      name: 'explain.txt',
+      what: `explain of the nine, as ${escapeControls(file)} has them`,
+      make: () => explainOperations(file),
+    },
+    { name: 'versions.json', what: 'this command, Node and the machine that it ran on', make: versions },
+  ]
+  return Promise.all(sources.map((source) => makePart(source, target)))
+}
+
+const makePart = async ({ name, what, make }: PartSource, { token }: AdminTarget): Promise<BundlePart> => {
+  try {
+    const made = await make()
+    // Nothing that a gateway tells holds it. If anything ever does, it is not passed on.
+    const text = token === null ? made : made.replaceAll(token.value, '***')
+    return { name, what, text, error: null, absent: false }
+  } catch (error) {
+    if (error instanceof NotProvided) return { name, what, text: null, error: null, absent: true }
+    const reason = error instanceof CliError ? error.message : escapeControls(String(error))
+    return { name, what, text: null, error: reason, absent: false }
+  }
+}
+
+class NotProvided extends Error {}
+
+const timeoutMs = 10_000
+
+const fetchText = async (target: AdminTarget, path: string): Promise<string> => {
+  const { status, text } = await callAdminRaw(target, { method: 'GET', path, timeoutMs })
+  if (status === 200) return text
+  if (status === 404 && isAdminProblem(text)) throw new NotProvided()
+  throw rejectedError(target, path, status, json(text))
+}
+
+/** Tells whether an admin listener says so, by the detail: whoever asks the public one by mistake shall hear of it. */
+const isAdminProblem = (text: string): boolean => {
+  const value = json(text)
+  return getMember(value, 'code') !== undefined && getMember(value, 'detail') !== undefined
+}
+
+const parseBody = (target: AdminTarget, text: string): unknown => {
+  const value = json(text)
+  if (value === undefined) throw cliError(`${targetUrl(target)} answers with something other than JSON`)
+  return value
+}
+
+/** Whoever guesses a secret could tell by its digest that the guess is right. */
+const withoutDigests = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && 'digests' in value ? { ...value, digests: undefined } : value
+
+const printableLines = (text: string): string => text.split('\n').map(escapeControls).join('\n')
+
+/** Explains the nine as a file has them; of one that is broken, says why. */
+const explainOperations = async (file: string): Promise<string> => {
+  const loaded = loadConfig(file)
+  if (!loaded.ok) return formatProblems(loaded.problems)
+  const { basePath } = loaded.config.listen
+  const texts = await Promise.all(
+    allOperations.map(async ({ method, path }) =>
+      renderExplanation(await explainRequest(method, basePath + path, file, loaded)),
+    ),
+  )
+  const warnings = loaded.warnings.map((warning) => `warning: ${formatProblem(warning)}\n`)
+  return [...warnings, texts.join(`\n${'-'.repeat(80)}\n\n`)].join('')
+}
+
+/** Tells what this command runs on, which is what the gateway runs on where they share a machine; no name of it. */
+const versions = async (): Promise<string> => {
+  const { node, v8, openssl, uv, llhttp, undici } = process.versions
+  const value = {
+    gateway: version(),
+    packageLock: await digest(new URL('../../../package-lock.json', import.meta.url)),
+    node: { version: node, v8, openssl, uv, llhttp, undici },
+    system: { type: type(), release: release(), arch: process.arch, machine: machine() },
+    processors: availableParallelism(),
+    memoryBytes: totalmem(),
+  }
+  return `${JSON.stringify(value, null, 2)}\n`
+}
+
+/** Tells which versions are installed by the hash of their list; null: an installation without one. */
+const digest = async (list: URL): Promise<string | null> => {
+  const text = await readFile(list).catch(() => null)
+  return text === null ? null : `sha256:${createHash('sha256').update(text).digest('hex')}`
+}

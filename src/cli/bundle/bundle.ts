@@ -1,0 +1,153 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { open, rename, unlink } from 'node:fs/promises'
+import { isatty } from 'node:tty'
+import { strToU8, zipSync } from 'fflate'
+import { epochMs } from '../../clock.ts'
+import { version } from '../../version.ts'
+import { cliError, targetUrl } from '../client/admin-target.ts'
+import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
+import { warnAboutTarget } from '../render/output.ts'
+import { formatTable } from '../render/table.ts'
+import { type BundlePart, collectParts } from './bundle-parts.ts'
+
+/** What the command is given. */
+export interface BundleOptions extends ClientCommandOptions {
+  readonly output?: string
+  readonly force?: true
+  readonly addresses?: true
+}
+
+/** Writes what is known of a gateway into one archive and prints what is in it; resolves to the exit code. */
+export const createBundle = async ({
+  format,
+  output,
+  force,
+  addresses,
+  ...targetOptions
+}: BundleOptions): Promise<number> => {
+  const at = new Date(epochMs())
+  const archiveOutput = openArchiveOutput(output ?? defaultFileName(at), force === true)
+  const target = await locateGateway(targetOptions)
+  const parts = await collectParts(target, targetOptions.config, addresses === true)
+  warnAboutTarget(target)
+  const manifestText = renderManifest(parts, { at, url: targetUrl(target), addresses: addresses === true })
+  const bytes = packZip([...parts, { name: 'MANIFEST.txt', text: manifestText }], at)
+  await archiveOutput.write(bytes).catch((error: NodeJS.ErrnoException) => {
+    throw cliError(
+      error.code === 'EEXIST'
+        ? `${archiveOutput.name} is there already: --force overwrites it`
+        : `${archiveOutput.name} cannot be written (${error.code ?? error.message})`,
+    )
+  })
+
+  const missing = parts.filter(({ error }) => error !== null)
+  for (const [error, same] of Map.groupBy(missing, (part) => part.error)) {
+    const names = same.map(({ name }) => name).join(', ')
+    process.stderr.write(`lender-gateway: ${names} ${same.length === 1 ? 'is' : 'are'} missing: ${error}\n`)
+  }
+  if (archiveOutput.isFile)
+    process.stdout.write(
+      format === 'json'
+        ? renderSummaryJson(archiveOutput.name, bytes, parts)
+        : renderSummary(archiveOutput.name, bytes, parts),
+    )
+  return missing.length === 0 ? 0 : 1
+}
+
+const defaultFileName = (at: Date): string =>
+  `lender-gateway-bundle-${at.toISOString().replaceAll(/[-:]|\.\d+/g, '')}.zip`
+
+const renderSummary = (name: string, { length }: Uint8Array, parts: readonly BundlePart[]): string =>
+  `${name}: ${parts.filter((part) => part.text !== null).length} parts, ${Math.ceil(length / 1024)} KiB\n`
+
+const renderSummaryJson = (file: string, { length }: Uint8Array, parts: readonly BundlePart[]): string => {
+  const partList = parts.map((part) => ({ name: part.name, error: part.error, absent: part.absent }))
+  return `${JSON.stringify({ file, bytes: length, parts: partList }, null, 2)}\n`
+}
+
+interface ManifestInfo {
+  readonly at: Date
+  readonly url: string
+  readonly addresses: boolean
+}
+
+/** Writes what is in the archive, and why what is missing is not. */
+const renderManifest = (parts: readonly BundlePart[], { at, url, addresses }: ManifestInfo): string => {
+  const facts = [
+    ['made', `${at.toISOString()} by lender-gateway ${version()}`],
+    ['of', url],
+    ['secrets', 'none: *** stands for each, and their digests are left out'],
+    ['addresses', addresses ? 'of clients in full: --addresses' : 'of clients cut to their network, /24 or /48'],
+  ]
+  const rows = parts.map(({ name, what, text, error, absent }) => {
+    if (text !== null) return [name, what, `${Buffer.byteLength(text)} bytes`, `sha256:${digest(text)}`]
+    return [name, what, absent ? 'none' : 'MISSING', absent ? 'the gateway has none: older, or off' : `${error}`]
+  })
+  return `${formatTable(facts)}\n\n${formatTable(rows)}\n`
+}
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/**
+ * Packs texts into a zip, which opens everywhere without a tool; Node packs gzip only, and that holds one file. Those that are not there are
+ * left out.
+ */
+const packZip = (
+  files: readonly { readonly name: string; readonly text: string | null }[],
+  at: Date,
+): Uint8Array<ArrayBuffer> => {
+  const packed = files.flatMap(({ name, text }) => (text === null ? [] : [[name, strToU8(text)] as const]))
+  return zipSync(Object.fromEntries(packed), { mtime: at })
+}
+
+/** Is where an archive goes. */
+export interface ArchiveOutput {
+  readonly name: string
+  readonly isFile: boolean
+  /** Writes all of it, or leaves nothing. Rejects as the file system does. */
+  write(bytes: Uint8Array): Promise<void>
+}
+
+/** Finds where an archive goes: a file for its owner alone, or stdout (`-`). Throws {@link cliError} when that is a terminal. */
+export const openArchiveOutput = (output: string, force: boolean): ArchiveOutput => {
+  if (output !== '-')
+    return {
+      name: output,
+      isFile: true,
+      write: (bytes) => (force ? replaceFile(output, bytes) : createFile(output, bytes)),
+    }
+  if (isatty(1)) throw cliError('stdout is a terminal, and an archive is not to be read there: --output FILE')
+  return { name: 'stdout', isFile: false, write: writeToStdout }
+}
+
+/** Writes a file that was not there: a link that somebody has put in its place is not followed. */
+const createFile = async (file: string, bytes: Uint8Array): Promise<void> => {
+  const handle = await open(file, 'wx', 0o600)
+  try {
+    await handle.writeFile(bytes)
+  } catch (error) {
+    await unlink(file)
+    throw error
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Writes beside it first: what is there stays whole until there is something better, and its mode is not taken over. */
+const replaceFile = async (file: string, bytes: Uint8Array): Promise<void> => {
+  const temporaryFile = `${file}.${randomBytes(6).toString('hex')}`
+  await createFile(temporaryFile, bytes)
+  await rename(temporaryFile, file).catch(async (error) => {
+    await unlink(temporaryFile)
+    throw error
+  })
+}
+
+const writeToStdout = async (bytes: Uint8Array): Promise<void> => {
+  const failed = once(process.stdout, 'error').then(([error]) => {
+    throw error
+  })
+  const written = new Promise<void>((resolve) => void process.stdout.write(bytes, () => resolve()))
+  await Promise.race([failed, written])
+}

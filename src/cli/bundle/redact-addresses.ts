@@ -1,0 +1,51 @@
+import { isIP, isIPv4, isIPv6 } from 'node:net'
+import { toNetworkKey } from '../../shared/rate-limiter/network-key.ts'
+
+const prefixBits = { 4: 24, 6: 48 } as const
+
+/**
+ * Cuts an address, or a network, to the network that it is in: /24, of IPv6 /48. So it still tells one lender's systems from another's, and
+ * nobody's computer by itself. What is neither is hidden whole.
+ */
+export const truncateAddress = (addressText: string): string => {
+  const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(addressText) ?? []
+  const [address = '', bits] = (mapped ?? addressText).split('/')
+  if (isIPv4(address)) {
+    if (bits !== undefined && Number(bits) <= prefixBits[4]) return addressText
+    return `${address.split('.').slice(0, 3).join('.')}.0/${prefixBits[4]}`
+  }
+  if (isIPv6(address)) {
+    if (bits !== undefined && Number(bits) <= prefixBits[6]) return addressText
+    return toNetworkKey(address, prefixBits[6])
+  }
+  return '***'
+}
+
+/**
+ * Cuts the addresses of clients in what an admin listener tells: `client` of those that were refused, `addresses` of those that the
+ * configuration knows, and what stands by itself in a `cause`, in words. Addresses of upstreams, which are URLs, stay: without them nothing can
+ * be explained.
+ */
+export const redactAddresses = (json: unknown): unknown => {
+  if (Array.isArray(json)) return json.map(redactAddresses)
+  if (typeof json !== 'object' || json === null) return json
+  return Object.fromEntries(
+    Object.entries(json).map(([key, value]) => {
+      if (key === 'client' && typeof value === 'string')
+        return [key, isIP(value) === 0 ? value : truncateAddress(value)]
+      if (key === 'cause' && typeof value === 'string') return [key, redactWords(value)]
+      return [key, key === 'addresses' ? redactAll(value) : redactAddresses(value)]
+    }),
+  )
+}
+
+const redactWords = (text: string): string =>
+  text.replaceAll(/[^\s,;()]+/g, (word) => {
+    const bare = isIP(word) === 0 ? word.replace(/[:.]+$/, '') : word
+    return isIP(bare) === 0 ? word : truncateAddress(bare) + word.slice(bare.length)
+  })
+
+const redactAll = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(redactAll)
+  return typeof value === 'string' ? truncateAddress(value) : value
+}

@@ -1,0 +1,159 @@
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { RequestOptions } from 'node:https'
+import { epochMs } from '../../clock.ts'
+import type { Decoder } from '../../shared/decode.ts'
+import { formatDuration, formatSize } from '../../units.ts'
+import { type AdminTarget, adminHostHeader, CliError, cliError, targetUrl } from './admin-target.ts'
+
+/** Is what is asked of a gateway. */
+export interface AdminRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly body?: string
+  /** Longest time until the whole answer is there. */
+  readonly timeoutMs: number
+  /** Most bytes of the answer. */
+  readonly maxBytes?: number
+  /** Whether it does not matter who answers: any certificate will do, and no token is sent. */
+  readonly unauthenticated?: true
+}
+
+/** Is what a gateway says. Nothing of it is checked yet. */
+export interface AdminResponse {
+  readonly status: number
+  readonly body: unknown
+  /** The gateway's own clock, in milliseconds since the epoch. */
+  readonly at: number
+}
+
+/**
+ * Asks a gateway's admin listener. Throws {@link CliError} when there is no answer in time, when it is no JSON, when it says that this
+ * asker or this way of asking is not welcome, or when an order would go where nothing but a guess leads; what else it says is for the caller.
+ */
+export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest): Promise<AdminResponse> => {
+  // Another gateway may listen where it is guessed to be, and what an order does there cannot be taken back.
+  if (adminRequest.method !== 'GET' && target.isDefaultAddress)
+    throw cliError(
+      `${target.fallbackReason}, so it is not known which gateway is meant: give --config FILE or --admin URL`,
+    )
+  const { status, date, text } = await callAdminRaw(target, adminRequest)
+  const body = parseJson(text)
+  if (!expectedStatuses.has(status))
+    throw (await import('./admin-errors.ts')).rejectedError(target, adminRequest.path, status, body)
+  if (body === undefined)
+    throw cliError(`${targetUrl(target)} answers with something other than JSON (${status}): ${notAdminHint}`)
+  if (!isShallow(body))
+    throw cliError(`${targetUrl(target)} answers with JSON that is nested too deeply: ${notAdminHint}`)
+  const at = Date.parse(date)
+  return { status, body, at: Number.isNaN(at) ? epochMs() : at }
+}
+
+/** An answer to a question that changes nothing. */
+export interface DecodedResponse<T> {
+  /** What was checked, harmless to a terminal. */
+  readonly decoded: T
+  /** All of it, as it came. */
+  readonly body: unknown
+  /** The gateway's own clock, in milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** Gets an answer of a gateway and checks it. Throws {@link CliError} as {@link callAdmin} does, and when it is not what `read` reads. */
+export const getDecoded = async <T>(
+  target: AdminTarget,
+  path: string,
+  decoder: Decoder<T>,
+): Promise<DecodedResponse<T>> => {
+  const { body, at } = await callAdmin(target, { method: 'GET', path, timeoutMs: 5000 })
+  const { decodeResponse } = await import('./decode-response.ts')
+  return { decoded: decodeResponse(target, body, decoder), body, at }
+}
+
+/** Asks the same, and takes any answer as it comes. Throws {@link CliError} when there is none in time. */
+export const callAdminRaw = (target: AdminTarget, adminRequest: AdminRequest): Promise<RawAdminResponse> =>
+  // What explains a failure is loaded when there is one: a health check asks every few seconds, each time in a process of its own.
+  sendRequest(target, adminRequest).catch(async (error: Error) => {
+    throw error instanceof CliError ? error : (await import('./admin-errors.ts')).unreachableError(target, error)
+  })
+
+/** Lists the answers that a gateway gives to a question that it understood. */
+const expectedStatuses: ReadonlySet<number> = new Set([200, 400, 409, 422, 503])
+
+const notAdminHint = 'is that the admin listener of a lender gateway?'
+
+/** Is an answer as it came. */
+export interface RawAdminResponse {
+  readonly status: number
+  readonly date: string
+  readonly text: string
+}
+
+// A configuration file is at most 1 MiB; what it amounts to is longer, with every default filled in.
+const defaultMaxBytes = 8 * 1024 ** 2
+
+const sendRequest = async (target: AdminTarget, adminRequest: AdminRequest): Promise<RawAdminResponse> => {
+  const { method, path, timeoutMs, maxBytes = defaultMaxBytes } = adminRequest
+  const tlsOptions = await toTlsOptions(target, adminRequest)
+  const { request: send } = await (target.tls ? import('node:https') : import('../../node-http.ts'))
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error): void => {
+      clearTimeout(timer)
+      reject(error)
+      request.destroy()
+    }
+    const onTimeout = (): void =>
+      fail(cliError(`${targetUrl(target)} has not answered within ${formatDuration(timeoutMs)}`))
+    const timer = setTimeout(onTimeout, timeoutMs)
+    const request: ClientRequest = send({ ...toRequestOptions(target, adminRequest), ...tlsOptions, method, path })
+    request.on('error', fail)
+    request.on('response', (response: IncomingMessage) => {
+      const chunks: Buffer[] = []
+      let bytes = 0
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        chunks.push(chunk)
+        if (bytes > maxBytes)
+          fail(cliError(`${targetUrl(target)} answers with over ${formatSize(maxBytes)}: ${notAdminHint}`))
+      })
+      response.on('error', fail)
+      response.on('end', () => {
+        clearTimeout(timer)
+        const { statusCode = 0, headers } = response
+        resolve({ status: statusCode, date: headers.date ?? '', text: Buffer.concat(chunks).toString('utf8') })
+      })
+    })
+    request.end(adminRequest.body)
+  })
+}
+
+const toTlsOptions = async (target: AdminTarget, { unauthenticated }: AdminRequest): Promise<RequestOptions> => {
+  if (unauthenticated) return { rejectUnauthorized: false }
+  return target.certificate === null
+    ? {}
+    : (await import('./admin-errors.ts')).pinCertificate(target, target.certificate)
+}
+
+const toRequestOptions = (target: AdminTarget, { unauthenticated }: AdminRequest): RequestOptions => {
+  const { host, port, token } = target
+  const headers = { Host: adminHostHeader(target), Accept: 'application/json, */*;q=0.5' }
+  const authorization = token === null || unauthenticated ? {} : { Authorization: `Bearer ${token.value}` }
+  // One request a process: no agent, so that nothing is kept open.
+  return { host, port, agent: false, headers: { ...headers, ...authorization } }
+}
+
+// A configuration has a tenth of it. What writes JSON calls itself at each level.
+const maxDepth = 100
+
+const isShallow = (value: unknown, depthLeft = maxDepth): boolean =>
+  typeof value !== 'object' ||
+  value === null ||
+  (depthLeft > 0 && Object.values(value).every((each) => isShallow(each, depthLeft - 1)))
+
+/** Parses JSON; undefined: it is none. */
+export const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

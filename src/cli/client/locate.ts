@@ -1,0 +1,90 @@
+import { existsSync } from 'node:fs'
+import type { Environment } from '../../config/environment.ts'
+import { defaultConfigFile, type OutputFormat } from '../options.ts'
+import {
+  type AdminTarget,
+  cliError,
+  isLocalHost,
+  isSameAddress,
+  reachableHost,
+  targetUrl,
+  tokenFromEnvironment,
+} from './admin-target.ts'
+
+/** Is what a command line says of the gateway that is meant. */
+export interface TargetOptions {
+  /** The configuration file that names its admin listener. */
+  readonly config: string
+  /** The listener's URL, in place of the file's word. */
+  readonly admin?: string | undefined
+}
+
+/** What every command that talks to a gateway is given. */
+export interface ClientCommandOptions extends TargetOptions {
+  readonly format: OutputFormat
+}
+
+/** Finds the gateway that a command line means, with the token for it. Throws {@link cliError} when there is no telling. */
+export const locateGateway = async (
+  targetOptions: TargetOptions,
+  environment: Environment = process.env,
+): Promise<AdminTarget> => {
+  const environmentToken = tokenFromEnvironment(environment)
+  if (targetOptions.admin === undefined) {
+    // A gateway that answers at the built-in address is another one than the one that was meant.
+    if (targetOptions.config !== defaultConfigFile && !existsSync(targetOptions.config))
+      throw cliError(`--config ${targetOptions.config}: there is no such file; --admin URL asks a gateway without one`)
+    const target = await targetFromFile(targetOptions.config, environment)
+    const token = environmentToken ?? target.token
+    if (token !== null && target.fallbackReason !== null && !isLocalHost(target.host)) {
+      // What is broken may be admin.tls: the token would then cross the network for everybody to read.
+      throw cliError(
+        `${target.fallbackReason}; no token is sent to ${targetUrl(target)} before it is mended: or give --admin URL`,
+      )
+    }
+    return { ...target, token }
+  }
+  const urlTarget = targetFromUrl(targetOptions.admin)
+  if (environmentToken !== null) return { ...urlTarget, token: environmentToken }
+  // The file's token is meant for the listener that the file names, and for no other.
+  const { token, ...fileTarget } = await targetFromFile(targetOptions.config, environment)
+  return {
+    ...urlTarget,
+    token: fileTarget.fallbackReason === null && isSameAddress(urlTarget, fileTarget) ? token : null,
+  }
+}
+
+/** Finds where to ask whether a gateway is ready. That takes no token, so none is looked for. */
+export const locateProbeTarget = async (
+  { config, admin }: TargetOptions,
+  environment: Environment = process.env,
+): Promise<AdminTarget> =>
+  admin === undefined ? { ...(await targetFromFile(config, environment)), token: null } : targetFromUrl(admin)
+
+const targetFromFile = async (file: string, environment: Environment): Promise<AdminTarget> => {
+  const { loadAdmin } = await import('../../config/load/load-admin.ts')
+  const { admin, reason, isGuessed } = loadAdmin(file, environment)
+  return {
+    tls: admin.tls !== null,
+    host: reachableHost(admin.host),
+    port: admin.port,
+    certificate: admin.tls?.certificate ?? null,
+    token: admin.token === null ? null : { value: admin.token, from: `admin.token in ${file}` },
+    file,
+    fallbackReason: reason,
+    isDefaultAddress: isGuessed,
+  }
+}
+
+const targetFromUrl = (text: string): AdminTarget => {
+  const url = URL.parse(text)
+  const isBareUrl = url !== null && url.username === '' && url.password === '' && url.pathname === '/'
+  if (!isBareUrl || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '') {
+    // Not what was given: it may hold a password.
+    throw cliError('--admin: a URL of scheme, host and port is expected, such as http://127.0.0.1:9901')
+  }
+  const tls = url.protocol === 'https:'
+  const port = url.port === '' ? (tls ? 443 : 80) : Number(url.port)
+  const host = reachableHost(url.hostname.replace(/^\[(.*)\]$/, '$1'))
+  return { tls, host, port, certificate: null, token: null, file: null, fallbackReason: null, isDefaultAddress: false }
+}

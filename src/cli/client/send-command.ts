@@ -1,0 +1,49 @@
+import type { Command } from '../../admin/commands/command.ts'
+import { asObject, asText } from '../../shared/decode.ts'
+import { escapeControls } from '../../shared/escape-controls.ts'
+import { printJson, warnAboutTarget } from '../render/output.ts'
+import { type AdminRequest, type AdminResponse, callAdmin } from './admin-client.ts'
+import { type AdminTarget, targetUrl } from './admin-target.ts'
+import { decodeResponse } from './decode-response.ts'
+import { type ClientCommandOptions, locateGateway } from './locate.ts'
+
+/** What a command is given, in the order of its arguments. */
+export type CliArguments = readonly (readonly [name: string, value: string | true])[]
+
+// The gateway gives itself 10 s to read a file, and may be at another one when it is asked.
+const timeoutMs = 30_000
+
+/** Gives a gateway a command and prints what came of it; resolves to the exit code. */
+export const sendCommand = async (
+  command: Command,
+  args: CliArguments,
+  { format, ...targetOptions }: ClientCommandOptions,
+): Promise<number> => {
+  const target = await locateGateway(targetOptions)
+  const reply = await callAdmin(target, toAdminRequest(command, args))
+  warnAboutTarget(target)
+  if (format === 'json') printJson(reply.body)
+  const print = (text: string): void => void (format === 'text' && process.stdout.write(text))
+  const isDone = reply.status === 200
+  if (command.responseShape === 'outcome') {
+    const { renderReloadOutcome, renderReloadRejection } = await import('../render/config-changes.ts')
+    print(isDone ? renderReloadOutcome(target, command, reply) : renderReloadRejection(target, command, reply))
+  } else if (isDone) {
+    const printableArguments = Object.fromEntries(args.map(([name, value]) => [name, escapeControls(`${value}`)]))
+    print(`${command.cliText(printableArguments, decodeResponse(target, reply.body, command.responseShape))}\n`)
+  } else {
+    printRejection(target, command, reply)
+  }
+  return isDone ? 0 : 1
+}
+
+const toAdminRequest = ({ method, path, query }: Command, args: CliArguments): AdminRequest => {
+  if (query === null) return { method, path, body: JSON.stringify(Object.fromEntries(args)), timeoutMs }
+  const fields = args.map(([name, value]) => (value === true ? name : `${new URLSearchParams({ [name]: value })}`))
+  return { method, path: fields.length === 0 ? path : `${path}?${fields.join('&')}`, timeoutMs }
+}
+
+const printRejection = (target: AdminTarget, { rejectedText: refused }: Command, { body }: AdminResponse): void => {
+  const { detail } = decodeResponse(target, body, asObject({ detail: asText }))
+  process.stderr.write(`lender-gateway: ${targetUrl(target)} ${refused}: ${detail}\n`)
+}

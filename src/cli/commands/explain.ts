@@ -1,0 +1,67 @@
+import { Command } from 'commander'
+import type { ClientCommandOptions } from '../client/locate.ts'
+import { createFormatOption, defaultConfigFile } from '../options.ts'
+
+const help = `
+It tells what the file says, as start-up or a reload would read it. Only the method and the target are looked at; header fields and
+a body are not. It asks no gateway, unless told to: --live adds what is so just now, what an operator refuses for a while among it.
+
+Exit code: 0 it would be forwarded, 1 it would be refused, or the file has problems, 2 the file cannot be read, --live: or the gateway could
+not be asked, or wrong usage.
+
+Examples:
+  lender-gateway explain GET '/market/insights?region=eu'
+  lender-gateway explain POST /valuation/score --config config/gateway.yaml --format json
+  lender-gateway explain POST /risk/asset-valuation --live`
+
+/** Makes the command `explain`: exit 0 when the request would be forwarded, 1 when it would be refused, 2 when the file cannot be read. */
+export const createExplainCommand = (): Command =>
+  new Command('explain')
+    .description(
+      'Tell what becomes of a request, offline: where it goes and which line of the file says so, or why it is refused.',
+    )
+    .argument('<METHOD>', 'the method, in upper case')
+    .argument(
+      '<TARGET>',
+      'the request target as a client sends it: a path with or without a query, or a whole http:// URL',
+    )
+    .option('--config <FILE>', 'the configuration file', defaultConfigFile)
+    .option('--live', 'also ask the gateway how it stands with that just now')
+    .option('--admin <URL>', 'with --live: the admin listener, in place of what the file says')
+    .addOption(createFormatOption())
+    .addHelpText('after', help)
+    .action(
+      async (
+        method: string,
+        target: string,
+        { config: file, format, live: isLive, admin }: ClientCommandOptions & { readonly live?: true },
+      ) => {
+        const { loadConfig } = await import('../../config/load/load.ts')
+        const loaded = loadConfig(file)
+        if (!loaded.ok) {
+          const { formatProblems } = await import('../../config/problem.ts')
+          const { problems } = loaded
+          const report = { forwarded: null, method, target, file, hash: null, problems }
+          process.stdout.write(format === 'json' ? `${JSON.stringify(report, null, 2)}\n` : formatProblems(problems))
+          process.exitCode = loaded.unreadable ? 2 : 1
+          return
+        }
+
+        const { explainRequest, renderExplanationJson, isForwarded } = await import('../explain/explanation.ts')
+        const explanation = await explainRequest(method, target, file, loaded)
+        const live = isLive
+          ? await (await import('../explain/live-state.ts')).fetchLiveState(explanation.operation, {
+              config: file,
+              admin,
+            })
+          : null
+        if (format === 'json') process.stdout.write(renderExplanationJson(explanation, live))
+        else {
+          process.stdout.write((await import('../explain/render-explanation.ts')).renderExplanation(explanation))
+          const { operation, hash } = explanation
+          if (live !== null && operation !== null)
+            process.stdout.write((await import('../explain/live-state.ts')).renderLiveState(live, operation, hash))
+        }
+        if (!isForwarded(explanation, live) && process.exitCode !== 2) process.exitCode = 1
+      },
+    )

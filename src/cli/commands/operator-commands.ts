@@ -1,0 +1,39 @@
+import { Argument, type Command, Option } from 'commander'
+import type { CommandGroup } from '../../admin/commands/command.ts'
+import { commandGroupsInHelp } from '../../admin/commands/command-groups.ts'
+import type { ClientCommandOptions } from '../client/locate.ts'
+import { createCommandLine } from '../command-line.ts'
+import { clientCommandHelp, createClientCommand, runClientCommand } from './client-commands.ts'
+
+/**
+ * Builds the whole command line. A command of operators exits with 0 when it is done, 1 when the gateway refuses,
+ * 2 when it could not be asked.
+ */
+export const createFullCommandLine = (): Command => createCommandLine(commandGroupsInHelp.map(createOperatorCommand))
+
+const createOperatorCommand = (group: CommandGroup): Command => {
+  const { name, description, choice, args, help, exitCodes, examples, commands } = group
+  const command = createClientCommand(name, description)
+  if (choice !== null)
+    command.addArgument(new Argument(choice.usage, choice.help).choices(commands.map((each) => each.choice)))
+  const isOption = (usage: string): boolean => usage.startsWith('-')
+  for (const { usage, help, choices, default: defaultValue } of Object.values(args)) {
+    if (isOption(usage)) command.addOption(new Option(usage, help).default(defaultValue))
+    else command.addArgument(choices ? new Argument(usage, help).choices(choices) : new Argument(usage, help))
+  }
+  command.addHelpText('after', `${help === null ? '' : `\n${help}`}${clientCommandHelp(exitCodes, ...examples)}`)
+  return command.action(() => {
+    const words: readonly (string | undefined)[] = command.processedArgs
+    const chosen = commands.find((each) => choice === null || each.choice === words[0])
+    if (chosen === undefined) return
+    const options = command.opts<ClientCommandOptions & Readonly<Record<string, string | true | undefined>>>()
+    const positional = (choice === null ? words : words.slice(1)).values()
+    const commandArguments = Object.entries(args).flatMap(([key, { usage }]) => {
+      const value = isOption(usage) ? options[key] : positional.next().value
+      return value === undefined ? [] : [[key, value] as const]
+    })
+    return runClientCommand(async () =>
+      (await import('../client/send-command.ts')).sendCommand(chosen, commandArguments, options),
+    )
+  })
+}

@@ -1,0 +1,50 @@
+import { getMember } from '../../shared/decode.ts'
+import { callAdmin } from '../client/admin-client.ts'
+import { type AdminTarget, CliError, cliError, targetUrl } from '../client/admin-target.ts'
+import { type ClientCommandOptions, locateProbeTarget, type TargetOptions } from '../client/locate.ts'
+import { printJson } from '../render/output.ts'
+
+/**
+ * Asks whether a gateway is ready and prints yes or no; resolves to 0 or 1. A gateway that cannot be asked is not ready: a container's
+ * health check knows no third answer. As with a kubelet's probe, any certificate will do: nothing is told to whoever shows it, and one that
+ * has run out on the admin listener must not take a gateway down that serves.
+ */
+export const showReady = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
+  const ready = await isReady(targetOptions)
+  if (format === 'json') printJson({ ready })
+  else process.stdout.write(ready ? 'ready\n' : 'not ready\n')
+  return ready ? 0 : 1
+}
+
+const isReady = async (targetOptions: TargetOptions): Promise<boolean> => {
+  try {
+    return await probe(await locateProbeTarget(targetOptions))
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    process.stderr.write(`lender-gateway: ${error.message}\n`)
+    return false
+  }
+}
+
+/** What of the file cannot be read may be `admin.tls`, which the gateway took while it could: then https is tried as well. */
+const probe = async (target: AdminTarget): Promise<boolean> => {
+  try {
+    return await callReady(target)
+  } catch (error) {
+    if (target.tls || target.fallbackReason === null) throw error
+    return callReady({ ...target, tls: true }).catch(() => {
+      throw error
+    })
+  }
+}
+
+const callReady = async (target: AdminTarget): Promise<boolean> => {
+  const request = { method: 'GET', path: '/ready', timeoutMs: 2000, maxBytes: 1024, unauthenticated: true } as const
+  const { status, body } = await callAdmin(target, request)
+  const ready = getMember(body, 'ready')
+  if (status === 200 && ready === true) return true
+  if (status === 503 && ready === false) return false
+  throw cliError(
+    `${targetUrl(target)} does not say whether it is ready (${status}): is that the admin listener of a lender gateway?`,
+  )
+}

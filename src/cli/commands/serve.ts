@@ -1,0 +1,189 @@
+import type { AddressInfo } from 'node:net'
+import { isatty } from 'node:tty'
+import { Command } from 'commander'
+import { now } from '../../clock.ts'
+import type { Config } from '../../config/config.ts'
+import { allOperations } from '../../operations.ts'
+import type { LoadedConfig } from '../../runtime/reload/reloader.ts'
+import { defaultConfigFile } from '../options.ts'
+import { formatTable } from '../render/table.ts'
+
+/** Makes the command `serve`, which is the default: exit 1 when it cannot run, 2 when the configuration cannot be read. */
+export const createServeCommand = (): Command =>
+  new Command('serve')
+    .description('Run the gateway until SIGTERM or SIGINT.')
+    .option('--config <FILE>', 'the configuration file', defaultConfigFile)
+    .addHelpText(
+      'after',
+      '\nExit code: 0 stopped by a signal, 1 it cannot run (problems in the file, a port in use), 2 the file cannot be read.\n\nExample:\n  lender-gateway serve --config config/gateway.yaml',
+    )
+    .action(async ({ config: file }: { config: string }) => {
+      const hangups = listenForSighup()
+      const { loadInThread } = await import('../../config/load/load-in-thread.ts')
+      const [result, gateway] = await Promise.all([
+        loadInThread(file, process.env, [], initialLoadTimeoutMs),
+        import('../../gateway.ts'),
+      ])
+      if (result.ok) return serve(gateway, result, file, hangups)
+
+      const { formatProblems } = await import('../../config/problem.ts')
+      process.stderr.write(formatProblems(result.problems))
+      process.exitCode = result.unreadable ? 2 : 1
+    })
+
+// Nothing is served yet: a file that is large for a busy machine may take longer than on a reload.
+const initialLoadTimeoutMs = 100_000
+
+// npm passes SIGINT and SIGTERM on. A terminal, or a supervisor that signals a whole group, has then signalled the gateway too: that is one order.
+const duplicateSignalMs = 1000
+
+const serve = async (
+  { startGateway }: typeof import('../../gateway.ts'),
+  loaded: LoadedConfig,
+  file: string,
+  hangups: SighupListener,
+): Promise<void> => {
+  const [
+    { openLog },
+    { exitOnUncaughtException: exitWhenUncaught },
+    { workerCount },
+    { collectStartupGarbage: tidyHeap },
+    { takeInheritedSockets: takeInherited },
+  ] = await Promise.all([
+    import('../../observe/log.ts'),
+    import('../../observe/log.ts'),
+    import('../../config/worker-count.ts'),
+    import('../../workers/heap.ts'),
+    import('../../workers/accept/socket-inheritance.ts'),
+  ])
+  const inherited = takeInherited()
+  const { config } = loaded
+  const { log, dropped, passOn, close: closeLog } = await openLog(config.log)
+  const exit = (code: number): void => void closeLog().finally(() => process.exit(code))
+  exitWhenUncaught(log, closeLog)
+
+  const options = { file, loaded, environment: process.env, log, droppedLines: dropped, passOn, inherited }
+  tidyHeap()
+  const gateway = await startGateway(options).catch((error) => {
+    throw explainListenError(error, config) ?? error
+  })
+  const finish = (waitMs: number): void => {
+    gateway.close(waitMs).then(
+      () => exit(0),
+      (error) => {
+        log.error({ err: error }, 'did not stop cleanly')
+        exit(1)
+      },
+    )
+  }
+  let stopRequest: { readonly signal: NodeJS.Signals; readonly at: number } | null = null
+  const stop = (signal: NodeJS.Signals): void => {
+    const again = stopRequest !== null
+    // Asked twice: at once.
+    if (stopRequest !== null && (signal !== stopRequest.signal || now() - stopRequest.at > duplicateSignalMs))
+      process.exit(1)
+    log.info(again ? { signal, again } : { signal }, 'stopping')
+    if (again) return
+    stopRequest = { signal, at: now() }
+    // Nobody balances load to a terminal: whoever presses Ctrl-C there means now.
+    const waitMs = signal === 'SIGINT' && isatty(0) ? 0 : gateway.config.shutdown.wait
+    finish(waitMs)
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+  hangups.subscribe(() => void gateway.reload('signal'))
+
+  if (isatty(1)) process.stdout.write(`${renderBanner(config, gateway.address, file, workerCount(config))}\n`)
+  const { address, port } = gateway.address
+  const scheme = config.listen.tls === null ? 'http' : 'https'
+  log.info({ address, port, scheme, http2: config.listen.http2, config: config.hash, file }, 'listening')
+  log.info({ address: gateway.adminAddress.address, port: gateway.adminAddress.port }, 'admin listening')
+  if (isatty(1)) return
+  for (const row of bannerRows(config)) log.info(row, 'serving')
+  log.info(rerouteHint(file))
+}
+
+interface SighupListener {
+  /** Has `reload` called for each from now on, and at once when one came before. */
+  subscribe(reload: () => void): void
+}
+
+/** Hears SIGHUP from the first moment: unheard it ends the process, and whoever starts a gateway may well tell it to reload at once. */
+const listenForSighup = (): SighupListener => {
+  let received = false
+  let onSighup = (): void => {
+    received = true
+  }
+  process.on('SIGHUP', () => onSighup())
+  return {
+    subscribe(reload) {
+      onSighup = reload
+      if (received) reload()
+    },
+  }
+}
+
+/** Says what a platform engineer can do about a listener that would not open; undefined: it was something else. */
+const explainListenError = (
+  error: NodeJS.ErrnoException & { readonly address?: string; readonly hostname?: string; readonly port?: number },
+  { listen, admin }: Config,
+): Error | undefined => {
+  const isAddressOf = ({ host, port }: { readonly host: string; readonly port: number }): boolean =>
+    (error.address ?? error.hostname ?? host) === host && (error.port ?? port) === port
+  const key = isAddressOf(admin) && !isAddressOf(listen) ? 'admin' : 'listen'
+  const { host, port } = key === 'admin' ? admin : listen
+  const at = `cannot listen on ${host}:${port}`
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new Error(`${at}: another process does; stop it, or change ${key}.port`)
+    case 'EACCES':
+      return new Error(`${at}: not permitted; ports below 1024 need a privilege, or change ${key}.port`)
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new Error(`${at}: this machine has no such address; change ${key}.host`)
+    default:
+      return undefined
+  }
+}
+
+/** Is one of the nine as start-up shows it. */
+interface BannerRow {
+  readonly operation: string
+  readonly method: string
+  readonly path: string
+  readonly upstream: string
+}
+
+/** Lists the nine with what stands behind them. */
+export const bannerRows = ({ listen, upstreams, operations }: Config): readonly BannerRow[] =>
+  allOperations.map(({ id, method, path, group }) => ({
+    operation: id,
+    method,
+    path: listen.basePath + path,
+    upstream:
+      operations[id].state === 'refuse' ? 'refused by configuration' : endpointNames(upstreams[group].endpoints),
+  }))
+
+/** Says how to send a group elsewhere. */
+export const rerouteHint = (file: string): string =>
+  `to reroute a group, edit its line under "upstreams" in ${file} and save it`
+
+/** Renders what a terminal shows at start-up; so many workers serve. */
+export const renderBanner = (
+  config: Config,
+  { address, port, family }: AddressInfo,
+  file: string,
+  workers: number,
+): string => {
+  const rows = bannerRows(config)
+  const cells = rows.map(({ operation, method, path, upstream }) => ['', method, path, operation, '->', upstream])
+  const host = family === 'IPv6' ? `[${address}]` : address
+  const by = workers === 1 ? '' : `, ${workers} workers serve`
+  const url = `${config.listen.tls === null ? 'http' : 'https'}://${host}:${port}`
+  return [`lender-gateway listens on ${url}${by}`, '', formatTable(cells), '', rerouteHint(file), ''].join('\n')
+}
+
+const endpointNames = (endpoints: Config['upstreams']['market']['endpoints']): string =>
+  endpoints
+    .map(({ origin, pathPrefix }) => (origin === 'sandbox' ? 'sandbox (embedded)' : origin + pathPrefix))
+    .join(', ')

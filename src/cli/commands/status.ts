@@ -1,0 +1,180 @@
+import { type Status, statusShape } from '../../admin/api/status.ts'
+import { formatProblem } from '../../config/problem.ts'
+import { formatRoundedSize } from '../../units.ts'
+import { getDecoded } from '../client/admin-client.ts'
+import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
+import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
+import { formatAgo, formatTimeLeft, humanizeSeconds, printJson, warnAboutTarget } from '../render/output.ts'
+import { limitRows, operationRows, renderFindings, upstreamRows, workerRows } from '../render/status-sections.ts'
+import { formatTable, type TableRow } from '../render/table.ts'
+
+/** Asks for the status of a gateway and prints it; resolves to the exit code. */
+export const showStatus = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
+  const target = await locateGateway(targetOptions)
+  const { body, decoded: status, at } = await getDecoded(target, '/status', statusShape)
+  warnAboutTarget(target, status.version)
+  if (format === 'json') printJson(body)
+  else process.stdout.write(renderStatus(target, status, at))
+  return 0
+}
+
+// The first ones tell what is wrong; a file of another format would have hundreds.
+const maxProblems = 10
+
+/**
+ * Writes a gateway's status on a screen: whom it is of, what is wrong, then what it is, who serves, what runs, what does not, what is doubtful,
+ * and last, where the eye ends, why the file was refused.
+ */
+export const renderStatus = (target: AdminTarget, status: Status, at: number): string => {
+  const { findings, certificates, workers, upstreams, limits, tokens, cache, operations, config, warnings } = status
+  const sections = [renderTarget(target, status), renderFindings(findings, at), renderFacts(status, at)]
+  if (workers.length > 0) sections.push(formatTable(workerRows(workers, config.hash, at)))
+  sections.push(formatTable(upstreamRows(upstreams, at)))
+  const limitsTable = limitRows(limits, at)
+  if (limitsTable.length > 1) sections.push(formatTable(limitsTable))
+  const tokensTable = tokenRows(tokens, at)
+  if (tokensTable.length > 1) sections.push(formatTable(tokensTable))
+  if (cache !== null) sections.push(formatTable(cacheRows(cache, at)))
+  if (certificates.length > 0) sections.push(formatTable(certificateRows(certificates)))
+  if (Object.keys(operations).length > 0) sections.push(formatTable(operationRows(operations, at)))
+  if (warnings.length > 0) sections.push(renderWarnings(warnings))
+  if (config.lastRefusal !== null) sections.push(renderLastRejection(config.lastRefusal, at))
+  return `${sections.join('\n\n')}\n`
+}
+
+/** Says which gateway has answered, and why that one was asked: there may be others on the machine. */
+const renderTarget = (target: AdminTarget, { config, pid }: Status): string => {
+  const why = target.file === null ? '--admin' : target.isDefaultAddress ? 'by default' : `admin in ${target.file}`
+  return `asked ${targetUrl(target)} (${why}), which runs ${config.path} as process ${pid}`
+}
+
+const renderFacts = (
+  { state, ready, notReady, version, node, pid, uptimeSeconds, config, retiring, audit, log }: Status,
+  at: number,
+): string => {
+  const rows: (readonly [string, string])[] = [
+    [
+      'gateway',
+      `${state === 'not serving' ? 'NOT SERVING' : state}, ${ready ? 'ready' : `NOT READY${notReady === null ? '' : `: ${notReady}`}`}`,
+    ],
+    ['version', `${version}, Node ${node}, process ${pid}`],
+    ['up', humanizeSeconds(uptimeSeconds)],
+    [
+      'config',
+      `${config.hash}, loaded ${formatAgo(config.loadedAt, at)}, ${loadCauses[config.loadedBy] ?? `by ${config.loadedBy}`}`,
+    ],
+    ['before', config.previous === null ? 'none' : `${config.previous}, which rollback brings back`],
+    ['file', `${config.file}: ${renderFileState(config, at)}`],
+    ['log', renderLog(log)],
+  ]
+  if (audit !== null) rows.push(['audit', renderAudit(audit, at)])
+  if (retiring > 0) rows.push(['retiring', `${retiring} earlier: requests that began under it still run`])
+  return formatTable(rows)
+}
+
+const renderLog = ({ dropped }: Status['log']): string =>
+  dropped === 0 ? 'no lines dropped' : `${dropped} LINES DROPPED: its reader is too slow`
+
+const renderAudit = ({ file, count, since, reason, lost }: NonNullable<Status['audit']>, at: number): string => {
+  const missing = lost === 0 ? '' : `, ${lost} LINES LOST`
+  if (reason !== null) return `NOT WRITTEN since ${formatAgo(since, at)}: ${reason}${missing}`
+  return `${count} lines in ${file}${missing}`
+}
+
+const loadCauses: Readonly<Record<string, string>> = {
+  start: 'at the start',
+  file: 'by an edit of the file',
+  signal: 'by SIGHUP',
+  request: 'by a reload',
+  rollback: 'by a rollback',
+  preflight: 'by an edit of the file that was held back at first',
+}
+
+const renderFileState = ({ fileDiffers, lastRefusal, loadedBy, nextTry }: Status['config'], at: number): string => {
+  if (!fileDiffers) return 'says what runs'
+  if (nextTry !== null)
+    return `DIFFERS from what runs: what it brings was not reached, see below; next try ${formatTimeLeft(nextTry, at)}`
+  if (lastRefusal !== null) return 'DIFFERS from what runs: it was refused, see below'
+  if (loadedBy === 'rollback') return 'DIFFERS from what runs: it was rolled back; reload takes it again'
+  return 'DIFFERS from what runs: it was not read yet; reload reads it now'
+}
+
+const renderLastRejection = (
+  { at: when, problems }: NonNullable<Status['config']['lastRefusal']>,
+  at: number,
+): string =>
+  [`refused ${formatAgo(when, at)}; what ran before runs on`, ...firstLines(problems.map(formatProblem))].join('\n')
+
+const renderWarnings = (warnings: Status['warnings']): string =>
+  firstLines(warnings.map((warning) => `warning: ${formatProblem(warning)}`)).join('\n')
+
+const firstLines = (lines: readonly string[]): readonly string[] => {
+  const more = lines.length - maxProblems
+  return [...lines.slice(0, maxProblems), ...(more > 0 ? [`and ${more} more: check shows all`] : [])]
+}
+
+/** Writes how much is stored of each cached operation, and of how much use that is; what needs somebody is in capitals. */
+const cacheRows = (
+  { bytes, maxBytes, redis, operations }: NonNullable<Status['cache']>,
+  at: number,
+): readonly TableRow[] => [
+  ['cache', 'entries', 'bytes', 'hits'],
+  ...Object.entries(operations).map(([id, { bytes, entries, hitRatio }]): TableRow => {
+    const hits = hitRatio === null ? 'not asked for' : `${(hitRatio * 100).toFixed(1)}%`
+    return [id, `${entries}`, formatRoundedSize(bytes), hits]
+  }),
+  // More than the sum of them: what is on its way, or still read, counts too.
+  ['in all', '', `${formatRoundedSize(bytes)} of ${formatRoundedSize(maxBytes)}`],
+  ...(redis === null ? [] : [['redis', '', '', renderRedis(redis, at)]]),
+]
+
+const renderRedis = (
+  { state, since, reason, where }: NonNullable<NonNullable<Status['cache']>['redis']>,
+  at: number,
+): string => {
+  if (state === 'shared') return 'shared with other gateways'
+  const here = where === null ? '' : ` ${where}`
+  return `OF NO USE${here} since ${formatAgo(since, at)}${reason === null ? '' : `: ${reason}`}`
+}
+
+/** Writes how it stands with what tokens are checked by; what needs somebody is in capitals. */
+const tokenRows = ({ jwt, introspection, proofs }: Status['tokens'], at: number): readonly TableRow[] => [
+  ['tokens', 'now'],
+  ...(jwt === null ? [] : [['jwt', renderKeys(jwt, at)]]),
+  ...(introspection === null ? [] : [['introspection', renderFailure(introspection, at) ?? 'can be asked']]),
+  ...(proofs === null ? [] : [['proofs', renderProofs(proofs)]]),
+]
+
+// One client alone is refused beyond half of it.
+const renderProofs = ({ remembered, room }: NonNullable<Status['tokens']['proofs']>): string =>
+  `${remembered} remembered, ${2 * remembered < room ? 'room' : 'ROOM'} for ${room}`
+
+const renderKeys = (jwt: NonNullable<Status['tokens']['jwt']>, at: number): string => {
+  const keys = `${jwt.keys === 0 ? 'NO KEYS' : jwt.keys === 1 ? '1 key' : `${jwt.keys} keys`}`
+  if (jwt.source === 'file') return `${keys}, of a file`
+  const had = jwt.lastSuccess === null ? 'never had' : `had ${formatAgo(jwt.lastSuccess, at)}`
+  const wrong = renderFailure(jwt, at)
+  return wrong === null ? `${keys}, ${had}` : `${keys}, ${had}; ${wrong}`
+}
+
+const renderFailure = (
+  { error, since, where }: NonNullable<Status['tokens']['introspection']>,
+  at: number,
+): string | null =>
+  error === null ? null : `CANNOT BE ASKED${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}: ${error}`
+
+// As the warning of the configuration has it.
+const soonDays = 14
+
+/** Lists the certificates that the gateway shows; what needs somebody is in capitals. */
+const certificateRows = (certificates: Status['certificates']): readonly TableRow[] => [
+  ['certificate', 'until', 'left', 'names'],
+  ...certificates.map(
+    ({ key, names, notAfter, daysLeft }): TableRow => [key, notAfter, renderDaysLeft(daysLeft), names.join(', ')],
+  ),
+]
+
+const renderDaysLeft = (days: number): string => {
+  if (days < 0) return 'EXPIRED'
+  return days < soonDays ? `ONLY ${days} DAYS` : `${days} days`
+}

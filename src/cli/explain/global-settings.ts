@@ -1,0 +1,101 @@
+import type { Config, ListenConfig } from '../../config/config.ts'
+import { type RenderedValue, Secret } from '../../config/redact.ts'
+
+/** Lists key paths, each with its value as it is shown. */
+export type SettingRows = readonly (readonly [key: string, value: string])[]
+
+/** A part of a configuration in the spelling of the file. */
+export type SettingTree = { readonly [key: string]: RenderedValue }
+
+/** Shows what holds for all nine, in the order in which a connection, then a request meets it. */
+export const globalSettingRows = (
+  { listen, limits, auth, clients, clientsSource, operations }: Config,
+  tree: SettingTree,
+): SettingRows => {
+  const { upstreams: _, operations: __, ...sections } = tree
+  const rows = flattenTree(sections)
+  /** Finds the rows of some keys, and of what stands below them. */
+  const rowsUnder = (...keys: readonly string[]): SettingRows =>
+    keys.flatMap((key) => rows.filter(([path]) => path === key || path.startsWith(`${key}.`)))
+  /** Finds the rows of a section, but for some: a key that is new to it shows. */
+  const rowsExcept = (section: string, ...keys: readonly string[]): SettingRows => {
+    const excluded = new Set(rowsUnder(...keys))
+    return rowsUnder(section).filter((row) => !excluded.has(row))
+  }
+  /** Shows what is empty by a word. */
+  const withPlaceholder = (word: string, key: string): SettingRows =>
+    rowsUnder(key).map(([path, value]) => [path, value === '' ? word : value])
+  const isCached = Object.values(operations).some(({ cache }) => cache !== null)
+  const listenRows: SettingRows = [
+    ...rowsUnder('listen.maxConnections', 'listen.maxConnectionsPerAddress'),
+    ...tlsRows(listen, rowsUnder),
+    ...rowsUnder('listen.maxRequestsPerConnection', 'listen.timeouts', 'listen.interim', 'listen.minRate'),
+    ...withPlaceholder('none', 'listen.trustedProxies'),
+    ...rowsUnder('listen.maxTarget', 'listen.maxHeaders', 'listen.maxHeaderFields'),
+    ...withPlaceholder('any', 'listen.hosts'),
+    ...rowsUnder('listen.publicUrl'),
+    ...withPlaceholder('(empty)', 'listen.basePath'),
+  ]
+  const shownKeys = new Set(listenRows.map(([path]) => path))
+  return [
+    ...listenRows,
+    // Where it listens is no matter of requests, and TLS has its rows above.
+    ...rowsExcept('listen', 'listen.host', 'listen.port', 'listen.tls', 'listen.http2').filter(
+      ([path]) => !shownKeys.has(path),
+    ),
+    // How often an address may ask is among the layers.
+    ...(limits.address === null ? [] : rowsUnder('limits.address.ipv6Prefix', 'limits.redis')),
+    ...(auth === null ? [] : rowsUnder('auth')),
+    ...(clients.length === 0 ? [] : [['clients', describeClients(clients, clientsSource)] as const]),
+    ...rowsUnder('requestId'),
+    // What is recorded, and what if that fails, is among the layers.
+    ...rowsExcept('audit', 'audit.key', 'audit.onFailure', 'audit.digests'),
+    ...(isCached ? rowsUnder('cache') : []),
+    ...rowsUnder('log.buffer', 'shutdown'),
+  ]
+}
+
+const tlsRows = ({ tls }: ListenConfig, rowsUnder: (...keys: readonly string[]) => SettingRows): SettingRows =>
+  tls === null
+    ? [['listen.tls', 'none']]
+    : [
+        ['listen.tls.certificates', String(tls.certificates.length)],
+        ...rowsUnder('listen.tls.minVersion', 'listen.tls.clientCertificates', 'listen.http2'),
+      ]
+
+/** Shows how many clients there are, and in which files. */
+const describeClients = (clients: Config['clients'], { parts }: Config['clientsSource']): string => {
+  const files = parts.flatMap(({ file, count }) => (file === null ? [] : [`${count} in ${file}`]))
+  return files.length === 0 ? String(clients.length) : `${clients.length}: ${files.join(', ')}`
+}
+
+/** Lists what has a row of its own when it is on: its keys may be built in, and yet the file turns it on. */
+const onOffSections: readonly string[] = ['healthCheck', 'outlier', 'circuitBreaker']
+
+/** Lists the keys of a tree of the configuration, each with its whole path. */
+export const flattenTree = (tree: SettingTree, above = ''): SettingRows =>
+  Object.entries(tree).flatMap(([key, value]): SettingRows => {
+    if (!isTree(value)) return [[`${above}${key}`, renderValue(value)]]
+    const turnedOn: SettingRows = onOffSections.includes(key) ? [[key, 'on']] : []
+    return [...turnedOn, ...flattenTree(value, `${above}${key}.`)]
+  })
+
+/** Finds a part of a tree; nothing where that is no map. */
+export const subtree = (tree: SettingTree, ...path: readonly string[]): SettingTree => {
+  let part = tree
+  for (const key of path) {
+    const next = part[key]
+    part = next !== undefined && isTree(next) ? next : {}
+  }
+  return part
+}
+
+const isTree = (value: RenderedValue): value is SettingTree =>
+  typeof value === 'object' && !(value instanceof Secret) && !Array.isArray(value)
+
+const isList = (value: RenderedValue): value is readonly RenderedValue[] => Array.isArray(value)
+
+const renderValue = (value: RenderedValue): string => {
+  if (value instanceof Secret) return value.toJSON()
+  return isList(value) ? value.map(renderValue).join(', ') : String(value)
+}

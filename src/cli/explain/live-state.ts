@@ -1,0 +1,123 @@
+import { type RecentErrorView, recentErrorsShape } from '../../admin/api/overview.ts'
+import { type Status, statusShape } from '../../admin/api/status.ts'
+import type { UpstreamStatus } from '../../admin/api/upstream-status.ts'
+import type { Operation } from '../../operations.ts'
+import { getDecoded } from '../client/admin-client.ts'
+import { type AdminTarget, CliError, targetUrl } from '../client/admin-target.ts'
+import { locateGateway, type TargetOptions } from '../client/locate.ts'
+import { formatAgo, warnAboutTarget } from '../render/output.ts'
+import { limitRows, operationRows, renderFindings, upstreamRows } from '../render/status-sections.ts'
+import { formatTable, type TableRow } from '../render/table.ts'
+
+/** Is what is so of one operation just now. */
+export interface LiveState {
+  readonly url: string
+  /** By the gateway's clock, in ms since the epoch. */
+  readonly at: number
+  /** The hash of what runs. */
+  readonly hash: string
+  /** What is said of it beside that it serves. */
+  readonly operation: Status['operations'][string] | null
+  readonly upstream: UpstreamStatus | null
+  readonly limits: Status['limits']
+  /** What is wrong with it, or with its group. */
+  readonly findings: Status['findings']
+  readonly failures: readonly FailureCount[]
+}
+
+/** Asks how it stands with an operation. */
+const collectLiveState = async (target: AdminTarget, { id, group }: Operation): Promise<LiveState> => {
+  const [{ decoded: status, at }, last] = await Promise.all([
+    getDecoded(target, '/status', statusShape),
+    getDecoded(target, '/refused', recentErrorsShape),
+  ])
+  warnAboutTarget(target, status.version)
+  const owners = [`upstreams.${group}`, `operations.${id}`, 'limits', 'auth', 'process', 'workers']
+  const concerns = (about: string): boolean => owners.some((one) => about === one || about.startsWith(`${one}.`))
+  return {
+    url: targetUrl(target),
+    at,
+    hash: status.config.hash,
+    operation: status.operations[id] ?? null,
+    upstream: status.upstreams[group] ?? null,
+    limits: applicableLimits(status.limits, [`upstreams.${group}`, `operations.${id}`, 'limits']),
+    findings: status.findings.filter(({ about }) => concerns(about)),
+    failures: countFailures(last.decoded.refusals, id, at),
+  }
+}
+
+/** Keeps the bounds that it has to pass. */
+const applicableLimits = (
+  { concurrency, eventLoop }: Status['limits'],
+  owners: readonly string[],
+): Status['limits'] => ({
+  rate: null,
+  concurrency: concurrency.filter(({ key }) => owners.some((owner) => key === `${owner}.concurrency`)),
+  eventLoop: eventLoop?.sheds ? eventLoop : null,
+})
+
+/** Is how often an operation failed in one way of late. */
+interface FailureCount extends Pick<RecentErrorView, 'status' | 'kind' | 'reason' | 'endpoint'> {
+  readonly count: number
+  /** When it did last. */
+  readonly last: string
+}
+
+const failureWindowMs = 15 * 60_000
+
+/** Counts in which ways an operation failed within the last quarter of an hour, as far as the gateway remembers; the most frequent first. */
+const countFailures = (refusals: readonly RecentErrorView[], id: string, at: number): readonly FailureCount[] => {
+  const own = refusals.filter((each) => each.operation === id && at - Date.parse(each.at) <= failureWindowMs)
+  const groups = Map.groupBy(own, ({ status, kind, reason, endpoint }) =>
+    JSON.stringify([status, kind, reason, endpoint]),
+  )
+  return [...groups.values()]
+    .flatMap((same): readonly FailureCount[] => {
+      const [newest] = same
+      if (newest === undefined) return []
+      const { status, kind, reason, endpoint, at: last } = newest
+      return [{ status, kind, reason, endpoint, count: same.length, last }]
+    })
+    .toSorted((a, b) => b.count - a.count)
+}
+
+/** Writes what is so just now, below what the file says; `fileHash` is of the latter. */
+export const renderLiveState = (live: LiveState, { id, group }: Operation, fileHash: string): string => {
+  const { url, at, hash, operation, upstream, limits, findings, failures } = live
+  const differs = hash === fileHash ? '' : ', which is NOT WHAT THE FILE SAYS: diff shows it'
+  const limitsTable = limitRows(limits, at)
+  const sections = [
+    `just now, by ${url}: it runs ${hash}${differs}`,
+    ...(findings.length > 0 ? [renderFindings(findings, at)] : []),
+    ...(operation === null ? [] : [formatTable(operationRows({ [id]: operation }, at))]),
+    ...(upstream === null ? [] : [formatTable(upstreamRows({ [group]: upstream }, at))]),
+    ...(limitsTable.length > 1 ? [formatTable(limitsTable)] : []),
+    failures.length === 0 ? 'no failure of it in the last 15 minutes' : formatTable(failureRows(live)),
+  ]
+  return `\n${sections.join('\n\n')}\n`
+}
+
+const failureRows = ({ failures, at }: LiveState): readonly TableRow[] => [
+  ['failures', 'last', 'what'],
+  ...failures.map(({ count, last, status, kind, reason, endpoint }): TableRow => {
+    const where = endpoint === null ? '' : `, at ${endpoint}`
+    return [`${count}`, formatAgo(last, at), `${status} ${kind}: ${reason}${where}`]
+  }),
+]
+
+/** Asks how it stands with what was explained; null: it is none of the nine, or nobody could be asked, which is said on stderr with exit code 2. */
+export const fetchLiveState = async (
+  operation: Operation | null,
+  targetOptions: TargetOptions,
+): Promise<LiveState | null> => {
+  if (operation === null) return null
+  try {
+    const target = await locateGateway(targetOptions)
+    return await collectLiveState(target, operation)
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    process.stderr.write(`lender-gateway: ${error.message}\n`)
+    process.exitCode = 2
+    return null
+  }
+}

@@ -1,0 +1,195 @@
+import type { Config, EndpointConfig, HeaderMutationConfig, UpstreamConfig } from '../../config/config.ts'
+import { renderEffectiveConfig } from '../../config/diff/report.ts'
+import type { Provenance, ProvenanceMap } from '../../config/load/provenance.ts'
+import { nullAuditSink } from '../../observe/audit/audit-line.ts'
+import { RequestMetrics } from '../../observe/metrics/request-metrics.ts'
+import type { Operation } from '../../operations.ts'
+import { nullAuthProvider } from '../../runtime/pipeline/auth-provider.ts'
+import { type LayerRow, layerTable } from '../../runtime/pipeline/layer-stack.ts'
+import { createEmptyCache } from '../../runtime/resources/cache-registry.ts'
+import { acquireClientLimits } from '../../runtime/resources/client-limits.ts'
+import { createProcessLoad } from '../../runtime/resources/process-load.ts'
+import { RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
+import { flattenTree, globalSettingRows, type SettingRows, type SettingTree, subtree } from './global-settings.ts'
+
+/** Is one setting that holds for a request: where the file would say it, what it is, and who said so. */
+export interface ExplainedSetting {
+  /** The key path: `upstreams.risk.timeouts.connect`. */
+  readonly key: string
+  readonly value: string
+  readonly provenance: Provenance
+}
+
+/** Is an endpoint with its share of the traffic and what it is asked for. */
+export interface EndpointShare {
+  /** The URL that is asked for, without the query; `sandbox` for the embedded one. */
+  readonly url: string
+  readonly pathPrefix: string
+  readonly weight: number
+  /** Whether the file has it take no new work. */
+  readonly drain: boolean
+  readonly percent: number
+  /** The most that it gets by being less loaded than the others, while all of them are up. */
+  readonly mostPercent: number
+  readonly sandbox: boolean
+  readonly provenance: Provenance
+}
+
+/** Is a layer in its place, outermost first. */
+export interface ExplainedLayer extends Omit<LayerRow, 'layer' | 'setting'>, ExplainedSetting {
+  readonly on: boolean
+}
+
+/** Is one change to the fields of each request or answer; what it sets is shown only when it is no secret. */
+export interface HeaderFieldChange extends ExplainedSetting {
+  /** `request.set X-Api-Key`. */
+  readonly what: string
+}
+
+/** Is everything that stands behind one operation, and what holds for all nine. */
+export interface OperationDetails {
+  readonly endpoints: readonly EndpointShare[]
+  /** What a weight is, by the way in which the upstream balances; null: there is nothing to share. */
+  readonly weightMeans: string | null
+  readonly fields: readonly HeaderFieldChange[]
+  readonly upstream: readonly ExplainedSetting[]
+  readonly operation: readonly ExplainedSetting[]
+  readonly layers: readonly ExplainedLayer[]
+  readonly globals: readonly ExplainedSetting[]
+}
+
+/** Collects what holds for an operation, each value with the level that won. */
+export const collectOperationDetails = (
+  described: Operation,
+  config: Config,
+  provenance: ProvenanceMap,
+): OperationDetails => {
+  const { id, path, group } = described
+  const setting = (key: string, value: string): ExplainedSetting => ({
+    key,
+    value,
+    provenance: provenance.get(key) ?? builtInProvenance,
+  })
+  const upstream = config.upstreams[group]
+  const operation = config.operations[id]
+  const upstreamKey = `upstreams.${group}`
+  const tree = renderEffectiveConfig(config)
+  return {
+    endpoints: toEndpointShares(upstream, path, setting(`${upstreamKey}.endpoints`, '').provenance),
+    weightMeans: upstream.endpoints.length > 1 ? weightMeans[upstream.balance] : null,
+    fields: [...fieldRows('request', upstream.request), ...fieldRows('response', upstream.response)].map(
+      ([direction, what, value]) => ({
+        ...setting(`${upstreamKey}.${direction}`, value),
+        what: `${direction}.${what}`,
+      }),
+    ),
+    upstream: upstreamSettingRows(upstream, subtree(tree, 'upstreams', group)).map(([key, value]) =>
+      setting(`${upstreamKey}.${key}`, value),
+    ),
+    operation: [
+      setting(`operations.${id}.state`, operation.state),
+      setting(`operations.${id}.idempotent`, String(operation.idempotent)),
+    ],
+    layers: toExplainedLayers(
+      layerTable({
+        operation: described,
+        config,
+        retryBudget: null,
+        addressLimiter: null,
+        authProvider: nullAuthProvider,
+        clientLimits: acquireClientLimits(
+          config.clients,
+          config.limits,
+          new RateLimiterRegistry({ kind: 'primary' }, () => {}),
+        ),
+        processLoad: createProcessLoad(),
+        tracing: null,
+        requestMetrics: new RequestMetrics(),
+        auditSink: nullAuditSink,
+        caches: createEmptyCache(config),
+      }),
+      operation.state,
+      (key, value) =>
+        key === 'cache' && operation.cache !== null
+          ? setting(`operations.${id}.cache`, renderCache(subtree(tree, 'operations', id, 'cache')))
+          : setting(key.includes('.') ? key : `operations.${id}.${key}`, value),
+    ),
+    globals: globalSettingRows(config, tree).map(([key, value]) => setting(key, value)),
+  }
+}
+
+const builtInProvenance: Provenance = { source: 'built-in', line: 0, column: 0 }
+
+const upToTwiceNote = 'one that is less loaded gets up to twice it, one that fails no more than it'
+
+/** Says what a weight is under each policy (docs/upstreams.md, "Choosing"). */
+const weightMeans: Readonly<Record<UpstreamConfig['balance'], string>> = {
+  p2c: `a weight is a share of the traffic; ${upToTwiceNote}`,
+  'least-requests': `a weight is a share of the traffic; ${upToTwiceNote}`,
+  'round-robin': 'a weight is a share of the traffic, whatever the load',
+}
+
+const toEndpointShares = (
+  { endpoints, balance }: UpstreamConfig,
+  path: string,
+  from: Provenance,
+): readonly EndpointShare[] => {
+  const activeWeight = ({ weight, drain }: EndpointConfig): number => (drain ? 0 : weight)
+  const total = endpoints.reduce((sum, endpoint) => sum + activeWeight(endpoint), 0)
+  const percent = (share: number): number => Math.round(share * 1000) / 10
+  const maxFactor = balance === 'round-robin' ? 1 : 2
+  return endpoints.map((endpoint) => ({
+    url: endpoint.origin === 'sandbox' ? endpoint.origin : `${endpoint.origin}${endpoint.pathPrefix}${path}`,
+    pathPrefix: endpoint.pathPrefix,
+    weight: endpoint.weight,
+    drain: endpoint.drain,
+    percent: percent(activeWeight(endpoint) / total),
+    mostPercent: percent(Math.min(1, (maxFactor * activeWeight(endpoint)) / total)),
+    sandbox: endpoint.origin === 'sandbox',
+    provenance: from,
+  }))
+}
+
+/** Shows how an upstream is spoken to and what it does about endpoints that fail, key by key; what is off is one row. */
+const upstreamSettingRows = ({ endpoints, host, retry }: UpstreamConfig, tree: SettingTree): SettingRows => {
+  const isTls = endpoints.some(({ origin }) => origin.startsWith('https:'))
+  // What has rows elsewhere: among the endpoints, the fields and the layers. TLS says nothing about plain HTTP.
+  const shownElsewhere = ['endpoints', 'request', 'response', 'concurrency']
+  const omittedKeys = [...shownElsewhere, ...(isTls ? [] : ['tls']), ...(retry === null ? ['retry'] : [])]
+  const rest = Object.fromEntries(Object.entries(tree).filter(([key]) => !omittedKeys.includes(key)))
+  return flattenTree({ ...rest, host: renderHost(host) })
+}
+
+/** Shows what of caching is on. */
+const renderCache = (tree: SettingTree): string =>
+  flattenTree(tree)
+    .filter(([, value]) => value !== 'false' && value !== 'none')
+    .map(([key, value]) => `${key}: ${value}`)
+    .join(', ')
+
+const toExplainedLayers = (
+  rows: readonly LayerRow[],
+  state: 'serve' | 'refuse',
+  setting: (key: string, value: string) => ExplainedSetting,
+): readonly ExplainedLayer[] => {
+  const shown = rows.map((row) => ({
+    ...setting(row.key, row.setting),
+    name: row.name,
+    on: row.layer !== null && state === 'serve',
+  }))
+  // It stands in place of all the others, and of the upstream.
+  return state === 'serve' ? shown : [{ ...setting('state', 'refuse'), name: 'refuse', on: true }, ...shown]
+}
+
+const renderHost = (host: UpstreamConfig['host']): string => {
+  if (host === 'endpoint') return "the endpoint's own"
+  return host === 'client' ? "the client's" : host.name
+}
+
+const fieldRows = (
+  direction: 'request' | 'response',
+  { set, remove }: HeaderMutationConfig,
+): readonly (readonly [direction: string, what: string, value: string])[] => [
+  ...remove.map((name) => [direction, `remove ${name}`, ''] as const),
+  ...set.map(({ name, value, secret }) => [direction, `set ${name}`, secret ? '***' : value] as const),
+]

@@ -1,0 +1,130 @@
+import type { Provenance } from '../../config/load/provenance.ts'
+import { escapeControls } from '../../shared/escape-controls.ts'
+import { alignRow, columnWidths } from '../render/table.ts'
+import type { Explanation } from './explanation.ts'
+import type { EndpointShare, ExplainedLayer, ExplainedSetting, OperationDetails } from './operation-details.ts'
+import { listOperations } from './simulate-request.ts'
+
+/** Writes an explanation for a person: the answer first, then what stands behind it, each value with the line that says so. */
+export const renderExplanation = (explanation: Explanation): string => {
+  const { refused, details, file } = explanation
+  const facts = refused === null ? renderForwarded(explanation) : renderRejection(explanation)
+  const sections = details === null ? [] : toSections(details, explanation)
+  const widths = columnWidths(
+    sections.flatMap(({ rows }) => rows),
+    maxWidth,
+  )
+  const rendered = sections.map(({ title, rows }) => renderSection(title, rows, widths))
+  const endpoints = details?.endpoints.map((share) => endpointRow(share, file)) ?? []
+  // URLs are long: in columns of their own, they push nothing else to the right.
+  const means = details?.weightMeans ?? null
+  const title = means === null ? 'endpoints' : `endpoints: ${means}`
+  if (endpoints.length > 0) rendered.unshift(renderSection(title, endpoints, columnWidths(endpoints, maxWidth)))
+  return `${[facts, ...rendered].join('\n\n')}\n\n${file} (hash ${explanation.hash})\n`
+}
+
+/** Is a line of a table: what, its value, the level that won, the place in the file. */
+type SettingCells = readonly [what: string, value: string, level: string, place: string]
+
+interface Section {
+  readonly title: string
+  readonly rows: readonly SettingCells[]
+}
+
+const renderForwarded = ({ method, target, operation, query, authority }: Explanation): string =>
+  [
+    `${renderRequestLine(method, target)}: forwarded`,
+    '',
+    `operation  ${operation?.id}`,
+    `group      ${operation?.group}`,
+    ...(query === '' ? [] : [`query      ${escapeControls(truncate(query))} passes through untouched`]),
+    ...(authority === null
+      ? []
+      : [`authority  ${authority} of the target, in place of the Host field (RFC 9112 §3.2.2)`]),
+  ].join('\n')
+
+const renderRejection = ({ method, target, refused, operation, basePath }: Explanation): string => {
+  if (refused === null) return ''
+  const { status, kind, allow, differs, meant, hint } = refused
+  const isUnrelated = operation === null && meant === null && kind !== 'uri-too-long'
+  return [
+    `${renderRequestLine(method, target)}: refused with ${status} ${kind}${allow === null ? '' : `, Allow: ${allow}`}`,
+    '',
+    ...differs.map((said, i) => `${i === 0 ? 'why   ' : '      '}${escapeControls(said)}`),
+    `hint  ${hint}`,
+    ...(operation === null ? [] : ['', `operation  ${operation.id}`, `group      ${operation.group}`]),
+    ...(isUnrelated ? ['', 'the nine', ...listOperations(basePath).map((one) => `  ${one}`)] : []),
+  ].join('\n')
+}
+
+const toSections = (details: OperationDetails, { operation, file }: Explanation): readonly Section[] => {
+  const rowsOf = (settings: readonly ExplainedSetting[], prefix: string): readonly SettingCells[] =>
+    settings.map(({ key, value, provenance }) => [
+      key.slice(prefix.length),
+      value,
+      ...provenanceCells(provenance, file),
+    ])
+  const upstream = `upstreams.${operation?.group}`
+  const own = `operations.${operation?.id}`
+  const prefixes = [`${own}.`, `${upstream}.`]
+  return [
+    {
+      title: upstream,
+      rows: [
+        ...rowsOf(details.upstream, `${upstream}.`),
+        ...details.fields.map(
+          ({ what, value, provenance }): SettingCells => [what, value, ...provenanceCells(provenance, file)],
+        ),
+      ],
+    },
+    { title: own, rows: rowsOf(details.operation, `${own}.`) },
+    {
+      title: 'layers, the outermost first',
+      rows: details.layers.map((layer, i) => layerRow(layer, i, prefixes, file)),
+    },
+    { title: 'for all nine operations', rows: rowsOf(details.globals, '') },
+  ]
+}
+
+const endpointRow = (share: EndpointShare, file: string): SettingCells => [
+  share.sandbox ? 'sandbox (embedded)' : share.url,
+  `weight ${share.weight}, ${renderShare(share)}`,
+  ...provenanceCells(share.provenance, file),
+]
+
+const renderShare = ({ weight, drain, percent, mostPercent }: EndpointShare): string => {
+  if (drain) return 'draining, nothing'
+  if (weight === 0) return 'nothing'
+  return mostPercent === percent ? `${percent}%` : `${percent}%, at most ${mostPercent}%`
+}
+
+const layerRow = (
+  { name, key, value, on, provenance }: ExplainedLayer,
+  index: number,
+  prefixes: readonly string[],
+  file: string,
+): SettingCells => {
+  const prefix = prefixes.find((each) => key.startsWith(each)) ?? ''
+  return [
+    `${index + 1} ${name}`,
+    `${key.slice(prefix.length)}: ${value}${on ? '' : offNote(value)}`,
+    ...provenanceCells(provenance, file),
+  ]
+}
+
+const offNote = (value: string): string => (value === 'none' ? ' (off)' : ' (not reached)')
+
+const provenanceCells = ({ source, line }: Provenance, file: string): [level: string, place: string] => [
+  source,
+  line === 0 ? '' : `${file}:${line}`,
+]
+
+const maxWidth = 60
+
+const renderSection = (title: string, rows: readonly SettingCells[], widths: readonly number[]): string =>
+  [title, ...rows.map((cells) => `  ${alignRow(cells, widths)}`)].join('\n')
+
+const renderRequestLine = (method: string, target: string): string =>
+  `${escapeControls(method)} ${escapeControls(truncate(target))}`
+
+const truncate = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text)

@@ -1,0 +1,80 @@
+import { type ReloadResponse, reloadRejectionShape, reloadResponseShape } from '../../admin/api/config-responses.ts'
+import type { Command } from '../../admin/commands/command.ts'
+import { formatProblem, formatProblems } from '../../config/problem.ts'
+import { getMember } from '../../shared/decode.ts'
+import { escapeControls } from '../../shared/escape-controls.ts'
+import type { AdminResponse } from '../client/admin-client.ts'
+import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
+import { decodeResponse } from '../client/decode-response.ts'
+import { alignRow, columnWidths } from './table.ts'
+
+/** Writes what came of a reload or a rollback: what is doubtful, what runs, and what changed. */
+export const renderReloadOutcome = (target: AdminTarget, command: Command, { body }: AdminResponse): string => {
+  const outcome = decodeResponse(target, body, reloadResponseShape)
+  const warnings = outcome.warnings.map((warning) => `warning: ${formatProblem(warning)}\n`).join('')
+  const changes = outcome.changes.length === 0 ? '' : `\n${renderChanges(outcome.changes)}`
+  return `${warnings}${command.cliText({}, outcome)}\n${changes}`
+}
+
+/** Writes why there was none, and says on stderr what runs on. */
+export const renderReloadRejection = (target: AdminTarget, command: Command, { body }: AdminResponse): string => {
+  const known = command.errorTexts?.get(`${getMember(body, 'code')}`)
+  if (known !== undefined) return `${known}\n`
+  const { hash, problems, nextTry } = decodeResponse(target, body, reloadRejectionShape)
+  const retryNote = nextTry === null ? '' : ', and it is tried again and again while the file says so'
+  process.stderr.write(`lender-gateway: ${targetUrl(target)} ${command.rejectedText}; ${hash} runs on${retryNote}\n`)
+  return formatProblems(problems)
+}
+
+/** Writes what differs, group by group, and last what concerns all of them. */
+export const renderChanges = (changes: ReloadResponse['changes']): string => {
+  const byGroup = Map.groupBy(changes, ({ group }) => group)
+  const globalChanges = byGroup.get(null) ?? []
+  byGroup.delete(null)
+  const sections = [...byGroup].map(([group, own]) => renderSection(group ?? '', own))
+  if (globalChanges.length > 0) sections.push(renderSection('for all groups', globalChanges))
+  return sections.map((text) => `${text}\n`).join('\n')
+}
+
+const renderSection = (title: string, changes: readonly ReloadResponse['changes'][number][]): string => {
+  const rows = changes.map((change) => [changeLabel(change), renderChange(change)])
+  const widths = columnWidths(rows, maxLabelWidth)
+  return [title, ...rows.map((row) => `  ${alignRow(row, widths)}`)].join('\n')
+}
+
+// A long key pushes its own line out, not the whole table.
+const maxLabelWidth = 40
+
+/** Leaves out what the title says. */
+const changeLabel = ({ group, path }: ReloadResponse['changes'][number]): string => {
+  if (group === null) return path
+  const own = `upstreams.${group}.`
+  return path.startsWith(own) ? path.slice(own.length) : path.replace(/^operations\./, '')
+}
+
+const maskedValue = '***'
+
+/** What looks the same before and after is, or holds, a secret that has changed. */
+const renderChange = ({ from, to }: ReloadResponse['changes'][number]): string =>
+  JSON.stringify(from) === JSON.stringify(to) ? 'changed, not shown' : `${renderValue(from)} → ${renderValue(to)}`
+
+const renderValue = (value: unknown): string => {
+  if (value === null || value === undefined) return '(not set)'
+  if (value === maskedValue) return '(not shown)'
+  if (Array.isArray(value)) return value.length === 0 ? '(none)' : value.map(renderEntry).join(', ')
+  return renderEntry(value)
+}
+
+const renderEntry = (value: unknown): string => {
+  if (typeof value === 'string' && /^[^\s,]+$/.test(value)) return escapeControls(value)
+  if (isEndpoint(value)) return escapeControls(`${value.url} (weight ${value.weight})`)
+  return escapeControls(JSON.stringify(value) ?? '(not set)')
+}
+
+const isEndpoint = (value: unknown): value is { readonly url: string; readonly weight: number } =>
+  typeof value === 'object' &&
+  value !== null &&
+  'url' in value &&
+  'weight' in value &&
+  typeof value.url === 'string' &&
+  typeof value.weight === 'number'

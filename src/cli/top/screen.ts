@@ -1,0 +1,139 @@
+import type { ReadStream, WriteStream } from 'node:tty'
+import type { Environment } from '../../config/environment.ts'
+
+/** Is how a line stands out where there are colours. */
+export type Tone = 'plain' | 'title' | 'good' | 'warning' | 'critical'
+
+/** Is a line of the screen; what is in it is harmless to a terminal. */
+export interface ScreenLine {
+  readonly text: string
+  readonly tone: Tone
+}
+
+/** Is what a screen can do. */
+export interface TerminalCaps {
+  readonly columns: number
+  readonly rows: number
+  readonly colour: boolean
+  readonly unicode: boolean
+}
+
+const codes: Readonly<Record<Tone, string>> = {
+  plain: '',
+  title: '\u001b[1m',
+  good: '\u001b[32m',
+  warning: '\u001b[33m',
+  critical: '\u001b[31;1m',
+}
+
+/** Makes a line. */
+export const line = (text: string, tone: Tone = 'plain'): ScreenLine => ({ text, tone })
+
+/** Writes a line as a screen shows it: no wider than that, and without characters that it does not have. */
+export const drawLine = (
+  { text, tone }: ScreenLine,
+  { columns, colour, unicode }: Omit<TerminalCaps, 'rows'>,
+): string => {
+  const shown = truncate(
+    unicode ? text : text.replaceAll('’', "'").replaceAll(/[^\x20-\x7e]/g, '?'),
+    columns,
+    unicode ? '…' : '~',
+  )
+  return colour && tone !== 'plain' ? `${codes[tone]}${shown}\u001b[0m` : shown
+}
+
+// Far more than a cause in words has.
+const maxWrappedChars = 2000
+
+/** Breaks a line at blanks so that all of it is seen, each further one indented; a word that is longer than the window is cut. */
+export const wrapLine = ({ text, tone }: ScreenLine, columns: number, indent: number): readonly ScreenLine[] => {
+  if (columns <= 2 * indent) return [line(text, tone)]
+  const lines: ScreenLine[] = []
+  let rest = text.slice(0, maxWrappedChars)
+  while (rest.length > columns) {
+    const at = rest.lastIndexOf(' ', columns)
+    if (at <= indent) break
+    lines.push(line(rest.slice(0, at).trimEnd(), tone))
+    rest = ' '.repeat(indent) + rest.slice(at).trimStart()
+  }
+  return [...lines, line(rest, tone)]
+}
+
+const truncate = (text: string, columns: number, mark: string): string => {
+  if (text.length <= columns) return text
+  const characters = [...text]
+  return characters.length <= columns ? text : `${characters.slice(0, Math.max(0, columns - 1)).join('')}${mark}`
+}
+
+// xterm's, which every terminal of today knows: the other screen, no cursor, and lines that end at the edge.
+const enterSequence = '\u001b[?1049h\u001b[?25l\u001b[?7l'
+const restoreSequence = '\u001b[?7h\u001b[?25h\u001b[?1049l'
+
+/** Tells what a stream can show: colours on a terminal, unless NO_COLOR forbids them; characters beyond ASCII in a UTF-8 locale. */
+export const detectTerminalCaps = (
+  stream: Pick<WriteStream, 'isTTY' | 'columns' | 'rows'>,
+  environment: Environment,
+): TerminalCaps => {
+  const { NO_COLOR = '', LC_ALL = '', LC_CTYPE = '', LANG = '', TERM = '' } = environment
+  return {
+    columns: stream.isTTY ? stream.columns || 80 : Number.POSITIVE_INFINITY,
+    rows: stream.isTTY ? stream.rows || 24 : Number.POSITIVE_INFINITY,
+    colour: stream.isTTY === true && NO_COLOR === '' && TERM !== 'dumb',
+    unicode: /utf-?8/i.test(LC_ALL || LC_CTYPE || LANG),
+  }
+}
+
+/** Is the whole of a terminal, until it is given back. */
+export interface Screen {
+  draw(lines: readonly ScreenLine[], caps: TerminalCaps): void
+  /** Gives it back as it was. */
+  close(): void
+}
+
+/**
+ * Takes a terminal. However the process ends, but for SIGKILL, it is given back: `exit` comes after an error that nobody catches as well.
+ * `onKey` is told each key, `onResize` that the window has another size now.
+ */
+export const openScreen = (
+  { stdin, stdout }: { readonly stdin: ReadStream; readonly stdout: WriteStream },
+  onKey: (key: string) => void,
+  onResize: () => void,
+): Screen => {
+  const onData = (keys: Buffer): void => {
+    for (const key of keys.toString('latin1')) onKey(key)
+  }
+  let isOpen = true
+  const close = (): void => {
+    if (!isOpen) return
+    isOpen = false
+    stdout.write(restoreSequence)
+    stdout.off('resize', onResize)
+    process.off('exit', close)
+    process.off('SIGCONT', onContinue)
+    if (!stdin.isTTY) return
+    stdin.off('data', onData)
+    stdin.setRawMode(false)
+    stdin.pause()
+  }
+  const takeTerminal = (): void => {
+    stdout.write(enterSequence)
+    if (stdin.isTTY) stdin.setRawMode(true) // or keys would wait for the end of a line, and show
+  }
+  const onContinue = (): void => {
+    takeTerminal() // a shell has had it, while this process was stopped
+    onResize()
+  }
+  process.on('exit', close)
+  process.on('SIGCONT', onContinue)
+  stdout.on('resize', onResize)
+  if (stdin.isTTY) stdin.on('data', onData)
+  takeTerminal()
+  return {
+    draw(lines, caps) {
+      // Each line is cleared before it is written: behind one that is as wide as the window, its last character would go as well.
+      const text = lines.map((each) => `\u001b[2K${drawLine(each, caps)}`).join('\r\n')
+      stdout.write(`\u001b[H${text}${lines.length < caps.rows ? '\r\n\u001b[J' : ''}`)
+    },
+    close,
+  }
+}

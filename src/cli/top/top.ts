@@ -1,0 +1,93 @@
+import { overviewShape } from '../../admin/api/overview.ts'
+import { now, sleep } from '../../clock.ts'
+import { getDecoded } from '../client/admin-client.ts'
+import { type AdminTarget, CliError, targetUrl } from '../client/admin-target.ts'
+import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
+import { exitOnBrokenPipe, exitOnSignals } from '../exit.ts'
+import { printJson, warnAboutTarget } from '../render/output.ts'
+import { cropLines, renderFrame, type TopView } from './frame.ts'
+import { detectTerminalCaps, drawLine, openScreen } from './screen.ts'
+
+const pollIntervalMs = 1000
+
+/** What the command is given. */
+export interface TopOptions extends ClientCommandOptions {
+  readonly once?: true
+}
+
+/** Shows how a gateway does until somebody has seen enough, or prints it once; resolves to the exit code. */
+export const runTop = async ({ once, format, ...targetOptions }: TopOptions): Promise<number> => {
+  const target = await locateGateway(targetOptions)
+  const { stdout } = process
+  const first = await fetchView(target)
+  warnAboutTarget(target, first.view.overview.status.version)
+  if (format === 'json') {
+    printJson(first.body)
+    return 0
+  }
+  if (once || !stdout.isTTY) {
+    const caps = { ...detectTerminalCaps(stdout, process.env), rows: Number.POSITIVE_INFINITY }
+    exitOnBrokenPipe()
+    stdout.write(
+      renderFrame(first.view, caps)
+        .map((line) => `${drawLine(line, caps)}\n`)
+        .join(''),
+    )
+    return 0
+  }
+
+  exitOnBrokenPipe()
+  exitOnSignals()
+  return runLive(target, first.view)
+}
+
+// A gateway answers within this, or else what is shown is said to be old.
+const staleAfterMs = 3000
+
+/** Draws until the process ends. The window is given back as it was, whatever ends it. */
+const runLive = async (target: AdminTarget, first: TopView): Promise<never> => {
+  const { stdout, stdin } = process
+  let view = first
+  let lastAt = now()
+  let why: string | null = null
+  let isFetching = false
+  const failed = Promise.withResolvers<never>()
+  const refresh = async (): Promise<void> => {
+    if (isFetching) return
+    isFetching = true
+    try {
+      view = (await fetchView(target)).view
+      lastAt = now()
+      why = null
+    } catch (error) {
+      if (error instanceof CliError) why = error.message
+      else failed.reject(error)
+    }
+    isFetching = false
+  }
+  const draw = (): void => {
+    const caps = detectTerminalCaps(stdout, process.env)
+    const oldMs = now() - lastAt
+    const isStale = why !== null || oldMs > staleAfterMs
+    const stale = isStale ? { seconds: oldMs / 1000, why: why ?? 'it has not answered since' } : null
+    screen.draw(cropLines(renderFrame({ ...view, stale }, caps), caps.rows), caps)
+  }
+  const screen = openScreen({ stdin, stdout }, (key) => isQuitKey(key) && process.exit(0), draw)
+  try {
+    for (;;) {
+      draw()
+      void refresh()
+      await Promise.race([sleep(pollIntervalMs), failed.promise])
+    }
+  } finally {
+    screen.close()
+  }
+}
+
+// In raw mode Ctrl-C and Ctrl-D are keys like others.
+const isQuitKey = (key: string): boolean => ['q', 'Q', '\u0003', '\u0004'].includes(key)
+
+const fetchView = async (target: AdminTarget): Promise<{ readonly view: TopView; readonly body: unknown }> => {
+  const { decoded: overview, body, at } = await getDecoded(target, '/overview', overviewShape)
+  return { view: { url: targetUrl(target), overview, at, stale: null }, body }
+}

@@ -1,0 +1,128 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { createSecureContext } from 'node:tls'
+import type { Config } from './config.ts'
+import type { ConfigIssue, KeyPath } from './problem.ts'
+
+/** Cuts a PEM text into its blocks, each from its BEGIN on. */
+export const pemBlocks = (text: string): readonly string[] =>
+  text.split(/(?=-----BEGIN )/).filter((block) => block.startsWith('-----BEGIN '))
+
+/** Is what of a certificate people ask for. */
+export interface CertificateFacts {
+  /** The DNS names that it is for, in lower case; a wildcard as `*.example.com`. */
+  readonly names: readonly string[]
+  /** Its last moment, in ms since the epoch. */
+  readonly notAfter: number
+}
+
+/** Reads the first certificate of a PEM text, which is the host's. Throws when it cannot be read. */
+export const readCertificateFacts = (certificate: string): CertificateFacts => {
+  const { subjectAltName, validToDate } = new X509Certificate(certificate)
+  // What is no plain name Node writes in quotes. Nobody can ask for it: SNI is letters, digits, hyphens and dots (RFC 6066 §3).
+  const names = (subjectAltName ?? '').split(', ').flatMap((each) => /^DNS:([\w.*-]+)$/.exec(each)?.[1] ?? [])
+  return { names: names.map((name) => name.toLowerCase()), notAfter: validToDate.getTime() }
+}
+
+/** Is a certificate that the gateway shows to whoever connects, with the key path of the map that holds it. */
+export interface ConfiguredCertificate extends CertificateFacts {
+  readonly path: KeyPath
+}
+
+/** Lists them: those of the public listener, in the order of the file, then the operator's. */
+export const listenerCertificates = ({ listen, admin }: Config): readonly ConfiguredCertificate[] => [
+  ...(listen.tls?.certificates ?? []).map(({ certificate }, index) => ({
+    path: ['listen', 'tls', 'certificates', index],
+    ...readCertificateFacts(certificate),
+  })),
+  ...(admin.tls === null ? [] : [{ path: ['admin', 'tls'], ...readCertificateFacts(admin.tls.certificate) }]),
+]
+
+/**
+ * Lists whose word counts for certificates of clients: for each key that names authorities, the one of them that ends first. It is named by its
+ * subject, in one line.
+ */
+export const clientAuthorities = ({ listen, auth }: Config): readonly ConfiguredCertificate[] => [
+  ...earliestExpiring(['listen', 'tls', 'clientCa'], listen.tls?.clientCa ?? ''),
+  ...earliestExpiring(['auth', 'mtls', 'ca'], auth?.mtls.ca ?? ''),
+]
+
+const earliestExpiring = (path: ConfiguredCertificate['path'], text: string): readonly ConfiguredCertificate[] =>
+  pemBlocks(text)
+    .map((block) => new X509Certificate(block))
+    .sort((a, b) => a.validToDate.getTime() - b.validToDate.getTime())
+    .slice(0, 1)
+    .map(({ subject, validToDate }) => ({
+      path,
+      names: [subject.replaceAll('\n', ', ')],
+      notAfter: validToDate.getTime(),
+    }))
+
+/** Finds what is wrong with a certificate and its key (PEM texts); `path` leads to the map that holds both. */
+export function validateKeyPair(
+  path: KeyPath,
+  { certificate, key }: { readonly certificate: string; readonly key: string },
+): readonly ConfigIssue[] {
+  const leaf = tryOrNull(() => new X509Certificate(certificate))
+  if (leaf === null) return [unreadableIssue([...path, 'certificate'], 'a certificate')]
+  const privateKey = tryOrNull(() => createPrivateKey(key))
+  if (privateKey === null) return [unreadableIssue([...path, 'key'], 'a private key')]
+  if (leaf.checkPrivateKey(privateKey)) return validateByTls(path, certificate, key)
+  return [
+    {
+      path: [...path, 'key'],
+      message: 'the key does not belong to the certificate',
+      expected: 'the private key of the first certificate in the file',
+      found: 'another key',
+      hint: 'a renewal replaces both files; put the certificate of the host first, its chain after it',
+    },
+  ]
+}
+
+/** Finds what is wrong with certificates that are to be trusted (a PEM text); `path` leads to it. */
+export function validateCaBundle(path: KeyPath, text: string): readonly ConfigIssue[] {
+  const isRead = pemBlocks(text).every((block) => tryOrNull(() => new X509Certificate(block)) !== null)
+  const isAccepted = isRead && tryOrNull(() => createSecureContext({ ca: text })) !== null
+  return isAccepted ? [] : [unreadableIssue(path, 'a certificate')]
+}
+
+/** Finds what is wrong with lists of revoked certificates (a PEM text); `path` leads to it. */
+export function validateRevocationLists(path: KeyPath, text: string): readonly ConfigIssue[] {
+  const isBroken = pemBlocks(text).some((block) => tryOrNull(() => createSecureContext({ crl: block })) === null)
+  return isBroken ? [unreadableIssue(path, 'a list of revoked certificates')] : []
+}
+
+/** Asks TLS itself: it refuses a short key, and a chain whose later parts are broken. */
+function validateByTls(path: KeyPath, certificate: string, key: string): readonly ConfigIssue[] {
+  try {
+    createSecureContext({ cert: certificate, key })
+    return []
+  } catch (error) {
+    // The reason is one of the library's own phrases; its message might be more than that.
+    const reason = error instanceof Error && 'reason' in error ? String(error.reason) : 'something else'
+    return [
+      {
+        path: [...path, 'certificate'],
+        message: 'a certificate that TLS does not take',
+        expected: 'a whole chain in PEM, and a key of 2048 bits (RSA) or 224 (EC) at least',
+        found: reason,
+        hint: 'openssl x509 -text shows the key of the first certificate; check that the last one is not cut short',
+      },
+    ]
+  }
+}
+
+const tryOrNull = <T>(make: () => T): T | null => {
+  try {
+    return make()
+  } catch {
+    return null // the cause quotes parts of the text
+  }
+}
+
+const unreadableIssue = (path: KeyPath, what: string): ConfigIssue => ({
+  path,
+  message: `${what} that cannot be read`,
+  expected: `${what} in PEM`,
+  found: 'something else between its BEGIN and END',
+  hint: 'check the file: it may be cut short',
+})

@@ -1,0 +1,126 @@
+import { isUtf8 } from 'node:buffer'
+import { resolve } from 'node:path'
+import { LineCounter } from 'yaml'
+import type { Environment } from '../environment.ts'
+import { type ConfigProblem, type FilePosition, fileProblem, type LocatableIssue } from '../problem.ts'
+import { parseYamlSource, positionAt, toPlainTree } from '../yaml/yaml-document.ts'
+import { findOffset } from '../yaml/yaml-nodes.ts'
+import { notUtf8Problem, type PositionLookup } from './locate-issues.ts'
+import { isReadError, readFileWithLimit } from './read-file.ts'
+import { type SourceFile, toSourceFile } from './source-files.ts'
+
+// As much as 100,000 clients take, with room to spare.
+const maxBytes = 32 * 1024 ** 2
+// The parser of YAML takes a second for each MiB, and fifty times as much memory.
+const maxYamlBytes = 4 * 1024 ** 2
+
+/** Is a file that holds clients, as read. */
+export interface ClientFile extends PositionLookup {
+  /** As problems name it. */
+  readonly file: string
+  readonly list: readonly unknown[]
+  /** What is wrong with how it is written; paths start in this file. */
+  readonly issues: readonly LocatableIssue[]
+  /** What is wrong with it as a whole. */
+  readonly problems: readonly ConfigProblem[]
+  readonly source: SourceFile
+}
+
+/** Reads a file of clients: a list, in YAML as the configuration is, or in JSON. A text says why that cannot be done. */
+export const readClientFile = (folder: string, name: string, environment: Environment): ClientFile | string => {
+  const file = resolve(folder, name)
+  const bytes = readFileWithLimit(file, maxBytes)
+  if (isReadError(bytes)) return bytes.reason
+  const source = toSourceFile(file, bytes, maxBytes)
+  if (!isUtf8(bytes)) return { ...emptyFile, file, source, problems: [notUtf8Problem(bytes, file)] }
+  const text = new TextDecoder().decode(bytes)
+  const json = parsePlainJson(text)
+  if (json !== undefined)
+    return { ...emptyFile, ...requireList(file, json.tree), ...jsonPositionLookup(text), file, source }
+  if (bytes.length > maxYamlBytes) {
+    const problem = fileProblem(file, 'too large for YAML', 'at most 4MiB of YAML, or 32MiB of JSON', 'more')
+    const hint = 'write it as JSON, without placeholders and without a key that stands twice'
+    return { ...emptyFile, file, source, problems: [{ ...problem, hint }] }
+  }
+  const document = parseYamlSource(text)
+  if (document.usable && document.document.contents === null) return { ...emptyFile, file, source }
+  const { tree, issues } = toPlainTree(document, environment)
+  const { at, locate } = document
+  return { ...emptyFile, ...(tree === undefined ? {} : requireList(file, tree)), issues, at, locate, file, source }
+}
+
+const start: FilePosition = { line: 1, column: 1 }
+
+/** An empty file is an empty list: that is how an operator begins. */
+const emptyFile = { list: [], issues: [], problems: [], at: () => start, locate: () => start } as const
+
+const requireList = (file: string, tree: unknown): Pick<ClientFile, 'list' | 'problems'> => {
+  if (Array.isArray(tree)) return { list: tree, problems: [] }
+  const found = typeof tree === 'object' && tree !== null ? 'a map' : 'something else'
+  const hint = 'begin each client with a dash'
+  return { list: [], problems: [{ ...fileProblem(file, 'no list', 'a list of clients', found), hint }] }
+}
+
+/**
+ * Reads a text that is JSON and says nothing twice; undefined: it is not, and the parser of YAML says what it is. JSON.parse is a hundred times as
+ * fast as that one, but takes the last of two keys that are the same, and gives `__proto__` a meaning of its own.
+ */
+const parsePlainJson = (text: string): { readonly tree: unknown } | undefined => {
+  if (!/^\s*[[{]/.test(text) || text.includes('${')) return undefined
+  let tree: unknown
+  try {
+    tree = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  // Each key of the text is a quote and a colon. A string that looks like one makes it too many, which only costs time.
+  const keys = text.match(/"[ \t\r\n]*:/g)?.length ?? 0
+  return countKeys(tree, maxDepth) === keys ? { tree } : undefined
+}
+
+// No client is deeper; a text that is made to be would leave no room on the stack.
+const maxDepth = 32
+
+/** Counts the keys of all maps; not a number where one has a meaning of its own, or where it is too deep. */
+const countKeys = (value: unknown, depthLeft: number): number => {
+  if (typeof value !== 'object' || value === null) return 0
+  if (depthLeft === 0) return Number.NaN
+  if (Array.isArray(value)) return value.reduce<number>((sum, each) => sum + countKeys(each, depthLeft - 1), 0)
+  return Object.entries(value).reduce(
+    (sum, [key, each]) => (key === '__proto__' ? Number.NaN : sum + 1 + countKeys(each, depthLeft - 1)),
+    0,
+  )
+}
+
+/** Finds places in a list in JSON. Only the entry that a problem is in is parsed as YAML, which can tell where things stand: JSON is YAML. */
+const jsonPositionLookup = (text: string): PositionLookup => {
+  let starts: readonly number[] | null = null
+  const lines = new LineCounter()
+  const at = (offset: number): FilePosition => positionAt(lines, offset)
+  return {
+    at,
+    locate([nth = 0, ...below], atKey = false) {
+      if (starts === null) {
+        starts = findEntryOffsets(text)
+        for (let line = 0; line !== -1; line = text.indexOf('\n', line) + 1 || -1) lines.addNewLine(line)
+      }
+      const begin = starts[Number(nth)] ?? text.search(/\S/)
+      const entry = parseYamlSource(text.slice(begin, starts[Number(nth) + 1]))
+      return at(begin + findOffset(entry.document, below, atKey))
+    },
+  }
+}
+
+/** Finds where each entry of a list in JSON begins. */
+const findEntryOffsets = (text: string): readonly number[] => {
+  const starts: number[] = []
+  let depth = 0
+  let isNext = false
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{},]|[^\s"[\]{},]+/g)) {
+    if (isNext) starts.push(index)
+    if (token === '[' || token === '{') depth++
+    else if (token === ']' || token === '}') depth--
+    isNext = depth === 1 && (token === ',' || (token === '[' && starts.length === 0))
+  }
+  return starts
+}

@@ -1,0 +1,119 @@
+import type * as z from 'zod'
+import type { ClientConfig, ClientsSource } from '../config.ts'
+import type { Environment } from '../environment.ts'
+import type { ConfigIssue, KeyPath, LocatableIssue } from '../problem.ts'
+import { ExternalValue } from '../schema/scalar.ts'
+import { clientSchema, isClientFileReference, maxClients } from '../sections/clients.ts'
+import { type ClientFile, readClientFile } from './client-file.ts'
+import { issuesFromZod } from './zod-issues.ts'
+
+// What they hold is compared again and again, in the thread that serves.
+const maxFiles = 16
+
+/** Is what `clients` says, with what stands in files of its own in its place. */
+export interface ClientList {
+  /** Everything that is a client, or should be one. */
+  readonly list: readonly unknown[]
+  readonly parts: ClientsSource['parts']
+  readonly files: readonly ClientFile[]
+  /** What is wrong with references, and with how clients are written in their files; paths start at `clients`. */
+  readonly issues: readonly LocatableIssue[]
+  /** Finds the file that a place in the list is of, and the place in that; null: the configuration's own. */
+  toFilePath(path: KeyPath): { readonly file: ClientFile | null; readonly path: KeyPath }
+}
+
+/** Is a run of clients that stand in one file, one after another. */
+interface ClientRun {
+  /** Null: the configuration's own. */
+  readonly file: ClientFile | null
+  /** What the configuration says in its place. */
+  readonly shown: string | null
+  /** Where it begins in the whole list, and where in its file. */
+  readonly start: number
+  readonly startInFile: number
+  count: number
+}
+
+/** Follows the references of `clients`; null: it is no list and no reference. Relative names start at `folder`. */
+export const assembleClientList = (stated: unknown, folder: string, environment: Environment): ClientList | null => {
+  const soleReference = parseReference(stated)
+  if (soleReference === null && !Array.isArray(stated)) return null
+  const entries: readonly unknown[] = soleReference === null && Array.isArray(stated) ? stated : [stated]
+  const list: unknown[] = []
+  const parts: ClientRun[] = []
+  const issues: LocatableIssue[] = []
+  const files: ClientFile[] = []
+  for (const [index, entry] of entries.entries()) {
+    const reference = parseReference(entry)
+    if (reference === null) {
+      if (parts.at(-1)?.file !== null)
+        parts.push({ file: null, shown: null, start: list.length, startInFile: index, count: 0 })
+      for (const part of parts.slice(-1)) part.count++
+      list.push(entry)
+      continue
+    }
+    const read = files.length < maxFiles ? readClientFile(folder, reference.name, environment) : 'there are too many'
+    if (typeof read === 'string') {
+      const expected = `at most ${maxFiles} readable lists of clients`
+      issues.push({
+        path: ['clients'],
+        message: `the file cannot be used: ${read}`,
+        expected,
+        found: reference.shown,
+      })
+      continue
+    }
+    const isOfClient = ({ path: [nth] }: ConfigIssue): boolean => typeof nth === 'number' && nth < read.list.length
+    for (const { path, ...issue } of read.issues.filter(isOfClient))
+      issues.push({ ...issue, path: ['clients', list.length + Number(path[0]), ...path.slice(1)] })
+    const file = { ...read, issues: read.issues.filter((each) => !isOfClient(each)) }
+    files.push(file)
+    parts.push({ file, shown: reference.shown, start: list.length, startInFile: 0, count: file.list.length })
+    for (const each of file.list) list.push(each)
+  }
+  return {
+    list,
+    parts: parts.map(({ shown, count }) => ({ file: shown, count })),
+    files,
+    issues,
+    toFilePath(path) {
+      const [section, index, ...below] = path
+      if (section !== 'clients' || typeof index !== 'number') return { file: null, path }
+      const { file, start, startInFile } = parts.findLast((part) => part.start <= index && part.count > 0) ?? emptyRun
+      const inFile = [index - start + startInFile, ...below]
+      return { file, path: file === null ? ['clients', ...inFile] : inFile }
+    },
+  }
+}
+
+const emptyRun = { file: null, start: 0, startInFile: 0 }
+
+const parseReference = (value: unknown): { readonly name: string; readonly shown: string } | null => {
+  const text = value instanceof ExternalValue ? value.text : value
+  if (typeof text !== 'string' || !isClientFileReference(text)) return null
+  return { name: text.slice('file:'.length), shown: value instanceof ExternalValue ? value.asWritten : text }
+}
+
+/** Checks each entry of the list of clients. */
+export const validateClients = (
+  list: readonly unknown[],
+): { readonly clients: readonly ClientConfig[]; readonly issues: readonly ConfigIssue[] } => {
+  const clients: ClientConfig[] = []
+  const zodIssues: z.core.$ZodIssue[] = []
+  for (const [index, entry] of list.entries()) {
+    const { data, error } = clientSchema.safeParse(entry)
+    if (data !== undefined) clients.push(withBurst(data))
+    for (const zodIssue of error?.issues ?? [])
+      zodIssues.push({ ...zodIssue, path: ['clients', index, ...zodIssue.path] })
+  }
+  const issues = issuesFromZod(zodIssues, { clients: list })
+  if (list.length <= maxClients) return { clients, issues }
+  const expected = `at most ${maxClients}`
+  const tooMany = { path: ['clients'], message: 'too many entries', expected, found: String(list.length) }
+  return { clients, issues: [tooMany, ...issues] }
+}
+
+const withBurst = (client: z.output<typeof clientSchema>): ClientConfig => ({
+  ...client,
+  burst: client.burst ?? client.rate?.count ?? null,
+})

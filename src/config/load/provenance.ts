@@ -1,0 +1,63 @@
+import * as z from 'zod'
+import { allOperations, groups } from '../../operations.ts'
+import { configSchema } from '../config-schema.ts'
+import { type FilePosition, formatKeyPath, type KeyPath } from '../problem.ts'
+import { unwrapSchema } from '../schema/schema-keys.ts'
+import { defaultsSchema } from '../sections/upstreams.ts'
+
+/** Says which level of the file won, and where it stands; line and column are 0 for what is built in. */
+export interface Provenance extends FilePosition {
+  readonly source: 'built-in' | 'file' | 'defaults' | 'upstream' | 'operation'
+}
+
+/** Holds the winner for each value, by its key path in the file: `upstreams.risk.timeouts.connect`. */
+export type ProvenanceMap = ReadonlyMap<string, Provenance>
+
+type Level = readonly [Provenance['source'], KeyPath]
+
+/** Finds out for every value of the configuration which level states it: operation > upstream > defaults > built-in. */
+export function collectProvenance(locateStated: (path: KeyPath) => FilePosition | undefined): ProvenanceMap {
+  const provenance = new Map<string, Provenance>()
+  const record = (path: KeyPath, ...levels: readonly Level[]): void => {
+    const stated = levels.flatMap(([source, at]): Provenance[] => {
+      const position = locateStated(at)
+      return position === undefined ? [] : [{ source, ...position }]
+    })
+    provenance.set(formatKeyPath(path), stated[0] ?? { source: 'built-in', line: 0, column: 0 })
+  }
+
+  const global = configSchema.omit({ version: true, defaults: true, upstreams: true, operations: true })
+  for (const path of leafPaths(global)) record(path, ['file', path])
+  // Of thousands of clients, each with its own: they stand where the clients do.
+  for (const key of ['rate', 'concurrency']) record(['clients', key], ['file', ['clients']])
+  for (const group of groups) {
+    const base: KeyPath = ['upstreams', group]
+    record([...base, 'endpoints'], ['upstream', [...base, 'endpoints']], ['upstream', base])
+    for (const key of ['host', 'request', 'response']) record([...base, key], ['upstream', [...base, key]])
+    for (const key of upstreamPolicyPaths) {
+      record([...base, ...key], ['upstream', [...base, ...key]], ['defaults', ['defaults', ...key]])
+    }
+  }
+  for (const { id, group } of allOperations) {
+    const base: KeyPath = ['operations', id]
+    for (const key of ['state', 'concurrency', 'idempotent', 'cache'])
+      record([...base, key], ['operation', [...base, key]])
+    record([...base, 'auth'], ['operation', [...base, 'auth']], ['file', ['auth']])
+    for (const key of ['deadline', 'maxBody']) {
+      const upstream: Level = ['upstream', ['upstreams', group, key]]
+      record([...base, key], ['operation', [...base, key]], upstream, ['defaults', ['defaults', key]])
+    }
+  }
+  return provenance
+}
+
+/** Lists the keys that have a value of their own. A policy that may be off is one, and so is each of its keys. */
+const leafPaths = (schema: z.core.$ZodType, path: KeyPath = []): readonly KeyPath[] =>
+  unwrapSchema(schema).flatMap((layer): readonly KeyPath[] => {
+    if (layer instanceof z.ZodObject)
+      return Object.entries<z.core.$ZodType>(layer.shape).flatMap(([key, part]) => leafPaths(part, [...path, key]))
+    return unwrapSchema(layer).length === 1 ? [path] : []
+  })
+
+/** Lists the keys of `defaults` that a group may state as well, and no operation. */
+const upstreamPolicyPaths = leafPaths(defaultsSchema).filter(([key]) => key !== 'deadline' && key !== 'maxBody')

@@ -1,0 +1,49 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+
+/** Says why a file was not read; `reason` is for people and quotes nothing of the file. */
+export interface ReadError {
+  readonly reason: string
+  /** Whether the file is there and can be read, but is not what it should be. */
+  readonly readable: boolean
+}
+
+/** Reads a whole regular file of at most `limit` bytes. It follows symbolic links, and never waits for a pipe or a device. */
+export function readFileWithLimit(file: string, limit: number): Buffer | ReadError {
+  let descriptor: number | undefined
+  try {
+    descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+    const stat = fstatSync(descriptor)
+    if (stat.isDirectory()) return { reason: 'it is a directory', readable: false }
+    if (!stat.isFile()) return { reason: 'it is not a regular file', readable: false }
+    // One byte more than allowed, for the size that `stat` says may be stale by now.
+    const buffer = Buffer.alloc(limit + 1)
+    let length = 0
+    for (let read = -1; read !== 0 && length <= limit; length += read) {
+      read = readSync(descriptor, buffer, length, buffer.length - length, null)
+    }
+    return length > limit ? { reason: 'it is too large', readable: true } : buffer.subarray(0, length)
+  } catch (error) {
+    return { reason: describeError(error), readable: false }
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
+}
+
+/** Tells a file's bytes from the reason why there are none. */
+export const isReadError = (read: Buffer | ReadError): read is ReadError => !Buffer.isBuffer(read)
+
+function describeError(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const known: Readonly<Record<string, string>> = {
+    ENOENT: 'no such file',
+    ENOTDIR: 'no such file',
+    EACCES: 'permission denied',
+    EPERM: 'permission denied',
+    EISDIR: 'it is a directory',
+    ELOOP: 'too many symbolic links',
+    ENAMETOOLONG: 'the name is too long',
+    ENXIO: 'it is not a regular file',
+    ERR_INVALID_ARG_VALUE: 'the name has a NUL in it',
+  }
+  return known[code] ?? `it cannot be opened (${code === '' ? 'unknown reason' : code})`
+}

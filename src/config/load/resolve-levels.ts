@@ -1,0 +1,102 @@
+import type * as z from 'zod'
+import { byGroup, byOperation, type Group, type OperationId } from '../../operations.ts'
+import type {
+  ClientConfig,
+  ClientsSource,
+  Config,
+  HealthCheckConfig,
+  OperationAuthConfig,
+  OperationConfig,
+  UpstreamConfig,
+} from '../config.ts'
+import { hashConfig } from '../config-hash.ts'
+import type { ParsedConfig } from '../config-schema.ts'
+import { mergeLevels, type PartialLevel } from '../schema/inheritance.ts'
+import { circuitBreakerSchema, healthCheckSchema, outlierSchema, retrySchema } from '../sections/upstream-policies.ts'
+import { clientsDigest } from './serialize-clients.ts'
+
+type ParsedUpstream = ParsedConfig['upstreams'][Group]
+type ParsedOperation = NonNullable<ParsedConfig['operations'][OperationId]>
+type Defaults = ParsedConfig['defaults']
+
+/** Is the clients of all the files that a configuration consists of. */
+interface ListedClients {
+  readonly clients: readonly ClientConfig[]
+  readonly parts: ClientsSource['parts']
+}
+
+/** Merges the levels (operation > upstream > defaults > built-in) into a Config, which is not frozen yet. */
+export function resolveConfig(
+  parsed: ParsedConfig,
+  { clients, parts }: ListedClients = { clients: [], parts: [] },
+): Config {
+  const { version: _, defaults, upstreams, operations, ...sections } = parsed
+  const settings: Omit<Config, 'hash'> = {
+    ...sections,
+    clients,
+    clientsSource: { parts, digest: clientsDigest(clients) },
+    upstreams: byGroup((group) => resolveUpstream(upstreams[group], defaults)),
+    operations: byOperation(({ id, group }) => resolveOperation(operations[id], upstreams[group], parsed)),
+  }
+  return { hash: hashConfig(settings), ...settings }
+}
+
+/** Merges what a group states with the defaults, key by key. A policy that only the group turns on has the built-in values below it. */
+function resolveUpstream(given: ParsedUpstream, defaults: Defaults): UpstreamConfig {
+  const { endpoints, host, request, response, ...stated } = given
+  const { deadline: _, maxBody: __, ...policy } = mergeLevels<Defaults>(stated, defaults)
+  return {
+    endpoints,
+    host,
+    request,
+    response,
+    ...policy,
+    healthCheck: requirePath(resolvePolicy(given.healthCheck, defaults.healthCheck, healthCheckSchema)),
+    outlier: resolvePolicy(given.outlier, defaults.outlier, outlierSchema),
+    circuitBreaker: resolvePolicy(given.circuitBreaker, defaults.circuitBreaker, circuitBreakerSchema),
+    retry: resolvePolicy(given.retry, defaults.retry, retrySchema),
+  }
+}
+
+const resolvePolicy = <S extends z.ZodObject>(
+  stated: PartialLevel<z.output<S>> | null | undefined,
+  inherited: z.output<S> | null,
+  schema: S,
+): z.output<S> | null =>
+  stated === null ? null : mergeLevels(stated, stated === undefined ? inherited : (inherited ?? schema.parse({})))
+
+const requirePath = (given: z.output<typeof healthCheckSchema> | null): HealthCheckConfig | null => {
+  if (given === null) return null
+  const { path } = given
+  if (path === null) throw new TypeError('a health check without a path is refused before')
+  return { ...given, path }
+}
+
+const resolveOperation = (
+  given: ParsedOperation | undefined,
+  upstream: ParsedUpstream,
+  { defaults, auth }: ParsedConfig,
+): OperationConfig => ({
+  state: given?.state ?? 'serve',
+  deadline: firstStated(given?.deadline, upstream.deadline, defaults.deadline),
+  maxBody: firstStated(given?.maxBody, upstream.maxBody, defaults.maxBody),
+  concurrency: given?.concurrency ?? null,
+  auth: resolveOperationAuth(given?.auth, auth),
+  idempotent: given?.idempotent ?? false,
+  cache: given?.cache ?? null,
+})
+
+/** Resolves what an operation asks for, where all ask for `everywhere`; null: for nothing. */
+const resolveOperationAuth = (
+  given: ParsedOperation['auth'],
+  globalAuth: ParsedConfig['auth'],
+): OperationAuthConfig | null => {
+  if (given === null || globalAuth === null) return null
+  return { methods: given?.methods ?? globalAuth.methods, scopes: given?.scopes ?? [], claims: given?.claims ?? {} }
+}
+
+/** Takes the first level that says anything; `null` says "no bound", and wins like any other value. */
+function firstStated<T>(...levels: readonly (T | undefined)[]): T {
+  for (const level of levels) if (level !== undefined) return level
+  throw new TypeError('the last level has a value for everything')
+}

@@ -1,0 +1,142 @@
+import type * as z from 'zod'
+import { type ConfigIssue, type KeyPath, quote } from '../problem.ts'
+import { ExternalValue } from '../schema/scalar.ts'
+import { holdsSecrets, knownKeys, redactKey } from '../schema/schema-keys.ts'
+import { suggestNearest } from '../suggest.ts'
+
+type ZodIssue = z.core.$ZodIssue
+
+/** Says in our words, with no value that may be a secret, what zod found; `tree` is the input that it was given. */
+export function issuesFromZod(zodIssues: readonly ZodIssue[], tree: unknown): readonly ConfigIssue[] {
+  const issues: ConfigIssue[] = []
+  const seen = new Set<ExternalValue>()
+  for (const issue of zodIssues.flatMap((zodIssue) => translateIssue(zodIssue, [], tree))) {
+    // zod takes text from the environment for a map of unknown keys: said once, of the text itself.
+    const external = outermostExternal(tree, issue.path)
+    if (external === undefined) issues.push(issue)
+    else if (!seen.has(external.value)) {
+      seen.add(external.value)
+      issues.push(wrongTypeIssue(external.path, 'a map', external.value))
+    }
+  }
+  return issues
+}
+
+function translateIssue(zodIssue: ZodIssue, base: KeyPath, tree: unknown): readonly ConfigIssue[] {
+  const path = [...base, ...zodIssue.path.filter((key) => typeof key !== 'symbol')]
+  const value = valueAt(tree, path)
+  if (zodIssue.code === 'unrecognized_keys') return zodIssue.keys.map((key) => unknownKeyIssue(path, key))
+  if (zodIssue.code === 'invalid_key') {
+    return zodIssue.issues
+      .flatMap((inner) => translateIssue(inner, path, tree))
+      .map((issue) => ({ ...issue, atKey: true, found: redactKey(String(path.at(-1)), path.slice(0, -1)) }))
+  }
+  if (
+    zodIssue.code === 'invalid_union' &&
+    (value === undefined || matchingBranch(zodIssue.errors, value).length === 0)
+  ) {
+    const isList = zodIssue.errors.some((branch) =>
+      branch.some((inner) => 'expected' in inner && inner.expected === 'array'),
+    )
+    return [
+      wrongTypeIssue(path, `${describeExpected(zodIssue.errors[0]?.[0])}, or a ${isList ? 'list' : 'map'}`, value),
+    ]
+  }
+  if (zodIssue.code === 'invalid_union') {
+    return matchingBranch(zodIssue.errors, value).flatMap((inner) => translateIssue(inner, path, tree))
+  }
+  if (value === undefined || zodIssue.code === 'invalid_type')
+    return [wrongTypeIssue(path, describeExpected(zodIssue), value)]
+  const found = describeFound(value, path)
+  if (zodIssue.code === 'too_small') {
+    const hint = path.at(-1) === 'endpoints' ? 'add a URL or sandbox' : 'add one, or remove the key'
+    return [{ path, message: 'the list is empty', expected: 'at least one entry', found, hint }]
+  }
+  if (zodIssue.code === 'too_big') {
+    return [{ path, message: 'too many entries', expected: `at most ${zodIssue.maximum}`, found }]
+  }
+  if (isWrongKind(zodIssue)) return [wrongTypeIssue(path, describeExpected(zodIssue), value)]
+  return [{ path, message: zodIssue.message, expected: describeExpected(zodIssue), found, hint: getHint(zodIssue) }]
+}
+
+/** Picks the branch of a union that the value was meant for: the one that at least agrees on text, list or map. */
+function matchingBranch(branches: readonly (readonly ZodIssue[])[], value: unknown): readonly ZodIssue[] {
+  if (value instanceof ExternalValue) return branches[0] ?? []
+  return (
+    branches.find((branch) => !branch.some((zodIssue) => zodIssue.path.length === 0 && isWrongKind(zodIssue))) ?? []
+  )
+}
+
+const isWrongKind = (zodIssue: ZodIssue): boolean =>
+  zodIssue.code === 'invalid_type' ||
+  (zodIssue.code === 'custom' && (zodIssue.params?.kind === true || zodIssue.message === 'wrong type'))
+
+const kinds: Readonly<Record<string, string>> = { object: 'a map', record: 'a map', array: 'a list' }
+
+function describeExpected(zodIssue: ZodIssue | undefined): string {
+  if (zodIssue?.code === 'invalid_type') return kinds[zodIssue.expected] ?? zodIssue.expected
+  if (zodIssue?.code === 'custom' && typeof zodIssue.params?.expected === 'string') return zodIssue.params.expected
+  return 'another value'
+}
+
+const getHint = (zodIssue: ZodIssue): string | undefined =>
+  zodIssue.code === 'custom' && typeof zodIssue.params?.hint === 'string' ? zodIssue.params.hint : undefined
+
+function unknownKeyIssue(parent: KeyPath, key: string): ConfigIssue {
+  const known = knownKeys(parent)
+  const meant = suggestNearest(key, known)
+  const message = meant === undefined ? 'unknown key' : `unknown key; did you mean "${meant}"?`
+  const found = redactKey(key, parent)
+  const hint = meant === undefined ? 'remove it, or indent it under the key that it belongs to' : undefined
+  return {
+    path: [...parent, key],
+    keyFault: 'unknown',
+    atKey: true,
+    message,
+    expected: `one of ${known.join(', ')}`,
+    found,
+    hint,
+  }
+}
+
+function wrongTypeIssue(path: KeyPath, expected: string, value: unknown): ConfigIssue {
+  const found = describeFound(value, path)
+  if (value === undefined)
+    return { path, keyFault: 'missing', message: 'missing', expected, found: 'nothing', hint: 'add this key' }
+  if (value === null)
+    return { path, keyFault: 'empty', message: 'no value', expected, found, hint: 'write a value, or remove the key' }
+  return { path, message: 'the wrong kind of value', expected, found }
+}
+
+/** Prints what the file says, as far as that may be shown: not what came from elsewhere, no field value, no URL with a password. */
+function describeFound(value: unknown, path: KeyPath): string {
+  const written = value instanceof ExternalValue ? value.asWritten : value
+  if (written === null || written === undefined) return 'nothing'
+  if (Array.isArray(written)) return 'a list'
+  if (typeof written === 'object') return 'a map'
+  if (holdsSecrets(path) || (typeof written === 'string' && /[@?#]/.test(written))) return `a ${typeof written}`
+  return typeof written === 'string' ? quote(written) : String(written)
+}
+
+function valueAt(tree: unknown, path: KeyPath): unknown {
+  let value = tree
+  for (const key of path) value = childOf(value, key)
+  return value
+}
+
+function outermostExternal(
+  tree: unknown,
+  path: KeyPath,
+): { readonly value: ExternalValue; readonly path: KeyPath } | undefined {
+  let value = tree
+  for (const [depth, key] of path.entries()) {
+    if (value instanceof ExternalValue) return { value, path: path.slice(0, depth) }
+    value = childOf(value, key)
+  }
+  return undefined
+}
+
+function childOf(value: unknown, key: string | number): unknown {
+  if (typeof value !== 'object' || value === null || value instanceof ExternalValue) return undefined
+  return Object.getOwnPropertyDescriptor(value, key)?.value
+}

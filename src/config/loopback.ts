@@ -1,0 +1,40 @@
+import { BlockList, isIP, isIPv6 } from 'node:net'
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8)
+loopback.addAddress('::1', 'ipv6')
+
+/** Says whether a listener on `address` is out of reach from other machines. */
+export const isLoopbackHost = (address: string): boolean => normalizeHost(address).every(isLoopbackAddress)
+
+/**
+ * Says whether a connection to `target` arrives at a listener on `bound`, as far as the two names tell. Other names and addresses of
+ * this machine are not looked up: what slips through is ended by the loop check on `Via`.
+ */
+export const reachesListener = (target: string, listenHost: string): boolean =>
+  normalizeHost(target).some((to) => normalizeHost(listenHost).some((at) => reachesAddress(connectTarget(to), at)))
+
+function reachesAddress(to: string, at: string): boolean {
+  if (to === at) return true
+  // `::` listens on both families unless told otherwise.
+  return isLoopbackAddress(to) && (at === '::' || (at === '0.0.0.0' && !isIPv6(to)))
+}
+
+/** Replaces the unspecified address by what the system connects to instead. */
+const connectTarget = (address: string): string =>
+  address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address
+
+const isLoopbackAddress = (address: string): boolean =>
+  isIP(address) !== 0 && loopback.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+
+/** Normalises a host as far as it can be without asking DNS; `localhost` is two addresses (RFC 6761 §6.3). */
+function normalizeHost(name: string): readonly string[] {
+  const bare = name.toLowerCase().replace(/^\[|\]$|\.$/g, '')
+  if (bare === 'localhost' || bare.endsWith('.localhost')) return ['127.0.0.1', '::1']
+  if (!isIPv6(bare)) return [bare]
+  const short = bare.includes('%') ? bare : new URL(`http://[${bare}]`).hostname.slice(1, -1)
+  const [, high, low] = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(short) ?? []
+  if (high === undefined || low === undefined) return [short]
+  const bits = [Number.parseInt(high, 16), Number.parseInt(low, 16)]
+  return [bits.flatMap((pair) => [pair >> 8, pair & 255]).join('.')]
+}

@@ -1,0 +1,170 @@
+import * as z from 'zod'
+import { escapePlaceholders, type RenderedValue, Secret } from '../redact.ts'
+import { httpTokenPattern, isHttpToken } from './address.ts'
+import { annotate } from './annotations.ts'
+import { ExternalValue, InvalidScalar, type ScalarKind, scalar } from './scalar.ts'
+import { orNone } from './scalar-types.ts'
+
+/** Frames the message or belongs to one connection: set by the gateway for each hop (RFC 9110 §7.6.1, RFC 9112 §6). */
+const perHopFields = [
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'via',
+]
+
+const forwarded = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']
+
+/** Says which fields an operator may not edit in a direction, and what to do instead. */
+function rejectField(name: string, direction: 'request' | 'response'): InvalidScalar | undefined {
+  const field = name.toLowerCase()
+  if (!isHttpToken(name) || field === '__proto__')
+    return new InvalidScalar('not a field name', 'RFC 9110 §5.6.2: letters, digits, -')
+  if (field === 'host' && direction === 'request') {
+    return new InvalidScalar('Host is set by the gateway', 'use the host key of this group: endpoint, client or a name')
+  }
+  if (perHopFields.includes(field))
+    return new InvalidScalar(`${name} is set by the gateway for each connection`, 'remove this line')
+  if (direction === 'request' && forwarded.includes(field)) {
+    return new InvalidScalar(`${name} is set by the gateway`, 'remove this line; see listen.trustedProxies')
+  }
+  return undefined
+}
+
+/** Reads the name of a field that requests carry; not one that would break framing or the hop-by-hop rules. */
+const requestFieldKind = (example: string): ScalarKind<string> => ({
+  expected: `a field name such as ${example}`,
+  parse: (value) => {
+    if (typeof value !== 'string') return new InvalidScalar('wrong type')
+    return rejectField(value, 'request') ?? (value.length > 128 ? new InvalidScalar('too long') : value)
+  },
+  json: { type: 'string', pattern: httpTokenPattern, maxLength: 128 },
+})
+
+/** Reads the name of a field. */
+export const fieldName = (description: string, example: string) => scalar(requestFieldKind(example), description)
+
+/** Reads the name of a field in lower case, for what compares names. */
+export const lowerFieldName = (description: string, example: string) => {
+  const { parse, ...kind } = requestFieldKind(example)
+  const parseLower: ScalarKind<string>['parse'] = (value, fromVariable) => {
+    const name = parse(value, fromVariable)
+    return name instanceof InvalidScalar ? name : name.toLowerCase()
+  }
+  return scalar({ ...kind, parse: parseLower }, description)
+}
+
+/** Reads the name of a field, or `none`/`false` for null: there is no such field. */
+export const optionalFieldName = (description: string, example: string) =>
+  scalar(orNone(requestFieldKind(example)), description)
+
+/** A field that is set. */
+export interface ConfiguredField {
+  readonly name: string
+  readonly value: string
+  /** Whether its value is not shown: it came from outside the file, or its name says that it is a credential. */
+  readonly secret: boolean
+}
+
+/** Names fields whose value is a credential even when it stands in the file itself. */
+const credentialNames = /auth|cookie|credential|key|pass|secret|session|signature|token/i
+
+/** Reads a field value: a string, or what a `file:` reference or a variable holds. */
+const fieldValue = annotate(
+  z
+    .unknown()
+    .transform((input, context): { readonly value: string; readonly external: boolean } => {
+      const value = input instanceof ExternalValue ? input.text : input
+      const wrong =
+        typeof value === 'string'
+          ? rejectValue(value)
+          : new InvalidScalar('not a string', typeof value === 'object' ? undefined : 'put the value in quotes')
+      if (wrong === undefined && typeof value === 'string') return { value, external: input instanceof ExternalValue }
+      const params = { expected: 'a field value in quotes, or file: and a path', hint: wrong?.hint }
+      context.addIssue({ code: 'custom', message: wrong?.message ?? 'not a string', params })
+      return z.NEVER
+    })
+    .meta({ description: 'The value, or file:PATH to read it from a file', type: 'string' }),
+  { secret: true, file: 'line' },
+)
+
+/** RFC 9110 §5.5: no control characters but tab, and only what one byte can carry. */
+function rejectValue(value: string): InvalidScalar | undefined {
+  if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
+    return new InvalidScalar('a value with a control character or one beyond U+00FF', 'write it in one line of Latin-1')
+  }
+  if (/^[ \t]|[ \t]$/.test(value)) return new InvalidScalar('a value with blanks around it', 'remove them')
+  return undefined
+}
+
+// Servers take about a hundred fields, and each edit is looked for in every request.
+const maxMutations = 100
+
+/** Describes fields with their values; none that the gateway sets itself. `check` may refuse more of them. */
+export const fieldValues = (
+  direction: 'request' | 'response',
+  description: string,
+  check: (names: readonly string[], context: { readonly issues: z.core.$ZodRawIssue[] }) => void = () => {},
+) => {
+  const name = z.string().check((context) => {
+    const wrong = rejectField(context.value, direction)
+    if (wrong !== undefined) {
+      const params = { expected: "a field name that is not the gateway's own", hint: wrong.hint }
+      context.issues.push({ code: 'custom', message: wrong.message, params, input: context.value })
+    }
+  })
+  const values = z
+    .record(name.meta({ pattern: httpTokenPattern }), fieldValue)
+    .check((context) => {
+      check(Object.keys(context.value), context)
+      if (Object.keys(context.value).length <= maxMutations) return
+      const params = { expected: `at most ${maxMutations}`, hint: 'an upstream takes hardly more fields than that' }
+      context.issues.push({ code: 'custom', message: 'too many fields', params, input: context.value })
+    })
+    .meta({ description, maxProperties: maxMutations })
+  const render = (fields: readonly ConfiguredField[]): RenderedValue =>
+    Object.fromEntries(
+      fields.map(({ name, value, secret }) => [name, secret ? new Secret(value) : escapePlaceholders(value)]),
+    )
+  return annotate(values.transform(toConfiguredFields), { sensitive: true, render })
+}
+
+const toConfiguredFields = (
+  values: Readonly<Record<string, z.output<typeof fieldValue>>>,
+): readonly ConfiguredField[] =>
+  Object.entries(values).map(([name, { value, external }]) => ({
+    name,
+    value,
+    secret: external || credentialNames.test(name),
+  }))
+
+/** Describes what is changed in the fields of one direction: `remove` first, then `set`. */
+export const headerMutationSchema = (direction: 'request' | 'response') => {
+  const removed = scalar<string>(
+    {
+      expected: "a field name that is not the gateway's own",
+      parse: (value) =>
+        typeof value === 'string' ? (rejectField(value, direction) ?? value) : new InvalidScalar('wrong type'),
+      json: { type: 'string', pattern: httpTokenPattern },
+    },
+    'A field name; case does not matter',
+  )
+  return annotate(
+    z
+      .strictObject({
+        set: fieldValues(direction, 'Fields to set; one that is there already is replaced').prefault({}),
+        remove: annotate(z.array(removed).max(maxMutations).meta({ description: 'Fields to remove' }), {
+          sensitive: true,
+        }).prefault([]),
+      })
+      .meta({ description: `Changes to the fields of each ${direction}: remove first, then set` }),
+    { sensitive: true },
+  ).prefault({})
+}

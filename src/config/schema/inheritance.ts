@@ -1,0 +1,65 @@
+import * as z from 'zod'
+import { annotate, getAnnotations, isOptionalKey } from './annotations.ts'
+import { InvalidScalar, scalar } from './scalar.ts'
+
+/** Is what one level of the file says of a value: any part of it may be left to the level below. */
+export type PartialLevel<T> = T extends string | number | boolean | readonly unknown[]
+  ? T
+  : T extends object
+    ? { readonly [K in keyof T]?: PartialLevel<T[K]> | undefined }
+    : T
+
+type PartialShape<S extends z.core.$ZodShape> = {
+  readonly [K in keyof S]: z.ZodOptional<z.ZodType<PartialLevel<z.output<S[K]>>>>
+}
+
+/** Makes the shape of a level above: the same keys down to the last, none of them with a value of its own. */
+export const partialShape = <S extends z.core.$ZodShape>(shape: S): PartialShape<S> =>
+  // Object.fromEntries forgets which keys there are.
+  Object.fromEntries(
+    Object.entries(shape).map(([key, schema]) => [key, z.optional(withoutDefaults(schema))]),
+  ) as PartialShape<S>
+
+/** Takes what is built in out of a schema, at every depth: else a level would state what it leaves out. */
+function withoutDefaults(schema: z.core.$ZodType): z.core.$ZodType {
+  if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return withoutDefaults(schema.unwrap())
+  if (isOptionalKey(schema)) return withoutDefaults(schema.in)
+  if (schema instanceof z.ZodObject) return copyAnnotations(z.strictObject(partialShape(schema.shape)), schema)
+  if (schema instanceof z.ZodUnion) return copyAnnotations(z.union(schema.options.map(withoutDefaults)), schema)
+  return schema
+}
+
+/** Gives a schema the description and the facts of another one. */
+const copyAnnotations = <S extends z.ZodType>(schema: S, other: z.ZodType): S =>
+  annotate(schema.meta(other.meta() ?? {}), getAnnotations(other))
+
+/** Reads a policy, or `none`/`false` for null: it is off. `example` is what to write to have it on. */
+export const optionalPolicy = <T extends z.ZodType>(policy: T, example: string) => {
+  const off = scalar<null>(
+    {
+      expected: 'none',
+      parse: (value, fromVariable) => {
+        if (value === 'none' || value === false || (fromVariable && value === 'false')) return null
+        const isOff = typeof value === 'string' && /^(off|no|never|null|disabled?)$/i.test(value)
+        return new InvalidScalar(
+          'not a policy',
+          isOff ? 'write none to turn it off' : `write ${example}, or none to turn it off`,
+        )
+      },
+      json: { enum: ['none', false] },
+    },
+    'Turned off',
+  )
+  return z.union([off, policy]).meta({ description: policy.description ?? '' })
+}
+
+/** Fills in what a level leaves out from the one below, key by key. What is no map is one value: `none` wins, and so does a list. */
+export function mergeLevels<T>(stated: PartialLevel<T> | undefined, inherited: T): T {
+  if (stated === undefined) return inherited
+  if (!isMap(stated) || !isMap(inherited)) return stated as T
+  const keys = [...new Set([...Object.keys(inherited), ...Object.keys(stated)])]
+  return Object.fromEntries(keys.map((key) => [key, mergeLevels(stated[key], inherited[key])])) as T
+}
+
+const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,86 @@
+/** Walks over the schema of the file: which keys there are, and what each is. */
+import * as z from 'zod'
+import { configSchema } from '../config-schema.ts'
+import { formatKey, type KeyPath } from '../problem.ts'
+import { getAnnotations, type SchemaAnnotations } from './annotations.ts'
+
+type Schema = z.core.$ZodType
+
+/** A key of the file, with its facts. */
+export interface SchemaKey extends SchemaAnnotations {
+  /** Its key path; `*` stands for any key, `#` for any place in a list. */
+  readonly path: readonly string[]
+}
+
+/** Looks through defaults, unions and transforms at what a person writes; what is looked through comes first. */
+export const unwrapSchema = (schema: Schema): readonly Schema[] => [
+  schema,
+  ...innerSchemas(schema).flatMap(unwrapSchema),
+]
+
+const innerSchemas = (schema: Schema): readonly Schema[] => {
+  if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return [schema.unwrap()]
+  if (schema instanceof z.ZodPipe) return [schema.in]
+  return schema instanceof z.ZodUnion ? schema.options : []
+}
+
+const mergeAnnotations = (layers: readonly Schema[]): SchemaAnnotations =>
+  Object.assign({}, ...layers.map(getAnnotations))
+
+/** Lists what may stand below a schema, each with its key. */
+const childSchemas = (schema: Schema): readonly (readonly [key: string, schema: Schema])[] => {
+  if (schema instanceof z.ZodObject) return Object.entries<Schema>(schema.shape)
+  if (schema instanceof z.ZodArray) return [['#', schema.element]]
+  return schema instanceof z.ZodRecord ? [['*', schema.valueType]] : []
+}
+
+const collectKeys = (schema: Schema, path: readonly string[]): readonly SchemaKey[] => {
+  const layers = unwrapSchema(schema)
+  return [
+    { path, ...mergeAnnotations(layers) },
+    ...layers.flatMap(childSchemas).flatMap(([key, part]) => collectKeys(part, [...path, key])),
+  ]
+}
+
+/** Lists every key that the file may have, with its facts. */
+export const schemaKeys: readonly SchemaKey[] = collectKeys(configSchema, [])
+
+/** Lists the keys that may stand at a path; empty where any key may. */
+export const knownKeys = (path: KeyPath): readonly string[] => {
+  const { layers, isKnown } = schemaAt(path)
+  return isKnown
+    ? [...new Set(layers.flatMap((each) => (each instanceof z.ZodObject ? Object.keys(each.shape) : [])))]
+    : []
+}
+
+/** Says whether a secret may stand at a path or below it: what is there is never shown. */
+export const holdsSecrets = (path: KeyPath): boolean => schemaAt(path).isHidden
+
+/** Writes a key. Where a secret may stand, what is no plain word may be one in the wrong column, and is not shown. */
+export const redactKey = (key: string, parent: KeyPath): string => {
+  const formatted = formatKey(key)
+  return formatted !== key && holdsSecrets(parent) ? '"…"' : formatted
+}
+
+interface SchemaAtPath {
+  readonly layers: readonly Schema[]
+  /** Whether the schema knows the whole path; else this is of the deepest key that it knows. */
+  readonly isKnown: boolean
+  readonly isHidden: boolean
+}
+
+/** Finds what stands at a path. What stands in a list, or under any key, is as the whole of it is, unless its schema says otherwise. */
+const schemaAt = (path: KeyPath): SchemaAtPath => {
+  let layers = unwrapSchema(configSchema)
+  let isHidden = false
+  for (const key of path) {
+    const next = layers
+      .flatMap(childSchemas)
+      .filter(([name]) => name === key || name === (typeof key === 'number' ? '#' : '*'))
+    if (next.length === 0) return { layers, isKnown: false, isHidden }
+    layers = next.flatMap(([, schema]) => unwrapSchema(schema))
+    const { sensitive, secret } = mergeAnnotations(layers)
+    isHidden = sensitive ?? secret ?? (isHidden && next.some(([name]) => name !== key))
+  }
+  return { layers, isKnown: true, isHidden }
+}

@@ -1,0 +1,171 @@
+import * as z from 'zod'
+import { type JwsAlgorithm, jwsAlgorithms, parseJwkSet } from '../../shared/jwk-set.ts'
+import { isLoopbackHost } from '../loopback.ts'
+import { escapePlaceholders, Secret } from '../redact.ts'
+import { annotate, optionalKey } from '../schema/annotations.ts'
+import { InvalidScalar, type ScalarKind, scalar } from '../schema/scalar.ts'
+import { choice, duration, durationOrZero } from '../schema/scalar-types.ts'
+
+/** Is where an issuer's keys come from: a server, or the file that was read. */
+export type JwksSource = { readonly url: string } | { readonly text: string }
+
+const urlExample = 'a URL such as https://login.example/…'
+
+/** Reads the URL of a server that decides who is let in: whoever could speak in its place could let in anybody. */
+const parseServerUrl = (value: string): string | InvalidScalar => {
+  const parsed = URL.parse(value)
+  if (parsed === null || !/^https?:\/\/[^/]/i.test(value)) return new InvalidScalar('not a URL', `write ${urlExample}`)
+  if (parsed.username !== '' || parsed.password !== '') return new InvalidScalar('a URL with a user name or a password')
+  if (parsed.hash !== '') return new InvalidScalar('a URL with a fragment', 'remove it')
+  if (parsed.protocol !== 'https:' && !isLoopbackHost(parsed.hostname))
+    return new InvalidScalar('not encrypted', 'write https://; http:// is for this machine alone')
+  return parsed.href
+}
+
+const serverUrl = (description: string) =>
+  scalar<string>(
+    {
+      expected: urlExample,
+      parse: (value) => (typeof value === 'string' ? parseServerUrl(value) : new InvalidScalar('wrong type')),
+      json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://.+$' },
+    },
+    description,
+  )
+
+const jwksSource = annotate(
+  scalar<JwksSource>(
+    {
+      expected: `${urlExample}, or file: and a path`,
+      parse: (value) => {
+        if (typeof value !== 'string') return new InvalidScalar('wrong type')
+        if (!/^\s*[{[]/.test(value)) {
+          const url = parseServerUrl(value)
+          return url instanceof InvalidScalar ? url : { url }
+        }
+        return parseKeySetText(value)
+      },
+      // Public, but nothing that an operator reads: that it changed is what shows.
+      render: (source) => ('url' in source ? escapePlaceholders(source.url) : new Secret(source.text)),
+      json: { type: 'string', pattern: '^(file:.+|[Hh][Tt][Tt][Pp][Ss]?://.+)$' },
+    },
+    'Where its keys are, as a JWK Set: a URL, or file:PATH',
+  ),
+  { file: 'lines' },
+)
+
+const parseKeySetText = (text: string): JwksSource | InvalidScalar => {
+  try {
+    const { size } = parseJwkSet(text, null)
+    if (size > 0) return { text }
+    return new InvalidScalar(
+      'a key set without a public key that can be used',
+      'only public keys of RSA, EC and Ed25519 can',
+    )
+  } catch (error) {
+    return new InvalidScalar('not a key set', error instanceof Error ? error.message : undefined)
+  }
+}
+
+const lineKind = (what: string): ScalarKind<string> => ({
+  expected: `${what}: 1 to 1024 visible characters`,
+  parse: (value) => {
+    if (typeof value !== 'string') return new InvalidScalar('not text', 'put it in quotes')
+    return /^[\x20-\x7e]{1,1024}$/.test(value) && value.trim() === value ? value : new InvalidScalar(`not ${what}`)
+  },
+  json: { type: 'string', minLength: 1, maxLength: 1024 },
+})
+
+const issuer = scalar(lineKind('an issuer'), 'Who made it, as it says in iss: compared to the letter')
+const audience = z
+  .array(scalar(lineKind('an audience'), 'An audience'))
+  .min(1)
+  .max(32)
+  .meta({ description: 'Whom it must be for: one of these stands in its aud' })
+
+const algorithmList = z
+  .array(choice<JwsAlgorithm>('An algorithm', jwsAlgorithms))
+  .min(1)
+  .meta({ description: 'What it may be signed with. RS256 is for issuers that can do no better' })
+
+const tokenType = scalar<string>(
+  {
+    expected: 'a media type, without application/, such as at+jwt',
+    parse: (value) => {
+      if (typeof value !== 'string') return new InvalidScalar('wrong type')
+      const bare = value.toLowerCase().replace(/^application\//, '')
+      return /^[a-z0-9!#$&^_.+-]{1,64}$/.test(bare) ? bare : new InvalidScalar('not a type')
+    },
+    json: { type: 'string', pattern: '^[0-9A-Za-z!#$&^_.+/-]+$' },
+  },
+  'A type',
+)
+
+const clockTolerance = duration('How far the clocks of issuer and gateway may be apart', {
+  min: 0,
+  max: 300_000,
+}).prefault('5s')
+
+/** Describes the tokens of an issuer that are verified here. */
+export const jwtSchema = z
+  .strictObject({
+    issuer,
+    audience,
+    jwks: jwksSource,
+    algorithms: algorithmList.prefault(['PS256', 'ES256', 'EdDSA']),
+    types: z.array(tokenType).min(1).max(8).meta({ description: 'What its typ may be' }).prefault(['at+jwt']),
+    clockTolerance,
+  })
+  .meta({ description: 'Access tokens that are signed JWTs' })
+
+/** Describes the server that is asked about tokens. */
+export const introspectionSchema = annotate(
+  z
+    .strictObject({
+      url: serverUrl('Where it is asked: RFC 7662'),
+      clientId: scalar(lineKind('a client id'), 'Who the gateway is there'),
+      clientSecret: annotate(scalar(lineKind('a secret'), 'Its secret there; file:PATH to read it from a file'), {
+        secret: true,
+        file: 'line',
+      }),
+      issuer: optionalKey(issuer),
+      audience: optionalKey(audience),
+      timeout: duration('Longest wait for its answer', { min: 10, max: 30_000 }).prefault('2s'),
+      cache: durationOrZero('How long it is believed: a token that is revoked is let in for so long', {
+        min: 1000,
+        max: 600_000,
+      }).prefault('30s'),
+      clockTolerance,
+    })
+    .meta({ description: 'Access tokens that an authorization server is asked about' }),
+  { sensitive: true },
+)
+
+// What a list of clients is searched by, so no prototype's names.
+const claimName = z
+  .string()
+  .check((context) => {
+    if (/^[\w.:/-]{1,128}$/.test(context.value) && context.value !== '__proto__') return
+    const params = { expected: '1 to 128 letters, digits and -_.:/' }
+    context.issues.push({ code: 'custom', message: 'not the name of a claim', params, input: context.value })
+  })
+  .meta({ pattern: '^[0-9A-Za-z_.:/-]{1,128}$' })
+
+// RFC 6749 §3.3.
+export const scopeSchema = scalar<string>(
+  {
+    expected: 'a scope: visible characters but blanks, " and \\',
+    parse: (value) => {
+      if (typeof value !== 'string') return new InvalidScalar('wrong type')
+      return /^[\x21\x23-\x5b\x5d-\x7e]{1,128}$/.test(value)
+        ? value
+        : new InvalidScalar('not a scope', 'one a line, or in a list')
+    },
+    json: { type: 'string', pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,128}$' },
+  },
+  'A scope',
+)
+
+/** Describes what tokens say of their owner. */
+export const claimsSchema = z
+  .record(claimName, scalar(lineKind('the value of a claim'), 'What it says'))
+  .meta({ description: 'What a token must say to be of this client: all of it. More than another says wins' })

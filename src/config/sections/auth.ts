@@ -1,0 +1,106 @@
+import * as z from 'zod'
+import { type JwsAlgorithm, jwsAlgorithms } from '../../shared/jwk-set.ts'
+import { annotate, optionalKey } from '../schema/annotations.ts'
+import { fieldName, optionalFieldName } from '../schema/header-fields.ts'
+import { optionalPolicy } from '../schema/inheritance.ts'
+import { optionalCertificate } from '../schema/pem.ts'
+import { choice, duration } from '../schema/scalar-types.ts'
+import { claimsSchema, introspectionSchema, jwtSchema, scopeSchema } from './auth-tokens.ts'
+
+const methodNames = ['apiKey', 'jwt', 'introspection', 'mtls'] as const
+
+const methods = z
+  .array(choice('A way to prove who calls', methodNames))
+  .min(1)
+  .meta({ description: 'The ways to prove who calls: the first whose credential a request carries decides' })
+
+const apiKey = z
+  .strictObject({
+    field: fieldName('The field that carries the key', 'X-Api-Key').prefault('X-Api-Key'),
+  })
+  .meta({ description: 'Keys made with lender-gateway hash-key' })
+
+/** Describes where certificates of clients come from. */
+export const mtlsSchema = z
+  .strictObject({
+    from: choice(
+      "Where a client's certificate comes from: its connection, or the Client-Cert field of listen.trustedProxies",
+      ['connection', 'client-cert'],
+    ).prefault('connection'),
+    ca: annotate(optionalCertificate('Who has to have issued what comes in Client-Cert; file:PATH for a file'), {
+      sensitive: false, // no key stands beside it that may be mistaken for it
+    }).prefault('none'),
+  })
+  .meta({ description: 'Certificates of clients' })
+
+const bound = choice(
+  'required: a token that is bound neither to a certificate nor to a key is refused. What one is bound to is always asked for',
+  ['none', 'required'],
+)
+
+const dpop = optionalPolicy(
+  z
+    .strictObject({
+      algorithms: z
+        .array(choice<JwsAlgorithm>('An algorithm', jwsAlgorithms))
+        .min(1)
+        .meta({ description: 'What proofs may be signed with' })
+        .prefault(['ES256', 'PS256', 'EdDSA', 'Ed25519']),
+      maxAge: duration('How old a proof may be: for so long, and for the tolerance, each is remembered', {
+        min: 1000,
+        max: 300_000,
+      }).prefault('60s'),
+      clockTolerance: duration('How far the clocks of clients may be from that of the gateway', {
+        min: 0,
+        max: 60_000,
+      }).prefault('5s'),
+      withoutRedis: choice(
+        'While Redis cannot say whether a proof came to another gateway before: refuse it with 503, or serve it if it is new here',
+        ['refuse', 'serve'],
+      ).prefault('refuse'),
+    })
+    .meta({ description: 'Proofs of possession (DPoP, RFC 9449); needs listen.publicUrl' }),
+  '{ maxAge: 60s }',
+)
+
+/** Describes how it is found out who calls. */
+export const authSchema = optionalPolicy(
+  z
+    .strictObject({
+      methods,
+      apiKey: apiKey.prefault({}),
+      jwt: optionalKey(jwtSchema),
+      introspection: optionalKey(introspectionSchema),
+      mtls: mtlsSchema.prefault({}),
+      bound: bound.prefault('none'),
+      dpop: dpop.prefault('none'),
+      credentials: choice('Whether upstreams get the credentials that were checked here', [
+        'forward',
+        'strip',
+      ]).prefault('strip'),
+      identityField: optionalFieldName(
+        'The field in which upstreams are told whose request it is; what clients send in it is removed',
+        'X-Client-Id',
+      ).prefault('none'),
+    })
+    .meta({
+      description: 'How clients prove who they are; none: their credentials are passed on and nobody looks at them',
+    }),
+  '{ methods: [apiKey] }',
+)
+
+/** Describes what one operation asks for, where it differs. */
+export const operationAuthSchema = optionalPolicy(
+  z
+    .strictObject({
+      methods: optionalKey(methods),
+      scopes: z
+        .array(scopeSchema)
+        .max(32)
+        .meta({ description: 'What a token must be good for: all of these' })
+        .prefault([]),
+      claims: claimsSchema.prefault({}).meta({ description: 'What a token must say: all of this' }),
+    })
+    .meta({ description: 'Who may call this operation' }),
+  '{ methods: [apiKey] }',
+)

@@ -1,0 +1,72 @@
+import * as z from 'zod'
+import { lowerFieldName } from '../schema/header-fields.ts'
+import { InvalidScalar, scalar } from '../schema/scalar.ts'
+import { boolean, durationOrZero, optionalDuration, size } from '../schema/scalar-types.ts'
+import { redisSchema } from './limits.ts'
+
+const mebibyte = 1024 ** 2
+
+/** Describes what is stored of all operations that are cached. */
+export const cacheSchema = z
+  .strictObject({
+    maxBytes: size('Most memory of what is stored, of all operations and workers together', {
+      min: mebibyte,
+      max: 1024 * 1024 * mebibyte,
+    }).prefault('64MiB'),
+    credentials: z
+      .array(lowerFieldName('A field name; case does not matter', 'X-Api-Key'))
+      .max(20)
+      .meta({
+        description:
+          'Fields in which clients send credentials, beside Authorization and Cookie: what carries one is not answered from what is stored',
+      })
+      .prefault(['X-Api-Key']),
+    redis: redisSchema(
+      'Redis or Valkey, where gateways find what one of them has stored',
+      'this gateway has what it has stored itself',
+    ).prefault('none'),
+  })
+  .meta({ description: 'What is stored of operations that have cache on' })
+
+const policy = z
+  .strictObject({
+    maxEntry: size('A longer answer is passed on, and not stored', { min: 1024, max: 1024 * mebibyte }).prefault(
+      '1MiB',
+    ),
+    shared: boolean(
+      'Whether requests with credentials may be answered from what is stored, as far as the answer allows it',
+    ).prefault(false),
+    heuristic: boolean('Whether an answer with Last-Modified that says nothing of its freshness has some').prefault(
+      false,
+    ),
+    staleIfError: optionalDuration(
+      'How long after its freshness an answer may stand in for a failure; an answer that says so itself is believed',
+    ).prefault('none'),
+    staleWhileRevalidate: optionalDuration(
+      'How long after its freshness an answer is served while a newer one is fetched; an answer that says so itself is believed',
+    ).prefault('none'),
+    staleWhenDisconnected: durationOrZero(
+      'How long after its freshness an answer is served while the upstream cannot be reached',
+    ).prefault('60s'),
+  })
+  .meta({ description: 'How answers are stored, and when they are used' })
+
+const cacheSwitch = scalar<boolean>(
+  {
+    expected: 'true, false or { maxEntry: …, … }',
+    parse: (value, fromVariable) => {
+      if (typeof value === 'boolean') return value
+      if (fromVariable && (value === 'true' || value === 'false')) return value === 'true'
+      return new InvalidScalar('neither true nor false', 'write true for the defaults, or { staleIfError: 10m }')
+    },
+    render: () => false, // null: what is stored has a policy
+    json: { type: 'boolean' },
+  },
+  'Whether answers are stored, as the defaults say',
+)
+
+/** Describes whether and how an operation is cached; null: it is not. */
+export const operationCacheSchema = z
+  .union([cacheSwitch, policy])
+  .transform((given) => (given === true ? policy.parse({}) : given === false ? null : given))
+  .meta({ description: 'Whether answers are stored and used again (RFC 9111); GET operations only' })

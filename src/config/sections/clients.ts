@@ -1,0 +1,192 @@
+import * as z from 'zod'
+import { allOperations, type OperationId } from '../../operations.ts'
+import { cidrOrAddress } from '../schema/address.ts'
+import { annotate, optionalKey } from '../schema/annotations.ts'
+import { InvalidScalar, scalar } from '../schema/scalar.ts'
+import { boolean, choice, integer, optionalInteger, requestRate } from '../schema/scalar-types.ts'
+import { claimsSchema } from './auth-tokens.ts'
+
+const expected = 'dns:, uri: or email: and a name, or sha256: and a fingerprint'
+
+/**
+ * Reads a name by which a client's certificate is known: one of those that stand in it, spelled as the layer compares them, or the SHA-256 of the
+ * whole of it, which comes out in base64url.
+ */
+export const certificateName = (description: string) =>
+  scalar<string>(
+    {
+      expected,
+      parse: (value) => (typeof value === 'string' ? parseCertificateName(value) : new InvalidScalar('wrong type')),
+      json: { type: 'string', pattern: '^(dns|uri|email|sha256):.+$' },
+    },
+    description,
+  )
+
+/** Spells a name as all of them are compared. */
+export const parseCertificateName = (text: string): string | InvalidScalar => {
+  const [, kind = '', name = ''] = /^([a-z0-9]+):(.*)$/.exec(text) ?? []
+  if (!Object.hasOwn(nameParsers, kind))
+    return new InvalidScalar('not the name of a certificate', certificateNameHint(text))
+  const read = nameParsers[kind as keyof typeof nameParsers](name)
+  return read instanceof InvalidScalar ? read : `${kind}:${read}`
+}
+
+const nameParsers = {
+  dns: (name: string): string | InvalidScalar => {
+    if (name.includes('*')) return new InvalidScalar('not a host name', 'write each name: there are no wildcards')
+    return hostName.test(name) ? name.toLowerCase() : new InvalidScalar('not a host name')
+  },
+  uri: (name: string): string | InvalidScalar =>
+    /^[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]+$/.test(name) ? name : new InvalidScalar('not an absolute URI'),
+  email: (name: string): string | InvalidScalar =>
+    /^[\x21-\x7e]+@[\x21-\x7e]+$/.test(name) ? name : new InvalidScalar('not an address'),
+  sha256: (name: string): string | InvalidScalar => {
+    if (/^[\w-]{43}$/.test(name)) return name
+    const hex = name.replaceAll(':', '')
+    if (/^[0-9a-f]{64}$/i.test(hex)) return Buffer.from(hex, 'hex').toString('base64url')
+    return new InvalidScalar('not a SHA-256', 'openssl x509 -noout -fingerprint -sha256 -in CERTIFICATE')
+  },
+}
+
+const hostName = /^(?=.{1,253}$)[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?(\.[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?)*$/i
+
+const certificateNameHint = (value: string): string | undefined => {
+  if (/^(DNS|URI|EMAIL|SHA256):/i.test(value)) return 'write the kind in lower case'
+  if (hostName.test(value)) return `write dns:${value}`
+  return undefined
+}
+
+/** Most clients, those of included files among them. */
+export const maxClients = 100_000
+
+const name = (description: string) =>
+  scalar<string>(
+    {
+      expected: '1 to 64 letters, digits and -_.',
+      parse: (value) => {
+        if (typeof value !== 'string')
+          return new InvalidScalar('wrong type', typeof value === 'number' ? 'put it in quotes' : undefined)
+        return /^[\w.-]{1,64}$/.test(value) ? value : new InvalidScalar('not a name')
+      },
+      json: { type: 'string', pattern: '^[0-9A-Za-z_.-]{1,64}$' },
+    },
+    description,
+  )
+
+// No dot: it ends there in the key.
+const keyId = annotate(
+  scalar<string>(
+    {
+      expected: 'what stands before the dot of a key: 1 to 64 letters, digits and -_',
+      parse: (value) => {
+        if (typeof value !== 'string')
+          return new InvalidScalar('wrong type', typeof value === 'number' ? 'put it in quotes' : undefined)
+        return /^[\w-]{1,64}$/.test(value) ? value : new InvalidScalar('not the id of a key')
+      },
+      json: { type: 'string', pattern: '^[0-9A-Za-z_-]{1,64}$' },
+    },
+    'The public half of the key',
+  ),
+  { sensitive: true },
+)
+
+const sha256 = annotate(
+  scalar<string>(
+    {
+      expected: '64 hex digits, as lender-gateway hash-key prints them',
+      parse: (value) => {
+        if (typeof value !== 'string') return new InvalidScalar('wrong type', 'put it in quotes')
+        return /^[0-9a-f]{64}$/i.test(value)
+          ? value.toLowerCase()
+          : new InvalidScalar('not a SHA-256', 'make a key with: lender-gateway hash-key')
+      },
+      json: { type: 'string', pattern: '^[0-9A-Fa-f]{64}$' },
+    },
+    'The SHA-256 of the secret half of the key',
+  ),
+  { secret: true },
+)
+
+const operations = z
+  .union([
+    scalar<null>(
+      {
+        expected: 'all',
+        parse: (value) =>
+          value === 'all' ? null : new InvalidScalar('not a list of operations', 'write all, or [market.insights, …]'),
+        render: () => 'all',
+        json: { enum: ['all'] },
+      },
+      'All nine',
+    ),
+    z
+      .array(
+        choice<OperationId>(
+          'An operation',
+          allOperations.map(({ id }) => id),
+        ),
+      )
+      .min(1),
+  ])
+  .meta({ description: 'What it may call' })
+
+/** Reads the name of a file that holds clients; its contents are read before the schema sees them. */
+const clientFileReference = scalar<string>(
+  {
+    expected: 'file: and the path of a list of clients',
+    parse: (value) => {
+      if (typeof value !== 'string') return new InvalidScalar('wrong type')
+      return isClientFileReference(value)
+        ? value
+        : new InvalidScalar('not a list of clients', 'write file: and the path of one')
+    },
+    json: { type: 'string', pattern: '^file:.+$' },
+  },
+  'A list of clients in a file of its own',
+)
+
+/** Tells whether a text names a file that holds clients. */
+export const isClientFileReference = (text: string): boolean => text.startsWith('file:') && text.length > 'file:'.length
+
+/** Describes a lender's system. */
+export const clientSchema = z
+  .strictObject({
+    id: name('Its name, in the log and for upstreams'),
+    disabled: boolean('Whether it is kept out, whatever it shows').prefault(false),
+    apiKeys: annotate(
+      z
+        .array(
+          z.strictObject({ id: keyId, sha256 }).meta({ description: 'A key, as lender-gateway hash-key prints it' }),
+        )
+        .max(8)
+        .meta({ description: 'Its keys: while one is being replaced, two' })
+        .prefault([]),
+      { sensitive: true },
+    ),
+    claims: claimsSchema.prefault({}),
+    certificates: z
+      .array(certificateName('A name that stands in its certificate, or the fingerprint of that'))
+      .max(32)
+      .meta({ description: 'What its certificates are known by' })
+      .prefault([]),
+    operations,
+    addresses: z
+      .array(cidrOrAddress('An address or a CIDR'))
+      .max(256)
+      .meta({ description: 'Where it may call from; none: anywhere' })
+      .prefault([]),
+    rate: optionalKey(
+      requestRate('How many requests a second (100/s) or a minute (30/min), in all; without it: any number'),
+    ),
+    burst: optionalKey(integer('How many at once; default: the number in rate', { min: 1, max: 1_000_000 })),
+    concurrency: optionalInteger('Most exchanges that it has in flight; what is beyond is answered 429', {
+      min: 1,
+      max: 1_000_000,
+    }).prefault('none'),
+  })
+  .meta({ id: 'Client', description: "A lender's system" })
+
+/** Describes the lenders' systems. */
+export const clientsSchema = z
+  .union([clientFileReference, z.array(z.union([clientFileReference, clientSchema])).max(maxClients)])
+  .meta({ description: "The lenders' systems that are known" })

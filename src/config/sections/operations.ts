@@ -1,0 +1,42 @@
+import * as z from 'zod'
+import type { OperationId } from '../../operations.ts'
+import { boolean, choice, forbiddenKey } from '../schema/scalar-types.ts'
+import { operationAuthSchema } from './auth.ts'
+import { operationCacheSchema } from './cache.ts'
+import { concurrencySchema } from './limits.ts'
+import { deadlineSchema, maxBodySchema } from './upstreams.ts'
+
+const commonKeys = {
+  state: choice('serve, or refuse every request with 503', ['serve', 'refuse']).prefault('serve'),
+  deadline: deadlineSchema.optional(),
+  maxBody: maxBodySchema.optional(),
+  concurrency: concurrencySchema.prefault('none'),
+  auth: operationAuthSchema.optional(),
+  idempotent: boolean('May be retried when the request carries an Idempotency-Key').prefault(false),
+}
+
+const getOperation = z
+  .strictObject({ ...commonKeys, cache: operationCacheSchema.prefault(false) })
+  .meta({ id: 'GetOperation' })
+
+const postOperation = z
+  .strictObject({
+    ...commonKeys,
+    cache: forbiddenKey('only GET operations can be cached', 'remove this line').optional(),
+  })
+  .meta({ id: 'PostOperation' })
+
+/** Describes what is said of single operations. The method decides whether `cache` may be among it. */
+export const operationsSchema = z
+  .strictObject({
+    'valuation.score': postOperation.optional(),
+    'financing.pre-approval': postOperation.optional(),
+    'analysis.esg-grant': getOperation.optional(),
+    'risk.asset-valuation': postOperation.optional(),
+    'valuation.forecast': postOperation.optional(),
+    'inventory.sync': postOperation.optional(),
+    'leads.pipeline': getOperation.optional(),
+    'compliance.audit-trail': getOperation.optional(),
+    'market.insights': getOperation.optional(),
+  } satisfies Record<OperationId, unknown>)
+  .meta({ description: 'What differs for single operations' })

@@ -1,0 +1,76 @@
+import * as z from 'zod'
+import { annotate, optionalKey, renderValue } from '../schema/annotations.ts'
+import { fieldValues } from '../schema/header-fields.ts'
+import { optionalPolicy } from '../schema/inheritance.ts'
+import { InvalidScalar, type ScalarKind, scalar } from '../schema/scalar.ts'
+import { boolean, percent } from '../schema/scalar-types.ts'
+
+const example = 'http://localhost:4318/v1/traces'
+
+/** Reads the URL that spans are posted to. What proves who sends them stands in `headers`, where it is not shown. */
+const tracesUrlKind: ScalarKind<string> = {
+  expected: `the whole URL of an OTLP/HTTP receiver of traces, such as ${example}`,
+  parse: (value) => {
+    if (typeof value !== 'string') return new InvalidScalar('wrong type')
+    const parsed = URL.parse(value)
+    if (parsed === null || !/^https?:\/\/[^/]/i.test(value)) return new InvalidScalar('not a URL', `write ${example}`)
+    if (parsed.username !== '' || parsed.password !== '')
+      return new InvalidScalar(
+        'a URL with a user name or a password',
+        'send credentials with tracing.headers and file: instead',
+      )
+    if (parsed.search !== '' || parsed.hash !== '')
+      return new InvalidScalar('a URL with a query or a fragment', 'remove it; keys go under tracing.headers')
+    if (parsed.pathname === '/') return new InvalidScalar('a URL without a path', `write ${parsed.origin}/v1/traces`)
+    return parsed.href
+  },
+  json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\\\\\s]+/[^?#\\\\\\s]+$' },
+}
+
+// Of the protocol: what is posted is described by them.
+const protocolFields = /^(content-.*|user-agent)$/i
+
+const headers = fieldValues(
+  'request',
+  'Fields that are sent there, besides those of the protocol',
+  (names, { issues }) => {
+    const params = { expected: 'a field that is not of the protocol', hint: 'remove this line' }
+    for (const name of names.filter((each) => protocolFields.test(each)))
+      issues.push({ code: 'custom', message: `${name} is set by the gateway`, params, path: [name], input: '' })
+  },
+)
+
+const serviceNameKind: ScalarKind<string> = {
+  expected: '1 to 128 visible characters',
+  parse: (value) => {
+    if (typeof value !== 'string') return new InvalidScalar('wrong type')
+    return /^[\x21-\x7e]{1,128}$/.test(value) ? value : new InvalidScalar('not a name', 'letters, digits and -_./')
+  },
+  json: { type: 'string', pattern: '^[\\x21-\\x7e]{1,128}$' },
+}
+
+interface TracingValue {
+  readonly otlp: string | null
+  readonly serverTiming: boolean
+}
+
+const policy = annotate(
+  z
+    .strictObject({
+      otlp: optionalKey(scalar(tracesUrlKind, 'Where spans are posted to: OTLP/HTTP in protobuf')),
+      headers: headers.prefault({}),
+      sample: percent('The share of the traces begun here that is sent; others go by what their parent says').prefault(
+        '1%',
+      ),
+      serviceName: scalar(serviceNameKind, 'What the gateway is called there: service.name').prefault('lender-gateway'),
+      serverTiming: boolean('Whether answers say how long they took, in Server-Timing').prefault(false),
+    })
+    .meta({ description: 'Spans of exchanges and attempts, in OpenTelemetry' }),
+  { redundantKeys: ({ otlp }: TracingValue) => (otlp === null ? ['headers', 'sample', 'serviceName'] : []) },
+)
+
+/** Describes what is told of exchanges beyond the log. */
+export const tracingSchema = annotate(optionalPolicy(policy, `{ otlp: ${example} }`), {
+  render: (value: TracingValue | null) =>
+    value === null || (value.otlp === null && !value.serverTiming) ? 'none' : renderValue(policy, value),
+})

@@ -1,0 +1,81 @@
+import type { AuthMethod } from '../../failures/reasons.ts'
+import type { ClientConfig, Config } from '../config.ts'
+import type { WarningRule } from '../rules/rule.ts'
+
+const unusedPublicUrl: WarningRule = ({ config: { listen, auth } }) =>
+  listen.publicUrl !== null &&
+  !auth?.dpop && {
+    path: ['listen', 'publicUrl'],
+    message: 'this does nothing: nobody is asked for proofs',
+    expected: 'auth.dpop, or no listen.publicUrl',
+    found: 'no auth.dpop',
+    hint: 'add dpop: { maxAge: 60s } under auth, or remove publicUrl',
+  }
+
+const unusedTokens: WarningRule = ({ config }) => {
+  const used = acceptedMethods(config)
+  return (['jwt', 'introspection'] as const).map(
+    (name) =>
+      config.auth?.[name] &&
+      !used.has(name) && {
+        path: ['auth', name],
+        message: 'this does nothing: no operation takes these tokens',
+        expected: `${name} among methods, or no auth.${name}`,
+        found: [...used].join(', '),
+        hint: `add ${name} to methods, or remove it`,
+      },
+  )
+}
+
+/** Tokens may be bound to certificates, without mtls among the methods. */
+const unusedCertificates: WarningRule = ({ config }) => {
+  const used = acceptedMethods(config)
+  return (
+    config.auth?.mtls.from === 'client-cert' &&
+    !(['mtls', 'jwt', 'introspection'] as const).some((name) => used.has(name)) && {
+      path: ['auth', 'mtls'],
+      message: 'this does nothing: nobody looks at certificates of clients',
+      expected: 'mtls among methods, or no auth.mtls',
+      found: [...used].join(', '),
+      hint: 'add mtls to methods, or remove it',
+    }
+  )
+}
+
+const credentials = [
+  { key: 'apiKeys', by: ['apiKey'], has: ({ apiKeys }: ClientConfig) => apiKeys.length > 0 },
+  { key: 'certificates', by: ['mtls'], has: ({ certificates }: ClientConfig) => certificates.length > 0 },
+  { key: 'claims', by: ['jwt', 'introspection'], has: ({ claims }: ClientConfig) => Object.keys(claims).length > 0 },
+] as const
+
+/** Looks for what clients could show and nobody asks for; of thousands of them, where it stands first. */
+const unusedCredentials: WarningRule = ({ config }) => {
+  if (config.auth === null) return null
+  const used = acceptedMethods(config)
+  return credentials.map(({ key, by, has }) => {
+    const index = by.some((name) => used.has(name)) ? -1 : config.clients.findIndex(has)
+    return (
+      index !== -1 && {
+        path: ['clients', index, key],
+        message: 'this does nothing: no operation asks for it, here or of any other client',
+        expected: `${by.join(' or ')} among methods, or no ${key}`,
+        found: [...used].join(', '),
+        hint: `add ${by[0]} to methods, or remove it`,
+      }
+    )
+  })
+}
+
+/** Lists the ways to prove who calls that any operation may take. */
+const acceptedMethods = ({ auth, operations }: Config): ReadonlySet<AuthMethod> =>
+  new Set(
+    [auth, ...Object.values(operations).map((operation) => operation.auth)].flatMap((each) => each?.methods ?? []),
+  )
+
+/** Lists what is said of proving who calls, and nobody is asked for. */
+export const authWarnings: readonly WarningRule[] = [
+  unusedPublicUrl,
+  unusedTokens,
+  unusedCertificates,
+  unusedCredentials,
+]

@@ -1,0 +1,221 @@
+import { availableParallelism } from 'node:os'
+import { epochMs } from '../../clock.ts'
+import { allOperations, groups } from '../../operations.ts'
+import { clientAuthorities, listenerCertificates } from '../certificates.ts'
+import type { Config } from '../config.ts'
+import type { ParsedConfig } from '../config-schema.ts'
+import { isLoopbackHost } from '../loopback.ts'
+import type { ConfigIssue, KeyPath } from '../problem.ts'
+import { cacheWarnings } from '../rules/cache-rules.ts'
+import { applyRules, type RuleResult, type WarningRule } from '../rules/rule.ts'
+import { upstreamWarnings } from '../rules/upstream-rules.ts'
+import { workerCount } from '../worker-count.ts'
+import { authWarnings } from './auth-warnings.ts'
+
+/** Lists what works but was probably not meant, or must not be overlooked, on a machine with so many cores. */
+export const collectWarnings = (
+  parsed: ParsedConfig,
+  config: Config,
+  cores: number = availableParallelism(),
+): readonly ConfigIssue[] => applyRules(warningRules, { parsed, config, cores })
+
+const dayMs = 24 * 3_600_000
+// Whoever renews by machine does so earlier; whoever does it by hand has two weeks.
+const soonDays = 14
+
+/** TLS refuses whose certificate such an authority has issued. Of Client-Cert that is for the proxy in front: RFC 5280 §6.1.1 has no time of an anchor. */
+const expiringAuthorities: WarningRule = ({ config }) =>
+  clientAuthorities(config).map(
+    ({ path, names, notAfter }) =>
+      expiresSoon(notAfter) && {
+        path,
+        message:
+          notAfter < epochMs()
+            ? 'AN AUTHORITY OF CLIENTS HAS EXPIRED: whose certificate it has issued is refused, or should be'
+            : `an authority of clients expires within ${soonDays} days`,
+        expected: `authorities that are good for more than ${soonDays} days`,
+        found: `${names.join()} until ${new Date(notAfter).toISOString()}`,
+        hint: 'add its successor to the file, and remove it when no client needs it any more',
+      },
+  )
+
+/** One that has expired is no reason to refuse: a gateway that must start again serves those who look away rather than nobody. */
+const expiringCertificates: WarningRule = ({ config }) =>
+  listenerCertificates(config).map(
+    ({ path, notAfter }) =>
+      expiresSoon(notAfter) && {
+        path: [...path, 'certificate'],
+        message:
+          notAfter < epochMs()
+            ? 'THIS CERTIFICATE HAS EXPIRED: whoever verifies it does not connect'
+            : `this certificate expires within ${soonDays} days`,
+        expected: `a certificate that is good for more than ${soonDays} days`,
+        found: `one until ${new Date(notAfter).toISOString()}`,
+        hint: 'replace the file and that of its key; both are taken while the gateway runs',
+      },
+  )
+
+const expiresSoon = (notAfter: number): boolean => notAfter - epochMs() <= soonDays * dayMs
+
+/** Looks for operations that may be repeated where nothing ever is. A GET may be without saying so, which is another matter. */
+const unusedIdempotency: WarningRule = ({ config: { operations, upstreams } }) =>
+  allOperations.map(
+    ({ id, group }) =>
+      operations[id].idempotent &&
+      upstreams[group].retry === null && {
+        path: ['operations', id, 'idempotent'],
+        message: 'this does nothing: nothing is retried for its group',
+        expected: `retry for ${group}, or no idempotent: true`,
+        found: 'true',
+        hint: `add retry: { } under upstreams.${group}, or remove this line`,
+      },
+  )
+
+/** Looks for operations that may be repeated by a key that never reaches the upstream, or is not the client's: then nothing is. */
+const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } }) =>
+  allOperations.map(({ id, group, method }) => {
+    const { retry, request } = upstreams[group]
+    if (method === 'GET' || !operations[id].idempotent || retry === null) return null
+    const edit = hasIdempotencyKey(request.remove)
+      ? 'remove'
+      : hasIdempotencyKey(request.set.map(({ name }) => name))
+        ? 'set'
+        : null
+    return (
+      edit !== null && {
+        path: ['operations', id, 'idempotent'],
+        message:
+          "this does nothing: the client's Idempotency-Key does not reach the upstream, so nothing that was sent is repeated",
+        expected: 'the key to be passed on, or no idempotent: true',
+        found: `Idempotency-Key in upstreams.${group}.request.${edit}`,
+        hint: `take it out of upstreams.${group}.request.${edit}, or remove this line`,
+      }
+    )
+  })
+
+/** A CGI-like back end reads the twin with underscores as the same field, and so do the edits. */
+const hasIdempotencyKey = (names: readonly string[]): boolean =>
+  names.some((name) => name.toLowerCase().replaceAll('_', '-') === 'idempotency-key')
+
+const redundantPreflight: WarningRule = ({ config: { reload, upstreams } }) =>
+  reload.preflight === 'health' &&
+  groups.every((group) => upstreams[group].healthCheck === null) && {
+    path: ['reload', 'preflight'],
+    message: 'this is the same as connect: no group has a health check',
+    expected: 'healthCheck under defaults or a group, or connect',
+    found: 'health',
+    hint: 'add healthCheck: { path: … } under defaults, or write connect',
+  }
+
+const unusedRedis: WarningRule = ({ config: { limits, clients, auth } }) =>
+  limits.redis !== null &&
+  limits.address === null &&
+  clients.every(({ rate }) => rate === null) &&
+  !auth?.dpop && {
+    path: ['limits', 'redis'],
+    message: 'this does nothing: nothing is counted',
+    expected: 'limits.address, the rate of a client or auth.dpop, or no limits.redis',
+    found: 'none of them',
+    hint: 'add address: { rate: … } under limits, or remove redis',
+  }
+
+/** Looks for a log that says nothing of where the audit log ends: nobody could tell that its end was cut off. */
+const unloggedCheckpoints: WarningRule = ({ config: { audit, log } }) =>
+  audit !== null &&
+  !['info', 'debug', 'trace'].includes(log.level) && {
+    path: ['log', 'level'],
+    message: 'the log does not tell the checkpoints of the audit log: nobody can tell whether its end was cut off',
+    expected: 'info',
+    found: log.level,
+    hint: 'write log: { level: info }, with access: false if that is what was meant',
+  }
+
+const unusedTracing: WarningRule = ({ config: { tracing } }) => {
+  if (tracing === null || tracing.otlp !== null) return null
+  if (tracing.serverTiming)
+    return (
+      tracing.headers.length > 0 && {
+        path: ['tracing', 'headers'],
+        message: 'this does nothing: no spans are sent',
+        expected: 'tracing.otlp, or no headers',
+        found: 'headers, and no otlp',
+        hint: 'add otlp: http://localhost:4318/v1/traces, or remove headers',
+      }
+    )
+  return {
+    path: ['tracing'],
+    message: 'this does nothing: nothing is sent, and no answer says how long it took',
+    expected: 'otlp, serverTiming: true, or no tracing',
+    found: 'neither',
+    hint: 'add otlp: http://localhost:4318/v1/traces, or remove tracing',
+  }
+}
+
+const plaintextHeaders: WarningRule = ({ config: { tracing } }) => {
+  if (!tracing?.otlp || !tracing.headers.some(({ secret }) => secret)) return null
+  const { protocol, hostname, origin } = new URL(tracing.otlp)
+  return (
+    protocol === 'http:' &&
+    !isLoopbackHost(hostname) && {
+      path: ['tracing', 'otlp'],
+      message: 'secrets are sent in the clear: whoever is on the way can read tracing.headers',
+      expected: 'https://, or a receiver on this machine',
+      found: origin,
+      hint: 'write https://, or send to a collector on this machine that goes on over TLS',
+    }
+  )
+}
+
+const moreWorkersThanCores: WarningRule = ({ config: { workers }, cores }) =>
+  workers !== 'auto' &&
+  workers > Math.max(1, cores) && {
+    path: ['workers'],
+    message: 'more workers than this machine has cores: some only wait for their turn',
+    expected: `at most ${cores} here, or auto`,
+    found: String(workers),
+    hint: 'write auto; if the gateway runs on another machine than this, compare with the cores there',
+  }
+
+/** Looks for bounds that cannot be divided: each worker has one at least, so that together they have more than the file says. */
+const indivisibleLimits: WarningRule = ({ parsed, config, cores }) => {
+  const { listen, limits, operations } = config
+  const workers = workerCount(config, cores)
+  const limitBelowWorkers = (path: KeyPath, limit: number | null | undefined): RuleResult =>
+    limit != null &&
+    limit < workers && {
+      path,
+      message: `this is exceeded: each of ${workers} workers takes one at least`,
+      expected: `${workers} or more`,
+      found: String(limit),
+      hint: `write ${workers} or more, or have fewer workers`,
+    }
+  const ofGroups = (key: 'maxConnections' | 'concurrency'): RuleResult =>
+    groups.map((group) => limitBelowWorkers(['upstreams', group, key], parsed.upstreams[group][key]))
+  const inherits = groups.some((group) => parsed.upstreams[group].maxConnections === undefined)
+  return [
+    limitBelowWorkers(['listen', 'maxConnections'], listen.maxConnections),
+    limitBelowWorkers(['limits', 'concurrency'], limits.concurrency),
+    inherits && limitBelowWorkers(['defaults', 'maxConnections'], parsed.defaults.maxConnections),
+    ofGroups('maxConnections'),
+    limitBelowWorkers(['defaults', 'concurrency'], parsed.defaults.concurrency),
+    ofGroups('concurrency'),
+    allOperations.map(({ id }) => limitBelowWorkers(['operations', id, 'concurrency'], operations[id].concurrency)),
+  ]
+}
+
+const warningRules: readonly WarningRule[] = [
+  ...upstreamWarnings,
+  expiringCertificates,
+  expiringAuthorities,
+  unusedIdempotency,
+  lostIdempotencyKeys,
+  redundantPreflight,
+  unusedRedis,
+  ...authWarnings,
+  unloggedCheckpoints,
+  ...cacheWarnings,
+  unusedTracing,
+  plaintextHeaders,
+  moreWorkersThanCores,
+  indivisibleLimits,
+]

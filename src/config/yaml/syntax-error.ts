@@ -1,0 +1,105 @@
+import { type Document, isMap, isScalar, isSeq, type Node, type Scalar, type YAMLError } from 'yaml'
+import type { FilePosition, KeyPath, LocatableIssue } from '../problem.ts'
+import { forEachNode } from './yaml-nodes.ts'
+
+type MessageAndHint = readonly [message: string, hint: string]
+
+/**
+ * Describes an error of the parser in our words, because its own may quote the file, and where a person would look for it. `isIndentationError`: how lines
+ * stand to one another is wrong, and not what is on this one.
+ */
+export function describeSyntaxError(
+  { code, pos: [start] }: YAMLError,
+  document: Document,
+  at: (offset: number) => FilePosition,
+  isIndentationError: boolean,
+): LocatableIssue & { readonly offset: number } {
+  const scalar = scalarAt(document, start)
+  const isUnclosedQuote = code === 'MISSING_CHAR' && scalar?.type?.startsWith('QUOTE') === true
+  // The parser reads on to the end of the file: the quote that it misses there was opened here.
+  const offset = isUnclosedQuote ? (scalar.range?.[0] ?? start) : start
+  const isMultiline = scalar?.range != null && at(scalar.range[0]).line !== at(scalar.range[1]).line
+  const [message, hint] = messageFor(code, { isUnclosedQuote, isMultiline, isIndentationError }) ?? [
+    'not valid YAML',
+    'check quotes, brackets and indentation near here',
+  ]
+  return {
+    path: pathAt(document.contents, offset),
+    offset,
+    message,
+    expected: 'valid YAML 1.2',
+    found: 'something else',
+    hint,
+  }
+}
+
+interface ErrorContext {
+  readonly isUnclosedQuote: boolean
+  readonly isMultiline: boolean
+  readonly isIndentationError: boolean
+}
+
+const messageFor = (
+  code: YAMLError['code'],
+  { isUnclosedQuote, isMultiline, isIndentationError }: ErrorContext,
+): MessageAndHint | undefined => {
+  if (isUnclosedQuote) return unclosed
+  if (code !== 'BLOCK_AS_IMPLICIT_KEY') return messages[code]
+  return isMultiline ? tooDeep : isIndentationError ? messages.BAD_INDENT : messages[code]
+}
+
+const unclosed: MessageAndHint = ['a quote that is not closed', 'close it on the same line']
+const tooDeep: MessageAndHint = [
+  'a line that is indented too far',
+  'indent what follows this line like the line itself',
+]
+
+const messages: Readonly<Partial<Record<YAMLError['code'], MessageAndHint>>> = {
+  TAB_AS_INDENT: ['a tab in the indentation', 'indent with spaces'],
+  MULTIPLE_DOCS: ['a second document', 'remove --- and what follows it: one file is one configuration'],
+  NON_STRING_KEY: ['a key that is not a word', 'write a plain key'],
+  BAD_INDENT: ['wrong indentation', 'indent the lines of one block alike, and close every bracket above'],
+  BAD_DQ_ESCAPE: ['an unknown escape in double quotes', 'use single quotes, or double the backslash'],
+  BAD_SCALAR_START: ['a value that begins with a reserved character', 'put the value in quotes'],
+  MISSING_CHAR: ['a character is missing', 'check for a missing quote, comma, colon or bracket'],
+  UNEXPECTED_TOKEN: ['something that does not belong here', 'check quotes and brackets'],
+  BLOCK_AS_IMPLICIT_KEY: ['a second colon in one line', 'quote the value, or put it on the next line'],
+  MULTILINE_IMPLICIT_KEY: ['a key over several lines', 'check for a missing colon on the line'],
+  TAG_RESOLVE_FAILED: ['a tag', 'remove the word with !'],
+  RESOURCE_EXHAUSTION: ['nested too deeply', 'write fewer levels'],
+}
+
+/** Finds the scalar that an offset lies in or ends. */
+function scalarAt(document: Document, offset: number): Scalar | undefined {
+  let found: Scalar | undefined
+  forEachNode(document, (node) => {
+    const [start = 0, end = 0] = node.range ?? []
+    if (isScalar(node) && start <= offset && offset <= end && end > start) found = node
+  })
+  return found
+}
+
+/** Finds the key path of what an offset lies in, as far as the parser understood the file; a key itself belongs to what is around it. */
+function pathAt(node: unknown, offset: number, path: KeyPath = []): KeyPath {
+  if (path.length >= maxDepth) return path
+  if (isMap(node)) {
+    const pair = node.items.findLast(({ key }) => startOf(key) < offset)
+    if (pair === undefined || !isScalar(pair.key) || node.items.some(({ key }) => startOf(key) === offset)) return path
+    return endOf(pair.value) <= offset ? path : pathAt(pair.value, offset, [...path, String(pair.key.value)])
+  }
+  if (!isSeq(node)) return path
+  const index = node.items.findLastIndex((item) => startOf(item) <= offset)
+  return index === -1 || endOf(node.items[index]) <= offset ? path : pathAt(node.items[index], offset, [...path, index])
+}
+
+/** Deeper than any key of the configuration. */
+const maxDepth = 16
+
+const startOf = (node: unknown): number => rangeOf(node)?.[0] ?? Number.POSITIVE_INFINITY
+
+/** Nothing at all may be what the error is about. */
+const endOf = (node: unknown): number =>
+  isScalar(node) && node.value === null ? Number.POSITIVE_INFINITY : (rangeOf(node)?.[2] ?? Number.POSITIVE_INFINITY)
+
+const rangeOf = (node: unknown): Node['range'] =>
+  typeof node === 'object' && node !== null && 'range' in node ? (node as Node).range : undefined

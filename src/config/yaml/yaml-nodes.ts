@@ -1,0 +1,87 @@
+import {
+  type Document,
+  isAlias,
+  isCollection,
+  isMap,
+  isNode,
+  isPair,
+  isScalar,
+  isSeq,
+  type Node,
+  type Pair,
+} from 'yaml'
+import type { KeyPath } from '../problem.ts'
+
+/** Where a node stands in its document. It holds while the node is looked at, and is another one afterwards. */
+export interface NodeContext {
+  /** Of a key, with the key itself. */
+  readonly path: KeyPath
+  /** What it is in, the innermost last. */
+  readonly parents: readonly Node[]
+  readonly isKey: boolean
+}
+
+/** Calls `see` with each node, in the order of the file. The `visit` of `yaml` takes ten times as long, for a copy of the ancestors of each. */
+export function forEachNode(document: Document, visit: (node: Node, standing: NodeContext) => void): void {
+  const path: (string | number)[] = []
+  const parents: Node[] = []
+  const visitNode = (node: unknown, isKey: boolean): void => {
+    if (!isNode(node)) return
+    visit(node, { path, parents, isKey })
+    if (!isCollection(node)) return
+    parents.push(node)
+    for (const [nth, item] of node.items.entries()) {
+      path.push(isPair(item) ? pairKey(item) : nth)
+      if (isPair(item)) {
+        visitNode(item.key, true)
+        visitNode(item.value, false)
+      } else visitNode(item, false)
+      path.pop()
+    }
+    parents.pop()
+  }
+  visitNode(document.contents, false)
+}
+
+/** Says whether the document itself states a value at a path; aliases are followed. */
+export const hasPath = (document: Document, path: KeyPath): boolean => followPath(document, path).found
+
+/** Finds where a value, or its key, starts; what is missing is placed at the deepest key above it that is there. */
+export function findOffset(document: Document, path: KeyPath, atKey: boolean): number {
+  const { found, pair, node } = followPath(document, path)
+  // A block starts on the line after its key, and nothing starts nowhere: both are better shown at the key.
+  const block = isCollection(node) && node.flow !== true
+  const empty = node === null || (isScalar(node) && node.value === null && node.source === '')
+  if (pair !== undefined && (!found || atKey || block || empty)) return startOffset(pair.key) ?? 0
+  return startOffset(node) ?? startOffset(pair?.key) ?? 0
+}
+
+interface PathLookup {
+  readonly found: boolean
+  /** The pair that leads to the deepest node that is there. */
+  readonly pair: Pair | undefined
+  readonly node: unknown
+}
+
+function followPath(document: Document, path: KeyPath): PathLookup {
+  let node: unknown = document.contents
+  let pair: Pair | undefined
+  for (const key of path) {
+    if (isAlias(node)) node = node.resolve(document)
+    if (isMap(node)) {
+      const next = node.items.find((item) => pairKey(item) === key)
+      if (next === undefined) return { found: false, pair, node }
+      pair = next
+      node = next.value
+    } else if (isSeq(node) && typeof key === 'number' && key < node.items.length) {
+      node = node.items[key]
+      pair = undefined
+    } else return { found: false, pair, node }
+  }
+  return { found: true, pair, node }
+}
+
+const pairKey = (pair: Pair): string => String(isScalar(pair.key) ? pair.key.value : pair.key)
+
+const startOffset = (node: unknown): number | undefined =>
+  isScalar(node) || isCollection(node) || isAlias(node) ? node.range?.[0] : undefined

@@ -1,0 +1,167 @@
+import { CoalescedTimer } from '../../clock.ts'
+import type { ListenConfig } from '../../config/config.ts'
+import type { RequestBody, Upload } from '../../exchange.ts'
+import { GatewayError } from '../../failures/errors.ts'
+import { freeBuffer } from '../../shared/buffers.ts'
+import type { BodySource, DownstreamResponse } from '../codec.ts'
+import { LeanIncomingMessage } from '../http1/lean-incoming-message.ts'
+import { ChunkQueue } from './chunk-queue.ts'
+import { MinRateMonitor } from './min-rate.ts'
+import { UploadStream } from './upload-stream.ts'
+
+// Up to this much, with a known length, is read first: sent in one write, and possible to send again.
+const maxReplayableBytes = 64 * 1024
+
+/** Is the body of a client's request, untouched until somebody asks for it. */
+export class ClientBody implements RequestBody {
+  readonly length: number | null
+  readonly replayable: boolean
+  started = false
+  received: boolean
+  receivedBytes = 0
+  maxBytes = Number.POSITIVE_INFINITY
+  onData: ((chunk: Buffer | null) => void) | null = null
+  onStarted: (() => void) | null = null
+  onReceived: (() => void) | null = null
+  /** Is told why the body will never be complete: `request-timeout`, `content-too-large`. */
+  onFailure: ((error: GatewayError) => void) | null = null
+  /** Whether the client was told to go on, or never waited. Until then it may send the body or not. */
+  clientMaySend: boolean
+  readonly #request: BodySource
+  readonly #response: Pick<DownstreamResponse, 'writeContinue'>
+  readonly #idleTimeoutMs: number | null
+  /** Both are null where there is nothing to wait for: most requests have no body. */
+  readonly #idleTimer: CoalescedTimer | null
+  readonly #rateMonitor: MinRateMonitor | null
+  #buffering: Promise<readonly Buffer[]> | null = null
+  #chunks: readonly Buffer[] = []
+  #failReader: ((error: GatewayError) => void) | null = null
+
+  /** `length` is Content-Length's; null: chunked; 0: no body. `invited`: it does not wait for `100 Continue`. */
+  constructor(
+    request: BodySource,
+    response: Pick<DownstreamResponse, 'writeContinue'>,
+    length: number | null,
+    clientMaySend: boolean,
+    { timeouts, minRate }: Pick<ListenConfig, 'timeouts' | 'minRate'>,
+  ) {
+    this.length = length
+    this.received = length === 0
+    this.replayable = length !== null && length > 0 && length <= maxReplayableBytes
+    this.clientMaySend = clientMaySend
+    this.#request = request
+    this.#response = response
+    this.#idleTimeoutMs = timeouts.body
+    this.#idleTimer = this.received ? null : new CoalescedTimer(() => this.#fail(createStalledError()))
+    this.#rateMonitor = this.received || minRate === null ? null : new MinRateMonitor(minRate)
+  }
+
+  read(): Promise<readonly Buffer[]> {
+    this.#buffering ??= new Promise((resolve, reject) => {
+      const chunks = new ChunkQueue()
+      this.#failReader = reject
+      this.#startReading(
+        (chunk) => {
+          chunks.push(chunk)
+          if (this.receivedBytes === this.length) return
+          this.#idleTimer?.set(this.#idleTimeoutMs)
+          this.#rateMonitor?.check()
+        },
+        () => {
+          this.#chunks = chunks.takeAll()
+          resolve(this.#chunks)
+        },
+      )
+      this.#setWaiting(true)
+    })
+    return this.#buffering
+  }
+
+  stream(onFlow: (waitingForClient: boolean) => void): Upload {
+    const upload = new UploadStream(
+      this.#request,
+      () =>
+        this.#startReading(
+          (chunk) => {
+            if (this.receivedBytes > this.maxBytes) this.#fail(createTooLargeError())
+            else upload.push(chunk)
+          },
+          () => upload.end(),
+        ),
+      (waiting) => {
+        this.#setWaiting(waiting)
+        onFlow(waiting)
+      },
+    )
+    this.#failReader = (error) => upload.fail(error)
+    return upload
+  }
+
+  /** Ends whoever waits for the rest: the client has gone, or will not be listened to any more. */
+  abort(reason: GatewayError): void {
+    this.#setWaiting(false)
+    this.#failReader?.(reason)
+    this.#failReader = null
+  }
+
+  /** Frees what was read, when the exchange is over and nothing is written of it any more. */
+  freeBuffers(): void {
+    for (const chunk of this.#chunks) freeBuffer(chunk)
+  }
+
+  #startReading(onChunk: (chunk: Buffer) => void, onEnd: () => void): void {
+    this.started = true
+    this.onStarted?.()
+    if (!this.clientMaySend) {
+      this.clientMaySend = true
+      this.#response.writeContinue()
+    }
+    const data = (chunk: Buffer): void => {
+      this.receivedBytes += chunk.length
+      this.onData?.(chunk)
+      onChunk(chunk)
+    }
+    // Trailers end here: only the data is read.
+    const end = (): void => {
+      this.received = true
+      this.#setWaiting(false)
+      this.#failReader = null
+      this.onData?.(null)
+      onEnd()
+      this.onReceived?.()
+    }
+    const request = this.#request
+    const isConsumedDirectly =
+      this.replayable &&
+      request instanceof LeanIncomingMessage &&
+      request.consumeDirectly((chunk) => {
+        if (chunk === null) end()
+        else data(chunk)
+      })
+    if (isConsumedDirectly) return
+    request.on('data', data)
+    request.on('end', end)
+  }
+
+  /** Bounds the wait for the client, or ends it. */
+  #setWaiting(waiting: boolean): void {
+    this.#idleTimer?.set(waiting ? this.#idleTimeoutMs : null)
+    if (this.#rateMonitor === null) return
+    if (!waiting) return this.#rateMonitor.stop(this)
+    const cause = 'sends less than listen.minRate'
+    const tooSlow = (): void =>
+      this.#fail(new GatewayError('request-timeout', { reason: 'body-too-slow', cause: new Error(cause) }))
+    this.#rateMonitor.wait(this, () => this.receivedBytes, 0, tooSlow)
+  }
+
+  #fail(error: GatewayError): void {
+    if (this.received) return
+    this.onFailure?.(error)
+    this.abort(error)
+  }
+}
+
+const createStalledError = (): GatewayError => new GatewayError('request-timeout', { reason: 'body-stalled' })
+
+const createTooLargeError = (): GatewayError =>
+  new GatewayError('content-too-large', { reason: 'body-too-large-streamed' })

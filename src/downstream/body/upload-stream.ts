@@ -1,0 +1,90 @@
+import type { Upload } from '../../exchange.ts'
+import type { BodySource } from '../codec.ts'
+import { ChunkQueue } from './chunk-queue.ts'
+
+// Each piece is a write of its own, which costs much more than a byte, and a client may send a byte a chunk.
+const maxChunkBytes = 64 * 1024
+const minWriteBytes = 4 * 1024
+
+/**
+ * Hands the pieces of a request body upstream one at a time, as it asks for them. Nothing is read before it asks: until there is a
+ * connection, the client is not told to go on, and after a failure to connect the body is still there.
+ */
+export class UploadStream implements Upload {
+  readonly #request: BodySource
+  readonly #onFlow: (waitingForClient: boolean) => void
+  #start: (() => void) | null
+  readonly #chunks = new ChunkQueue()
+  #scheduledFlush: NodeJS.Immediate | null = null
+  #ended = false
+  #failure: Error | null = null
+  /** Goes on when more has come; null: nothing waits for it. */
+  #resumeReader: (() => void) | null = null
+
+  constructor(request: BodySource, start: () => void, onFlow: (waitingForClient: boolean) => void) {
+    this.#request = request
+    this.#start = start
+    this.#onFlow = onFlow
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void> {
+    for (;;) {
+      if (this.#failure !== null) throw this.#failure
+      const isEnough = this.#ended || this.#scheduledFlush === null || this.#chunks.bytes >= minWriteBytes
+      if (this.#chunks.bytes > 0 && isEnough) yield this.#chunks.take(maxChunkBytes)
+      else if (this.#ended) return
+      else await this.#waitForMore()
+    }
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#failure !== null) return // discarded
+    this.#chunks.push(chunk)
+    if (this.#chunks.bytes >= (this.#resumeReader === null ? maxChunkBytes : minWriteBytes)) return this.#flush()
+    // Node runs whatever waits between two chunks of one packet, so more of them may be about to come.
+    this.#scheduledFlush ??= setImmediate(() => this.#flush())
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#flush()
+    this.#wakeReader()
+  }
+
+  fail(error: Error): void {
+    this.#failure ??= error
+    this.#chunks.clear()
+    this.#wakeReader()
+  }
+
+  stop(): void {
+    if (!this.#ended || this.#chunks.bytes > 0) this.fail(new Error('the upload was stopped'))
+  }
+
+  /** Waits for the client. */
+  #waitForMore(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#resumeReader = resolve
+      this.#onFlow(true)
+      this.#start?.()
+      this.#start = null
+      this.#request.resume()
+    })
+  }
+
+  /** Hands on what is there, or holds the client back when nobody asks for so much. */
+  #flush(): void {
+    if (this.#scheduledFlush !== null) clearImmediate(this.#scheduledFlush)
+    this.#scheduledFlush = null
+    if (this.#resumeReader === null && this.#chunks.bytes >= maxChunkBytes) this.#request.pause()
+    if (this.#chunks.bytes > 0) this.#wakeReader()
+  }
+
+  #wakeReader(): void {
+    const resumeReader = this.#resumeReader
+    if (resumeReader === null) return
+    this.#resumeReader = null
+    this.#onFlow(false)
+    resumeReader()
+  }
+}

@@ -1,0 +1,99 @@
+import type { ServerHttp2Stream } from 'node:http2'
+import { ChunkQueue } from '../body/chunk-queue.ts'
+import type { BodyWindow } from './receive-windows.ts'
+
+// What was held is handed on in pieces, so that the rest can wait again after each.
+const releaseBytes = 64 * 1024
+
+/**
+ * The body of a request, as its stream receives it. What comes while it is not read is held here: Node would keep each piece as it came,
+ * of a byte a hundred times what it is, and would let the client go on with the first piece that is taken. To Node, each piece but the
+ * last is still on its way, so the client has its window back when all of it has been taken.
+ */
+export class StreamBody {
+  ended = false
+  readonly #stream: ServerHttp2Stream
+  readonly #window: BodyWindow
+  readonly #push: (chunk: Buffer | null) => boolean
+  readonly #buffered = new ChunkQueue()
+  /** Whether nothing follows what is held. */
+  #isLast = false
+  #isReading = false
+  #hasPaused = false
+
+  constructor(stream: ServerHttp2Stream, window: BodyWindow) {
+    this.#stream = stream
+    this.#window = window
+    this.#push = stream.push.bind(stream)
+    stream.push = (chunk: Buffer | null) => this.#receive(chunk)
+    // Before anything is asked for: of an empty body Node tells the end at once, and once only.
+    stream.on('end', () => {
+      // Node ends the body of a stream that was reset, or whose length was wrong, as one that is whole.
+      this.ended = !stream.closed && !stream.destroyed
+      if (stream.closed) stream.destroy()
+    })
+    // A client may reset with NO_ERROR. Node takes that for a good end, and waits for what can never be read or written any more.
+    stream.on('aborted', () => process.nextTick(() => stream.destroy()))
+    stream.on('close', () => window.setPending(0))
+  }
+
+  /** Calls back at the end of a whole body. */
+  onEnd(listener: () => void): void {
+    if (this.ended) process.nextTick(listener)
+    else
+      this.#stream.on('end', () => {
+        if (this.ended) listener()
+      })
+  }
+
+  pause(): void {
+    this.#isReading = false
+    this.#hasPaused = true
+    this.#stream.pause()
+  }
+
+  resume(): void {
+    this.#isReading = true
+    this.#stream.resume()
+    // Not in the turn of who asks for it, and behind what Node itself holds.
+    if (this.#buffered.bytes > 0) process.nextTick(() => this.#release())
+  }
+
+  /** Takes what Node has received; null: the end. False: Node is to let the client wait. */
+  #receive(chunk: Buffer | null): boolean {
+    if (this.#buffered.bytes === 0 && (this.#isReading || chunk === null)) {
+      if (chunk !== null) this.#reportConsumed(chunk)
+      return this.#push(chunk)
+    }
+    if (chunk === null) this.#isLast = true
+    else {
+      this.#buffered.push(chunk)
+      this.#reportPending()
+    }
+    return false
+  }
+
+  #release(): void {
+    while (this.#isReading && this.#buffered.bytes > 0 && !this.#stream.destroyed) {
+      const chunk = this.#buffered.take(releaseBytes)
+      this.#reportPending()
+      // Before the first pause it waited for the upstream to be there, and not because that is slow.
+      if (!this.#hasPaused) this.#reportConsumed(chunk)
+      if (this.#buffered.bytes > 0) this.#stream.emit('data', chunk)
+      else {
+        this.#push(chunk)
+        if (this.#isLast) this.#push(null)
+      }
+    }
+  }
+
+  /** With what is held here waits what came in the packet of the head: Node has that. */
+  #reportPending(): void {
+    this.#window.setPending(this.#buffered.bytes + this.#stream.readableLength)
+  }
+
+  #reportConsumed(chunk: Buffer): void {
+    // What comes after the answer is only discarded.
+    if (!this.#stream.headersSent) this.#window.consumed(chunk.length)
+  }
+}

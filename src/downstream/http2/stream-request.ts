@@ -1,0 +1,123 @@
+import type { ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
+import { GatewayError } from '../../failures/errors.ts'
+import { METHODS } from '../../node-http.ts'
+import type { DownstreamRequest } from '../codec.ts'
+import type { RequestTarget } from '../request/request-target.ts'
+import type { ReceiveWindows } from './receive-windows.ts'
+import { StreamBody } from './stream-body.ts'
+
+// Those that the parser of HTTP/1 knows: one that is refused there is refused here, and not told what it may be instead.
+const http1Methods: ReadonlySet<string | undefined> = new Set(METHODS)
+
+/** Tells whether HTTP/1 knows a method. */
+export const isKnownMethod = (method: string | undefined): boolean => http1Methods.has(method)
+
+/** Is what the pseudo-fields of a request say. */
+interface PseudoFields {
+  method: string | undefined
+  scheme: string | undefined
+  path: string | undefined
+}
+
+/** Is the request of one stream, in the words of HTTP/1 (RFC 9113 §8.3, §8.8): the rest of the gateway reads it as any other. */
+export class StreamRequest implements DownstreamRequest {
+  readonly multiplexed = true
+  target: RequestTarget | null = null
+  originalUrl: string | undefined = undefined
+  url: string | undefined
+  readonly method: string | undefined
+  readonly scheme: string | undefined
+  /** What Fastify reads of them: nothing. */
+  readonly headers = {}
+  readonly httpVersion = '2.0'
+  readonly httpVersionMajor = 2
+  readonly rawHeaders: string[]
+  readonly socket: Socket
+  readonly stream: ServerHttp2Stream
+  /** Null: there is none. */
+  readonly #body: StreamBody | null
+
+  constructor(stream: ServerHttp2Stream, raw: readonly string[], socket: Socket, windows: ReceiveWindows) {
+    const pseudoFields: PseudoFields = { method: undefined, scheme: undefined, path: undefined }
+    this.rawHeaders = toHttp1Fields(raw, pseudoFields, stream.endAfterHeaders)
+    this.method = pseudoFields.method
+    this.scheme = pseudoFields.scheme
+    this.url = pseudoFields.path
+    this.socket = socket
+    this.stream = stream
+    this.#body = stream.endAfterHeaders ? null : new StreamBody(stream, windows.createBodyWindow())
+    // Nothing is to be read: Node need not wait for the end of it when the stream has closed.
+    if (this.#body === null) stream.readable = false
+  }
+
+  get complete(): boolean {
+    return this.#body === null || this.#body.ended
+  }
+
+  validate(): GatewayError | null {
+    // RFC 9113 §8.5: it has neither scheme nor path. The extended one is never offered (RFC 8441).
+    if (this.method === 'CONNECT') return new GatewayError('method-not-allowed', { fields: ['Allow', 'GET, POST'] })
+    if (this.scheme === 'https' && isKnownMethod(this.method)) return null // only TLS carries it
+    return new GatewayError('bad-request', { reason: 'bad-pseudo-field' })
+  }
+
+  on(event: 'data', listener: (chunk: Buffer) => void): this
+  on(event: 'end', listener: () => void): this
+  on(event: 'data' | 'end', listener: (chunk: Buffer) => void): this {
+    if (event === 'data') {
+      this.stream.on('data', listener)
+      this.resume()
+    } else this.#body?.onEnd(listener as () => void)
+    return this
+  }
+
+  pause(): void {
+    this.#body?.pause()
+  }
+
+  resume(): void {
+    this.#body?.resume()
+  }
+
+  destroy(): void {
+    this.stream.destroy(new Error('unserved'))
+  }
+}
+
+/**
+ * Lists the fields as HTTP/1 would have them: `:authority` is Host, and so is `host` where it says the same (RFC 9113 §8.3.1: else there
+ * are two, which is refused); the crumbs of a cookie are one field (§8.2.3); a body without a length is chunked.
+ */
+const toHttp1Fields = (raw: readonly string[], pseudoFields: PseudoFields, bodiless: boolean): string[] => {
+  const fields: string[] = []
+  let authority: string | null = null
+  let cookieAt = -1
+  let hasLength = false
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] as string
+    const value = raw[i + 1] as string
+    if (name.charCodeAt(0) === colon) {
+      if (name === ':method') pseudoFields.method = internMethod(value)
+      else if (name === ':path') pseudoFields.path = value
+      else if (name === ':scheme') pseudoFields.scheme = value
+      else if (name === ':authority') {
+        authority = value
+        fields.push('host', value)
+      }
+    } else if (name === 'cookie' && cookieAt !== -1) {
+      fields[cookieAt] += `; ${value}`
+    } else if (name !== 'host' || value.toLowerCase() !== authority?.toLowerCase()) {
+      fields.push(name, value)
+      if (name === 'cookie') cookieAt = fields.length - 1
+      else if (name === 'content-length') hasLength = true
+    }
+  }
+  if (!bodiless && !hasLength) fields.push('transfer-encoding', 'chunked')
+  return fields
+}
+
+// What comes from nghttp2 is memory of its own: to look it up, in a Map or as a member, V8 has to hash it each time.
+const internMethod = (method: string): string => (method === 'GET' ? 'GET' : method === 'POST' ? 'POST' : method)
+
+const colon = 0x3a

@@ -1,0 +1,174 @@
+import { constants, type ServerHttp2Stream } from 'node:http2'
+import { Duplex } from 'node:stream'
+import { fieldNameEquals, type HeaderFields } from '../../header-fields.ts'
+import { validateHeaderValue } from '../../node-http.ts'
+import type { DownstreamResponse, LastResponseContext } from '../codec.ts'
+import { getMaxBodyBytes } from '../listener/client-connection.ts'
+import { getLingerMode, type LingerMode, linger } from '../listener/linger.ts'
+import type { StreamRequest } from './stream-request.ts'
+
+// Hints: more of them than anybody sends are left out, or an upstream that goes on for ever fills the memory.
+const maxInterims = 16
+
+/** Is the answer of one stream. */
+export class StreamResponse implements DownstreamResponse {
+  statusCode = 200
+  readonly isHeadOfLine = true
+  readonly stream: ServerHttp2Stream
+  readonly #request: StreamRequest
+  #ended = false
+  #bodiless = false
+  #interimCount = 0
+  /** How long to wait for the rest of the request once the answer is out. */
+  #lingerMode: LingerMode = 'long'
+  readonly #closeListeners: (() => void)[] = []
+
+  constructor(request: StreamRequest) {
+    this.stream = request.stream
+    this.#request = request
+    this.stream.destroy = destroyOnceWritten
+    this.stream.on('error', () => {}) // it closes too, and that is listened to
+    this.stream.on('close', () => this.#notifyClosed())
+  }
+
+  get headersSent(): boolean {
+    return this.stream.headersSent
+  }
+
+  get destroyed(): boolean {
+    return this.stream.destroyed || this.stream.closed
+  }
+
+  get writableEnded(): boolean {
+    return this.#ended
+  }
+
+  /**
+   * Whether an answer whose stream has closed went out whole. `finish` alone says nothing: a stream that is reset finishes too, and one
+   * whose connection closes as soon as its last frame is out does not.
+   */
+  get writableFinished(): boolean {
+    const { aborted, rstCode, writableFinished } = this.stream
+    return this.#ended && !aborted && (rstCode === constants.NGHTTP2_NO_ERROR || writableFinished)
+  }
+
+  get writableLength(): number {
+    return this.stream.writableLength
+  }
+
+  get isFlushed(): boolean {
+    return this.stream.writableFinished
+  }
+
+  /** Throws when HTTP/2 cannot say it: a status above 599, two values of what has one, a value with control characters. */
+  writeFields(status: number, _reason: string, fields: HeaderFields): void {
+    const list: (string | number)[] = [':status', status]
+    // RFC 9110 §15.3.6: a 205 has no content, and Node ends the stream with its head.
+    this.#bodiless = status === 204 || status === 205 || status === 304 || this.#request.method === 'HEAD'
+    for (let i = 0; i < fields.length; i += 2) {
+      const name = fields[i] as string
+      const value = fields[i + 1] as string
+      if (status === 205 && fieldNameEquals(name, 'content-length')) continue
+      validateHeaderValue(name, value)
+      list.push(name, value)
+    }
+    // A flat list keeps order and repetitions; the types know of objects only. Node puts names in lower case (RFC 9113 §8.2).
+    this.stream.respond(list as never)
+    this.statusCode = status
+  }
+
+  writeInterim(status: number, fields: HeaderFields): void {
+    if (this.destroyed || this.headersSent || this.#interimCount++ >= maxInterims) return
+    const named: Record<string, string | number | string[]> = { ':status': status }
+    for (let i = 0; i < fields.length; i += 2) {
+      const name = (fields[i] as string).toLowerCase()
+      const value = fields[i + 1] as string
+      validateHeaderValue(name, value)
+      const values = named[name]
+      if (values === undefined) named[name] = [value]
+      else if (Array.isArray(values)) values.push(value)
+    }
+    this.stream.additionalHeaders(named)
+  }
+
+  markLast({ draining, failure }: LastResponseContext): void {
+    this.#lingerMode = getLingerMode(failure)
+    // The stream ends with its answer in any case. GOAWAY says of the connection what `Connection: close` does on HTTP/1.
+    if (draining()) this.stream.session?.close()
+  }
+
+  reset(): void {
+    // Not `close`, whatever the code: that ends the stream first, and what there is of the answer looks whole.
+    this.stream.destroy(new Error('cut off'))
+  }
+
+  writeContinue(): void {
+    if (!this.destroyed && !this.headersSent) this.stream.additionalHeaders({ ':status': 100 })
+  }
+
+  write(chunk: Buffer, onFlushed?: (error?: Error | null) => void): boolean {
+    return this.#bodiless || this.destroyed ? true : this.stream.write(chunk, onFlushed)
+  }
+
+  end(body?: Buffer | string, encoding: BufferEncoding = 'latin1'): void {
+    this.#ended = true
+    if (this.destroyed) return
+    if (!this.#request.complete) this.#afterWritten(() => this.#linger())
+    if (!this.#bodiless) this.stream.end(body, encoding)
+    else if (!this.stream.writableEnded) this.stream.end()
+  }
+
+  on(event: 'close' | 'drain' | 'finish', listener: () => void): this {
+    if (event === 'close') this.#closeListeners.push(listener)
+    else this.stream.on(event, listener)
+    return this
+  }
+
+  once(event: 'close' | 'drain' | 'finish', listener: () => void): this {
+    if (event === 'close') this.#closeListeners.push(listener)
+    else this.stream.once(event, listener)
+    return this
+  }
+
+  /**
+   * Discards what the client still has to send. RFC 9113 §8.1 lets a server say with RST_STREAM that it is not needed; h2 (httpx) and Java
+   * 17 then throw the answer away that came before. So that comes last, for those that go on for too long.
+   */
+  #linger(): void {
+    const { stream } = this
+    // It has ended, or was reset: Node keeps it, and the connection of a client that leaves, until what it still holds is read.
+    if (stream.closed) return this.#request.resume()
+    let received = 0
+    stream.on('data', (chunk: Buffer) => {
+      received += chunk.length
+    })
+    this.#request.resume()
+    const end = () => stream.close(constants.NGHTTP2_NO_ERROR)
+    stream.once(
+      'close',
+      linger(this.#lingerMode, getMaxBodyBytes(this.#request.socket), () => received, end),
+    )
+    this.#notifyClosed()
+  }
+
+  /** Tells once that the answer is over: the stream may stay open for what is discarded. */
+  #notifyClosed(): void {
+    for (const listener of this.#closeListeners.splice(0)) listener()
+  }
+
+  #afterWritten(then: () => void): void {
+    if (this.stream.writableFinished) then()
+    else this.stream.once('finish', then)
+  }
+}
+
+/**
+ * Destroys a stream, but not while the write of its last frame waits to be called back. Node destroys a stream whose request has been read
+ * to its end in the midst of that write, which costs an error with a stack for the callback. It calls this again when the write is done.
+ */
+function destroyOnceWritten(this: ServerHttp2Stream, error?: Error): ServerHttp2Stream {
+  const isWriting = error === undefined && !this.writableFinished && this.session?.destroyed === false
+  // Of a stream that the client has reset, with whatever code, the end may never go out.
+  if (!isWriting || this.state.localClose !== 1) Duplex.prototype.destroy.call(this, error)
+  return this
+}

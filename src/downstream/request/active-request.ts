@@ -1,0 +1,95 @@
+import { now } from '../../clock.ts'
+import type { Exchange } from '../../exchange.ts'
+import type { GatewayError } from '../../failures/errors.ts'
+import type { ExchangeRecord } from '../../observe/exchange-record.ts'
+import type { Snapshot } from '../../runtime/snapshot/snapshot.ts'
+import type { ClientBody } from '../body/client-body.ts'
+import type { DownstreamRequest, DownstreamResponse } from '../codec.ts'
+import type { CompiledListenerConfig } from '../listener/listener-config.ts'
+import { getClientAddress, type Peer } from '../listener/peer.ts'
+import { type Expectation, parseExpectation, parseRequestHead, type RequestHead, randomId } from './request-head.ts'
+
+/** Is one request on the public listener, from its head to the end of its answer, and its record from then on. */
+export class ActiveRequest implements ExchangeRecord {
+  readonly request: DownstreamRequest
+  readonly response: DownstreamResponse
+  /** The snapshot that it began with, and keeps. */
+  readonly snapshot: Snapshot
+  readonly peer: Peer
+  readonly head: RequestHead
+  readonly requestId: string
+  /** The client's address. */
+  readonly client: string
+  readonly startedAt = now()
+  readonly expectation: Expectation
+  /** Tells whether its answer ends the connection: the gateway is on its way down, or this was the last that it may bring. */
+  readonly draining: () => boolean
+  body: ClientBody | null = null
+  exchange: Exchange | null = null
+  firstByteMs: number | null = null
+  /** Known when its answer has ended. */
+  totalMs = 0
+  /** Bytes of the answer's body. */
+  bytesOut = 0
+  /** Is called when it is the turn of its answer, some of which was written before. */
+  onHeadOfLine: (() => void) | null = null
+  /** Why it failed, for the access log. */
+  failure: GatewayError | null = null
+
+  constructor(
+    request: DownstreamRequest,
+    response: DownstreamResponse,
+    snapshot: Snapshot,
+    peer: Peer,
+    listenerConfig: CompiledListenerConfig,
+    draining: () => boolean,
+  ) {
+    this.request = request
+    this.response = response
+    this.snapshot = snapshot
+    this.peer = peer
+    this.head = parseRequestHead(request.rawHeaders, listenerConfig.requestIdField, peer.trusted)
+    this.requestId = this.head.requestId ?? randomId()
+    this.client = getClientAddress(peer, this.head.forwarded.for, listenerConfig.isTrusted)
+    this.expectation = parseExpectation(this.head.expect, request.httpVersion)
+    this.draining = draining
+  }
+
+  get method(): string | null {
+    return this.request.method ?? null
+  }
+
+  get path(): string | null {
+    if (this.exchange !== null) return null
+    const { originalUrl, url } = this.request // HTTP/2: what Fastify has not seen has no `originalUrl`
+    return (originalUrl ?? url)?.slice(0, maxLoggedPathLength).split('?', 1)[0] ?? null
+  }
+
+  get status(): number {
+    const { failure, response } = this
+    return failure?.kind === 'client-gone' || !response.headersSent ? (failure?.status ?? 499) : response.statusCode
+  }
+
+  get bytesIn(): number {
+    return this.body?.receivedBytes ?? 0
+  }
+
+  get configHash(): string {
+    return this.snapshot.config.hash
+  }
+
+  /** Ends the exchange early, whatever it waits for. */
+  abort(reason: GatewayError): void {
+    this.exchange?.abort(reason)
+    this.body?.abort(reason)
+  }
+
+  /** Cuts the answer off, so that an incomplete one cannot be taken for a whole one: not even one that ends with the connection. */
+  reset(reason: GatewayError): void {
+    this.failure ??= reason
+    this.response.reset(this.peer.secure)
+  }
+}
+
+// Enough to see how it differs from one of the nine.
+const maxLoggedPathLength = 200

@@ -1,0 +1,97 @@
+import type { RequestListener, Server } from 'node:http'
+import { createRequire, Module } from 'node:module'
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
+import { allOperations, type Operation } from '../../operations.ts'
+import { noSchemaCompilers } from '../../shared/no-schema-compilers.ts'
+import type { Http1Response } from '../http1/http1-response.ts'
+import type { LeanIncomingMessage } from '../http1/lean-incoming-message.ts'
+import type { ClientErrorHandler } from '../listener/client-error.ts'
+import type { GetListenerConfig } from '../listener/listener-config.ts'
+import type { RequestHandler } from './request-handler.ts'
+import { parseRequestTarget } from './request-target.ts'
+
+/**
+ * Makes Fastify route the nine, by one registration of @fastify/http-proxy each: its `routes` × `httpMethods` is a cross product, so a
+ * single one would let eighteen through. Serving is ours, from the `preHandler` on: before the `handler` runs, http-proxy makes three URL
+ * objects of the path to check it. The `handler` option is set all the same: its own calls `reply.from`, which is not loaded. Nothing of it
+ * is ready before `ready` is called.
+ */
+export const registerRoutes = (
+  createServer: (route: RequestListener) => Server,
+  clientErrors: ClientErrorHandler,
+  getListenerConfig: GetListenerConfig,
+  handleRequest: RequestHandler,
+): FastifyInstance => {
+  const app = fastify({
+    serverFactory: createServer,
+    rewriteUrl: (request) => toRoutablePath(request as LeanIncomingMessage, getListenerConfig().config.listen.basePath),
+    // Fastify listens for these itself, and would write an answer of its own beside ours.
+    clientErrorHandler: (error, socket) => clientErrors.onParserError(error, socket),
+    logger: false,
+    schemaController: noSchemaCompilers,
+    exposeHeadRoutes: false,
+    genReqId: () => '',
+    return503OnClosing: false,
+  })
+  // Bodies stay unread, whatever they are: no method has one that Fastify knows of.
+  for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
+
+  const dispatch = ({ raw }: FastifyRequest, reply: FastifyReply, routedOperation: Operation | null): void => {
+    reply.hijack()
+    handleRequest(raw as LeanIncomingMessage, reply.raw as Http1Response, routedOperation)
+  }
+  for (const operation of allOperations)
+    app.register(httpProxy, {
+      upstream: 'http://unused.invalid', // mandatory, and never used
+      routes: [operation.path],
+      httpMethods: [operation.method],
+      preHandler: (request: FastifyRequest, reply: FastifyReply) => dispatch(request, reply, operation),
+      handler: unusedHandler,
+    } as Parameters<typeof httpProxy>[1])
+  app.setNotFoundHandler((request, reply) => dispatch(request, reply, null))
+  app.setErrorHandler((_error, { raw }, reply) => {
+    reply.hijack()
+    raw.destroy() // an error of Fastify's own: whatever fails in `serve` is answered there
+  })
+  return app
+}
+
+/**
+ * Takes a target apart, and gives the path that Fastify routes on: the client's own, byte for byte, below the base path. One that Fastify
+ * would read otherwise than it stands, decoded or without its beginning, goes where no route is.
+ */
+const toRoutablePath = (request: LeanIncomingMessage, basePath: string): string => {
+  request.target = parseRequestTarget(request.url ?? '')
+  const path = request.target?.path
+  if (path === undefined || path.includes('%') || !path.startsWith(basePath)) return unroutedPath
+  return path.charCodeAt(basePath.length) === slash ? path.slice(basePath.length) : unroutedPath
+}
+
+const unroutedPath = '/'
+const slash = 0x2f
+
+const unusedHandler = (): never => {
+  throw new Error('sending is not @fastify/http-proxy’s')
+}
+
+/**
+ * Loads @fastify/http-proxy without what it sends with, which is never used: @fastify/reply-from, with an undici of its own and Node's, and
+ * `ws` are more than ten megabytes. While it is loaded, `require` finds a plugin that does nothing in their place; whoever else loads one of
+ * the three gets it whole.
+ */
+const loadHttpProxy = (): typeof import('@fastify/http-proxy').default => {
+  const require = createRequire(import.meta.url)
+  const proxy = require.resolve('@fastify/http-proxy')
+  const unused = ['@fastify/reply-from', 'ws'].map((name) => createRequire(proxy).resolve(name))
+  for (const path of unused)
+    require.cache[path] = Object.assign(new Module(path), { exports: noopPlugin, loaded: true })
+  try {
+    return require(proxy)
+  } finally {
+    for (const path of [proxy, ...unused]) delete require.cache[path]
+  }
+}
+
+const noopPlugin = (_app: unknown, _options: unknown, done: () => void): void => done()
+
+export const httpProxy = loadHttpProxy()

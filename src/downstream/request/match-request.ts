@@ -1,0 +1,94 @@
+import type { ListenConfig } from '../../config/config.ts'
+import { GatewayError } from '../../failures/errors.ts'
+import { allOperations, type Operation } from '../../operations.ts'
+import type { DownstreamRequest } from '../codec.ts'
+import type { Expectation, RequestHead } from './request-head.ts'
+import { type AuthorityMatcher, isValidHost } from './request-target.ts'
+
+/** What is read of a request. */
+export interface ParsedRequest {
+  readonly head: RequestHead
+  readonly expectation: Expectation
+  readonly request: Pick<DownstreamRequest, 'originalUrl' | 'target' | 'method' | 'httpVersion' | 'rawHeaders'>
+}
+
+/** Is a request let in. */
+export interface MatchedRequest {
+  readonly operation: Operation
+  /** The raw query with its `?`, or empty. */
+  readonly query: string
+  /** The host that the client asked for. */
+  readonly authority: string
+}
+
+/** Finds what stands at a path, byte for byte; undefined: nothing does. */
+export type RouteMap = ReadonlyMap<string, Operation>
+
+/** Lays out the nine under `{base_url}`'s path. Each path has one method. */
+export const createRouteMap = (basePath: string): RouteMap =>
+  new Map(allOperations.map((operation) => [basePath + operation.path, operation]))
+
+/** Is what a listener lets in. */
+export interface MatchOptions {
+  readonly routes: RouteMap
+  readonly matchesAuthority: AuthorityMatcher
+  /** The gateway's name in `Via`. */
+  readonly pseudonym: string
+  readonly secure: boolean
+}
+
+/**
+ * Decides on a request's head: one of the nine, or the reason why not. Malformed comes before misdirected, that before unknown, unknown
+ * before the wrong method (RFC 9112 §3, §6; RFC 9110 §15.5): whoever means another server learns nothing of this one's paths.
+ * The version has been checked. `routed` is the operation that has been found for the path and the method; null: none.
+ */
+export const validateAndRoute = (
+  { request, head, expectation }: ParsedRequest,
+  limits: Pick<ListenConfig, 'maxTarget' | 'maxHeaders' | 'maxHeaderFields'>,
+  { routes, matchesAuthority, pseudonym, secure }: MatchOptions,
+  routedOperation: Operation | null,
+): MatchedRequest | GatewayError => {
+  const { httpVersion, target } = request
+  if ((request.originalUrl?.length ?? 0) > limits.maxTarget) return new GatewayError('uri-too-long')
+  if (request.rawHeaders.length / 2 > limits.maxHeaderFields)
+    return new GatewayError('header-too-large', { reason: 'too-many-fields' })
+  if (head.bytes > limits.maxHeaders) return new GatewayError('header-too-large', { reason: 'fields-too-large' })
+
+  const framingError = validateFraming(head, httpVersion)
+  if (framingError !== null) return framingError
+  const [host] = head.hosts
+  // RFC 9112 §3.2: exactly one valid Host, though HTTP/1.0 may go without one.
+  if (target === null) return new GatewayError('bad-request', { reason: 'bad-target' })
+  if (head.hosts.length > 1 || (host === undefined ? httpVersion !== '1.0' : !isValidHost(host)))
+    return new GatewayError('bad-request', { reason: 'bad-host' })
+
+  const authority = target.authority ?? host ?? ''
+  // RFC 9112 §3.3: HTTP/1.0 without Host names nothing, and no name is the default here (RFC 9110 §7.4, §15.5.20).
+  if (!matchesAuthority(authority, secure)) return new GatewayError('misdirected')
+  const operation = routedOperation ?? routes.get(target.path)
+  if (operation === undefined) return new GatewayError('not-found')
+  if (operation.method !== request.method)
+    return new GatewayError('method-not-allowed', { fields: ['Allow', operation.method] })
+  if (head.via !== null && viaContains(head.via, pseudonym)) return new GatewayError('loop')
+  if (expectation === 'unknown') return new GatewayError('expectation-failed')
+  return { operation, query: target.query, authority }
+}
+
+/** Checks what Node's parser lets through of the rules on message length (RFC 9112 §6.1, §6.3). */
+const validateFraming = (
+  { transferEncoding, contentLength }: RequestHead,
+  httpVersion: string,
+): GatewayError | null => {
+  if (contentLength !== null && !Number.isSafeInteger(Number(contentLength)))
+    return new GatewayError('bad-request', { reason: 'bad-length' })
+  if (transferEncoding === null) return null
+  if (httpVersion === '1.0') return new GatewayError('bad-request', { reason: 'bad-transfer-coding' })
+  const codings = transferEncoding.split(',').map((coding) => coding.trim().toLowerCase())
+  if (codings.at(-1) !== 'chunked' || codings.indexOf('chunked') !== codings.length - 1 || codings.includes(''))
+    return new GatewayError('bad-request', { reason: 'bad-transfer-coding' })
+  return codings.length === 1 ? null : new GatewayError('unsupported-coding')
+}
+
+/** Finds a pseudonym among the hops of `Via` (RFC 9110 §7.6.3): protocol, name, optional comment. */
+const viaContains = (via: string, pseudonym: string): boolean =>
+  via.includes(pseudonym) && via.split(',').some((hop) => hop.trim().split(/[ \t]+/)[1] === pseudonym)

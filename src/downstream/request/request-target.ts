@@ -1,0 +1,65 @@
+import { isIPv6 } from 'node:net'
+import type { ListenConfig } from '../../config/config.ts'
+
+/** Is a request-target taken apart, byte for byte as the client spelled it. */
+export interface RequestTarget {
+  readonly path: string
+  /** The raw query with its `?`, or empty. */
+  readonly query: string
+  /** The host of an absolute-form, which overrides Host (RFC 9112 §3.2.2); null in the origin-form. */
+  readonly authority: string | null
+}
+
+const absoluteFormPattern = /^https?:\/\/([^/?#]*)([^#]*)$/i
+
+/** Parses a request-target once; null when no resource of http can be meant by it. */
+export const parseRequestTarget = (raw: string): RequestTarget | null => {
+  // A fragment is never sent (RFC 9112 §3.2.1), but Node hands one on and some servers cut it off.
+  if (raw.includes('#')) return null
+  if (raw.charCodeAt(0) === slash) return splitTarget(raw, null)
+  const match = absoluteFormPattern.exec(raw) // else the asterisk-form, the authority-form, or another scheme
+  if (match === null) return null
+  const [, authority = '', rest = ''] = match
+  return isValidHost(authority) ? splitTarget(rest, authority) : null
+}
+
+const slash = 0x2f
+
+const splitTarget = (raw: string, authority: string | null): RequestTarget => {
+  const at = raw.indexOf('?')
+  return at === -1 ? { path: raw, query: '', authority } : { path: raw.slice(0, at), query: raw.slice(at), authority }
+}
+
+/** Tells whether an authority is one that clients may ask this gateway for. `secure`: it came over TLS. */
+export type AuthorityMatcher = (authority: string, secure: boolean) => boolean
+
+/** Takes every name for its own. */
+export const matchAnyAuthority: AuthorityMatcher = () => true
+
+/**
+ * Compiles the names that clients may ask for; none: all of them. A name without a port goes with every port; with one, only with that,
+ * which a client leaves out when it is the scheme's own. A dot at the end of a name is the root of DNS, and changes nothing.
+ */
+export const compileAuthorityMatcher = ({ hosts: names }: Pick<ListenConfig, 'hosts'>): AuthorityMatcher => {
+  if (names.length === 0) return matchAnyAuthority
+  const known = new Set(names.map((name) => name.replace(/\.(?=:|$)/, '')))
+  return (authority, secure) => {
+    const [, host = '', port = ''] = /^(.*?)\.?(?::(\d*))?$/.exec(authority.toLowerCase()) ?? []
+    return known.has(host) || known.has(`${host}:${port === '' ? (secure ? 443 : 80) : Number(port)}`)
+  }
+}
+
+// RFC 3986 §3.2.2: a registered name (unreserved, sub-delims, percent-encoded) or an address in brackets, then an optional port. The
+// comma is a sub-delim too, but two Host lines joined by a proxy look like that, so it is refused. Userinfo has no place here at all.
+const registeredNamePattern = /^(?:[A-Za-z0-9\-._~!$&'()*+;=]|%[0-9A-Fa-f]{2})+(?::(\d{0,5}))?$/
+const ipLiteralPattern = /^\[([0-9A-Fa-f:.]+)\](?::(\d{0,5}))?$/
+
+/** Tells whether a Host field or the authority of a target names a host that http can mean (not empty, RFC 9110 §4.2.1). */
+export const isValidHost = (value: string): boolean => {
+  const named = registeredNamePattern.exec(value)
+  if (named !== null) return isValidPort(named[1])
+  const bracketed = ipLiteralPattern.exec(value)
+  return bracketed !== null && isIPv6(bracketed[1] ?? '') && isValidPort(bracketed[2])
+}
+
+const isValidPort = (digits: string | undefined): boolean => digits === undefined || Number(digits) <= 65535

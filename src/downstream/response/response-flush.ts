@@ -1,0 +1,77 @@
+import { CoalescedTimer } from '../../clock.ts'
+import { GatewayError } from '../../failures/errors.ts'
+import type { ReasonFor } from '../../failures/reasons.ts'
+import { MinRateMonitor } from '../body/min-rate.ts'
+import type { ActiveRequest } from '../request/active-request.ts'
+
+/** Bounds the wait for a client to take the end of an answer, which Node waits for without one. Called when an answer has been written. */
+export const awaitFlush = (activeRequest: ActiveRequest): void => {
+  const { response } = activeRequest
+  if (!response.isHeadOfLine) activeRequest.onHeadOfLine = () => awaitFlush(activeRequest)
+  else if (!response.isFlushed) new FlushMonitor(activeRequest).start()
+}
+
+// Of one write the system says when it has taken all of it, and not before.
+const writeToleranceBytes = 64 * 1024
+
+// Linux says that a full send buffer has room when a third of it is free; it lets the buffer grow to 4 MiB, and may be told to more.
+const unreportedBytes = 4 * 1024 * 1024
+
+/** The wait for a client to take what was written of an answer. One that takes too little for too long is cut. */
+export class FlushMonitor {
+  readonly #activeRequest: ActiveRequest
+  readonly #timer: CoalescedTimer
+  readonly #rateMonitor: MinRateMonitor | null
+
+  constructor(activeRequest: ActiveRequest) {
+    this.#activeRequest = activeRequest
+    this.#timer = new CoalescedTimer(() => resetSlowClient(activeRequest, 'takes-nothing', 'takes nothing'))
+    this.#rateMonitor = getRateMonitor(activeRequest)
+    activeRequest.response.on('close', () => this.stop())
+  }
+
+  /** Waits from now on, or from the turn of the answer on: before that the client can take none of it. */
+  start(): void {
+    const activeRequest = this.#activeRequest
+    const { request, response } = activeRequest
+    if (!response.isHeadOfLine) {
+      activeRequest.onHeadOfLine = () => this.start()
+      return
+    }
+    const { socket } = request
+    const moved = request.multiplexed
+      ? () => activeRequest.bytesOut - response.writableLength
+      : () => socket.bytesWritten - socket.writableLength
+    this.#timer.set(activeRequest.snapshot.config.listen.timeouts.body)
+    this.#rateMonitor?.wait(activeRequest, moved, writeToleranceBytes, () =>
+      resetSlowClient(activeRequest, 'takes-too-slowly', 'takes less than listen.minRate'),
+    )
+  }
+
+  /** Waits no longer. */
+  stop(): void {
+    this.#activeRequest.onHeadOfLine = null
+    this.#timer.clear()
+    this.#rateMonitor?.stop(this.#activeRequest)
+  }
+}
+
+const resetSlowClient = (activeRequest: ActiveRequest, reason: ReasonFor<'client-gone'>, cause: string): void =>
+  activeRequest.reset(new GatewayError('client-gone', { reason, cause: new Error(cause) }))
+
+const rateMonitors = new WeakMap<object, MinRateMonitor>()
+
+/**
+ * Finds the pace at which a client takes its answers; null: no rate is asked for. On HTTP/1 it is that of the connection, so that many small
+ * answers count like a large one; what shares its connection with others is on its own.
+ */
+const getRateMonitor = ({ snapshot, request }: ActiveRequest): MinRateMonitor | null => {
+  const { minRate } = snapshot.config.listen
+  if (minRate === null) return null
+  const key = request.multiplexed ? request : request.socket
+  const known = rateMonitors.get(key)
+  if (known !== undefined) return known
+  const monitor = new MinRateMonitor(minRate, unreportedBytes)
+  rateMonitors.set(key, monitor)
+  return monitor
+}

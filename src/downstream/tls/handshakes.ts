@@ -1,0 +1,136 @@
+import { constants } from 'node:crypto'
+import { EventEmitter } from 'node:events'
+import type { Socket } from 'node:net'
+import {
+  createSecureContext,
+  createServer,
+  type SecureContext,
+  type SecureContextOptions,
+  type Server,
+  type TLSSocket,
+} from 'node:tls'
+import { epochMs } from '../../clock.ts'
+import { pemBlocks, readCertificateFacts } from '../../config/certificates.ts'
+import type { ListenTlsConfig } from '../../config/config.ts'
+import { deriveTicketKeys, getTicketEpoch } from './session-tickets.ts'
+
+/** Hears how a handshake ended. With a reason against it, its connection is closed, or about to be. */
+type OnHandshakeEnd = (failure: string | null, secured: TLSSocket) => void
+
+/** Begins a handshake, on a connection of which nothing has been read, or what was read has been put back. */
+export type StartHandshake = (socket: Socket, onEnd: OnHandshakeEnd) => void
+
+/**
+ * Prepares the handshakes of one configuration; those that are under way when another takes its place end as they
+ * began. `protocols` are spoken afterwards, best first, as ALPN names them. The keys of session tickets are made from
+ * `ticketSecret`. Throws when a certificate is not taken.
+ */
+export const createHandshaker = (
+  tls: ListenTlsConfig,
+  protocols: readonly string[],
+  ticketSecret: string,
+): StartHandshake => {
+  const { defaultOptions, find } = createSniContexts(tls)
+  let epoch = getTicketEpoch()
+  // It listens nowhere. One a configuration, so that whatever it says takes effect at once and as a whole.
+  const server = createServer({
+    ...defaultOptions,
+    ticketKeys: deriveTicketKeys(ticketSecret, tls, epoch),
+    requestCert: tls.clientCertificates !== 'none',
+    rejectUnauthorized: tls.clientCertificates === 'required',
+    ALPNProtocols: [...protocols],
+    // Not the server's own list, which forgets no name; and it would match a wildcard with any number of labels.
+    SNICallback: (name, answer) => answer(null, find(name)),
+  })
+  // What takes a connection. It names its TLS socket in all that it tells the server, and never the connection itself.
+  const [accept] = server.listeners('connection')
+  return (socket, onEnd) => {
+    if (getTicketEpoch() !== epoch) {
+      epoch = getTicketEpoch()
+      server.setTicketKeys(deriveTicketKeys(ticketSecret, tls, epoch))
+    }
+    // So each connection is taken by a server of its own, which is this one in everything but whom it tells.
+    const events = new EventEmitter()
+    events.on('secureConnection', (secured: TLSSocket) => {
+      const rejection = checkClientCertificate(secured, tls)
+      if (rejection !== null) secured.on('error', () => {}).destroy()
+      onEnd(rejection, secured)
+    })
+    events.on('tlsClientError', (error: NodeJS.ErrnoException, broken: TLSSocket) =>
+      onEnd(getAuthorizationError(broken) ?? error.code ?? error.message, broken),
+    )
+    const connectionServer: Server = Object.create(server)
+    connectionServer.emit = events.emit.bind(events)
+    accept?.call(connectionServer, socket)
+  }
+}
+
+/** Judges a client by its certificate; null: it may come in. Who resumes a session is judged by what was found when it began. */
+const checkClientCertificate = (socket: TLSSocket, { clientCertificates: asked }: ListenTlsConfig): string | null => {
+  if (asked === 'none') return null
+  // Not `authorized`: Node says so of whoever resumes a session of TLS 1.3, with or without a certificate.
+  const certificate = socket.getPeerX509Certificate()
+  if (certificate === undefined) return asked === 'required' ? 'no certificate' : null
+  // With TLS 1.3 whoever resumes gets a new ticket each time: one after the other, they would outlive the certificate.
+  if (certificate.validToDate.getTime() < epochMs()) return 'CERT_HAS_EXPIRED'
+  return socket.authorized ? null : (getAuthorizationError(socket) ?? 'not authorized')
+}
+
+/** Says what is wrong with a certificate that a client has shown: `CERT_REVOKED`. */
+const getAuthorizationError = ({ authorizationError }: TLSSocket): string | null =>
+  // A code, though Node's types say an error.
+  authorizationError === null || authorizationError === undefined ? null : String(authorizationError)
+
+/** Is what the certificates of one configuration are shown by. */
+interface SniContexts {
+  /** Makes the context of the first certificate, which is for clients that ask for no name, or for one that nobody here has. */
+  readonly defaultOptions: SecureContextOptions
+  /** Finds the context for a name; undefined: the first is for it. */
+  find(name: string): SecureContext | undefined
+}
+
+// Mozilla's intermediate list without its DHE and CBC suites: forward secrecy and AEAD only. See docs/decisions/021.
+const cipherSuites = [
+  'TLS_AES_128_GCM_SHA256',
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+].join(':')
+
+/** Makes all contexts of a configuration. Throws when a certificate is not taken, which loading it has found out before. */
+const createSniContexts = ({ certificates, minVersion, clientCa, clientCrl }: ListenTlsConfig): SniContexts => {
+  const shared: SecureContextOptions = {
+    minVersion,
+    ciphers: cipherSuites,
+    honorCipherOrder: true,
+    // A client that renegotiates has the gateway do the expensive half of a handshake for a few bytes (CVE-2011-1473).
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_NO_COMPRESSION,
+    // A ticket is good for no longer, so that nobody comes in on a certificate that has expired long ago.
+    sessionTimeout: 300,
+    sessionIdContext: 'lender-gateway', // a context takes no session of another
+    // One block each: of several lists in one text, only the first would be read.
+    ...(clientCa === null ? {} : { ca: clientCa, crl: clientCrl.flatMap(pemBlocks) }),
+  }
+  const all = certificates.map(({ certificate, key }) => ({ ...shared, cert: certificate, key }))
+  const contextByName = new Map<string, SecureContext>()
+  for (const options of all) {
+    const context = createSecureContext(options)
+    // The first that has a name is for it.
+    for (const name of readCertificateFacts(options.cert).names)
+      if (!contextByName.has(name)) contextByName.set(name, context)
+  }
+  const [defaultOptions = shared] = all
+  return {
+    defaultOptions,
+    find(asked) {
+      const name = asked.toLowerCase()
+      // A wildcard stands for one label (RFC 9525 §6.3).
+      return contextByName.get(name) ?? contextByName.get(name.replace(/^[^.]+/, '*'))
+    },
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * Knows which header fields end at the gateway. A list of fields is flat everywhere: name, value, name, value, … with casing, order and
+ * repetitions as received, each string latin1 (a byte a character).
+ */
+
+/** A flat list of header fields. */
+export type HeaderFields = readonly string[]
+
+// RFC 9110 §7.6.1 and the framing of RFC 9112, which is the gateway's own on each side; Proxy-* are for the next hop alone (§11.7).
+// Trailers are dropped, so the field that announces them is too.
+const hopByHop = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authentication-info',
+  'proxy-authorization',
+  'proxy-connection',
+  'http2-settings',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]
+
+// Most names have a length that none of the dropped ones has: they are passed without being folded to lower case.
+const hopByHopByLength: (readonly string[] | undefined)[] = []
+for (const name of hopByHop) hopByHopByLength[name.length] = [...(hopByHopByLength[name.length] ?? []), name]
+
+/** Tells whether a field ends at this hop. */
+export const isHopByHop = (name: string): boolean => {
+  const candidates = hopByHopByLength[name.length]
+  if (candidates === undefined) return false
+  for (const candidate of candidates) if (fieldNameEquals(name, candidate)) return true
+  return false
+}
+
+/** Compares two field names; `lower` is in lower case already. */
+export const fieldNameEquals = (name: string, lower: string): boolean =>
+  // Nearly all that are of one length differ in the first letter: no copy in lower case is made of them.
+  name.length === lower.length && startWithSameLetter(name, lower) && (name === lower || name.toLowerCase() === lower)
+
+/** Compares the first letters, but for their case; says of some other characters that they are the same, though they are not. */
+const startWithSameLetter = (one: string, other: string): boolean =>
+  (one.charCodeAt(0) | 0x20) === (other.charCodeAt(0) | 0x20)
+
+/** Finds the first value of a field, or undefined; `lower` is the name in lower case. */
+export const getFirstFieldValue = (fields: HeaderFields, lower: string): string | undefined => {
+  for (let i = 0; i < fields.length; i += 2) if (fieldNameEquals(fields[i] as string, lower)) return fields[i + 1]
+  return undefined
+}
+
+/** Lists the values of a field, one a line; `lower` is the name in lower case. */
+export const getFieldValues = (fields: HeaderFields, lower: string): string[] => {
+  const values: string[] = []
+  for (let i = 0; i < fields.length; i += 2) {
+    if (fieldNameEquals(fields[i] as string, lower)) values.push(fields[i + 1] as string)
+  }
+  return values
+}
+
+/**
+ * Removes the fields that `Connection` names (RFC 9110 §7.6.1); `connection` is its value, several lines joined with a comma. The
+ * usual `close` and `keep-alive` name no field, so the list comes back as it is.
+ */
+export const dropConnectionNominated = (fields: string[], connection: string): string[] => {
+  if (closeOrKeepAlive.test(connection)) return fields
+  const named = new Set(connection.toLowerCase().split(',').map(trim))
+  named.delete('close')
+  named.delete('keep-alive')
+  named.delete('')
+  return named.size === 0 ? fields : omitFields(fields, named)
+}
+
+const closeOrKeepAlive = /^[\t ]*(?:close|keep-alive)[\t ]*$/i
+
+/** Removes fields by name; `names` are in lower case. */
+export const omitFields = (fields: HeaderFields, names: ReadonlySet<string>): string[] => {
+  const kept: string[] = []
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string
+    if (!names.has(name.toLowerCase())) kept.push(name, fields[i + 1] as string)
+  }
+  return kept
+}
+
+const trim = (token: string): string => token.trim()
+
+/**
+ * Folds the name of a request's field. A CGI-like back end reads X_Api_Key and X-Api-Key as one: a client could add to what is set, or send
+ * what is removed.
+ */
+export const foldUnderscores = (name: string): string => name.toLowerCase().replaceAll('_', '-')

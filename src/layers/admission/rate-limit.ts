@@ -1,0 +1,54 @@
+import type { Exchange, Handler, Layer, ProxyResponse } from '../../exchange.ts'
+import { GatewayError } from '../../failures/errors.ts'
+import type { ReasonFor } from '../../failures/reasons.ts'
+import { toNetworkKey } from '../../shared/rate-limiter/network-key.ts'
+import { rateLimitFields } from '../../shared/rate-limiter/rate-limit-fields.ts'
+import { type ConsumeResult, isAllowed, type RateLimiter } from '../../shared/rate-limiter/token-bucket.ts'
+
+/** Counts the requests of one key, says in each answer how much is left, and rejects what exceeds the limit. */
+const rateLimitEnforcer = (
+  limiter: RateLimiter,
+  reason: ReasonFor<'rate-limited'>,
+  cause?: string,
+): ((key: string, exchange: Exchange, next: Handler) => Promise<ProxyResponse>) => {
+  const fields = rateLimitFields(limiter.limit)
+  const admitOrReject = (outcome: ConsumeResult, exchange: Exchange, next: Handler): Promise<ProxyResponse> => {
+    exchange.addedResponseFields = [...(exchange.addedResponseFields ?? []), ...fields.render(outcome)]
+    if (isAllowed(outcome)) return next(exchange)
+    return Promise.reject(new GatewayError('rate-limited', { reason, cause, fields: fields.retryAfter(outcome) }))
+  }
+  return (key, exchange, next) => {
+    const outcome = limiter.consume(key)
+    return typeof outcome === 'number'
+      ? admitOrReject(outcome, exchange, next)
+      : outcome.then((consumed) => admitOrReject(consumed, exchange, next))
+  }
+}
+
+/**
+ * Limits how many requests one client sends, from wherever. Behind `auth`, so that nobody can use up what is another's, and what a client may
+ * not call is not counted. `limiterOf` finds what counts a client; undefined: it may ask as often as it likes.
+ */
+export const clientRateLimitLayer = (getLimiter: (client: string) => RateLimiter | undefined): Layer => {
+  const enforcers = new Map<RateLimiter, ReturnType<typeof rateLimitEnforcer>>()
+  return (next) => (exchange) => {
+    const client = exchange.identity?.client
+    const limiter = client === undefined ? undefined : getLimiter(client)
+    if (client === undefined || limiter === undefined) return next(exchange)
+    let enforce = enforcers.get(limiter)
+    if (enforce === undefined) {
+      enforce = rateLimitEnforcer(limiter, 'client-rate', 'the client asks too often')
+      enforcers.set(limiter, enforce)
+    }
+    return enforce(client, exchange, next)
+  }
+}
+
+/**
+ * Limits how many requests come from one address, of IPv6 from one network. Before whatever costs more than counting: nobody guesses
+ * keys or has signatures checked faster than this. Every answer says how much is left.
+ */
+export const addressRateLimitLayer = (limiter: RateLimiter, ipv6Prefix: number): Layer => {
+  const enforce = rateLimitEnforcer(limiter, 'address-rate')
+  return (next) => (exchange) => enforce(toNetworkKey(exchange.client, ipv6Prefix), exchange, next)
+}

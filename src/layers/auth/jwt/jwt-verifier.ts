@@ -1,0 +1,151 @@
+import { type JwkSet, type JwsAlgorithm, jwsAlgorithms, type VerificationKey } from '../../../shared/jwk-set.ts'
+import { type ClaimExpectations, type Claims, checkClaims, type GetClaims } from '../claims.ts'
+import { CredentialRejected } from '../errors.ts'
+import { loadJose } from '../jose.ts'
+import { TokenCache, tokenDigest } from '../token-cache.ts'
+import type { IssuerKeys } from './jwks-cache.ts'
+
+/** Is what a token must be. */
+export interface JwtVerifierOptions extends ClaimExpectations {
+  readonly algorithms: readonly JwsAlgorithm[]
+  /** What its `typ` may be, without `application/`. */
+  readonly types: readonly string[]
+}
+
+// A token of that size is no token: all fields together have 32 KiB by default, and each byte is hashed and decoded.
+const maxLength = 8192
+
+/** Tells whether a token has the form of a signed JWT: RFC 7515 §7.1. Others are for introspection. */
+export const isJwt = (token: string): boolean => token.length <= maxLength && compact.test(token)
+
+const compact = /^[\w-]+\.[\w-]+\.[\w-]+$/
+
+// A token brings no keys (RFC 8725 §3.10) and nothing that would have to be understood: RFC 7515 §4.1.11. What is not signed (`b64`) is none.
+const forbiddenParameters = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc'] as const
+
+/**
+ * Verifies an access token (RFC 9068, as RFC 8725 would have it). Rejects with `Refused`, for the log alone: whoever
+ * sent it learns nothing of why; or with `VerifierUnavailable`. Resolves with what it says, when it ends, in ms since the
+ * epoch, and the key that it was verified with.
+ */
+export const verifyToken = async (token: string, settings: JwtVerifierOptions, keys: IssuerKeys) => {
+  if (!isJwt(token)) throw new CredentialRejected('other-token-flaw', 'it is not a signed JWT, or too long')
+  if (!isCanonical(token.slice(token.lastIndexOf('.') + 1)))
+    throw new CredentialRejected('other-token-flaw', 'its signature is not spelled as it should be')
+  const { algorithm, kid } = readHeader(token, settings)
+  const set = keys.current ?? (await keys.firstSet())
+  const key = findKey(set, algorithm, kid) ?? (await refetchKey(keys, algorithm, kid))
+  const claims = await verifySignature(key, token, algorithm)
+  const expiresAt = checkClaims(claims, settings)
+  if (expiresAt === null) throw new CredentialRejected('other-token-flaw', 'it does not say when it expires')
+  return { claims, expiresAt, key }
+}
+
+// The other two parts are signed as they are spelled, but bits that base64url leaves over here mean nothing: whoever has one token would have
+// sixteen, each verified and remembered by itself (RFC 4648 §3.5).
+const isCanonical = (part: string): boolean => Buffer.from(part, 'base64url').toString('base64url') === part
+
+const readHeader = (token: string, settings: JwtVerifierOptions) => {
+  const header = parseObject(
+    Buffer.from(token.slice(0, token.indexOf('.')), 'base64url').toString('utf8'),
+    'its header',
+  )
+  const { alg, typ, kid } = header
+  const algorithm = jwsAlgorithms.find((each) => each === alg)
+  if (algorithm === undefined || !settings.algorithms.includes(algorithm))
+    throw new CredentialRejected('token-type', `its algorithm is not allowed: ${describeMismatch(header, settings)}`)
+  const forbidden = forbiddenParameters.find((name) => Object.hasOwn(header, name))
+  if (forbidden !== undefined) throw new CredentialRejected('other-token-flaw', `its header has ${forbidden}`)
+  if (typeof typ !== 'string' || !settings.types.includes(canonicalType(typ)))
+    throw new CredentialRejected('token-type', `its type is not allowed: ${describeMismatch(header, settings)}`)
+  if (kid !== undefined && typeof kid !== 'string')
+    throw new CredentialRejected('other-token-flaw', 'its kid is not a string')
+  return { algorithm, kid: kid ?? null }
+}
+
+/** Says which type and algorithm came, and which are taken: most often it is the issuer, or the file, that has to be told of the other. */
+const describeMismatch = ({ alg, typ }: Claims, { algorithms, types }: JwtVerifierOptions): string => {
+  const [type, algorithm] = [
+    registeredName(typ, registeredTypes, canonicalType),
+    registeredName(alg, registeredAlgorithms),
+  ]
+  return `typ is ${type} and alg ${algorithm}, taken are typ ${types.join(', ')} and alg ${algorithms.join(', ')}`
+}
+
+/** Says what a token calls itself, as far as that is a registered name: anything may stand there, a secret too, and none of it is for the log. */
+const registeredName = (
+  value: unknown,
+  names: readonly string[],
+  normalize = (text: string): string => text,
+): string => {
+  if (value === undefined) return 'missing'
+  const name = typeof value === 'string' ? normalize(value) : ''
+  return names.includes(name) ? name : 'not a registered name'
+}
+
+// Of IANA's list for JOSE, those by which tokens are signed; for all that, one may come that is taken nowhere.
+const registeredAlgorithms = [
+  ...['HS256', 'HS384', 'HS512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'ES256K', 'EdDSA', 'Ed25519', 'Ed448', 'ML-DSA-44', 'ML-DSA-65', 'ML-DSA-87', 'none'],
+]
+
+// What issuers are known to write: of the registered media types of JWTs, and the type of any JWT, of most ID tokens too.
+const registeredTypes = [
+  ...['jwt', 'at+jwt', 'dpop+jwt', 'logout+jwt', 'secevent+jwt', 'token-introspection+jwt', 'oauth-authz-req+jwt'],
+  ...['client-authentication+jwt', 'entity-statement+jwt', 'vc+jwt', 'dc+sd-jwt', 'kb+jwt', 'jose', 'jose+json'],
+]
+
+/** Spells a type as one that is allowed is compared: media types know no case, and may leave out `application/` (RFC 7515 §4.1.9). */
+export const canonicalType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
+
+/** Finds the key of a token; null: there is none, or more than one that may be meant. One that is listed twice, with and without `use`, is one. */
+const findKey = (set: JwkSet, algorithm: JwsAlgorithm, kid: string | null): VerificationKey | null => {
+  const [key, ...others] = set.find(algorithm, kid)
+  return key !== undefined && others.every((other) => other.key.equals(key.key)) ? key : null
+}
+
+/** Looks for a key that the issuer may have begun to use just now. */
+const refetchKey = async (keys: IssuerKeys, algorithm: JwsAlgorithm, kid: string | null): Promise<VerificationKey> => {
+  const find = (): VerificationKey | null => (keys.current === null ? null : findKey(keys.current, algorithm, kid))
+  await keys.refetch(() => find() !== null)
+  const key = find()
+  if (key === null) throw new CredentialRejected('unknown-kid', 'no key, or no single one, is known for it')
+  return key
+}
+
+const verifySignature = async ({ key }: VerificationKey, token: string, algorithm: JwsAlgorithm): Promise<Claims> => {
+  const { compactVerify } = await loadJose()
+  const verified = await compactVerify(token, key, { algorithms: [algorithm] }).catch(() => {
+    throw new CredentialRejected('bad-signature', 'its signature is wrong') // the library's errors may hold what the token says
+  })
+  return parseObject(new TextDecoder().decode(verified.payload), 'its payload')
+}
+
+const parseObject = (text: string, what: string): Claims => {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch {
+    throw new CredentialRejected('other-token-flaw', `${what} is not JSON`)
+  }
+  if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Claims
+  throw new CredentialRejected('other-token-flaw', `${what} is not a JSON object`)
+}
+
+/**
+ * Verifies tokens of one issuer, each once for as long as it is good: until it expires, or the key that it was signed with is not one of the
+ * issuer's any more.
+ */
+export const jwtVerifier = (keys: IssuerKeys, settings: JwtVerifierOptions): GetClaims => {
+  const cache = new TokenCache<Awaited<ReturnType<typeof verifyToken>>>(({ key }) => keys.current?.has(key) ?? false)
+  return (token) => {
+    const digest = tokenDigest(token)
+    const cached = cache.find(digest)
+    if (cached !== null) return cached.claims
+    const loaded = cache.load(digest, async () => {
+      const value = await verifyToken(token, settings, keys)
+      return { value, expiresAt: value.expiresAt, size: token.length }
+    })
+    return loaded.then(({ claims }) => claims)
+  }
+}

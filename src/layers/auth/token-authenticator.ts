@@ -1,0 +1,69 @@
+import { type Authenticator, type AuthResult, identityUnavailable, unauthenticated } from './authenticator.ts'
+import type { Claims, GetClaims } from './claims.ts'
+import type { ClientRegistry } from './client-registry.ts'
+import { type AuthScheme, CredentialRejected, createAuthChallenge, VerifierUnavailable } from './errors.ts'
+import type { CheckSenderConstraint } from './sender-constraint.ts'
+import { parseTokenCredential } from './token-credential.ts'
+
+/** Is what is known of the tokens that a method takes. */
+export interface TokenAuthenticatorOptions {
+  readonly name: 'jwt' | 'introspection'
+  readonly getClaims: GetClaims
+  /** Tells whether a token is one of its kind, where another method takes others. */
+  readonly accepts: (token: string) => boolean
+  readonly clients: ClientRegistry
+  /** Finds out, of each request, whether it comes from whom the token is bound to. */
+  readonly checkSenderConstraint: CheckSenderConstraint
+  /** What proofs of possession may be signed with; null: they are not taken. */
+  readonly algorithms: readonly string[] | null
+}
+
+/** Proves who calls by an access token (RFC 6750), and by what it is bound to (RFC 8705 §3, RFC 9449 §7). */
+export const tokenAuthenticator = ({
+  name,
+  getClaims,
+  accepts,
+  clients,
+  checkSenderConstraint,
+  algorithms,
+}: TokenAuthenticatorOptions): Authenticator => {
+  const toAuthResult = (claims: Claims, scheme: AuthScheme): AuthResult => ({
+    client: clients.byClaims(claims),
+    token: { scheme, claims },
+  })
+  const schemes: readonly AuthScheme[] = algorithms === null ? ['bearer'] : ['bearer', 'dpop']
+  return {
+    name,
+    fields: ['authorization', 'dpop'],
+    challenge: schemes.map((scheme) => createAuthChallenge(scheme, algorithms)).join(', '),
+    applies({ fields }) {
+      const credential = parseTokenCredential(fields)
+      return credential !== null && accepts(credential.token)
+    },
+    authenticate(exchange) {
+      const credential = parseTokenCredential(exchange.fields) ?? noCredential
+      const { scheme, token } = credential
+      const checkConstraint = (claims: Claims): AuthResult | Promise<AuthResult> => {
+        const result = toAuthResult(claims, scheme)
+        const checked = checkSenderConstraint(exchange, claims, credential, result.client?.id ?? '')
+        return checked instanceof Promise ? checked.then(() => result) : result
+      }
+      const invalid = (error: unknown): never =>
+        rethrow(error, createAuthChallenge(scheme, algorithms, { error: 'invalid_token' }))
+      try {
+        const claims = getClaims(token)
+        return claims instanceof Promise ? claims.then(checkConstraint).catch(invalid) : checkConstraint(claims)
+      } catch (error) {
+        return invalid(error)
+      }
+    },
+  }
+}
+
+const noCredential = { scheme: 'bearer', token: '' } as const
+
+const rethrow = (error: unknown, challenge: string): never => {
+  if (error instanceof CredentialRejected) throw unauthenticated(challenge, error.reason, error.message)
+  if (error instanceof VerifierUnavailable) throw identityUnavailable(error.reason, error.message)
+  throw error
+}

@@ -1,0 +1,190 @@
+import { CoalescedTimer, epochMs } from '../../clock.ts'
+import { Exchange, type ProxyResponse } from '../../exchange.ts'
+import { GatewayError } from '../../failures/errors.ts'
+import { BodyTee } from './body-tee.ts'
+import { toCacheKey } from './cache-response.ts'
+import type { Reservation } from './cache-store.ts'
+import type { FetchContext, FetchResult, FetchWaiter, SharedResult } from './fetch-context.ts'
+import { type CacheRequest, withoutConditions } from './policy/cache-request.ts'
+import type { ResponseTimes } from './policy/freshness.ts'
+import { conditionFields } from './policy/revalidation.ts'
+import { hasValidator } from './policy/validators.ts'
+import { storeNotModified, storeResponse } from './store-response.ts'
+import type { StoredResponse } from './stored-response.ts'
+
+// So long a body may still come that nobody reads, but that is stored when it has come.
+const unreadMs = 30_000
+
+/**
+ * Is a request of the gateway's own for what one exchange asked for, or several. It lives as long as anybody waits for it or reads it, and no
+ * single client's leaving ends it. It asks for the whole, without the conditions of the client: those are for what is stored then.
+ */
+export class CacheFetch {
+  /** What the exchange that began it asks for, and so what is fetched. */
+  readonly request: CacheRequest
+  readonly exchange: Exchange
+  /** On the wall clock. */
+  readonly startedAt = epochMs()
+  /** What has come, as long as it can be read from its beginning; null: nothing yet. */
+  result: SharedResult | null = null
+  /** When it was sent, and when the head of the answer came. */
+  times: ResponseTimes = { requestedAt: 0, receivedAt: 0 }
+  readonly context: FetchContext
+  /**
+   * Room for what comes. Void when what it is for became invalid after it began: who asks from now on must not get it
+   * (RFC 9111 §4.4).
+   */
+  readonly reservation: Reservation
+  readonly #waiters = new Set<FetchWaiter>()
+  readonly #unreadTimer = new CoalescedTimer(() => {
+    if (!this.#isRead) this.#abandon()
+  })
+  /** Whether it goes on though nobody waits for it. */
+  #isDetached: boolean
+  #isFinished = false
+  #validating: StoredResponse | null
+
+  constructor(cause: Exchange, request: CacheRequest, context: FetchContext) {
+    const { stored, partition, isDetached } = context
+    this.request = request
+    this.context = context
+    this.#isDetached = isDetached
+    this.#validating = stored !== null && hasValidator(stored.head) ? stored : null
+    this.reservation = partition.reserve(toCacheKey(cause, request))
+    this.exchange = createBackgroundExchange(cause, isDetached)
+  }
+
+  /** Has somebody wait for it. */
+  addWaiter(waiter: FetchWaiter): void {
+    this.#waiters.add(waiter)
+  }
+
+  /** Is told that somebody no longer waits. */
+  removeWaiter(waiter: FetchWaiter): void {
+    this.#waiters.delete(waiter)
+    if (this.#waiters.size === 0 && !this.#isDetached) this.#abandon()
+  }
+
+  /** Has the body come to its end though nobody reads it: it is of use for others, later. */
+  detach(): void {
+    this.#isDetached = true
+  }
+
+  /** Sends it. */
+  start(): void {
+    const { stored } = this.context
+    const plain = withoutConditions(this.exchange.fields)
+    this.exchange.fields =
+      this.#validating !== null && stored !== null ? [...plain, ...conditionFields(stored.head)] : plain
+    this.#send()
+  }
+
+  #send(): void {
+    const requestedAt = epochMs()
+    this.context.next(this.exchange).then(
+      (response) => {
+        this.times = { requestedAt, receivedAt: epochMs() }
+        this.#onResponse(response)
+      },
+      (error) => {
+        this.finish()
+        this.#deliver({ kind: 'failed', error: GatewayError.from(error) })
+      },
+    )
+  }
+
+  #onResponse(response: ProxyResponse): void {
+    const result = this.#toResult(response)
+    if (result === null) {
+      this.#validating = null
+      this.exchange.fields = withoutConditions(this.exchange.fields)
+      return this.#send()
+    }
+    const tee = result.kind === 'shared' && result.body instanceof BodyTee ? result.body : null
+    if (tee === null) this.finish()
+    else if (result.kind === 'shared') this.result = result
+    this.#deliver(result)
+    tee?.start()
+    this.onReadersGone()
+  }
+
+  /** Makes of an answer what those who wait may use; null: it is a 304 about something else. */
+  #toResult(response: ProxyResponse): FetchResult | null {
+    const validated = response.status === 304 ? this.#validating : null
+    try {
+      if (validated === null) return storeResponse(this, response)
+      const result = storeNotModified(this, response, validated)
+      response.body.discard()
+      return result
+    } catch (error) {
+      this.context.events.onError(error)
+      if (validated === null) return { kind: 'alone', response, notStored: null }
+      response.body.discard()
+      return { kind: 'none' }
+    }
+  }
+
+  /** Tells everybody what has come. */
+  #deliver(result: FetchResult): void {
+    const waiters = [...this.#waiters]
+    this.#waiters.clear()
+    if (result.kind === 'alone' && waiters.every(({ request }) => request !== this.request))
+      result.response.body.discard()
+    for (const waiter of waiters) waiter.onResult(result)
+    if (result.kind === 'failed' && this.#isDetached) this.context.events.onRevalidationFailed(result.error)
+  }
+
+  get #isRead(): boolean {
+    const body = this.result?.body
+    return body instanceof BodyTee && body.isRead
+  }
+
+  /** Is told that the body is longer than may be stored: now it is for those who read it, and for nobody else. */
+  onOverflow(): void {
+    this.finish()
+    this.#isDetached = false
+    this.onReadersGone()
+  }
+
+  /** Looks whether anybody still reads the body. */
+  onReadersGone(): void {
+    const body = this.result?.body
+    if (!(body instanceof BodyTee) || body.ended || body.isRead) return
+    if (this.#isDetached) this.#unreadTimer.set(unreadMs)
+    else this.#abandon()
+  }
+
+  #abandon(): void {
+    this.finish() // before anybody can join what is about to fail
+    this.exchange.abort(
+      new GatewayError('client-gone', { reason: 'nobody-waits', cause: new Error('nobody waits for it') }),
+    )
+  }
+
+  /** Ends what others could join. */
+  finish(): void {
+    this.#unreadTimer.clear()
+    this.reservation.release()
+    if (this.#isFinished) return
+    this.#isFinished = true
+    this.context.onClosed()
+  }
+}
+
+/**
+ * Makes an exchange of the gateway's own out of the one that causes it: it asks for the same, and the client's leaving does not end it. Interim
+ * answers go to that client as long as it waits (RFC 9110 §15.2), unless the fetch is behind its back.
+ */
+const createBackgroundExchange = (cause: Exchange, isDetached: boolean): Exchange => {
+  const { operation, client, peer, query, fields, authority, body, onInterim } = cause
+  const relayed =
+    isDetached || onInterim === null
+      ? null
+      : (status: number, interim: Exchange['fields']): void => {
+          if (cause.aborted === null) onInterim(status, interim)
+        }
+  const own = new Exchange({ operation, client, peer, query, fields, authority, body, onInterim: relayed })
+  own.identity = cause.identity
+  own.trace = cause.trace
+  return own
+}

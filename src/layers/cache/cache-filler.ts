@@ -1,0 +1,241 @@
+import { epochMs } from '../../clock.ts'
+import type { CacheOutcome, Exchange, ProxyResponse } from '../../exchange.ts'
+import { GatewayError } from '../../failures/errors.ts'
+import type { HeaderFields } from '../../header-fields.ts'
+import { CacheFetch } from './cache-fetch.ts'
+import { recordCacheOutcome, respondFromResult, respondFromStored } from './cache-response.ts'
+import {
+  type BackgroundRevalidation,
+  type CacheMiss,
+  type FetchContext,
+  type FetchResult,
+  type FetchWaiter,
+  type SharedResult,
+  statusOfResult,
+  type TierLookup,
+  troubleOfError,
+  troubleOfResult,
+  troubleOfStatus,
+} from './fetch-context.ts'
+import type { CacheRequest } from './policy/cache-request.ts'
+import { type ForwardOutcome, forwardedStatus } from './policy/cache-status.ts'
+import { storedFields } from './policy/respond.ts'
+import { decideReuse, mayServeStale, type UpstreamTrouble } from './policy/reuse.ts'
+import { selectVariant } from './policy/vary.ts'
+import { SingleFlight } from './single-flight.ts'
+import { emptyStoredBody, StoredBody, type StoredResponse } from './stored-response.ts'
+
+// Of one operation. They are no client's requests, so no bound of what is in flight holds them back.
+const maxRevalidations = 100
+
+/** What all the fetches of an operation have in common. */
+type FillerDeps = Pick<FetchContext, 'next' | 'rules' | 'partition' | 'events'>
+
+type LookUpAgain = (miss: CacheMiss) => Promise<ProxyResponse>
+
+/** Asks the upstream for what is not stored, or no longer fresh: once for all who want the same at the same time. */
+export class CacheFiller {
+  readonly #deps: FillerDeps
+  readonly #lookUpAgain: LookUpAgain
+  readonly #singleFlight = new SingleFlight()
+  #revalidations = 0
+
+  /** `lookUpAgain` is for those who waited for what turns out to be another variant: what they want may be there by now. */
+  constructor(deps: FillerDeps, lookUpAgain: LookUpAgain) {
+    this.#deps = deps
+    this.#lookUpAgain = lookUpAgain
+  }
+
+  /** Waits for a fetch that is under way, or begins one, or forwards the request as it came. */
+  fetchOrJoin(miss: CacheMiss): Promise<ProxyResponse> {
+    const { exchange, request, key, at, stored, varies, why, joinsLeft, tierLookup } = miss
+    const isHitForMiss = this.#deps.partition.hitForMiss.has(key)
+    // A Range may be a small piece of something large: nobody is to wait for the whole of it. Where something is stored, a 304 has to be heard (§4.3.4).
+    if (request.range !== null || (isHitForMiss && stored === null)) return this.#forward(miss)
+    const isExclusive = isHitForMiss || (stored !== null && isUnshareable(stored))
+    if (joinsLeft > 0 && !isExclusive && !request.noCache && why !== 'request') {
+      const joined = this.#singleFlight.find(key, request, varies, at)
+      if (joined !== null) return this.#join(miss, joined)
+    }
+    if (this.#singleFlight.isFull(key)) return this.#forward(miss)
+    const fetch = this.#createFetch(exchange, request, key, { stored, tierLookup, isDetached: false, isExclusive })
+    const response = this.#wait(miss, fetch)
+    fetch.start()
+    return response
+  }
+
+  /** Tells whether what is served stale is to be fetched anew: that is not under way, and there are not too many such fetches. */
+  mayRevalidate({ request, key, stored, at }: BackgroundRevalidation): boolean {
+    if (
+      this.#revalidations >= maxRevalidations ||
+      this.#deps.partition.hitForMiss.has(key) ||
+      this.#singleFlight.isFull(key)
+    )
+      return false
+    return this.#singleFlight.find(key, request, stored.head.varies, at) === null
+  }
+
+  /** Fetches anew what is served stale meanwhile (RFC 5861 §3). */
+  revalidate(revalidation: BackgroundRevalidation, tierLookup: TierLookup | null): void {
+    if (!this.mayRevalidate(revalidation)) return
+    const { exchange, request, key, stored } = revalidation
+    this.#revalidations++
+    this.#createFetch(exchange, request, key, { stored, tierLookup, isDetached: true, isExclusive: false }).start()
+  }
+
+  /** Has an exchange wait for a fetch, or read what has begun to come of it. */
+  #join(miss: CacheMiss, fetch: CacheFetch): Promise<ProxyResponse> {
+    return fetch.result === null ? this.#wait(miss, fetch) : Promise.resolve(this.#respond(miss, fetch, fetch.result))
+  }
+
+  #wait(miss: CacheMiss, fetch: CacheFetch): Promise<ProxyResponse> {
+    const { exchange, request } = miss
+    return new Promise((resolve, reject) => {
+      const waiter: FetchWaiter = {
+        request,
+        onResult: (result) => {
+          exchange.setAbortListener(null)
+          try {
+            resolve(this.#respond(miss, fetch, result))
+          } catch (error) {
+            if (error instanceof GatewayError) return reject(error)
+            this.#deps.events.onError(error)
+            resolve(result.kind === 'alone' && isInitiator(miss, fetch) ? result.response : this.#deps.next(exchange))
+          }
+        },
+      }
+      fetch.addWaiter(waiter)
+      exchange.setAbortListener((reason) => {
+        fetch.removeWaiter(waiter)
+        reject(reason)
+      })
+    })
+  }
+
+  /** Answers with what has come, as far as it is for this exchange. Throws the failure. */
+  #respond(miss: CacheMiss, fetch: CacheFetch, result: FetchResult): ProxyResponse | Promise<ProxyResponse> {
+    const { exchange, request } = miss
+    if (isInitiator(miss, fetch)) {
+      exchange.attempt = fetch.exchange.attempt
+      exchange.attempts += fetch.exchange.attempts
+      exchange.failedAttempts ??= fetch.exchange.failedAttempts
+    }
+    const trouble = troubleOfResult(result)
+    const stale = trouble === null ? null : this.#serveStale(miss, trouble, statusOfResult(result))
+    if (stale !== null) {
+      if (result.kind === 'alone' && isInitiator(miss, fetch)) result.response.body.discard()
+      return stale
+    }
+    if (isInitiator(miss, fetch)) return this.#respondToInitiator(miss, fetch, result)
+    if (result.kind === 'failed') {
+      this.#record(miss, 'miss', { collapsed: true })
+      throw result.error
+    }
+    // What is not stored, a 304 that forbids it say, is for the one alone who asked.
+    if (result.kind !== 'shared' || !result.isStored) return this.#forward(miss)
+    const at = epochMs()
+    if (selectVariant([result], request) === null) return this.#lookUpAgain(miss)
+    if (decideReuse(result.head, request, at).kind !== 'fresh') return this.#forward(miss)
+    const response = this.#respondShared(miss, result, storedFields(result.head, at))
+    if (response === null) return this.#forward(miss)
+    this.#record(miss, 'collapsed', { collapsed: true, ttlMs: result.head.freshUntil - at })
+    return response
+  }
+
+  /** Answers the exchange that the fetch was begun for: whatever has come is its own. */
+  #respondToInitiator(miss: CacheMiss, fetch: CacheFetch, result: FetchResult): ProxyResponse | Promise<ProxyResponse> {
+    const { exchange } = miss
+    if (result.kind === 'none') return this.#forward(miss)
+    if (result.kind === 'failed') {
+      this.#record(miss, 'miss')
+      throw result.error
+    }
+    if (result.kind === 'alone') {
+      this.#record(miss, 'miss', { detail: result.notStored })
+      exchange.setAbortListener((reason) => fetch.exchange.abort(reason))
+      return result.response
+    }
+    const { head, fields, isValidated, isStored, notStored: not } = result
+    const response = this.#respondShared(miss, result, fields)
+    if (response === null) return this.#forward(miss)
+    // Nobody may read it any more, and it is stored all the same.
+    if (response.body === emptyStoredBody) fetch.detach()
+    const upstreamStatus = isValidated ? 304 : head.status
+    this.#record(miss, isValidated ? 'revalidated' : 'miss', {
+      status: upstreamStatus === response.status ? null : upstreamStatus,
+      stored: isStored,
+      ttlMs: head.freshUntil - epochMs(),
+      detail: not,
+    })
+    return response
+  }
+
+  #respondShared({ exchange, request }: CacheMiss, result: SharedResult, fields: HeaderFields): ProxyResponse | null {
+    if (result.body instanceof StoredBody) this.#deps.partition.pin(exchange, result.body)
+    return respondFromResult(exchange, request, result, fields)
+  }
+
+  /** Forwards a request as it came, for itself alone. */
+  #forward(miss: CacheMiss): Promise<ProxyResponse> {
+    const { exchange, request, key, stored } = miss
+    const sent = this.#deps.next(exchange)
+    const detail = request.range === null ? this.#deps.partition.hitForMiss.reasonFor(key) : 'range'
+    if (stored === null) {
+      this.#record(miss, 'miss', { detail })
+      return sent
+    }
+    return sent.then(
+      (response) => {
+        const trouble = troubleOfStatus(response.status)
+        const stale = trouble === null ? null : this.#serveStale(miss, trouble, response.status)
+        if (stale !== null) {
+          response.body.discard()
+          return stale
+        }
+        this.#record(miss, 'miss', { detail })
+        return response
+      },
+      (error) => {
+        const trouble = error instanceof GatewayError ? troubleOfError(error) : null
+        const stale = trouble === null ? null : this.#serveStale(miss, trouble, null)
+        if (stale !== null) return stale
+        this.#record(miss, 'miss')
+        throw error
+      },
+    )
+  }
+
+  /** Answers with what is stored, though it is stale, where that is allowed; null: it is not. */
+  #serveStale(miss: CacheMiss, trouble: UpstreamTrouble, status: number | null): ProxyResponse | null {
+    const { exchange, request, stored } = miss
+    const at = epochMs()
+    if (stored === null || !mayServeStale(stored.head, request, trouble, at)) return null
+    const { head, body } = stored
+    const response = respondFromStored(head, body, request, storedFields(head, at))
+    this.#deps.partition.pin(exchange, body)
+    this.#record(miss, 'stale', { status, ttlMs: head.freshUntil - at })
+    return response
+  }
+
+  #record({ exchange, why }: CacheMiss, outcome: CacheOutcome, forwarded: Omit<ForwardOutcome, 'why'> = {}): void {
+    recordCacheOutcome(exchange, this.#deps.partition, outcome, forwardedStatus({ why, ...forwarded }))
+  }
+
+  #createFetch(exchange: Exchange, request: CacheRequest, key: string, mode: FetchMode): CacheFetch {
+    const onClosed = (): void => {
+      this.#singleFlight.remove(key, fetch)
+      if (mode.isDetached) this.#revalidations--
+    }
+    const fetch: CacheFetch = new CacheFetch(exchange, request, { ...this.#deps, key, ...mode, onClosed })
+    this.#singleFlight.add(key, fetch)
+    return fetch
+  }
+}
+
+/** Says how a fetch is made. */
+type FetchMode = Pick<FetchContext, 'stored' | 'tierLookup' | 'isDetached' | 'isExclusive'>
+
+const isInitiator = ({ request }: CacheMiss, fetch: CacheFetch): boolean => request === fetch.request
+
+/** Tells whether each who asks has to ask the upstream: to wait for another's answer would be to wait in vain. */
+export const isUnshareable = ({ head }: StoredResponse): boolean => head.noCache || head.freshUntil <= head.receivedAt

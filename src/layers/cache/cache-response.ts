@@ -1,0 +1,73 @@
+import type { CacheOutcome, Exchange, ProxyResponse } from '../../exchange.ts'
+import type { HeaderFields } from '../../header-fields.ts'
+import type { CacheKey } from './cache-store.ts'
+import type { SharedResult } from './fetch-context.ts'
+import type { CachePartition } from './partition.ts'
+import type { CacheRequest } from './policy/cache-request.ts'
+import { planResponse } from './policy/respond.ts'
+import type { StoredHead } from './policy/stored-head.ts'
+import { emptyStoredBody, StoredBody } from './stored-response.ts'
+
+/** Names what an exchange asks for. */
+export const toCacheKey = ({ identity, query }: Exchange, { site }: CacheRequest): CacheKey => ({
+  client: identity?.client ?? '',
+  site,
+  query,
+})
+
+/** Notes what the cache did, for the access log and for whoever reads `Cache-Status` (RFC 9211). */
+export const recordCacheOutcome = (
+  exchange: Exchange,
+  partition: CachePartition,
+  outcome: CacheOutcome,
+  status: string,
+): void => {
+  exchange.cache = outcome
+  partition.counts[outcome]++
+  if (exchange.addedResponseFields === null) exchange.addedResponseFields = ['Cache-Status', status]
+  else exchange.addedResponseFields.push('Cache-Status', status)
+}
+
+/** Answers a request with a body that is all there. `fields` are what a plain answer would have. */
+export const respondFromStored = (
+  head: StoredHead,
+  body: StoredBody,
+  request: CacheRequest,
+  fields: HeaderFields,
+): ProxyResponse => {
+  if (request.isPlain) return { status: head.status, reason: head.reason, fields, body }
+  const plan = planResponse(head, body.bytes.length, request, fields)
+  return {
+    status: plan.status,
+    reason: plan.status === head.status ? head.reason : '',
+    fields: plan.fields,
+    body:
+      plan.body === 'whole'
+        ? body
+        : plan.body === 'none'
+          ? emptyStoredBody
+          : body.slice(plan.body.start, plan.body.end),
+  }
+}
+
+/**
+ * Answers a request with what a fetch has brought, of which the body may still be coming. `fields` as for {@link respondFromStored}. Null: its beginning is
+ * no longer there.
+ */
+export const respondFromResult = (
+  exchange: Exchange,
+  request: CacheRequest,
+  { head, body }: SharedResult,
+  fields: HeaderFields,
+): ProxyResponse | null => {
+  if (body instanceof StoredBody) return respondFromStored(head, body, request, fields)
+  if (request.ifNoneMatch !== null || request.ifModifiedSince !== null) {
+    // Who asks for a part does not wait for the whole, and is never answered here.
+    const plan = planResponse(head, null, request, fields)
+    if (plan.body === 'none') return { status: plan.status, reason: '', fields: plan.fields, body: emptyStoredBody }
+  }
+  const reader = body.openReader(exchange)
+  if (reader === null) return null
+  exchange.setAbortListener(() => reader.discard())
+  return { status: head.status, reason: head.reason, fields, body: reader }
+}

@@ -1,0 +1,92 @@
+import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
+import { getFirstFieldValue, type HeaderFields } from '../../header-fields.ts'
+import { allOperations, type OperationId } from '../../operations.ts'
+import { fieldLines } from './policy/header-list.ts'
+
+/** Says where the operations stand. */
+export interface InvalidationOptions {
+  /** `{base_url}` as clients write it, where the configuration says so; null: as each request has it. */
+  readonly publicUrl: string | null
+  readonly basePath: string
+}
+
+/**
+ * Removes what an unsafe request that succeeded has made invalid (RFC 9111 §4.4), before its answer goes out: who has it asks again and is not
+ * given what was before.
+ */
+export const cacheInvalidationLayer =
+  (
+    { publicUrl, basePath }: InvalidationOptions,
+    onInvalidated: (targets: readonly InvalidationTarget[]) => void,
+  ): Layer =>
+  (next) =>
+  (exchange) =>
+    next(exchange).then((response) => {
+      if (response.status < 400 && namesTarget(response)) {
+        const { path } = exchange.operation
+        const origin = publicUrl === null ? requestOrigin(exchange) : new URL(publicUrl).origin
+        const targets = invalidationTargets(response, { origin, basePath, path, query: exchange.query })
+        if (targets.length > 0) onInvalidated(targets)
+      }
+      return response
+    })
+
+const namesTarget = ({ fields }: ProxyResponse): boolean =>
+  getFirstFieldValue(fields, 'location') !== undefined || getFirstFieldValue(fields, 'content-location') !== undefined
+
+/** Takes what the gateway itself tells upstreams of how it was asked. */
+const requestOrigin = ({ fields, authority }: Exchange): string =>
+  `${getFirstFieldValue(fields, 'x-forwarded-proto') ?? 'http'}://${getFirstFieldValue(fields, 'x-forwarded-host') ?? authority}`
+
+/** Names one resource of the interface: an operation, and the raw query with its `?`, or empty. */
+export interface InvalidationTarget {
+  readonly operation: OperationId
+  readonly query: string
+}
+
+/** Is what `Location` and `Content-Location` are read against. */
+export interface TargetUri {
+  /** Scheme and authority as the client wrote them: `https://gateway.example`. */
+  readonly origin: string
+  /** Of `listen`: what stands before the catalog's paths. */
+  readonly basePath: string
+  /** The operation's path, without `basePath`. */
+  readonly path: string
+  readonly query: string
+}
+
+/**
+ * Lists what a successful unsafe request makes invalid: the GET operations that its answer's Location and Content-Location name (RFC 9111 §4.4).
+ * Nothing of another origin: an upstream could empty the cache of others. The target of the request itself is no GET operation, so nothing is
+ * stored for it.
+ */
+export const invalidationTargets = (
+  { status, fields }: { readonly status: number; readonly fields: HeaderFields },
+  uri: TargetUri,
+): readonly InvalidationTarget[] => {
+  if (status < 200 || status > 399) return []
+  const targets: InvalidationTarget[] = []
+  for (const reference of [...fieldLines(fields, 'location'), ...fieldLines(fields, 'content-location')]) {
+    const target = resolveTarget(reference, uri)
+    if (target !== null && !targets.some((other) => isSameTarget(other, target))) targets.push(target)
+  }
+  return targets
+}
+
+/** Resolves a reference (RFC 3986 §5); null: it names nothing that can be stored. */
+const resolveTarget = (reference: string, { origin, basePath, path, query }: TargetUri): InvalidationTarget | null => {
+  const resolved = URL.parse(reference, `${origin}${basePath}${path}${query}`)
+  if (resolved === null || resolved.origin !== URL.parse(origin)?.origin) return null
+  const operation = allOperations.find((one) => one.method === 'GET' && resolved.pathname === basePath + one.path)
+  return operation === undefined ? null : { operation: operation.id, query: rawQuery(reference) }
+}
+
+/** Cuts out the query as it is written: what is stored is named by the raw query, which the resolved one is not. */
+const rawQuery = (reference: string): string => {
+  const [whole = ''] = reference.split('#', 1)
+  const at = whole.indexOf('?')
+  return at < 0 ? '' : whole.slice(at)
+}
+
+const isSameTarget = (one: InvalidationTarget, other: InvalidationTarget): boolean =>
+  one.operation === other.operation && one.query === other.query

@@ -1,0 +1,169 @@
+import { type HeaderFields, omitFields } from '../../../header-fields.ts'
+import { allows, type CacheDirective, parseCacheControl, parseDeltaMs, restricts } from './cache-control.ts'
+import type { CacheRequest, CacheRules } from './cache-request.ts'
+import {
+  heuristicLifetime,
+  initialAge,
+  type ReceivedHead,
+  type ResponseMetadata,
+  type ResponseTimes,
+  readMetadata,
+} from './freshness.ts'
+import { fieldLines } from './header-list.ts'
+import { formatHttpDate } from './http-date.ts'
+import { isServerError, isStorableStatus, isUnderstoodStatus } from './status-codes.ts'
+import { headMemoryBytes, type StoredHead, servableUntil } from './stored-head.ts'
+import { hasValidator } from './validators.ts'
+import { selectingKey, varyNames } from './vary.ts'
+
+/** Says why an answer is not stored: `detail` of Cache-Status (RFC 9211 §2.8). Of the words, none says more than the answer itself, or its length. */
+export type NotStoredReason =
+  | 'status'
+  | 'no-store'
+  | 'private'
+  | 'authorization'
+  | 'set-cookie'
+  | 'vary'
+  | 'no-lifetime'
+  | 'credentials'
+  | 'already-stale'
+  | 'bad-length'
+  | 'too-large'
+  | 'no-room'
+  | 'stale-if-error'
+
+/** Is the head that is stored, or why none is. */
+export type Storability = { readonly head: StoredHead } | { readonly head: null; readonly notStored: NotStoredReason }
+
+const notStorable = (why: NotStoredReason): Storability => ({ head: null, notStored: why })
+
+/**
+ * Decides whether an answer may be stored, in the order of RFC 9111 §3, and computes all that is to be known of it. CDN-Cache-Control (RFC 9213)
+ * and Pragma in answers are not read.
+ */
+export const assessStorability = (
+  request: CacheRequest,
+  response: ReceivedHead,
+  times: ResponseTimes,
+  rules: CacheRules,
+): Storability => {
+  const directives = parseCacheControl(response.fields) ?? []
+  const metadata = readMetadata(response, directives, times.receivedAt, rules)
+  const forbidden =
+    forbiddenBy(request, response.status, directives) ??
+    privacyReason(request, response, metadata) ??
+    lifetimeReason(request, metadata)
+  if (forbidden !== null) return notStorable(forbidden)
+  const varies = varyNames(response.fields)
+  if (varies === '*') return notStorable('vary') // §4.1: it matches no request
+  const head = buildStoredHead(request, response, metadata, varies, times, rules)
+  return isUseful(head) ? { head } : notStorable('already-stale')
+}
+
+/** Tells what forbids to store an answer, whoever it is for. */
+const forbiddenBy = (
+  request: CacheRequest,
+  status: number,
+  directives: readonly CacheDirective[],
+): NotStoredReason | null => {
+  if (!isStorableStatus(status)) return 'status'
+  // It is about a part that this request alone has asked for.
+  if (status === 416 && request.range !== null) return 'status'
+  // §5.2.2.3: whoever understands the status is to store what others are told not to.
+  if (restricts(directives, 'must-understand') && !isUnderstoodStatus(status)) return 'status'
+  if (restricts(directives, 'no-store') && !allows(directives, 'must-understand')) return 'no-store'
+  return request.noStore ? 'no-store' : null // §5.2.1.5
+}
+
+/** Tells by what an answer is for one client alone. */
+const privacyReason = (
+  request: CacheRequest,
+  { fields }: ReceivedHead,
+  { directives, isPrivate }: ResponseMetadata,
+): NotStoredReason | null => {
+  if (isPrivate) return 'private'
+  if (request.hasAuthorization && !allowsAuthorized(directives)) return 'authorization'
+  // Not of the RFC (§7.3 only warns of it): a cookie is one client's, unless the answer is said to be everybody's.
+  return fieldLines(fields, 'set-cookie').length > 0 && !allows(directives, 'public') ? 'set-cookie' : null
+}
+
+/** §3.5 */
+const allowsAuthorized = (directives: readonly CacheDirective[]): boolean =>
+  allows(directives, 'must-revalidate') ||
+  allows(directives, 'public') ||
+  Number.isFinite(parseDeltaMs(directives, 's-maxage'))
+
+/** Tells what an answer does not say that has to be known. Where there are credentials, a guess is not enough. */
+const lifetimeReason = (
+  request: CacheRequest,
+  { explicitMs, isHeuristic, noCache, validators }: ResponseMetadata,
+): NotStoredReason | null => {
+  if (explicitMs !== null) return null
+  if (!isHeuristic && !(noCache && hasValidator(validators))) return 'no-lifetime'
+  return request.hasOtherCredentials ? 'credentials' : null
+}
+
+/** Tells whether it is of use to anybody but a client that accepts whatever is stale: served as it is, now or later, or validated. */
+const isUseful = (head: StoredHead): boolean =>
+  hasValidator(head) || (!head.noCache && head.receivedAt < servableUntil(head))
+
+/** Computes all that a hit has to know of an answer that may be stored. `varies`: by which fields of the request. */
+const buildStoredHead = (
+  request: CacheRequest,
+  { status, reason, fields }: ReceivedHead,
+  metadata: ResponseMetadata,
+  varies: readonly string[],
+  times: ResponseTimes,
+  rules: CacheRules,
+): StoredHead => {
+  const { directives, date, noCache } = metadata
+  const bornAt = times.receivedAt - initialAge(fields, date, times)
+  const freshUntil = bornAt + freshnessLifetime(metadata)
+  // RFC 9111 §4.2.4 leaves it to the cache: in place of a failure, an older failure helps no client.
+  const mayBeStale = !noCache && !forbidsStale(directives) && !isServerError(status)
+  const staleFor = (ms: number): number => (mayBeStale ? freshUntil + ms : freshUntil)
+  const head = {
+    status,
+    reason,
+    fields: storableFields(fields, metadata),
+    date,
+    receivedAt: times.receivedAt,
+    bornAt,
+    freshUntil,
+    isHeuristic: metadata.isHeuristic,
+    noCache,
+    mayBeStale,
+    staleWhileRevalidateUntil: staleFor(
+      staleAllowance(directives, 'stale-while-revalidate', rules.staleWhileRevalidate),
+    ),
+    staleIfErrorUntil: staleFor(staleAllowance(directives, 'stale-if-error', rules.staleIfError)),
+    staleWhenDisconnectedUntil: staleFor(rules.staleWhenDisconnected),
+    varies,
+    selecting: selectingKey(varies, request),
+    ...metadata.validators,
+  }
+  return { ...head, bytes: headMemoryBytes(head) }
+}
+
+const freshnessLifetime = ({ explicitMs, isHeuristic, date, validators }: ResponseMetadata): number => {
+  if (explicitMs !== null) return explicitMs
+  return isHeuristic && validators.lastModifiedAt !== null ? heuristicLifetime(date, validators.lastModifiedAt) : 0
+}
+
+/** RFC 9111 §4.2.4: these forbid to serve it stale; `s-maxage` means `proxy-revalidate` as well (§5.2.2.10). */
+const forbidsStale = (directives: readonly CacheDirective[]): boolean =>
+  restricts(directives, 'must-revalidate') ||
+  restricts(directives, 'proxy-revalidate') ||
+  restricts(directives, 's-maxage')
+
+/** The answer's own word counts before the configuration's; what cannot be read allows nothing (RFC 5861 §3, §4). */
+const staleAllowance = (directives: readonly CacheDirective[], name: string, configuredMs: number | null): number => {
+  const ms = parseDeltaMs(directives, name) ?? configuredMs ?? 0
+  return Number.isNaN(ms) ? 0 : ms
+}
+
+/** Lists what is kept of the fields (§3.1). Age is computed anew (§4), and a Date is added where none can be read (RFC 9110 §6.6.1). */
+const storableFields = (fields: HeaderFields, { withheld, isDated, date }: ResponseMetadata): HeaderFields => {
+  if (isDated) return omitFields(fields, new Set(['age', ...withheld]))
+  return [...omitFields(fields, new Set(['age', 'date', ...withheld])), 'Date', formatHttpDate(date)]
+}

@@ -1,0 +1,118 @@
+import { crc32 } from 'node:zlib'
+import { type HeaderFields, isHopByHop } from '../../../header-fields.ts'
+import type { CacheKey } from '../cache-store.ts'
+import type { CacheRequest, CacheRules } from '../policy/cache-request.ts'
+import { assessStorability } from '../policy/storability.ts'
+import { type StoredHead, withContentLength } from '../policy/stored-head.ts'
+
+/** Says what a record has to be of. */
+export interface RecordKey extends CacheKey {
+  readonly operation: string
+  /** Of the configuration that decides what an answer is. */
+  readonly shape: string
+}
+
+/** Is what is written of an answer. The rest of its head is computed again by whoever reads it, as his own configuration says. */
+export interface CacheRecord {
+  readonly status: number
+  readonly reason: string
+  readonly fields: HeaderFields
+  readonly selecting: string
+  /** When it arrived and when it was written, by the writer's clock. */
+  readonly receivedAt: number
+  readonly writtenAt: number
+  /** How old it was when it arrived, in milliseconds. */
+  readonly initialAgeMs: number
+}
+
+/** Writes the head of an answer that is stored; `body` is summed up in it. */
+export const encodeRecord = (key: RecordKey, head: StoredHead, body: Buffer, writtenAt: number): Buffer => {
+  const { operation, shape, client, site, query } = key
+  const { status, reason, fields, selecting, receivedAt, bornAt } = head
+  const initialAgeMs = receivedAt - bornAt
+  const of = { operation, shape, client, site, query }
+  const text = JSON.stringify({ of, status, reason, fields, selecting, receivedAt, writtenAt, initialAgeMs })
+  return Buffer.from(checksum(text, body) + text)
+}
+
+/** Reads it; null: it is not what was asked for, or no record at all. Never throws, whatever it is given. */
+export const decodeRecord = (key: RecordKey, head: Buffer, body: Buffer): CacheRecord | null => {
+  const text = head.toString()
+  const json = text.slice(checksumLength)
+  if (checksum(json, body) !== text.slice(0, checksumLength)) return null
+  const record = parseJson(json)
+  return isRecord(record) && isOfKey(record.of, key) ? record : null
+}
+
+/**
+ * Makes of a record the head that this request would have stored; null: it would not, or another one. `age`: for how long it was there. All times
+ * become those of this gateway's clock, `now`: how far the writer's is off does not matter, and nothing is younger than it was when it was written.
+ */
+export const toStoredHead = (
+  { status, reason, fields, selecting, receivedAt, writtenAt, initialAgeMs }: CacheRecord,
+  bodyBytes: number,
+  { request, rules, now, ageMs }: { request: CacheRequest; rules: CacheRules; now: number; ageMs: number },
+): StoredHead | null => {
+  const times = { requestedAt: receivedAt - initialAgeMs, receivedAt }
+  const { head } = assessStorability(request, { status, reason, fields }, times, rules)
+  if (head === null || head.selecting !== selecting) return null
+  const complete = withContentLength(head, bodyBytes)
+  if (complete === null) return null
+  const shiftMs = now - Math.max(0, ageMs) - Math.max(receivedAt, writtenAt)
+  return {
+    ...complete,
+    receivedAt: head.receivedAt + shiftMs,
+    bornAt: head.bornAt + shiftMs,
+    freshUntil: head.freshUntil + shiftMs,
+    staleWhileRevalidateUntil: head.staleWhileRevalidateUntil + shiftMs,
+    staleIfErrorUntil: head.staleIfErrorUntil + shiftMs,
+    staleWhenDisconnectedUntil: head.staleWhenDisconnectedUntil + shiftMs,
+  }
+}
+
+const checksumLength = 8
+
+/** Finds what was damaged on its way or where it was kept. It does not keep anybody from writing what he likes. */
+const checksum = (text: string, body: Buffer): string =>
+  crc32(text, crc32(body)).toString(16).padStart(checksumLength, '0')
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+const isRecord = (record: unknown): record is CacheRecord & { readonly of: unknown } => {
+  if (typeof record !== 'object' || record === null) return false
+  const { status, reason, fields, selecting, receivedAt, writtenAt, initialAgeMs } = record as Partial<CacheRecord>
+  return (
+    Number.isInteger(status) &&
+    Number(status) >= 200 &&
+    Number(status) <= 999 &&
+    isValue(reason) &&
+    isFieldList(fields) &&
+    typeof selecting === 'string' &&
+    [receivedAt, writtenAt, initialAgeMs].every(isTime)
+  )
+}
+
+// Up to the last millisecond that a date can be written of.
+const isTime = (ms: unknown): boolean => typeof ms === 'number' && ms >= 0 && ms <= 8.64e15
+
+const isOfKey = (of: unknown, key: RecordKey): boolean =>
+  typeof of === 'object' && of !== null && keyNames.every((name) => (of as Partial<RecordKey>)[name] === key[name])
+
+const keyNames = ['operation', 'shape', 'client', 'site', 'query'] as const
+
+// RFC 9110 §5.1, §5.5: what is neither would end a field, or the head.
+const isFieldList = (fields: unknown): fields is HeaderFields =>
+  Array.isArray(fields) &&
+  fields.length % 2 === 0 &&
+  fields.every((text, i) => (i % 2 === 0 ? isName(text) : isValue(text)))
+
+const isName = (text: unknown): boolean =>
+  typeof text === 'string' && /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text) && !isHopByHop(text)
+
+const isValue = (text: unknown): boolean => typeof text === 'string' && /^[\t\x20-\x7e\x80-\xff]*$/.test(text)

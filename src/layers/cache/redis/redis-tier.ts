@@ -1,0 +1,188 @@
+import { epochMs, withTimeout } from '../../../clock.ts'
+import type { CacheKey, Reservation } from '../cache-store.ts'
+import type { CacheEvents, SharedTier, TierLookup } from '../fetch-context.ts'
+import type { CachePartition } from '../partition.ts'
+import type { CacheRequest, CacheRules } from '../policy/cache-request.ts'
+import { keepsPlace } from '../policy/reuse.ts'
+import { isServerError } from '../policy/status-codes.ts'
+import { type StoredHead, servableUntil } from '../policy/stored-head.ts'
+import { hasValidator } from '../policy/validators.ts'
+import { selectingKey, selectVariant } from '../policy/vary.ts'
+import { ownCopy, StoredBody } from '../stored-response.ts'
+import { type CacheRecord, decodeRecord, encodeRecord, type RecordKey, toStoredHead } from './cache-record.ts'
+import { maxLifetimeMs, maxSharedBytes, type RedisCacheStore } from './redis-cache-store.ts'
+import { baseKey, generationKeys, variantKey } from './redis-keys.ts'
+
+/** Is what a level is made from. */
+export interface RedisTierOptions {
+  readonly store: RedisCacheStore
+  readonly partition: CachePartition
+  readonly rules: CacheRules
+  readonly events: CacheEvents
+  /** Says by which configuration answers are what they are: gateways with another one store apart. */
+  readonly shape: string
+}
+
+/** Is what was read under a key. */
+interface TierRead {
+  /** The generations as they were; null: nobody knows. */
+  readonly generations: readonly string[] | null
+  /** Names of the fields that tell one from another; null: it is not that there are several. */
+  readonly names: readonly string[] | null
+  readonly response: ReadResponse | null
+}
+
+interface ReadResponse {
+  readonly record: CacheRecord
+  readonly body: StoredBody
+  readonly ageMs: number
+  /** When it was asked for: it was not younger then. */
+  readonly askedAt: number
+}
+
+interface PendingRead {
+  readonly reservation: Reservation
+  readonly read: Promise<TierRead>
+}
+
+// An answer that can be validated is of use when it may not be served any more: it spares its body.
+const revalidatableMs = 3_600_000
+
+const emptyRead: TierRead = { generations: null, names: null, response: null }
+
+/** The second level of one operation. Whoever asks for the same at the same time asks once. */
+export class RedisTier implements SharedTier {
+  readonly #options: RedisTierOptions
+  readonly #pending = new Map<string, PendingRead>()
+
+  constructor(options: RedisTierOptions) {
+    this.#options = options
+  }
+
+  lookUp(cacheKey: CacheKey, key: string, request: CacheRequest): TierLookup | null {
+    const { store, partition, shape } = this.#options
+    if (!store.link.isShared) return null
+    const base = baseKey(store.prefix, shape, partition.operation, cacheKey)
+    const first = this.#read(cacheKey, base)
+    return {
+      loaded: withTimeout(this.#load(cacheKey, key, base, request, first), store.link.timeoutMs).then(ignore),
+      store: ({ head, body }) =>
+        void first.then(({ generations }) => this.#write(cacheKey, base, head, body, generations)),
+      remove: () => store.remove(base),
+    }
+  }
+
+  /** Brings what is there into memory. Never rejects. */
+  async #load(
+    cacheKey: CacheKey,
+    key: string,
+    base: string,
+    request: CacheRequest,
+    first: Promise<TierRead>,
+  ): Promise<void> {
+    const { partition, rules, store, events } = this.#options
+    const reservation = partition.reserve(cacheKey)
+    try {
+      let read = await first
+      if (read.names !== null) read = await this.#read(cacheKey, variantKey(base, selectingKey(read.names, request)))
+      const { response } = read
+      if (response === null) return
+      const { record, body, askedAt, ageMs } = response
+      const head = toStoredHead(record, body.bytes.length, { request, rules, now: askedAt, ageMs })
+      if (head === null || head.bytes + body.bytes.length > rules.maxEntry) return
+      const present = selectVariant(partition.find(key)?.variants ?? [], request)
+      if (present !== null && keepsPresent(present.head, head, request, askedAt)) return
+      store.counts.found++
+      partition.put(
+        reservation,
+        { head, body },
+        (other) => other === present || selectVariant([other], request) !== null,
+      )
+    } catch (error) {
+      events.onError(error)
+    } finally {
+      reservation.release()
+    }
+  }
+
+  /** Reads what is under a key, once for all who want it. What became invalid meanwhile is not for those who come after. */
+  #read(cacheKey: CacheKey, key: string): Promise<TierRead> {
+    const pending = this.#pending.get(key)
+    if (pending !== undefined && !pending.reservation.isCancelled) return pending.read
+    const reservation = this.#options.partition.reserve(cacheKey)
+    const read = this.#fetch(cacheKey, key).finally(() => {
+      reservation.release()
+      if (this.#pending.get(key)?.reservation === reservation) this.#pending.delete(key)
+    })
+    this.#pending.set(key, { reservation, read })
+    return read
+  }
+
+  async #fetch(cacheKey: CacheKey, key: string): Promise<TierRead> {
+    const { store, partition } = this.#options
+    const askedAt = epochMs()
+    const found = await store.find(key, generationKeys(store.prefix, partition.operation, cacheKey))
+    if (found === null) return emptyRead
+    const { generations, content } = found
+    if (content === null) return { ...emptyRead, generations }
+    if (content.kind === 'varies') return { ...emptyRead, generations, names: content.names.split(',') }
+    const { head, body, ageMs } = content
+    const record = decodeRecord(this.#recordKey(cacheKey), head, body)
+    if (record === null) store.counts.refused++
+    const response = record && { record, body: new StoredBody(ownCopy(body)), ageMs, askedAt }
+    return { generations, names: null, response }
+  }
+
+  #write(
+    cacheKey: CacheKey,
+    base: string,
+    head: StoredHead,
+    body: StoredBody,
+    generations: readonly string[] | null,
+  ): void {
+    const { store, partition } = this.#options
+    const bytes = head.bytes + body.bytes.length
+    const forMs = usefulMs(head)
+    const isError = isServerError(head.status)
+    // What is there already is older, and would be used on: what may stand in for an error is.
+    if (bytes > maxSharedBytes || forMs <= 0) return isError ? undefined : store.remove(base)
+    if (generations === null) return
+    store.write({
+      base,
+      key: head.varies.length === 0 ? base : variantKey(base, head.selecting),
+      generationKeys: generationKeys(store.prefix, partition.operation, cacheKey),
+      generations,
+      forMs,
+      isError,
+      varies: head.varies,
+      bytes,
+      head: () => encodeRecord(this.#recordKey(cacheKey), head, body.bytes, epochMs()),
+      body: body.bytes,
+    })
+  }
+
+  #recordKey(cacheKey: CacheKey): RecordKey {
+    const { partition, shape } = this.#options
+    return {
+      operation: partition.operation,
+      shape,
+      client: cacheKey.client,
+      site: cacheKey.site,
+      query: cacheKey.query,
+    }
+  }
+}
+
+/** Tells whether what is in memory stays, and not what was found. */
+const keepsPresent = (present: StoredHead, found: StoredHead, request: CacheRequest, now: number): boolean => {
+  if (keepsPlace(found, present.status, request, now)) return false
+  return keepsPlace(present, found.status, request, now) || present.receivedAt >= found.receivedAt
+}
+
+/** Tells for how long an answer may be of any use: an error no longer than it is fresh, so that it keeps no other out. */
+const usefulMs = (head: StoredHead): number => {
+  const isValidatedLater = hasValidator(head) && !isServerError(head.status)
+  return Math.min(maxLifetimeMs, servableUntil(head) - epochMs() + (isValidatedLater ? revalidatableMs : 0))
+}
+
+const ignore = (): void => {}

@@ -1,0 +1,175 @@
+import type { ProxyResponse } from '../../exchange.ts'
+import { type HeaderFields, omitFields } from '../../header-fields.ts'
+import { BodyTee, declaredLength } from './body-tee.ts'
+import type { Reservation } from './cache-store.ts'
+import type { FetchContext, FetchResult, SharedResult } from './fetch-context.ts'
+import type { CacheRequest } from './policy/cache-request.ts'
+import type { ResponseTimes } from './policy/freshness.ts'
+import { keepsPlace } from './policy/reuse.ts'
+import { freshenStored } from './policy/revalidation.ts'
+import { isClientFaultStatus, isServerError } from './policy/status-codes.ts'
+import { assessStorability, type NotStoredReason } from './policy/storability.ts'
+import { type StoredHead, withContentLength } from './policy/stored-head.ts'
+import { selectVariant } from './policy/vary.ts'
+import { ownCopy, StoredBody, type StoredResponse } from './stored-response.ts'
+
+/** Is what a fetch has to know, and to be told, of what becomes of its answer. */
+export interface StoringFetch {
+  readonly request: CacheRequest
+  readonly context: FetchContext
+  readonly reservation: Reservation
+  readonly times: ResponseTimes
+  /** Nobody can join it from now on. */
+  finish(): void
+  /** What comes is too long to be stored. */
+  onOverflow(): void
+  /** A reader has left, and it may have been the last. */
+  onReadersGone(): void
+}
+
+// What an upstream repeats of the request: stored, it would tell one client of another's.
+const perExchangeFields: ReadonlySet<string> = new Set(['x-fapi-interaction-id'])
+
+/** Makes of an answer what those who asked may use, and stores it if it is all there. */
+export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): FetchResult => {
+  const { request, context, times, reservation } = fetch
+  const { rules, partition, key } = context
+  const { status, fields, body } = response
+  // Not what there was when it was sent: another fetch may have stored something better meanwhile.
+  const present = selectVariant(partition.find(key)?.variants ?? [], request)
+  if (present !== null && keepsPlace(present.head, status, request, times.receivedAt))
+    return unsharedResult(response, 'stale-if-error')
+  const verdict = assessStorability(request, withoutPerExchangeFields(response), times, rules)
+  if (verdict.head === null) {
+    discardStored(fetch, status, verdict.notStored)
+    return unsharedResult(response, verdict.notStored)
+  }
+  const { head } = verdict
+  const whole = body.takeBuffered()
+  if (whole !== null) return storeBuffered(fetch, response, head, whole)
+  const declared = declaredLength(response)
+  const maxBodyBytes = rules.maxEntry - head.bytes
+  if (declared === undefined || (declared ?? 0) > maxBodyBytes) {
+    const why = declared === undefined ? 'bad-length' : 'too-large'
+    discardStored(fetch, status, why)
+    return unsharedResult(response, why)
+  }
+  if (!reservation.grow((declared ?? 0) + head.bytes)) return unsharedResult(response, 'no-room')
+  const tee = teeIntoStore(fetch, response, head, declared, maxBodyBytes)
+  return sharedResult(head, fields, tee)
+}
+
+/** Makes what all may use of an answer that is stored, or will be when it has come to its end. */
+const sharedResult = (head: StoredHead, fields: HeaderFields, body: SharedResult['body']): SharedResult => ({
+  kind: 'shared',
+  head,
+  fields,
+  body,
+  isValidated: false,
+  isStored: true,
+  notStored: null,
+})
+
+/** Updates what is stored by a 304 (RFC 9111 §4.3.4), and lets it be used; null: that was about something else. */
+export const storeNotModified = (
+  fetch: StoringFetch,
+  response: ProxyResponse,
+  validated: StoredResponse,
+): FetchResult | null => {
+  const { request, context, times } = fetch
+  const { rules, partition, key, tierLookup } = context
+  const update = freshenStored(validated.head, request, withoutPerExchangeFields(response), times, rules)
+  if (update.kind === 'other') return null
+  const { body } = validated
+  const updated = update.kind === 'updated' ? update.stored.head : null
+  if (updated !== null) put(fetch, { head: updated, body })
+  else if (update.kind === 'updated') {
+    partition.remove(key, isSelectedBy(fetch))
+    tierLookup?.remove()
+  }
+  return {
+    kind: 'shared',
+    head: updated ?? validated.head,
+    fields: update.fields,
+    body,
+    isValidated: true,
+    isStored: updated !== null,
+    notStored: update.kind === 'updated' && update.stored.head === null ? update.stored.notStored : null,
+  }
+}
+
+const unsharedResult = (response: ProxyResponse, notStored: NotStoredReason): FetchResult => ({
+  kind: 'alone',
+  response,
+  notStored,
+})
+
+const withoutPerExchangeFields = (response: ProxyResponse): ProxyResponse => ({
+  ...response,
+  fields: omitFields(response.fields, perExchangeFields),
+})
+
+const storeBuffered = (fetch: StoringFetch, response: ProxyResponse, head: StoredHead, whole: Buffer): FetchResult => {
+  const body = new StoredBody(ownCopy(whole))
+  const complete = storeComplete(fetch, head, body)
+  if (complete === null) return unsharedResult({ ...response, body }, 'too-large') // its own has been taken
+  return sharedResult(complete, response.fields, body)
+}
+
+const teeIntoStore = (
+  fetch: StoringFetch,
+  response: ProxyResponse,
+  head: StoredHead,
+  declared: number | null,
+  maxBodyBytes: number,
+): BodyTee =>
+  new BodyTee(response.body, declared, maxBodyBytes, fetch.reservation, {
+    onComplete: (bytes, readBy) => {
+      const body = new StoredBody(bytes)
+      storeComplete(fetch, head, body)
+      for (const exchange of readBy) fetch.context.partition.pin(exchange, body)
+      fetch.finish()
+    },
+    onOverflow: () => {
+      discardStored(fetch, head.status, 'too-large')
+      fetch.onOverflow()
+    },
+    onFailed: () => fetch.finish(),
+    onReadersGone: () => fetch.onReadersGone(),
+  })
+
+/** Stores an answer that has come to its end; null: it must not be. It never throws: the body is on its way to clients by then. */
+const storeComplete = (fetch: StoringFetch, head: StoredHead, body: StoredBody): StoredHead | null => {
+  const { rules, events } = fetch.context
+  try {
+    const complete = withContentLength(head, body.bytes.length)
+    if (complete === null || complete.bytes + body.bytes.length > rules.maxEntry) return null
+    put(fetch, { head: complete, body })
+    return complete
+  } catch (error) {
+    events.onError(error)
+    return null
+  }
+}
+
+/** Stores it in place of what the same request would have chosen before. */
+const put = (fetch: StoringFetch, entry: StoredResponse): void => {
+  const { partition, tierLookup } = fetch.context
+  partition.put(fetch.reservation, entry, isSelectedBy(fetch))
+  if (!fetch.reservation.isCancelled) tierLookup?.store(entry)
+}
+
+/** Tells which variants the request could have been answered with: what has come is about all of them (RFC 9111 §4.3.3, §4.3.4). */
+const isSelectedBy =
+  ({ request, context: { stored } }: StoringFetch) =>
+  (other: StoredResponse): boolean =>
+    other === stored || selectVariant([other], request) !== null
+
+/** Forgets what was stored: the upstream does not say it any more. Of a server error, and of a bad request, nothing is learnt about it. */
+const discardStored = (fetch: StoringFetch, status: number, why: NotStoredReason): void => {
+  const { partition, key, stored, tierLookup } = fetch.context
+  if (isServerError(status) || isClientFaultStatus(status)) return
+  if (stored !== null) partition.remove(key, isSelectedBy(fetch))
+  tierLookup?.remove()
+  partition.hitForMiss.mark(key, why)
+}

@@ -1,0 +1,72 @@
+import { createHash, type Hash, hash } from 'node:crypto'
+import type { AuditConfig } from '../../config/config.ts'
+import type { BodySink, Handler, Layer, RequestBody, ResponseBody } from '../../exchange.ts'
+import { auditUnavailableError } from '../../failures/errors.ts'
+import type { AuditSink, BodyDigests } from '../../observe/audit/audit-line.ts'
+
+/**
+ * Refuses what would leave no record, and takes the digests of bodies. Outermost, so that whatever the other layers spend is not spent
+ * on what is refused, and what is digested is what went to the client and came from it. Null: neither is asked for.
+ */
+export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSink): Layer | null => {
+  const [digestsRequest, digestsResponse] = [
+    digests === 'request' || digests === 'both',
+    digests === 'answer' || digests === 'both',
+  ]
+  const rejectsOnFailure = onFailure === 'refuse'
+  if (digests === 'none')
+    return rejectsOnFailure ? (next) => (exchange) => (auditor.failing ? auditFailure() : next(exchange)) : null
+  return (next): Handler =>
+    (exchange) => {
+      if (rejectsOnFailure && auditor.failing) return auditFailure()
+      const bodyDigests = { request: null, response: null }
+      exchange.digests = bodyDigests
+      if (digestsRequest) digestRequest(exchange.body, bodyDigests)
+      if (!digestsResponse) return next(exchange)
+      return next(exchange).then((response) => ({
+        ...response,
+        body: digestingResponseBody(response.body, bodyDigests),
+      }))
+    }
+}
+
+const auditFailure = (): Promise<never> => Promise.reject(auditUnavailableError())
+
+/** Notes the digest of a request's body when the whole of it has come. One that nobody reads has none. */
+const digestRequest = (body: RequestBody, digests: BodyDigests): void => {
+  if (body.length === 0) return
+  let digest: Hash | null = null
+  body.onData = (chunk) => {
+    digest ??= createHash('sha256')
+    if (chunk === null) digests.request = digest.digest('hex')
+    else digest.update(chunk)
+  }
+}
+
+/** Notes the digest of an answer's body when the whole of it has been handed to whoever writes it. */
+const digestingResponseBody = (body: ResponseBody, digests: BodyDigests): ResponseBody => ({
+  isShared: body.isShared,
+  takeBuffered() {
+    const whole = body.takeBuffered()
+    if (whole !== null) digests.response = hash('sha256', whole)
+    return whole
+  },
+  consume: (sink) => body.consume(digestingSink(sink, digests)),
+  resume: () => body.resume(),
+  discard: () => body.discard(),
+})
+
+const digestingSink = (sink: BodySink, digests: BodyDigests): BodySink => {
+  const digest = createHash('sha256')
+  return {
+    data(chunk) {
+      digest.update(chunk)
+      return sink.data(chunk)
+    },
+    end() {
+      digests.response = digest.digest('hex')
+      sink.end()
+    },
+    fail: (error) => sink.fail(error),
+  }
+}

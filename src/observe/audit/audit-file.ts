@@ -1,0 +1,243 @@
+import { constants } from 'node:fs'
+import { type FileHandle, open, readdir, realpath, rename, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import type { AuditOutput, OpenedAuditOutput } from './audit-output.ts'
+import {
+  type AuditKey,
+  computeMac,
+  couldStartWith,
+  genesis,
+  linePrefix,
+  type ParsedAuditLine,
+  parseAuditLine,
+  parseChainFields,
+} from './chain.ts'
+
+const { O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK, O_RDWR } = constants
+const newline = Buffer.from('\n')
+
+/**
+ * Opens the file that lines are appended to, and finds where the chain in it stands; a new file goes on with the chain of the one that was
+ * rotated last. Throws with what is wrong with it.
+ */
+export const openAuditFile = async (
+  path: string,
+  key: AuditKey,
+  rotateBytes: number | null,
+): Promise<OpenedAuditOutput> => {
+  const handle = await openRegularFile(path, O_APPEND | O_CREAT | O_RDWR)
+  try {
+    const real = await realpath(path)
+    const { size, link, torn, isEnded } = await findEnd(real, handle, key)
+    return { output: new AuditFile({ name: path, real }, handle, size, rotateBytes, isEnded), link, torn }
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+/** Finds where the chain stands: in this file, or where it has no line yet in the one before, which lies beside it. */
+const findEnd = async (path: string, handle: FileHandle, key: AuditKey) => {
+  const { size } = await handle.stat()
+  const own = size === 0 ? null : await readTail(handle, size, key)
+  const before = own?.link == null ? await readLastRotated(path, key) : null
+  return {
+    size,
+    link: own?.link ?? before?.link ?? genesis(),
+    torn: own?.torn ?? before?.torn ?? null,
+    isEnded: own?.isEnded ?? true,
+  }
+}
+
+/** Says where a file is. */
+interface FileLocation {
+  /** As the configuration has it, perhaps a symbolic link. */
+  readonly name: string
+  /** Without links: old files stay beside it, on the disk that was made for them. */
+  readonly real: string
+}
+
+/** Is a file that lines are appended to, by one process at a time. */
+class AuditFile implements AuditOutput {
+  readonly name: string
+  readonly #real: string
+  readonly #handle: FileHandle
+  rotateBytes: number | null
+  #size: number
+  isUnlinked = false
+  /** Whether the next line begins a line. */
+  #isEnded: boolean
+
+  constructor(
+    { name, real }: FileLocation,
+    handle: FileHandle,
+    size: number,
+    rotateBytes: number | null,
+    isEnded = true,
+  ) {
+    this.#isEnded = isEnded
+    this.name = name
+    this.#real = real
+    this.#handle = handle
+    this.#size = size
+    this.rotateBytes = rotateBytes
+  }
+
+  get isFull(): boolean {
+    return this.rotateBytes !== null && this.#size >= this.rotateBytes
+  }
+
+  async append(bytes: Buffer): Promise<number> {
+    const { size, nlink } = await this.#handle.stat()
+    this.isUnlinked = nlink === 0
+    if (this.isUnlinked) throw new Error('it was removed')
+    // Whoever else writes there breaks the chain, and whoever truncates it has broken it.
+    if (size !== this.#size)
+      throw new Error(`it has ${size} bytes where this process left ${this.#size}: who else writes to it?`)
+    if (!this.#isEnded) {
+      await this.#handle.write(newline, 0, 1, null)
+      this.#size++
+      this.#isEnded = true
+    }
+    const { bytesWritten } = await this.#handle.write(bytes, 0, bytes.length, null)
+    this.#size += bytesWritten
+    if (bytesWritten === 0) throw new Error('nothing could be written')
+    return bytesWritten
+  }
+
+  sync(): Promise<void> {
+    return this.#handle.datasync()
+  }
+
+  async openNext(lastNumber: number): Promise<AuditOutput | null> {
+    if (await this.#wasMoved()) return this.#openEmpty(this.name, O_APPEND | O_CREAT | O_RDWR)
+    if (!this.isFull) return null
+    const rotated = rotatedName(this.#real, lastNumber)
+    await rename(this.#real, rotated)
+    try {
+      return await this.#openEmpty(this.#real, O_APPEND | O_CREAT | O_EXCL | O_RDWR)
+    } catch (error) {
+      await rename(rotated, this.#real)
+      throw error
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#handle.close()
+  }
+
+  /** Tells whether the name stands for another file by now, or for none: somebody has moved this one away. */
+  async #wasMoved(): Promise<boolean> {
+    const [own, there] = await Promise.all([this.#handle.stat(), stat(this.name).catch(ignoreMissing)])
+    return there === null || there.ino !== own.ino || there.dev !== own.dev
+  }
+
+  async #openEmpty(path: string, flags: number): Promise<AuditOutput> {
+    const handle = await openRegularFile(path, flags)
+    try {
+      const { size } = await handle.stat()
+      if (size > 0) throw new Error(`${this.name} is another file by now, and not an empty one`)
+      return new AuditFile({ name: this.name, real: await realpath(path) }, handle, 0, this.rotateBytes)
+    } catch (error) {
+      await handle.close()
+      throw error
+    }
+  }
+}
+
+const openRegularFile = async (path: string, flags: number): Promise<FileHandle> => {
+  const handle = await open(path, flags | O_NONBLOCK, 0o600)
+  if ((await handle.stat()).isFile()) return handle
+  await handle.close()
+  throw new Error('it is not a regular file')
+}
+
+const ignoreMissing = (error: NodeJS.ErrnoException): null => {
+  if (error.code === 'ENOENT') return null
+  throw error
+}
+
+/** Names a rotated file by its last line, so that a list of them by name is in order. */
+const rotatedName = (path: string, lastNumber: number): string => `${path}.${String(lastNumber).padStart(digits, '0')}`
+const digits = 12
+
+/** Finds the end of the chain in the file that was rotated last; null: there is none. */
+const readLastRotated = async (path: string, key: AuditKey) => {
+  const isRotated = new RegExp(`^\\.\\d{${digits}}$`)
+  const own = basename(path)
+  const names = (await readdir(dirname(path))).filter(
+    (name) => name.startsWith(own) && isRotated.test(name.slice(own.length)),
+  )
+  const last = names.sort().at(-1)
+  if (last === undefined) return null
+  const handle = await openRegularFile(join(dirname(path), last), constants.O_RDONLY)
+  try {
+    return await readTail(handle, (await handle.stat()).size, key)
+  } catch (error) {
+    throw new Error(`${last}: ${error instanceof Error ? error.message : String(error)}`)
+  } finally {
+    await handle.close()
+  }
+}
+
+// No line is nearly as long, and what is torn is less than a line.
+const windowBytes = 256 * 1024
+
+/**
+ * Finds where the chain in a file stands. What is behind its last line and is none is left of a crash. Throws when
+ * there is no line, or the last was not sealed with this key: a chain cannot be gone on with by whoever could not have
+ * begun it. `link`: null, a crash tore its first line off. `isEnded`: the last byte ends a line; else whoever appends
+ * has to do that first.
+ */
+const readTail = async (file: FileHandle, size: number, key: AuditKey) => {
+  const from = Math.max(0, size - windowBytes)
+  const window = Buffer.alloc(size - from)
+  const { bytesRead } = await file.read(window, 0, window.length, from)
+  const lines = splitLines(window.subarray(0, bytesRead))
+  const last = lines.findLastIndex(({ read }) => read !== null)
+  const found = lines[last]
+  if (found?.read == null) {
+    if (from > 0 || !lines.every(({ bytes }) => couldStartWith(bytes, linePrefix)))
+      throw new Error('it holds something else than an audit log')
+    return { link: null, torn: joinLines(lines), isEnded: lines.at(-1)?.isEnded ?? true }
+  }
+  checkSeal(found.read, lines[last - 1]?.read ?? null, key)
+  const behind = lines.slice(last + 1)
+  const isEnded = (behind.at(-1) ?? found).isEnded
+  const { chain, number: count, mac } = found.read
+  return { link: { chain, count, mac }, torn: behind.length === 0 ? null : joinLines(behind), isEnded }
+}
+
+interface Line {
+  readonly bytes: Buffer
+  readonly read: ParsedAuditLine | null
+  readonly isEnded: boolean
+}
+
+const lineFeed = 10
+
+const splitLines = (bytes: Buffer): readonly Line[] => {
+  const lines: Line[] = []
+  for (let at = 0; at < bytes.length; ) {
+    const end = bytes.indexOf(lineFeed, at)
+    const line = bytes.subarray(at, end === -1 ? bytes.length : end)
+    lines.push({ bytes: line, read: parseAuditLine(line), isEnded: end !== -1 })
+    at = end === -1 ? bytes.length : end + 1
+  }
+  return lines
+}
+
+const joinLines = (lines: readonly Line[]): Buffer =>
+  Buffer.concat(lines.flatMap(({ bytes }, at) => (at === 0 ? [bytes] : [Buffer.from('\n'), bytes])))
+
+/** Throws unless the last line can have been sealed by whoever has this key. */
+const checkSeal = (last: ParsedAuditLine, before: ParsedAuditLine | null, key: AuditKey): void => {
+  const fields = parseChainFields(last)
+  // Its own key is over: it says which follows.
+  if (fields?.event === 'key' && fields.next === key.id) return
+  const previous = fields?.previous ?? before?.mac
+  if (previous !== undefined && computeMac(key, previous, last.sealed) === last.mac) return
+  throw new Error(
+    `its last line, number ${last.number}, was not sealed with audit.key, or was edited: start with the key that it was sealed with, and change that by a reload; or move the file away`,
+  )
+}

@@ -1,0 +1,152 @@
+import { epochMs, settlesWithin } from '../../clock.ts'
+import type { AuditConfig } from '../../config/config.ts'
+import type { Log } from '../log.ts'
+import { openAuditFile } from './audit-file.ts'
+import { type AuditEndReason, type AuditSink, adminLine, type RecordAdminEvent } from './audit-line.ts'
+import { createStdoutOutput, type OpenedAuditOutput, type StdoutQueue } from './audit-output.ts'
+import { AuditWriter, type AuditWriterState } from './audit-writer.ts'
+import { genesis, toAuditKey } from './chain.ts'
+
+/** Is what a reload changes here, when all of it can be: exactly one of the two is called. */
+export interface PreparedAuditChange {
+  commit(): void
+  discard(): Promise<void>
+}
+
+export interface AuditLogOptions {
+  readonly log: Log
+  readonly stdout: StdoutQueue
+}
+
+// For what is there to be written. A disk that hangs does not keep the process.
+const closeWithinMs = 2000
+
+// Clients are let in a turn or two before the file is written.
+const maxEarlyLines = 20_000
+
+/** Is the audit log of the whole gateway: the only one who writes it, as the configuration says by now. */
+export class AuditLog implements AuditSink {
+  readonly #options: AuditLogOptions
+  #config: AuditConfig | null = null
+  #writer: AuditWriter | null = null
+  /** What waits until this process has begun to write. */
+  #early: string[] | null = []
+  #earlyLost = 0
+  /** What is open for a configuration that is not in effect yet. */
+  #opened: OpenedAuditOutput | null = null
+  /** Hears that lines cannot be written, and that they can be again. */
+  onChange: (failing: boolean) => void = () => {}
+
+  constructor(options: AuditLogOptions) {
+    this.#options = options
+  }
+
+  get failing(): boolean {
+    return this.#writer?.failing ?? false
+  }
+
+  /** Tells how it stands; null: there is none. */
+  get state(): AuditWriterState | null {
+    return this.#writer?.state ?? null
+  }
+
+  record(content: string): void {
+    if (this.#writer !== null) this.#writer.record(content)
+    else if (this.#early !== null && this.#early.length < maxEarlyLines) this.#early.push(content)
+    else this.#countLost(1)
+  }
+
+  /** Takes what operators did, or had done. */
+  readonly recordAdminEvent: RecordAdminEvent = (event, fields) => {
+    if (this.#config !== null) this.record(adminLine(epochMs(), event, fields))
+  }
+
+  /** Takes the lines of another process, and how many it has lost. */
+  recordFromWorker(lines: readonly string[], lost: number): void {
+    for (const content of lines) this.record(content)
+    if (lost > 0) this.#countLost(lost)
+  }
+
+  #countLost(lines: number): void {
+    if (this.#writer !== null) this.#writer.countLost(lines)
+    else if (this.#early !== null) this.#earlyLost += lines
+  }
+
+  /** Does all that can fail before a configuration takes effect. Rejects when it cannot be enforced. */
+  async prepare(next: AuditConfig | null): Promise<PreparedAuditChange> {
+    if (next === null || next.file === this.#config?.file)
+      return { commit: () => this.#update(next), discard: async () => {} }
+    const opened = await this.#open(next)
+    this.#opened = opened
+    const discard = async (): Promise<void> => {
+      this.#opened = null
+      await opened.output.close()
+    }
+    return { commit: () => this.#startWriter(next, opened), discard }
+  }
+
+  /** Looks whether the file was moved away. */
+  reopen(): void {
+    void this.#writer?.reopen()
+  }
+
+  async close(): Promise<void> {
+    const { log } = this.#options
+    await this.#opened?.output.close()
+    let lines: number | null = null
+    await settlesWithin(
+      closeWithinMs,
+      this.#closeWriter('stopped').then((left) => {
+        lines = left.length
+      }),
+    )
+    if (lines !== 0) log.error({ lines }, 'audit lines lost')
+  }
+
+  /** Takes over what changes without another file. */
+  #update(next: AuditConfig | null): void {
+    const previous = this.#config
+    this.#config = next
+    if (next === null) {
+      this.#early = null
+      return void this.#closeWriter('reconfigured')
+    }
+    if (previous?.key !== next.key) this.#writer?.rekey(toAuditKey(next.key))
+    this.#writer?.setRotateBytes(next.rotate)
+  }
+
+  #startWriter(next: AuditConfig, opened: OpenedAuditOutput): void {
+    this.#opened = null
+    const ended = this.#closeWriter('reconfigured')
+    this.#config = next
+    const writer = new AuditWriter(opened, toAuditKey(next.key), this.#options.log, () => this.onChange(this.failing))
+    this.#writer = writer
+    const early = this.#early ?? []
+    this.#early = null
+    for (const content of early) writer.record(content)
+    if (this.#earlyLost > 0) writer.countLost(this.#earlyLost)
+    this.#earlyLost = 0
+    this.onChange(this.failing)
+    // What the file before could not take.
+    void ended.then((left) => {
+      for (const content of left) this.record(content)
+    })
+  }
+
+  async #open({ file, key, rotate }: AuditConfig): Promise<OpenedAuditOutput> {
+    if (file === 'stdout') return { output: createStdoutOutput(this.#options.stdout), link: genesis(), torn: null }
+    return openAuditFile(file, toAuditKey(key), rotate).catch(openFailed(file))
+  }
+
+  async #closeWriter(reason: AuditEndReason): Promise<readonly string[]> {
+    const writer = this.#writer
+    this.#writer = null
+    return (await writer?.close(reason)) ?? []
+  }
+}
+
+const openFailed =
+  (file: string) =>
+  (error: unknown): never => {
+    throw new Error(`audit.file ${file} cannot be used: ${error instanceof Error ? error.message : String(error)}`)
+  }

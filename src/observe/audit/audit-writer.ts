@@ -1,0 +1,260 @@
+import { CoalescedTimer, epochMs } from '../../clock.ts'
+import type { Log } from '../log.ts'
+import { type AuditEndReason, endLine, keyLine } from './audit-line.ts'
+import type { AuditOutput, OpenedAuditOutput } from './audit-output.ts'
+import { Backlog, type PendingLine, pendingHeadLine, SealedBatch, TornTail } from './backlog.ts'
+import type { AuditKey, ChainPosition } from './chain.ts'
+import { defaultWriterOptions, WriterHealth } from './writer-health.ts'
+
+/** How it stands with a writer. */
+export type AuditWriterState = AuditWriter['state']
+
+/** Writes lines to one chain: gathers, seals and appends them, and tries again what could not be written. All that it does is done in turn. */
+export class AuditWriter {
+  readonly #log: Log
+  readonly #options: typeof defaultWriterOptions
+  readonly #health: WriterHealth
+  #output: AuditOutput
+  /** What is written: the batch under way begins behind it. */
+  #position: ChainPosition
+  #key: AuditKey
+  /** What stands behind what is written. */
+  #tornTail: TornTail
+  readonly #backlog: Backlog
+  #batch: SealedBatch | null = null
+  #lastCheckpoint = ''
+  #isUnsynced = false
+  #queue: Promise<unknown> = Promise.resolve()
+  #isClosed = false
+  /** Set while lines wait for others, or for the next try. */
+  readonly #writeTimer = new CoalescedTimer(() => this.#writeSoon())
+  #isScheduled = false
+  readonly #checkpointTimer = new CoalescedTimer(
+    () =>
+      void this.checkpoint().then(() =>
+        this.#checkpointTimer.set(this.#isClosed ? null : this.#options.checkpointIntervalMs),
+      ),
+  )
+  /** Where it failed it is tried again by the next checkpoint, not after each batch. */
+  #mayRollOver = true
+
+  /** Begins with a line that says what it goes on with. */
+  constructor(
+    { output, link, torn }: OpenedAuditOutput,
+    key: AuditKey,
+    log: Log,
+    onHealth: (failing: boolean) => void,
+    options = defaultWriterOptions,
+  ) {
+    this.#output = output
+    this.#position = link
+    this.#key = key
+    this.#tornTail = new TornTail(link, torn)
+    this.#log = log
+    this.#options = options
+    this.#backlog = new Backlog(options.maxPendingBytes)
+    this.#health = new WriterHealth(log, onHealth)
+    this.#add(pendingHeadLine('start', () => this.#tornTail, { pid: process.pid }))
+    if (torn !== null) log.warn({ file: output.name, bytes: torn.length }, 'audit file ended in a torn line')
+    this.#checkpointTimer.set(options.checkpointIntervalMs)
+  }
+
+  get failing(): boolean {
+    return this.#health.reason !== null
+  }
+
+  /**
+   * How it stands, for /status: how many lines the chain has that are written, the HMAC of the last, and why none can
+   * be written now.
+   */
+  get state() {
+    const { chain, count, mac: hash } = this.#position
+    const { reason, since, lost } = this.#health
+    return { file: this.#output.name, chain, count, hash, reason, since, waitingBytes: this.#backlog.bytes, lost }
+  }
+
+  /** Takes what a line says. */
+  record(content: string): void {
+    if (!this.#backlog.hasRoomFor(content)) return this.countLost(1)
+    this.#backlog.addLostLine()
+    this.#add({ content, bytes: content.length })
+  }
+
+  /** Counts lines that were lost: a line tells of them in their place. */
+  countLost(lines: number): void {
+    this.#backlog.countLost(lines)
+    this.#health.lost += lines
+    this.#health.update(this.#health.reason ?? 'lines come faster than they are written')
+    this.#schedule(this.#options.retryDelayMs)
+  }
+
+  /** Has lines sealed with another key from now on, as a last line with this one says. */
+  rekey(key: AuditKey): void {
+    this.#add({ content: () => keyLine(epochMs(), key), bytes: 0, nextKey: key })
+  }
+
+  /** Has files rotated at another size. */
+  setRotateBytes(bytes: number | null): void {
+    this.#output.rotateBytes = bytes
+  }
+
+  /** Goes on in another file, if this one has been moved away or is full. */
+  reopen(): Promise<void> {
+    return this.#enqueue(async () => void (await this.#rollOver()))
+  }
+
+  /** Has what is written survive, and tells the log where the chain stands, if that is somewhere else than before. */
+  checkpoint(): Promise<void> {
+    return this.#enqueue(async () => {
+      await this.#rollOver()
+      await this.#checkpoint()
+    })
+  }
+
+  /** Writes what waits and a last line, and closes the file. Resolves with what could not be written. */
+  async close(reason: AuditEndReason): Promise<readonly string[]> {
+    this.#backlog.addLostLine()
+    this.#add({ content: () => endLine(epochMs(), reason), bytes: 0 })
+    return this.#enqueue(async () => {
+      await this.#write()
+      await this.#checkpoint()
+      this.#isClosed = true
+      for (const alarm of [this.#writeTimer, this.#checkpointTimer]) alarm.clear()
+      this.#health.close()
+      const left = [...(this.#batch?.unwritten().waiting ?? []), ...this.#backlog.lines]
+      await this.#output.close().catch(() => {})
+      return left.flatMap(({ content }) => (typeof content === 'string' ? [content] : []))
+    })
+  }
+
+  #add(waiting: PendingLine): void {
+    this.#backlog.add(waiting)
+    this.#schedule(this.#options.batchDelayMs)
+  }
+
+  /** Sees that it is written after that time; when that is seen to already, it stays so. */
+  #schedule(ms: number): void {
+    if (this.#isScheduled || this.#isClosed) return
+    this.#isScheduled = true
+    this.#writeTimer.set(ms)
+  }
+
+  /** Tries again, though not for each line that comes meanwhile. */
+  #retryLater(): void {
+    this.#writeTimer.clear()
+    this.#isScheduled = false
+    this.#schedule(this.#options.retryDelayMs)
+  }
+
+  #writeSoon(): void {
+    void this.#enqueue(() => this.#write())
+  }
+
+  #enqueue<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(work)
+    this.#queue = done.catch(() => {})
+    return done
+  }
+
+  /**
+   * Writes what waits, unless that fails. What comes meanwhile has a turn of its own: under load there is always something, and a checkpoint,
+   * or the news that lines can be written again, would wait for ever.
+   */
+  async #write(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isScheduled = false
+    this.#writeTimer.clear()
+    for (let due = this.#backlog.lines.length; due > 0 || this.#batch !== null; ) {
+      if (this.#batch === null) {
+        this.#batch = new SealedBatch(this.#position, this.#key, this.#backlog.lines)
+        due -= this.#batch.lines
+      }
+      if (await this.#append(this.#batch)) {
+        this.#onWritten(this.#batch)
+        if (!this.#output.isFull || !this.#mayRollOver) continue
+      } else if (!this.#output.isUnlinked) return this.#retryLater()
+      if (await this.#rollOver()) due = this.#backlog.lines.length
+      else if (this.#output.isUnlinked) return this.#retryLater()
+    }
+    if (this.#isUnsynced && !(await this.#checkpoint())) return
+    if (this.#backlog.addLostLine()) this.#writeSoon()
+    else this.#health.update(null)
+  }
+
+  #onWritten(batch: SealedBatch): void {
+    this.#backlog.release(batch.waitingBytes)
+    this.#position = batch.link
+    this.#key = batch.key
+    this.#batch = null
+  }
+
+  async #append(batch: SealedBatch): Promise<boolean> {
+    const { writeTimeoutMs } = this.#options
+    try {
+      while (!batch.isWritten)
+        batch.writtenBytes += await this.#health.timed(
+          writeTimeoutMs,
+          this.#output.append(batch.bytes.subarray(batch.writtenBytes)),
+        )
+      return true
+    } catch (error) {
+      this.#health.update(message(error))
+      return false
+    }
+  }
+
+  /** Goes on in another file where this one is full or not where it was; tells whether it does. */
+  async #rollOver(): Promise<boolean> {
+    if (this.#isClosed) return false
+    try {
+      const { count } = this.#batch?.unwritten().link ?? this.#position
+      const next = await this.#output.openNext(count)
+      this.#mayRollOver = true
+      if (next !== null) await this.#switchTo(next)
+      return next !== null
+    } catch (error) {
+      this.#mayRollOver = false
+      // Where nothing can be written meanwhile, that is what is told.
+      if (this.#output.isUnlinked) this.#health.update(message(error))
+      else this.#log.error({ file: this.#output.name, reason: message(error) }, 'audit file cannot be changed')
+      return false
+    }
+  }
+
+  async #switchTo(next: AuditOutput): Promise<void> {
+    const old = this.#output
+    this.#output = next
+    if (this.#batch !== null) {
+      const unwritten = this.#batch.unwritten()
+      this.#position = unwritten.link
+      this.#key = unwritten.key
+      this.#backlog.requeue(unwritten.waiting, this.#batch.waitingBytes)
+      this.#batch = null
+      this.#tornTail = this.#tornTail.extend(unwritten.link, unwritten.torn)
+    }
+    // A head line that did not get to the old file would be followed by this one: both say what they follow.
+    this.#backlog.requeue([pendingHeadLine('file', () => this.#tornTail)])
+    await old.sync().catch(() => {})
+    await old.close().catch(() => {})
+    this.#writeSoon()
+  }
+
+  async #checkpoint(): Promise<boolean> {
+    const { chain, count, mac: hash } = this.#position
+    if (this.#lastCheckpoint === hash || count === 0) return true
+    try {
+      await this.#output.sync()
+      this.#isUnsynced = false
+    } catch (error) {
+      this.#isUnsynced = true
+      this.#health.update(message(error))
+      this.#retryLater()
+      return false
+    }
+    this.#lastCheckpoint = hash
+    this.#log.info({ chain, count, hash }, 'audit checkpoint')
+    return true
+  }
+}
+
+const message = (error: unknown): string => (error instanceof Error ? error.message : String(error))

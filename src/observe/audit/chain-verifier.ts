@@ -1,0 +1,244 @@
+import { createHash, type Hash } from 'node:crypto'
+import {
+  type AuditKey,
+  type ChainFields,
+  type ChainPosition,
+  computeMac,
+  couldStartWith,
+  linePrefix,
+  nextLinePrefix,
+  type ParsedAuditLine,
+  parseAuditLine,
+  parseChainFields,
+  type TornLine,
+} from './chain.ts'
+
+/** Is a place in the files that are verified. */
+export interface AuditLinePosition {
+  readonly file: string
+  readonly line: number
+}
+
+/** Is something that is not as it was written, and what was expected there. */
+export interface AuditFinding extends AuditLinePosition {
+  readonly message: string
+}
+
+/** Says where a chain stood once: whoever cuts off its end cannot change that. The chain is null where it was not told. */
+export interface Checkpoint {
+  readonly chain: string | null
+  readonly count: number
+  readonly hash: string
+}
+
+/** Is what stands behind a line and is none: the first piece of it, and of all how many there are and what they come to. */
+interface TornPieces extends AuditLinePosition {
+  readonly first: Buffer
+  readonly hash: Hash
+  bytes: number
+  count: number
+  isEnded: boolean
+}
+
+// Of a file of another format there are as many as lines.
+const maxFindings = 1000
+
+interface ChainProgress {
+  link: ChainPosition
+  readonly first: number
+  lines: number
+  /** What its next lines are sealed with, as far as they say; null: they do not. */
+  keyId: string | null
+  place: AuditLinePosition
+}
+
+/**
+ * Follows the lines of an audit log and finds what is not as it was written: a line that was edited, dropped, inserted or moved, and by
+ * checkpoints an end that was cut off. Each file goes on where the one before ended; the first begins where it says.
+ */
+export class ChainVerifier {
+  readonly findings: AuditFinding[] = []
+  /** What is worth a word and no fault. */
+  readonly notes: AuditFinding[] = []
+  /** How many findings there are beyond those that are kept. */
+  omittedFindings = 0
+  readonly #keys: readonly AuditKey[]
+  readonly #checkpoints: readonly Checkpoint[]
+  readonly #isMixed: boolean
+  readonly #chains = new Map<string, ChainProgress>()
+  readonly #matched = new Set<Checkpoint>()
+  /** The keys that were not given, each found fault with once: of what it seals, nothing more can be said. */
+  readonly #missingKeys = new Set<string | null>()
+  #last: ChainProgress | null = null
+  /** What stands behind the last line and is none. */
+  #torn: TornPieces | null = null
+
+  /** `isMixed`: the lines stand among others, perhaps of several chains. */
+  constructor(keys: readonly AuditKey[], checkpoints: readonly Checkpoint[], isMixed: boolean) {
+    this.#keys = keys
+    this.#checkpoints = checkpoints
+    this.#isMixed = isMixed
+  }
+
+  /** The chains that were met, as far as they were read. */
+  get chains() {
+    return [...this.#chains.values()].map(({ first, link, lines }) => ({ first, last: link, lines }))
+  }
+
+  /** Takes the next line, without its end; `isEnded`: it has one. */
+  verifyLine(bytes: Buffer, place: AuditLinePosition, isEnded: boolean): void {
+    if (this.#isMixed && !bytes.toString('latin1', 0, linePrefix.length).startsWith(linePrefix)) return
+    const read = parseAuditLine(bytes)
+    if (read === null) return this.#onMalformedLine(bytes, place, isEnded)
+    const fields = parseChainFields(read)
+    this.#checkTorn(fields?.torn ?? null, place)
+    const chain = this.#findChain(read, fields, place)
+    if (chain === null) return
+    this.#checkLine(chain, read, place)
+    if (!isEnded) this.#addNote(place, 'the last line has no end: a crash cut it off, or it is just being written')
+    if (fields?.event === 'key') chain.keyId = fields.next
+  }
+
+  /** Judges what only the end tells. */
+  finish(): void {
+    const torn = this.#torn
+    if (torn !== null) {
+      const message = 'the end is a torn line: a crash cut it off, or it is just being written'
+      if (this.#mayBeInProgress(torn)) this.#addNote(torn, message)
+      else this.#checkTorn(null, torn)
+    }
+    if (this.#chains.size === 0 && this.findings.length === 0)
+      this.#addFinding({ file: '', line: 0 }, 'there is no line of an audit log; expected at least the first')
+    for (const checkpoint of this.#checkpoints) if (!this.#matched.has(checkpoint)) this.#reportUnmatched(checkpoint)
+  }
+
+  #addFinding({ file, line }: AuditLinePosition, message: string): void {
+    if (this.findings.length < maxFindings) this.findings.push({ file, line, message })
+    else this.omittedFindings++
+  }
+
+  #addNote({ file, line }: AuditLinePosition, message: string): void {
+    if (this.notes.length < maxFindings) this.notes.push({ file, line, message })
+  }
+
+  #onMalformedLine(bytes: Buffer, place: AuditLinePosition, isEnded: boolean): void {
+    // Of one that was cut off in a stream nobody can say more; the number of the next one of its chain tells whether it is missing.
+    if (this.#isMixed) return this.#addNote(place, 'this is no whole line of an audit log')
+    const torn = this.#torn ?? { ...place, first: bytes, hash: createHash('sha256'), bytes: -1, count: 0, isEnded }
+    this.#torn = torn
+    if (torn.count > 0) torn.hash.update('\n')
+    torn.hash.update(bytes)
+    torn.bytes += bytes.length + 1
+    torn.count++
+    torn.isEnded = isEnded
+  }
+
+  /** Tells whether a piece at the very end can be the beginning of the line that is due. One that holds a whole line had its end edited. */
+  #mayBeInProgress({ first, count, isEnded }: TornPieces): boolean {
+    if (isEnded || count > 1 || /,"mac":"[0-9a-f]{64}"/.test(first.toString('latin1'))) return false
+    return couldStartWith(first, this.#last === null ? linePrefix : nextLinePrefix(this.#last.link))
+  }
+
+  /** A piece of a line is in order where the next line, written after the crash, tells of exactly that. */
+  #checkTorn(announced: TornLine | null, { file, line }: AuditLinePosition): void {
+    const torn = this.#torn
+    this.#torn = null
+    if (torn === null) {
+      if (announced !== null && this.#chains.size > 0)
+        this.#addFinding(
+          { file, line },
+          `the torn line of ${announced.bytes} bytes is missing that stood before this one`,
+        )
+      return
+    }
+    const found = { bytes: torn.bytes, sha256: torn.hash.digest('hex') }
+    if (announced !== null && announced.bytes === found.bytes && announced.sha256 === found.sha256)
+      return this.#addNote(torn, `a torn line of ${found.bytes} bytes, as line ${line} says`)
+    const next = this.#last === null ? 'the first' : `number ${this.#last.link.count + 1}`
+    this.#addFinding(torn, `this is no line of an audit log; expected line ${next}`)
+  }
+
+  /** Finds the chain that a line is of; null: it cannot be told. */
+  #findChain(read: ParsedAuditLine, fields: ChainFields | null, place: AuditLinePosition): ChainProgress | null {
+    const known = this.#isMixed ? this.#chains.get(read.chain) : this.#last
+    if (known != null) {
+      this.#last = known
+      return known
+    }
+    if (fields?.previous == null) {
+      this.#addFinding(place, 'the first line says not what it follows; expected the first line of a file')
+      return null
+    }
+    const link = { chain: read.chain, count: read.number - 1, mac: fields.previous }
+    const begun = { link, first: read.number, lines: 0, keyId: fields.key, place }
+    this.#chains.set(read.chain, begun)
+    this.#last = begun
+    return begun
+  }
+
+  #checkLine(
+    chain: ChainProgress,
+    { chain: name, number, mac, sealed }: ParsedAuditLine,
+    place: AuditLinePosition,
+  ): void {
+    const { link, keyId } = chain
+    const key = this.#keys.find(({ id }) => id === keyId)
+    const expected = link.count + 1
+    const at = { ...place, number }
+    if (name !== link.chain)
+      this.#addFinding(at, `this is of another chain, ${name}; expected number ${expected} of ${link.chain}`)
+    else if (number !== expected)
+      this.#addFinding(at, `this is number ${number}; expected ${expected}: lines were dropped, inserted or moved`)
+    else if (key === undefined) this.#reportMissingKey(keyId, at)
+    else if (computeMac(key, link.mac, sealed) !== mac)
+      this.#addFinding(
+        at,
+        `line number ${number} was edited, or does not follow the one before it; expected its HMAC to be another`,
+      )
+    this.#matchCheckpoints({ chain: name, count: number, mac }, place)
+    chain.link = { chain: name, count: number, mac }
+    chain.lines++
+    chain.place = place
+  }
+
+  #reportMissingKey(keyId: string | null, at: AuditLinePosition): void {
+    if (this.#missingKeys.has(keyId)) return
+    if (this.#missingKeys.size < maxFindings) this.#missingKeys.add(keyId)
+    const key = keyId === null ? 'a key that is not named' : `key ${keyId.slice(0, 64)}`
+    const given = this.#keys.map(({ id }) => id).join(', ')
+    this.#addFinding(
+      at,
+      `this and what follows is sealed with ${key}, and cannot be verified; expected a --key with that id, and not ${given}`,
+    )
+  }
+
+  #matchCheckpoints({ chain, count, mac }: ChainPosition, place: AuditLinePosition): void {
+    for (const checkpoint of this.#checkpoints) {
+      if (checkpoint.count !== count || (checkpoint.chain ?? chain) !== chain) continue
+      // Which of several chains it is of is told by its hash alone.
+      if (checkpoint.hash !== mac && checkpoint.chain === null && this.#isMixed) continue
+      this.#matched.add(checkpoint)
+      if (checkpoint.hash === mac) continue
+      this.#addFinding(place, `line number ${count} has the HMAC ${mac}; the checkpoint expects ${checkpoint.hash}`)
+    }
+  }
+
+  #reportUnmatched({ chain, count, hash }: Checkpoint): void {
+    const all = [...this.#chains.values()]
+    const seen = chain === null ? all.at(-1) : this.#chains.get(chain)
+    if (seen === undefined) {
+      if (chain === null) return // that there is no line at all is told
+      const message = `no line is of chain ${chain}, of which the checkpoint expects ${count}: where that is another log, leave its checkpoints out`
+      return this.#addFinding({ file: '', line: 0 }, message)
+    }
+    const { link, first, place } = seen
+    if (count < first) this.#addNote(place, `the checkpoint of ${count} lines is of an earlier file`)
+    else if (count <= link.count)
+      this.#addFinding(place, `no line number ${count} has the HMAC ${hash} of the checkpoint`)
+    else
+      this.#addFinding(
+        place,
+        `the end was cut off: this is number ${link.count}, the last; the checkpoint expects ${count} lines`,
+      )
+  }
+}

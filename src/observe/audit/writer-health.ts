@@ -1,0 +1,77 @@
+import { CoalescedTimer, epochMs, now } from '../../clock.ts'
+import type { Log } from '../log.ts'
+
+/** How long a line of the log is the last one of its kind. */
+const minLogIntervalMs = 10_000
+
+/** Knows whether lines can be written, and tells the log, though not each time: a full disk may be full again in a moment. */
+export class WriterHealth {
+  readonly #log: Log
+  readonly #onChange: (failing: boolean) => void
+  readonly #logTimer = new CoalescedTimer(() => this.#logChange())
+  /** Why lines cannot be written; null: they can. */
+  reason: string | null = null
+  /** Since when that is so, in ms since the epoch. */
+  since = epochMs()
+  /** How many lines were lost in all. */
+  lost = 0
+  #loggedFailing = false
+  #loggedLost = 0
+  #loggedAt = Number.NEGATIVE_INFINITY
+
+  constructor(log: Log, onChange: (failing: boolean) => void) {
+    this.#log = log
+    this.#onChange = onChange
+  }
+
+  /** Takes what came of trying; null: it went well. */
+  update(reason: string | null): void {
+    const changed = (reason === null) !== (this.reason === null)
+    this.reason = reason
+    if (!changed) return
+    this.since = epochMs()
+    this.#onChange(reason !== null)
+    this.#logChange()
+  }
+
+  /** Has a write that takes longer than this count as one that failed, until it is done. */
+  async timed(ms: number, write: Promise<number>): Promise<number> {
+    const slow = new CoalescedTimer(() => this.update('a write takes too long'))
+    slow.set(ms)
+    try {
+      return await write
+    } finally {
+      slow.clear()
+    }
+  }
+
+  close(): void {
+    this.#logTimer.clear()
+  }
+
+  #logChange(): void {
+    const failing = this.reason !== null
+    if (this.#loggedFailing === failing) return
+    const quiet = this.#loggedAt + minLogIntervalMs - now()
+    // What turned back in the meantime is not told; in the end the log says what is.
+    if (quiet > 0) return this.#logTimer.set(quiet)
+    this.#loggedFailing = failing
+    this.#loggedAt = now()
+    if (failing) return this.#log.error({ reason: this.reason }, 'audit cannot be written')
+    this.#log.info({ lost: this.lost - this.#loggedLost }, 'audit is written again')
+    this.#loggedLost = this.lost
+  }
+}
+
+/** How lines are gathered, and how long is waited for what, unless a test says otherwise. */
+export const defaultWriterOptions = {
+  /** How long a line waits for others to be written with. */
+  batchDelayMs: 5,
+  /** Most bytes of lines that wait; what comes beyond is lost, and counted. */
+  maxPendingBytes: 16 * 1024 * 1024,
+  /** How long after a write that failed the next is tried. */
+  retryDelayMs: 250,
+  /** How long a write may take before it counts as one that failed. */
+  writeTimeoutMs: 5000,
+  checkpointIntervalMs: 60_000,
+}

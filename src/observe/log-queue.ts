@@ -1,0 +1,167 @@
+import { createWriteStream, fstatSync } from 'node:fs'
+import { Socket } from 'node:net'
+import type { Readable, Writable } from 'node:stream'
+
+// A write costs nearly as much for one line as for two hundred, so lines wait for each other, though not for long.
+const batchBytes = 64 * 1024
+const flushIntervalMs = 100
+
+const newline = 10
+const emptyBuffer = Buffer.alloc(0)
+
+// Of a character in UTF-8, as strings count them: what is beyond U+FFFF counts as two, and takes four.
+const maxBytesPerCodeUnit = 3
+
+/** Is what a queue of lines writes to, one batch after another. */
+export type LogDestination = Pick<Writable, 'write' | 'on'>
+
+/**
+ * Queues lines for a reader that may be slow. At most `maxBytes` of them wait, the batch under way included; what comes
+ * beyond is dropped and counted. Never waits, and never throws.
+ */
+export class LogQueue {
+  readonly #sink: LogDestination
+  readonly #maxBytes: number
+  readonly #batchBytes: number
+  readonly #onDrain: () => void
+  #batches: Buffer[] = []
+  #waitingBytes = 0
+  /** The batch that lines are added to, and how much of it they take. */
+  #current = emptyBuffer
+  #currentBytes = 0
+  #writing = false
+  #broken = false
+  #timer: NodeJS.Timeout | null = null
+  #onEmpty: (() => void)[] = []
+  dropped = 0
+
+  /** `onDrain` is told whenever a batch has been written and half the room is free. */
+  constructor(sink: LogDestination, maxBytes: number, onDrain: () => void) {
+    this.#sink = sink
+    this.#maxBytes = maxBytes
+    this.#batchBytes = Math.min(batchBytes, maxBytes / 4)
+    this.#onDrain = onDrain
+    // The reader has gone: there is nobody to tell, and nothing is kept for it.
+    sink.on('error', () => {
+      this.#broken = true
+      this.#writing = false
+      this.#batches = []
+      this.#current = emptyBuffer
+      this.#currentBytes = 0
+      this.#waitingBytes = 0
+      this.#notifyIfEmpty()
+    })
+  }
+
+  /** Takes a line. */
+  write(line: string): void {
+    if (this.#broken || this.#waitingBytes + line.length > this.#maxBytes) return void this.dropped++
+    const room = maxBytesPerCodeUnit * line.length
+    if (this.#currentBytes + room > this.#current.length) {
+      if (this.#currentBytes > 0) this.#endBatch()
+      this.#current = Buffer.allocUnsafeSlow(this.#batchBytes + room)
+    }
+    // At once: as one long string of the pieces of two hundred lines, they would be gathered from all over the memory in
+    // the end.
+    const bytes = this.#current.write(line, this.#currentBytes)
+    this.#currentBytes += bytes
+    this.#waitingBytes += bytes
+    if (this.#currentBytes >= this.#batchBytes) this.#endBatch()
+    this.#timer ??= setTimeout(this.#flush, flushIntervalMs)
+  }
+
+  /** Takes lines that another process has batched already. */
+  forward(lines: Buffer): void {
+    const room = this.#broken ? 0 : this.#maxBytes - this.#waitingBytes
+    const end = room >= lines.length ? lines.length : room <= 0 ? 0 : lines.lastIndexOf(newline, room - 1) + 1
+    for (let at = lines.indexOf(newline, end); at !== -1; at = lines.indexOf(newline, at + 1)) this.dropped++
+    if (end === 0) return
+    if (this.#currentBytes > 0) this.#endBatch()
+    this.#waitingBytes += end
+    this.#batches.push(lines.subarray(0, end))
+    this.#next()
+  }
+
+  /** Writes what waits, and resolves when all of it is written or the reader has gone. */
+  end(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onEmpty.push(resolve)
+      this.#flush()
+    })
+  }
+
+  readonly #flush = (): void => {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+    if (this.#currentBytes > 0) this.#endBatch()
+    this.#notifyIfEmpty()
+  }
+
+  /** Ends the batch that lines are added to. */
+  #endBatch(): void {
+    const batch = this.#current.subarray(0, this.#currentBytes)
+    // One that is hardly filled would hold on to the rest of its room for as long as the reader takes.
+    const isFull = 2 * batch.length >= this.#current.length
+    this.#batches.push(isFull ? batch : Buffer.from(batch))
+    if (isFull) this.#current = emptyBuffer
+    this.#currentBytes = 0
+    this.#next()
+  }
+
+  #next(): void {
+    if (this.#writing) return
+    const batch = this.#batches.shift()
+    if (batch === undefined) return
+    this.#writing = true
+    this.#sink.write(batch, (error) => {
+      if (error) return // told to the listener above
+      this.#writing = false
+      this.#waitingBytes -= batch.length
+      this.#next()
+      if (this.#waitingBytes <= this.#maxBytes / 2) this.#onDrain()
+      this.#notifyIfEmpty()
+    })
+  }
+
+  #notifyIfEmpty(): void {
+    if (this.#waitingBytes > 0) return
+    for (const notify of this.#onEmpty.splice(0)) notify()
+  }
+}
+
+/**
+ * Opens standard output for writing in the background. A pipe goes through the event loop: a write from Node's thread
+ * pool would wait in the kernel for a reader that stalls, and the process could then not even exit.
+ */
+export const openStdout = (fd = 1): LogDestination => {
+  const stat = fstatSync(fd)
+  if (!stat.isFIFO() && !stat.isSocket()) return createWriteStream('', { fd, autoClose: false })
+  return new Socket({ fd, readable: false, writable: true }).unref()
+}
+
+// No line is nearly as long. What has no end is not kept for ever.
+const maxLineBytes = 1024 ** 2
+
+/** Passes on what a process writes, whole lines only: what it leaves without an end, because it died, is no line. */
+export const forwardWholeLines = (from: Readable, forward: (lines: Buffer) => void): void => {
+  let rest: Buffer[] = []
+  let restBytes = 0
+  let skipping = false
+  from.on('data', (read: Buffer) => {
+    const chunk = skipping ? read.subarray(read.indexOf(newline) + 1 || read.length) : read
+    skipping &&= !read.includes(newline)
+    const end = chunk.lastIndexOf(newline) + 1
+    if (end > 0) {
+      forward(restBytes === 0 ? chunk.subarray(0, end) : Buffer.concat([...rest, chunk.subarray(0, end)]))
+      rest = []
+      restBytes = 0
+    }
+    if (end < chunk.length) rest.push(chunk.subarray(end))
+    restBytes += chunk.length - end
+    if (restBytes <= maxLineBytes) return
+    rest = []
+    restBytes = 0
+    skipping = true
+  })
+  from.on('error', () => {}) // its end says it
+}

@@ -1,0 +1,177 @@
+import type { FailedAttempt } from '../../failures/errors.ts'
+import { allFailureKinds, type FailureKind } from '../../failures/kinds.ts'
+import type { AuthMethod, FailureReason } from '../../failures/reasons.ts'
+import { allOperations, type OperationId } from '../../operations.ts'
+import type { ExchangeObserver, ExchangeRecord } from '../exchange-record.ts'
+import { sumReports } from '../sum-reports.ts'
+import { emptySpanCounts, type SpanCounts } from '../tracing/export-stats.ts'
+import { Histogram } from './histogram.ts'
+
+/** Names an operation, or `none`: what was turned away before it was one of the nine. */
+export type OperationLabel = OperationId | 'none'
+
+/** What a process has counted since it started, as plain data. */
+export type RequestMetricsReport = RequestMetrics['report']
+
+/** Says why an attempt failed: its reason, its kind where that says it all, or a `status` that counts as a failure. */
+export type AttemptFailureReason = FailureReason | FailureKind | 'status'
+
+/** What was counted of one operation, as plain data. */
+export type OperationMetricsReport = OperationMetrics['report']
+
+/** Takes out what is so just now, of a process that is gone. */
+export const withoutGauges = ({ operations, spans, ...rest }: RequestMetricsReport): RequestMetricsReport => ({
+  ...rest,
+  spans: { ...spans, trouble: null },
+  operations: Object.fromEntries(
+    Object.entries(operations).map(([name, each]) => [name, { ...each, inFlight: 0 }]),
+  ) as unknown as RequestMetricsReport['operations'],
+})
+
+/** Adds up what several processes have counted; null: none has counted anything. */
+export const mergeRequestMetrics = (each: readonly RequestMetricsReport[]): RequestMetricsReport | null => {
+  const [first] = each
+  if (first === undefined) return null
+  const { spans, ...sums } = sumReports(first, each)
+  return {
+    ...sums,
+    spans: { ...spans, trouble: each.find((one) => one.spans.trouble !== null)?.spans.trouble ?? null },
+  }
+}
+
+const failureKinds: readonly (FailureKind | null)[] = [null, ...allFailureKinds]
+const failureIndex: ReadonlyMap<FailureKind | null, number> = new Map(failureKinds.map((kind, i) => [kind, i]))
+const statusClassCount = 10
+
+/** Counts what becomes of one operation's requests: numbers in arrays, whose length does not depend on who calls. */
+export class OperationMetrics {
+  inFlight = 0
+  /** By failure, and within that by class of status. */
+  readonly #requests: number[] = new Array(failureKinds.length * statusClassCount).fill(0)
+  /** By a key of bounded words. */
+  readonly #reasons = new Map<
+    string,
+    { failure: FailureKind; reason: FailureReason; method: AuthMethod | null; count: number }
+  >()
+  /** Attempts that failed, by what was wrong: every one of them, whatever became of its exchange. */
+  readonly #attemptFailures = new Map<AttemptFailureReason, number>()
+  readonly #accepted = new Map<AuthMethod, number>()
+  readonly #total = new Histogram()
+  readonly #firstByte = new Histogram()
+  readonly #upstream = new Histogram()
+  #retries = 0
+  #bytesIn = 0
+  #bytesOut = 0
+
+  record(record: ExchangeRecord): void {
+    const { status, failure, totalMs, firstByteMs, exchange } = record
+    const identity = exchange?.identity ?? null
+    const upstreamMs = exchange?.upstreamMs ?? null
+    const at = (failureIndex.get(failure?.kind ?? null) as number) * statusClassCount + toStatusClass(status)
+    this.#requests[at] = (this.#requests[at] as number) + 1
+    if (failure !== null && failure.reason !== null)
+      this.#countReason(failure.kind, failure.reason, exchange?.attemptedAuth ?? null)
+    if (identity !== null && failure?.kind !== 'forbidden')
+      this.#accepted.set(identity.method, (this.#accepted.get(identity.method) ?? 0) + 1)
+    if (exchange !== null && exchange.attempts > 1) this.#retries += exchange.attempts - 1
+    this.#bytesIn += record.bytesIn
+    this.#bytesOut += record.bytesOut
+    this.#total.observe(totalMs)
+    if (firstByteMs !== null) this.#firstByte.observe(firstByteMs)
+    if (upstreamMs !== null) this.#upstream.observe(upstreamMs)
+  }
+
+  /** Counts an attempt that failed, when it does. */
+  countFailedAttempt({ errorOrStatus }: FailedAttempt): void {
+    const reason = typeof errorOrStatus === 'number' ? 'status' : (errorOrStatus.reason ?? errorOrStatus.kind)
+    this.#attemptFailures.set(reason, (this.#attemptFailures.get(reason) ?? 0) + 1)
+  }
+
+  /** What was counted; what was never seen is not there. */
+  get report() {
+    return {
+      inFlight: this.inFlight,
+      /** By the first digit of the status, and the failure; null: the gateway had nothing to object to. */
+      requests: this.#requests.flatMap((count, at) =>
+        count === 0
+          ? []
+          : [
+              {
+                statusClass: at % statusClassCount,
+                failure: failureKinds[Math.trunc(at / statusClassCount)] as FailureKind | null,
+                count,
+              },
+            ],
+      ),
+      /** Of the failures, those that have a reason, and of whose credential they are. */
+      reasons: [...this.#reasons.values()].map((each) => ({ ...each })),
+      attemptFailures: [...this.#attemptFailures].map(([reason, count]) => ({ reason, count })),
+      /** How many were let in by each way to prove who calls. */
+      accepted: [...this.#accepted].map(([method, count]) => ({ method, count })),
+      /** How many attempts there were after the first. */
+      retries: this.#retries,
+      bytesIn: this.#bytesIn,
+      bytesOut: this.#bytesOut,
+      total: this.#total.report,
+      firstByte: this.#firstByte.report,
+      upstream: this.#upstream.report,
+    }
+  }
+
+  #countReason(failure: FailureKind, reason: FailureReason, method: AuthMethod | null): void {
+    const key = `${failure} ${reason} ${method}`
+    const found = this.#reasons.get(key)
+    if (found === undefined) this.#reasons.set(key, { failure, reason, method, count: 1 })
+    else found.count++
+  }
+}
+
+/** Takes the first digit of a status. */
+export const toStatusClass = (status: number): number => Math.min(statusClassCount - 1, Math.trunc(status / 100))
+
+/** Counts what one process serves, all its snapshots together. */
+export class RequestMetrics {
+  readonly operations = Object.fromEntries(
+    [...allOperations.map(({ id }) => id), 'none' as const].map((name) => [name, new OperationMetrics()]),
+  ) as Readonly<Record<OperationLabel, OperationMetrics>>
+  /** What became of spans. */
+  readonly spans: SpanCounts = emptySpanCounts()
+  /** By id, then by class of status. Ids are those of the file. */
+  readonly #clients = new Map<string, number[]>()
+
+  /** Makes what counts for a snapshot: for each client as well, if asked to. */
+  observer(clients: boolean): ExchangeObserver {
+    return {
+      name: 'metrics',
+      record: (record) => {
+        const { exchange } = record
+        this.operations[exchange?.operation.id ?? 'none'].record(record)
+        if (clients && exchange?.identity != null) this.#count(exchange.identity.client, record)
+      },
+    }
+  }
+
+  get report() {
+    return {
+      operations: Object.fromEntries(
+        Object.entries(this.operations).map(([name, each]) => [name, each.report]),
+      ) as unknown as Readonly<Record<OperationLabel, OperationMetricsReport>>,
+      /** What became of spans. */
+      spans: { ...this.spans },
+      /** Requests by the id of the client and the class of the status; empty unless asked for. */
+      clients: [...this.#clients].flatMap(([client, counts]) =>
+        counts.flatMap((count, statusClass) => (count === 0 ? [] : [{ client, statusClass, count }])),
+      ),
+    }
+  }
+
+  #count(client: string, { status }: ExchangeRecord): void {
+    let counts = this.#clients.get(client)
+    if (counts === undefined) {
+      counts = new Array<number>(10).fill(0)
+      this.#clients.set(client, counts)
+    }
+    const at = toStatusClass(status)
+    counts[at] = (counts[at] as number) + 1
+  }
+}

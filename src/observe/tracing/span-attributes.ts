@@ -1,0 +1,89 @@
+import type { Attributes } from '@opentelemetry/api'
+import type { GatewayError } from '../../failures/errors.ts'
+import { failureTable } from '../../failures/kinds.ts'
+import type { Operation } from '../../operations.ts'
+import type { ExchangeFacts, ExchangeRecord } from '../exchange-record.ts'
+import { sdk } from './sdk.ts'
+
+/** Is where clients find the gateway, as far as its file says. */
+export interface ServerAddress {
+  readonly scheme: 'http' | 'https'
+  /** Null: it listens on all addresses, and nobody has said what it is called. */
+  readonly address: string | null
+  /** 0: any. */
+  readonly port: number
+}
+
+/**
+ * Tells an exchange by the semantic conventions of HTTP, and by words of the gateway's own. An allow-list: the path is the catalog's, and
+ * nothing is here that a client has chosen, so no query, no field, no Host, no request id, and not its address either.
+ */
+export const exchangeAttributes = (
+  { id, group, method, path }: Operation,
+  server: ServerAddress,
+  { status, failure, bytesIn, bytesOut, configHash }: ExchangeRecord,
+  { cache, attempts }: ExchangeFacts,
+): Attributes => {
+  const { conventions: c } = sdk()
+  return {
+    [c.ATTR_HTTP_REQUEST_METHOD]: method,
+    [c.ATTR_HTTP_ROUTE]: path,
+    [c.ATTR_URL_PATH]: path,
+    [c.ATTR_URL_SCHEME]: server.scheme,
+    ...(server.address === null ? {} : { [c.ATTR_SERVER_ADDRESS]: server.address }),
+    ...(server.port === 0 ? {} : { [c.ATTR_SERVER_PORT]: server.port }),
+    // Who has gone was sent none.
+    ...(failure?.kind === 'client-gone' ? {} : { [c.ATTR_HTTP_RESPONSE_STATUS_CODE]: status }),
+    ...errorType(failure, status, 500),
+    'http.request.body.size': bytesIn,
+    'http.response.body.size': bytesOut,
+    'lender_gateway.operation': id,
+    'lender_gateway.group': group,
+    'lender_gateway.attempts': attempts,
+    'lender_gateway.config_hash': configHash,
+    ...(cache === null ? {} : { 'lender_gateway.cache': cache }),
+    ...reasonAttribute(failure),
+  }
+}
+
+/** Tells an attempt. `endpoint` is as the file names it; what was asked of it is told without its query. */
+export const attemptAttributes = (
+  { method, path, group }: Operation,
+  endpoint: string,
+  resends: number,
+  status: number | null,
+  failure: GatewayError | null,
+): Attributes => {
+  const { conventions: c } = sdk()
+  return {
+    [c.ATTR_HTTP_REQUEST_METHOD]: method,
+    ...serverAttributes(endpoint, path),
+    ...(status === null ? {} : { [c.ATTR_HTTP_RESPONSE_STATUS_CODE]: status }),
+    ...(resends === 0 ? {} : { [c.ATTR_HTTP_REQUEST_RESEND_COUNT]: resends }),
+    ...errorType(failure, status ?? 0, 400),
+    'lender_gateway.group': group,
+    'lender_gateway.endpoint': endpoint,
+    ...reasonAttribute(failure),
+  }
+}
+
+/** Tells whether a span is of something that went wrong: to whoever served, what its client did is none of it. */
+export const isErrorSpan = (failure: GatewayError | null, status: number, from: 400 | 500): boolean =>
+  failure === null ? status >= from : failureTable[failure.kind].fault !== 'client'
+
+const errorType = (failure: GatewayError | null, status: number, from: 400 | 500): Attributes => {
+  const type = failure?.kind ?? (status >= from ? String(status) : null)
+  return type === null ? {} : { [sdk().conventions.ATTR_ERROR_TYPE]: type }
+}
+
+const reasonAttribute = (failure: GatewayError | null): Attributes =>
+  failure === null || failure.reason === null ? {} : { 'lender_gateway.reason': failure.reason }
+
+const serverAttributes = (endpoint: string, path: string): Attributes => {
+  const { conventions: c } = sdk()
+  const url = URL.parse(endpoint)
+  if (url === null) return { [c.ATTR_SERVER_ADDRESS]: endpoint } // the sandbox
+  const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
+  const address = url.hostname.replace(/^\[|\]$/g, '')
+  return { [c.ATTR_SERVER_ADDRESS]: address, [c.ATTR_SERVER_PORT]: port, [c.ATTR_URL_FULL]: endpoint + path }
+}

@@ -1,0 +1,206 @@
+import { Agent as TlsAgent } from 'node:https'
+import type { Attributes, Context, SpanContext, SpanKind, Tracer } from '@opentelemetry/api'
+import type { BatchSpanProcessor, ReadableSpan, SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace'
+import { settlesWithin, unrefTimeout } from '../../clock.ts'
+import type { TracingConfig } from '../../config/config.ts'
+import { Agent } from '../../node-http.ts'
+import { version } from '../../version.ts'
+import type { SpanExportStats } from './export-stats.ts'
+import { sdk } from './sdk.ts'
+
+/** How many spans wait, and for how long, unless a test says otherwise. */
+const defaultLimits = {
+  /** Most spans that wait: about 1 KiB each. What is beyond is dropped. */
+  maxQueued: 2048,
+  batchSize: 512,
+  /** How long a span waits for others. */
+  delayMs: 5000,
+  /** How long a batch is tried to be sent. */
+  exportMs: 10_000,
+  /** How long what waits is tried to be sent at the end. */
+  flushMs: 2000,
+}
+
+/** Is a span that is over: it is made when all that it tells is known. Times are milliseconds since the epoch. */
+export interface FinishedSpan {
+  readonly name: string
+  readonly kind: SpanKind
+  readonly traceId: string
+  readonly spanId: string
+  /** Null: it is the first of its trace. */
+  readonly parent: SpanContext | null
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly attributes: Attributes
+  readonly isError: boolean
+}
+
+/**
+ * Sends spans to one receiver, in batches, from this process. Nobody waits for it: what finds no room is dropped, before anything is made
+ * of it.
+ */
+export class OtlpSpanExporter {
+  readonly #limits: typeof defaultLimits
+  readonly #stats: SpanExportStats
+  readonly #transport: OtlpTransport
+  readonly #batches: BatchSpanProcessor
+  readonly #provider: TracerProvider
+  readonly #tracer: Tracer
+  /** Whose ids the span has that is being made. */
+  #currentIds: Pick<FinishedSpan, 'traceId' | 'spanId'> = { traceId: '', spanId: '' }
+  #queued = 0
+  #isClosed = false
+
+  constructor(otlp: OtlpTransportOptions, instanceId: string, stats: SpanExportStats, limits = defaultLimits) {
+    const { trace, resources, conventions } = sdk()
+    this.#limits = limits
+    this.#stats = stats
+    this.#transport = openOtlpTransport(otlp, limits.exportMs, stats, (spans) => {
+      this.#queued -= spans
+    })
+    this.#batches = new trace.BatchSpanProcessor({
+      exporter: this.#transport,
+      maxQueueSize: limits.maxQueued,
+      maxExportBatchSize: limits.batchSize,
+      scheduledDelayMillis: limits.delayMs,
+      exportTimeoutMillis: 3 * limits.exportMs, // the receiver's own comes first, and knows why
+    })
+    this.#provider = new trace.TracerProvider({
+      resource: resources.defaultResource().merge(
+        resources.resourceFromAttributes({
+          [conventions.ATTR_SERVICE_NAME]: otlp.serviceName,
+          [conventions.ATTR_SERVICE_VERSION]: version(),
+          [conventions.ATTR_SERVICE_INSTANCE_ID]: instanceId,
+        }),
+      ),
+      // What is told has been decided about.
+      sampler: new trace.AlwaysOnSampler(),
+      idGenerator: { generateTraceId: () => this.#currentIds.traceId, generateSpanId: () => this.#currentIds.spanId },
+      spanProcessors: [this.#batches],
+    })
+    this.#tracer = this.#provider.getTracer('lender-gateway', version())
+  }
+
+  /** Takes a span that is over. Whatever goes wrong with it, whoever tells of it hears nothing. */
+  enqueue(finished: FinishedSpan): void {
+    if (this.#isClosed || this.#queued >= this.#limits.maxQueued)
+      return this.#stats.onLost('dropped', 1, 'too many spans wait')
+    try {
+      this.#createSpan(finished)
+    } catch {
+      this.#stats.onLost('dropped', 1, 'the span could not be made')
+    }
+  }
+
+  #createSpan(finished: FinishedSpan): void {
+    const { api } = sdk()
+    const { name, kind, parent, startedAt, endedAt, attributes, isError } = finished
+    const context: Context = parent === null ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, parent)
+    this.#currentIds = finished
+    const span = this.#tracer.startSpan(name, { kind, attributes, startTime: startedAt }, context)
+    if (isError) span.setStatus({ code: api.SpanStatusCode.ERROR })
+    this.#queued++ // before it is over: a batch that is full goes out at once
+    span.end(endedAt)
+  }
+
+  /** Sends what waits, as far as that can be done in time, and takes nothing more. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#stats.retire()
+    await settlesWithin(
+      this.#limits.flushMs,
+      this.#provider.shutdown().catch(() => {}),
+    )
+    this.#transport.destroy()
+  }
+}
+
+// One at a time, and at the end all that wait: four batches, beside one that is under way.
+const maxConcurrentExports = 8
+
+/** Describes who is sent spans: `url` is the whole one that traces are posted to. */
+interface OtlpTransportOptions extends Pick<TracingConfig, 'headers' | 'serviceName'> {
+  readonly url: string
+}
+
+/** A receiver of spans. */
+interface OtlpTransport extends SpanExporter {
+  /** Cuts what is under way, and connects no more. */
+  destroy(): void
+}
+
+/**
+ * Speaks to a receiver by OTLP/HTTP, and counts what it takes. `exportMs` is for one batch, its retries included;
+ * `onSend` is called with how many spans are on their way. A redirect is not followed. Only what the file says is sent:
+ * the exporter's own variables (`OTEL_EXPORTER_OTLP_HEADERS` …) would add to it what no operator sees in `effective`.
+ */
+const openOtlpTransport = (
+  { url, headers }: OtlpTransportOptions,
+  exportMs: number,
+  stats: SpanExportStats,
+  onSend: (spans: number) => void,
+): OtlpTransport => {
+  const { otlp, core } = sdk()
+  const agent = new (url.startsWith('https:') ? TlsAgent : Agent)({ keepAlive: true, maxSockets: maxConcurrentExports })
+  const exporter = withoutOtelVariables(
+    () =>
+      new otlp.OTLPTraceExporter({
+        url,
+        headers: Object.fromEntries(headers.map(({ name, value }) => [name, value])),
+        timeoutMillis: exportMs,
+        concurrencyLimit: maxConcurrentExports,
+        httpAgentOptions: () => agent,
+      }),
+  )
+  return {
+    export(spans: ReadableSpan[], done) {
+      onSend(spans.length)
+      let isLate = false
+      // The exporter's own bound is on silence: one that answers a byte at a time would hold a batch for ever.
+      const settle = unrefTimeout(exportMs, () => {
+        isLate = true
+        agent.destroy()
+      })
+      exporter.export(spans, (result) => {
+        settle()
+        if (result.code === core.ExportResultCode.SUCCESS) stats.onExported(spans.length)
+        else stats.onLost('failed', spans.length, isLate ? 'no answer in time' : toLossReason(result.error))
+        done(result)
+      })
+    },
+    shutdown: () => exporter.shutdown(),
+    destroy() {
+      // What was cut would be tried again.
+      agent.createConnection = () => {
+        throw new Error('nothing is sent any more')
+      }
+      agent.destroy()
+    },
+  }
+}
+
+/** Says why in words that the receiver has no part in: a status, or Node's name for what went wrong. */
+const toLossReason = (error: unknown): string => {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+  if (typeof code === 'number') return `status ${code}`
+  if (typeof code === 'string' && /^[A-Z0-9_]{1,64}$/.test(code)) return code
+  const message = error instanceof Error ? error.message : ''
+  return knownMessages.find(({ by }) => message.includes(by))?.reason ?? 'unknown'
+}
+
+const knownMessages = [
+  { by: 'timed out', reason: 'no answer in time' },
+  { by: 'retryable status', reason: 'status 429, 502, 503 or 504' },
+  { by: 'limit reached', reason: 'too many batches under way' },
+] as const
+
+/** Makes something that looks for its settings in variables, and finds none; nothing else runs meanwhile. */
+const withoutOtelVariables = <T>(make: () => T): T => {
+  const hidden = Object.entries(process.env).filter(([name]) => name.startsWith('OTEL_'))
+  for (const [name] of hidden) delete process.env[name]
+  try {
+    return make()
+  } finally {
+    for (const [name, value] of hidden) process.env[name] = value
+  }
+}

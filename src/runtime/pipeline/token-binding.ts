@@ -1,0 +1,65 @@
+import { X509Certificate } from 'node:crypto'
+import { pemBlocks } from '../../config/certificates.ts'
+import type { AuthConfig, Config, MtlsConfig } from '../../config/config.ts'
+import {
+  certificateFromConnection,
+  certificateFromHeader,
+  type GetClientCertificate,
+  withValidityCheck,
+} from '../../layers/auth/client-certificate.ts'
+import { dpopProofChecker, replayWindowMs } from '../../layers/auth/dpop.ts'
+import { type CheckSenderConstraint, senderConstraint } from '../../layers/auth/sender-constraint.ts'
+import type { RateLimiterRegistry, ReplayCacheLease } from '../../shared/rate-limiter/rate-limiter-registry.ts'
+import type { ReplayWindowState } from '../../shared/replay-cache.ts'
+
+/** Is what finds out whether somebody has what a credential is bound to. */
+export interface TokenBindingChecker {
+  readonly getCertificate: GetClientCertificate
+  /** The names, in lower case, of the fields that certificates come in. */
+  readonly certificateFields: readonly string[]
+  readonly confirm: CheckSenderConstraint
+  /** What proofs may be signed with; null: they are not taken. */
+  readonly algorithms: readonly string[] | null
+  /** Tells how full the memory of proofs is; null: none are taken, or another process remembers them. */
+  state(): ReplayWindowState | null
+  /** Gives back what it stands on. */
+  release(): void
+}
+
+/** Makes it, once a configuration. */
+export const createTokenBindingChecker = (
+  { bound: binding, mtls, dpop: config }: AuthConfig,
+  { listen, limits }: Pick<Config, 'listen' | 'limits'>,
+  limiters: RateLimiterRegistry,
+): TokenBindingChecker => {
+  const getCertificate = withValidityCheck(certificateSource(mtls))
+  const { publicUrl } = listen
+  const replayLease: ReplayCacheLease | null =
+    config &&
+    limiters.acquireReplayCache(
+      { name: 'dpop', windowMs: replayWindowMs(config), whenUnavailable: config.withoutRedis },
+      limits.redis,
+    )
+  const algorithms = config?.algorithms ?? null
+  return {
+    getCertificate,
+    certificateFields: mtls.from === 'connection' ? [] : ['client-cert', 'client-cert-chain'],
+    confirm: senderConstraint({
+      required: binding === 'required',
+      getCertificate,
+      checkProof:
+        config && replayLease && publicUrl !== null
+          ? dpopProofChecker({ ...config, publicUrl }, replayLease.replayCache)
+          : null,
+      algorithms,
+    }),
+    algorithms,
+    state: () => replayLease?.state() ?? null,
+    release: () => replayLease?.release(),
+  }
+}
+
+const certificateSource = ({ from, ca }: MtlsConfig): GetClientCertificate => {
+  if (from === 'connection') return certificateFromConnection
+  return certificateFromHeader(ca === null ? null : pemBlocks(ca).map((block) => new X509Certificate(block)))
+}

@@ -1,0 +1,71 @@
+import { CoalescedTimer, epochMs } from '../../clock.ts'
+import type { ConfigProblem } from '../../config/problem.ts'
+
+// Doubled each time: an endpoint that is just starting is found soon, and one that is gone is not asked for without end.
+const firstDelayMs = 1000
+const maxDelayMs = 30_000
+
+/** Is an edit that was held back, because what it brings was not reached. */
+export interface DeferredEdit {
+  /** What the file said, to tell a further edit by. */
+  readonly hash: string
+  readonly problems: readonly ConfigProblem[]
+  /** How often it has been held back, the first time included. */
+  readonly tries: number
+  /** When it is tried again, in milliseconds since the epoch. */
+  readonly nextTryAt: number
+  /** Whether the same has been told before. */
+  readonly known: boolean
+}
+
+/** Waits with an edit that was held back, and asks for it to be tried again: after 1, 2, 4, 8, 16, and then every 30 s. */
+export class DeferredReload {
+  readonly #timer: CoalescedTimer
+  #edit: DeferredEdit | null = null
+  #due = false
+  #closed = false
+
+  /** `again` is called when the next try is due. */
+  constructor(onDue: () => void) {
+    this.#timer = new CoalescedTimer(() => {
+      this.#due = true
+      onDue()
+    })
+  }
+
+  /** What waits; null: nothing. */
+  get edit(): DeferredEdit | null {
+    return this.#edit
+  }
+
+  /** Tells whether the time of the next try has come, and nothing has ended the wait since. */
+  get isDue(): boolean {
+    return this.#due
+  }
+
+  /** Notes that an edit was held back, the same one again or another; null: nothing is waited for any more. */
+  record(hash: string, problems: readonly ConfigProblem[]): DeferredEdit | null {
+    if (this.#closed) return null
+    const before = this.#edit?.hash === hash ? this.#edit : null
+    const tries = (before?.tries ?? 0) + 1
+    const waitMs = Math.min(firstDelayMs * 2 ** (tries - 1), maxDelayMs)
+    const known = JSON.stringify(before?.problems) === JSON.stringify(problems)
+    this.#due = false
+    this.#timer.set(waitMs)
+    this.#edit = { hash, problems, tries, nextTryAt: epochMs() + waitMs, known }
+    return this.#edit
+  }
+
+  /** Ends the wait: something else has been put into effect, or is about to be. */
+  cancel(): void {
+    this.#timer.clear()
+    this.#due = false
+    this.#edit = null
+  }
+
+  /** Ends it for good, so that no timer is left. */
+  close(): void {
+    this.#closed = true
+    this.cancel()
+  }
+}

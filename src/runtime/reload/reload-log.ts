@@ -1,0 +1,46 @@
+import { changedGroups } from '../../config/diff/diff-reports.ts'
+import type { ConfigProblem } from '../../config/problem.ts'
+import type { RecordAdminEvent } from '../../observe/audit/audit-line.ts'
+import type { Log } from '../../observe/log.ts'
+import type { DeferredEdit } from './deferred-reload.ts'
+import type { ReloadOutcome, ReloadTrigger } from './reload-history.ts'
+
+// The first ones tell what is wrong; a file of another format would have hundreds.
+const maxLoggedProblems = 20
+
+/** Writes what came of a reload: what changed, or each problem with its place in the file. For the audit log its hashes say enough. */
+export const logReload = (
+  log: Log,
+  recordAdminEvent: RecordAdminEvent,
+  trigger: ReloadTrigger,
+  outcome: ReloadOutcome,
+): void => {
+  const { result } = outcome
+  if (result === 'refused') recordAdminEvent('reload', { trigger, result, config: outcome.hash })
+  else recordAdminEvent('reload', { trigger, result, from: outcome.from, config: outcome.to, forced: outcome.forced })
+  if (outcome.result === 'unchanged') return log.info({ trigger, config: outcome.to }, 'configuration unchanged')
+  if (outcome.result === 'refused') return logRejection(log, trigger, outcome)
+  const { from, to, changes, warnings, forced } = outcome
+  const how = forced ? { trigger, forced } : { trigger }
+  log.info({ ...how, from, to, groups: changedGroups(changes), changes }, 'configuration applied')
+  logWarnings(log, warnings)
+}
+
+/** Writes what works, but was probably not meant. */
+export const logWarnings = (log: Log, warnings: readonly ConfigProblem[]): void => {
+  for (const warning of warnings) log.warn(warning, 'configuration warning')
+}
+
+const logRejection = (
+  log: Log,
+  trigger: ReloadTrigger,
+  { hash, problems, held }: ReloadOutcome & { result: 'refused' },
+): void => {
+  // Every half minute the same, perhaps for days: whoever reads the log has its reasons already.
+  if (held?.known) return log.warn({ config: hash, ...retryFields(held) }, 'configuration still held back')
+  const fields = { trigger, config: hash, problems: problems.length, ...(held === null ? {} : retryFields(held)) }
+  log.error(fields, 'configuration refused: what ran before runs on')
+  for (const problem of problems.slice(0, maxLoggedProblems)) log.error(problem, 'configuration problem')
+}
+
+const retryFields = ({ tries, nextTryAt }: DeferredEdit) => ({ tries, nextTry: new Date(nextTryAt).toISOString() })

@@ -1,0 +1,77 @@
+import type { ProvenanceMap } from '../../config/load/provenance.ts'
+import { type ConfigProblem, fileProblem } from '../../config/problem.ts'
+import type { Group } from '../../operations.ts'
+
+/** Is a group of which no endpoint that an edit brings was reached; the reasons may be shown to operators. */
+interface UnreachedEndpoints {
+  readonly group: Group
+  readonly endpoints: readonly { readonly name: string; readonly reason: string }[]
+}
+
+// Of a group with hundreds the first ones tell enough.
+const maxNamedEndpoints = 5
+
+const hint = 'reload --force takes it all the same'
+
+/** Points at the endpoints of each group of which none was reached; `origins` and `file` are those of the edit. */
+export const unreachableProblems = (
+  unreached: readonly UnreachedEndpoints[],
+  provenance: ProvenanceMap,
+  file: string,
+): readonly ConfigProblem[] =>
+  unreached.map(({ group, endpoints }) => {
+    const named = endpoints.slice(0, maxNamedEndpoints).map(({ name, reason }) => `${name} ${reason}`)
+    const more = endpoints.length - named.length
+    return {
+      ...locate(`upstreams.${group}.endpoints`, provenance, file),
+      expected: 'at least one of them to be there before traffic goes to it',
+      found: [...named, ...(more > 0 ? [`${more} more`] : [])].join(', '),
+      message: `no endpoint of ${group} that the edit brings can be reached`,
+      hint,
+    }
+  })
+
+/** Is keys that an edit brings and that are not there; the reason may be shown to operators. */
+export interface JwksUnavailable {
+  /** Without the query, which may hold what is nobody's business. */
+  readonly url: string
+  readonly reason: string
+}
+
+/** Points at the URL of keys that are not there; `origins` and `file` are those of the edit. */
+export const jwksUnavailableProblem = (
+  { url, reason }: JwksUnavailable,
+  provenance: ProvenanceMap,
+  file: string,
+): ConfigProblem => ({
+  ...locate('auth.jwt.jwks', provenance, file),
+  expected: 'a JWK Set with a key that tokens may be signed with, before tokens are asked for',
+  found: `${url} ${reason}`,
+  message: 'the keys that the edit brings cannot be had, so no token would be good',
+  hint,
+})
+
+const locate = (path: string, provenance: ProvenanceMap, file: string) => {
+  const { line = 1, column = 1 } = provenance.get(path) ?? {}
+  return { file, line, column, path }
+}
+
+/** Says why a file that changed while an edit was held back is not taken: whoever does not have it watched says when an edit is done. */
+export const unannouncedChangeProblem = (file: string): ConfigProblem => ({
+  ...fileProblem(
+    file,
+    'the file has changed since, and is not read of itself: reload.watch is false',
+    'the edit that was held back, which is tried again',
+    'another one',
+  ),
+  hint: 'reload takes it',
+})
+
+/** Says why a sound configuration could not be put into effect. */
+export const applyFailedProblem = (file: string, error: unknown): ConfigProblem =>
+  fileProblem(
+    file,
+    'the configuration is sound, but could not be put into effect',
+    'a configuration that can be put into effect',
+    error instanceof Error ? error.message : String(error),
+  )

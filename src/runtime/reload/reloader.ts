@@ -1,0 +1,232 @@
+import { epochMs } from '../../clock.ts'
+import type { Config } from '../../config/config.ts'
+import { diffConfigs, type ReportedConfig } from '../../config/diff/diff-configs.ts'
+import { findRestartRequired } from '../../config/diff/restart-required.ts'
+import type { LoadResult } from '../../config/load/load.ts'
+import type { ProvenanceMap } from '../../config/load/provenance.ts'
+import type { ConfigProblem } from '../../config/problem.ts'
+import { type DeferredEdit, DeferredReload } from './deferred-reload.ts'
+import { ReloadHistory, type ReloadOutcome, type ReloadTrigger } from './reload-history.ts'
+import { applyFailedProblem, unannouncedChangeProblem } from './reload-problems.ts'
+import { withCurrentCredentials } from './rollback-credentials.ts'
+
+/** Is a configuration file that was read and can run. */
+export type LoadedConfig = Extract<LoadResult, { ok: true }>
+
+interface ReloaderOptions {
+  readonly file: string
+  /** What the process was started with. */
+  readonly first: LoadedConfig
+  /** Reads the file again. Never throws. */
+  load(): Promise<LoadResult>
+  /** Tries the endpoints and keys that an edit brings, before it takes effect; lists what is not reached. */
+  preflight(next: Config, provenance: ProvenanceMap): Promise<readonly ConfigProblem[]>
+  /** Puts a configuration into effect, whole, or throws and leaves everything as it is. */
+  apply(config: Config): Promise<void>
+  /** Hears of every reload, whatever came of it. */
+  onOutcome(trigger: ReloadTrigger, outcome: ReloadOutcome): void
+}
+
+/** Is a configuration with what was said about it. */
+export interface AppliedConfig extends ReportedConfig {
+  readonly warnings: readonly ConfigProblem[]
+}
+
+/**
+ * Rereads the configuration, one reload at a time. Whoever asks while one is under way gets the next, which all of them share: the last
+ * word of the file wins. A configuration is put into effect whole or not at all. An edit that brings what is not reached is held back,
+ * and tried again until it is taken or something else is.
+ */
+export class Reloader {
+  readonly file: string
+  /** The port of the operators as the file alone said it at first. */
+  readonly statedAdminPort: number | null
+  /** What came of the reloads before. */
+  readonly history = new ReloadHistory()
+  readonly #options: ReloaderOptions
+  readonly #deferred = new DeferredReload(() => this.#retryDeferred())
+  #running: AppliedConfig
+  #previous: AppliedConfig | null = null
+  #loadedAt = epochMs()
+  #loadedBy: ReloadTrigger = 'start'
+  #sources: LoadResult['sources']
+  /** The hash of what the file says; null when that cannot run. */
+  #fileHash: string | null
+  #lastRejection: { readonly at: number; readonly problems: readonly ConfigProblem[] } | null = null
+  #queueTail: Promise<unknown> = Promise.resolve()
+  #nextReload: Promise<ReloadOutcome> | null = null
+  /** Whether one of those who share the next reload wants it without trying what it brings. */
+  #forced = false
+  #isLoading = false
+
+  constructor(options: ReloaderOptions) {
+    this.#options = options
+    this.file = options.file
+    const { config, report, warnings, sources, statedAdminPort } = options.first
+    this.statedAdminPort = statedAdminPort
+    this.#running = { config, report, warnings }
+    this.#sources = sources
+    this.#fileHash = config.hash
+  }
+
+  /** The configuration that runs. */
+  get config(): Config {
+    return this.#running.config
+  }
+
+  /** The configuration that runs, with what may be shown of it. */
+  get running(): AppliedConfig {
+    return this.#running
+  }
+
+  /** What in it works, but was probably not meant; the places are those of the file that it was last read from. */
+  get warnings(): readonly ConfigProblem[] {
+    return this.#running.warnings
+  }
+
+  /** What a rollback would bring back: the one before it, but for who may come in; null: nothing else. */
+  get previous(): AppliedConfig | null {
+    if (this.#previous === null) return null
+    const { warnings } = this.#previous
+    const previous = withCurrentCredentials(this.#running, this.#previous)
+    return previous.config.hash === this.config.hash ? null : { ...previous, warnings } // only who may ask had changed
+  }
+
+  /** The files that were last read, whatever came of it. */
+  get sources(): LoadResult['sources'] {
+    return this.#sources
+  }
+
+  /** Tells whether they are being read just now. */
+  get isLoading(): boolean {
+    return this.#isLoading
+  }
+
+  /** When and how the running configuration came to run, and what was refused since. Times are milliseconds since the epoch. */
+  get state() {
+    return {
+      loadedAt: this.#loadedAt,
+      loadedBy: this.#loadedBy,
+      fileDiffers: this.#fileHash !== this.config.hash,
+      refusal: this.#lastRejection,
+      /** When the edit that is held back is tried again; null: none is. */
+      nextTryAt: this.#deferred.edit?.nextTryAt ?? null,
+    }
+  }
+
+  /** Reads the file again and puts it into effect; by force, without trying what it brings. */
+  reload(trigger: ReloadTrigger, force = false): Promise<ReloadOutcome> {
+    this.#forced ||= force
+    this.#nextReload ??= this.#enqueue(() => {
+      const forced = this.#forced
+      this.#nextReload = null
+      this.#forced = false
+      this.#deferred.cancel()
+      return this.#reload(trigger, forced)
+    })
+    return this.#nextReload
+  }
+
+  /** Puts the configuration before this one back into effect; null: there is none. The file is not read until it changes, or on request. */
+  rollback(): Promise<ReloadOutcome | null> {
+    return this.#enqueue(async () => {
+      this.#deferred.cancel()
+      const { previous } = this
+      return previous === null ? null : this.#apply('rollback', previous)
+    })
+  }
+
+  /** Puts the running configuration into effect again, because something beside it has changed. */
+  reapply(): Promise<void> {
+    return this.#enqueue(() => this.#options.apply(this.config))
+  }
+
+  /** Tries nothing of itself any more, so that no timer is left. */
+  close(): void {
+    this.#deferred.close()
+  }
+
+  #retryDeferred(): void {
+    // Whatever was put into effect since has ended the wait.
+    void this.#enqueue(async () => (this.#deferred.isDue ? this.#reload('preflight') : null))
+  }
+
+  #enqueue<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#queueTail.then(work)
+    this.#queueTail = done.catch(() => {})
+    return done
+  }
+
+  async #reload(trigger: ReloadTrigger, forced = false): Promise<ReloadOutcome> {
+    this.#isLoading = true
+    const loaded = await this.#options.load().finally(() => {
+      this.#isLoading = false
+    })
+    this.#sources = loaded.sources
+    this.#fileHash = loaded.ok ? loaded.config.hash : null
+    if (trigger !== 'preflight' || this.#fileHash === this.#deferred.edit?.hash)
+      return this.#validateAndApply(trigger, loaded, forced)
+    // The file has changed since it was held back: whoever does not have it watched says himself when an edit is done.
+    const isIgnored = !this.config.reload.watch && this.#fileHash !== this.config.hash
+    return isIgnored
+      ? this.#reject(trigger, [unannouncedChangeProblem(this.file)])
+      : this.#validateAndApply('file', loaded, forced)
+  }
+
+  async #validateAndApply(trigger: ReloadTrigger, loaded: LoadResult, forced: boolean): Promise<ReloadOutcome> {
+    if (!loaded.ok) return this.#reject(trigger, loaded.problems)
+    const { config, provenance } = loaded
+    const problems = findRestartRequired(this.#options.first.restartOnly, loaded, this.file)
+    if (problems.length > 0) return this.#reject(trigger, problems)
+    if (forced || config.hash === this.config.hash) return this.#apply(trigger, loaded, forced)
+    try {
+      const unreached = await this.#options.preflight(config, provenance)
+      if (unreached.length > 0) return this.#reject(trigger, unreached, this.#deferred.record(config.hash, unreached))
+    } catch (error) {
+      return this.#reject(trigger, [applyFailedProblem(this.file, error)])
+    }
+    return this.#apply(trigger, loaded)
+  }
+
+  async #apply(
+    trigger: ReloadTrigger,
+    { config, report, warnings }: AppliedConfig,
+    forced = false,
+  ): Promise<ReloadOutcome> {
+    const previous = this.#running
+    const same = config.hash === previous.config.hash
+    try {
+      if (!same) await this.#options.apply(config)
+    } catch (error) {
+      return this.#reject(trigger, [applyFailedProblem(this.file, error)])
+    }
+    this.#deferred.cancel()
+    this.#lastRejection = null
+    this.#running = same ? { ...previous, warnings } : { config, report, warnings }
+    if (!same) {
+      this.#previous = previous
+      this.#loadedAt = epochMs()
+      this.#loadedBy = trigger
+    }
+    return this.#record(trigger, {
+      result: same ? 'unchanged' : 'applied',
+      from: previous.config.hash,
+      to: config.hash,
+      changes: same ? [] : diffConfigs(previous, this.#running),
+      warnings,
+      forced,
+    })
+  }
+
+  #reject(trigger: ReloadTrigger, problems: readonly ConfigProblem[], held: DeferredEdit | null = null): ReloadOutcome {
+    if (held === null) this.#deferred.cancel()
+    this.#lastRejection = { at: epochMs(), problems }
+    return this.#record(trigger, { result: 'refused', hash: this.config.hash, problems, held })
+  }
+
+  #record(trigger: ReloadTrigger, outcome: ReloadOutcome): ReloadOutcome {
+    this.history.add(trigger, outcome)
+    this.#options.onOutcome(trigger, outcome)
+    return outcome
+  }
+}

@@ -1,0 +1,151 @@
+import type { AttemptReport } from '../../failures/errors.ts'
+import { mergeRequestMetrics } from '../../observe/metrics/request-metrics.ts'
+import { mergeRecentErrors } from '../../observe/recent-errors/recent-errors.ts'
+import { pluck, sum, sumReports, workerShareText, worstWorker } from '../../observe/sum-reports.ts'
+import { byGroup } from '../../operations.ts'
+import type { EndpointCertificate } from '../../upstream/endpoints/endpoint-certificates.ts'
+import { type GroupEndpointState, toFailingState } from '../../upstream/endpoints/group-endpoint.ts'
+import type { BreakerState } from '../../upstream/health/circuit-breaker.ts'
+import { failingThreshold } from '../../upstream/health/endpoint-health.ts'
+import { mergeRejectedConnections } from '../resources/process-load.ts'
+import { mergeCacheReports } from './cache-report.ts'
+import { mergeLimitsReports } from './limits-report.ts'
+import { earliest, mergeOutageWindows } from './outage-window.ts'
+import type { EndpointReport, StatusReport, UpstreamReport } from './status-report.ts'
+import { mergeTokensReports } from './tokens-report.ts'
+
+/**
+ * Makes one report of several processes that run the same configuration: the traffic is the workers', who alone have any, and what probes
+ * found is the primary's, who alone probes. Without a worker it is the primary's.
+ */
+export const mergeReports = (primary: StatusReport, workers: readonly StatusReport[]): StatusReport => {
+  if (workers.length === 0) return primary
+  return {
+    upstreams: byGroup((group) => mergeUpstream(primary.upstreams[group], pluck(pluck(workers, 'upstreams'), group))),
+    limits: mergeLimitsReports(primary.limits, pluck(workers, 'limits')),
+    tokens: mergeTokensReports(primary.tokens, pluck(workers, 'tokens')),
+    cache: mergeCacheReports(primary.cache, pluck(workers, 'cache')),
+    requestMetrics: primary.requestMetrics && mergeRequestMetrics(pluck(workers, 'requestMetrics')),
+    recentErrors: mergeRecentErrors(pluck(workers, 'recentErrors')),
+    runtimes: [...primary.runtimes, ...workers.flatMap(({ runtimes }) => runtimes)],
+    rejectedConnections: mergeRejectedConnections(
+      [primary, ...workers].flatMap(({ rejectedConnections }) => rejectedConnections),
+    ),
+    retiring: sum(pluck(workers, 'retiring')),
+  }
+}
+
+const mergeUpstream = (
+  { balance, breaker, retryBudget, endpoints }: UpstreamReport,
+  workers: readonly UpstreamReport[],
+): UpstreamReport => {
+  const known = workers.map((worker) => indexByUrl(worker.endpoints))
+  return {
+    balance,
+    breaker: breaker && mergeBreakers(pluck(workers, 'breaker'), breaker),
+    retryBudget: retryBudget && sumReports(retryBudget, pluck(workers, 'retryBudget')),
+    // One that not all know belongs to a reload that is just under way.
+    endpoints: [...indexByUrl(endpoints)].flatMap(([name, endpoint]) => {
+      const places = known.flatMap((places) => places.get(name) ?? [])
+      return places.length < workers.length ? [] : [mergeEndpoint(endpoint, places)]
+    }),
+  }
+}
+
+const mergeEndpoint = (primary: EndpointReport, workers: readonly EndpointReport[]): EndpointReport => {
+  const requestCourse = mergeCourse(workers)
+  const ejectedForMs = pluck(workers, 'ejectedForMs')
+  return {
+    ...sumReports(primary, workers),
+    weight: primary.weight,
+    state: mergeState(primary, workers, requestCourse),
+    lastProbe: primary.lastProbe,
+    ...requestCourse,
+    outdated: pluck(workers, 'outdated').toSorted((a, b) => a.since - b.since)[0] ?? null,
+    certificates: latestPerAddress([primary, ...workers].flatMap(({ certificates }) => certificates)),
+    ejectedForMs: ejectedForMs.length === 0 ? null : Math.max(...ejectedForMs),
+    latencyMs: weightedLatency(workers),
+  }
+}
+
+const latestFailure = (workers: readonly Pick<EndpointReport, 'lastFailure'>[]): AttemptReport | null =>
+  pluck(workers, 'lastFailure').toSorted((a, b) => b.at - a.at)[0] ?? null
+
+type CourseReport = Pick<EndpointReport, 'succeededAt' | 'failingSince' | 'failuresInARow' | 'lastFailure'>
+
+/** Puts together how requests went: those that failed for one worker before another was served have been made good. */
+const mergeCourse = (workers: readonly EndpointReport[]): CourseReport => {
+  const { succeededAt, failingSince } = mergeOutageWindows(workers)
+  const failing = workers.filter((worker) => (worker.lastFailure?.at ?? 0) >= (succeededAt ?? 0))
+  return {
+    ...{ succeededAt, failingSince },
+    failuresInARow: failingSince === null ? 0 : sum(pluck(failing, 'failuresInARow')),
+    lastFailure: latestFailure(workers),
+  }
+}
+
+/** Finds what each address showed last, to whichever process: one that has not connected since knows of a certificate that was renewed. */
+const latestPerAddress = (seen: readonly EndpointCertificate[]): readonly EndpointCertificate[] => [
+  ...new Map(seen.toSorted((a, b) => a.seenAt - b.seenAt).map((each) => [each.address, each])).values(),
+]
+
+/** Says the worst that is known, so that whoever decides by it does not count on an endpoint that some workers cannot use. */
+const mergeState = (
+  { state }: EndpointReport,
+  workers: readonly EndpointReport[],
+  { lastFailure, ...requestCourse }: CourseReport,
+): GroupEndpointState => {
+  if (state.name === 'down' || state.name === 'draining') return state
+  for (const name of ['down', 'ejected'] as const) {
+    const out = workers.map((worker) => worker.state).filter((theirs) => theirs.name === name)
+    const [first] = out.sort(byStartThenReason)
+    if (first === undefined) continue
+    const where = workerShareText(out.length, workers.length)
+    return where === null ? first : { ...first, reason: `${first.reason} (${where})` }
+  }
+  const isFailing = requestCourse.failuresInARow >= failingThreshold && lastFailure !== null
+  return isFailing ? toFailingState({ ...requestCourse, lastFailure }) : { name: 'up', since: null, reason: null }
+}
+
+/** Orders by the beginning; what began at once by the reason, so that the workers' order tells nothing. */
+const byStartThenReason = (a: GroupEndpointState, b: GroupEndpointState): number =>
+  (a.since ?? 0) - (b.since ?? 0) || ((a.reason ?? '') < (b.reason ?? '') ? -1 : 1)
+
+/** Is what each worker expects, by how much it has seen. */
+const weightedLatency = (workers: readonly EndpointReport[]): number | null => {
+  const known = workers.flatMap(({ latencyMs, counts: { requests } }) =>
+    latencyMs === null ? [] : [{ latencyMs, requests }],
+  )
+  const requests = sum(pluck(known, 'requests'))
+  return requests === 0 ? null : sum(known.map((worker) => worker.latencyMs * worker.requests)) / requests
+}
+
+type BreakerReport = NonNullable<UpstreamReport['breaker']>
+
+const breakerStatesWorstFirst: readonly BreakerState[] = ['open', 'half-open', 'closed']
+
+const mergeBreakers = (breakers: readonly BreakerReport[], fallback: BreakerReport): BreakerReport => {
+  const state = breakerStatesWorstFirst.find((each) => breakers.some((breaker) => breaker.state === each))
+  const worst = worstWorker(breakers, (breaker) => breaker.state === state)
+  if (worst === null) return fallback
+  return {
+    ...worst,
+    // Where one of them is closed, requests go through.
+    outageSince: breakers.some(({ outageSince }) => outageSince === null)
+      ? null
+      : earliest(pluck(breakers, 'outageSince')),
+    lastFailure: latestFailure(breakers),
+  }
+}
+
+/** Names each endpoint by its URL, and by the how-manieth of that URL it is: a group may list one twice. */
+const indexByUrl = (endpoints: readonly EndpointReport[]): ReadonlyMap<string, EndpointReport> => {
+  const counts = new Map<string, number>()
+  return new Map(
+    endpoints.map((endpoint) => {
+      const count = counts.get(endpoint.url) ?? 0
+      counts.set(endpoint.url, count + 1)
+      return [`${count} ${endpoint.url}`, endpoint]
+    }),
+  )
+}

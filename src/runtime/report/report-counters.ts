@@ -1,0 +1,85 @@
+import { byGroup, type Group, groups } from '../../operations.ts'
+import type { CacheReport } from './cache-report.ts'
+import type { ProcessReport, StatusReport, UpstreamReport } from './status-report.ts'
+
+/** Is how many of what there were, by a name of its own for each; but for what the meter counts, which adds up by itself. */
+export type ReportCounters = ReadonlyMap<string, number>
+
+/** Is told what is counted, and how many; tells how many there are. */
+type CounterMapper = (what: string, count: number) => number
+
+/** Lists what a report counts from the start of a process on: what never becomes less while it runs. */
+export const collectCounters = (report: StatusReport): ReportCounters => {
+  const counts = new Map<string, number>()
+  mapCounters(report, (what, count) => {
+    counts.set(what, count)
+    return count
+  })
+  return counts
+}
+
+/** Adds up what several have counted. */
+export const sumCounters = (each: readonly ReportCounters[]): ReportCounters => {
+  const sums = new Map<string, number>()
+  for (const counts of each) for (const [what, count] of counts) sums.set(what, (sums.get(what) ?? 0) + count)
+  return sums
+}
+
+/** Tells whether a count is of an endpoint: every edit may bring more of them, while of all else there is what it was built with. */
+export const isEndpointCounter = (what: string): boolean => groups.some((group) => what.startsWith(`${group} `))
+
+/** Makes a report that is the same but for what it counts; what is not told of stays as it is. */
+export const withCounters = (report: StatusReport, counts: ReportCounters): StatusReport =>
+  mapCounters(report, (what, count) => counts.get(what) ?? count)
+
+/** Goes over all that is counted: the one place that knows what that is. */
+const mapCounters = (report: StatusReport, change: CounterMapper): StatusReport => {
+  const { upstreams, limits, recentErrors, cache, runtimes } = report
+  const { rate } = limits
+  return {
+    ...report,
+    upstreams: byGroup((group) => mapUpstream(group, upstreams[group], change)),
+    limits: { ...limits, rate: rate && { ...rate, evictions: change('rate evictions', rate.evictions) } },
+    recentErrors: { ...recentErrors, total: change('refusals', recentErrors.total) },
+    cache: cache && mapCache(cache, change),
+    runtimes: runtimes.map((each) => mapProcess(each, change)),
+  }
+}
+
+const mapUpstream = (group: Group, upstream: UpstreamReport, change: CounterMapper): UpstreamReport => ({
+  ...upstream,
+  endpoints: upstream.endpoints.map((each) => ({
+    ...each,
+    counts: mapRecord(`${group} ${each.url}`, each.counts, change),
+  })),
+})
+
+/** Goes over what is nothing but counts. */
+const mapRecord = <T extends Readonly<Record<string, number>>>(of: string, counts: T, change: CounterMapper): T =>
+  Object.fromEntries(Object.entries(counts).map(([what, count]) => [what, change(`${of} ${what}`, count)])) as T
+
+const mapCache = (cache: CacheReport, change: CounterMapper): CacheReport => {
+  const { redis, operations } = cache
+  return {
+    ...cache,
+    evictions: change('cache evictions', cache.evictions),
+    redis: redis && { ...redis, counts: mapRecord('cache', redis.counts, change) },
+    operations: operations.map((each) => ({
+      ...each,
+      outcomes: mapRecord(`cache ${each.operation}`, each.outcomes, change),
+    })),
+  }
+}
+
+const mapProcess = (report: ProcessReport, change: CounterMapper): ProcessReport => {
+  const { process: name, cpuSeconds, eventLoop } = report
+  return {
+    ...report,
+    cpuSeconds: mapRecord(name, cpuSeconds, change),
+    eventLoop: {
+      ...eventLoop,
+      activeSeconds: change(`${name} active`, eventLoop.activeSeconds),
+      idleSeconds: change(`${name} idle`, eventLoop.idleSeconds),
+    },
+  }
+}

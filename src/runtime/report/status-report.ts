@@ -1,0 +1,167 @@
+import { now } from '../../clock.ts'
+import type { UpstreamConfig } from '../../config/config.ts'
+import { type AttemptReport, toAttemptReport } from '../../failures/errors.ts'
+import type { RequestMetricsReport } from '../../observe/metrics/request-metrics.ts'
+import type { ProcessStatsReport } from '../../observe/process-stats.ts'
+import type { RecentErrorsReport } from '../../observe/recent-errors/recent-errors.ts'
+import { byGroup, type Group, groups } from '../../operations.ts'
+import type { EndpointCertificate } from '../../upstream/endpoints/endpoint-certificates.ts'
+import type { GroupEndpoint, GroupEndpointState } from '../../upstream/endpoints/group-endpoint.ts'
+import type { CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
+import type { EndpointCounts, EndpointOutage, ProbeResult } from '../../upstream/health/endpoint-health.ts'
+import { collectRejectedConnections, type RejectedConnectionsReport } from '../resources/process-load.ts'
+import type { CurrentSnapshot } from '../snapshot/current-snapshot.ts'
+import type { Snapshot } from '../snapshot/snapshot.ts'
+import { type CacheReport, collectCacheReport } from './cache-report.ts'
+import { collectLimitsReport, type LimitsReport } from './limits-report.ts'
+import { collectTokensReport, type TokensReport } from './tokens-report.ts'
+
+/** Is what a process knows of its traffic and of what stands behind it, as plain data. Times are milliseconds since the epoch. */
+export interface StatusReport {
+  readonly upstreams: Readonly<Record<Group, UpstreamReport>>
+  readonly limits: LimitsReport
+  readonly tokens: TokensReport
+  readonly cache: CacheReport | null
+  /** What was counted; null: nothing is. */
+  readonly requestMetrics: RequestMetricsReport | null
+  readonly recentErrors: RecentErrorsReport
+  /** How the processes do that serve, and that which has them do so. */
+  readonly runtimes: readonly ProcessReport[]
+  /** Connections that were closed at once of late; empty: none. */
+  readonly rejectedConnections: readonly RejectedConnectionsReport[]
+  /** How many earlier snapshots still finish requests. */
+  readonly retiring: number
+}
+
+/** Is how one process does. */
+export interface ProcessReport extends ProcessStatsReport {
+  /** `gateway` when there is but one; else `primary`, or `worker-1` and so on. */
+  readonly process: string
+}
+
+/** Why no client is served: none is yet, the listening socket is closed, or no worker serves. */
+export type NotServingReason = 'starting' | 'not-listening' | 'no-worker'
+
+/** Is a worker: one of several processes that serve clients. */
+export interface WorkerStatus {
+  /** Counted from 1; a process that replaces another has its number. */
+  readonly worker: number
+  /** Null: there is none. */
+  readonly pid: number | null
+  /** `waiting`: it ended, and the pause before its next start is not over. `ended`: the gateway stops, so there is no next one. */
+  readonly state: 'starting' | 'serving' | 'draining' | 'not answering' | 'waiting' | 'ended'
+  /** When the process was started, in ms since the epoch; null: there is none. */
+  readonly startedAt: number | null
+  /** How often a process with its number ended and was replaced. */
+  readonly restarts: number
+  /** Requests on their way to upstreams; null: it did not say. */
+  readonly inFlight: number | null
+  /** The hash of the configuration that it runs; null: it runs none yet. */
+  readonly config: string | null
+}
+
+/** Is what stands behind a group. */
+export interface UpstreamReport {
+  readonly balance: UpstreamConfig['balance']
+  readonly breaker: {
+    readonly state: CircuitBreaker['state']
+    readonly since: number
+    /** In which of several workers it stands so: `in 1 of 2 workers`; null: in all. */
+    readonly where: string | null
+    /** When what opened it began: it lasts until it is closed. Null: it is closed. */
+    readonly outageSince: number | null
+    /** What the upstream failed last; null: it is closed. */
+    readonly lastFailure: AttemptReport | null
+  } | null
+  readonly retryBudget: { readonly left: number } | null
+  readonly endpoints: readonly EndpointReport[]
+}
+
+/** Is an endpoint in its place behind a group. */
+export interface EndpointReport {
+  readonly url: string
+  readonly weight: number
+  readonly inFlight: number
+  readonly state: GroupEndpointState
+  readonly lastProbe: ProbeResult | null
+  readonly counts: EndpointCounts
+  /** Null: none has failed. */
+  readonly lastFailure: AttemptReport | null
+  /** When a request last went well; null: none has. */
+  readonly succeededAt: number | null
+  /** When the first request failed since then; null: none has. */
+  readonly failingSince: number | null
+  /** How many have failed since then. */
+  readonly failuresInARow: number
+  /** Since when, and why, its name does not resolve any more; null: it does, or is none, or never did. */
+  readonly outdated: EndpointOutage | null
+  /** What it showed last at each of its addresses; empty: nothing yet, or it is spoken to without TLS. */
+  readonly certificates: readonly EndpointCertificate[]
+  /** What is left of an ejection; null: it is not ejected. */
+  readonly ejectedForMs: number | null
+  /** Null: until there was a request, nothing is known. */
+  readonly latencyMs: number | null
+  /**
+   * Of the last 5 minutes: requests that say something of the endpoint, and those answered with a 4xx; none where it
+   * has no siblings.
+   */
+  readonly recentResponses: { readonly requests: number; readonly clientErrors: number }
+}
+
+/** Reports on the snapshot that is live. */
+export const collectReport = ({ value: current, retiring }: CurrentSnapshot): StatusReport => ({
+  upstreams: byGroup((group) => upstreamReport(current, group)),
+  limits: collectLimitsReport(current),
+  tokens: collectTokensReport(current),
+  cache: collectCacheReport(current),
+  requestMetrics: current.config.metrics && current.telemetry.requestMetrics.report,
+  recentErrors: current.telemetry.recentErrors.report,
+  runtimes: [{ process: current.telemetry.process, ...current.telemetry.runtime.report }],
+  rejectedConnections: collectRejectedConnections(current.processLoad.rejectedConnections),
+  retiring,
+})
+
+/** Counts the requests on their way to upstreams. */
+export const countInFlight = ({ upstreams }: StatusReport): number =>
+  groups.flatMap((group) => upstreams[group].endpoints).reduce((sum, { inFlight }) => sum + inFlight, 0)
+
+const upstreamReport = ({ upstreams, retryBudgets }: Snapshot, group: Group): UpstreamReport => {
+  const { members, balance, breaker } = upstreams[group]
+  const retryBudget = retryBudgets[group]
+  return {
+    balance,
+    breaker: breaker && breakerReport(breaker),
+    retryBudget: retryBudget === null ? null : { left: retryBudget.left },
+    endpoints: members.map(endpointReport),
+  }
+}
+
+const breakerReport = ({ state, since, outageSince, lastFailure }: CircuitBreaker): UpstreamReport['breaker'] => ({
+  state,
+  since,
+  where: null,
+  outageSince,
+  lastFailure: state === 'closed' ? null : (lastFailure?.report ?? null),
+})
+
+const endpointReport = ({ endpoint: { name, inFlight, health }, weight, state }: GroupEndpoint): EndpointReport => {
+  const at = now()
+  const { counts, ejection, lastProbe, outdated, succeededAt, failingSince, failuresInARow } = health
+  return {
+    url: name,
+    weight,
+    inFlight,
+    state,
+    lastProbe,
+    counts: { ...counts },
+    lastFailure: health.lastFailure && toAttemptReport(name, health.lastFailure),
+    succeededAt,
+    failingSince,
+    failuresInARow,
+    outdated,
+    certificates: health.certificates.list,
+    ejectedForMs: ejection !== null && health.isEjected(at) ? ejection.until - at : null,
+    latencyMs: counts.requests === 0 ? null : health.latency.at(at),
+    recentResponses: { requests: health.responses.requests(at), clientErrors: health.responses.failures(at) },
+  }
+}

@@ -1,0 +1,59 @@
+import { epochMs } from '../../clock.ts'
+import { createInFlightCounters, type InFlightCounters } from '../../layers/admission/limits.ts'
+import { EventLoopLag } from '../../layers/admission/load-shedding.ts'
+import { RollingCounter } from '../../observe/recent-errors/error-counts.ts'
+import { sumReports } from '../../observe/sum-reports.ts'
+import type { LogEvent } from '../../shared/log-event.ts'
+
+/** Is how much one process has to do. There is one for all its snapshots. */
+export interface ProcessLoad {
+  readonly counts: InFlightCounters
+  readonly loop: EventLoopLag
+  readonly rejectedConnections: RejectedConnectionCounts
+}
+
+/** Makes that of a process that has nothing to do yet; `tell` hears of load shedding. */
+export const createProcessLoad = (logEvent?: LogEvent): ProcessLoad => ({
+  counts: createInFlightCounters(),
+  loop: new EventLoopLag(logEvent),
+  rejectedConnections: { maxConnections: new RollingCounter(), maxConnectionsPerAddress: new RollingCounter() },
+})
+
+/** Names a setting that closes connections at once. */
+export type ConnectionLimitKey = 'maxConnections' | 'maxConnectionsPerAddress'
+
+/** Counts the connections of one process that were closed at once, by the setting that has it so. */
+export type RejectedConnectionCounts = Readonly<Record<ConnectionLimitKey, RollingCounter>>
+
+/** Tells how many a setting has closed of late, as plain data. */
+export interface RejectedConnectionsReport {
+  readonly setting: ConnectionLimitKey
+  readonly lastMinute: number
+  readonly last15Min: number
+  /** When the first of the last quarter of an hour was, in ms since the epoch, to ten seconds. */
+  readonly firstAt: number
+}
+
+const limitKeys: readonly ConnectionLimitKey[] = ['maxConnections', 'maxConnectionsPerAddress']
+
+/** Reports on settings that have closed any in the last quarter of an hour. */
+export const collectRejectedConnections = (counts: RejectedConnectionCounts): readonly RejectedConnectionsReport[] => {
+  const at = epochMs()
+  return limitKeys.flatMap((setting): readonly RejectedConnectionsReport[] => {
+    const slots = counts[setting]
+    const firstAt = slots.firstAt(at)
+    if (firstAt === null) return []
+    return [{ setting, lastMinute: slots.countWithin(at, 60_000), last15Min: slots.countWithin(at, 900_000), firstAt }]
+  })
+}
+
+/** Adds up what several processes have closed. */
+export const mergeRejectedConnections = (
+  each: readonly RejectedConnectionsReport[],
+): readonly RejectedConnectionsReport[] =>
+  limitKeys.flatMap((setting): readonly RejectedConnectionsReport[] => {
+    const same = each.filter((report) => report.setting === setting)
+    const [first] = same
+    if (first === undefined) return []
+    return [{ ...sumReports(first, same), firstAt: Math.min(...same.map(({ firstAt }) => firstAt)) }]
+  })

@@ -1,0 +1,119 @@
+import type { IntrospectionConfig, JwtConfig } from '../../config/config.ts'
+import type { GetClaims } from '../../layers/auth/claims.ts'
+import type { DependencyHealthState } from '../../layers/auth/dependency-health.ts'
+import { Introspector, introspect } from '../../layers/auth/introspection.ts'
+import { type IssuerKeys, type IssuerKeysState, JwksCache, staticIssuerKeys } from '../../layers/auth/jwt/jwks-cache.ts'
+import { jwtVerifier } from '../../layers/auth/jwt/jwt-verifier.ts'
+import { createHttpClient } from '../../shared/http-client.ts'
+import type { LogEvent } from '../../shared/log-event.ts'
+import { RefCountedMap } from '../../shared/ref-counted-map.ts'
+
+// One answer is about one token. More connections than that would be a flood.
+const introspectionLimits = { maxBytes: 64 * 1024, connections: 32 } as const
+
+/** Is what tells of tokens, as long as it is needed. */
+export interface TokenVerifierLease<State> {
+  readonly getClaims: GetClaims
+  state(): State
+  release(): void
+}
+
+interface OpenIntrospector<State> {
+  readonly getClaims: GetClaims
+  state(): State
+  close(): void
+}
+
+/** Keeps what tells of tokens as long as any snapshot needs it: keys, and what was found out with them, outlive an edit of something else. */
+export class TokenVerifiers {
+  readonly #logEvent: LogEvent
+  readonly #keys = new RefCountedMap<IssuerKeys>()
+  readonly #verifiers = new RefCountedMap<GetClaims>()
+  readonly #introspectors = new RefCountedMap<OpenIntrospector<DependencyHealthState>>()
+
+  constructor(logEvent: LogEvent) {
+    this.#logEvent = logEvent
+  }
+
+  /** Makes what verifies tokens, or takes the one that there is. */
+  acquireJwt(config: JwtConfig): TokenVerifierLease<IssuerKeysState> {
+    const keysName = JSON.stringify(config.jwks)
+    const name = JSON.stringify(config)
+    const keys = this.#keys.acquire(keysName, () => this.#openKeys(config.jwks))
+    const getClaims = this.#verifiers.acquire(name, () => jwtVerifier(keys, config))
+    return {
+      getClaims,
+      state: () => keys.state(),
+      release: () => {
+        this.#verifiers.release(name)
+        this.#keys.release(keysName)?.close()
+      },
+    }
+  }
+
+  /** Makes what asks about tokens, or takes the one that there is. */
+  acquireIntrospection(config: IntrospectionConfig): TokenVerifierLease<DependencyHealthState> {
+    const name = JSON.stringify(config)
+    const source = this.#introspectors.acquire(name, () => this.#openIntrospector(config))
+    return { ...source, release: () => this.#introspectors.release(name)?.close() }
+  }
+
+  #openKeys(jwks: JwtConfig['jwks']): IssuerKeys {
+    if ('text' in jwks) return staticIssuerKeys(jwks.text)
+    const url = new URL(jwks.url)
+    const fetcher = createJwksFetcher(url)
+    return new JwksCache({
+      fetch: () => fetcher.fetchJwks(),
+      onChange: (reason) => {
+        if (reason === null) this.#logEvent('info', 'keys of the issuer are fetched again', { from: url.origin })
+        else this.#logEvent('warn', 'keys of the issuer cannot be fetched', { from: url.origin, reason })
+      },
+      onClose: () => fetcher.close(),
+    })
+  }
+
+  #openIntrospector(config: IntrospectionConfig): OpenIntrospector<DependencyHealthState> {
+    const url = new URL(config.url)
+    const server = createHttpClient(url, { ...introspectionLimits, timeoutMs: config.timeout })
+    const introspector = new Introspector({
+      ...config,
+      introspect: (token) => introspect(server, config, token),
+      onChange: (reason) => {
+        if (reason === null) this.#logEvent('info', 'tokens are introspected again', { at: url.origin })
+        else this.#logEvent('warn', 'tokens cannot be introspected', { at: url.origin, reason })
+      },
+    })
+    return {
+      getClaims: (token) => introspector.getClaims(token),
+      state: () => introspector.state(),
+      close: () => server.close(),
+    }
+  }
+}
+
+// Far more than any issuer's keys take, and time enough for one that is slow.
+const jwksLimits = { maxBytes: 256 * 1024, timeoutMs: 5000, connections: 1 } as const
+
+/** The server that publishes keys at a URL. */
+export interface JwksFetcher {
+  /** Fetches the text of its JWK Set. Rejects with an Error whose message is for operators. */
+  fetchJwks(): Promise<string>
+  /** Breaks off whatever is fetched. */
+  close(): void
+}
+
+/** Knows how to fetch the keys at a URL: 256 KiB at most, within 5 s. */
+export const createJwksFetcher = (url: URL): JwksFetcher => {
+  const server = createHttpClient(url, jwksLimits)
+  return {
+    async fetchJwks() {
+      const { status, text } = await server.request({
+        method: 'GET',
+        headers: { accept: 'application/jwk-set+json, application/json' },
+      })
+      if (status !== 200) throw new Error(`it answered ${status}`)
+      return text
+    },
+    close: () => server.close(),
+  }
+}

@@ -1,0 +1,187 @@
+import type { Config, EndpointConfig, RetryConfig, UpstreamConfig } from '../../config/config.ts'
+import { RetryBudget } from '../../layers/resilience/retry.ts'
+import type { AuditSink } from '../../observe/audit/audit-line.ts'
+import { byGroup, byOperation, type Group } from '../../operations.ts'
+import type { LogEvent } from '../../shared/log-event.ts'
+import type { RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
+import type { OnFailedAttempt } from '../../upstream/attempt/attempt-outcome.ts'
+import type { Endpoint } from '../../upstream/endpoints/endpoint.ts'
+import type { EndpointRegistry } from '../../upstream/endpoints/endpoint-registry.ts'
+import type { CircuitBreaker } from '../../upstream/health/circuit-breaker.ts'
+import { openUpstream } from '../../upstream/upstream.ts'
+import { isDrained, type OverridesView, toEndpointKey } from '../overrides.ts'
+import { createAuthProvider } from '../pipeline/auth-provider.ts'
+import { composeLayers } from '../pipeline/layer-stack.ts'
+import { listObservers, type ProcessTelemetry } from '../pipeline/observers.ts'
+import { receivesTraffic } from '../reload/new-endpoints.ts'
+import type { CacheRegistry } from '../resources/cache-registry.ts'
+import { acquireClientLimits } from '../resources/client-limits.ts'
+import { createProcessLoad, type ProcessLoad } from '../resources/process-load.ts'
+import { acquireAddressLimiter } from '../resources/rate-limits.ts'
+import type { TokenVerifiers } from '../resources/token-verifiers.ts'
+import { nullTracerLease, type TracerRegistry } from '../resources/tracer-registry.ts'
+import { createSnapshot, type Snapshot } from './snapshot.ts'
+
+/** All that a snapshot is built from. */
+export interface SnapshotInput {
+  readonly config: Config
+  /** What operators have said beside it. */
+  readonly overrides: OverridesView
+  /** Where the embedded upstream listens; null: nothing uses it. */
+  readonly sandboxOrigin: string | null
+}
+
+/** Is what all snapshots of a process share, one after the other. */
+export interface SharedResources {
+  readonly endpoints: EndpointRegistry
+  readonly limiters: RateLimiterRegistry
+  readonly tokenVerifiers: TokenVerifiers
+  readonly caches: CacheRegistry
+  readonly auditSink: AuditSink
+  readonly telemetry: ProcessTelemetry
+  /** Null: nobody is served here. */
+  readonly tracers: TracerRegistry | null
+  /** Hears what is not of an endpoint, from the first snapshot on. */
+  readonly logEvent: LogEvent
+}
+
+/**
+ * Builds a whole snapshot on what is open already, and on what is new. When it throws, it has given back whatever it took. What has been learnt
+ * for `previous`, the snapshot that runs, goes on where the settings that shape it are the same.
+ */
+export const buildSnapshot = (
+  { config, overrides, sandboxOrigin }: SnapshotInput,
+  previous: Snapshot | null,
+  {
+    endpoints,
+    limiters,
+    tokenVerifiers,
+    caches: cacheRegistry,
+    auditSink,
+    telemetry,
+    tracers,
+    logEvent,
+  }: SharedResources,
+): Snapshot => {
+  const { breakers, retryBudgets, processLoad } = carryOver(config, previous, logEvent)
+  const acquired: Endpoint[] = []
+  const tracerLease = tracers?.acquire(config) ?? nullTracerLease
+  const authProvider = createAuthProvider(config, tokenVerifiers, limiters)
+  const addressLimit = acquireAddressLimiter(config.limits, limiters)
+  const clientLimits = acquireClientLimits(config.clients, config.limits, limiters)
+  const caches = cacheRegistry.acquire(config)
+  const release = async (): Promise<void> => {
+    caches.release()
+    clientLimits.release()
+    addressLimit?.release()
+    authProvider.release()
+    await Promise.all([...acquired.map((endpoint) => endpoints.release(endpoint)), tracerLease.release()])
+  }
+  try {
+    const upstreams = byGroup((group) => {
+      const upstream = config.upstreams[group]
+      const open = (endpoint: EndpointConfig): Endpoint => {
+        const opened = endpoints.acquire(group, endpoint, upstream, sandboxOrigin ?? '')
+        acquired.push(opened)
+        return opened
+      }
+      const drains = ({ origin, pathPrefix, drain }: EndpointConfig): boolean =>
+        isDrained(overrides.endpoints, toEndpointKey(group, origin + pathPrefix), drain)
+      const onFailure: OnFailedAttempt =
+        config.metrics === null
+          ? () => {}
+          : (attempt, { operation }) => telemetry.requestMetrics.operations[operation.id].countFailedAttempt(attempt)
+      const deps = { open, drains, breaker: breakers[group], logEvent: endpoints.logFor(group), onFailure }
+      return openUpstream(upstream, deps)
+    })
+    const handlers = byOperation((operation) => {
+      const { id, group } = operation
+      const options = {
+        operation,
+        config,
+        retryBudget: withoutRetriesWhileOpen(upstreams[group].breaker, retryBudgets[group]),
+        addressLimiter: addressLimit?.limiter ?? null,
+        authProvider,
+        clientLimits,
+        processLoad,
+        tracing: tracerLease.tracing,
+        requestMetrics: telemetry.requestMetrics,
+        auditSink,
+        caches,
+      }
+      return composeLayers(options, upstreams[group].send, overrides.operations.get(id))
+    })
+    const exchangeObservers = listObservers(config, telemetry, auditSink)
+    const rateLimiters = { address: addressLimit, clients: clientLimits }
+    return createSnapshot(
+      {
+        config,
+        handlers,
+        upstreams,
+        retryBudgets,
+        processLoad,
+        rateLimiters,
+        authProvider,
+        caches,
+        auditSink,
+        telemetry,
+        observers: exchangeObservers,
+      },
+      release,
+    )
+  } catch (error) {
+    void release()
+    throw error
+  }
+}
+
+/** Grants no retry, and takes none from the budget, while the breaker would refuse it. */
+const withoutRetriesWhileOpen = (
+  breaker: Pick<CircuitBreaker, 'state'> | null,
+  budget: RetryBudget | null,
+): Pick<RetryBudget, 'requested' | 'take'> | null =>
+  breaker === null || budget === null
+    ? budget
+    : { requested: () => budget.requested(), take: () => breaker.state !== 'open' && budget.take() }
+
+interface CarriedOver {
+  readonly breakers: Readonly<Record<Group, CircuitBreaker | null>>
+  readonly retryBudgets: Readonly<Record<Group, RetryBudget | null>>
+  readonly processLoad: ProcessLoad
+}
+
+/**
+ * Finds what goes on from the snapshot before. Not within `build`, because what it makes lives as long as its snapshot: a closure there that
+ * sees the previous one would keep it, which keeps the one before, and so every one that there ever was.
+ */
+const carryOver = (config: Config, previous: Snapshot | null, logEvent: LogEvent): CarriedOver => ({
+  breakers: byGroup((group) => carryBreaker(group, config.upstreams[group], previous)),
+  retryBudgets: byGroup((group) => carryRetryBudget(group, config.upstreams[group].retry, previous)),
+  processLoad: previous?.processLoad ?? createProcessLoad(logEvent),
+})
+
+/** Finds the budget of a group: the one that it had, as long as its settings are the same, or else an edit would hand out a new start. */
+const carryRetryBudget = (group: Group, retry: RetryConfig | null, previous: Snapshot | null): RetryBudget | null => {
+  if (retry === null) return null
+  const kept = previous?.retryBudgets[group] ?? null
+  const before = previous?.config.upstreams[group].retry?.budget
+  const same = before?.share === retry.budget.share && before.floor === retry.budget.floor
+  return kept !== null && same ? kept : new RetryBudget(retry.budget)
+}
+
+/**
+ * Finds the breaker of a group: one that is open stays so over an edit of something else. Where none of those that took work goes on doing
+ * so, what it knows is of an outage that somebody has just led the traffic around.
+ */
+const carryBreaker = (group: Group, upstream: UpstreamConfig, previous: Snapshot | null): CircuitBreaker | null => {
+  const before = previous?.config.upstreams[group]
+  if (previous === null || before === undefined) return null
+  const same = JSON.stringify(before.circuitBreaker) === JSON.stringify(upstream.circuitBreaker)
+  const names = originsReceivingTraffic(before)
+  return same && originsReceivingTraffic(upstream).some((name) => names.includes(name))
+    ? previous.upstreams[group].breaker
+    : null
+}
+
+const originsReceivingTraffic = ({ endpoints }: UpstreamConfig): readonly string[] =>
+  endpoints.filter(receivesTraffic).map(({ origin, pathPrefix }) => origin + pathPrefix)

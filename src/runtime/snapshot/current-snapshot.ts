@@ -1,0 +1,60 @@
+import type { Endpoint } from '../../upstream/endpoints/endpoint.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/** Holds the snapshot that new exchanges use. An exchange keeps the one it began with. */
+export class CurrentSnapshot {
+  #current: Snapshot
+  readonly #retiring = new Set<Promise<void>>()
+
+  constructor(first: Snapshot) {
+    this.#current = first
+    activate(first)
+  }
+
+  get value(): Snapshot {
+    return this.#current
+  }
+
+  /** Tells how many earlier snapshots still finish requests. */
+  get retiring(): number {
+    return this.#retiring.size
+  }
+
+  /** Makes a snapshot current: the whole swap is one assignment. The previous one is retired. */
+  swap(next: Snapshot): void {
+    const previous = this.#current
+    this.#current = next
+    activate(next)
+    stopUnusedProbes(previous, next)
+    this.#retire(previous)
+  }
+
+  /** Retires the current one too, and resolves when all have ended. */
+  async close(): Promise<void> {
+    this.#retire(this.#current)
+    this.#current.telemetry.runtime.monitorEventLoop(false)
+    await Promise.all(this.#retiring)
+  }
+
+  #retire(snapshot: Snapshot): void {
+    const retired = snapshot.retire().finally(() => this.#retiring.delete(retired))
+    this.#retiring.add(retired)
+  }
+}
+
+/** Has its cache bounded and its endpoints watched as it is configured: of two snapshots that share one, the later decides. */
+const activate = ({ config, upstreams, caches, telemetry }: Snapshot): void => {
+  telemetry.runtime.monitorEventLoop(config.metrics !== null)
+  caches.activate()
+  for (const upstream of Object.values(upstreams)) upstream.activate()
+}
+
+/** Has those that get nothing new any more probed no longer, while they finish what they have, for hours perhaps. */
+const stopUnusedProbes = (previous: Snapshot, next: Snapshot): void => {
+  const used = new Set(listEndpoints(next))
+  for (const endpoint of listEndpoints(previous))
+    if (!used.has(endpoint)) endpoint.configureHealthCheck(null, 'endpoint')
+}
+
+const listEndpoints = ({ upstreams }: Snapshot): readonly Endpoint[] =>
+  Object.values(upstreams).flatMap(({ members }) => members.map(({ endpoint }) => endpoint))

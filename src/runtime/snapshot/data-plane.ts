@@ -1,0 +1,124 @@
+import { settlesWithin } from '../../clock.ts'
+import type { PurgeScope } from '../../layers/cache/cache-store.ts'
+import type { InvalidationTarget } from '../../layers/cache/invalidation.ts'
+import { type AuditSink, nullAuditSink } from '../../observe/audit/audit-line.ts'
+import type { Log } from '../../observe/log.ts'
+import type { LogEvent } from '../../shared/log-event.ts'
+import { type LimiterRole, RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
+import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
+import {
+  EndpointRegistry,
+  type HealthVerdict,
+  type OnHealthVerdict,
+} from '../../upstream/endpoints/endpoint-registry.ts'
+import { createProcessTelemetry } from '../pipeline/observers.ts'
+import { CacheRegistry, type PurgeResult } from '../resources/cache-registry.ts'
+import { SharedCacheRegistry } from '../resources/shared-cache-registry.ts'
+import { TokenVerifiers } from '../resources/token-verifiers.ts'
+import { preloadTracing, TracerRegistry } from '../resources/tracer-registry.ts'
+import { buildSnapshot, type SharedResources, type SnapshotInput } from './build-snapshot.ts'
+import { CurrentSnapshot } from './current-snapshot.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/** Is what a plane stands on. */
+export interface DataPlaneDeps {
+  readonly logEvent: LogEvent
+  /** Hears what this process finds of the endpoints that it probes, which it does unless this is null. */
+  readonly onVerdict?: OnHealthVerdict
+  /** What probes of another process have found. */
+  readonly initialVerdicts?: readonly HealthVerdict[]
+  /** What this process does where several count together; unless said, it is alone. */
+  readonly limiterRole?: LimiterRole
+  /** What the process is called; unless said, it is alone. */
+  readonly processName?: string
+  /** Takes a line for each exchange; unless said, none is written. */
+  readonly log?: Log
+  /** Takes what is recorded. */
+  readonly auditSink?: AuditSink
+  /** Is told what has become invalid here, and may be stored in other processes. */
+  readonly onInvalidated?: (targets: readonly InvalidationTarget[]) => void
+}
+
+/** Opens a plane that serves clients, with all that its first snapshot needs. Rejects as `build` throws. */
+export const createDataPlane = async (first: SnapshotInput, deps: DataPlaneDeps): Promise<DataPlane> => {
+  await preloadTracing(first.config)
+  return new DataPlane(first, deps)
+}
+
+/** Is the data plane of one process: the snapshot that is live, and the endpoints that snapshots share. */
+export class DataPlane {
+  readonly #shared: SharedResources
+  readonly currentSnapshot: CurrentSnapshot
+
+  /** Builds the first snapshot. Throws as `build` does. */
+  constructor(
+    first: SnapshotInput,
+    {
+      logEvent,
+      onVerdict,
+      initialVerdicts = [],
+      processName = 'gateway',
+      limiterRole = { kind: 'alone' },
+      log,
+      auditSink = nullAuditSink,
+      onInvalidated,
+    }: DataPlaneDeps,
+  ) {
+    const telemetry = createProcessTelemetry(log ?? null, processName)
+    this.#shared = {
+      endpoints: new EndpointRegistry(logEvent, onVerdict),
+      limiters: new RateLimiterRegistry(limiterRole, (isShared, reason) => {
+        if (isShared) logEvent('info', 'limits are shared', {})
+        else logEvent('warn', 'limits are not shared', { reason })
+      }),
+      tokenVerifiers: new TokenVerifiers(logEvent),
+      caches: new CacheRegistry(
+        logEvent,
+        onInvalidated,
+        limiterRole.kind === 'primary' ? null : new SharedCacheRegistry(logEvent),
+      ),
+      auditSink,
+      telemetry,
+      tracers: limiterRole.kind === 'primary' ? null : new TracerRegistry(telemetry.requestMetrics.spans, logEvent),
+      logEvent,
+    }
+    for (const verdict of initialVerdicts) this.#shared.endpoints.applyVerdict(verdict)
+    this.currentSnapshot = new CurrentSnapshot(buildSnapshot(first, null, this.#shared))
+  }
+
+  /** Lists the endpoints that probes find down. */
+  get verdicts(): readonly HealthVerdict[] {
+    return this.#shared.endpoints.verdicts
+  }
+
+  /** Takes over what probes of another process found. */
+  applyVerdict(verdict: HealthVerdict): void {
+    this.#shared.endpoints.applyVerdict(verdict)
+  }
+
+  /** Takes one of a limit for each key, for another process; null: that limit is not known here. */
+  consumeAll(limit: string, keys: readonly string[]): readonly ConsumeResult[] | null {
+    return this.#shared.limiters.consumeAll(limit, keys)
+  }
+
+  /** Removes what is stored. */
+  purge(what: PurgeScope): Promise<PurgeResult> {
+    return this.#shared.caches.purge(what)
+  }
+
+  /** Removes what has become invalid in another process. */
+  invalidate(targets: readonly InvalidationTarget[]): void {
+    this.#shared.caches.invalidate(targets)
+  }
+
+  /** Builds what may follow the snapshot that is live: to be swapped in, or retired. */
+  buildNext(state: SnapshotInput): Snapshot {
+    return buildSnapshot(state, this.currentSnapshot.value, this.#shared)
+  }
+
+  /** Retires all snapshots, and cuts what still runs after the deadline. */
+  async close(deadlineMs: number): Promise<void> {
+    if (await settlesWithin(deadlineMs, this.currentSnapshot.close())) return
+    await this.#shared.endpoints.destroy(new Error('shut down'))
+  }
+}

@@ -1,0 +1,130 @@
+import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+
+// Asymmetric ones alone: there is no `none` to switch on, and no HMAC that a public key could be the secret of.
+const keyChecks = {
+  PS256: (key) => isRsa(key),
+  PS384: (key) => isRsa(key),
+  PS512: (key) => isRsa(key),
+  ES256: (key) => isCurve(key, 'prime256v1'),
+  ES384: (key) => isCurve(key, 'secp384r1'),
+  ES512: (key) => isCurve(key, 'secp521r1'),
+  EdDSA: (key) => key.asymmetricKeyType === 'ed25519',
+  Ed25519: (key) => key.asymmetricKeyType === 'ed25519',
+  RS256: (key) => isRsa(key),
+  RS384: (key) => isRsa(key),
+  RS512: (key) => isRsa(key),
+} as const satisfies Readonly<Record<string, (key: KeyObject) => boolean>>
+
+/** Names an algorithm that tokens may be signed with. */
+export type JwsAlgorithm = keyof typeof keyChecks
+
+/** Lists them all. Those of PKCS #1 v1.5 (RS…) are for those who ask for them: FAPI 2.0 §5.4 does not allow them. */
+export const jwsAlgorithms = Object.keys(keyChecks) as readonly JwsAlgorithm[]
+
+/** Tells whether a key is of the kind that an algorithm signs with: RFC 8725 §3.1. */
+export const fitsAlgorithm = (algorithm: JwsAlgorithm, key: KeyObject): boolean => keyChecks[algorithm](key)
+
+// RFC 7518 §3.3, §3.5: shorter ones must not be used. With an exponent of 1 a signature is what it signs, so anybody can write one, and an even
+// one fits no key (RFC 8017 §3.1); one as long as the modulus makes each check cost what signing does. Those in use are 3 and 65537.
+const isRsa = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean => {
+  if (asymmetricKeyType !== 'rsa' || asymmetricKeyDetails === undefined) return false
+  const { modulusLength = 0, publicExponent = 1n } = asymmetricKeyDetails
+  return modulusLength >= 2048 && publicExponent >= 3n && publicExponent < 2n ** 32n && publicExponent % 2n === 1n
+}
+
+const isCurve = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject, name: string): boolean =>
+  asymmetricKeyType === 'ec' && asymmetricKeyDetails?.namedCurve === name
+
+/** Is a public key that tokens are verified with. The same one in a later set is the same object. */
+export interface VerificationKey {
+  /** What its issuer calls it: opaque, compared and nothing else. Null: nothing. */
+  readonly kid: string | null
+  /** The only algorithm that it is for; null: it does not say. */
+  readonly algorithm: string | null
+  readonly key: KeyObject
+}
+
+/** Is the keys of an issuer at one time. */
+export interface JwkSet {
+  /** How many are of use here: of a kind that an algorithm signs with, for signatures, and well formed (RFC 7517 §5). */
+  readonly size: number
+  has(key: VerificationKey): boolean
+  /** Finds those that a token can be signed with. */
+  find(algorithm: JwsAlgorithm, kid: string | null): readonly VerificationKey[]
+}
+
+// No issuer has so many, and each costs something to read.
+const maxKeys = 100
+
+/** Reads a JWK Set (RFC 7517 §5). Throws an Error that quotes nothing. `before` is the set that it takes the place of. */
+export const parseJwkSet = (text: string, before: JwkSet | null): JwkSet => {
+  const listed = parseKeyList(text)
+  if (listed.length > maxKeys) throw new Error(`it holds more than ${maxKeys} keys`)
+  const kept: ReadonlyMap<string, VerificationKey> = before === null ? new Map() : (keysBySet.get(before) ?? new Map())
+  const all = new Map<string, VerificationKey>()
+  for (const each of listed) {
+    const fingerprint = keyFingerprint(each)
+    const key = fingerprint === null ? null : (kept.get(fingerprint) ?? read(each as JsonWebKey))
+    if (fingerprint !== null && key !== null) all.set(fingerprint, key)
+  }
+  const keys = [...all.values()]
+  const known = new Set(keys)
+  const set: JwkSet = {
+    size: keys.length,
+    has: (key) => known.has(key),
+    find: (algorithm, kid) => keys.filter((each) => (kid === null || each.kid === kid) && isUsableFor(each, algorithm)),
+  }
+  keysBySet.set(set, all)
+  return set
+}
+
+const keysBySet = new WeakMap<JwkSet, ReadonlyMap<string, VerificationKey>>()
+
+const parseKeyList = (text: string): readonly unknown[] => {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch {
+    throw new Error('it is not JSON') // the parser's own message quotes the text
+  }
+  const keys = isObject(parsed) ? parsed.keys : undefined
+  if (!Array.isArray(keys)) throw new Error('it is not a JWK Set: an object with a list of keys')
+  return keys
+}
+
+// What is of a public key, and what says what it is for. A private part among them (`d`, `k`) makes a key of no use: whoever has read the
+// set can sign with it.
+const publicMembers = ['kty', 'kid', 'alg', 'use', 'key_ops', 'crv', 'x', 'y', 'n', 'e'] as const
+const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+
+/** Makes what tells a key from others; null: it is of no use. */
+const keyFingerprint = (each: unknown): string | null => {
+  if (!isObject(each) || privateMembers.some((part) => part in each)) return null
+  const { kid, alg, use, key_ops: operations } = each
+  if ([kid, alg, use].some((value) => value !== undefined && typeof value !== 'string')) return null
+  if (use !== undefined && use !== 'sig') return null
+  if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return null
+  return JSON.stringify(publicMembers.map((part) => each[part] ?? null))
+}
+
+const read = (jwk: JsonWebKey): VerificationKey | null => {
+  try {
+    const read = {
+      kid: stringOrNull(jwk.kid),
+      algorithm: stringOrNull(jwk.alg),
+      key: createPublicKey({ key: jwk, format: 'jwk' }),
+    }
+    return jwsAlgorithms.some((algorithm) => isUsableFor(read, algorithm)) ? read : null
+  } catch {
+    return null
+  }
+}
+
+/** Tells whether tokens of an algorithm may be signed with a key: it fits, and says nothing else of itself. */
+const isUsableFor = ({ algorithm, key }: VerificationKey, wanted: JwsAlgorithm): boolean =>
+  (algorithm === null || algorithm === wanted) && fitsAlgorithm(wanted, key)
+
+const stringOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,47 @@
+import { realpathSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The process of which it is asked how to run the same program again. */
+export interface ProgramPaths {
+  /** The file of Node. */
+  readonly node: string
+  /** The file that Node runs. */
+  readonly main: string
+  /** The variable `PATH`. */
+  readonly path: string
+}
+
+const currentProgram = (): ProgramPaths => ({
+  node: process.execPath,
+  main: fileURLToPath(new URL('../main.ts', import.meta.url)),
+  path: process.env.PATH ?? '',
+})
+
+/**
+ * Tells what runs this program from a shell in any folder of this machine. That is its name, where it is installed for everybody, as in the image; else
+ * Node and the file by their places. `npx` runs in the checkout only, and another folder's could bring a package of that name from a registry.
+ */
+export const programCommand = ({ node, main, path }: ProgramPaths = currentProgram()): string => {
+  // What npm and npx put in front is on their own PATH, and not on that of a shell.
+  const folders = path.split(delimiter).filter((folder) => folder !== '' && !folder.includes('node_modules'))
+  const found = (name: string): string | undefined =>
+    folders.map((folder) => realPath(join(folder, name))).find((file) => file !== null) ?? undefined
+  const isInstalled = found('lender-gateway') === realPath(main) && found('node') === realPath(node)
+  return isInstalled ? 'lender-gateway' : `${shellQuote(node)} ${shellQuote(main)}`
+}
+
+/** Tells whether a command changes what runs, and is not one that shows more. */
+export const isMutatingCommand = (command: string): boolean => / endpoint (drain|ready) /.test(command)
+
+/** Writes a word so that a shell takes it as it is. */
+export const shellQuote = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+
+const realPath = (file: string): string | null => {
+  try {
+    return realpathSync(file)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,205 @@
+import { CoalescedTimer, epochMs, withTimeout } from '../../clock.ts'
+import type { ConnectRedis, RedisConnection, RedisScript, ScriptArgs } from './redis-connection.ts'
+
+// So many in a row that are late or fail: fewer is a hiccup, and each has been counted here meanwhile.
+const maxConsecutiveFailures = 5
+
+// A connection that was too slow has to be in time so often in a row before requests wait for it again: one that is in time now and then would
+// be taken and given up several times a second.
+const requiredProbes = 3
+
+// How often it is tried again, at most and at least: within a second of its return it is used again, and gateways do not come all at once.
+const pauseMs = { min: 100, max: 300 } as const
+
+// A connection that says nothing for so long is given up for a new one.
+const maxSilenceMs = 1000
+
+/** Is what a link needs to know. */
+export interface ManagedRedisOptions {
+  readonly connect: ConnectRedis
+  /** How long an answer is waited for. */
+  readonly timeoutMs: number
+  /** The key that is taken of to find out whether Redis does its work. */
+  readonly probeKey: string
+  /** Takes out of a reason what nobody should read; else it is in the words of the system, the library or the server. */
+  readonly redact?: (reason: string) => string
+  /** Is told of each change, and why. */
+  readonly onChange: (isShared: boolean, reason: string | null) => void
+}
+
+/**
+ * Is the link to Redis, and its breaker: while Redis is down or slow, nobody asks it, so nobody waits for it. It is tried again behind the
+ * requests' backs, by doing what they would do.
+ */
+export class ManagedRedis {
+  isShared = false
+  /** Since when it is so, in milliseconds since the epoch. */
+  since = epochMs()
+  /** Why it is not shared; null: it is, or nobody knows yet. */
+  reason: string | null = null
+  readonly #options: ManagedRedisOptions
+  #connection: RedisConnection | null = null
+  #failures = 0
+  #isClosed = false
+  /** Whether anybody was told yet: that it is down at the start is news. */
+  #wasReported = false
+  /** What is late and has not come yet: the first of those that there are. */
+  #lateReply: Promise<unknown> | null = null
+  readonly #silenceTimer = new CoalescedTimer(() => {
+    this.#lateReply = null
+    if (this.isShared) this.#interrupt(`no answer within ${maxSilenceMs}ms`)
+  })
+  /** Ends whatever is waited for. */
+  #interrupt = (_reason: string): void => {}
+
+  constructor(options: ManagedRedisOptions) {
+    this.#options = options
+    void this.#maintain()
+  }
+
+  /** How long an answer is waited for, unless somebody says otherwise. */
+  get timeoutMs(): number {
+    return this.#options.timeoutMs
+  }
+
+  /** Takes one of a bucket. Resolves with null when there was no answer, or none in time: as usual, or `waitMs`. */
+  consume(key: string, perMs: number, burst: number, waitMs?: number): Promise<number | null> {
+    return this.#call((connection) => connection.consume(key, perMs, burst), waitMs)
+  }
+
+  /** Runs a script. Resolves with null when there was no answer, or none in time: as usual, or `waitMs`. */
+  run(script: RedisScript, args: ScriptArgs, waitMs?: number): Promise<unknown> {
+    return this.#call((connection) => connection.run(script, args), waitMs)
+  }
+
+  #call<T>(command: (connection: RedisConnection) => Promise<T>, waitMs = this.#options.timeoutMs): Promise<T | null> {
+    const connection = this.#connection
+    if (!this.isShared || connection === null) return Promise.resolve(null)
+    const outcome = command(connection)
+    return withTimeout(outcome, waitMs).then(
+      (reply) => {
+        if (reply !== null) {
+          this.#failures = 0
+          return reply
+        }
+        this.#recordFailure(`no answer within ${waitMs}ms`)
+        this.#watchLateReply(outcome)
+        return null
+      },
+      (error) => {
+        this.#recordFailure(errorText(error))
+        return null
+      },
+    )
+  }
+
+  /** Watches what nobody waits for any more. Where it does not come at all, the connection is tried: what comes on it may have no end. */
+  #watchLateReply(outcome: Promise<unknown>): void {
+    if (this.#lateReply !== null || !this.isShared) return
+    this.#lateReply = outcome
+    this.#silenceTimer.set(maxSilenceMs)
+    const onReply = (): void => {
+      if (this.#lateReply !== outcome) return
+      this.#lateReply = null
+      this.#silenceTimer.clear()
+    }
+    outcome.then(onReply, onReply)
+  }
+
+  /** Ends it. */
+  close(): void {
+    this.#isClosed = true
+    this.isShared = false
+    this.#connection?.destroy()
+    this.#connection = null
+    this.#silenceTimer.clear()
+    this.#interrupt('closed')
+  }
+
+  #recordFailure(reason: string): void {
+    if (this.isShared && ++this.#failures >= maxConsecutiveFailures) this.#interrupt(reason)
+  }
+
+  async #maintain(): Promise<void> {
+    while (!this.#isClosed) {
+      try {
+        await this.#useConnection()
+      } catch (error) {
+        this.#setShared(false, errorText(error))
+      }
+      this.#connection?.destroy()
+      this.#connection = null
+      await this.#pauseBeforeRetry()
+    }
+  }
+
+  /** Connects, and uses the connection as long as it lasts. Rejects with the reason why it does not. */
+  async #useConnection(): Promise<void> {
+    let lost: string | null = null
+    const connection = await this.#options.connect((reason) => {
+      lost ??= errorText(reason)
+      this.#interrupt(lost)
+    })
+    this.#connection = connection
+    const isLost = (): boolean => this.#isClosed || lost !== null
+    let probesLeft = 1
+    while (!isLost()) {
+      const { timeoutMs, probeKey } = this.#options
+      const reply = connection.consume(probeKey, 1, 1000)
+      const isPrompt = (await withTimeout(reply, timeoutMs)) !== null
+      if (!isPrompt && (await withTimeout(reply, maxSilenceMs)) === null)
+        throw new Error(`no answer within ${maxSilenceMs}ms`)
+      if (isLost()) break
+      if (!isPrompt) this.#setShared(false, `no answer within ${timeoutMs}ms`)
+      probesLeft = isPrompt ? probesLeft - 1 : requiredProbes
+      if (probesLeft === 0) {
+        await this.#serve(isLost)
+        probesLeft = requiredProbes
+      }
+      if (!isLost()) await this.#pauseBeforeRetry(probesLeft < requiredProbes)
+    }
+    this.#setShared(false, lost ?? 'closed')
+  }
+
+  /** Has everybody ask, until that is no good any more. */
+  async #serve(isLost: () => boolean): Promise<void> {
+    this.#failures = 0
+    const interrupted = new Promise<string>((resolve) => {
+      this.#interrupt = resolve
+    })
+    this.#setShared(true, null)
+    const reason = isLost() ? 'lost' : await interrupted
+    this.#setShared(false, reason)
+  }
+
+  #setShared(isShared: boolean, reason: string | null): void {
+    const { redact = (each) => each, onChange } = this.#options
+    if (this.#isClosed) return
+    this.reason = reason && redact(reason) // also of a further try: that a connection was lost says less than that it is refused
+    if (this.isShared === isShared && this.#wasReported) return
+    this.#wasReported = true
+    this.isShared = isShared
+    this.since = epochMs()
+    onChange(isShared, this.reason)
+  }
+
+  #pauseBeforeRetry(briefly = false): Promise<void> {
+    if (this.#isClosed) return Promise.resolve()
+    return new Promise((resolve) => {
+      const alarm = new CoalescedTimer(() => resolve())
+      const maxMs = briefly ? pauseMs.min : pauseMs.max
+      alarm.set(Math.round(pauseMs.min + Math.random() * (maxMs - pauseMs.min)))
+      this.#interrupt = () => {
+        alarm.clear()
+        resolve()
+      }
+    })
+  }
+}
+
+/** Says what went wrong, in words of the system, the library or the server. */
+const errorText = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  const { code } = error as NodeJS.ErrnoException
+  return error.message === '' && code !== undefined ? code : error.message
+}

@@ -1,0 +1,58 @@
+import type { UpstreamConfig } from '../../config/config.ts'
+import type { Exchange, Handler, ProxyResponse } from '../../exchange.ts'
+import { overloadedError } from '../../failures/errors.ts'
+import { foldUnderscores } from '../../header-fields.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
+import { renderRequestHead } from '../http1/write-request.ts'
+import { compileHeaderMutation, type SendOptions, UpstreamAttempt } from './upstream-attempt.ts'
+
+/**
+ * Compiles the sending of exchanges to one endpoint. Method, catalog path, raw query, end-to-end fields and body go out as they came. The
+ * answer is resolved at its head. Throws every `upstream` kind of the table of failures, `overloaded`, and the reason of an abort. `watch`
+ * hears what became of each; null: nobody compares this endpoint with others.
+ */
+export const createAttemptSender = (
+  config: UpstreamConfig,
+  endpoint: Endpoint,
+  onOutcome: SendOptions['onOutcome'] = null,
+  onFailure: SendOptions['onFailure'] = () => {},
+): Handler => {
+  const { host } = config
+  const mutateRequest = compileHeaderMutation(config.request, foldUnderscores)
+  const options: SendOptions = {
+    headersTimeoutMs: config.timeouts.headers,
+    bodyTimeoutMs: config.timeouts.body,
+    mutateResponse: compileHeaderMutation(config.response),
+    // What the final answer says otherwise or not at all, no interim one says before it.
+    mutateInterim: compileHeaderMutation({
+      set: [],
+      remove: [...config.response.remove, ...config.response.set.map(({ name }) => name)],
+    }),
+    onOutcome,
+    onFailure,
+    render: ({ operation, query, authority }, fields) =>
+      renderRequestHead({
+        method: operation.method,
+        target: endpoint.pathPrefix + operation.path + query,
+        host: hostToSend(host, authority) ?? endpoint.authority,
+        keepAlive: config.keepAlive > 0,
+        fields: mutateRequest === null ? fields : mutateRequest(fields),
+      }),
+  }
+  const dispatch = (exchange: Exchange, body: readonly Buffer[] | null): Promise<ProxyResponse> =>
+    new Promise((resolve, reject) => {
+      if (exchange.aborted !== null) return reject(exchange.aborted)
+      // Before anything is made for it: what is over the bound must cost nothing.
+      if (endpoint.pool.isFull) return reject(overloadedError('endpoint-connections'))
+      const attempt = new UpstreamAttempt(exchange, endpoint, options, resolve, reject)
+      attempt.start(body)
+    })
+  return (exchange) =>
+    exchange.body.replayable ? exchange.body.read().then((body) => dispatch(exchange, body)) : dispatch(exchange, null)
+}
+
+const hostToSend = (host: UpstreamConfig['host'], authority: string): string | null => {
+  if (host === 'endpoint') return null
+  if (host !== 'client') return host.name
+  return authority === '' ? null : authority // an HTTP/1.0 client may name none
+}

@@ -1,0 +1,275 @@
+import { CoalescedTimer, now } from '../../clock.ts'
+import type { HeaderMutationConfig } from '../../config/config.ts'
+import type { AttemptRecord, AttemptTrace, Exchange, ProxyResponse, Upload } from '../../exchange.ts'
+import { GatewayError } from '../../failures/errors.ts'
+import type { HeaderFields } from '../../header-fields.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
+import type { ConnectionWaiter, ResponseHandler, UpstreamConnection } from '../http1/connection.ts'
+import type { RequestContent } from '../http1/write-request.ts'
+import {
+  type AttemptOutcome,
+  classifyFailure,
+  classifyStatus,
+  type OnFailedAttempt,
+  recordIfFailed,
+} from './attempt-outcome.ts'
+import { ResponseBodyQueue, type ResponseBodySource } from './response-body-queue.ts'
+
+/** Says how an upstream wants to be sent to, compiled once from its configuration. */
+export interface SendOptions {
+  readonly headersTimeoutMs: number | null
+  readonly bodyTimeoutMs: number | null
+  readonly mutateResponse: HeaderMutation | null
+  readonly mutateInterim: HeaderMutation | null
+  /**
+   * Hears what a request told of its endpoint, by which failure or status, and when it began; null: nobody compares it
+   * with others.
+   */
+  readonly onOutcome:
+    | ((outcome: AttemptOutcome, errorOrStatus: GatewayError | number, startedAt: number) => void)
+    | null
+  /** Is called for each attempt that failed by its endpoint's fault, whatever becomes of the exchange. */
+  readonly onFailure: OnFailedAttempt
+  /** Renders the head of the request that an exchange is sent as, with these fields. Throws `internal`. */
+  readonly render: (exchange: Exchange, fields: HeaderFields) => string
+}
+
+/** Is one attempt on its way: what it is sent on, its timers and its answer. */
+export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, ResponseBodySource {
+  readonly isSentOnce: boolean
+  readonly #exchange: Exchange
+  readonly #endpoint: Endpoint
+  readonly #options: SendOptions
+  readonly #record: AttemptRecord
+  readonly #resolve: (response: ProxyResponse) => void
+  readonly #reject: (error: GatewayError) => void
+  readonly #alarm: CoalescedTimer
+  readonly #responseBody: ResponseBodyQueue
+  /** The request; rendered anew each time it is sent. */
+  #head = ''
+  #body: RequestContent = []
+  #upload: Upload | null = null
+  #trace: AttemptTrace | null = null
+  /** What it goes out on; null: it waits for a connection. */
+  #connection: UpstreamConnection | null = null
+  /** The status of the answer; 0: its head has not come. */
+  #status = 0
+  /** Whether the body is being taken, so that a gap in it is the upstream's. */
+  #isFlowing = false
+  /** Whether it counts for how long the endpoint takes. */
+  #isTimed = false
+  #isFinished = false
+  #isResent = false
+
+  constructor(
+    exchange: Exchange,
+    endpoint: Endpoint,
+    options: SendOptions,
+    resolve: (response: ProxyResponse) => void,
+    reject: (error: GatewayError) => void,
+  ) {
+    this.isSentOnce = exchange.operation.method === 'POST'
+    this.#exchange = exchange
+    this.#endpoint = endpoint
+    this.#options = options
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#record = { endpoint: endpoint.name, startedAt: now(), endedAt: null, previous: exchange.attempt }
+    this.#alarm = new CoalescedTimer(() =>
+      this.#abort(this.#status > 0 ? stalledError() : new GatewayError('headers-timeout')),
+    )
+    this.#responseBody = new ResponseBodyQueue(this)
+    endpoint.inFlight++
+    exchange.attempt = this.#record
+    exchange.attempts++
+    exchange.setAbortListener((reason) => this.#abort(reason))
+  }
+
+  /** Sends it; `body` was read first, null: it streams, if there is any. */
+  start(body: readonly Buffer[] | null): void {
+    this.#body = body ?? this.#stream() ?? []
+    // How long the answer to an upload takes is the client's to say as much as the endpoint's.
+    this.#isTimed = this.#options.onOutcome !== null && this.#upload === null
+    if (this.#isTimed) this.#endpoint.health.latency.requestSent(this.#record.startedAt)
+    try {
+      this.#render()
+      this.#endpoint.acquire(this)
+    } catch (error) {
+      this.onError(GatewayError.from(error))
+    }
+  }
+
+  onConnection(connection: UpstreamConnection): boolean {
+    if (this.#isFinished) return false // ended while it waited for a connection
+    this.#connection = connection
+    this.#alarm.set(this.#options.headersTimeoutMs)
+    connection.send(this, this.#head, this.#body, this.#exchange.body.length)
+    return true
+  }
+
+  onInterim(status: number, fields: string[]): void {
+    const { onInterim } = this.#exchange
+    if (onInterim === null || status > 103) return
+    const { mutateInterim } = this.#options
+    this.#exchange.responseStarted = true
+    onInterim(status, mutateInterim === null ? fields : mutateInterim(fields))
+  }
+
+  onHead(status: number, reason: string, fields: string[]): void {
+    this.#status = status
+    this.#alarm.clear() // until the body is taken: a small one is there by then
+    if (this.#isTimed) {
+      const at = now()
+      this.#endpoint.health.latency.headReceived(at - this.#record.startedAt, at, classifyStatus(status) === 'failure')
+    }
+    const { mutateResponse } = this.#options
+    this.#resolve({
+      status,
+      reason,
+      fields: mutateResponse === null ? fields : mutateResponse(fields),
+      body: this.#responseBody,
+    })
+  }
+
+  onBody(chunk: Buffer): void {
+    if (this.#isFlowing) this.#alarm.set(this.#options.bodyTimeoutMs)
+    this.#responseBody.push(chunk)
+  }
+
+  onEnd(): void {
+    // An answer may come before its request has been written; and another attempt may still be writing.
+    this.#exchange.bodySent = this.#connection?.hasWritten === true && this.#exchange.attempts === 1
+    this.#settle(classifyStatus(this.#status), this.#status)
+    this.#responseBody.end()
+  }
+
+  onError(error: GatewayError): void {
+    if (this.#isFinished) return
+    const connection = this.#connection
+    if (connection !== null && this.#mayResend(connection)) this.#resend(connection, error)
+    else this.#fail(error)
+  }
+
+  pause(): void {
+    this.#isFlowing = false
+    this.#alarm.clear() // the client is slow, not the upstream
+    if (!this.#isFinished) this.#connection?.pause()
+  }
+
+  resume(): void {
+    if (this.#isFinished) return
+    this.#isFlowing = true
+    this.#alarm.set(this.#options.bodyTimeoutMs)
+    this.#connection?.resume()
+  }
+
+  cancel(): void {
+    if (this.#isFinished) return
+    this.#settle(classifyStatus(this.#status), this.#status)
+    this.#connection?.abort()
+  }
+
+  /** Streams the request body; the wait for headers counts only while the client is not the one waited for. */
+  #stream(): Upload | null {
+    const { body } = this.#exchange
+    if (body.length === 0) return null
+    this.#upload = body.stream((waitingForClient) => {
+      if (this.#isFinished) return // as it was then, it stays
+      this.#exchange.waitsForClient = waitingForClient
+      if (this.#status > 0) return
+      if (waitingForClient) this.#alarm.clear()
+      else this.#alarm.set(this.#options.headersTimeoutMs)
+    })
+    return this.#upload
+  }
+
+  /** Ends it for a reason of the gateway's or the client's. */
+  #abort(reason: GatewayError): void {
+    if (this.#isFinished) return
+    const waited = this.#connection === null && this.#endpoint.pool.cancel(this)
+    this.#fail(reason, waited ? 'nothing' : classifyFailure(reason, this.#exchange))
+    this.#connection?.abort()
+  }
+
+  #fail(failure: GatewayError, outcome = classifyFailure(failure, this.#exchange)): void {
+    this.#settle(outcome, failure)
+    if (this.#status > 0) this.#responseBody.fail(failure)
+    else this.#reject(failure)
+  }
+
+  /**
+   * A connection may be closed for having been idle just when a request goes out on it. Then one that was not written, or is safe, is sent once
+   * more, on a fresh connection (RFC 9110 §9.2.2, RFC 9112 §9.3.1); of another one nobody can tell whether it was processed.
+   */
+  #mayResend({ isUnsent, isStale }: UpstreamConnection): boolean {
+    if (this.#isResent || this.#endpoint.pool.isDestroyed) return false
+    return isUnsent || (isStale && !this.isSentOnce && this.#upload === null && !this.#exchange.responseStarted)
+  }
+
+  #resend({ isUnsent }: UpstreamConnection, error: GatewayError): void {
+    this.#isResent = true
+    this.#connection = null
+    this.#alarm.clear()
+    if (!isUnsent) {
+      this.#trace?.end(null, error)
+      this.#exchange.attempts++
+      this.#render()
+    }
+    this.#endpoint.pool.acquireFresh(this)
+  }
+
+  /** Renders the request anew each time it is sent: a trace tells one sending from another. */
+  #render(): void {
+    const { trace, fields } = this.#exchange
+    this.#trace = trace === null ? null : trace.attempt(this.#endpoint.name)
+    this.#head = this.#options.render(this.#exchange, this.#trace?.fields(fields) ?? fields)
+  }
+
+  #settle(outcome: AttemptOutcome, errorOrStatus: GatewayError | number): void {
+    const { health } = this.#endpoint
+    const { onOutcome } = this.#options
+    this.#isFinished = true
+    this.#endpoint.inFlight--
+    this.#alarm.clear()
+    this.#exchange.setAbortListener(null)
+    this.#upload?.stop()
+    this.#record.endedAt = now()
+    health.recordOutcome(outcome, errorOrStatus)
+    recordIfFailed(this.#exchange, this.#endpoint.name, outcome, errorOrStatus, this.#options.onFailure)
+    if (this.#isTimed && this.#status === 0) health.latency.requestEnded(this.#record.endedAt, outcome === 'failure')
+    onOutcome?.(outcome, errorOrStatus, this.#record.startedAt)
+    this.#trace?.end(
+      this.#status === 0 ? null : this.#status,
+      errorOrStatus instanceof GatewayError ? errorOrStatus : null,
+    )
+  }
+}
+
+const stalledError = (): GatewayError => new GatewayError('truncated', { reason: 'answer-stalled' })
+
+/** Changes a list of fields as configured. */
+export type HeaderMutation = (fields: HeaderFields) => HeaderFields
+
+/**
+ * Compiles configured edits: `remove` first, then `set` replaces whatever has the name. Null when there is nothing to do. Names are the
+ * same that `fold` makes the same.
+ */
+export const compileHeaderMutation = (
+  { set, remove }: HeaderMutationConfig,
+  fold = toLowerCase,
+): HeaderMutation | null => {
+  if (set.length === 0 && remove.length === 0) return null
+  const removed = new Set([...remove, ...set.map(({ name }) => name)].map(fold))
+  const added = set.flatMap(({ name, value }) => [name, value])
+  return (fields) => {
+    const kept: string[] = []
+    for (let i = 0; i < fields.length; i += 2) {
+      const name = fields[i] as string
+      if (!removed.has(fold(name))) kept.push(name, fields[i + 1] as string)
+    }
+    kept.push(...added)
+    return kept
+  }
+}
+
+const toLowerCase = (name: string): string => name.toLowerCase()

@@ -1,0 +1,76 @@
+import { now } from '../../clock.ts'
+
+const decayMs = 10_000
+// Nothing is told apart below it; and a ratio of two estimates stays finite.
+const floorMs = 1
+
+/**
+ * Estimates how long an endpoint takes to the head of its answers, in milliseconds: quick to believe that it is slow, slow to believe
+ * that it is fast (peak EWMA, as Finagle has it): what is not heard again is forgotten within 10 s or so. While somebody waits, silence
+ * counts as well: an endpoint that hangs must not look fast because it says nothing.
+ */
+export class PeakEwma {
+  #estimateMs = floorMs
+  #sampledAt = 0
+  #pendingCount = 0
+  /** When somebody first waited since the last head. It means nothing while nobody waits. */
+  #silentSince = 0
+
+  /** Counts a request that was given to the endpoint. */
+  requestSent(at: number): void {
+    if (this.#pendingCount++ === 0) this.#silentSince = at
+  }
+
+  /**
+   * Takes in that the head of an answer came, `ms` after its request was given. One that `failed` may come at once, for
+   * nothing was done for it: it counts as the slowest answer that is remembered.
+   */
+  headReceived(ms: number, at: number, failed = false): void {
+    this.#release()
+    this.#silentSince = at
+    this.#addSample(ms, at, failed)
+  }
+
+  /**
+   * Counts a request that ended without the head of an answer. It tells only that the endpoint is no faster than it was
+   * silent, which must outlast the wait: one that hangs would be fast again as soon as the last of those who waited has
+   * given up. `failed`: by the endpoint's fault.
+   */
+  requestEnded(at: number = now(), failed = false): void {
+    if (this.#pendingCount > 0) this.#addSample(this.#silence(at), at, failed)
+    this.#release()
+  }
+
+  /** For how long, in ms, there has been no head although a request waits; 0: none does. */
+  silenceAt(at: number): number {
+    return this.#pendingCount > 0 ? this.#silence(at) : 0
+  }
+
+  /** Tells the estimate; never below 1 ms. */
+  at(at: number): number {
+    return Math.max(this.#decayedEstimate(at), this.silenceAt(at))
+  }
+
+  #decayedEstimate(at: number): number {
+    return floorMs + (this.#estimateMs - floorMs) * Math.exp(-Math.max(0, at - this.#sampledAt) / decayMs)
+  }
+
+  /**
+   * A sample above the estimate replaces it. One below pulls it down no further than the time since the last one has: a
+   * fast answer must not make an endpoint look slower than it did a moment before, which an average with the estimate
+   * as it was then would. A failure lets nothing be forgotten.
+   */
+  #addSample(ms: number, at: number, failed: boolean): void {
+    if (!Number.isFinite(ms)) return // one would spoil the estimate for ever
+    this.#estimateMs = Math.max(ms, failed ? this.#estimateMs : this.#decayedEstimate(at))
+    this.#sampledAt = Math.max(at, this.#sampledAt)
+  }
+
+  #silence(at: number): number {
+    return at - this.#silentSince
+  }
+
+  #release(): void {
+    this.#pendingCount = Math.max(0, this.#pendingCount - 1)
+  }
+}

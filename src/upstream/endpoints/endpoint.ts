@@ -1,0 +1,151 @@
+import { isIP } from 'node:net'
+import { epochMs } from '../../clock.ts'
+import type { EndpointConfig, HealthCheckConfig, UpstreamConfig } from '../../config/config.ts'
+import type { LogEvent } from '../../shared/log-event.ts'
+import { EndpointHealth, type EndpointOutage } from '../health/endpoint-health.ts'
+import { probeEndpoint, startHealthCheck } from '../health/health-check.ts'
+import type { ConnectionWaiter } from '../http1/connection.ts'
+import { ConnectionPool } from '../http1/connection-pool.ts'
+import { createConnector } from '../http1/connector.ts'
+import { startDnsRefresh } from './dns-refresh.ts'
+import { getEndpointCertificates } from './endpoint-certificates.ts'
+
+/** Hears what the probes of this process find; null: it is up. */
+type OnOutage = (down: EndpointOutage | null) => void
+
+/** One origin: scheme, host, port, the keep-alive connections to it, and what is known of it. */
+export class Endpoint {
+  /** The URL as the log shows it. */
+  readonly name: string
+  /** What precedes the catalog's path. */
+  readonly pathPrefix: string
+  /** Host and port, as a request names them. */
+  readonly authority: string
+  readonly health: EndpointHealth
+  readonly pool: ConnectionPool
+  /** How many requests are on their way, the wait for a connection included. */
+  inFlight = 0
+  readonly #connect: ReturnType<typeof createConnector>
+  /** Ends the watch over the addresses of its name; null: it has an address. */
+  readonly #stopDnsRefresh: (() => void) | null
+  readonly #logEvent: LogEvent
+  readonly #onOutage: OnOutage | null
+  #activeCheck: { readonly config: string; readonly close: () => void } | null = null
+
+  /**
+   * `origin` is where to connect: the configured one, or that of the embedded sandbox. `judged` null: another process
+   * probes it, and has it {@link applyOutage}.
+   */
+  constructor(
+    endpoint: Pick<EndpointConfig, 'origin' | 'pathPrefix'>,
+    origin: string,
+    upstream: UpstreamConfig,
+    logEvent: LogEvent = () => {},
+    onOutage: OnOutage | null = () => {},
+  ) {
+    this.name = endpoint.origin + endpoint.pathPrefix
+    this.pathPrefix = endpoint.pathPrefix
+    const { host: authority, hostname } = new URL(origin)
+    this.authority = authority
+    this.health = new EndpointHealth(getEndpointCertificates(upstream.tls, authority))
+    this.#logEvent = logEvent
+    this.#onOutage = onOutage
+    this.#connect = createConnector(origin, { timeoutMs: upstream.timeouts.connect, tls: upstream.tls })
+    this.pool = new ConnectionPool({ ...upstream, keepAliveMs: upstream.keepAlive, connect: this.#connect })
+    const isAddress = isIP(hostname.replace(/^\[|\]$/g, '')) !== 0
+    this.#stopDnsRefresh = isAddress ? null : this.#startDnsRefresh(hostname, upstream.resolve)
+  }
+
+  /** Gives a request a connection, now or when its turn comes. Throws `overloaded`. */
+  acquire(user: ConnectionWaiter): void {
+    this.pool.acquire(user)
+  }
+
+  /**
+   * Has it probed from now on as configured, with the Host that its upstream is sent; null: not at all. What was said by a probe that is
+   * no longer made does not hold any more: the edit may be what mends it.
+   */
+  configureHealthCheck(checkConfig: HealthCheckConfig | null, host: UpstreamConfig['host']): void {
+    if (this.#onOutage === null) return
+    const config = JSON.stringify([checkConfig, host])
+    if (this.#activeCheck?.config === config) return
+    this.#activeCheck?.close()
+    this.#activeCheck = checkConfig === null ? null : { config, close: this.#startCheck(checkConfig, host) }
+    this.#markUp(checkConfig === null ? 'no longer probed' : 'probed in another way')
+  }
+
+  /** Takes over what probes of another process found; null: it is up. */
+  applyOutage(down: EndpointOutage | null): void {
+    if (down !== null) this.health.down = down
+    else if (this.health.down !== null) this.health.markHealthy()
+  }
+
+  /** Finishes what runs, then closes every connection. Resolves as well when it has been cut in the meantime. */
+  async close(): Promise<void> {
+    this.#stop()
+    await this.pool.close()
+  }
+
+  /** Cuts every connection. */
+  async destroy(reason: Error): Promise<void> {
+    this.#stop()
+    await this.pool.destroy(reason)
+  }
+
+  #stop(): void {
+    this.#stopDnsRefresh?.()
+    this.#activeCheck?.close()
+    this.#activeCheck = null
+  }
+
+  #startDnsRefresh(hostname: string, everyMs: number): () => void {
+    const { health, name: endpoint } = this
+    let known = false
+    let failing = false
+    return startDnsRefresh(hostname, everyMs, {
+      onResolved: (addresses) => {
+        if (failing) this.#logEvent('info', 'endpoint resolved', { endpoint })
+        known = true
+        failing = false
+        health.unresolved = null
+        health.outdated = null
+        health.certificates.retain(addresses.map(({ address }) => address))
+        this.pool.updateAddresses(addresses)
+      },
+      onFailure: (reason) => {
+        failing = true
+        this.#logEvent('warn', 'endpoint not resolved', { endpoint, reason })
+        // Another reason is still the same outage.
+        const { since } = health.outdated ?? health.unresolved ?? { since: epochMs() }
+        if (known) health.outdated = { since, reason }
+        else health.unresolved = { since, reason }
+      },
+    })
+  }
+
+  #startCheck(config: HealthCheckConfig, host: UpstreamConfig['host']): () => void {
+    const connect = this.#connect()
+    const hostHeader = typeof host === 'string' ? this.authority : host.name
+    return startHealthCheck(config, () => probeEndpoint(connect, hostHeader, config), {
+      onProbe: (last) => {
+        this.health.lastProbe = last
+      },
+      onUp: () => this.#markUp('probes go well'),
+      onDown: (reason) => {
+        this.#reportOutage({ since: epochMs(), reason })
+        this.#logEvent('warn', 'endpoint down', { endpoint: this.name, reason })
+      },
+    })
+  }
+
+  #markUp(reason: string): void {
+    if (this.health.down === null) return
+    this.#reportOutage(null)
+    this.#logEvent('info', 'endpoint up', { endpoint: this.name, reason })
+  }
+
+  #reportOutage(down: EndpointOutage | null): void {
+    this.applyOutage(down)
+    this.#onOutage?.(down)
+  }
+}

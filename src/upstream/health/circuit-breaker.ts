@@ -1,0 +1,173 @@
+import { epochMs, now } from '../../clock.ts'
+import type { CircuitBreakerConfig } from '../../config/config.ts'
+import type { Exchange, Handler, Layer } from '../../exchange.ts'
+import { FailedAttempt, GatewayError } from '../../failures/errors.ts'
+import type { ReasonFor } from '../../failures/reasons.ts'
+import { type AttemptOutcome, classifyFailure, classifyStatus } from '../attempt/attempt-outcome.ts'
+import { SlidingWindow } from './sliding-window.ts'
+
+/** Is how a breaker stands: everything passes, nothing does, or a few that find out. */
+export type BreakerState = 'closed' | 'open' | 'half-open'
+
+/** Is called after every change of state, with the last request that the upstream failed; null: none has. */
+type OnBreakerChange = (state: BreakerState, lastFailure: FailedAttempt | null) => void
+
+/**
+ * Leaves a whole upstream alone while it fails.
+ *
+ *     closed ── failures ≥ failureRate of ≥ minRequests within the window ──▶ open
+ *     open ── openFor is over ──▶ half-open
+ *     half-open ── `probes` went well ──▶ closed, with an empty window
+ *     half-open ── one failed ──▶ open
+ *     half-open ── openFor over without a verdict ──▶ as many probes more
+ *
+ * It has no timer: that openFor is over is seen by the next request, which is when `onChange` hears of it, and by whoever asks.
+ */
+export class CircuitBreaker {
+  readonly #config: CircuitBreakerConfig
+  readonly #onChange: OnBreakerChange
+  readonly #window: SlidingWindow
+  #state: BreakerState = 'closed'
+  #since = epochMs()
+  #lastFailure: FailedAttempt | null = null
+  /** When the first request failed since the last that went well, in ms since the epoch; null: none has. */
+  #failingSince: number | null = null
+  #outageSince: number | null = null
+  /** Counts the states that there were: what began in an earlier one tells nothing of this one. */
+  #generation = 0
+  /** Probes on their way, and those that went well. */
+  #activeProbes = 0
+  #succeededProbes = 0
+  /** How many there may be of both. */
+  #maxProbes = 0
+  /** When an open one is half-open, and a half-open one lets more probes in, on the monotonic clock. */
+  #nextAt = 0
+
+  /** `onChange` is told of every change of state, after it. */
+  constructor(config: CircuitBreakerConfig, onChange: OnBreakerChange) {
+    this.#config = config
+    this.#onChange = onChange
+    this.#window = new SlidingWindow(config.window)
+  }
+
+  get state(): BreakerState {
+    return this.#isOpenExpired() ? 'half-open' : this.#state
+  }
+
+  /** When the state began, in ms since the epoch. */
+  get since(): number {
+    return this.#isOpenExpired() ? this.#since + this.#config.openFor : this.#since
+  }
+
+  /** The last request that the upstream failed: why it is open, while it is. Null: none has failed. */
+  get lastFailure(): FailedAttempt | null {
+    return this.#lastFailure
+  }
+
+  /** When what opened it began, in ms since the epoch: it lasts until it is closed. Null: it is closed. */
+  get outageSince(): number | null {
+    return this.#outageSince
+  }
+
+  /**
+   * Wraps the send of the upstream. Rejects with `circuit-open` and Retry-After before anything of the exchange is touched, its body
+   * included. It judges by the head of the answer: a body that is cut short comes too late for it.
+   */
+  readonly layer: Layer = (next: Handler) => {
+    const circuitBreaker = async (exchange: Exchange) => {
+      const generation = this.#acquire()
+      try {
+        const response = await next(exchange)
+        this.#release(generation, classifyStatus(response.status), response.status, exchange)
+        return response
+      } catch (thrown) {
+        const error = GatewayError.from(thrown)
+        this.#release(generation, classifyUpstreamFailure(error, exchange), error, exchange)
+        throw thrown
+      }
+    }
+    return circuitBreaker
+  }
+
+  /** Lets a request in, or throws. Tells the era that it belongs to. */
+  #acquire(): number {
+    if (this.#isOpenExpired()) this.#transition('half-open')
+    if (this.#state === 'open') throw this.#rejection('breaker-open', this.#nextAt - now())
+    if (this.#state === 'half-open') {
+      if (this.#activeProbes + this.#succeededProbes >= this.#maxProbes) this.#admitMoreProbes()
+      this.#activeProbes++
+    }
+    return this.#generation
+  }
+
+  /** Lets more probes in when those before them take too long, or throws: clients that upload without an end must not shut all others out. */
+  #admitMoreProbes(): void {
+    const at = now()
+    if (at < this.#nextAt) throw this.#rejection('breaker-proving', 0)
+    this.#maxProbes += this.#config.probes
+    this.#nextAt = at + this.#config.openFor
+  }
+
+  #release(
+    generation: number,
+    outcome: AttemptOutcome,
+    errorOrStatus: GatewayError | number,
+    { attempt }: Exchange,
+  ): void {
+    if (outcome === 'success') this.#failingSince = null
+    if (outcome === 'failure') {
+      this.#lastFailure = new FailedAttempt(attempt?.endpoint ?? 'the upstream', errorOrStatus, epochMs())
+      this.#failingSince ??= this.#lastFailure.at
+    }
+    if (generation !== this.#generation) return
+    if (this.#state === 'half-open') this.#recordProbe(outcome)
+    else if (outcome !== 'nothing') this.#record(outcome === 'failure')
+  }
+
+  #recordProbe(outcome: AttemptOutcome): void {
+    this.#activeProbes--
+    if (outcome === 'failure') return this.#transition('open')
+    if (outcome === 'success' && ++this.#succeededProbes >= this.#config.probes) this.#transition('closed')
+  }
+
+  #record(failed: boolean): void {
+    const at = now()
+    this.#window.record(failed, at)
+    const requests = this.#window.requests(at)
+    const failures = this.#window.failures(at)
+    // A success may open it as well, by being the last of minRequests.
+    if (requests >= this.#config.minRequests && failures >= this.#config.failureRate * requests)
+      this.#transition('open')
+  }
+
+  #isOpenExpired(): boolean {
+    return this.#state === 'open' && now() >= this.#nextAt
+  }
+
+  /** RFC 9110 §10.2.3: whole seconds. At least 1, or clients would come back at once. */
+  #rejection(reason: ReasonFor<'circuit-open'>, afterMs: number): GatewayError {
+    const fields = ['Retry-After', String(Math.max(1, Math.ceil(afterMs / 1000)))]
+    return new GatewayError('circuit-open', { reason, fields, cause: this.#lastFailure ?? undefined })
+  }
+
+  #transition(state: BreakerState): void {
+    if (state === 'open') this.#outageSince ??= this.#failingSince ?? epochMs()
+    if (state === 'closed') this.#outageSince = null
+    this.#state = state
+    this.#since = epochMs()
+    this.#generation++
+    this.#activeProbes = 0
+    this.#succeededProbes = 0
+    this.#maxProbes = this.#config.probes
+    this.#nextAt = now() + this.#config.openFor
+    this.#window.clear()
+    this.#onChange(state, this.#lastFailure)
+  }
+}
+
+/**
+ * Judges a failure as this breaker sees it. `no-healthy-endpoint` is the upstream's fault, but nothing was tried: every endpoint drains
+ * or has weight 0. To open on it would shield nobody, hide the reason, and refuse for as long as openFor once one is ready again.
+ */
+const classifyUpstreamFailure = (error: GatewayError, exchange: Exchange): AttemptOutcome =>
+  error.kind === 'no-healthy-endpoint' ? 'nothing' : classifyFailure(error, exchange)

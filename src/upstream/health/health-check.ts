@@ -1,0 +1,118 @@
+import { CoalescedTimer, epochMs, now, repeatWithJitter } from '../../clock.ts'
+import type { HealthCheckConfig } from '../../config/config.ts'
+import type { GatewayError } from '../../failures/errors.ts'
+import { formatDuration } from '../../units.ts'
+import { describeUpstreamError } from '../classify-error.ts'
+import { UpstreamConnection } from '../http1/connection.ts'
+import type { Connector } from '../http1/connector.ts'
+import { renderRequestHead } from '../http1/write-request.ts'
+import type { ProbeResult } from './endpoint-health.ts'
+
+/** Hears what the probes of an endpoint say. */
+export interface HealthCheckCallbacks {
+  onProbe(probe: ProbeResult): void
+  onUp(): void
+  onDown(reason: string): void
+}
+
+const maxFirstDelayMs = 1000
+
+/**
+ * Probes an endpoint again and again, one probe at a time: first at a random moment within a second, then every
+ * interval (±10 %) after the end of the last. So many in a row change what is known of it; before that it counts as up.
+ * Returns what ends it.
+ */
+export const startHealthCheck = (
+  { interval: intervalMs, healthyAfter, unhealthyAfter }: HealthCheckConfig,
+  probe: () => Promise<void>,
+  callbacks: HealthCheckCallbacks,
+  random: () => number = Math.random,
+): (() => void) => {
+  let isUp = true
+  /** Probes that said otherwise, since the last that did not. */
+  let contradicting = 0
+
+  const applyResult = (reason: string | null): void => {
+    const isHealthy = reason === null
+    contradicting = isHealthy === isUp ? 0 : contradicting + 1
+    if (contradicting < (isHealthy ? healthyAfter : unhealthyAfter)) return
+    contradicting = 0
+    isUp = isHealthy
+    if (reason === null) callbacks.onUp()
+    else callbacks.onDown(reason)
+  }
+  const runProbe = async (): Promise<() => number> => {
+    const startedAt = now()
+    const reason = await probe().then(
+      () => null,
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    )
+    return () => {
+      callbacks.onProbe({ at: epochMs(), latencyMs: now() - startedAt, reason })
+      applyResult(reason)
+      return intervalMs
+    }
+  }
+  return repeatWithJitter(runProbe, Math.max(1, Math.round(random() * Math.min(intervalMs, maxFirstDelayMs))), random)
+}
+
+// A short body is read to its end, so that the endpoint does not log a client that broke off.
+const maxBodyBytes = 64 * 1024
+// They are read as fast as they come, in the thread that serves.
+const maxInterim = 100
+
+/**
+ * Asks an endpoint once whether it is well, on a connection of its own: one that traffic has kept open would tell
+ * nothing of whether it still accepts. The status decides, as soon as it is there; a redirect is an answer as any
+ * other. The rest is read for as long as a probe may take, and until the next one, 64 KiB at most, and cut. `host` is
+ * the Host to send. Rejects with an Error whose message is for operators.
+ */
+export const probeEndpoint = (
+  connect: Connector,
+  host: string,
+  { path, interval: intervalMs, timeout: timeoutMs, expect: { from, to } }: HealthCheckConfig,
+): Promise<void> =>
+  new Promise<void>((resolve, reject) => {
+    let bodyBytes = 0
+    let interim = 0
+    const fields = ['User-Agent', 'lender-gateway', 'Accept', '*/*']
+    const head = renderRequestHead({ method: 'GET', target: path, host, keepAlive: false, fields })
+    const end = (): void => {
+      alarm.clear()
+      connection.destroy(new Error('the probe is over'))
+    }
+    const fail = (reason: string): void => {
+      reject(new Error(reason))
+      end()
+    }
+    const alarm = new CoalescedTimer(() => fail(`no answer within ${formatDuration(timeoutMs)}`))
+    alarm.set(timeoutMs)
+    const handler = {
+      isSentOnce: false,
+      onConnection(made: UpstreamConnection): boolean {
+        made.send(handler, head, [], 0)
+        return true
+      },
+      onInterim: (): void => {
+        if (++interim > maxInterim) fail('interim answers without end')
+      },
+      onHead(status: number): void {
+        // Or those who never end their answers gather connections, one for each probe.
+        alarm.set(Math.min(timeoutMs, intervalMs))
+        if (status >= from && status <= to) resolve()
+        else reject(new Error(`answered ${status}, ${from === to ? from : `${from}-${to}`} is expected`))
+      },
+      onBody(chunk: Buffer): void {
+        bodyBytes += chunk.length
+        if (bodyBytes >= maxBodyBytes) end()
+      },
+      onEnd: (): void => alarm.clear(),
+      onError: (error: GatewayError): void => fail(describeUpstreamError(error)),
+    }
+    const connection = new UpstreamConnection(
+      connect,
+      0,
+      { onReleased: () => {}, onClosed: () => alarm.clear() },
+      handler,
+    )
+  })

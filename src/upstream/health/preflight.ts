@@ -1,0 +1,127 @@
+import { settlesWithin } from '../../clock.ts'
+import type { EndpointConfig, UpstreamConfig } from '../../config/config.ts'
+import type { Group } from '../../operations.ts'
+import { formatDuration } from '../../units.ts'
+import { describeUpstreamError } from '../classify-error.ts'
+import { createConnector } from '../http1/connector.ts'
+import { probeEndpoint } from './health-check.ts'
+
+/** Is an endpoint that can be tried. */
+export interface PreflightTarget {
+  readonly group: Group
+  readonly name: string
+  /** Rejects with why it is not there, for operators. */
+  reach(): Promise<void>
+}
+
+/** An endpoint as it is configured, behind its upstream. */
+interface ConfiguredEndpoint {
+  readonly group: Group
+  readonly endpoint: EndpointConfig
+  readonly upstream: UpstreamConfig
+}
+
+/** Makes what is tried of an endpoint. */
+export const toPreflightTarget = (
+  { group, endpoint: { origin, pathPrefix }, upstream }: ConfiguredEndpoint,
+  mode: 'connect' | 'health',
+): PreflightTarget => ({
+  group,
+  name: origin + pathPrefix,
+  reach: () => checkReachable(origin, upstream, mode),
+})
+
+/** Is what came of trying one; null: it is there. */
+export interface PreflightResult extends Omit<PreflightTarget, 'reach'> {
+  readonly reason: string | null
+}
+
+/** Is a group of which no endpoint that was tried is there. */
+export interface UnreachableGroup {
+  readonly group: Group
+  readonly endpoints: readonly { readonly name: string; readonly reason: string }[]
+}
+
+// However long its upstream may take otherwise: an operator waits for it.
+const maxCheckMs = 2000
+
+// One that is there suffices, and nearly always the first few are; to connect to hundreds at once holds up whoever serves meanwhile.
+const firstBatchSize = 4
+const headStartMs = 200
+
+/** Tries all at once, for at most 2 s. */
+export const checkAll = (targets: readonly PreflightTarget[]): Promise<readonly PreflightResult[]> =>
+  Promise.all(targets.map(checkOne))
+
+/** Lists the groups of which none is there. Of each a few are tried, then all, until one is there, each for at most 2 s. */
+export const findUnreachableGroups = async (
+  targets: readonly PreflightTarget[],
+): Promise<readonly UnreachableGroup[]> => {
+  const groups = [...new Set(targets.map(({ group }) => group))]
+  const results = await Promise.all(groups.map((group) => checkGroup(group, targets)))
+  return results.filter((each) => each !== null)
+}
+
+const checkGroup = async (group: Group, targets: readonly PreflightTarget[]): Promise<UnreachableGroup | null> => {
+  const own = targets.filter((each) => each.group === group)
+  const first = own.slice(0, firstBatchSize).map(checkOne)
+  if (await isAnyReachable(first, own.length > firstBatchSize ? headStartMs : null)) return null
+  const all = [...first, ...own.slice(firstBatchSize).map(checkOne)]
+  if (await isAnyReachable(all, null)) return null
+  const endpoints = (await Promise.all(all)).map(({ name, reason }) => ({ name, reason: reason ?? '' }))
+  return { group, endpoints }
+}
+
+/** Tells as soon as one is there, or that none is; null waits for all. */
+const isAnyReachable = async (
+  results: readonly Promise<PreflightResult>[],
+  waitMs: number | null,
+): Promise<boolean> => {
+  let isReachable = false
+  const firstReachable = Promise.any(
+    results.map(async (each) => {
+      if ((await each).reason !== null) throw new Error('not there')
+      isReachable = true
+    }),
+  ).catch(() => {}) // none is
+  if (waitMs === null) await firstReachable
+  else await settlesWithin(waitMs, firstReachable)
+  return isReachable
+}
+
+const checkOne = async ({ group, name, reach }: PreflightTarget): Promise<PreflightResult> => {
+  let reason: string | null = null
+  const checked = reach().catch((error: unknown) => {
+    reason = error instanceof Error ? error.message : String(error)
+  })
+  const inTime = await settlesWithin(maxCheckMs, checked)
+  return { group, name, reason: inTime ? reason : `no answer within ${formatDuration(maxCheckMs)}` }
+}
+
+/**
+ * Tries an endpoint once, for at most 2 s: whether it accepts a connection, TLS included, with nothing sent; or whether
+ * its health check goes well, where it has one. A client certificate that it refuses after the handshake (TLS 1.3) is
+ * not seen by the former. Rejects with an Error whose message is for operators.
+ */
+export const checkReachable = (origin: string, upstream: UpstreamConfig, mode: 'connect' | 'health'): Promise<void> => {
+  const { healthCheck, host, tls } = upstream
+  const timeoutMs = Math.min(upstream.timeouts.connect ?? maxCheckMs, maxCheckMs)
+  const connect = createConnector(origin, { timeoutMs, tls })()
+  if (mode === 'health' && healthCheck !== null) {
+    const bounded = { ...healthCheck, timeout: Math.min(healthCheck.timeout, maxCheckMs) }
+    return probeEndpoint(connect, typeof host === 'string' ? new URL(origin).host : host.name, bounded)
+  }
+  return new Promise((resolve, reject) => {
+    connect((error, socket) => {
+      socket?.destroy()
+      if (error === null) return resolve()
+      reject(
+        new Error(
+          error.kind === 'connect-timeout'
+            ? `no answer within ${formatDuration(timeoutMs)}`
+            : describeUpstreamError(error),
+        ),
+      )
+    })
+  })
+}

@@ -1,0 +1,178 @@
+import { fieldNameEquals } from '../../header-fields.ts'
+import { MalformedResponseError } from '../classify-error.ts'
+import { type HeadScanner, isTextByte, isTokenByte } from './head-scanner.ts'
+
+// As many as Node's server takes of a request. They are read past, not kept.
+const maxLineBytes = 16 * 1024
+
+// Up to this much it costs less to move a chunk than to hand it on by itself.
+const maxCoalescedBytes = 4 * 1024
+
+const [lf, cr, quote, semicolon, equals, backslash] = [0x0a, 0x0d, 0x22, 0x3b, 0x3d, 0x5c]
+
+// What the next byte belongs to.
+const atSize = 0
+const inSize = 1
+const atName = 2
+const inName = 3
+const atValue = 4
+const inValue = 5
+const inQuotes = 6
+const afterBackslash = 7
+const afterQuotes = 8
+const atLineFeed = 9
+const inChunk = 10
+const afterChunk = 11
+const atNextLineFeed = 12
+const inTrailers = 13
+const finished = 14
+const stopped = 15
+
+/** What is heard of a body. */
+export interface BodyEvents {
+  /** A piece of the body: bytes[from, to), of what was given to read(). It is good until the call returns. */
+  body(bytes: Buffer, from: number, to: number): void
+}
+
+/**
+ * Reads bodies in chunks (RFC 9112 §7.1), one after another. Extensions (§7.1.1) and trailers (§7.1.2) are checked and
+ * left out. It goes on where it has stopped.
+ */
+export class ChunkedBodyParser {
+  readonly #events: BodyEvents
+  /** Reads trailers; else it is not in use while a body comes. */
+  readonly #scanner: HeadScanner
+  #state = atSize
+  #lineLength = 0
+  /** The size of the chunk, less what has come of it. */
+  #remaining = 0
+  /** What is handed on next: the bytes of this read from here to there. */
+  #pieceFrom = 0
+  #pieceTo = 0
+
+  constructor(events: BodyEvents, scanner: HeadScanner) {
+    this.#events = events
+    this.#scanner = scanner
+  }
+
+  /** Reads on, in bytes[from, to). Returns where what follows the body begins; -1: more must come. */
+  read(bytes: Buffer, from: number, to: number): number {
+    let at = from
+    try {
+      while (at < to && this.#state < finished) at = this.#step(bytes, at, to)
+    } finally {
+      this.#emit(bytes)
+    }
+    if (this.#state !== finished) return -1
+    this.#state = atSize
+    return at
+  }
+
+  /** Has nothing more looked at. */
+  stop(): void {
+    this.#state = stopped
+  }
+
+  #step(bytes: Buffer, at: number, to: number): number {
+    if (this.#state === inChunk) {
+      const next = Math.min(at + this.#remaining, to)
+      this.#remaining -= next - at
+      if (this.#remaining === 0) this.#state = afterChunk
+      this.#coalesce(bytes, at, next)
+      return next
+    }
+    if (this.#state === inTrailers) {
+      const next = this.#scanner.read(bytes, at, to)
+      if (next === -1) return to
+      this.#checkTrailers(this.#scanner)
+      this.#state = finished
+      return next
+    }
+    this.#state = this.#nextState(bytes[at] as number)
+    return at + 1
+  }
+
+  #nextState(byte: number): number {
+    if (++this.#lineLength > maxLineBytes) throw chunkError(`more than ${maxLineBytes} bytes`)
+    switch (this.#state) {
+      case atSize:
+        this.#remaining = 0
+        return this.#addDigit(byte)
+      case inSize:
+        return byte === cr ? atLineFeed : byte === semicolon ? atName : this.#addDigit(byte)
+      // Blanks around ";" and "=" are bad (§7.1.1), and read by some parsers and not by others: refused.
+      case atName:
+      case atValue:
+        if (this.#state === atValue && byte === quote) return inQuotes
+        if (isTokenByte(byte)) return this.#state + 1
+        throw malformedError('extension', byte)
+      case inName:
+      case inValue:
+      case afterQuotes:
+        if (byte === cr) return atLineFeed
+        if (byte === semicolon) return atName
+        if (byte === equals && this.#state === inName) return atValue
+        if (isTokenByte(byte) && this.#state !== afterQuotes) return this.#state
+        throw malformedError(this.#state === afterQuotes ? 'quoted value' : 'extension', byte)
+      case inQuotes:
+      case afterBackslash:
+        // RFC 9110 §5.6.4: control characters are not quoted either.
+        if (!isTextByte(byte)) throw malformedError('quoted value', byte)
+        if (this.#state === afterBackslash) return inQuotes
+        return byte === quote ? afterQuotes : byte === backslash ? afterBackslash : inQuotes
+      case afterChunk:
+        if (byte !== cr) throw malformedError('line end', byte)
+        return atNextLineFeed
+      default: // a line feed
+        if (byte !== lf) throw malformedError('line end', byte)
+        this.#lineLength = 0
+        if (this.#state === atNextLineFeed) return atSize
+        if (this.#remaining > 0) return inChunk
+        this.#scanner.awaitTrailers()
+        return inTrailers
+    }
+  }
+
+  // Digits alone: no sign, no blank, no 0x. More than can be counted exactly is refused (§7.1).
+  #addDigit(byte: number): number {
+    const value = byte <= 0x39 ? byte - 0x30 : (byte | 0x20) - 0x57
+    if (value < 0 || value > 15 || (byte > 0x39 && value < 10)) throw malformedError('size', byte)
+    this.#remaining = 16 * this.#remaining + value
+    if (!Number.isSafeInteger(this.#remaining)) throw chunkError('a size beyond counting')
+    return inSize
+  }
+
+  // RFC 9110 §6.5.1: how long a body is does not stand behind it.
+  #checkTrailers({ text, offsets, offsetCount }: HeadScanner): void {
+    for (let i = 0; i < offsetCount; i += 4) {
+      const name = text.slice(offsets[i], offsets[i + 1])
+      if (fieldNameEquals(name, 'content-length') || fieldNameEquals(name, 'transfer-encoding'))
+        throw new MalformedResponseError('answer-length', 'a length or a coding among the trailers')
+    }
+    this.#scanner.awaitHead()
+  }
+
+  /** Puts small chunks of one read behind one another, so that a body in chunks of a byte is not handed on by the byte. */
+  #coalesce(bytes: Buffer, from: number, to: number): void {
+    if (this.#pieceFrom < this.#pieceTo && to - from <= maxCoalescedBytes) {
+      bytes.copyWithin(this.#pieceTo, from, to)
+      this.#pieceTo += to - from
+      return
+    }
+    this.#emit(bytes)
+    this.#pieceFrom = from
+    this.#pieceTo = to
+  }
+
+  #emit(bytes: Buffer): void {
+    const from = this.#pieceFrom
+    this.#pieceFrom = this.#pieceTo
+    if (from < this.#pieceTo && this.#state !== stopped) this.#events.body(bytes, from, this.#pieceTo)
+  }
+}
+
+const malformedError = (part: string, byte: number): MalformedResponseError =>
+  chunkError(`byte 0x${byte.toString(16).padStart(2, '0')} in its ${part}`)
+
+const chunkError = (message: string): MalformedResponseError =>
+  new MalformedResponseError('not-http', `a chunk: ${message}`)

@@ -1,0 +1,177 @@
+import type { LookupAddress } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import { overloadedError } from '../../failures/errors.ts'
+import { connectFailedError } from '../classify-error.ts'
+import { preferredLookup } from '../endpoints/dns-refresh.ts'
+import type { ConnectionWaiter } from './connection.ts'
+import { type ConnectionOwner, UpstreamConnection } from './connection.ts'
+import type { Connector } from './connector.ts'
+
+interface ConnectionPoolOptions {
+  /** Makes what connects; `lookup` replaces the system's. */
+  readonly connect: (lookup?: LookupFunction) => Connector
+  readonly maxConnections: number
+  /** Most requests that wait for a connection: a slow endpoint must not collect the whole world's. */
+  readonly maxPending: number
+  /** How long a connection may be idle; 0: each carries one request. */
+  readonly keepAliveMs: number
+}
+
+/** An address of the endpoint, with its connections that carry nothing, the one that was used last at the end. */
+interface AddressPool extends ConnectionOwner {
+  /** Null: not known, or the endpoint's name is one. */
+  readonly address: string | null
+  readonly connect: Connector
+  readonly idle: UpstreamConnection[]
+}
+
+/**
+ * The connections to one endpoint. As many requests as there may be connections are under way, and some more wait in the order in which they
+ * came. The addresses of its name take turns, so that the traffic is spread over all of them and not over those that were connected to
+ * first. At each, a request goes out on the connection that was used last: what is warm stays warm, and what is not needed
+ * falls silent and is closed.
+ */
+export class ConnectionPool {
+  readonly #options: ConnectionPoolOptions
+  #addresses: readonly LookupAddress[] = []
+  /** Until the addresses are known, and of a plain address, one. */
+  #rotation: readonly AddressPool[]
+  #position = 0
+  #activeCount = 0
+  readonly #pending = new Set<ConnectionWaiter>()
+  readonly #all = new Set<UpstreamConnection>()
+  #closing: { readonly promise: Promise<void>; resolve(): void } | null = null
+  /** Why nothing is sent any more; null: it is. */
+  #destroyReason: Error | null = null
+
+  constructor(options: ConnectionPoolOptions) {
+    this.#options = options
+    this.#rotation = [this.#createAddressPool(null)]
+  }
+
+  /** Whether no more requests are taken: as many run as there may be connections, and as many wait as may. */
+  get isFull(): boolean {
+    return this.#activeCount >= this.#options.maxConnections && this.#pending.size >= this.#options.maxPending
+  }
+
+  /** Whether its connections were cut, so that nothing may be sent any more. */
+  get isDestroyed(): boolean {
+    return this.#destroyReason !== null
+  }
+
+  /** Gives a request a connection, now or when its turn comes. Throws `overloaded`. */
+  acquire(waiter: ConnectionWaiter): void {
+    if (this.#activeCount < this.#options.maxConnections) return this.#assign(waiter)
+    if (this.isFull) throw overloadedError('endpoint-connections')
+    this.#pending.add(waiter)
+  }
+
+  /** Gives a request that has its place a connection of which none has been made yet. */
+  acquireFresh(waiter: ConnectionWaiter): void {
+    this.#activeCount++ // the place of the connection that has ended is given back after this
+    this.#connect(this.#nextPool(), waiter)
+  }
+
+  /** Takes back a request that waits for its turn; false: it does not, or no longer. */
+  cancel(waiter: ConnectionWaiter): boolean {
+    return this.#pending.delete(waiter)
+  }
+
+  /** Goes over to these addresses, one at least. Connections to those that stay are kept; the others end when they carry nothing. */
+  updateAddresses(addresses: readonly LookupAddress[]): void {
+    const before = this.#rotation
+    this.#addresses = addresses
+    this.#rotation = addresses.map(
+      (each) => before.find(({ address }) => address === each.address) ?? this.#createAddressPool(each),
+    )
+    this.#position = 0
+    for (const pool of before) if (!this.#rotation.includes(pool)) closeIdle(pool)
+  }
+
+  /** Finishes what runs, then closes every connection. Resolves as well when they are cut in the meantime. */
+  close(): Promise<void> {
+    this.#closing ??= Promise.withResolvers<void>()
+    for (const pool of this.#rotation) closeIdle(pool)
+    this.#closeIfEmpty()
+    return this.#closing.promise
+  }
+
+  /** Cuts every connection. */
+  destroy(reason: Error): Promise<void> {
+    this.#destroyReason = reason
+    for (const connection of [...this.#all]) connection.destroy(reason)
+    return this.close()
+  }
+
+  /** Gives a place back, and lets in as many as there is room for. */
+  #releaseSlot(): void {
+    this.#activeCount--
+    for (const waiter of this.#pending) {
+      if (this.#activeCount >= this.#options.maxConnections) return
+      this.#pending.delete(waiter)
+      this.#assign(waiter)
+    }
+    this.#closeIfEmpty()
+  }
+
+  #assign(waiter: ConnectionWaiter): void {
+    const pool = this.#nextPool()
+    this.#activeCount++
+    for (let last = pool.idle.pop(); last !== undefined; last = pool.idle.pop()) {
+      if (!last.tryReuse()) continue
+      if (!waiter.onConnection(last)) this.#onReleased(pool, last)
+      return
+    }
+    this.#connect(pool, waiter)
+  }
+
+  #connect(pool: AddressPool, waiter: ConnectionWaiter): void {
+    if (this.#destroyReason !== null) {
+      this.#activeCount--
+      return waiter.onError(connectFailedError(this.#destroyReason))
+    }
+    this.#all.add(new UpstreamConnection(pool.connect, this.#options.keepAliveMs, pool, waiter))
+  }
+
+  #nextPool(): AddressPool {
+    if (this.#rotation.length > 1) this.#position = (this.#position + 1) % this.#rotation.length
+    return this.#rotation[this.#position] as AddressPool
+  }
+
+  #createAddressPool(to: LookupAddress | null): AddressPool {
+    const { connect } = this.#options
+    const pool: AddressPool = {
+      address: to?.address ?? null,
+      connect: to === null ? connect() : connect((...args) => preferredLookup(to, this.#addresses)(...args)),
+      idle: [],
+      onReleased: (connection) => this.#onReleased(pool, connection),
+      onClosed: (connection) => {
+        this.#all.delete(connection)
+        const at = pool.idle.indexOf(connection)
+        if (at >= 0) pool.idle.splice(at, 1)
+        this.#closeIfEmpty()
+      },
+    }
+    return pool
+  }
+
+  #onReleased(pool: AddressPool, connection: UpstreamConnection): void {
+    if (connection.isOpen) {
+      pool.idle.push(connection)
+      if (this.#closing === null && this.#rotation.includes(pool)) connection.markIdle()
+      else closeIdle(pool)
+    }
+    // More may have come behind the response, in another record of TLS say, and be read in this turn of the event loop: no request may be
+    // under way by then that it could pass for the response to (RFC 9112 §9.2).
+    if (this.#pending.size === 0) this.#activeCount--
+    else setImmediate(() => this.#releaseSlot())
+  }
+
+  #closeIfEmpty(): void {
+    if (this.#all.size === 0 && this.#activeCount === 0) this.#closing?.resolve()
+  }
+}
+
+const closeIdle = ({ idle }: AddressPool): void => {
+  for (const connection of idle.splice(0)) connection.destroy(new Error('the connection is not needed any more'))
+}

@@ -1,2 +1,0 @@
-/** Hears what happens to endpoints and breakers, for the log: an event, and its fields. */
-export type Tell = (level: 'info' | 'warn', event: string, fields: Readonly<Record<string, unknown>>) => void

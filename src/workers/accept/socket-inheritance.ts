@@ -1,0 +1,58 @@
+import { fstatSync } from 'node:fs'
+import type { Environment } from '../../config/environment.ts'
+import { type BindAddress, type BindTarget, type InheritedSocket, notListeningText } from '../../shared/bind-target.ts'
+
+/** Names the two listeners, here and in `FileDescriptorName` of systemd. */
+export type ListenerName = 'public' | 'admin'
+
+/** The listening sockets that a process was started with; null: it opens that listener itself. */
+export type InheritedSockets = Readonly<Record<ListenerName, InheritedSocket | null>>
+
+/** No sockets: the process was started as most are. */
+export const noInheritedSockets: InheritedSockets = { public: null, admin: null }
+
+const firstFd = 3
+const maxFds = 64
+
+/** Finds out which listening sockets systemd has started this process with (sd_listen_fds(3)). Throws when what it says cannot be. */
+export const parseListenFds = (environment: Environment, pid: number): InheritedSockets => {
+  const { LISTEN_PID: listenPid, LISTEN_FDS: count = '', LISTEN_FDNAMES: fdNames } = environment
+  // The process that started this one was meant, and passed its environment on.
+  if (listenPid !== String(pid)) return noInheritedSockets
+  if (!/^[1-9]\d?$/.test(count) || Number(count) > maxFds)
+    throw new Error(`LISTEN_FDS is '${count}', which is no number of descriptors from 1 to ${maxFds}`)
+  if (fdNames === undefined)
+    throw new Error('LISTEN_FDNAMES is missing: FileDescriptorName= in each socket unit says public or admin')
+  const names = fdNames.split(':')
+  if (names.length !== Number(count))
+    throw new Error(`LISTEN_FDS says ${count}, and LISTEN_FDNAMES names ${names.length}: '${fdNames}'`)
+  const found: Record<ListenerName, InheritedSocket | null> = { public: null, admin: null }
+  for (const [nth, name] of names.entries()) {
+    if (name !== 'public' && name !== 'admin')
+      throw new Error(`LISTEN_FDNAMES names '${name}': FileDescriptorName= says public or admin`)
+    if (found[name] !== null) throw new Error(`LISTEN_FDNAMES names ${name} twice: one socket each`)
+    found[name] = { fd: firstFd + nth, source: `${name} of LISTEN_FDNAMES` }
+  }
+  return found
+}
+
+/** Finds the sockets of this process, and keeps the variables from the processes that it starts. Throws when a descriptor is no socket. */
+export const takeInheritedSockets = (): InheritedSockets => {
+  const found = parseListenFds(process.env, process.pid)
+  for (const socket of [found.public, found.admin])
+    if (socket !== null && !isSocket(socket.fd)) throw new Error(notListeningText(socket))
+  for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete process.env[name]
+  return found
+}
+
+const isSocket = (fd: number): boolean => {
+  try {
+    return fstatSync(fd).isSocket()
+  } catch {
+    return false
+  }
+}
+
+/** Decides where a listener shall be. An inherited socket must have the port of the file; 0: any. */
+export const resolveBindTarget = (socket: InheritedSocket | null, { host, port }: BindAddress): BindTarget =>
+  socket === null ? { host, port } : { ...socket, port: port === 0 ? null : port }

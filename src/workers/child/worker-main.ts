@@ -1,0 +1,39 @@
+/** Serves clients in a process of its own: `fork`ed by the primary, which tells it everything (see protocol.ts). */
+import type { Socket } from 'node:net'
+import { collectStartupGarbage, tuneHeap } from '../heap.ts'
+import type { MessageToPrimary, MessageToWorker, WorkerInit } from '../ipc/messages.ts'
+import { startWorkerRuntime, type WorkerRuntime } from './worker-runtime.ts'
+
+tuneHeap()
+collectStartupGarbage()
+
+// A terminal and some supervisors send these to every process of a group. The primary hears them, and says what is to be done.
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
+
+// Whoever serves on without a primary is reached by nobody new, and by no operator.
+process.on('disconnect', () => process.exit(1))
+if (!process.connected) process.exit(1)
+
+const sendToPrimary = (message: MessageToPrimary, done = () => {}): void => {
+  if (process.connected) process.send?.(message, undefined, undefined, done)
+}
+
+const startRuntime = (start: WorkerInit): Promise<WorkerRuntime> =>
+  new Promise((resolve) => {
+    startWorkerRuntime(start, sendToPrimary).then(
+      (begun) => {
+        sendToPrimary({ type: 'serving' })
+        resolve(begun)
+      },
+      (error) => {
+        const message = error instanceof Error ? error.message : String(error)
+        sendToPrimary({ type: 'failed', message }, () => process.exit(1))
+      },
+    )
+  })
+
+let runtime: Promise<WorkerRuntime> | null = null
+process.on('message', (message: MessageToWorker, socket?: Socket) => {
+  if (message.type === 'start') runtime = startRuntime(message)
+  else void runtime?.then((started) => started.receive(message, socket))
+})

@@ -1,0 +1,170 @@
+import type { Socket } from 'node:net'
+import { exitOnUncaughtException, openLog } from '../../observe/log.ts'
+import { createDataPlane, type DataPlane } from '../../runtime/snapshot/data-plane.ts'
+import { runInProcess } from '../../runtime/snapshot/data-plane-commands.ts'
+import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
+import { serveAsWorker } from '../in-process.ts'
+import {
+  deserializeInput,
+  type MessageToPrimary,
+  type WorkerCall,
+  type WorkerInit,
+  type WorkerNotification,
+} from '../ipc/messages.ts'
+import type { PreparedSnapshot } from '../proxy-server.ts'
+import { RemoteAuditSink } from './remote-audit-sink.ts'
+
+/** Is the work of one worker, from the first connection to the last. */
+export interface WorkerRuntime {
+  /** Does what the primary says; a connection comes as a socket. */
+  receive(message: WorkerCall | WorkerNotification, socket: Socket | undefined): void
+}
+
+/** Begins to serve what the primary hands over. Rejects when it cannot. */
+export const startWorkerRuntime = async (
+  init: WorkerInit,
+  send: (message: MessageToPrimary, done?: () => void) => void,
+): Promise<WorkerRuntime> => {
+  const { worker, verdicts, pseudonym, ticketSecret } = init
+  const state = await deserializeInput(init.state, [])
+  const { log, dropped, close: closeLog } = await openLog(state.config.log)
+  exitOnUncaughtException(log, closeLog, { worker })
+  const pendingBatches = new Map<number, (outcomes: readonly ConsumeResult[] | null) => void>()
+  let lastBatch = 0
+  /** Has the primary count: what each worker takes of a limit, it takes of all. Who waits how long is not decided here. */
+  const consumeRemotely = (limit: string, keys: readonly string[]): Promise<readonly ConsumeResult[] | null> =>
+    new Promise((resolve) => {
+      const batch = ++lastBatch
+      pendingBatches.set(batch, resolve)
+      send({ type: 'takes', batch, limit, keys })
+    })
+  const auditSink = new RemoteAuditSink(
+    (lines, lost, done) => send({ type: 'audited', lines, lost }, done),
+    init.auditFailing,
+  )
+  const dataPlane = await createDataPlane(state, {
+    logEvent: (level, event, fields) => log[level]({ worker, ...fields }, event),
+    onVerdict: null, // the primary probes
+    initialVerdicts: verdicts,
+    limiterRole: { kind: 'worker', workerCount: init.workers, timeoutMs: init.countMs, askPrimary: consumeRemotely },
+    processName: `worker-${worker}`,
+    log,
+    auditSink: auditSink,
+    onInvalidated: (targets) => send({ type: 'invalidated', targets }),
+  })
+  const server = await serveAsWorker(dataPlane, log, { pseudonym, ticketSecret, worker })
+  if (init.draining) server.drain()
+  const prepared = new Map<number, Promise<PreparedSnapshot>>()
+
+  const takePrepared = async (id: number): Promise<PreparedSnapshot> => {
+    const found = prepared.get(id)
+    prepared.delete(id)
+    if (found === undefined) throw new Error('was told to take what it was never given')
+    return found
+  }
+
+  /** Does what concerns the state in the order in which it was told, however long one thing takes. */
+  let queueTail: Promise<unknown> = Promise.resolve()
+  const enqueue = <T>(task: () => Promise<T>): Promise<T> => {
+    const done = queueTail.then(task)
+    queueTail = done.catch(() => {})
+    return done
+  }
+
+  const handleCall = async (call: WorkerCall): Promise<unknown> => {
+    switch (call.type) {
+      case 'prepare': {
+        const preparing = enqueue(async () =>
+          server.prepare(await deserializeInput(call.state, dataPlane.currentSnapshot.value.config.clients)),
+        )
+        prepared.set(call.prepared, preparing)
+        await preparing
+        return
+      }
+      case 'commit': {
+        await enqueue(async () => {
+          await (await takePrepared(call.prepared)).commit()
+          log.level = dataPlane.currentSnapshot.value.config.log.level
+          syncVerdicts(dataPlane, call.verdicts)
+        })
+        return
+      }
+      case 'command':
+        return runInProcess(dataPlane, call.name, call.what)
+      case 'report':
+        return {
+          report: await server.report(),
+          droppedLines: dropped(),
+          config: dataPlane.currentSnapshot.value.config.hash,
+        }
+    }
+  }
+
+  let closedAddresses: string[] = []
+  const reportWhenClosed = (socket: Socket | undefined, counted: string): void => {
+    const reportClosed = (): void => {
+      // Of a crowd that leaves at once, one message tells.
+      if (closedAddresses.push(counted) > 1) return
+      setImmediate(() => {
+        send({ type: 'left', counted: closedAddresses })
+        closedAddresses = []
+      })
+    }
+    if (socket === undefined)
+      reportClosed() // lost on its way
+    else socket.once('close', reportClosed)
+  }
+
+  const handleNotification = (notification: WorkerNotification, socket: Socket | undefined): void => {
+    switch (notification.type) {
+      case 'connection':
+        if (notification.counted !== null) reportWhenClosed(socket, notification.counted)
+        if (socket !== undefined) server.adoptConnection(socket)
+        return send({ type: 'taken' })
+      case 'discard':
+        // One that it could not prepare has nothing to be forgotten.
+        return void takePrepared(notification.prepared).then(
+          (next) => next.discard(),
+          () => {},
+        )
+      case 'verdict':
+        return void enqueue(async () => dataPlane.applyVerdict(notification.verdict))
+      case 'invalid':
+        return dataPlane.invalidate(notification.targets)
+      case 'drain':
+        return server.drain()
+      case 'audit':
+        auditSink.primaryFailing = notification.failing
+        return
+      case 'outcomes':
+        pendingBatches.get(notification.batch)?.(notification.outcomes)
+        pendingBatches.delete(notification.batch)
+        return
+      case 'close':
+        return void server
+          .close(notification.deadlineMs)
+          .finally(() => auditSink.flushed())
+          .finally(closeLog)
+          .finally(() => process.exit(0))
+    }
+  }
+
+  return {
+    receive(message, socket) {
+      if (!('id' in message)) return handleNotification(message, socket)
+      const { id } = message
+      handleCall(message).then(
+        (value) => send({ type: 'done', id, error: null, result: value }),
+        (error) =>
+          send({ type: 'done', id, error: String(error instanceof Error ? error.message : error), result: null }),
+      )
+    },
+  }
+}
+
+/** Has a plane hold what the primary's holds: one that was closed there and opened again is new to its probes, and counts as up. */
+const syncVerdicts = (dataPlane: DataPlane, verdicts: WorkerInit['verdicts']): void => {
+  const down = new Set(verdicts.map(([key]) => key))
+  for (const [key] of dataPlane.verdicts) if (!down.has(key)) dataPlane.applyVerdict([key, null])
+  for (const verdict of verdicts) dataPlane.applyVerdict(verdict)
+}

@@ -1,0 +1,74 @@
+import type { Socket } from 'node:net'
+import { now } from '../clock.ts'
+import {
+  type DownstreamServer,
+  type DownstreamServerOptions,
+  openDownstreamServer,
+} from '../downstream/listener/downstream-server.ts'
+import type { Log } from '../observe/log.ts'
+import { collectReport } from '../runtime/report/status-report.ts'
+import { preloadTracing } from '../runtime/resources/tracer-registry.ts'
+import type { SnapshotInput } from '../runtime/snapshot/build-snapshot.ts'
+import type { DataPlane } from '../runtime/snapshot/data-plane.ts'
+import { runInProcess } from '../runtime/snapshot/data-plane-commands.ts'
+import type { BindTarget } from '../shared/bind-target.ts'
+import type { PreparedSnapshot, ProxyServer } from './proxy-server.ts'
+
+/** Serves clients in this process, where the file says unless told otherwise. Rejects when it cannot listen there. */
+export const serveInProcess = async (dataPlane: DataPlane, log: Log, bindTarget?: BindTarget): Promise<ProxyServer> =>
+  toProxyServer(dataPlane, await openListener(dataPlane, log, { bindTarget }))
+
+/** Serves clients whose connections another process accepts. */
+export const serveAsWorker = async (
+  dataPlane: DataPlane,
+  log: Log,
+  workerOptions: Required<Pick<DownstreamServerOptions, 'pseudonym' | 'ticketSecret' | 'worker'>>,
+): Promise<WorkerServer> => {
+  const server = await openListener(dataPlane, log, { bindTarget: 'elsewhere', ...workerOptions })
+  return { ...toProxyServer(dataPlane, server), adoptConnection: (socket) => server.adoptConnection(socket) }
+}
+
+/** Is a {@link ProxyServer} that connections are handed to. */
+export interface WorkerServer extends ProxyServer {
+  adoptConnection(socket: Socket): void
+}
+
+const openListener = (dataPlane: DataPlane, log: Log, options: DownstreamServerOptions): Promise<DownstreamServer> =>
+  openDownstreamServer(dataPlane.currentSnapshot, log, options).catch(async (error) => {
+    await dataPlane.close(0)
+    throw error
+  })
+
+const toProxyServer = (dataPlane: DataPlane, server: DownstreamServer): ProxyServer => {
+  const { currentSnapshot } = dataPlane
+  const { loop } = currentSnapshot.value.processLoad // all snapshots have the same
+  loop.setLimit(currentSnapshot.value.config.limits.eventLoopDelay)
+  return {
+    address: server.address,
+    async prepare(state: SnapshotInput): Promise<PreparedSnapshot> {
+      await preloadTracing(state.config)
+      const next = dataPlane.buildNext(state)
+      return {
+        async commit() {
+          currentSnapshot.swap(next)
+          server.applyConfig(state.config.listen)
+          loop.setLimit(state.config.limits.eventLoopDelay)
+        },
+        discard: () => next.retire(),
+      }
+    },
+    notServing: () => (server.isListening ? null : 'not-listening'),
+    report: async () => collectReport(currentSnapshot),
+    workers: () => [],
+    droppedLines: () => 0,
+    runCommand: async (name, what) => ({ results: [await runInProcess(dataPlane, name, what)], unanswered: 0 }),
+    drain: () => server.drain(),
+    stopAccepting: () => server.stopAccepting(),
+    async close(deadlineMs) {
+      const startedAt = now()
+      await server.close(deadlineMs)
+      loop.setLimit(null)
+      await dataPlane.close(Math.max(0, deadlineMs - (now() - startedAt)))
+    },
+  }
+}

@@ -1,0 +1,36 @@
+import type { Config, UpstreamConfig } from '../../config/config.ts'
+import { byGroup, byOperation } from '../../operations.ts'
+
+/**
+ * Divides the bounds that hold for the whole gateway among its workers. What cannot be divided evenly is rounded up, so that each has one
+ * of everything; connections of an address are counted by the primary alone. Bounds of clients, of whom there may be thousands, each worker divides
+ * itself. The hash stays: it names what the file says.
+ */
+export const perWorkerConfig = (config: Config, workers: number): Config => {
+  const divide = (limit: number): number => Math.ceil(limit / workers)
+  const divideOptional = (limit: number | null): number | null => (limit === null ? null : divide(limit))
+  const { listen, limits, cache, log, upstreams, operations } = config
+  const divideUpstream = (upstream: UpstreamConfig): UpstreamConfig => ({
+    ...upstream,
+    maxConnections: divide(upstream.maxConnections),
+    maxPending: divide(upstream.maxPending),
+    concurrency: divideOptional(upstream.concurrency),
+    retry: upstream.retry && {
+      ...upstream.retry,
+      // A rate needs no rounding: of one retry a second, each of two workers has one every two seconds.
+      budget: { ...upstream.retry.budget, floor: upstream.retry.budget.floor / workers },
+    },
+  })
+  return {
+    ...config,
+    listen: { ...listen, maxConnections: divideOptional(listen.maxConnections), maxConnectionsPerAddress: null },
+    limits: { ...limits, concurrency: divideOptional(limits.concurrency) },
+    cache: { ...cache, maxBytes: divide(cache.maxBytes) },
+    log: { ...log, buffer: divide(log.buffer) },
+    upstreams: byGroup((group) => divideUpstream(upstreams[group])),
+    operations: byOperation(({ id }) => ({
+      ...operations[id],
+      concurrency: divideOptional(operations[id].concurrency),
+    })),
+  }
+}

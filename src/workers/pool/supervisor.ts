@@ -1,0 +1,103 @@
+import { settlesWithin } from '../../clock.ts'
+import type { Log } from '../../observe/log.ts'
+import { forwardWholeLines } from '../../observe/log-queue.ts'
+import type { ConnectionDistributor } from '../accept/connection-distributor.ts'
+import type { ConnectionTracker } from '../accept/connection-tracker.ts'
+import type { ExitStatus, WorkerProcess } from './worker-process.ts'
+import { type SlotCallbacks, WorkerSlot } from './worker-slot.ts'
+
+interface WorkerSupervisorOptions
+  extends Pick<SlotCallbacks, 'createInit' | 'startMs' | 'hangMs' | 'onConsume' | 'onAuditLines' | 'onInvalidated'> {
+  readonly size: number
+  readonly distributor: ConnectionDistributor
+  readonly tracker: ConnectionTracker<WorkerProcess>
+  readonly log: Log
+  passOn(lines: Buffer): void
+  onExit(worker: WorkerProcess): void
+}
+
+/** Keeps every post filled, from the first worker to the last. */
+export class WorkerSupervisor {
+  readonly slots: readonly WorkerSlot[]
+  readonly #log: Log
+  /** Looks again whether what is waited for has come about. */
+  #recheck = (): void => {}
+  /** Why the gateway cannot start: one of the first workers could not. */
+  #failure: Error | null = null
+  #phase: 'beginning' | 'serving' | 'ending' = 'beginning'
+
+  constructor({ size, distributor, tracker, log, passOn, onExit, ...slotOptions }: WorkerSupervisorOptions) {
+    this.#log = log
+    const callbacks: SlotCallbacks = {
+      ...slotOptions,
+      onOutput: (stdout) => forwardWholeLines(stdout, passOn),
+      onStart: ({ number }, { pid }) => log.info({ worker: number, pid }, 'worker started'),
+      onReady: (worker) => {
+        distributor.add(worker)
+        this.#recheck()
+      },
+      onConnectionAck: (worker) => distributor.onAck(worker),
+      onHandOff: (socket, worker) => tracker.assign(worker, socket),
+      onConnectionReturned: (socket, counted, worker) => {
+        tracker.unassign(worker, socket, counted)
+        distributor.distribute(socket)
+      },
+      onConnectionsClosed: (counted, worker) => tracker.release(worker, counted),
+      onDisconnect: (worker) => {
+        distributor.remove(worker)
+        tracker.releaseAll(worker)
+      },
+      onExit: (slot, worker, exitStatus, nextStartMs) => {
+        onExit(worker)
+        this.#onExit(slot, worker, exitStatus, nextStartMs)
+        this.#recheck()
+      },
+    }
+    this.slots = Array.from({ length: size }, (_, nth) => new WorkerSlot(nth + 1, callbacks))
+  }
+
+  /** Starts all workers, and waits until all of them serve. Rejects when one of them cannot. */
+  async start(): Promise<void> {
+    for (const slot of this.slots) slot.spawn()
+    await this.#waitUntil(() => this.#failure !== null || this.slots.every(({ isServing }) => isServing))
+    if (this.#failure !== null) throw this.#failure
+    this.#phase = 'serving'
+  }
+
+  /** Has all workers finish what runs, and waits until they are gone. Those left `exitGraceMs` after the deadline are killed. */
+  async stop(deadlineMs: number, exitMs: number): Promise<void> {
+    this.#phase = 'ending'
+    for (const slot of this.slots) {
+      slot.retire()
+      if (slot.isServing) slot.worker?.send({ type: 'close', deadlineMs })
+      else slot.worker?.kill('was still starting')
+    }
+    const gone = this.#waitUntil(() => this.slots.every(({ worker }) => worker === null))
+    if (await settlesWithin(deadlineMs + exitMs, gone)) return
+    for (const { worker } of this.slots) worker?.kill('did not exit')
+    await gone
+  }
+
+  #onExit(
+    { number }: WorkerSlot,
+    { pid, failure }: WorkerProcess,
+    { code, signal }: ExitStatus,
+    nextStartMs: number,
+  ): void {
+    if (this.#phase === 'ending') return
+    if (this.#phase === 'serving') {
+      const exit = { code, signal, ...(failure === null ? {} : { reason: failure }) }
+      return this.#log.error({ worker: number, pid, ...exit, nextStartMs }, 'worker ended')
+    }
+    const exit = signal === null ? `with ${code}` : `by ${signal}`
+    this.#failure ??= new Error(`worker ${number} cannot serve: ${failure ?? `it ended ${exit} before it did`}`)
+    for (const slot of this.slots) slot.retire()
+  }
+
+  #waitUntil(isSo: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      this.#recheck = () => isSo() && resolve()
+      this.#recheck()
+    })
+  }
+}

@@ -1,0 +1,225 @@
+import type { AddressInfo } from 'node:net'
+import { now } from '../../clock.ts'
+import { createRejectedConnectionLog, type RejectedConnectionLog } from '../../downstream/listener/connection-limits.ts'
+import { createTicketSecret } from '../../downstream/tls/session-tickets.ts'
+import type { AuditLog } from '../../observe/audit/audit-log.ts'
+import type { Log } from '../../observe/log.ts'
+import {
+  collectReport,
+  type NotServingReason,
+  type StatusReport,
+  type WorkerStatus,
+} from '../../runtime/report/status-report.ts'
+import type { SnapshotInput } from '../../runtime/snapshot/build-snapshot.ts'
+import { DataPlane } from '../../runtime/snapshot/data-plane.ts'
+import type { RunInAllProcesses } from '../../runtime/snapshot/data-plane-commands.ts'
+import type { BindTarget } from '../../shared/bind-target.ts'
+import { Acceptor } from '../accept/acceptor.ts'
+import { type SerializedSnapshotInput, serializeInput, type WorkerNotification } from '../ipc/messages.ts'
+import { PeerGoneError } from '../ipc/rpc.ts'
+import type { PreparedSnapshot, ProxyServer } from '../proxy-server.ts'
+import { perWorkerConfig } from './divide-limits.ts'
+import { WorkerSupervisor } from './supervisor.ts'
+import { prepareAll } from './two-phase-commit.ts'
+import type { WorkerProcess } from './worker-process.ts'
+import { WorkerStats } from './worker-stats.ts'
+import { defaultWorkerTimeouts, type WorkerTimeouts } from './worker-timeouts.ts'
+
+// What was accepted before is handed over within that, unless every worker hangs.
+const handOverTimeoutMs = 1000
+
+// After its deadline a worker has nothing left to do but to exit.
+const exitGraceMs = 1000
+
+export interface WorkerPoolOptions {
+  /** How many. */
+  readonly size: number
+  /** The state to begin with; its bounds are of the whole gateway. */
+  readonly initial: SnapshotInput
+  readonly bindTarget: BindTarget
+  /** The gateway's name in `Via`: one for all of them, or a loop through two would go round once more. */
+  readonly pseudonym: string
+  readonly log: Log
+  /** Writes the audit log, for all of them. */
+  readonly auditLog: Pick<AuditLog, 'failing' | 'onChange' | 'recordFromWorker'>
+  /** Takes whole lines that workers wrote. */
+  passOn(lines: Buffer): void
+  readonly timeouts: WorkerTimeouts | undefined
+}
+
+/** Has several processes serve clients. Rejects when one of them cannot, or when nobody can listen there; none is left then. */
+export const startWorkerPool = async (options: WorkerPoolOptions): Promise<ProxyServer> => {
+  const pool = new WorkerPool(options)
+  try {
+    await pool.start(options.bindTarget)
+    return pool
+  } catch (error) {
+    await pool.close(0)
+    throw error
+  }
+}
+
+/** Is a primary and its workers: they serve, and it accepts, probes, supervises and sees that all run the same. */
+class WorkerPool implements ProxyServer {
+  readonly #size: number
+  readonly #timeouts: WorkerTimeouts
+  readonly #dataPlane: DataPlane
+  readonly #acceptor: Acceptor
+  readonly #overLimit: RejectedConnectionLog
+  readonly #overAddressLimit: RejectedConnectionLog
+  readonly #supervisor: WorkerSupervisor
+  readonly #stats: WorkerStats
+  /** What is in effect, divided among the workers; a copy, because what operators say takes effect only when all have agreed. */
+  #state: SerializedSnapshotInput
+  #address: AddressInfo | null = null
+  #draining = false
+
+  constructor({
+    size,
+    initial,
+    pseudonym,
+    log,
+    auditLog,
+    passOn,
+    timeouts = defaultWorkerTimeouts,
+  }: WorkerPoolOptions) {
+    const ticketSecret = createTicketSecret()
+    this.#size = size
+    this.#timeouts = timeouts
+    const state = this.#divide(initial)
+    this.#state = serializeInput(state)
+    this.#dataPlane = new DataPlane(state, {
+      logEvent: (level, event, fields) => log[level](fields, event),
+      onVerdict: (verdict) => this.#notifyWorkers({ type: 'verdict', verdict }),
+      limiterRole: { kind: 'primary' },
+      processName: 'primary',
+    })
+    const { rejectedConnections: counts } = this.#dataPlane.currentSnapshot.value.processLoad
+    this.#overLimit = createRejectedConnectionLog(log, 'maxConnections', counts)
+    this.#overAddressLimit = createRejectedConnectionLog(log, 'maxConnectionsPerAddress', counts)
+    this.#acceptor = new Acceptor(
+      { overLimit: this.#overLimit, overAddressLimit: this.#overAddressLimit },
+      timeouts.connectionAckMs,
+    )
+    this.#acceptor.applyConfig(initial.config.listen)
+    this.#supervisor = new WorkerSupervisor({
+      size,
+      startMs: timeouts.startMs,
+      hangMs: timeouts.hangMs,
+      distributor: this.#acceptor.distributor,
+      tracker: this.#acceptor.tracker,
+      log,
+      passOn,
+      createInit: () => ({
+        type: 'start',
+        workers: size,
+        countMs: timeouts.countMs,
+        state: this.#state,
+        verdicts: this.#dataPlane.verdicts,
+        pseudonym,
+        ticketSecret,
+        draining: this.#draining,
+        auditFailing: auditLog.failing,
+      }),
+      onConsume: (limit, keys) => this.#dataPlane.consumeAll(limit, keys),
+      onAuditLines: (lines, lost) => auditLog.recordFromWorker(lines, lost),
+      onInvalidated: (targets, by) => this.#notifyWorkers({ type: 'invalid', targets }, by),
+      onExit: (worker) => this.#stats.onExit(worker),
+    })
+    auditLog.onChange = (failing) => this.#notifyWorkers({ type: 'audit', failing })
+    this.#stats = new WorkerStats(this.#supervisor.slots, timeouts.reportMs)
+  }
+
+  async start(bindTarget: BindTarget): Promise<void> {
+    // A port in use is told at once. In a socket of systemd's clients wait until workers serve, those too who came before this process.
+    if ('host' in bindTarget) this.#address = await this.#acceptor.listen(bindTarget)
+    await this.#supervisor.start()
+    this.#address ??= await this.#acceptor.listen(bindTarget)
+  }
+
+  get address(): AddressInfo {
+    if (this.#address === null) throw new Error('nobody listens yet')
+    return this.#address
+  }
+
+  notServing(): NotServingReason | null {
+    if (!this.#acceptor.isListening) return 'not-listening'
+    return this.#acceptor.distributor.hasReceiver ? null : 'no-worker'
+  }
+
+  async prepare(next: SnapshotInput): Promise<PreparedSnapshot> {
+    const divided = this.#divide(next)
+    const state = serializeInput(divided)
+    const primarySnapshot = this.#dataPlane.buildNext(divided)
+    const workersChange = await prepareAll(this.#supervisor.slots, state, this.#timeouts).catch(async (error) => {
+      await primarySnapshot.retire()
+      throw error
+    })
+    return {
+      commit: async () => {
+        this.#state = state
+        this.#dataPlane.currentSnapshot.swap(primarySnapshot)
+        this.#acceptor.applyConfig(next.config.listen)
+        await workersChange.commit(this.#dataPlane.verdicts)
+      },
+      discard: async () => {
+        workersChange.discard()
+        await primarySnapshot.retire()
+      },
+    }
+  }
+
+  report(): Promise<StatusReport> {
+    return this.#stats.collect(() => collectReport(this.#dataPlane.currentSnapshot))
+  }
+
+  workers(): readonly WorkerStatus[] {
+    return this.#stats.workers(this.#draining)
+  }
+
+  droppedLines(): number {
+    return this.#stats.droppedLines
+  }
+
+  readonly runCommand: RunInAllProcesses = async (name, what) => {
+    const participants = this.#supervisor.slots.flatMap(({ worker, isServing }) =>
+      isServing && worker !== null ? [worker] : [],
+    )
+    const replies = await Promise.allSettled(
+      participants.map((worker) => worker.command(name, what, this.#timeouts.answerMs)),
+    )
+    return {
+      results: replies.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),
+      unanswered: replies.filter((each) => each.status === 'rejected' && !(each.reason instanceof PeerGoneError))
+        .length,
+    }
+  }
+
+  drain(): void {
+    this.#draining = true
+    this.#notifyWorkers({ type: 'drain' })
+  }
+
+  stopAccepting(): void {
+    this.#acceptor.stopAccepting()
+  }
+
+  async close(deadlineMs: number): Promise<void> {
+    const startedAt = now()
+    this.drain()
+    this.#acceptor.stopAccepting()
+    await this.#acceptor.drained(Math.min(handOverTimeoutMs, deadlineMs))
+    await this.#supervisor.stop(Math.max(0, deadlineMs - (now() - startedAt)), exitGraceMs)
+    await this.#dataPlane.close(0)
+    this.#overLimit.close()
+    this.#overAddressLimit.close()
+  }
+
+  #notifyWorkers(message: WorkerNotification, except: WorkerProcess | null = null): void {
+    for (const { worker } of this.#supervisor.slots) if (worker !== except) worker?.send(message)
+  }
+
+  #divide(state: SnapshotInput): SnapshotInput {
+    return { ...state, config: perWorkerConfig(state.config, this.#size) }
+  }
+}

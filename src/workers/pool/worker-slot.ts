@@ -1,0 +1,100 @@
+import { formatDuration } from '../../units.ts'
+import type { WorkerInit } from '../ipc/messages.ts'
+import { type ExitStatus, type WorkerEvents, WorkerProcess } from './worker-process.ts'
+
+/** What a post needs of its crew. */
+export interface SlotCallbacks extends Omit<WorkerEvents, 'onExit'> {
+  /** Makes what a worker is told first. */
+  createInit(): Omit<WorkerInit, 'worker'>
+  /** Longest time until it serves; it is killed then. */
+  readonly startMs: number
+  /** Longest time until it gives a sign of life when it was late with something; it is killed then. */
+  readonly hangMs: number
+  onStart(post: WorkerSlot, worker: WorkerProcess): void
+  onExit(post: WorkerSlot, worker: WorkerProcess, end: ExitStatus, nextStartMs: number): void
+}
+
+/** Is the post of a worker: while the crew serves, one that ends is followed by another. */
+export class WorkerSlot {
+  /** Counted from 1. */
+  readonly number: number
+  /** Who stands there; null: nobody until the next start. */
+  worker: WorkerProcess | null = null
+  isServing = false
+  /** How often one ended and was replaced. */
+  restarts = 0
+  readonly #callbacks: SlotCallbacks
+  readonly #backoff = new RestartBackoff()
+  #restartTimer: NodeJS.Timeout | null = null
+  /** Whether nobody follows whoever stands there. */
+  isRetired = false
+
+  constructor(number: number, callbacks: SlotCallbacks) {
+    this.number = number
+    this.#callbacks = callbacks
+  }
+
+  /** Starts a worker. */
+  spawn(): void {
+    this.#restartTimer = null
+    const callbacks = this.#callbacks
+    const startTimer = setTimeout(
+      () => worker.kill(`did not serve within ${formatDuration(callbacks.startMs)}`),
+      callbacks.startMs,
+    )
+    const events: WorkerEvents = {
+      ...callbacks,
+      onReady: (worker) => {
+        clearTimeout(startTimer)
+        this.isServing = true
+        callbacks.onReady(worker)
+      },
+      onDisconnect: (worker) => {
+        this.isServing = false
+        callbacks.onDisconnect(worker)
+      },
+      onExit: (end, worker) => {
+        clearTimeout(startTimer)
+        this.#onExit(worker, end)
+      },
+    }
+    const worker = new WorkerProcess({ ...callbacks.createInit(), worker: this.number }, events, callbacks.hangMs)
+    this.worker = worker
+    callbacks.onStart(this, worker)
+  }
+
+  /** Starts no further one. */
+  retire(): void {
+    this.isRetired = true
+    if (this.#restartTimer !== null) clearTimeout(this.#restartTimer)
+    this.#restartTimer = null
+  }
+
+  #onExit(worker: WorkerProcess, end: ExitStatus): void {
+    if (this.worker !== worker) return
+    this.worker = null
+    const pauseMs = this.#backoff.nextDelayMs(worker.livedMs)
+    if (!this.isRetired) {
+      this.restarts++
+      this.#restartTimer = setTimeout(() => this.spawn(), pauseMs)
+    }
+    this.#callbacks.onExit(this, worker, end, pauseMs)
+  }
+}
+
+const firstDelayMs = 100
+const maxDelayMs = 30_000
+// Whoever lived so long did not end because of how it was started.
+const stableAfterMs = 60_000
+
+/** Says how long to wait before a process that ended is started again, so that one that cannot run does not cost a core. */
+export class RestartBackoff {
+  #exits = 0
+
+  /** Counts an end, and tells the pause in ms: none after the first, then 100 ms, doubled each time up to 30 s. */
+  nextDelayMs(livedMs: number): number {
+    if (livedMs >= stableAfterMs) this.#exits = 0
+    const doubled = firstDelayMs * 2 ** (this.#exits - 1)
+    return this.#exits++ === 0 ? 0 : Math.min(doubled, maxDelayMs)
+  }
+}

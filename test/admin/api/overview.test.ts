@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
+import { openHttpUpstream } from '../../helpers/upstream.ts'
+
+interface Told {
+  readonly id: string
+  readonly pace: { readonly inFlight: number } | null
+}
+
+const dead = 'http://127.0.0.1:1'
+
+test('it tells of the nine with what they do, and of what was refused, without what clients wrote', async () => {
+  const { url, admin } = await bootLiveGateway({ upstreams: { risk: dead }, metrics: true })
+  await fetch(`${url}/market/insights?token=hunter2`)
+  await fetch(`${url}/risk/asset-valuation`, { method: 'POST', body: '{}' })
+  await fetch(`${url}/market/hunter2`, { headers: { 'X-Request-Id': 'mine' } })
+
+  const told = async () => (await fetchAdmin(`${admin}/overview`)).body
+  await expect
+    .poll(async () => (await told()).operations)
+    .toContainEqual(expect.objectContaining({ id: 'market.insights', pace: expect.objectContaining({ inFlight: 0 }) }))
+  const body = await told()
+
+  expect(body.operations).toHaveLength(9)
+  expect(body.status).toMatchObject({ state: 'serving' })
+  expect(body.refusals).toMatchObject([
+    { status: 404, kind: 'not-found', requestId: 'mine', reason: expect.stringContaining('none of the nine') },
+    { status: 502, kind: 'connect-failed', operation: 'risk.asset-valuation', endpoint: dead },
+  ])
+  expect(JSON.stringify(body)).not.toContain('hunter2')
+})
+
+test('what is in flight is counted until the last byte of its answer', async () => {
+  const arrived = Promise.withResolvers<() => void>()
+  const upstream = await openHttpUpstream((_, response) => {
+    response.write('a')
+    arrived.resolve(() => response.end('b'))
+  })
+  const { url, admin } = await bootLiveGateway({ upstream: upstream.url, metrics: true })
+  const inFlight = async (): Promise<unknown> => {
+    const { body } = await fetchAdmin(`${admin}/overview`)
+    const operations = Object.values(body.operations ?? {}) as readonly Told[]
+    return operations.find(({ id }) => id === 'market.insights')?.pace?.inFlight
+  }
+
+  const answer = await fetch(`${url}/market/insights`)
+  const finish = await arrived.promise
+  await expect.poll(inFlight).toBe(1)
+  finish()
+  await answer.text()
+
+  await expect.poll(inFlight).toBe(0)
+})
+
+test('an operation whose every request fails does so, by what it did of late or by its group', async () => {
+  for (const metrics of [true, 'none'] as const) {
+    const { url, admin } = await bootLiveGateway({ upstreams: { risk: dead }, metrics })
+    const failing = async (): Promise<unknown> => {
+      const { body } = await fetchAdmin(`${admin}/overview`)
+      const operations = Object.values(body.operations ?? {}) as readonly (Told & { readonly failing: boolean })[]
+      return operations.filter((each) => each.failing).map(({ id }) => id)
+    }
+    await fetch(`${url}/market/insights`)
+    expect(await failing()).toEqual([])
+
+    for (let n = 0; n < 5; n++) await fetch(`${url}/risk/asset-valuation`, { method: 'POST', body: '{}' })
+
+    await expect.poll(failing).toEqual(['risk.asset-valuation'])
+  }
+})
+
+test('without metrics there are no rates, and all the rest', async () => {
+  const { url, admin } = await bootLiveGateway({ upstream: dead, metrics: 'none' })
+  await fetch(`${url}/market/insights`)
+
+  const { body } = await fetchAdmin(`${admin}/overview`)
+
+  expect(body.operations).toMatchObject(Array.from({ length: 9 }, () => ({ pace: null, history: null })))
+  expect(body.refusals).toMatchObject([{ kind: 'connect-failed' }])
+})
+
+test('the refusals alone are told under /refused', async () => {
+  const { url, admin } = await bootLiveGateway({ upstream: dead })
+  await fetch(`${url}/market/insights`)
+
+  const { body } = await fetchAdmin(`${admin}/refused`)
+
+  expect(body.refusals).toMatchObject([
+    { kind: 'connect-failed', reason: 'the endpoint refuses connections (ECONNREFUSED)' },
+  ])
+})

@@ -1,0 +1,85 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { toRecentErrorView } from '../../../src/admin/api/overview.ts'
+import type { RecentError } from '../../../src/observe/recent-errors/recent-errors.ts'
+import { allOperations } from '../../../src/operations.ts'
+import { testConfig } from '../../helpers/gateway.ts'
+
+const { listen } = testConfig()
+
+const told = (more: Partial<RecentError>, basePath = ''): string =>
+  toRecentErrorView(
+    {
+      at: 0,
+      requestId: 'id',
+      client: '192.0.2.7',
+      clientId: null,
+      method: 'GET',
+      path: null,
+      operation: null,
+      endpoint: null,
+      status: 404,
+      kind: 'not-found',
+      reason: null,
+      cause: null,
+      failedAttempt: null,
+      traceId: null,
+      ...more,
+    },
+    { ...listen, basePath },
+  ).reason
+
+describe('the reason of a refusal', () => {
+  test('is its bounded word, in words', () => {
+    expect(told({ kind: 'unauthenticated', reason: 'expired' })).toBe('the token has expired')
+  })
+
+  test('is that of its kind where there is no other', () => {
+    expect(told({ kind: 'deadline-exceeded' })).toBe('there was no answer within the deadline of the operation')
+  })
+
+  test.each([
+    ['/market/insights/', 'a slash is at its end; probably meant: GET /market/insights'],
+    ['/Market/insights', 'upper case: … is written /market/insights; probably meant: GET /market/insights'],
+    [
+      '/api/market/insights',
+      '… stands in front of it, and nothing should: listen.basePath; probably meant: GET /market/insights',
+    ],
+    [
+      '/market/insight',
+      'it is none of the nine; the nearest is /market/insights; probably meant: GET /market/insights',
+    ],
+    ['/wp-login.php', 'it is none of the nine'],
+  ])('of %s tells how it differs from the nine', (path, reason) => {
+    expect(told({ path })).toBe(reason)
+  })
+
+  test('of another method names that which is meant', () => {
+    const wrong = { path: '/api/market/insights', kind: 'method-not-allowed', method: 'DELETE' } as const
+
+    expect(told(wrong, '/api')).toBe('/market/insights takes GET, not DELETE')
+  })
+
+  test('holds nothing that a client wrote, whatever stands in the path', () => {
+    const secret = 'S3CR3T-9f8e7d'
+    const near = fc.constantFrom(
+      ...allOperations.map(({ path }) => path),
+      '/',
+      '//',
+      '/%2e%2e/',
+      '?',
+      ';',
+      '&',
+      '\\',
+      '%3f',
+    )
+    const paths = fc.array(fc.oneof(near, fc.constant(secret)), { minLength: 1, maxLength: 6 })
+
+    fc.assert(
+      fc.property(paths, fc.constantFrom('', '/api'), (parts, basePath) => {
+        expect(told({ path: parts.join('') }, basePath).toLowerCase()).not.toContain(secret.toLowerCase())
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})

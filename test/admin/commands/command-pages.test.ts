@@ -1,0 +1,244 @@
+/** Orders that are given by pages, as a browser without scripts gives them. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import { hiddenFields, logIn, type PageResponse, submitForm, token, visitPage } from '../../helpers/form-browser.ts'
+import { bootLiveGateway, type LiveGateway } from '../../helpers/live-gateway.ts'
+import { httpUpstream } from '../../helpers/upstream.ts'
+
+const market = { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] }
+const url = 'http://127.0.0.1:1'
+
+/** Confirms what a page asks. */
+const confirm = async (live: LiveGateway, target: string): Promise<PageResponse> => {
+  const page = await visitPage(live.admin + target)
+  expect([target, page.status]).toEqual([target, 200])
+  return submitForm(live.admin + target.split('?')[0], hiddenFields(page))
+}
+
+const words = ({ text }: PageResponse): string =>
+  text
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(code))
+    .replaceAll(/\s+/g, ' ')
+
+describe('a page says what would happen, and nothing does', () => {
+  let live: LiveGateway
+  beforeEach(async () => {
+    live = await bootLiveGateway({ upstreams: { market }, operations: { 'leads.pipeline': { state: 'refuse' } } })
+  })
+
+  test.each([
+    ['reload', 'Reload the configuration?', 'is read again. It is what runs now'],
+    ['reload?force=true', 'Reload the configuration by force?', 'What it brings is not tried'],
+    [
+      `drain?group=market&url=${url}`,
+      `Drain ${url}?`,
+      `${url} of market gets no new requests for 15 minutes. What it has in flight, 0 requests just now, it finishes. market is then served by http://127.0.0.1:2.`,
+    ],
+    [`drain?group=market&url=${url}&ttl=90m`, `Drain ${url}?`, 'no new requests for 1 hour 30 minutes'],
+    [
+      `ready?group=market&url=${url}`,
+      `Make ${url} ready?`,
+      `${url} of market gets new requests again, from now on, as the file says`,
+    ],
+    [
+      'refuse?operation=market.insights',
+      'Refuse market.insights?',
+      'Every client of GET /market/insights is answered 503 for 15 minutes, with Retry-After',
+    ],
+    [
+      'serve?operation=market.insights',
+      'Serve market.insights?',
+      'GET /market/insights is served from now on, as the file says',
+    ],
+    [
+      'serve?operation=leads.pipeline&ttl=1h',
+      'Serve leads.pipeline?',
+      'The file refuses leads.pipeline. GET /leads/pipeline is served all the same for 1 hour, and then refused again',
+    ],
+    ['clear-cache', 'Clear the cache?', 'All that is stored is removed, for every client'],
+    [
+      'clear-cache?operation=market.insights',
+      'Clear the cache of market.insights?',
+      'All that is stored of market.insights is removed',
+    ],
+  ])('%s', async (target, title, what) => {
+    const page = await visitPage(`${live.admin}/actions/${target}`)
+
+    expect(page.status).toBe(200)
+    expect(words(page)).toContain(title)
+    expect(words(page)).toContain(what)
+    expect(page.text).toContain(`<form method="post" action="/actions/${target.split('?')[0]}">`)
+    expect(live.lines.map(({ msg }) => msg)).not.toContain('admin request')
+  })
+
+  test.each([
+    ['reload?force=0', 400, 'Force is expected to be true, or to be left out; nothing was read.'],
+    ['rollback', 409, 'The configuration that runs is the first one of this process.'],
+    ['rollback?to=x', 400, '"to" is not expected: rollback takes nothing.'],
+    ['drain', 400, 'Group is expected to be one of valuation'],
+    ['drain?group=market&url=http://other', 400, `Url is expected to be one of ${url}, http://127.0.0.1:2`],
+    [`drain?group=market&url=${url}&ttl=5`, 400, 'Ttl is expected to be a duration from 1s to 24h'],
+    [`drain?group=market&url=${url}&ttl=25h`, 400, 'Ttl is expected to be a duration from 1s to 24h'],
+    [
+      `drain?group=market&url=${url}&group=risk`,
+      400,
+      '"group" is not expected: drain takes group, url, ttl, each once at most.',
+    ],
+    ['drain?group=risk&url=sandbox', 409, 'No other endpoint of risk takes work'],
+    ['refuse?operation=tenth', 400, 'Operation is expected to be one of valuation.score'],
+    ['clear-cache?operation=inventory.sync', 400, 'Operation is expected to be one of analysis.esg-grant'],
+    ['clear-cache?__proto__=1', 400, '"__proto__" is not expected'],
+  ])('%s is refused with a reason', async (target, status, reason) => {
+    const page = await visitPage(`${live.admin}/actions/${target}`)
+
+    expect(page.status).toBe(status)
+    expect(words(page)).toContain(reason)
+    expect(page.text).not.toContain('<form method="post" action="/actions/')
+  })
+
+  test('another time is chosen by a link, and the form then says the same as the words', async () => {
+    const first = await visitPage(`${live.admin}/actions/refuse?operation=market.insights`)
+    const [, href = ''] = /<a href="([^"]*)">4 hours<\/a>/.exec(first.text) ?? []
+
+    const page = await visitPage(live.admin + href.replaceAll('&#38;', '&'))
+
+    expect(words(page)).toContain('answered 503 for 4 hours')
+    expect(hiddenFields(page)).toMatchObject({ operation: 'market.insights', ttl: '4h' })
+  })
+})
+
+describe('what is confirmed is done, as a script’s order is', () => {
+  test('an operation is refused, and serves again', async () => {
+    const live = await bootLiveGateway()
+
+    const refused = await confirm(live, '/actions/refuse?operation=market.insights&ttl=1h')
+    const asked = await fetch(`${live.url}/market/insights`)
+    const served = await confirm(live, '/actions/serve?operation=market.insights')
+
+    expect([refused.status, refused.location, refused.text]).toEqual([303, '/', ''])
+    expect(asked.status).toBe(503)
+    expect(served.status).toBe(303)
+    expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
+    expect(await live.line(({ msg }) => msg === 'operation override')).toMatchObject({
+      operation: 'market.insights',
+      state: 'refuse',
+      until: expect.any(String),
+    })
+    expect(await live.line(({ msg }) => msg === 'admin request')).toMatchObject({
+      method: 'POST',
+      url: '/actions/refuse',
+      status: 303,
+    })
+  })
+
+  test('an endpoint is drained, and made ready', async () => {
+    const live = await bootLiveGateway({ upstreams: { market } })
+    const drained = async () => {
+      const { upstreams } = JSON.parse((await visitPage(`${live.admin}/status`)).text)
+      return upstreams.market.endpoints.map(({ state }: { state: string }) => state)
+    }
+
+    const drain = await confirm(live, `/actions/drain?group=market&url=${url}`)
+    expect([drain.status, await drained()]).toEqual([303, ['draining', 'up']])
+    const ready = await confirm(live, `/actions/ready?group=market&url=${url}`)
+
+    expect([ready.status, await drained()]).toEqual([303, ['up', 'up']])
+    expect(await live.line(({ msg }) => msg === 'endpoint order')).toMatchObject({
+      endpoint: url,
+      group: 'market',
+      state: 'drain',
+    })
+  })
+
+  test('the file is read again, and what it said before comes back', async () => {
+    const upstream = await httpUpstream()
+    const live = await bootLiveGateway()
+    const first = live.gateway.config.hash
+    live.edit({ upstreams: { market: upstream.url } })
+
+    const before = words(await visitPage(`${live.admin}/actions/reload`))
+    const reloaded = await confirm(live, '/actions/reload')
+    const second = live.gateway.config.hash
+    const back = words(await visitPage(`${live.admin}/actions/rollback`))
+    const rolledBack = await confirm(live, '/actions/rollback')
+
+    expect(before).toContain(`It says something else than what runs now (${first})`)
+    expect([reloaded.status, rolledBack.status]).toEqual([303, 303])
+    expect(second).not.toBe(first)
+    expect(back).toContain(`${first} instead of ${second}, 1 change in market`)
+    expect(back).toContain(`upstreams.market.endpoints : ["${upstream.url}"] → ["sandbox"]`)
+    expect(live.gateway.config.hash).toBe(first)
+    expect(await live.line(({ msg }) => msg === 'configuration applied')).toMatchObject({ trigger: 'request' })
+  })
+
+  test('a file with faults is refused with each of them and where it is', async () => {
+    const live = await bootLiveGateway()
+    live.edit('version: 1\nupstreams:\n  risc: sandbox\n')
+
+    const answer = await confirm(live, '/actions/reload')
+
+    expect(answer.status).toBe(422)
+    expect(words(answer)).toContain('The file cannot be taken; what ran before runs on.')
+    expect(words(answer)).toContain(`${live.file}:3:3 upstreams.risc: unknown key; did you mean "risk"?`)
+  })
+
+  test('an edit that leads nowhere is refused, unless by force', async () => {
+    const live = await bootLiveGateway({ reload: { watch: false, preflight: 'connect' } })
+    live.edit({ upstreams: { market: 'http://127.0.0.1:1' } })
+
+    const refused = await confirm(live, '/actions/reload')
+    const forced = await confirm(live, '/actions/reload?force=true')
+
+    expect(refused.status).toBe(422)
+    expect(words(refused)).toContain('no endpoint of market that the edit brings can be reached')
+    expect(forced.status).toBe(303)
+  })
+
+  test('what is stored is removed', async () => {
+    const upstream = await httpUpstream(
+      (_, response) => void response.setHeader('Cache-Control', 'max-age=600').end('a'),
+    )
+    const live = await bootLiveGateway({ upstream: upstream.url, operations: { 'market.insights': { cache: true } } })
+    for (const _ of [1, 2]) await (await fetch(`${live.url}/market/insights`)).text()
+    expect(upstream.requests).toHaveLength(1)
+
+    const answer = await confirm(live, '/actions/clear-cache?operation=market.insights')
+    await (await fetch(`${live.url}/market/insights`)).text()
+
+    expect(answer.status).toBe(303)
+    expect(upstream.requests).toHaveLength(2)
+    expect(await live.line(({ msg }) => msg === 'cache cleared')).toMatchObject({
+      operation: 'market.insights',
+      removed: 1,
+    })
+  })
+
+  test('what has become impossible meanwhile is refused with its reason, and a program gets it as a problem', async () => {
+    const live = await bootLiveGateway({ upstreams: { market } })
+    const form = hiddenFields(await visitPage(`${live.admin}/actions/drain?group=market&url=${url}`))
+    await confirm(live, '/actions/drain?group=market&url=http://127.0.0.1:2')
+
+    const page = await submitForm(`${live.admin}/actions/drain`, form)
+    const problem = await submitForm(`${live.admin}/actions/drain`, form, { accept: '*/*' })
+
+    expect(page.status).toBe(409)
+    expect(words(page)).toContain('No other endpoint of market takes work')
+    expect(JSON.parse(problem.text)).toMatchObject({ status: 409, code: 'last-endpoint' })
+  })
+})
+
+test('what is done in a session is logged with its name', async () => {
+  const live = await bootLiveGateway({ admin: { token } })
+  const session = await logIn(live.admin)
+  const form = hiddenFields(await visitPage(`${live.admin}/actions/reload`, session))
+
+  const answer = await submitForm(`${live.admin}/actions/reload`, form, session)
+
+  const { session: name } = await live.line(({ msg }) => msg === 'login')
+  expect(answer.status).toBe(303)
+  expect(await live.line(({ msg, url }) => msg === 'admin request' && url === '/actions/reload')).toMatchObject({
+    session: name,
+    client: '127.0.0.1',
+    status: 303,
+  })
+})

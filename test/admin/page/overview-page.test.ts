@@ -1,0 +1,156 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Overview } from '../../../src/admin/api/overview.ts'
+import { pageSections, pageTitle, renderOverviewPage } from '../../../src/admin/page/overview-page.ts'
+import { Principal } from '../../../src/admin/session/session-store.ts'
+import { allOperations, groups } from '../../../src/operations.ts'
+import { fixture } from './fixture.ts'
+
+type Told = Overview
+
+const nobody = (): Principal => new Principal(null, Number.POSITIVE_INFINITY)
+const written = (overview: Told = fixture): string => renderOverviewPage(overview, nobody()).toString()
+/** Is what whoever reads a part sees of it. */
+const seen = (html: string): string =>
+  html
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
+    .replaceAll(/\s+/g, ' ')
+const part = (name: keyof typeof pageSections, status: Partial<Told['status']> = {}): string =>
+  seen(pageSections[name]({ ...fixture, status: { ...fixture.status, ...status } }).toString())
+
+/** Puts another text in the place of every text of a value, keys of maps included. */
+const replaced = (value: unknown, text: (old: string) => string): unknown => {
+  if (typeof value === 'string') return text(value)
+  if (Array.isArray(value)) return value.map((each) => replaced(each, text))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, replaced(each, text)]))
+}
+
+test('whatever stands in any text of it, the page has the same tags and attributes', () => {
+  // Without those by which the page chooses what to show: nobody but the gateway writes them.
+  const chosen = new Set(
+    JSON.stringify(fixture).match(
+      /"(up|down|ejected|draining|serve|refuse|serving|waiting|open|closed|applied|refused|unchanged|shared|local|critical|warning|notice|\d{4}-[^"]*)"/g,
+    ),
+  )
+  const hostile = (old: string, text: string): string => (chosen.has(JSON.stringify(old)) ? old : text)
+  const skeleton = (html: string): string[] =>
+    (html.match(/<[^>]*>/g) ?? []).map((tag) => tag.replaceAll(/"[^"]*"/g, '""'))
+  const plain = skeleton(written(replaced(fixture, (old) => hostile(old, 'plain')) as Told))
+
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.constantFrom(
+          '<script>alert(1)</script>',
+          `" onclick="x`,
+          `' autofocus='`,
+          '</title><img src=x>',
+          '-->',
+          '`',
+        ),
+        fc.string({ unit: 'binary', minLength: 1 }),
+      ),
+      (text) => {
+        expect(skeleton(written(replaced(fixture, (old) => hostile(old, text)) as Told))).toEqual(plain)
+      },
+    ),
+    { numRuns: 60 },
+  )
+})
+
+test('it has all nine, every endpoint of the eight, and each section under a heading of its own', () => {
+  const html = written()
+
+  for (const { id, method, path } of allOperations)
+    expect(html).toContain(`<b>${id}</b> <span class="target">${method} ${path}</span>`)
+  for (const group of groups)
+    for (const { url } of fixture.status.upstreams[group]?.endpoints ?? []) expect(part('upstreams')).toContain(url)
+  expect(html.match(/<h1/g)).toHaveLength(1)
+  expect(html.match(/<h2 /g)).toHaveLength(Object.keys(pageSections).length - 1)
+  const ids = (html.match(/ id="[^"]*"/g) ?? []).toSorted()
+  expect(ids).toEqual([...new Set(ids)])
+})
+
+test('what is wrong stands in words, the worst first, with since when and what shows more', () => {
+  expect(part('findings')).toMatch(
+    /critical upstreams\.risk http:\/\/risk-a\.internal:8080 refuses connections .* since 02:07:47 \(6 min\) lender-gateway explain .*warning config .*notice operations/,
+  )
+  expect(part('findings', { findings: [] })).toContain('Nothing is wrong.')
+  expect(pageTitle(fixture)).toBe('2 wrong')
+})
+
+test('an endpoint says its state, why it is in it, since when, and what can be done', () => {
+  const upstreams = part('upstreams')
+
+  expect(upstreams).toContain('■ down connection refused 02:07:47 (6 min)')
+  expect(upstreams).toContain('▲ ejected 5 failures in a row, back in under 1 min ejected 2×')
+  expect(upstreams).toContain('○ draining by order until 02:25:47')
+  expect(upstreams).toContain(
+    'risk 0 of 2 up, p2c, breaker ■ open in 1 of 2 workers since 02:10:47 (3 min) : http://risk-a.internal:8080 refuses connections (ECONNREFUSED), no retries left',
+  )
+  expect(written()).toContain('href="/actions/drain?group=risk&#38;url=http%3A%2F%2Frisk-a.internal%3A8080"')
+  expect(written()).toContain('href="/actions/ready?group=risk&#38;url=http%3A%2F%2Frisk-b.internal%3A8080"')
+})
+
+test('a reload says what changed, a refused one where in the file, what was expected and what was found', () => {
+  const reloads = part('reloads')
+
+  expect(reloads).toContain(
+    '/etc/lender-gateway/gateway.yaml:14:7 upstreams.risk.endpoints this is not a list of endpoints ; expected a list of endpoints; found "http//risk-b:8080"; write - http://risk-b:8080',
+  )
+  expect(reloads).toContain('upstreams.market.endpoints : ["http://market-endpoints:8080"] →')
+  expect(reloads).toContain('upstreams.market.host : not set →')
+  expect(reloads).toContain('2 more changes')
+  expect(reloads).toContain('doubtful in what runs')
+  expect(reloads).toContain('upstreams.leads.tls.verify anybody can pretend to be this upstream')
+})
+
+test('a refused request says why', () => {
+  const refusals = part('refusals')
+
+  expect(refusals).toContain('404 not-found POST to none of the nine a slash too many at the end; probably meant')
+  expect(refusals).toContain('401 unauthenticated risk.asset-valuation the token has expired')
+  expect(seen(pageSections.refusals({ ...fixture, refusals: [] }).toString())).toContain('None since the start.')
+})
+
+test('what is off or unknown is said so, and nothing is written as null or undefined', () => {
+  const { status } = fixture
+  const bare: Told = {
+    ...fixture,
+    operations: fixture.operations.map((each) => ({ ...each, pace: null, history: null })),
+    reloads: [],
+    refusals: [],
+    status: {
+      ...status,
+      workers: [],
+      certificates: [],
+      warnings: [],
+      clients: null,
+      cache: null,
+      audit: null,
+      limits: { rate: null, concurrency: [], eventLoop: null },
+      tokens: { jwt: null, introspection: null, proofs: null },
+      upstreams: Object.fromEntries(
+        Object.entries(status.upstreams).map(([group, each]) => [group, { ...each, breaker: null, retryBudget: null }]),
+      ),
+    },
+  }
+
+  expect(seen(written(bare))).not.toMatch(/null|undefined|NaN|\[object/)
+  expect(seen(written())).not.toMatch(/null|undefined|NaN|\[object/)
+})
+
+test('whoever has a session can end it, and reads once what was done', () => {
+  const visitor = new Principal('ab12cd34', 60_000)
+  visitor.setFlash('Drained http://risk-a.internal:8080.')
+
+  const first = renderOverviewPage(fixture, visitor).toString()
+  const second = renderOverviewPage(fixture, visitor).toString()
+
+  expect(first).toContain('<p class="note" role="status">Drained http://risk-a.internal:8080.</p>')
+  expect(second).not.toContain('Drained http')
+  expect(first).toContain('<form method="post" action="/logout">')
+  expect(written()).not.toContain('<form')
+})

@@ -1,0 +1,147 @@
+/** What keeps the page up to date, over real sockets. */
+import type { AddressInfo, Socket } from 'node:net'
+import { fastify } from 'fastify'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { registerEventStream } from '../../../src/admin/page/page-routes.ts'
+import { maxStreams, SseHub } from '../../../src/admin/page/sse-hub.ts'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
+import { type RawClient, rawClient } from '../../helpers/raw-client.ts'
+import { fixture } from './fixture.ts'
+
+const target = (admin: string): number => Number(new URL(admin).port)
+
+/** Asks for the stream, and waits until it has begun. */
+const watch = async (admin: string, fields = ''): Promise<RawClient> => {
+  const client = await rawClient(target(admin))
+  onTestFinished(client.close)
+  client.send(`GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n${fields}\r\n`)
+  await client.until((received) => received.includes('event: tick\ndata: '))
+  return client
+}
+
+test('the stream begins with the whole page, and tells of a change with the next tick', async () => {
+  const { admin } = await bootLiveGateway({ upstream: { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] } })
+
+  const client = await watch(admin)
+  const body = JSON.stringify({ group: 'risk', url: 'http://127.0.0.1:1' })
+  await fetchAdmin(`${admin}/endpoints/drain`, 'POST', { body })
+  const ticksBefore = client.received().split('event: tick').length
+  const received = await client.until((all) => /by order until/.test(all))
+
+  expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\nContent-Type: text\/event-stream\r\nCache-Control: no-store\r\n/)
+  for (const name of ['summary', 'findings', 'operations', 'upstreams', 'refusals', 'records'])
+    expect(received).toContain(`"${name}":"<section id=`)
+  expect(received).toContain('"charts":{"valuation.score"')
+  expect(received.split('event: tick').length - ticksBefore).toBeLessThanOrEqual(2) // one may have been under way
+})
+
+test('when as many watch as may, the next is told so in words', async () => {
+  const { admin } = await bootLiveGateway()
+  const all = await Promise.all(Array.from({ length: maxStreams }, () => watch(admin)))
+
+  const refused = await fetchAdmin(`${admin}/events`)
+  all[0]?.close()
+
+  expect(refused.status).toBe(503)
+  expect(refused.headers.get('content-type')).toBe('application/problem+json')
+  expect(refused.body).toMatchObject({ code: 'too-many-streams', detail: expect.stringMatching(/^16 pages are kept/) })
+  await vi.waitFor(async () => expect((await watch(admin)).received()).toContain('event: tick'), 5000)
+})
+
+test('a stream ends with the token that it was opened with', async () => {
+  const gateway = await bootLiveGateway({ admin: { token: 'a-token-of-an-operator' } })
+  const client = await watch(gateway.admin, 'Authorization: Bearer a-token-of-an-operator\r\n')
+
+  gateway.edit({ admin: { token: 'another-token-of-them' } })
+  const headers = { Authorization: 'Bearer a-token-of-an-operator' }
+  const reload = await fetchAdmin(`${gateway.admin}/reload`, 'POST', { headers })
+  const { received, how } = await client.ended()
+
+  expect(reload.status).toBe(200)
+  expect(received).toMatch(/event: end\ndata: session\n\n/)
+  expect(how).toBe('end')
+})
+
+test('without the token there is no stream', async () => {
+  const { admin } = await bootLiveGateway({ admin: { token: 'a-token-of-an-operator' } })
+
+  expect((await fetch(`${admin}/events`)).status).toBe(401)
+})
+
+test('streams do not hold up a gateway that stops', async () => {
+  const { admin, gateway } = await bootLiveGateway()
+  const clients = await Promise.all([watch(admin), watch(admin), watch(admin)])
+
+  await gateway.close()
+  const ends = await Promise.all(clients.map((client) => client.ended()))
+
+  for (const { received } of ends) expect(received).toContain('event: tick')
+})
+
+/** Opens nothing but the stream, of frames as large as is wished. */
+const open = async (frameBytes: number) => {
+  const app = fastify()
+  const sockets: Socket[] = []
+  app.server.on('connection', (socket) => void sockets.push(socket))
+  let looks = 0
+  const streams = new SseHub(async () => {
+    looks++
+    const file = `${looks} `.padEnd(frameBytes, 'x')
+    return {
+      ...fixture,
+      status: { ...fixture.status, audit: fixture.status.audit && { ...fixture.status.audit, file } },
+    }
+  })
+  registerEventStream(app, streams, () => true)
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  onTestFinished(async () => {
+    streams.end()
+    app.server.closeAllConnections()
+    await app.close()
+  })
+  const { port } = app.server.address() as AddressInfo
+  return { app, streams, sockets, admin: `http://127.0.0.1:${port}`, looks: () => looks }
+}
+
+/** Lets so many seconds go by, and what came of each reach the sockets. */
+const seconds = async (count: number): Promise<void> => {
+  for (let second = 0; second < count; second++) {
+    await vi.advanceTimersByTimeAsync(1000)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+test('for whoever does not read nothing gathers up, and in the end he is cut off', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const frameBytes = 8 * 1024 * 1024 // more than the kernel takes
+  const { admin, streams, sockets, looks } = await open(frameBytes)
+  const slow = await rawClient(target(admin))
+  onTestFinished(slow.close)
+  slow.socket.pause()
+  slow.send('GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
+  await vi.waitFor(() => expect(streams.size).toBe(1))
+
+  await seconds(10)
+  const waiting = sockets[0]?.writableLength ?? 0
+  const looked = looks()
+  await seconds(30)
+
+  expect(looked).toBeGreaterThanOrEqual(10)
+  expect(waiting).toBeGreaterThan(0)
+  expect(waiting).toBeLessThan(1.5 * frameBytes)
+  expect(streams.size).toBe(0) // it was cut off
+})
+
+test('when the listener is left the streams end by themselves, so that it can close', async () => {
+  const { app, admin, streams } = await open(10)
+  const client = await watch(admin)
+
+  const closed = new Promise((resolve) => app.server.close(resolve))
+  streams.end()
+  await closed
+  const { received, how } = await client.ended()
+
+  expect(received).toContain('event: end\ndata: leaving')
+  expect(how).toBe('end')
+})

@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { RateHistory } from '../../src/admin/rate-history.ts'
+import { GatewayError } from '../../src/failures/errors.ts'
+import { RequestMetrics } from '../../src/observe/metrics/request-metrics.ts'
+import { exchangeRecord } from '../observe/exchange-record.ts'
+
+beforeEach(() => vi.useFakeTimers())
+afterEach(() => vi.useRealTimers())
+
+const id = 'market.insights'
+
+const begun = async () => {
+  const meter = new RequestMetrics()
+  const observer = meter.observer(false)
+  const history = new RateHistory(async () => meter.report)
+  onTestFinished(() => history.close())
+  await history.start()
+  const serve = (count: number, more: Parameters<typeof exchangeRecord>[0] = {}): void => {
+    for (let i = 0; i < count; i++) observer.record(exchangeRecord(more))
+  }
+  return { meter, history, serve, pace: () => history.rates(id, meter.report) }
+}
+
+test('rates are those of the last ten seconds, latencies those of the last minute', async () => {
+  const { serve, pace } = await begun()
+
+  serve(30, { totalMs: 40 })
+  await vi.advanceTimersByTimeAsync(30_000)
+  serve(20, { totalMs: 2 })
+  serve(5, { status: 502, failure: new GatewayError('connect-failed') })
+  serve(10, { status: 429, failure: new GatewayError('rate-limited') })
+  await vi.advanceTimersByTimeAsync(10_000)
+
+  expect(pace()).toMatchObject({ perSecond: 3.5, errorsPerSecond: 0.5, refusedPerSecond: 1 })
+  expect(pace()?.p99Ms).toBeGreaterThan(30)
+  await vi.advanceTimersByTimeAsync(120_000)
+  expect(pace()).toEqual({ perSecond: 0, errorsPerSecond: 0, refusedPerSecond: 0, p50Ms: null, p99Ms: null })
+})
+
+test('an error of an upstream that is passed on is an error, and a 4xx of its own is nothing', async () => {
+  const { serve, pace } = await begun()
+
+  serve(10, { status: 503 })
+  serve(10, { status: 404 })
+  await vi.advanceTimersByTimeAsync(10_000)
+
+  expect(pace()).toMatchObject({ perSecond: 2, errorsPerSecond: 1, refusedPerSecond: 0 })
+})
+
+test('what is passed on is counted over a minute, and what the gateway itself failed is not among it', async () => {
+  const { meter, history, serve } = await begun()
+  const recent = () => history.recent(id, meter.report)
+
+  serve(10, { status: 503 })
+  serve(5, { status: 502, failure: new GatewayError('connect-failed') })
+  serve(5)
+  await vi.advanceTimersByTimeAsync(30_000)
+
+  expect(recent()).toEqual({ requests: 20, passedOn: 10 })
+  await vi.advanceTimersByTimeAsync(90_000)
+  expect(recent()).toEqual({ requests: 0, passedOn: 0 })
+})
+
+test('it goes back a quarter of an hour, in steps of five seconds, and no further', async () => {
+  const { history, serve } = await begun()
+
+  serve(5)
+  await vi.advanceTimersByTimeAsync(15_000)
+  expect(history.steps(id).map(({ perSecond }) => perSecond)).toEqual([1, 0, 0])
+  await vi.advanceTimersByTimeAsync(3_600_000)
+
+  expect(history.steps(id)).toHaveLength(180)
+})
+
+test('nothing is known where nothing is counted, and what was known is forgotten', async () => {
+  const meter = new RequestMetrics()
+  let isCounted = true
+  const history = new RateHistory(async () => (isCounted ? meter.report : null))
+  onTestFinished(() => history.close())
+  await history.start()
+  isCounted = false
+  await vi.advanceTimersByTimeAsync(5000)
+
+  expect([history.rates(id, meter.report), history.steps(id)]).toEqual([null, []])
+})
+
+test('once closed, it leaves no timer behind, even when it is asked for just then', async () => {
+  const asked = Promise.withResolvers<null>()
+  const history = new RateHistory(() => asked.promise)
+  const begun = history.start()
+  history.close()
+  asked.resolve(null)
+  await begun
+
+  expect(vi.getTimerCount()).toBe(0)
+})

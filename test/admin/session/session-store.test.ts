@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { LoginThrottle } from '../../../src/admin/session/login.ts'
+import { formatSessionCookie, parseSessionCookie, SessionStore } from '../../../src/admin/session/session-store.ts'
+
+const token = 'a-token-of-an-operator'
+const host = 'localhost:9901'
+
+/** Is what a browser sends that was given the cookie of a session. */
+const with_ = (id: string) => ({ host, cookie: formatSessionCookie({ host }, id, 1000).split(';')[0] ?? '' })
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+describe('a session', () => {
+  test('lasts half an hour, whatever is done in it', () => {
+    const sessions = new SessionStore()
+    const { id, principal } = sessions.open(token)
+
+    for (let minute = 0; minute < 30; minute++) {
+      expect(sessions.find(with_(id), token)).toBe(principal)
+      vi.advanceTimersByTime(60_000)
+    }
+
+    expect(sessions.find(with_(id), token).session).toBeNull()
+  })
+
+  test('ends when the token is another, and does not come back with the old one', () => {
+    const sessions = new SessionStore()
+    const { id } = sessions.open(token)
+
+    sessions.syncToken('another-token-of-operators')
+    sessions.syncToken(token)
+
+    expect(sessions.find(with_(id), token).session).toBeNull()
+  })
+
+  test('is one of 64 at most: the oldest makes room', () => {
+    const sessions = new SessionStore()
+    const opened = Array.from({ length: 65 }, () => sessions.open(token))
+
+    const alive = opened.map(({ id, principal }) => sessions.find(with_(id), token) === principal)
+
+    expect(alive).toEqual(opened.map((_, i) => i > 0))
+  })
+
+  test('is found by its cookie alone: not by its name, nor by what is kept of it', () => {
+    const sessions = new SessionStore()
+    const { principal } = sessions.open(token)
+
+    expect(sessions.find(with_(principal.session ?? ''), token).session).toBeNull()
+    expect(sessions.find(with_(principal.csrfToken), token).session).toBeNull()
+  })
+
+  test('has 256 bits at random in its cookie', () => {
+    const sessions = new SessionStore()
+    const ids = Array.from({ length: 50 }, () => sessions.open(token).id)
+
+    expect(new Set(ids).size).toBe(50)
+    expect(ids.every((id) => Buffer.from(id, 'base64url').length === 32)).toBe(true)
+  })
+
+  test('shows a message once', () => {
+    const { principal } = new SessionStore().open(token)
+
+    principal.setFlash('done')
+
+    expect([principal.takeFlash(), principal.takeFlash()]).toEqual(['done', null])
+  })
+})
+
+describe('the cookie', () => {
+  test.each([
+    ['that is the only one of its name', '__Host-lender-gateway-9901=a', 'a'],
+    ['among others', 'x=1; __Host-lender-gateway-9901=a; y=2', 'a'],
+    ['that is there twice', '__Host-lender-gateway-9901=a; __Host-lender-gateway-9901=b', null],
+    ['of another gateway at the same host', '__Host-lender-gateway-9902=a', null],
+    ['that another host could have set', 'lender-gateway-9901=a', null],
+  ])('%s', (_, cookie, expected) => {
+    expect(parseSessionCookie({ host, cookie })).toBe(expected)
+  })
+
+  test.each([
+    ['gateway.internal', '__Host-lender-gateway='],
+    ['[::1]:9901', '__Host-lender-gateway-9901='],
+    ['[::1]', '__Host-lender-gateway='],
+  ])('for %s is called %s', (name, start) => {
+    expect(formatSessionCookie({ host: name }, 'a', 1000)).toMatch(start)
+    expect(formatSessionCookie({ host: name }, 'a', 1000).startsWith(start)).toBe(true)
+  })
+})
+
+test('attempts are five at once and then two a second', () => {
+  const throttle = new LoginThrottle()
+
+  const atOnce = Array.from({ length: 7 }, () => throttle.tryAcquire())
+  vi.advanceTimersByTime(1000)
+  const later = Array.from({ length: 3 }, () => throttle.tryAcquire())
+
+  expect(atOnce).toEqual([null, null, null, null, null, 1, 1])
+  expect(later).toEqual([null, null, 1])
+})

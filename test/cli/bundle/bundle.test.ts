@@ -1,0 +1,274 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { allOperations } from '../../../src/operations.ts'
+import { freePort } from '../../helpers/free-port.ts'
+import { bootLiveGateway } from '../../helpers/live-gateway.ts'
+import { configFileWith, jsonResponse, runCommand, scriptedAdmin, token } from '../scripted-admin.ts'
+import { unzip } from './unzip.ts'
+
+const folder = (): string => {
+  const made = mkdtempSync(join(tmpdir(), 'bundle-'))
+  onTestFinished(() => rmSync(made, { recursive: true }))
+  return made
+}
+
+const whole = ['MANIFEST.txt', 'config.json', 'explain.txt', 'status.json', 'versions.json']
+
+describe('bundle', () => {
+  test('holds what is known of a gateway, for its owner alone', async () => {
+    const live = await bootLiveGateway()
+    const output = join(folder(), 'a.zip')
+
+    const { code, out, err } = await runCommand([
+      'bundle',
+      '--config',
+      live.file,
+      '--admin',
+      live.admin,
+      '--output',
+      output,
+    ])
+
+    const parts = unzip(output)
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).toMatch(/^.*a\.zip: \d+ parts, \d+ KiB\n$/)
+    expect(statSync(output).mode & 0o777).toBe(0o600)
+    expect(Object.keys(parts)).toEqual(expect.arrayContaining(whole))
+    expect(JSON.parse(parts['status.json'] ?? '')).toMatchObject({ state: 'serving', pid: process.pid })
+    expect(JSON.parse(parts['config.json'] ?? '')).toEqual({
+      hash: live.gateway.config.hash,
+      config: expect.objectContaining({ upstreams: expect.anything() }),
+    })
+    expect(JSON.parse(parts['versions.json'] ?? '')).toMatchObject({
+      gateway: '0.1.0',
+      packageLock: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+      node: { version: process.versions.node },
+      system: { arch: process.arch },
+    })
+    for (const { method, path } of allOperations) expect(parts['explain.txt']).toContain(`${method} ${path}: forwarded`)
+    for (const name of Object.keys(parts)) if (name !== 'MANIFEST.txt') expect(parts['MANIFEST.txt']).toContain(name)
+  })
+
+  test('is named by the time when nothing else is said, and JSON tells what is in it', async () => {
+    const live = await bootLiveGateway()
+    const cwd = folder()
+    const child = spawn(
+      process.execPath,
+      [join(process.cwd(), 'src/main.ts'), 'bundle', '--config', live.file, '--admin', live.admin, '--format', 'json'],
+      { cwd },
+    )
+    let out = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      out += text
+    })
+
+    const [code] = await once(child, 'close')
+
+    const [file = '', ...others] = readdirSync(cwd)
+    expect([code, others]).toEqual([0, []])
+    expect(file).toMatch(/^lender-gateway-bundle-\d{8}T\d{6}Z\.zip$/)
+    expect(JSON.parse(out)).toMatchObject({
+      file,
+      bytes: statSync(join(cwd, file)).size,
+      parts: expect.arrayContaining([{ name: 'status.json', error: null, absent: false }]),
+    })
+  })
+
+  test('overwrites nothing, and follows no link, unless it is forced', async () => {
+    const live = await bootLiveGateway()
+    const here = folder()
+    const [file, link] = [join(here, 'a.zip'), join(here, 'b.zip')]
+    writeFileSync(file, 'precious', { mode: 0o644 })
+    symlinkSync(file, link)
+    const make = (output: string, ...args: readonly string[]) =>
+      runCommand(['bundle', '--config', live.file, '--admin', live.admin, '--output', output, ...args])
+
+    const [refused, refusedToo] = [await make(file), await make(link)]
+    const forced = await make(link, '--force')
+
+    expect([refused.code, refusedToo.code, forced.code]).toEqual([2, 2, 0])
+    expect(refused.err).toContain('a.zip is there already: --force overwrites it')
+    expect(readFileSync(file, 'utf8')).toBe('precious')
+    expect(Object.keys(unzip(link))).toEqual(expect.arrayContaining(whole))
+    expect(statSync(link).mode & 0o777).toBe(0o600)
+    expect(readdirSync(here).sort()).toEqual(['a.zip', 'b.zip'])
+  })
+
+  test('says in one line why it cannot be written, and leaves nothing behind', async () => {
+    const live = await bootLiveGateway()
+
+    const { code, out, err } = await runCommand([
+      'bundle',
+      '--admin',
+      live.admin,
+      '--output',
+      join(folder(), 'no', 'a.zip'),
+    ])
+
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toMatch(/a\.zip cannot be written \(ENOENT\)\n$/)
+  })
+
+  test('goes to stdout when told to, and nothing else does', async () => {
+    const live = await bootLiveGateway()
+    const args = ['src/main.ts', 'bundle', '--config', live.file, '--admin', live.admin, '--output', '-']
+    const child = spawn(process.execPath, args)
+    const chunks: Buffer[] = []
+    child.stdout.on('data', (chunk: Buffer) => void chunks.push(chunk))
+
+    const [code] = await once(child, 'close')
+
+    expect(code).toBe(0)
+    expect(Object.keys(unzip(Buffer.concat(chunks)))).toEqual(expect.arrayContaining(whole))
+  })
+})
+
+describe('what cannot be had costs nothing else', () => {
+  test('of a gateway that does not run there is what its file says', async () => {
+    const file = configFileWith('upstreams: {}')
+    const output = join(folder(), 'a.zip')
+
+    const { code, err } = await runCommand([
+      'bundle',
+      '--config',
+      file,
+      '--admin',
+      `http://127.0.0.1:${await freePort()}`,
+      '--output',
+      output,
+    ])
+
+    const parts = unzip(output)
+    expect(code).toBe(1)
+    expect(err).toMatch(
+      /^lender-gateway: status\.json, config\.json, overview\.json, refused\.json, metrics\.txt are missing: nothing listens at .*\n$/,
+    )
+    expect(Object.keys(parts).sort()).toEqual(['MANIFEST.txt', 'explain.txt', 'versions.json'])
+    expect(parts['MANIFEST.txt']).toMatch(/^status\.json .* MISSING .*nothing listens at/m)
+    expect(parts['explain.txt']).toContain('upstreams.valuation')
+  })
+
+  test.each([
+    ['wants a token', jsonResponse({ code: 'unauthenticated' }, 401), 'wants a token'],
+    ['fails', jsonResponse({ code: 'failed', detail: 'see the \u001b[31mlog' }, 500), String.raw`see the \x1b[31mlog`],
+    [
+      'is no gateway',
+      jsonResponse({ error: 'no such page' }, 404),
+      'is that the admin listener, and not the public one?',
+    ],
+    [
+      'never ends',
+      (response: ServerResponse) => {
+        const chunk = Buffer.alloc(1024 * 1024, 'x')
+        const more = (): void => {
+          while (response.write(chunk));
+          response.once('drain', more)
+        }
+        more()
+      },
+      'answers with over 8MiB',
+    ],
+  ])('one that %s is named', async (_, answer, why) => {
+    const admin = await scriptedAdmin(answer)
+    const output = join(folder(), 'a.zip')
+
+    const { code, err } = await runCommand([
+      'bundle',
+      '--config',
+      configFileWith('{}'),
+      '--admin',
+      admin.url,
+      '--output',
+      output,
+    ])
+
+    expect(code).toBe(1)
+    expect(err).toContain(why)
+    expect(unzip(output)['MANIFEST.txt']).toContain(why)
+  })
+
+  test('what is turned off is not missing', async () => {
+    const live = await bootLiveGateway({ metrics: 'none' })
+    const output = join(folder(), 'a.zip')
+
+    const { code, err } = await runCommand(['bundle', '--config', live.file, '--admin', live.admin, '--output', output])
+
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(unzip(output)['MANIFEST.txt']).toMatch(/^metrics\.txt .* none +the gateway has none: older, or off/m)
+    expect(Object.keys(unzip(output)).sort()).toEqual([...whole, 'overview.json', 'refused.json'].sort())
+  })
+
+  test('whoever asks the public listener by mistake hears of it', async () => {
+    const live = await bootLiveGateway()
+    const output = join(folder(), 'a.zip')
+
+    const { code, err } = await runCommand(['bundle', '--config', live.file, '--admin', live.url, '--output', output])
+
+    expect(code).toBe(1)
+    expect(err).toContain('is that the admin listener, and not the public one?')
+  })
+
+  test('what an older gateway does not have is not missing', async () => {
+    const admin = await scriptedAdmin(jsonResponse({ code: 'not-found', detail: 'one of /live is expected' }, 404))
+    const output = join(folder(), 'a.zip')
+
+    const { code } = await runCommand([
+      'bundle',
+      '--config',
+      configFileWith('{}'),
+      '--admin',
+      admin.url,
+      '--output',
+      output,
+    ])
+
+    expect(code).toBe(0)
+    expect(unzip(output)['MANIFEST.txt']).toMatch(/^metrics\.txt .* none +the gateway has none: older, or off/m)
+  })
+})
+
+describe('it is safe to send', () => {
+  const findings = [{ cause: 'there is no credential: 3 requests refused with 401, of 198.51.100.77' }]
+  const told = {
+    findings,
+    refusals: [{ client: '198.51.100.77' }],
+    config: { clients: [{ addresses: ['198.51.100.77'] }] },
+  }
+
+  test('addresses of clients are cut, unless they are asked for', async () => {
+    const admin = await scriptedAdmin(jsonResponse(told))
+    const here = folder()
+    const make = async (name: string, ...args: readonly string[]) => {
+      const output = join(here, name)
+      await runCommand(['bundle', '--config', configFileWith('{}'), '--admin', admin.url, '--output', output, ...args])
+      const { 'metrics.txt': _, ...parts } = unzip(output) // this listener says the same to everything
+      return Object.values(parts).join('\n')
+    }
+
+    const [cut, full] = [await make('a.zip'), await make('b.zip', '--addresses')]
+
+    expect(cut).toContain('198.51.100.0/24')
+    expect(cut.replaceAll('198.51.100.0/24', '')).not.toContain('198.51.100.')
+    expect(cut).toMatch(/^addresses +of clients cut to their network/m)
+    expect(full).toContain('"client": "198.51.100.77"')
+    expect(full).toMatch(/^addresses +of clients in full/m)
+  })
+
+  test('not even a listener that says the token again has it written down', async () => {
+    const admin = await scriptedAdmin((response) => response.end(JSON.stringify({ token, deep: [`Bearer ${token}`] })))
+    const output = join(folder(), 'a.zip')
+
+    await runCommand(['bundle', '--config', configFileWith('{}'), '--admin', admin.url, '--output', output], {
+      LENDER_GATEWAY_ADMIN_TOKEN: token,
+    })
+
+    const parts = unzip(output)
+    expect(parts['status.json']).toContain('Bearer ***')
+    expect(Object.values(parts).join('\n')).not.toContain(token)
+  })
+})

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest'
+import { redactAddresses, truncateAddress } from '../../../src/cli/bundle/redact-addresses.ts'
+
+describe('an address is cut to its network', () => {
+  test.each([
+    ['198.51.100.77', '198.51.100.0/24'],
+    ['::ffff:198.51.100.77', '198.51.100.0/24'],
+    ['198.51.100.64/26', '198.51.100.0/24'],
+    ['198.51.0.0/16', '198.51.0.0/16'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1::/48'],
+    ['2001:DB8::6', '2001:db8:0::/48'],
+    ['2001:db8:1::', '2001:db8:1::/48'],
+    ['::1', '0:0:0::/48'],
+    ['fe80::1%eth0', 'fe80:0:0::/48'],
+    ['2001:db8:1:2::/64', '2001:db8:1::/48'],
+    ['2001:db8::/32', '2001:db8::/32'],
+  ])('%s is %s', (address, network) => {
+    expect(truncateAddress(address)).toBe(network)
+  })
+
+  test('and what is none is hidden', () => {
+    expect(['', 'lender.example', '198.51.100.777', '1.2.3.4.5'].map(truncateAddress)).toEqual([
+      '***',
+      '***',
+      '***',
+      '***',
+    ])
+  })
+})
+
+test('that stands by itself in a cause, and none that is of an upstream', () => {
+  const causes = [
+    ['there is no credential: 3 refused with 401, of 198.51.100.77', '… of 198.51.100.0/24'],
+    ['… of 2 clients, the last one 2001:db8:1:2::7', '… the last one 2001:db8:1::/48'],
+    ['198.51.100.77: asks too often (198.51.100.78)', '198.51.100.0/24: … (198.51.100.0/24)'],
+    ['http://10.0.0.8:8080 refuses connections (ECONNREFUSED 10.0.0.8:8080)', 'http://10.0.0.8:8080 …10.0.0.8:8080)'],
+  ] as const
+
+  for (const [cause, expected] of causes) {
+    const { findings } = redactAddresses({ findings: [{ cause }] }) as { findings: [{ cause: string }] }
+    for (const part of expected.split('…')) expect(findings[0].cause).toContain(part.trim())
+    expect(findings[0].cause).not.toMatch(/51\.100\.7|1:2::7/)
+  }
+})
+
+test('of clients that were refused, and of those that the configuration knows, and no others', () => {
+  const told = {
+    refusals: [{ client: '198.51.100.77', clientId: 'bank-a', status: 401 }],
+    config: {
+      clients: [{ id: 'bank-a', addresses: ['198.51.100.77', '2001:db8:1:2::/64'] }],
+      admin: { host: '10.0.0.7' },
+    },
+    reloads: [{ changes: [{ path: 'clients', from: [{ addresses: ['198.51.100.77'] }], to: [] }] }],
+    upstreams: { risk: { endpoints: [{ url: 'http://10.0.0.8:8080' }] } },
+    cleared: { client: 'bank-a' },
+  }
+
+  expect(redactAddresses(told)).toEqual({
+    ...told,
+    refusals: [{ client: '198.51.100.0/24', clientId: 'bank-a', status: 401 }],
+    config: {
+      clients: [{ id: 'bank-a', addresses: ['198.51.100.0/24', '2001:db8:1::/48'] }],
+      admin: { host: '10.0.0.7' },
+    },
+    reloads: [{ changes: [{ path: 'clients', from: [{ addresses: ['198.51.100.0/24'] }], to: [] }] }],
+  })
+})

@@ -1,0 +1,273 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type AdminRequest, callAdmin } from '../../../src/cli/client/admin-client.ts'
+import { type AdminTarget, CliError } from '../../../src/cli/client/admin-target.ts'
+import { makeCertificates } from '../../helpers/certificates.ts'
+import { freePort } from '../../helpers/free-port.ts'
+import { needProgram } from '../../helpers/program.ts'
+import { adminTarget, jsonResponse, scriptedAdmin, token } from '../scripted-admin.ts'
+
+const question: AdminRequest = { method: 'GET', path: '/status', timeoutMs: 10_000 }
+
+/** Asks what cannot be answered; what is said then is one line and holds no token. */
+const refusedBy = async (asked: AdminTarget, more: Partial<AdminRequest> = {}): Promise<string> => {
+  const error: unknown = await callAdmin(asked, { ...question, ...more }).catch((thrown: unknown) => thrown)
+  if (!(error instanceof CliError)) throw error
+  expect(error.message).not.toContain(token)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+  expect(error.message).not.toMatch(/[\0-\x1f\x7f-\x9f]/)
+  return error.message
+}
+
+/** Opens a listener that does with a connection what it likes. */
+const rawServer = async (onConnection: (socket: Socket) => void): Promise<number> => {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    onConnection(socket)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+const known = { value: token, from: 'LENDER_GATEWAY_ADMIN_TOKEN' }
+
+describe('a question', () => {
+  test('carries the token, an address as Host, and no body', async () => {
+    const admin = await scriptedAdmin(jsonResponse({}))
+
+    await callAdmin(adminTarget(admin.port, { token: known }), { method: 'POST', path: '/reload', timeoutMs: 10_000 })
+
+    expect(admin.asked).toMatchObject([
+      {
+        request: 'POST /reload',
+        headers: { host: `127.0.0.1:${admin.port}`, authorization: `Bearer ${token}`, 'content-length': '0' },
+      },
+    ])
+  })
+
+  test('carries no authorization when there is no token', async () => {
+    const admin = await scriptedAdmin(jsonResponse({}))
+
+    await callAdmin(adminTarget(admin.port), question)
+
+    expect(admin.asked[0]?.headers).not.toHaveProperty('authorization')
+  })
+
+  test('reaches a listener on every address by the name of loopback', async () => {
+    const admin = await scriptedAdmin(jsonResponse({}))
+
+    expect(await callAdmin(adminTarget(admin.port, { host: 'localhost' }), question)).toMatchObject({ status: 200 })
+  })
+})
+
+describe('an answer', () => {
+  test('is told with its status and the clock of the gateway', async () => {
+    const admin = await scriptedAdmin(jsonResponse({ a: 1 }, 422))
+
+    expect(await callAdmin(adminTarget(admin.port), question)).toEqual({
+      status: 422,
+      body: { a: 1 },
+      at: Date.UTC(2026, 10, 21, 2, 5),
+    })
+  })
+
+  test('that never comes is waited for no longer than the limit', async () => {
+    const admin = await scriptedAdmin(() => {})
+
+    expect(await refusedBy(adminTarget(admin.port), { timeoutMs: 50 })).toBe(
+      `${admin.url} has not answered within 50ms`,
+    )
+  })
+
+  test('that never ends is waited for no longer either', async () => {
+    const admin = await scriptedAdmin((response) => void response.write('{'))
+
+    expect(await refusedBy(adminTarget(admin.port), { timeoutMs: 100 })).toBe(
+      `${admin.url} has not answered within 100ms`,
+    )
+  })
+
+  test('that grows without end is cut', async () => {
+    const admin = await scriptedAdmin((response) => {
+      const more = (): void => {
+        while (!response.destroyed && response.write('[1,'.repeat(1000)));
+      }
+      response.on('drain', more)
+      more()
+    })
+
+    expect(await refusedBy(adminTarget(admin.port), { maxBytes: 4096 })).toContain(
+      `${admin.url} answers with over 4KiB`,
+    )
+  })
+
+  test('that is cut short is none', async () => {
+    const port = await rawServer((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}'))
+
+    expect(await refusedBy(adminTarget(port))).toContain(
+      'closes the connection without a whole answer: does it want https?',
+    )
+  })
+
+  test.each([
+    [
+      'a page',
+      '<html>',
+      'answers with something other than JSON (200): is that the admin listener of a lender gateway?',
+    ],
+    ['nothing', '', 'answers with something other than JSON (200)'],
+  ])('that is no JSON is none: %s', async (_what, text, message) => {
+    const admin = await scriptedAdmin((response) => void response.end(text))
+
+    expect(await refusedBy(adminTarget(admin.port))).toContain(message)
+  })
+
+  test('of another protocol is none', async () => {
+    const port = await rawServer((socket) => socket.end('SSH-2.0-OpenSSH_10.0\r\n'))
+
+    expect(await refusedBy(adminTarget(port))).toContain('answers with something other than HTTP')
+  })
+
+  test('that sends elsewhere is not followed, and the token stays here', async () => {
+    const other = await scriptedAdmin(jsonResponse({}))
+    const admin = await scriptedAdmin((response) => void response.writeHead(307, { Location: `${other.url}/` }).end())
+
+    expect(await refusedBy(adminTarget(admin.port, { token: known }))).toBe(
+      `${admin.url} sends elsewhere (307), and is not followed`,
+    )
+    expect(other.asked).toEqual([])
+  })
+})
+
+describe('a gateway that is not there', () => {
+  test('at an address of the file: says which file, and where to look', async () => {
+    const port = await freePort()
+
+    expect(await refusedBy(adminTarget(port, { file: 'gateway.yaml' }))).toBe(
+      `nothing listens at http://127.0.0.1:${port}, where admin in gateway.yaml has it: is the gateway running? ` +
+        '--config FILE or --admin URL asks another one; its log says where, in the line "admin listening"',
+    )
+  })
+
+  test('at a port that the system chose', async () => {
+    expect(await refusedBy(adminTarget(0, { file: 'gateway.yaml' }))).toBe(
+      'admin.port in gateway.yaml is 0, so the system chose one: give --admin URL; its log says where, in the line "admin listening"',
+    )
+  })
+
+  test('because the file could not be read: says so', async () => {
+    const doubt = 'gateway.yaml cannot be read: no such file'
+
+    expect(await refusedBy(adminTarget(await freePort(), { file: 'gateway.yaml', fallbackReason: doubt }))).toMatch(
+      /^nothing listens at \S+ \(gateway\.yaml cannot be read: no such file\): is the gateway running\?/,
+    )
+  })
+})
+
+describe('a refusal says what to do', () => {
+  const detail = { title: 'T', detail: 'because \u001b[31mred' }
+
+  test.each<[number, Partial<AdminTarget>, string]>([
+    [401, {}, 'wants a token: set LENDER_GATEWAY_ADMIN_TOKEN'],
+    [401, { file: 'a.yaml' }, 'wants a token: set LENDER_GATEWAY_ADMIN_TOKEN, or admin.token in a.yaml'],
+    [401, { token: known }, 'refuses the token of LENDER_GATEWAY_ADMIN_TOKEN'],
+    [
+      401,
+      { token: { value: token, from: 'admin.token in a.yaml' } },
+      'refuses the token of admin.token in a.yaml: it may run with an older one; set LENDER_GATEWAY_ADMIN_TOKEN',
+    ],
+    [403, {}, 'refuses /status (403): because \\x1b[31mred'],
+    [404, {}, 'has no /status (404): is that the admin listener, and not the public one?'],
+    [421, {}, 'does not answer to that name (421): because \\x1b[31mred'],
+    [500, {}, 'fails at /status (500): because \\x1b[31mred'],
+  ])('%i %o', async (status, more, message) => {
+    const admin = await scriptedAdmin(jsonResponse(detail, status))
+
+    expect(await refusedBy(adminTarget(admin.port, more))).toBe(`${admin.url} ${message}`)
+  })
+})
+
+const openssl = await needProgram('openssl')
+
+describe.skipIf(openssl.missing)('over TLS', () => {
+  const { authority, expired, right, selfSigned, wrongName } = makeCertificates(openssl.path ?? '')
+  const over = { tls: true, file: 'gateway.yaml', token: known } as const
+
+  test.each([
+    ['signed by nobody else', selfSigned],
+    ['signed by an authority that is not there', right],
+    ['of another name', wrongName],
+  ])('the certificate in the file is enough: %s', async (_what, pair) => {
+    const admin = await scriptedAdmin(jsonResponse({ a: 1 }), pair)
+
+    expect((await callAdmin(adminTarget(admin.port, { ...over, certificate: pair.cert }), question)).body).toEqual({
+      a: 1,
+    })
+  })
+
+  test.each([
+    ['that nobody vouches for', selfSigned.cert],
+    ['by the same authority', wrongName.cert],
+    ['by the authority that is in the file', wrongName.cert + authority.cert],
+  ])('another certificate is not, and nothing is sent: %s', async (_what, certificate) => {
+    const admin = await scriptedAdmin(jsonResponse({}), right)
+
+    expect(await refusedBy(adminTarget(admin.port, { ...over, certificate }))).toContain(
+      'shows another certificate than admin.tls.certificate in gateway.yaml',
+    )
+    expect(admin.asked).toEqual([])
+  })
+
+  test('one that is over says so', async () => {
+    const admin = await scriptedAdmin(jsonResponse({}), expired)
+
+    expect(await refusedBy(adminTarget(admin.port, { ...over, certificate: expired.cert }))).toContain(
+      '(CERT_HAS_EXPIRED), where admin in gateway.yaml has it: renew it',
+    )
+  })
+
+  test('without a file the system decides, and nothing is sent', async () => {
+    const admin = await scriptedAdmin(jsonResponse({}), selfSigned)
+
+    expect(await refusedBy(adminTarget(admin.port, { ...over, file: null }))).toMatch(
+      /shows a certificate that is not trusted \([A-Z_]+\): NODE_EXTRA_CA_CERTS names a file of further authorities$/,
+    )
+    expect(admin.asked).toEqual([])
+  })
+
+  test.each([
+    ['expired', expired],
+    ['of another name', wrongName],
+  ])('of anybody any certificate will do, and the token stays here: %s', async (_what, pair) => {
+    const admin = await scriptedAdmin(jsonResponse({ ready: true }), pair)
+
+    await callAdmin(adminTarget(admin.port, { ...over, certificate: right.cert }), {
+      ...question,
+      unauthenticated: true,
+    })
+
+    expect(admin.asked).toHaveLength(1)
+    expect(admin.asked[0]?.headers).not.toHaveProperty('authorization')
+  })
+
+  test('a file without a certificate in it says so', async () => {
+    expect(await refusedBy(adminTarget(1, { ...over, certificate: 'x' }))).toContain('is no certificate; see: check')
+  })
+
+  test('http where https is spoken, and the other way round', async () => {
+    const [plain, secure] = [await scriptedAdmin(jsonResponse({})), await scriptedAdmin(jsonResponse({}), right)]
+
+    expect(await refusedBy(adminTarget(secure.port))).toContain('does it want https?')
+    expect(await refusedBy(adminTarget(plain.port, { ...over, certificate: right.cert }))).toContain(
+      'does not speak TLS',
+    )
+  })
+})

@@ -1,0 +1,180 @@
+/** What is on the port may be anything: whatever it answers is shown without harm, or is said not to be understood. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { reloadResponseShape } from '../../../src/admin/api/config-responses.ts'
+import { overviewShape } from '../../../src/admin/api/overview.ts'
+import { statusShape } from '../../../src/admin/api/status.ts'
+import { CliError } from '../../../src/cli/client/admin-target.ts'
+import { decodeResponse } from '../../../src/cli/client/decode-response.ts'
+import { renderStatus } from '../../../src/cli/commands/status.ts'
+import { renderChanges } from '../../../src/cli/render/config-changes.ts'
+import { formatTable } from '../../../src/cli/render/table.ts'
+import { renderFrame } from '../../../src/cli/top/frame.ts'
+import { adminTarget, jsonResponse, runCommand, scriptedAdmin } from '../scripted-admin.ts'
+import { configProblem, endpointStatusWith, healthyStatus, toOverview, upstreamStatusWith } from '../status-fixtures.ts'
+
+const since = '2026-11-21T02:04:11.250Z'
+const at = Date.parse('2026-11-21T02:05:00Z')
+const finding = { severity: 'critical', about: 'a', cause: 'b', details: ['c'], since, command: 'd' }
+const certificate = { notAfter: since, daysLeft: 3, endsSoon: true, seenAt: since }
+const standing = { error: 'e', since, lastSuccess: since, where: 'f' }
+
+/** Is a status in which nothing is null that need not be. */
+const full = {
+  ...healthyStatus,
+  notReady: 'draining',
+  findings: [finding],
+  config: {
+    ...healthyStatus.config,
+    fileDiffers: true,
+    lastRefusal: { at: since, problems: [configProblem] },
+    nextTry: since,
+  },
+  warnings: [configProblem],
+  certificates: [{ key: 'k', names: ['n'], notAfter: since, daysLeft: 3 }],
+  workers: [{ worker: 1, pid: 2, state: 'serving', startedAt: since, restarts: 0, inFlight: 1, config: 'h' }],
+  upstreams: {
+    risk: {
+      ...upstreamStatusWith(
+        endpointStatusWith('http://a', { since, reason: 'r', certificate, drainUntil: since, readyUntil: since }),
+      ),
+      breaker: { state: 'open', since, where: 'w', outageSince: since, reason: 'r' },
+      retryBudget: { left: 2 },
+    },
+  },
+  limits: {
+    rate: { store: 'redis', state: 'local', since, reason: 'r', where: 'w', evictions: 3 },
+    concurrency: [{ key: 'limits.concurrency', inFlight: 1, limit: 1 }],
+    eventLoop: { delayMs: 1, limitMs: 2, sheds: true, since, where: 'w' },
+  },
+  tokens: { jwt: { source: 'url', keys: 1, ...standing }, introspection: standing, proofs: { remembered: 1, room: 2 } },
+  operations: { 'inventory.sync': { state: 'refuse', until: since } },
+}
+
+const operation = {
+  ...{ id: 'a', group: 'b', method: 'GET', path: '/c', state: 'serve', failing: true, until: null },
+  pace: { inFlight: 1, perSecond: 1, errorsPerSecond: 1, refusedPerSecond: 1, p50Ms: 1, p99Ms: 1 },
+  history: { stepSeconds: 5, perSecond: [1, 2], errorsPerSecond: [0, 0], p99Ms: [null, 1] },
+}
+
+const outcome = {
+  ...{ result: 'applied', from: 'a', to: 'b', warnings: [configProblem] },
+  changes: [{ part: 'a', group: 'risk', path: 'b', from: ['c'], to: [{ url: 'http://a', weight: 3 }] }],
+}
+
+/** Lists the ways to everything in a value. */
+const waysIn = (value: unknown): readonly (readonly string[])[] => [
+  [],
+  ...(typeof value === 'object' && value !== null
+    ? Object.entries(value).flatMap(([key, below]) => waysIn(below).map((way) => [key, ...way]))
+    : []),
+]
+
+/** Makes a copy of a value that has something else at the end of a way. */
+const altered = (value: unknown, [key, ...way]: readonly string[], other: unknown): unknown => {
+  if (key === undefined) return other
+  if (Array.isArray(value)) return value.map((each, i) => (`${i}` === key ? altered(each, way, other) : each))
+  return Object.fromEntries(
+    Object.entries(value as object).map(([name, each]) => [name, name === key ? altered(each, way, other) : each]),
+  )
+}
+
+const evil = '\u001b]0;owned\u0007\u009b2J\r\n\u202e'
+const anything = fc.oneof(
+  fc.jsonValue(),
+  fc.constantFrom<unknown[]>(
+    ...[evil, { [evil]: evil }, 1e308, -1e308, 9e15, '+275760-09-13T00:00:00Z', JSON.parse('{"__proto__": 7}')],
+    ...[{ toString: 1, valueOf: 1 }, { url: { toString: 1, valueOf: 1 }, weight: {} }, [[]], [null], { '': {} }],
+  ),
+)
+
+/** Shows an answer as a command does; what is said instead when it is not understood. */
+const shownBy = (sample: object, show: (body: unknown) => string): void => {
+  const ways = waysIn(sample)
+  expect(show(sample)).not.toBe('')
+  fc.assert(
+    fc.property(fc.constantFrom(...ways), anything, (way, other) => {
+      let out = ''
+      try {
+        out = show(JSON.parse(JSON.stringify(altered(sample, way, other)) ?? 'null'))
+      } catch (error) {
+        if (!(error instanceof CliError)) throw error
+        expect(error.message).toContain('answers what this version does not understand: ')
+        expect(error.message).not.toContain('\n')
+        out = error.message
+      }
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+      expect(out).not.toMatch(/[\0-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/)
+    }),
+    { numRuns: 3000 },
+  )
+}
+
+describe('an answer that is anything', () => {
+  const asked = adminTarget(9901)
+
+  test('of /status', () => {
+    shownBy(full, (body) => renderStatus(asked, decodeResponse(asked, body, statusShape), at))
+  })
+
+  test('of /overview', () => {
+    shownBy(toOverview(full, [operation]), (body) => {
+      const overview = decodeResponse(asked, body, overviewShape)
+      const means = { columns: 100, rows: 40, colour: false, unicode: true }
+      return renderFrame({ url: 'http://gateway', overview, at, stale: null }, means)
+        .map(({ text }) => text)
+        .join('\n')
+    })
+  })
+
+  test('of /reload', () => {
+    shownBy(outcome, (body) => `changes\n${renderChanges(decodeResponse(asked, body, reloadResponseShape).changes)}`)
+  })
+
+  test('that has more rows than a call takes arguments is a table all the same', () => {
+    const rows = Array.from({ length: 300_000 }, (_, i) => [`${i}`, 'b'])
+
+    expect(formatTable(rows).slice(0, 10)).toBe('0       b\n')
+  })
+
+  test('that is nested without end is no gateway’s', async () => {
+    const deep = '['.repeat(200_000) + ']'.repeat(200_000)
+    const body = JSON.stringify({ ...healthyStatus, news: 0 }).replace('"news":0', `"news":${deep}`)
+    const admin = await scriptedAdmin((response) => void response.end(body))
+
+    const { code, err } = await runCommand(['status', '--admin', admin.url, '--format', 'json'])
+
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: `lender-gateway: ${admin.url} answers with JSON that is nested too deeply: is that the admin listener of a lender gateway?\n`,
+    })
+  })
+})
+
+describe('a gateway of another version', () => {
+  test('is shown as far as it is understood, and said to be one', async () => {
+    const admin = await scriptedAdmin(jsonResponse({ ...healthyStatus, version: '9.0.0' }))
+
+    const { code, out, err } = await runCommand(['status', '--admin', admin.url])
+
+    expect({ code, err }).toEqual({
+      code: 0,
+      err: `lender-gateway: ${admin.url} is version 9.0.0, this command is version 0.1.0: use the same version\n`,
+    })
+    expect(out).toContain('\nversion  9.0.0, Node')
+  })
+
+  test.each([
+    ['status', { ...healthyStatus, version: '9.0.0', retiring: null }],
+    ['top', toOverview({ ...healthyStatus, version: '9.0.0', retiring: null })],
+  ])('is said to be one in one line when it is not understood: %s', async (command, body) => {
+    const admin = await scriptedAdmin(jsonResponse(body))
+
+    const { code, err } = await runCommand([command, '--admin', admin.url])
+
+    expect(code).toBe(2)
+    expect(err).toMatch(
+      /^lender-gateway: \S+ answers what this version does not understand: a number is expected at (status\.)?retiring; it is version 9\.0\.0, this command is version 0\.1\.0: use the same version\n$/,
+    )
+  })
+})

@@ -1,0 +1,89 @@
+/** The command `audit verify`, on files that a crash, a rotation or somebody has left. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { verifyAuditLog } from '../../../src/cli/commands/audit-verify.ts'
+import { nextLinePrefix } from '../../../src/observe/audit/chain.ts'
+import { sample } from '../../observe/audit/sample-audit-log.ts'
+import { runCommand } from '../scripted-admin.ts'
+
+/** Verifies files of such names and contents, in the order of their names as a shell has it; tells what it prints. */
+const verifies = async (contents: Readonly<Record<string, string | Buffer>>, checkpoints: readonly string[] = []) => {
+  const folder = mkdtempSync(join(tmpdir(), 'audit-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  for (const [name, text] of Object.entries(contents)) writeFileSync(join(folder, name), text)
+  const key = join(folder, 'key')
+  writeFileSync(key, 'k'.repeat(32))
+  const files = Object.keys(contents)
+    .sort()
+    .map((name) => join(folder, name))
+  let [out, errors] = ['', '']
+  const code = await verifyAuditLog(
+    files,
+    { keys: [`file:${key}`], checkpoints, mixed: false },
+    {
+      out: (said) => {
+        out += said
+      },
+      error: (said) => {
+        errors += said.replaceAll(`${folder}/`, '')
+      },
+    },
+  )
+  return { code, out, errors }
+}
+
+const first = sample(3)
+const second = sample(3, first.link)
+const third = sample(3, second.link)
+
+test('files are put in order whatever they are called, one that is still empty or begins with a torn line too', async () => {
+  const piece = `${nextLinePrefix(third.link)}"ti`
+  const rotated = { 'audit.log.2': first.text, 'audit.log.1': second.text }
+
+  expect(await verifies({ ...rotated, 'audit.log': third.text })).toMatchObject({ code: 0, errors: '' })
+  expect(await verifies({ ...rotated, 'audit.log': '' })).toMatchObject({ code: 0, errors: '' })
+  expect(await verifies({ ...rotated, 'audit.log': piece.replace('"seq":13', '"seq":9') })).toMatchObject({ code: 0 })
+  expect(await verifies({ 'audit.log.2': first.text, 'audit.log': third.text })).toMatchObject({ code: 1 })
+})
+
+test('it says when what it verified is not from the beginning', async () => {
+  const whole = await verifies({ 'audit.log': first.text })
+  const later = await verifies({ 'audit.log': second.text })
+
+  expect(whole.out).toContain('all is as it was written; whether')
+  expect(later.out).toContain('all is as it was written, from number 5 on; whether')
+})
+
+test('junk without a line end is told as one thing, however long it is', async () => {
+  const { code, errors } = await verifies({ 'audit.log': Buffer.concat([Buffer.from(first.text), Buffer.alloc(32e6)]) })
+
+  expect([code, errors]).toEqual([1, 'audit.log:5: this is no line of an audit log; expected line number 5\n'])
+})
+
+test('a checkpoint that is no such thing is not taken for one', async () => {
+  const { link } = first
+  const folder = mkdtempSync(join(tmpdir(), 'audit-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const log = join(folder, 'gateway.log')
+  const line = (fields: object): string => `${JSON.stringify({ ...fields, msg: 'audit checkpoint' })}\n`
+
+  writeFileSync(log, line({ chain: link.chain, count: 'many', hash: link.mac }))
+  expect(await verifies({ 'audit.log': first.text }, [log])).toMatchObject({
+    code: 2,
+    errors: expect.stringContaining('holds no line "audit checkpoint"'),
+  })
+  writeFileSync(log, line({ chain: link.chain, count: link.count, hash: link.mac }))
+  expect(await verifies({ 'audit.log': first.text }, [log])).toMatchObject({ code: 0, errors: '' })
+})
+
+test.each([
+  ['a key', ['/nowhere/audit.log'], "required option '--key <file:PATH>' not specified"],
+  ['a file', ['--key', 'file:/nowhere/key'], "missing required argument 'FILE'"],
+])('without %s it is wrong usage, which is said once, and nothing is read', async (_, args, words) => {
+  const { code, out, err } = await runCommand(['audit', 'verify', ...args])
+
+  expect({ code, out }).toEqual({ code: 2, out: '' })
+  expect(err.trim()).toBe(`error: ${words}`)
+})

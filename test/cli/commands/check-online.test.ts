@@ -1,0 +1,197 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { groups } from '../../../src/operations.ts'
+import { folderWith } from '../../config/helper.ts'
+import { freePort } from '../../helpers/free-port.ts'
+import { httpUpstream, rawUpstream } from '../../helpers/upstream.ts'
+import { runInProcess } from '../golden/golden.ts'
+
+type Tree = { readonly [key: string]: unknown }
+
+/** Writes a configuration whose groups are the sandbox but for those given. */
+const fileWith = (upstreams: Tree, more: Tree = {}): string => {
+  const all = { ...Object.fromEntries(groups.map((group) => [group, 'sandbox'])), ...upstreams }
+  const text = Object.entries(all).map(([group, upstream]) => `  ${group}: ${JSON.stringify(upstream)}\n`)
+  const rest = Object.entries(more).map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`)
+  return join(folderWith({ 'gateway.yaml': `upstreams:\n${text.join('')}${rest.join('')}` }), 'gateway.yaml')
+}
+
+/** Tells which line of such a file a group stands in. */
+const lineOf = (group: string): number => groups.map(String).indexOf(group) + 2
+
+const check = (file: string, ...args: readonly string[]) => runInProcess('check', file, '--online', ...args)
+
+const refusing = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`
+
+const failing = () => httpUpstream((_, response) => void response.writeHead(503).end())
+
+test('endpoints that are all there are good, and nothing is sent to them', async () => {
+  const [one, other] = [await httpUpstream(), await httpUpstream()]
+  const file = fileWith({ market: { endpoints: [one.url, `${other.url}/v2`] }, risk: one.url })
+
+  const { code, out } = await check(file)
+
+  expect(code).toBe(0)
+  expect(out).toMatch(/gateway\.yaml: good \(hash [0-9a-f]{12}\), 3 of 3 endpoints reached\n$/)
+  await expect.poll(() => [one.accepted(), other.accepted()]).toEqual([2, 1])
+  expect(one.begun() + other.begun()).toBe(0)
+})
+
+test('the sandbox is not tried', async () => {
+  const { code, out } = await check(fileWith({}))
+
+  expect(code).toBe(0)
+  expect(out).toContain(', no endpoint to try\n')
+})
+
+test('one of several that is not there is a warning of one line', async () => {
+  const [{ url }, gone] = [await httpUpstream(), await refusing()]
+  const file = fileWith({ market: { endpoints: [url, `${gone}/v2`] } })
+
+  const { code, out } = await check(file)
+
+  const [warning, good, ...rest] = out.split('\n')
+  expect(code).toBe(0)
+  expect(warning).toMatch(
+    new RegExp(
+      `^warning: ${file}:${lineOf('market')}:\\d+ upstreams.market.endpoints: ${gone}/v2 cannot be reached: the endpoint refuses connections \\(ECONNREFUSED\\)$`,
+    ),
+  )
+  expect(good).toContain(', 1 of 2 endpoints reached')
+  expect(rest).toEqual([''])
+})
+
+test('a group of which none is there is a problem', async () => {
+  const [{ url }, gone] = [await httpUpstream(), await refusing()]
+  const file = fileWith({ market: { endpoints: [gone, 'http://nowhere.invalid'] }, risk: url })
+
+  const { code, out } = await check(file)
+
+  expect(code).toBe(1)
+  const [where, expected, found, count] = out.split('\n')
+  expect(where).toContain(`${file}:${lineOf('market')}:`)
+  expect(where).toContain(' upstreams.market.endpoints: no endpoint of market can be reached')
+  expect(expected).toBe('    expected at least one of them to be there')
+  expect(found).toBe(
+    `    found    ${gone}: the endpoint refuses connections (ECONNREFUSED); http://nowhere.invalid: the name of the endpoint does not resolve (ENOTFOUND)`,
+  )
+  expect(count).toBe('1 problem')
+})
+
+test('drained ones and those of no weight are tried as well', async () => {
+  const [{ url }, gone] = [await httpUpstream(), await refusing()]
+  const file = fileWith({
+    market: { endpoints: [url, { url: gone, drain: true }] },
+    risk: { endpoints: [url, { url: gone, weight: 0 }] },
+  })
+
+  const { out } = await check(file)
+
+  expect(out).toContain(', 2 of 4 endpoints reached')
+})
+
+test.each(['connect', 'none'])('preflight: %s takes a connection for an answer', async (preflight) => {
+  const { url, begun } = await failing()
+  const file = fileWith({ market: { endpoints: [url], healthCheck: { path: '/health' } } }, { reload: { preflight } })
+
+  const { code } = await check(file)
+
+  expect({ code, begun: begun() }).toEqual({ code: 0, begun: 0 })
+})
+
+test('preflight: health asks what the health check asks, where there is one', async () => {
+  const [sick, plain] = [await failing(), await failing()]
+  const file = fileWith(
+    { market: { endpoints: [sick.url], healthCheck: { path: '/health' } }, risk: plain.url },
+    { reload: { preflight: 'health' } },
+  )
+
+  const { code, out } = await check(file)
+
+  expect(code).toBe(1)
+  expect(out).toContain(`found    ${sick.url}: answered 503, 200-299 is expected\n`)
+  expect(sick.requests.map(({ url }) => url)).toEqual(['/health'])
+  expect(plain.begun()).toBe(0)
+})
+
+test('all at once, two seconds are the most that it takes', async () => {
+  const { url } = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
+  const slow = `https${url.slice(4)}` // no handshake comes back
+  const endpoints = [1, 2, 3].map((nth) => `${slow}/${nth}`)
+  const file = fileWith({ market: { endpoints }, risk: slow }, { defaults: { timeouts: { connect: 'none' } } })
+  const startedAt = performance.now()
+
+  const { code, out } = await check(file)
+
+  expect(code).toBe(1)
+  expect(out.match(/no answer within 2s/g)).toHaveLength(4)
+  expect(performance.now() - startedAt).toBeLessThan(3500)
+})
+
+test('JSON lists every endpoint that was tried', async () => {
+  const [{ url }, gone] = [await httpUpstream(), await refusing()]
+  const file = fileWith({ market: { endpoints: [url, gone] }, risk: gone })
+
+  const { code, out } = await check(file, '--format', 'json')
+
+  const told = JSON.parse(out)
+  expect(code).toBe(1)
+  expect(told).toMatchObject({ ok: false, file, hash: expect.any(String) })
+  expect(told.endpoints).toEqual(
+    expect.arrayContaining([
+      { group: 'market', url, reached: true, reason: null, certificate: null },
+      {
+        group: 'market',
+        url: gone,
+        reached: false,
+        reason: 'the endpoint refuses connections (ECONNREFUSED)',
+        certificate: null,
+      },
+      {
+        group: 'risk',
+        url: gone,
+        reached: false,
+        reason: 'the endpoint refuses connections (ECONNREFUSED)',
+        certificate: null,
+      },
+    ]),
+  )
+  expect(told.endpoints).toHaveLength(3)
+  expect(told.problems).toMatchObject([
+    {
+      path: 'upstreams.risk.endpoints',
+      line: lineOf('risk'),
+      found: `${gone}: the endpoint refuses connections (ECONNREFUSED)`,
+    },
+  ])
+  expect(told.warnings).toMatchObject([
+    { path: 'upstreams.market.endpoints', found: 'the endpoint refuses connections (ECONNREFUSED)' },
+  ])
+})
+
+test('a file that is not good is told as without, and nothing is tried', async () => {
+  const { url, accepted } = await httpUpstream()
+  const file = fileWith({ market: url, nonsense: url })
+
+  const offline = await runInProcess('check', file)
+  const online = await check(file)
+  const json = await check(file, '--format', 'json')
+
+  expect(online).toEqual(offline)
+  expect(JSON.parse(json.out)).toMatchObject({ ok: false, endpoints: [] })
+  expect(accepted()).toBe(0)
+})
+
+test('a file that cannot be read is exit code 2', async () => {
+  expect(await check(join(folderWith({}), 'none.yaml'))).toMatchObject({ code: 2 })
+})
+
+test('without it JSON has no endpoints, and none is tried', async () => {
+  const { url, accepted } = await httpUpstream()
+
+  const { code, out } = await runInProcess('check', fileWith({ market: url }), '--format', 'json')
+
+  expect(code).toBe(0)
+  expect(JSON.parse(out)).not.toHaveProperty('endpoints')
+  expect(accepted()).toBe(0)
+})

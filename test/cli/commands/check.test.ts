@@ -1,0 +1,118 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { folderWith, sandbox } from '../../config/helper.ts'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+
+function run(...args: readonly string[]): { readonly code: number | null; readonly out: string; readonly err: string } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['src/main.ts', ...args], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+  return { code: status, out: stdout, err: stderr }
+}
+
+test('check of a good file exits with 0', () => {
+  const { code, out, err } = run('check', 'config/gateway.yaml')
+
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  expect(out).toMatch(/^config\/gateway\.yaml: good \(hash [0-9a-f]{12}\)\n$/)
+})
+
+test('check without a file takes config/gateway.yaml', () => {
+  expect(run('check').out).toContain('config/gateway.yaml: good')
+})
+
+test('check of a broken file exits with 1 and prints every problem', () => {
+  const file = join(folderWith({ 'broken.yaml': `lisen: {}\nadmin: { port: "1" }\n${sandbox}` }), 'broken.yaml')
+
+  const { code, out } = run('check', file)
+
+  expect(code).toBe(1)
+  expect(out).toContain(`${file}:1:1 lisen: unknown key; did you mean "listen"?`)
+  expect(out).toContain(`${file}:2:16 admin.port: a number in quotes`)
+  expect(out).toMatch(/\n2 problems\n$/)
+})
+
+test('check prints JSON for programs', () => {
+  const file = join(folderWith({ 'broken.yaml': `lisen: {}\n${sandbox}` }), 'broken.yaml')
+
+  const { code, out } = run('check', file, '--format', 'json')
+
+  expect(code).toBe(1)
+  expect(JSON.parse(out)).toEqual({
+    ok: false,
+    file,
+    hash: null,
+    problems: [
+      {
+        file,
+        line: 1,
+        column: 1,
+        path: 'lisen',
+        message: 'unknown key; did you mean "listen"?',
+        expected: expect.stringContaining('listen'),
+        found: 'lisen',
+      },
+    ],
+    warnings: [],
+  })
+  expect(JSON.parse(run('check', '--format', 'json').out)).toMatchObject({
+    ok: true,
+    problems: [],
+    hash: expect.any(String),
+  })
+})
+
+test('check of a file that cannot be read exits with 2', () => {
+  expect(run('check', join(folderWith({}), 'none.yaml'))).toMatchObject({ code: 2 })
+  expect(run('check', folderWith({}))).toMatchObject({ code: 2 })
+})
+
+test.each([['chekc'], ['check', '--format', 'xml'], ['check', 'a', 'b'], ['check', '--nope'], ['serve', 'a']])(
+  'wrong usage exits with 2 and one line on stderr: %s',
+  (...args) => {
+    const { code, out, err } = run(...args)
+
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toMatch(/^error: .+\n/)
+  },
+)
+
+test('check loads no server, no client and no logger', () => {
+  const folder = folderWith({
+    'spy.mjs': `import { registerHooks } from 'node:module'
+      registerHooks({ resolve: (name, context, next) => { if (/^(fastify|undici|pino|@fastify)/.test(name)) process.stderr.write(name); return next(name, context) } })`,
+  })
+
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    ['--import', join(folder, 'spy.mjs'), 'src/main.ts', 'check', 'config/gateway.yaml'],
+    { cwd: root, encoding: 'utf8' },
+  )
+
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+})
+
+test('serve with a broken file exits with 1, and the problems are on stderr', () => {
+  const file = join(folderWith({ 'broken.yaml': 'version: 1' }), 'broken.yaml')
+
+  const { code, out, err } = run('serve', '--config', file)
+
+  expect({ code, out }).toEqual({ code: 1, out: '' })
+  expect(err).toContain(`${file}:1:1 upstreams: missing`)
+})
+
+test.each(['check', 'schema', 'serve'])('%s --help shows an example', (command) => {
+  const { code, out } = run(command, '--help')
+
+  expect(code).toBe(0)
+  expect(out).toContain(`Example:\n  lender-gateway ${command}`)
+})
+
+test('--version prints the version, and schema the JSON Schema', () => {
+  expect(run('--version').out).toMatch(/^\d+\.\d+\.\d+\n$/)
+  expect(JSON.parse(run('schema').out)).toMatchObject({ title: 'Lender gateway configuration' })
+})

@@ -1,0 +1,43 @@
+import { hash } from 'node:crypto'
+import { expect, test, vi } from 'vitest'
+import { createFullCommandLine } from '../../../src/cli/commands/operator-commands.ts'
+
+const run = async (...args: readonly string[]): Promise<string> => {
+  let printed = ''
+  const write = vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    printed += String(text)
+    return true
+  })
+  await createFullCommandLine().parseAsync(['hash-key', ...args], { from: 'user' })
+  write.mockRestore()
+  return printed
+}
+
+const partsOf = (printed: string): readonly (string | undefined)[] =>
+  /^for the client, X-Api-Key: (.*)\.(.*)\nfor its apiKeys: \{ id: "(.*)", sha256: (.*) \}\n$/
+    .exec(printed)
+    ?.slice(1) ?? []
+
+test('prints a key of 256 bits, and what it is recognised by', async () => {
+  const [keyId, secret = '', id, sha256] = partsOf(await run('--id', 'bank-a'))
+
+  expect([keyId, id]).toEqual(['bank-a', 'bank-a'])
+  expect(Buffer.from(secret, 'base64url')).toHaveLength(32)
+  expect(sha256).toBe(hash('sha256', secret))
+})
+
+test('makes another each time, its id among it', async () => {
+  const [a, b] = [partsOf(await run()), partsOf(await run())]
+
+  expect(a).toHaveLength(4)
+  expect(a.filter((part) => b.includes(part))).toEqual([])
+})
+
+test.each(['', 'a.b', 'a b', 'x'.repeat(65)])('refuses %j as an id', async (id) => {
+  const command = createFullCommandLine()
+  command.commands.find((each) => each.name() === 'hash-key')?.configureOutput({ writeErr: () => {} })
+
+  await expect(command.parseAsync(['hash-key', `--id=${id}`], { from: 'user' })).rejects.toMatchObject({
+    code: 'commander.invalidArgument',
+  })
+})

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest'
+import type { RecentErrorView } from '../../../src/admin/api/overview.ts'
+import { RefusalFollower } from '../../../src/cli/commands/tail.ts'
+import type { OperationId } from '../../../src/operations.ts'
+
+const refusal = (n: number, operation: OperationId | null = 'market.insights'): RecentErrorView => ({
+  at: new Date(n).toISOString(),
+  requestId: `r${n}`,
+  client: '192.0.2.7',
+  clientId: null,
+  method: 'GET',
+  operation,
+  endpoint: null,
+  status: 401,
+  kind: 'unauthenticated',
+  reason: 'there is no credential',
+  traceId: null,
+})
+
+/** Lists so many as a gateway does: the newest first. */
+const from = (first: number, last: number, operation?: OperationId | null): readonly RecentErrorView[] =>
+  Array.from({ length: last - first + 1 }, (_, i) => refusal(last - i, operation))
+
+const ids = (list: readonly RecentErrorView[]): readonly string[] => list.map(({ requestId }) => requestId)
+
+/** Answers as a gateway does that has refused so many since its start. */
+const told = (total: number, refusals: readonly RecentErrorView[]) => ({ total, refusals })
+
+test('only what was not told before is new, the oldest first', () => {
+  const follow = new RefusalFollower()
+
+  const first = follow.next(told(3, from(1, 3)))
+  const second = follow.next(told(5, from(2, 5)))
+  const third = follow.next(told(5, from(2, 5)))
+
+  expect([first, second, third].map(({ fresh }) => ids(fresh))).toEqual([['r1', 'r2', 'r3'], ['r4', 'r5'], []])
+  expect([first, second, third].map(({ missed }) => missed)).toEqual([false, false, false])
+})
+
+test('when there were more than are told, some are missing', () => {
+  const follow = new RefusalFollower()
+  follow.next(told(100, from(1, 100)))
+
+  expect(follow.next(told(199, from(100, 199))).missed).toBe(false)
+  expect(follow.next(told(300, from(201, 300))).missed).toBe(true)
+})
+
+test('some are missing of a flood that leaves others in their place', () => {
+  const follow = new RefusalFollower()
+  const others = from(1, 50, null)
+  follow.next(told(50, others))
+
+  expect(follow.next(told(150, [...from(51, 150), ...others])).missed).toBe(false)
+  expect(follow.next(told(251, [...from(152, 251), ...others])).missed).toBe(true)
+})
+
+test('when another process answers, some may be missing', () => {
+  const follow = new RefusalFollower()
+  follow.next(told(3, from(1, 3)))
+
+  expect(follow.next(told(1, from(4, 4)))).toMatchObject({ missed: true, fresh: [{ requestId: 'r4' }] })
+  expect(follow.next(told(1, from(4, 4))).missed).toBe(false)
+})
+
+test('what a worker tells again when it answers again is not new', () => {
+  const follow = new RefusalFollower()
+  const [one, other] = [from(1, 50), from(51, 60)]
+  follow.next(told(60, [...other, ...one]))
+  follow.next(told(60, other))
+
+  expect(follow.next(told(60, [...other, ...one]))).toEqual({ fresh: [], missed: false })
+})
+
+test('what is remembered has an end', () => {
+  const follow = new RefusalFollower()
+  for (let n = 0; n < 50; n++) follow.next(told(100 * n, from(n * 100, n * 100 + 99)))
+
+  expect(ids(follow.next(told(5000, from(0, 0))).fresh)).toEqual(['r0'])
+})

@@ -1,0 +1,157 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { freePort } from '../../helpers/free-port.ts'
+import { bootLiveGateway, type LiveGateway } from '../../helpers/live-gateway.ts'
+import { runCommand, scriptedAdmin, jsonResponse as sends } from '../scripted-admin.ts'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+
+interface Tail {
+  readonly child: ChildProcess
+  readonly out: () => string
+  readonly err: () => string
+  /** Waits until it has printed so. */
+  printed(wanted: RegExp): Promise<void>
+  noted(wanted: RegExp): Promise<void>
+  /** Ends it as Ctrl-C does; tells the exit code. */
+  interrupt(): Promise<number | null>
+}
+
+const tail = (admin: string, ...args: readonly string[]): Tail => {
+  const child = spawn(process.execPath, ['src/main.ts', 'tail', '--refused', '--admin', admin, ...args], { cwd: root })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const closed = once(child, 'close').then(([code]): number | null => code)
+  let [out, err] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    err += text
+  })
+  const comes = (text: () => string, wanted: RegExp): Promise<void> =>
+    expect.poll(text, { timeout: 30_000, interval: 20 }).toMatch(wanted)
+  return {
+    child,
+    out: () => out,
+    err: () => err,
+    printed: (wanted) => comes(() => out, wanted),
+    noted: (wanted) => comes(() => err, wanted),
+    interrupt() {
+      child.kill('SIGINT')
+      return closed
+    },
+  }
+}
+
+const refuse = async ({ url }: LiveGateway, id: string, path = '/market/insights', method = 'POST'): Promise<void> => {
+  await (await fetch(url + path, { method, headers: { 'X-Request-Id': id } })).text()
+}
+
+describe('tail --refused', { timeout: 60_000 }, () => {
+  test('prints what is refused as it comes, and nothing of before unless asked', async () => {
+    const live = await bootLiveGateway()
+    await refuse(live, 'before')
+    const since = tail(live.admin, '--since', '10m')
+    await since.printed(/before/)
+    const plain = tail(live.admin)
+    // It has begun when it prints; what comes before that is none of its.
+    let n = 0
+    const printed = async (): Promise<string> => {
+      await refuse(live, `during-${n++}`)
+      return plain.out()
+    }
+    await expect.poll(printed, { timeout: 30_000, interval: 200 }).toContain('during')
+    await refuse(live, 'alias', '/market/insights/', 'GET')
+    await plain.printed(/alias/)
+
+    expect(await plain.interrupt()).toBe(0)
+    expect(await since.interrupt()).toBe(0)
+    expect(plain.out()).not.toContain('before')
+    expect(plain.out()).toMatch(
+      /^2\S+Z {2}404 not-found {2}GET none of the nine {2}127\.0\.0\.1 {2}a slash is at its end; probably meant: GET \/market\/insights {2}\[request alias\]$/m,
+    )
+    expect(since.out()).toMatch(/^2\S+Z {2}405 method-not-allowed {2}POST .*\[request before\]$/m)
+    expect(since.out().match(/request before/g)).toHaveLength(1)
+    expect(plain.err() + since.err()).toBe('')
+  })
+
+  test('prints JSON, a line each, of one operation when told to', async () => {
+    const live = await bootLiveGateway({ upstream: `http://127.0.0.1:${await freePort()}` })
+    await refuse(live, 'other', '/leads/pipeline', 'GET')
+    await refuse(live, 'wanted', '/market/insights', 'GET')
+    const json = tail(live.admin, '--since', '1h', '--operation', 'market.insights', '--format', 'json')
+    await json.printed(/\n/)
+
+    const [line = '', ...others] = json.out().trimEnd().split('\n')
+
+    expect(await json.interrupt()).toBe(0)
+    expect(others).toEqual([])
+    expect(JSON.parse(line)).toMatchObject({ requestId: 'wanted', operation: 'market.insights', status: 502 })
+  })
+
+  test('survives a gateway that goes and another that comes, and says what may be missing', async () => {
+    const port = await freePort()
+    const first = await bootLiveGateway({ admin: { port } })
+    await refuse(first, 'first')
+    const followed = tail(first.admin, '--since', '10m')
+    await followed.printed(/first/)
+
+    await first.gateway.close()
+    await followed.noted(/nothing listens at .*; it is asked again every second\n$/)
+    const second = await bootLiveGateway({ admin: { port } })
+    await refuse(second, 'second')
+    await followed.printed(/second/)
+
+    expect(await followed.interrupt()).toBe(0)
+    expect(followed.err().split('\n').slice(1)).toEqual([
+      'lender-gateway: it answers again',
+      expect.stringMatching(/^lender-gateway: some of what was refused since 2\S+Z may be missing: it restarted, or/),
+      '',
+    ])
+  })
+
+  test('ends quietly when nobody reads its output', async () => {
+    const live = await bootLiveGateway()
+    await refuse(live, 'before')
+    const followed = tail(live.admin, '--since', '10m')
+    await followed.printed(/before/)
+    const closed = once(followed.child, 'exit')
+
+    followed.child.stdout?.destroy()
+    const again = setInterval(() => void refuse(live, 'after').catch(() => {}), 50)
+    onTestFinished(() => clearInterval(again))
+
+    expect(await closed).toEqual([0, null])
+    expect(followed.err()).toBe('')
+  })
+
+  test('a gateway that cannot be asked at first is an error, and so is wrong usage', async () => {
+    const nobody = await runCommand(['tail', '--refused', '--admin', `http://127.0.0.1:${await freePort()}`])
+    const without = await runCommand(['tail'])
+    const never = await runCommand(['tail', '--refused', '--since', 'yesterday'])
+
+    expect([nobody.code, without.code, never.code]).toEqual([2, 2, 2])
+    expect(nobody.err).toContain('nothing listens at')
+    expect(without.err).toContain("required option '--refused' not specified")
+    expect(never.err).toContain('--since: a duration such as 10m')
+  })
+
+  test('a listener that speaks to the terminal is not heard by it', async () => {
+    const evil = '\u001b]0;owned\u0007'
+    const refusal = {
+      ...{ at: evil, requestId: evil, client: evil, clientId: evil, method: evil, operation: evil },
+      ...{ endpoint: evil, status: 502, kind: evil, reason: evil, traceId: evil },
+    }
+    const good = { ...refusal, at: '2026-11-21T02:04:58.000Z' }
+    const admin = await scriptedAdmin(sends({ refusals: [good, refusal], total: 2 }))
+    const followed = tail(admin.url, '--since', '10m')
+    await followed.printed(/502/)
+
+    expect(await followed.interrupt()).toBe(0)
+    expect(followed.out()).toContain(String.raw`\x1b]0;owned\x07`)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+    expect(followed.out() + followed.err()).not.toMatch(/[\u001b\u0007]/)
+  })
+})

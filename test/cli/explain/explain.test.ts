@@ -1,0 +1,153 @@
+import { spawnSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { globalSettingRows } from '../../../src/cli/explain/global-settings.ts'
+import { simulateRequest } from '../../../src/cli/explain/simulate-request.ts'
+import { failureTable } from '../../../src/failures/kinds.ts'
+import { folderWith } from '../../config/helper.ts'
+import { bootGateway, configText, testConfig } from '../../helpers/gateway.ts'
+import { parseStatus, rawClient } from '../../helpers/raw-client.ts'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+
+const explain = (...args: readonly string[]) => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['src/main.ts', 'explain', ...args], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+  return { code: status, out: stdout, err: stderr }
+}
+
+const settings = { listen: { basePath: '/lender', maxTarget: '128B', maxHeaders: '1KiB' } }
+
+const targets = [
+  '/lender/market/insights',
+  '/lender/market/insights?a=b&c=%2F%00',
+  '/lender/market/insights?',
+  '/lender/market/insights ',
+  '/market/insights',
+  '/lender/market/insights/',
+  '/lender//market/insights',
+  '/lender/%6Darket/insights',
+  '/lender/Market/insights',
+  '/lender/./market/insights',
+  '/lender/market/insights;a=1',
+  '/lender/market/insights#a',
+  '/lender/market insights',
+  '/lender/m\u00e4rket/insights',
+  '/lender/market/insights\u0001',
+  '/lender/market\\insights',
+  `/lender/market/insights?${'a'.repeat(200)}`,
+  `/lender/market insights${'a'.repeat(200)}`,
+  `/lender/market/insights?${'a'.repeat(4000)}`,
+  `/lender/market/insights?${'a'.repeat(4000)}\u0001`,
+  'http://api.example/lender/market/insights?a',
+  'HTTPS://api.example:443/lender/market/insights',
+  'http://user@api.example/lender/market/insights',
+  'http:///lender/market/insights',
+  'http://api.example',
+  'ftp://api.example/lender/market/insights',
+  'lender/market/insights',
+  'api.example:443',
+  '*',
+  '?',
+  '',
+]
+
+const methods = ['GET', 'POST', 'HEAD', 'OPTIONS', 'CONNECT', 'M-SEARCH', 'PRI', 'get', 'BREW', '']
+
+describe('explain says what a gateway then does', () => {
+  const { listen } = testConfig(settings)
+
+  test.each(methods)('with the method "%s", whatever the target', async (method) => {
+    const { port } = await bootGateway(settings)
+
+    const told = await Promise.all(targets.map((target) => simulateRequest(method, target, listen)))
+    const done = await Promise.all(targets.map((target) => ask(port, method, target)))
+
+    expect(told.map((arrival) => (arrival.admitted ? 200 : failureTable[arrival.kind].status))).toEqual(
+      done.map(({ status }) => status),
+    )
+    const codes = told.map((arrival, i) => (arrival.admitted || done[i]?.code === null ? null : arrival.kind))
+    expect(codes).toEqual(done.map(({ code }) => code))
+    expect(told.map((arrival) => (arrival.admitted ? null : arrival.allow))).toEqual(done.map(({ allow }) => allow))
+  })
+})
+
+/** Sends a request line over a socket; `code` is null for a refusal without a body, and for what is answered. */
+const ask = async (port: number, method: string, target: string) => {
+  const client = await rawClient(port)
+  client.send(Buffer.from(`${method} ${target} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n`))
+  const { received } = await client.ended()
+  const [, code = null] = /"code":"([a-z-]+)"/.exec(received) ?? []
+  const [, allow = null] = /^Allow: (.*)\r$/m.exec(received) ?? []
+  return { status: parseStatus(received), code, allow }
+}
+
+test('explain loads no server, no client and no logger', () => {
+  const folder = folderWith({
+    'spy.mjs': `import { registerHooks } from 'node:module'
+      registerHooks({ resolve: (name, context, next) => { if (/^(fastify|undici|pino|@fastify)/.test(name)) process.stderr.write(name); return next(name, context) } })`,
+  })
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const args = ['--import', join(folder, 'spy.mjs'), 'src/main.ts', 'explain', 'GET', '/market/insights']
+
+  const { status, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' })
+
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+})
+
+test('explain without --config takes config/gateway.yaml', () => {
+  const { code, out, err } = explain('GET', '/market/insights?region=eu')
+
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  expect(out).toContain('GET /market/insights?region=eu: forwarded')
+  expect(out).toMatch(/\nconfig\/gateway\.yaml \(hash [0-9a-f]{12}\)\n$/)
+})
+
+test.each([[['GET']], [['GET', '/a', '/b']], [['GET', '/a', '--format', 'xml']], [['GET', '/a', '--nope']]])(
+  'wrong usage exits with 2 and one line on stderr: %s',
+  (args) => {
+    const { code, out, err } = explain(...args)
+
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toMatch(/^error: .+\n/)
+  },
+)
+
+test('--help shows examples and the exit codes', () => {
+  const { code, out } = explain('--help')
+
+  expect(code).toBe(0)
+  expect(out).toContain("Examples:\n  lender-gateway explain GET '/market/insights?region=eu'")
+  expect(out).toContain('Exit code: 0 it would be forwarded, 1 it would be refused')
+})
+
+test('how tokens are checked is shown with its lines, and no secret', () => {
+  const text = configText({
+    auth: {
+      methods: ['introspection'],
+      introspection: { url: 'https://login.example/', clientId: 'gateway', clientSecret: 'planted-secret' },
+    },
+    operations: { 'market.insights': { auth: { scopes: ['insights.read'], claims: { acr: 'high' } } } },
+  })
+  const folder = folderWith({ 'gateway.yaml': text })
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+
+  const { out } = explain('GET', '/market/insights', '--config', join(folder, 'gateway.yaml'))
+
+  expect(out).toMatch(/ auth {2,}auth: introspection with scope insights.read, acr: high .*gateway.yaml:1\n/)
+  expect(out).toMatch(/auth\.introspection\.clientSecret +\*\*\* +file/)
+  expect(out).not.toContain('planted')
+})
+
+test('a key that is new to the listener, or to the audit log, has a row', () => {
+  const config = testConfig()
+
+  const rows = globalSettingRows(config, { listen: { host: '::1', fresh: 5 }, audit: { key: '***', fresh: '1s' } })
+
+  expect(rows.map(([key]) => key)).toEqual(expect.arrayContaining(['listen.fresh', 'audit.fresh']))
+  expect(rows.map(([key]) => key)).not.toContain('listen.host')
+})

@@ -1,0 +1,124 @@
+import { writeFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { freePort } from '../../helpers/free-port.ts'
+import { configText } from '../../helpers/gateway.ts'
+import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
+import { configFileWith, jsonResponse, runCommand, scriptedAdmin } from '../scripted-admin.ts'
+import { endpointStatusWith, healthyStatus, upstreamStatusWith } from '../status-fixtures.ts'
+
+const explain = (admin: string, file: string, ...args: readonly string[]) =>
+  runCommand(['explain', 'GET', '/market/insights', '--config', file, '--live', '--admin', admin, ...args])
+
+/** Takes what stands below the explanation. */
+const below = (out: string): string => out.slice(out.indexOf('just now, by '))
+
+describe('explain --live', () => {
+  test('tells which endpoint is out and why, what an operator ordered, and how requests failed of late', async () => {
+    const [drained, dead] = [await freePort(), await freePort()].map((port) => `http://127.0.0.1:${port}`)
+    const live = await bootLiveGateway({ upstreams: { market: { endpoints: [drained, dead], concurrency: 7 } } })
+    const ordered = await fetchAdmin(`${live.admin}/endpoints/drain`, 'POST', {
+      body: JSON.stringify({ group: 'market', url: drained, ttl: '30m' }),
+    })
+    for (let n = 0; n < 3; n++) await (await fetch(`${live.url}/market/insights`)).text()
+    await (await fetch(`${live.url}/leads/pipeline`, { method: 'DELETE' })).text()
+
+    const { code, out, err } = await explain(live.admin, live.file)
+
+    expect({ code, err, ordered: ordered.status }).toEqual({ code: 0, err: '', ordered: 200 })
+    expect(out).toMatch(/^GET \/market\/insights: forwarded\n/)
+    expect(below(out)).toContain(`it runs ${live.gateway.config.hash}\n`)
+    expect(below(out)).toMatch(new RegExp(`^market +${drained} +100 +0 +drained by an operator until .* left$`, 'm'))
+    expect(below(out)).toMatch(new RegExp(`^ +${dead} +100 +0 +up, 3 of 3 requests failed$`, 'm'))
+    expect(below(out)).toMatch(/^upstreams\.market\.concurrency +0 of 7 in flight$/m)
+    expect(below(out)).toMatch(
+      new RegExp(
+        `^3 +\\S+Z, \\d+s ago +502 connect-failed: the endpoint refuses connections \\(ECONNREFUSED\\), at ${dead}$`,
+        'm',
+      ),
+    )
+    expect(below(out)).not.toMatch(/leads|valuation/)
+  })
+
+  test('an operation that an operator refuses is refused, one that he lets serve is not', async () => {
+    const live = await bootLiveGateway({ operations: { 'leads.pipeline': { state: 'refuse' } } })
+    const order = (state: string, operation: string) =>
+      fetchAdmin(`${live.admin}/operations/${state}`, 'POST', { body: JSON.stringify({ operation }) })
+    await order('refuse', 'market.insights')
+    await order('serve', 'leads.pipeline')
+
+    const refused = await explain(live.admin, live.file)
+    const served = await runCommand([
+      'explain',
+      'GET',
+      '/leads/pipeline',
+      '--config',
+      live.file,
+      '--live',
+      '--admin',
+      live.admin,
+    ])
+    const offline = await runCommand(['explain', 'GET', '/market/insights', '--config', live.file])
+
+    expect([refused.code, served.code, offline.code]).toEqual([1, 0, 0])
+    expect(refused.out).toMatch(/^market\.insights +REFUSED by an operator until /m)
+    expect(served.out).toMatch(/^leads\.pipeline +served by an operator until /m)
+    expect(offline.out).not.toContain('just now')
+  })
+
+  test('says when something else runs than the file says', async () => {
+    const live = await bootLiveGateway()
+    writeFileSync(live.file, configText({ upstream: 'http://127.0.0.1:1' }))
+
+    const { out } = await explain(live.admin, live.file)
+
+    expect(out).toContain(`it runs ${live.gateway.config.hash}, which is NOT WHAT THE FILE SAYS: diff shows it\n`)
+  })
+
+  test('prints JSON for programs', async () => {
+    const live = await bootLiveGateway()
+
+    const { out } = await explain(live.admin, live.file, '--format', 'json')
+
+    expect(JSON.parse(out)).toMatchObject({
+      forwarded: true,
+      live: {
+        url: live.admin,
+        at: expect.stringMatching(/Z$/),
+        hash: live.gateway.config.hash,
+        operation: null,
+        upstream: { endpoints: [{ url: 'sandbox', state: 'up' }] },
+        findings: expect.any(Array),
+        failures: [],
+      },
+    })
+  })
+
+  test('what the file says is told although nobody can be asked', async () => {
+    const { code, out, err } = await explain(`http://127.0.0.1:${await freePort()}`, configFileWith(configText()))
+
+    expect(code).toBe(2)
+    expect(out).toMatch(/^GET \/market\/insights: forwarded\n/)
+    expect(err).toMatch(/^lender-gateway: nothing listens at .*\n$/)
+  })
+
+  test('a listener that speaks to the terminal is not heard by it', async () => {
+    const evil = '\u001b]0;owned\u0007\u202e'
+    const refusal = {
+      ...{ at: '2026-11-21T02:04:58.000Z', requestId: evil, client: evil, clientId: null, method: 'GET' },
+      ...{ operation: 'market.insights', endpoint: evil, status: 502, kind: evil, reason: evil, traceId: null },
+    }
+    const finding = { severity: evil, about: 'upstreams.market', cause: evil, details: [], since: evil, command: evil }
+    const market = upstreamStatusWith(endpointStatusWith(evil, { state: evil, since: evil, reason: evil }))
+    const admin = await scriptedAdmin(
+      jsonResponse({ ...healthyStatus, upstreams: { market }, findings: [finding], refusals: [refusal], total: 1 }),
+    )
+
+    const { code, out } = await explain(admin.url, configFileWith(configText()))
+
+    expect(code).toBe(0)
+    expect(below(out)).toContain('502 ')
+    expect(below(out)).toContain(String.raw`\x1b]0;owned\x07\u202e`)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant
+    expect(out).not.toMatch(/[\u001b\u0007\u202e]/)
+  })
+})

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import { parseConfig } from '../../../src/config/load/load.ts'
+import { formatProblem } from '../../../src/config/problem.ts'
+import { groups } from '../../../src/operations.ts'
+
+/** Is a slip: the file with it, and what the message must say. No key: the slip is outside of all keys. */
+export interface Mistake {
+  readonly text: string | Uint8Array
+  readonly line: number
+  readonly key: string
+  readonly message: string
+  readonly remedy: string
+}
+
+/** Writes the eight groups, a line each from the second on, so that risk stands on the fifth; `risk` is what follows its colon. */
+export const upstreams = (risk = ' sandbox'): string =>
+  `upstreams:\n${groups.map((group) => `  ${group}:${group === 'risk' ? risk : ' sandbox'}\n`).join('')}`
+
+/** Writes lines in front of the groups. */
+export const withTopLines = (...lines: readonly string[]): string => `${lines.join('\n')}\n${upstreams()}`
+
+/** Writes lines under `operations`, which stands on the tenth. */
+export const operations = (...lines: readonly string[]): string => `${upstreams()}operations:\n${lines.join('\n')}\n`
+
+/** Writes lines under risk, the first on the sixth. */
+export const risk = (...lines: readonly string[]): string => upstreams(['', ...lines].join('\n    '))
+
+/** Tries each mistake: one problem, and its message names the line, the key and the remedy. */
+export const tryMistakes = (mistakes: Readonly<Record<string, Mistake>>): void =>
+  test.each(Object.entries(mistakes))('%s', (_what, { text, line, key, message, remedy }) => {
+    const result = parseConfig(Buffer.from(text), 'gateway.yaml', {})
+
+    const problems = result.ok ? [] : result.problems
+    expect(problems).toHaveLength(1)
+    const [head = '', ...told] = problems.map(formatProblem).join('').split('\n')
+    const [place, ...said] = head.split(': ')
+    expect(place).toMatch(/^gateway\.yaml:\d+:\d+/)
+    expect(place?.replace(/^gateway\.yaml:(\d+):\d+/, '$1').trim()).toBe(`${line} ${key}`.trim())
+    expect(said.join(': ')).toContain(message)
+    expect([...said, ...told].join('\n')).toContain(remedy)
+    expect(head).not.toContain('hunter2')
+  })
+
+/** Writes lines under `defaults`, the first on the second line of the file. */
+export const defaults = (...lines: readonly string[]): string =>
+  withTopLines('defaults:', ...lines.map((line) => `  ${line}`))
+
+/** Writes lines under risk, the first on the seventh. */
+export const riskUpstream = (...lines: readonly string[]): string => risk('endpoints: [https://risk]', ...lines)
+
+/** Writes a mistake in one line. */
+export const oneLineMistake = (text: string, line: number, key: string, message: string, remedy: string): Mistake => ({
+  text,
+  line,
+  key,
+  message,
+  remedy,
+})
+
+/** Is where the keys of {@link riskUpstream} stand. */
+export const riskPath = 'upstreams.risk'
+/** Writes a PEM text that holds nothing. */
+export const pem = (label: string): string => `"-----BEGIN ${label}-----\\nnothing\\n-----END ${label}-----"`

@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest'
+import { bootLiveGateway } from '../../helpers/live-gateway.ts'
+import { jsonResponse, runCommand, scriptedAdmin } from '../scripted-admin.ts'
+
+describe('operation', () => {
+  test('takes one of the nine out of service for a while, and puts it back', async () => {
+    const live = await bootLiveGateway()
+    const order = (...args: readonly string[]) => runCommand(['operation', ...args, '--admin', live.admin])
+    const status = async () => (await fetch(`${live.url}/market/insights`)).status
+
+    const refused = await order('refuse', 'market.insights', '--ttl', '30m')
+    const during = await status()
+    const served = await order('serve', 'market.insights')
+
+    expect(refused).toMatchObject({ code: 0, err: '' })
+    expect(refused.out).toMatch(/^market\.insights is refused until 2\d{3}-.*Z, then as the file says\n$/)
+    expect(served).toMatchObject({ code: 0, out: 'market.insights is served as the file says\n' })
+    expect([during, await status()]).toEqual([503, 200])
+  })
+
+  test('prints JSON for programs', async () => {
+    const live = await bootLiveGateway()
+
+    const { out } = await runCommand([
+      'operation',
+      'refuse',
+      'market.insights',
+      '--admin',
+      live.admin,
+      '--format',
+      'json',
+    ])
+
+    expect(JSON.parse(out)).toEqual({ operation: 'market.insights', state: 'refuse', until: expect.any(String) })
+  })
+
+  test('says why an order is not accepted', async () => {
+    const live = await bootLiveGateway()
+
+    const { code, err } = await runCommand([
+      'operation',
+      'refuse',
+      'market.insights',
+      '--ttl',
+      '15',
+      '--admin',
+      live.admin,
+    ])
+
+    expect(code).toBe(1)
+    expect(err).toContain('ttl is expected to be a duration from 1s to 24h')
+  })
+
+  test.each([
+    ['an unknown operation', ['refuse', 'market.insight']],
+    ['an unknown state', ['stop', 'market.insights']],
+  ])('%s is wrong usage, and nobody is asked', async (_, args) => {
+    const admin = await scriptedAdmin(jsonResponse({}))
+
+    const { code, err } = await runCommand(['operation', ...args, '--admin', admin.url])
+
+    expect(code).toBe(2)
+    expect(err).toContain('Allowed choices are')
+    expect(admin.asked).toEqual([])
+  })
+})

@@ -1,0 +1,181 @@
+import { describe, expect, test } from 'vitest'
+import { type ConfigProblem, formatProblems } from '../../../src/config/problem.ts'
+import { jsonResponse, runCommand, scriptedAdmin, token } from '../scripted-admin.ts'
+
+const change = (part: string, group: string | null, path: string, from: unknown, to: unknown) => ({
+  part,
+  group,
+  path,
+  from,
+  to,
+})
+
+const applied = {
+  result: 'applied',
+  from: '9b02c7d11e55',
+  to: '3f1c0a9be2d4',
+  groups: ['risk', 'market'],
+  changes: [
+    change('listen', null, 'listen.timeouts.body', '30s', 'none'),
+    change(
+      'upstreams.risk',
+      'risk',
+      'upstreams.risk.endpoints',
+      ['http://a:8080'],
+      ['http://b:8080', { url: 'http://c:8080', weight: 10 }],
+    ),
+    change('upstreams.risk', 'risk', 'upstreams.risk.request.set.X-Api-Key', '***', null),
+    change('upstreams.risk', 'risk', 'upstreams.risk.request.remove', [], ['Cookie']),
+    change('operations.risk.asset-valuation', 'risk', 'operations.risk.asset-valuation.deadline', '30s', '10s'),
+    change('upstreams.market', 'market', 'upstreams.market.request.set.Y', '***', '***'),
+    change('upstreams.market', 'market', 'upstreams.market.request.set.X', 'a b', '\u001b[2J'),
+  ],
+  warnings: [],
+}
+
+const problem: ConfigProblem = {
+  file: 'config/gateway.yaml',
+  line: 12,
+  column: 9,
+  path: 'upstreams.market',
+  message: 'not a URL',
+  expected: 'a URL such as http://risk.internal:8080, or sandbox',
+  found: '"market-b:8080"',
+}
+
+const refused = {
+  title: 'Unprocessable Content',
+  status: 422,
+  code: 'configuration-refused',
+  hash: '9b02c7d11e55',
+  problems: [problem, problem],
+}
+
+const told = async (command: 'reload' | 'rollback', body: unknown, status = 200, ...args: readonly string[]) => {
+  const admin = await scriptedAdmin(jsonResponse(body, status))
+  const { code, out, err } = await runCommand([command, '--admin', admin.url, ...args], {
+    LENDER_GATEWAY_ADMIN_TOKEN: token,
+  })
+  expect(admin.asked).toMatchObject([{ request: `POST /${command}`, headers: { authorization: `Bearer ${token}` } }])
+  return { code, out, err: err.replaceAll(admin.url, 'http://gateway') }
+}
+
+describe('reload', () => {
+  test('tells from where to where, and what changed for each group', async () => {
+    expect(await told('reload', applied)).toEqual({
+      code: 0,
+      err: '',
+      out: `applied: 9b02c7d11e55 → 3f1c0a9be2d4
+
+risk
+  endpoints                      http://a:8080 → http://b:8080, http://c:8080 (weight 10)
+  request.set.X-Api-Key          (not shown) → (not set)
+  request.remove                 (none) → Cookie
+  risk.asset-valuation.deadline  30s → 10s
+
+market
+  request.set.Y  changed, not shown
+  request.set.X  "a b" → \\x1b[2J
+
+for all groups
+  listen.timeouts.body  30s → none
+`,
+    })
+  })
+
+  test('prints warnings as check does', async () => {
+    const { code, out } = await told('reload', { ...applied, changes: [], warnings: [problem] })
+
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: `warning: ${formatProblems([problem]).replace('1 problem\n', '')}applied: 9b02c7d11e55 → 3f1c0a9be2d4\n`,
+    })
+  })
+
+  test('says so when the file says what runs', async () => {
+    expect(await told('reload', { ...applied, result: 'unchanged', to: applied.from, changes: [] })).toEqual({
+      code: 0,
+      err: '',
+      out: 'unchanged: 9b02c7d11e55 runs, and is what the file says\n',
+    })
+  })
+
+  test('exits with 1 when the file is refused, and prints the problems as check does', async () => {
+    expect(await told('reload', refused, 422)).toEqual({
+      code: 1,
+      out: formatProblems([problem, problem]),
+      err: 'lender-gateway: http://gateway refuses it; 9b02c7d11e55 runs on\n',
+    })
+  })
+
+  test('says that an edit is tried again whose endpoints were not reached', async () => {
+    const held = { ...refused, code: 'endpoints-not-reached', nextTry: '2026-11-21T02:05:01.000Z', problems: [problem] }
+
+    expect(await told('reload', held, 422)).toEqual({
+      code: 1,
+      out: formatProblems([problem]),
+      err: 'lender-gateway: http://gateway refuses it; 9b02c7d11e55 runs on, and it is tried again and again while the file says so\n',
+    })
+  })
+
+  test('--force asks for it all the same', async () => {
+    const admin = await scriptedAdmin(jsonResponse({ ...applied, forced: true, changes: [] }))
+
+    const { code, out } = await runCommand(['reload', '--force', '--admin', admin.url])
+
+    expect({ code, out }).toEqual({ code: 0, out: 'applied: 9b02c7d11e55 → 3f1c0a9be2d4\n' })
+    expect(admin.asked).toMatchObject([{ request: 'POST /reload?force' }])
+  })
+
+  test.each([
+    [200, applied, 0],
+    [422, refused, 1],
+  ])('prints JSON for programs, as the gateway tells it: %i', async (status, body, code) => {
+    const ran = await told('reload', body, status, '--format', 'json')
+
+    expect({ code: ran.code, out: JSON.parse(ran.out) }).toEqual({ code, out: body })
+  })
+
+  test.each([
+    ['changes that are none', { ...applied, changes: 'many' }, 200, 'a list is expected at changes'],
+    ['a refusal without a problem', { hash: '9b02c7d11e55' }, 422, 'a list is expected at problems'],
+    [
+      'a problem without a line',
+      { hash: 'a', problems: [{ ...problem, line: null }] },
+      422,
+      'a number is expected at problems[0].line',
+    ],
+    ['what only a rollback answers', { code: 'conflict' }, 409, 'text is expected at hash'],
+  ])('exits with 2 when the answer is not a gateway’s: %s', async (_what, body, status, message) => {
+    const { code, out, err } = await told('reload', body, status)
+
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toBe(
+      `lender-gateway: http://gateway answers what this version does not understand: ${message}; compare the versions\n`,
+    )
+  })
+})
+
+describe('rollback', () => {
+  test('tells what runs again', async () => {
+    const changes = [change('upstreams.market', 'market', 'upstreams.market.endpoints', ['sandbox'], ['http://a'])]
+
+    expect(await told('rollback', { ...applied, changes })).toEqual({
+      code: 0,
+      err: '',
+      out: `rolled back: 9b02c7d11e55 → 3f1c0a9be2d4; the file is left alone, and reload takes it again
+
+market
+  endpoints  sandbox → http://a
+`,
+    })
+  })
+
+  test('exits with 1 when there is nothing to go back to', async () => {
+    expect(await told('rollback', { code: 'nothing-to-roll-back', status: 409 }, 409)).toEqual({
+      code: 1,
+      err: '',
+      out: 'nothing to roll back: what runs is the first configuration since the start\n',
+    })
+  })
+})

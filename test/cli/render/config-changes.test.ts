@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import type { Command } from '../../../src/admin/commands/command.ts'
+import { rollbackCommands } from '../../../src/admin/commands/reload.ts'
+import { renderChanges, renderReloadRejection } from '../../../src/cli/render/config-changes.ts'
+import { adminTarget } from '../scripted-admin.ts'
+
+test('a list that looks the same before and after holds a secret that has changed', () => {
+  const pairs = [{ certificate: '***', key: '***' }]
+  const change = { part: 'listen', group: null, path: 'listen.tls.certificates', from: pairs, to: [...pairs] }
+
+  expect(renderChanges([change])).toBe('for all groups\n  listen.tls.certificates  changed, not shown\n')
+})
+
+test('a refusal whose code is a member of every object is read as any other', () => {
+  const [command] = rollbackCommands.commands
+  const body = { code: 'constructor', hash: 'abcdefabcdef', problems: [], nextTry: null }
+
+  expect(renderReloadRejection(adminTarget(1), command as Command, { status: 422, body, at: 0 })).toBe('0 problems\n')
+})

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import type { Status } from '../../../src/admin/api/status.ts'
+import { limitRows } from '../../../src/cli/render/status-sections.ts'
+
+const at = Date.parse('2026-11-21T02:10:00.000Z')
+
+type Rate = NonNullable<Status['limits']['rate']>
+
+const row = (rate: Partial<Rate>): string | undefined => {
+  const since = '2026-11-21T02:09:00.000Z'
+  const usual: Rate = { store: 'redis', state: 'shared', since, reason: null, where: null, evictions: 0 }
+  const [, shown] = limitRows({ rate: { ...usual, ...rate }, concurrency: [], eventLoop: null }, at)
+  return shown?.[1]
+}
+
+test('who counts is told, and in capitals when it should be Redis and is not', () => {
+  expect(row({ store: 'memory', state: 'local' })).toBe('counted in memory')
+  expect(row({})).toBe('by redis, with other gateways')
+  expect(row({ state: 'local', where: 'in 1 of 2 workers' })).toBe(
+    'REDIS IS OF NO USE in 1 of 2 workers since 2026-11-21T02:09:00Z, 1m ago: counted here',
+  )
+  expect(row({ store: 'memory', state: 'local', evictions: 7 })).toBe(
+    'counted in memory; 7 keys forgotten for want of room',
+  )
+})

@@ -1,0 +1,105 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import type { AdminTarget } from '../../src/cli/client/admin-target.ts'
+import { folderWith } from '../config/helper.ts'
+import type { Pair } from '../helpers/certificates.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Is a token as files and the environment hold it in tests. */
+export const token = 'abcdefghijklmnop-0123456789'
+
+/** Is a request as it reached a scripted admin listener. */
+export interface ReceivedAdminRequest {
+  readonly request: string
+  readonly headers: IncomingHttpHeaders
+}
+
+export interface ScriptedAdmin {
+  readonly port: number
+  readonly url: string
+  readonly asked: readonly ReceivedAdminRequest[]
+}
+
+/** Opens an admin listener that answers every request in the same way. */
+export const scriptedAdmin = async (answer: (response: ServerResponse) => void, tls?: Pair): Promise<ScriptedAdmin> => {
+  const asked: ReceivedAdminRequest[] = []
+  const listener: RequestListener = ({ method, url, headers }, response) => {
+    asked.push({ request: `${method} ${url}`, headers })
+    answer(response)
+  }
+  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { port, url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`, asked }
+}
+
+/** Answers with JSON at five past two in the morning, by the gateway's clock. */
+export const jsonResponse =
+  (body: unknown, status = 200) =>
+  (response: ServerResponse): void => {
+    response.writeHead(status, { 'Content-Type': 'application/json', Date: 'Sat, 21 Nov 2026 02:05:00 GMT' })
+    response.end(JSON.stringify(body))
+  }
+
+/** Is a target that nothing but its port is known of. */
+export const adminTarget = (port: number, more: Partial<AdminTarget> = {}): AdminTarget => ({
+  tls: false,
+  host: '127.0.0.1',
+  port,
+  certificate: null,
+  token: null,
+  file: null,
+  fallbackReason: null,
+  isDefaultAddress: false,
+  ...more,
+})
+
+/** Writes a configuration file (and others beside it) that is gone when the test has finished. */
+export const configFileWith = (text: string, others: Readonly<Record<string, string>> = {}): string => {
+  const file = join(folderWith({ 'gateway.yaml': text, ...others }), 'gateway.yaml')
+  onTestFinished(() => rmSync(dirname(file), { recursive: true }))
+  return file
+}
+
+/** Is how a command ended. */
+export interface CommandResult {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+/** Runs a command in a process of its own, without keeping the servers of this one from answering it. */
+export const runCommand = async (
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv = {},
+  { node = [], cwd = root }: { readonly node?: readonly string[]; readonly cwd?: string } = {},
+): Promise<CommandResult> => {
+  const { LENDER_GATEWAY_ADMIN_TOKEN: _, ...inherited } = process.env
+  const child = spawn(process.execPath, [...node, join(root, 'src/main.ts'), ...args], {
+    cwd,
+    env: { ...inherited, ...environment },
+  })
+  let out = ''
+  let err = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    err += text
+  })
+  const [code] = await once(child, 'close')
+  return { code, out, err }
+}

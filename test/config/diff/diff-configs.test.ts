@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { diffConfigs } from '../../../src/config/diff/diff-configs.ts'
+import { reportConfig } from '../../../src/config/diff/report.ts'
+import { testConfig } from '../../helpers/gateway.ts'
+
+const sha256 = 'ab'.repeat(32)
+const many = (edit: (nth: number) => object = () => ({}), count = 500) =>
+  Array.from({ length: count }, (_, nth) => ({
+    id: `bank-${nth}`,
+    apiKeys: [{ id: `key-${nth}`, sha256 }],
+    operations: 'all',
+    ...edit(nth),
+  }))
+type Clients = ReturnType<typeof many>
+const configOf = (clients: Clients) => {
+  const config = testConfig({ auth: { methods: ['apiKey'] }, clients })
+  return { config, report: reportConfig(config) }
+}
+const changed = (from: Clients, to: Clients) =>
+  diffConfigs(configOf(from), configOf(to)).map(({ part, path, from, to }) => [part, path, from, to])
+
+test('of clients that are not shown, those that changed, came and went are named, and nothing else is said of them', () => {
+  const edited = many((nth) => (nth === 7 ? { disabled: true } : nth === 300 ? { id: 'new' } : {}))
+  const changes = changed(many(), edited)
+
+  expect(changes.slice(1)).toEqual([
+    ['clients', 'clients.bank-7', '***', '***'],
+    ['clients', 'clients.bank-300', '***', null],
+    ['clients', 'clients.new', null, '***'],
+  ])
+  expect(JSON.stringify(changes)).not.toContain(sha256)
+})
+
+test('ten are named, and the others counted', () => {
+  const changes = changed(
+    many(),
+    many(() => ({ disabled: true })),
+  )
+
+  expect(changes.slice(1, 11).map(([, path]) => path)).toContain('clients.bank-9')
+  expect(changes.slice(11)).toEqual([['clients', 'clients.*', null, '490 more differ']])
+})
+
+test('where no client differs none is named, and where all are shown they are shown as before', () => {
+  expect(changed(many(), many())).toEqual([])
+  expect(
+    changed(
+      many(undefined, 2),
+      many(() => ({ disabled: true }), 2),
+    ).map(([, path]) => path),
+  ).toEqual(['clients'])
+})

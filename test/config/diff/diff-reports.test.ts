@@ -1,0 +1,148 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
+import { inspect } from 'node:util'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { changedGroups, diffReports } from '../../../src/config/diff/diff-reports.ts'
+import { renderEffectiveConfig, reportConfig } from '../../../src/config/diff/report.ts'
+import { allOperations, groups } from '../../../src/operations.ts'
+import { configOf, sandbox, withRisk } from '../helper.ts'
+
+const diffTexts = (before: string, after: string) =>
+  diffReports(reportConfig(configOf(before)), reportConfig(configOf(after)))
+
+/** Sets fields of what goes to the group risk. */
+const setting = (fields: string): string => withRisk(` { endpoints: [http://r.internal], request: { set: ${fields} } }`)
+
+describe('what is reported of a configuration', () => {
+  const secret = 'hunter2-s3cret'
+
+  test('says whether clients may choose HTTP/2', () => {
+    expect(renderEffectiveConfig(configOf(sandbox))).toMatchObject({ listen: { http2: false } })
+  })
+
+  test('is a configuration that says the same', () => {
+    const rows = fc.record({
+      basePath: fc.constantFrom('', '/v1', '/lender/v2'),
+      maxBody: fc.constantFrom('1KiB', '64MiB', 'none'),
+      deadline: fc.constantFrom('250ms', '30s', 'none'),
+      keepAlive: fc.constantFrom('0s', '3s', '90m', 'none'),
+      weight: fc.integer({ min: 1, max: 10_000 }),
+      host: fc.constantFrom('endpoint', 'client', 'risk.example:8443'),
+      remove: fc.uniqueArray(fc.constantFrom('Server', 'X-A', 'X-B')),
+      state: fc.constantFrom('serve', 'refuse'),
+      via: fc.option(fc.constantFrom('gw-1', 'edge'), { nil: undefined }),
+      header: fc.constantFrom('X-Request-Id', 'none'),
+    })
+
+    fc.assert(
+      fc.property(rows, ({ basePath, maxBody, deadline, keepAlive, weight, host, remove, state, via, header }) => {
+        const upstreams = Object.fromEntries(groups.map((group) => [group, 'http://a.internal']))
+        const risk = {
+          endpoints: ['http://r.internal/p', { url: 'https://s.internal', weight }],
+          host,
+          keepAlive,
+          response: { remove },
+        }
+        const text = JSON.stringify({
+          requestId: { header },
+          listen: { basePath, ...(via === undefined ? {} : { via }) },
+          defaults: { maxBody, deadline },
+          upstreams: { ...upstreams, risk },
+          operations: { 'market.insights': { state, cache: true } },
+        })
+        const config = configOf(text)
+
+        expect(configOf(JSON.stringify(reportConfig(config).config)).hash).toBe(config.hash)
+      }),
+    )
+  })
+
+  test('writes a literal placeholder as the file does', () => {
+    const config = configOf(setting('{ X-A: "a$${B}$$${C" }'))
+
+    expect(config.upstreams.risk.request.set[0]?.value).toBe('a${B}$${C')
+    expect(configOf(JSON.stringify(reportConfig(config).config)).hash).toBe(config.hash)
+  })
+
+  test('holds a secret that no inspection prints', () => {
+    const config = configOf(`admin: { token: ${secret}-and-more }\n${sandbox}`)
+
+    expect(inspect(renderEffectiveConfig(config), { depth: null, showHidden: true })).not.toContain(secret)
+  })
+
+  test('shows no secret, and yet tells that one has changed', () => {
+    const key = (value: string) =>
+      withRisk(`\n    endpoints: [http://r.internal]\n    request: { set: { X-Api-Key: "${value}" } }`)
+    const token = (value: string) => `admin: { token: ${value} }\n${sandbox}`
+
+    expect(JSON.stringify(reportConfig(configOf(key(secret))))).not.toContain(secret)
+    expect(JSON.stringify(reportConfig(configOf(token(`${secret}-and-more`))))).not.toContain(secret)
+    expect(diffTexts(key(secret), key('another'))).toEqual([
+      { part: 'upstreams.risk', group: 'risk', path: 'upstreams.risk.request.set.X-Api-Key', from: '***', to: '***' },
+    ])
+    expect(diffTexts(token(`${secret}-and-more`), token(`${secret}-and-less`))).toEqual([
+      { part: 'admin', group: null, path: 'admin.token', from: '***', to: '***' },
+    ])
+  })
+})
+
+describe('a difference', () => {
+  test('is nothing where only the words differ', () => {
+    expect(diffTexts(sandbox, `# the same\nlisten: { port: 8080 }\n${sandbox}`)).toEqual([])
+  })
+
+  test('names the key, what it was and what it is', () => {
+    expect(diffTexts(sandbox, withRisk(' http://r.internal'))).toEqual([
+      {
+        part: 'upstreams.risk',
+        group: 'risk',
+        path: 'upstreams.risk.endpoints',
+        from: ['sandbox'],
+        to: ['http://r.internal'],
+      },
+    ])
+    expect(diffTexts(sandbox, `listen: { basePath: /v1, via: gw }\n${sandbox}`)).toEqual([
+      { part: 'listen', group: null, path: 'listen.basePath', from: '', to: '/v1' },
+      { part: 'listen', group: null, path: 'listen.via', from: null, to: 'gw' },
+    ])
+  })
+
+  test('of a secret is told beside what else has changed', () => {
+    const key = (url: string, value: string) =>
+      withRisk(`\n    endpoints: [${url}]\n    request: { set: { X-Api-Key: "${value}", X-Auth: same } }`)
+
+    expect(diffTexts(key('http://r.internal', 'old'), key('http://s.internal', 'new')).map(({ path }) => path)).toEqual(
+      ['upstreams.risk.endpoints', 'upstreams.risk.request.set.X-Api-Key'],
+    )
+  })
+
+  test('of a field is told by its own name, whatever every object inherits', () => {
+    expect(diffTexts(setting('{ constructor: a }'), setting('{ X-A: b }'))).toMatchObject([
+      { path: 'upstreams.risk.request.set.constructor', from: 'a', to: null },
+      { path: 'upstreams.risk.request.set.X-A', from: null, to: 'b' },
+    ])
+  })
+
+  test('from a gateway of another version names the part that only one of them knows', () => {
+    const { config, digests, hash } = reportConfig(configOf(sandbox))
+    const { reload, ...rest } = config
+    const older = { hash, config: rest, digests }
+    const newer = { hash, config, digests }
+
+    expect(diffReports(older, newer)).toMatchObject([{ part: 'reload', path: 'reload', from: null, to: reload }])
+    expect(diffReports(newer, older)).toMatchObject([{ part: 'reload', path: 'reload', from: reload, to: null }])
+  })
+
+  test('of an operation concerns its group, one of the defaults all that inherit it', () => {
+    const operation = diffTexts(sandbox, `operations: { inventory.sync: { state: refuse } }\n${sandbox}`)
+    const defaults = diffTexts(sandbox, `defaults: { timeouts: { headers: 1s }, deadline: 2s }\n${sandbox}`)
+
+    expect(operation).toMatchObject([{ part: 'operations.inventory.sync', path: 'operations.inventory.sync.state' }])
+    expect(changedGroups(operation)).toEqual(['inventory'])
+    expect(changedGroups(defaults)).toEqual(groups)
+    expect(defaults.map(({ path }) => path)).toEqual([
+      ...groups.map((group) => `upstreams.${group}.timeouts.headers`),
+      ...allOperations.map(({ id }) => `operations.${id}.deadline`),
+    ])
+  })
+})

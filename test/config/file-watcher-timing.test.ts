@@ -1,0 +1,145 @@
+/** When a watch looks, and when it compares contents: with stamps that the test writes, and a clock that it sets. */
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { FileWatcher } from '../../src/config/file-watcher.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+/** Watches what the test says that `stat` and the contents are, and tells when each was looked at. */
+const scripted = ({ pollMs = null, ...more }: { pollMs?: number | null; reading?: () => boolean } = {}) => {
+  const now = { stamp: 'one', changed: false }
+  const seen = { stamps: 0, compared: [] as number[], changes: 0 }
+  const startedAt = Date.now()
+  const watch = new FileWatcher({
+    stamp: async () => {
+      seen.stamps++
+      return now.stamp
+    },
+    changed: async () => {
+      seen.compared.push(Date.now() - startedAt)
+      return now.changed
+    },
+    reading: () => false,
+    onChange: () => void seen.changes++,
+    ...more,
+  })
+  watch.configure({ watch: true, poll: pollMs })
+  onTestFinished(() => watch.close())
+  return { now, seen, watch }
+}
+
+test('a file that is another each time it is read, as in /proc, is not read without end', async () => {
+  const { now, seen } = scripted()
+  now.changed = true
+
+  await vi.advanceTimersByTimeAsync(60_000)
+
+  expect(seen.changes).toBe(1)
+})
+
+test('a file at rest is looked at four times a second, and its contents are compared once', async () => {
+  const { seen } = scripted()
+
+  await vi.advanceTimersByTimeAsync(100)
+  const first = seen.stamps
+  await vi.advanceTimersByTimeAsync(10_000)
+
+  expect(seen.stamps - first).toBe(40)
+  expect(seen.compared.length).toBe(1)
+})
+
+test('contents are compared every `reload.poll` though `stat` says nothing new', async () => {
+  const { now, seen } = scripted({ pollMs: 5000 })
+
+  await vi.advanceTimersByTimeAsync(1000)
+  now.changed = true
+  const early = seen.changes
+  await vi.advanceTimersByTimeAsync(4500)
+
+  expect([early, seen.changes]).toEqual([0, 1])
+})
+
+test('a save of several writes is noticed once two looks, 50 ms apart, have seen the same', async () => {
+  const { now, seen } = scripted()
+  await vi.advanceTimersByTimeAsync(10_000)
+  const looks = seen.stamps
+
+  Object.assign(now, { stamp: 'emptied', changed: true })
+  while (seen.stamps === looks) await vi.advanceTimersByTimeAsync(1)
+  now.stamp = 'written'
+  await vi.advanceTimersByTimeAsync(60)
+  const early = seen.changes
+  await vi.advanceTimersByTimeAsync(50)
+
+  expect([early, seen.changes]).toEqual([0, 1])
+})
+
+/** Writes every 20 ms for so long. */
+const write = async (now: { stamp: string }, ms: number): Promise<void> => {
+  for (let at = 0; at < ms; at += 20) {
+    now.stamp = `written at ${Date.now()}`
+    await vi.advanceTimersByTimeAsync(20)
+  }
+}
+
+test('a file that is written without end is compared every half second', async () => {
+  const { now, seen } = scripted()
+
+  await write(now, 10_000)
+
+  const gaps = seen.compared.slice(1).map((at, nth) => at - (seen.compared[nth] ?? 0))
+  expect(gaps.every((gap) => gap >= 500 && gap <= 800)).toBe(true)
+  expect(gaps.length).toBeGreaterThan(10)
+})
+
+test('what was compared while it was written is compared again, once', async () => {
+  const { now, seen } = scripted()
+  while (seen.compared.length < 2) await write(now, 20)
+  const before = seen.compared.length
+
+  await vi.advanceTimersByTimeAsync(10_000)
+
+  expect(seen.compared.length).toBe(before + 1)
+})
+
+test('nothing is compared while the files are read, and everything after it', async () => {
+  let reading = true
+  const { now, seen } = scripted({ reading: () => reading })
+  now.changed = true
+
+  await vi.advanceTimersByTimeAsync(5000)
+  const meanwhile = seen.compared.length
+  reading = false
+  await vi.advanceTimersByTimeAsync(500)
+
+  expect([meanwhile, seen.changes]).toEqual([0, 1])
+})
+test.each(['stamp', 'changed'] as const)(
+  'a file system that hangs is asked once, and held against nobody when it answers again: %s',
+  async (hangs) => {
+    const hanging = Promise.withResolvers<void>()
+    const calls = { stamp: 0, changed: 0 }
+    const ask = async (what: 'stamp' | 'changed'): Promise<void> => {
+      if (++calls[what] === 1 && what === hangs) await hanging.promise
+    }
+    let changes = 0
+    const watch = new FileWatcher({
+      stamp: () => ask('stamp').then(() => 'one'),
+      changed: () => ask('changed').then(() => true),
+      reading: () => false,
+      onChange: () => void changes++,
+    })
+    watch.configure({ watch: true, poll: null })
+    onTestFinished(() => watch.close())
+
+    await vi.advanceTimersByTimeAsync(60_000)
+    watch.configure({ watch: true, poll: null })
+    await vi.advanceTimersByTimeAsync(60_000)
+    const meanwhile = { asked: calls[hangs], changes }
+    hanging.resolve()
+    await vi.advanceTimersByTimeAsync(1000)
+
+    expect(meanwhile).toEqual({ asked: 1, changes: 0 })
+    expect(changes).toBe(1)
+  },
+)

@@ -1,0 +1,85 @@
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { loadConfig } from '../../../src/config/load/load.ts'
+import { loadInThread } from '../../../src/config/load/load-in-thread.ts'
+import { folderWith, sandbox, tiresome } from '../helper.ts'
+
+const fileWith = (text: string): string => join(folderWith({ 'gateway.yaml': text }), 'gateway.yaml')
+
+test('a file that is loaded in a thread of its own says what it says otherwise', async () => {
+  for (const text of [sandbox, 'listen: 7\n', 'a: [', '']) {
+    const file = fileWith(text)
+
+    expect(await loadInThread(file, {})).toEqual(loadConfig(file, {}))
+  }
+})
+
+test('one that is read after one that took too long is as good as any', async () => {
+  const tired = await loadInThread(fileWith(tiresome), {}, [], 1)
+  const next = await loadInThread(fileWith(sandbox), {})
+  const further = await loadInThread(fileWith(sandbox), {})
+
+  expect([tired.ok, next.ok, further.ok]).toEqual([false, true, true])
+})
+
+test('two that are read at once do not get in each other’s way', async () => {
+  const files = [fileWith(sandbox), fileWith('listen: 7\n')]
+
+  const both = await Promise.all(files.map((file) => loadInThread(file, {})))
+
+  expect(both).toEqual(files.map((file) => loadConfig(file, {})))
+})
+
+test('its configuration is frozen to the last value', async () => {
+  const loaded = await loadInThread(fileWith(sandbox), {})
+
+  const thawed: string[] = []
+  const look = (value: unknown, path: string): void => {
+    if (typeof value !== 'object' || value === null) return
+    if (!Object.isFrozen(value)) thawed.push(path)
+    for (const [key, part] of Object.entries(value)) look(part, `${path}.${key}`)
+  }
+  look(loaded.ok ? loaded.config : null, 'config')
+
+  expect(loaded.ok).toBe(true)
+  expect(thawed).toEqual([])
+})
+
+test('it sees the environment that it is given, and no other', async () => {
+  const file = fileWith(`listen: { basePath: "\${BASE}" }\n${sandbox}`)
+
+  const [given, none] = [await loadInThread(file, { BASE: '/v1' }), await loadInThread(file, {})]
+
+  expect(given.ok && given.config.listen.basePath).toBe('/v1')
+  expect(none).toMatchObject({ ok: false, problems: [{ path: 'listen.basePath' }] })
+})
+
+test('one that takes too long is a problem of the file, and is known by its contents all the same', async () => {
+  const file = fileWith(tiresome)
+
+  const loaded = await loadInThread(file, {}, [], 1)
+
+  expect(loaded).toMatchObject({
+    ok: false,
+    problems: [{ file, line: 1, message: 'it takes longer than 0.001s to read' }],
+    sources: [{ file, digest: expect.stringMatching(/^[0-9a-f]{64}$/) }],
+  })
+})
+
+test('the thread is let go five seconds after the last file, with the libraries that it has loaded', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const ended = vi.spyOn(Worker.prototype, 'terminate')
+  const file = fileWith(sandbox)
+
+  await loadInThread(file, {})
+  vi.advanceTimersByTime(4999)
+  await loadInThread(file, {})
+  vi.advanceTimersByTime(4999)
+  const before = ended.mock.calls.length
+  vi.advanceTimersByTime(1)
+
+  expect([before, ended.mock.calls.length]).toEqual([0, 1])
+  expect(await loadInThread(file, {})).toMatchObject({ ok: true })
+})

@@ -1,0 +1,144 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { ClientConfig } from '../../../src/config/config.ts'
+import { loadConfig } from '../../../src/config/load/load.ts'
+import { loadInThread } from '../../../src/config/load/load-in-thread.ts'
+import { clientsDigest, deserializeClients, serializeClients } from '../../../src/config/load/serialize-clients.ts'
+import { folderWith, sandbox } from '../helper.ts'
+
+const client = (nth: number): ClientConfig => ({
+  id: `client-${nth}`,
+  disabled: false,
+  apiKeys: [{ id: `key-${nth}`, sha256: 'ab'.repeat(32) }],
+  claims: { client_id: `client-${nth}` },
+  certificates: [],
+  operations: null,
+  addresses: [],
+  rate: null,
+  burst: null,
+  concurrency: null,
+})
+const some = (count: number): readonly ClientConfig[] => Array.from({ length: count }, (_, nth) => client(nth))
+
+const carried = (clients: readonly ClientConfig[], running: readonly ClientConfig[]) =>
+  deserializeClients(serializeClients(clients), running)
+
+test('what is written as texts is read again, frozen', async () => {
+  for (const clients of [some(1), some(2000)]) {
+    const again = await deserializeClients(serializeClients(clients), [])
+
+    expect(again).toEqual(clients)
+    expect([again, ...again, ...again.flatMap(({ apiKeys }) => [apiKeys, ...apiKeys])].every(Object.isFrozen)).toBe(
+      true,
+    )
+    expect(clientsDigest(again)).toBe(clientsDigest(clients))
+  }
+})
+
+test('where one is added in front, all the others are the very same as before', async () => {
+  const before = some(5000)
+  const after = await carried([client(-1), ...some(5000)], before)
+
+  expect(after).toHaveLength(5001)
+  expect(before.every((each, nth) => each === after[nth + 1])).toBe(true)
+})
+
+test('where nothing has changed, the whole list is the very same', async () => {
+  const before = some(5000)
+
+  expect(await carried(some(5000), before)).toBe(before)
+  expect(await carried(some(4999), before)).not.toBe(before)
+})
+
+test.each<[string, (list: ClientConfig[]) => ClientConfig[]]>([
+  ['another key', (list) => list.with(777, { ...client(777), apiKeys: [{ id: 'key-777', sha256: 'cd'.repeat(32) }] })],
+  ['one that is disabled', (list) => list.with(0, { ...client(0), disabled: true })],
+  ['one less', (list) => list.toSpliced(500, 1)],
+  ['one less at the end', (list) => list.slice(0, -1)],
+  ['two that change places', (list) => list.with(3, client(900)).with(900, client(3))],
+  ['none', () => []],
+])('what was carried over is what was read: %s', async (_, edit) => {
+  const before = await deserializeClients(serializeClients(some(1000)), [])
+  const read = edit([...some(1000)])
+
+  const after = await carried(read, before)
+
+  expect(after).toEqual(read)
+  expect(clientsDigest(after)).toBe(clientsDigest(read))
+  expect(clientsDigest(after)).not.toBe(clientsDigest(before))
+})
+
+test('the thread that reads them gets its turn again and again', async () => {
+  let turns = 0
+  let over = false
+  const count = (): void => {
+    turns++
+    if (!over) setImmediate(count)
+  }
+  setImmediate(count)
+
+  await carried(some(5000), [])
+  over = true
+
+  expect(turns).toBeGreaterThanOrEqual(10)
+})
+
+test('clients that are loaded in a thread of their own are those that are loaded otherwise', async () => {
+  const list = Array.from({ length: 700 }, (_, nth) => ({
+    id: `c${nth}`,
+    operations: 'all',
+    rate: '5/s',
+    concurrency: 2,
+  }))
+  const folder = folderWith({
+    'gateway.yaml': `${sandbox}\nauth: { methods: [apiKey] }\nclients: file:clients.json\n`,
+    'clients.json': JSON.stringify(list),
+  })
+  const file = join(folder, 'gateway.yaml')
+
+  expect(await loadInThread(file, {})).toEqual(loadConfig(file, {}))
+})
+
+test('a file of clients that is edited is read again, and one that is not is read as it was', async () => {
+  const list = (disabled: boolean) =>
+    JSON.stringify([
+      { id: 'a', operations: 'all', disabled },
+      { id: 'b', operations: 'all' },
+    ])
+  const files = { 'gateway.yaml': `${sandbox}\nauth: { methods: [apiKey] }\nclients: file:clients.json\n` }
+  const folder = folderWith({ ...files, 'clients.json': list(false) })
+  const file = join(folder, 'gateway.yaml')
+  const read = async (running: readonly ClientConfig[]) => {
+    const loaded = await loadInThread(file, {}, running)
+    if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
+    return loaded.config
+  }
+
+  const first = await read([])
+  const same = await read(first.clients)
+  writeFileSync(join(folder, 'clients.json'), list(true))
+  const edited = await read(same.clients)
+  writeFileSync(join(folder, 'clients.json'), list(false))
+  const back = await read(edited.clients)
+
+  expect(same.clients).toBe(first.clients)
+  expect(edited.clients.map(({ disabled }) => disabled)).toEqual([true, false])
+  expect(back).toEqual(first)
+  expect(new Set([first, same, edited, back].map(({ hash }) => hash)).size).toBe(2)
+})
+
+test('a file with placeholders is read again in another environment', async () => {
+  const folder = folderWith({
+    'gateway.yaml': `${sandbox}\nauth: { methods: [apiKey] }\nclients: file:clients.yaml\n`,
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders of the configuration file look like these
+    'clients.yaml': '- id: ${NAME}\n  operations: all\n',
+  })
+  const idIn = async (NAME: string) => {
+    const loaded = await loadInThread(join(folder, 'gateway.yaml'), { NAME })
+    return loaded.ok && loaded.config.clients[0]?.id
+  }
+
+  expect(await idIn('a')).toBe('a')
+  expect(await idIn('b')).toBe('b')
+})

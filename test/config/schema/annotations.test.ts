@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest'
+import * as z from 'zod'
+import { annotate, getAnnotations, renderValue } from '../../../src/config/schema/annotations.ts'
+
+test('a secret that is described anew is a secret as before', () => {
+  const secret = annotate(z.string(), { secret: true, file: 'line' })
+
+  const copy = secret.meta({ description: 'What operators send' }).describe('What Prometheus sends')
+
+  expect(getAnnotations(copy)).toEqual({ secret: true, file: 'line' })
+  expect(JSON.stringify(renderValue(copy, 'hunter2'))).toBe('"***"')
+})

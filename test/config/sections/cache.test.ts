@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest'
+import { renderEffectiveConfig } from '../../../src/config/diff/report.ts'
+import { allOperations } from '../../../src/operations.ts'
+import { configOf, parse, problemsOf, sandbox } from '../helper.ts'
+
+const insights = (cache: string): string => `${sandbox}\noperations: { market.insights: { cache: ${cache} } }`
+
+const warned = (text: string): readonly string[] => {
+  const result = parse(text)
+  if (!result.ok) throw new Error(JSON.stringify(result.problems))
+  return result.warnings.map(({ path, message }) => `${path}: ${message}`)
+}
+
+const defaults = {
+  maxEntry: 1024 ** 2,
+  shared: false,
+  heuristic: false,
+  staleIfError: null,
+  staleWhileRevalidate: null,
+  staleWhenDisconnected: 60_000,
+}
+
+describe('the cache of an operation', () => {
+  test.each([
+    ['false', null],
+    ['true', defaults],
+    ['{ }', defaults],
+    ['{ maxEntry: 4KiB, shared: true }', { ...defaults, maxEntry: 4096, shared: true }],
+    [
+      '{ heuristic: true, staleIfError: 10m, staleWhileRevalidate: 5s }',
+      { ...defaults, heuristic: true, staleIfError: 600_000, staleWhileRevalidate: 5_000 },
+    ],
+    ['{ staleWhenDisconnected: none }', { ...defaults, staleWhenDisconnected: 0 }],
+  ])('%s', (written, cache) => {
+    expect(configOf(insights(written)).operations['market.insights'].cache).toEqual(cache)
+  })
+
+  test('is none for all nine unless it is set', () => {
+    expect(allOperations.map(({ id }) => configOf(sandbox).operations[id].cache)).toEqual(allOperations.map(() => null))
+  })
+
+  test.each([
+    ['60s', 'operations.market.insights.cache', 'neither true nor false'],
+    ['[1]', 'operations.market.insights.cache', 'the wrong kind of value'],
+    ['{ ttl: 60s }', 'operations.market.insights.cache.ttl', 'unknown key'],
+    ['{ maxEntry: 1B }', 'operations.market.insights.cache.maxEntry', 'too small'],
+    ['{ maxEntry: 65MiB }', 'operations.market.insights.cache.maxEntry', 'more than there is room for'],
+  ])('%s is refused', (written, path, message) => {
+    expect(problemsOf(insights(written))).toMatchObject([{ path, message: expect.stringContaining(message) }])
+  })
+})
+
+test('the effective configuration is one that can be read again', () => {
+  const written = insights('{ maxEntry: 4KiB, staleIfError: 10m, staleWhenDisconnected: none }')
+  const config = configOf(`cache: { maxBytes: 1GiB, credentials: [X-Token] }\n${written}`)
+
+  expect(configOf(JSON.stringify(renderEffectiveConfig(config))).hash).toBe(config.hash)
+})
+
+test('the URL of its Redis shows nowhere', () => {
+  const text = `cache: { redis: { url: "redis://:hunter2@redis" } }\n${insights('true')}`
+
+  expect(JSON.stringify(renderEffectiveConfig(configOf(text)))).not.toContain('hunter2')
+  expect(JSON.stringify(problemsOf(text.replace('redis:/', 'http:/')))).not.toContain('hunter2')
+})
+
+describe('what does nothing is told', () => {
+  test('a Redis where no operation is cached', () => {
+    const redis = 'cache: { redis: { url: "redis://redis" } }\n'
+
+    expect(warned(redis + sandbox)).toEqual(['cache.redis: this does nothing: no operation is cached'])
+    expect(warned(redis + insights('true'))).toEqual([])
+  })
+
+  test('a cache that every credential passes by', () => {
+    const keyed = (credentials: string): string =>
+      `auth: { methods: [apiKey], credentials: ${credentials} }\nclients: [{ id: a, operations: all, apiKeys: [{ id: a, sha256: ${'a'.repeat(64)} }] }]\n`
+
+    expect(warned(keyed('forward') + insights('true'))).toEqual([
+      expect.stringMatching(/^operations.market.insights.cache: this does nothing/),
+    ])
+    expect(warned(keyed('forward') + insights('{ shared: true }'))).toEqual([])
+    expect(warned(keyed('strip') + insights('true'))).toEqual([])
+  })
+})

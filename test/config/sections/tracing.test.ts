@@ -1,0 +1,110 @@
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { renderEffectiveConfig } from '../../../src/config/diff/report.ts'
+import { configOf, folderWith, parse, problemsOf, sandbox } from '../helper.ts'
+
+const folder = folderWith({ token: 'Bearer planted-in-a-file\n' })
+const at = join(folder, 'gateway.yaml')
+const otlp = 'otlp: https://collector.example/v1/traces'
+
+const read = (tracing: string) => configOf(`tracing: ${tracing}\n${sandbox}`, {}, at).tracing
+const warningsOf = (tracing: string) => {
+  const result = parse(`tracing: ${tracing}\n${sandbox}`, {}, at)
+  return result.ok ? result.warnings.map(({ path, message }) => `${path}: ${message}`) : null
+}
+
+test('nothing is told of unless it is asked for', () => {
+  expect(configOf(sandbox).tracing).toBeNull()
+  expect(read('none')).toBeNull()
+  expect(renderEffectiveConfig(configOf(sandbox)).tracing).toBe('none')
+})
+
+test('with a URL, one in a hundred traces that begin here is sent', () => {
+  expect(read(`{ ${otlp} }`)).toEqual({
+    otlp: 'https://collector.example/v1/traces',
+    headers: [],
+    sample: 0.01,
+    serviceName: 'lender-gateway',
+    serverTiming: false,
+  })
+})
+
+test('Server-Timing needs no receiver', () => {
+  expect(read('{ serverTiming: true }')).toMatchObject({ otlp: null, serverTiming: true })
+  expect(renderEffectiveConfig(configOf(`tracing: { serverTiming: true }\n${sandbox}`)).tracing).toEqual({
+    serverTiming: true,
+  })
+})
+
+test('what a header holds is shown when it stands in the file and is no credential, and is hashed either way', () => {
+  const headers = 'headers: { Authorization: file:token, X-Api-Key: planted-in-the-file, X-Tenant: lender }'
+  const config = configOf(`tracing: { ${otlp}, ${headers} }\n${sandbox}`, {}, at)
+
+  expect(config.tracing?.headers.map(({ value }) => value)).toEqual([
+    'Bearer planted-in-a-file',
+    'planted-in-the-file',
+    'lender',
+  ])
+  expect(JSON.parse(JSON.stringify(renderEffectiveConfig(config).tracing))).toEqual({
+    otlp: 'https://collector.example/v1/traces',
+    headers: { Authorization: '***', 'X-Api-Key': '***', 'X-Tenant': 'lender' },
+    sample: '1%',
+    serviceName: 'lender-gateway',
+    serverTiming: false,
+  })
+})
+
+test('what is written as it is shown says the same', () => {
+  const config = configOf(`tracing: { ${otlp}, sample: 12.5%, serviceName: gw, serverTiming: true }\n${sandbox}`)
+  const shown = JSON.stringify({ ...renderEffectiveConfig(config), version: 1 })
+
+  expect(configOf(shown).hash).toBe(config.hash)
+})
+
+describe('what is refused', () => {
+  test.each([
+    ['true', 'tracing', 'not a policy'],
+    ['{ otlp: collector:4318 }', 'tracing.otlp', 'not a URL'],
+    ['{ otlp: "grpc://collector:4317/x" }', 'tracing.otlp', 'not a URL'],
+    ['{ otlp: "http://collector:4318" }', 'tracing.otlp', 'a URL without a path'],
+    ['{ otlp: "https://planted:planted@collector/v1/traces" }', 'tracing.otlp', 'a URL with a user name or a password'],
+    ['{ otlp: "https://collector/v1/traces?key=planted" }', 'tracing.otlp', 'a URL with a query or a fragment'],
+    [`{ ${otlp}, sample: 1 }`, 'tracing.sample', 'a unit is missing'],
+    [`{ ${otlp}, sample: 101% }`, 'tracing.sample', 'too large'],
+    [`{ ${otlp}, serviceName: "" }`, 'tracing.serviceName', 'not a name'],
+    [`{ ${otlp}, serverTiming: 1 }`, 'tracing.serverTiming', 'wrong kind of value'],
+    [`{ ${otlp}, headers: { Host: planted } }`, 'tracing.headers.Host', 'Host is set by the gateway'],
+    [`{ ${otlp}, headers: { Content-Encoding: planted } }`, 'tracing.headers.Content-Encoding', 'set by the gateway'],
+    [`{ ${otlp}, headers: { X: file:nowhere } }`, 'tracing.headers.X', 'the file cannot be used'],
+    [`{ ${otlp}, headers: { X: [planted] } }`, 'tracing.headers.X', 'not a string'],
+    [`{ ${otlp}, header: planted }`, 'tracing.header', 'unknown key'],
+  ])('tracing: %s at %s', (written, path, message) => {
+    const problems = problemsOf(`tracing: ${written}\n${sandbox}`, {}, at)
+
+    expect(problems.find((problem) => problem.path === path)?.message).toContain(message)
+    expect(JSON.stringify(problems)).not.toContain('planted')
+  })
+
+  test('a URL without a path says what the whole one would be', () => {
+    const [problem] = problemsOf(`tracing: { otlp: "http://collector:4318" }\n${sandbox}`)
+
+    expect(problem?.hint).toBe('write http://collector:4318/v1/traces')
+  })
+})
+
+describe('what is doubtful', () => {
+  test.each([
+    ['{}', ['tracing: this does nothing: nothing is sent, and no answer says how long it took']],
+    ['{ serverTiming: true, headers: { X: y } }', ['tracing.headers: this does nothing: no spans are sent']],
+    [
+      '{ otlp: "http://collector:4318/v1/traces", headers: { Authorization: file:token } }',
+      ['tracing.otlp: secrets are sent in the clear: whoever is on the way can read tracing.headers'],
+    ],
+    ['{ otlp: "http://collector:4318/v1/traces", headers: { X-Tenant: lender } }', []],
+    ['{ otlp: "http://127.0.0.1:4318/v1/traces", headers: { Authorization: file:token } }', []],
+    ['{ otlp: "http://[::1]:4318/v1/traces", headers: { Authorization: file:token } }', []],
+    [`{ ${otlp}, headers: { Authorization: file:token } }`, []],
+  ])('tracing: %s', (written, warnings) => {
+    expect(warningsOf(written)).toEqual(warnings)
+  })
+})

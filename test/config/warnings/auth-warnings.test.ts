@@ -1,0 +1,61 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { loadConfig } from '../../../src/config/load/load.ts'
+import { folderWith, parse, sandbox } from '../helper.ts'
+
+const proxied = 'mtls: { from: client-cert }'
+const own = {
+  apiKeys: [{ id: 'k', sha256: 'ab'.repeat(32) }],
+  certificates: ['sha256:'.padEnd(71, 'a')],
+  claims: { sub: 'a' },
+}
+const jwt = 'jwt: { issuer: a, audience: [b], jwks: https://login.example/jwks }'
+
+/** Loads a gateway of three clients, the last of which has something to show, in a file of its own. */
+const load = (key: keyof typeof own, auth: string, more = '') => {
+  const [first, second, third] = ['a', 'b', 'c'].map((id) => ({ id, operations: 'all' }))
+  const folder = folderWith({
+    'gateway.yaml': `${sandbox}\nlisten: { trustedProxies: [192.0.2.1] }\nauth: ${auth}\nclients: [file:one.json, file:two.json]\n${more}`,
+    'one.json': JSON.stringify([first]),
+    'two.json': JSON.stringify([second, { ...third, [key]: own[key] }], null, 1),
+  })
+  const result = loadConfig(join(folder, 'gateway.yaml'))
+  if (!result.ok) throw new Error(JSON.stringify(result.problems))
+  return result.warnings.map(({ file, line, path, message, expected }) => ({
+    ...{ file: file.replace(`${folder}/`, ''), line, path },
+    ...{ message, expected },
+  }))
+}
+
+const unusedWarning = (key: string, method: string) => ({
+  ...{ file: 'two.json', line: 9, path: `[1].${key}` },
+  message: 'this does nothing: no operation asks for it, here or of any other client',
+  expected: `${method} among methods, or no ${key}`,
+})
+
+test('what clients have to show, and no operation asks for, is doubted where it stands first', () => {
+  expect(load('apiKeys', `{ methods: [mtls], ${proxied} }`)).toEqual([unusedWarning('apiKeys', 'apiKey')])
+  expect(load('certificates', '{ methods: [apiKey] }')).toEqual([unusedWarning('certificates', 'mtls')])
+  expect(load('claims', '{ methods: [apiKey] }')).toEqual([unusedWarning('claims', 'jwt or introspection')])
+})
+
+test('what one operation asks for is not', () => {
+  const one = `operations: { market.insights: { auth: { methods: [mtls] } } }`
+
+  expect(load('certificates', `{ methods: [apiKey], ${proxied} }`, one)).toEqual([])
+  expect(load('claims', `{ methods: [jwt], ${jwt} }`)).toEqual([])
+  expect(load('apiKeys', '{ methods: [apiKey] }')).toEqual([])
+})
+
+test('Client-Cert that nobody looks at is doubted; tokens may be bound to what stands in it', () => {
+  const warned = (methods: string) => {
+    const result = parse(
+      `${sandbox}\nlisten: { trustedProxies: [192.0.2.1] }\nauth: { methods: ${methods}, ${proxied} }`,
+    )
+    return result.ok && result.warnings.map(({ path, message }) => [path, message])
+  }
+
+  expect(warned('[apiKey]')).toEqual([['auth.mtls', 'this does nothing: nobody looks at certificates of clients']])
+  expect(warned('[mtls]')).toEqual([])
+  expect(warned(`[jwt], ${jwt}`)).toEqual([])
+})

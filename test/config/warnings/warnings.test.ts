@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest'
+import { parse, sandbox, withRisk } from '../helper.ts'
+
+/** Lists what is warned of: line, key path, message, what was found. */
+const warned = (text: string) => {
+  const result = parse(text)
+  if (!result.ok) throw new Error(JSON.stringify(result.problems))
+  return result.warnings.map(({ line, path, message, found }) => ({ line, path, message, found }))
+}
+
+const own = (...lines: readonly string[]): string =>
+  withRisk(['', 'endpoints: [https://risk.internal]', ...lines].join('\n    '))
+
+describe('verify: false', () => {
+  test('is warned of in capitals where it stands', () => {
+    expect(warned(own('tls: { verify: false, insecure: true }'))).toEqual([
+      {
+        line: 11,
+        path: 'upstreams.risk.tls.verify',
+        message: expect.stringContaining('WHOEVER ANSWERS IS BELIEVED'),
+        found: 'false for risk',
+      },
+    ])
+  })
+
+  test('in the defaults is told once, with those that it holds for', () => {
+    const text = `defaults: { tls: { verify: false, insecure: true } }\n${own()}`
+
+    expect(warned(text)).toMatchObject([{ line: 1, path: 'defaults.tls.verify', found: 'false for risk' }])
+    expect(warned(text.replace('[https', '[http'))).toMatchObject([{ path: 'defaults.tls.verify', found: 'false' }])
+  })
+
+  test('that every group overrides is not', () => {
+    const groups = own('tls: { verify: true }').replaceAll(
+      ': sandbox',
+      ': { endpoints: [https://a], tls: { verify: true } }',
+    )
+
+    expect(warned(`defaults: { tls: { verify: false } }\n${groups}`)).toEqual([])
+  })
+
+  test('may have its consent on another level', () => {
+    expect(warned(`defaults: { tls: { insecure: true } }\n${own('tls: { verify: false }')}`)).toMatchObject([
+      { path: 'upstreams.risk.tls.verify' },
+    ])
+  })
+})
+
+describe('insecure: true where certificates are verified', () => {
+  test('is said to do nothing', () => {
+    expect(warned(own('tls: { insecure: true }'))).toMatchObject([{ line: 11, path: 'upstreams.risk.tls.insecure' }])
+    expect(warned(`defaults: { tls: { insecure: true } }\n${sandbox}`)).toMatchObject([
+      { path: 'defaults.tls.insecure' },
+    ])
+  })
+})
+
+describe('tls of a group without https', () => {
+  const text = own('tls: { minVersion: TLSv1.3 }')
+
+  test('is said to do nothing', () => {
+    expect(warned(text.replace('[https', '[http'))).toMatchObject([{ line: 11, path: 'upstreams.risk.tls' }])
+  })
+
+  test('is in order when one endpoint has it, and in the defaults', () => {
+    expect(warned(text.replace(']', ', http://b]'))).toEqual([])
+    expect(warned(`defaults: { tls: { minVersion: TLSv1.3 } }\n${sandbox}`)).toEqual([])
+  })
+})
+
+test('a Redis by which nothing is counted is said to do nothing', () => {
+  const text = (address: string): string =>
+    `limits: { address: ${address}, redis: { url: "redis://redis" } }\n${sandbox}`
+
+  expect(warned(text('none'))).toMatchObject([{ path: 'limits.redis', message: expect.stringContaining('nothing') }])
+  expect(warned(text('{ rate: 1/s }'))).toEqual([])
+})
+
+describe('idempotent: true', () => {
+  const operations = '\noperations:\n  risk.asset-valuation:\n    idempotent: true'
+
+  test('without retry for its group is said to do nothing', () => {
+    expect(warned(own() + operations)).toMatchObject([
+      {
+        line: 13,
+        path: 'operations.risk.asset-valuation.idempotent',
+        message: expect.stringContaining('does nothing'),
+      },
+    ])
+    expect(warned(`defaults: { retry: {} }\n${own('retry: none')}${operations}`)).toHaveLength(1)
+  })
+
+  test('with it, at either level, is in order', () => {
+    expect(warned(own('retry: {}') + operations)).toEqual([])
+    expect(warned(`defaults: { retry: {} }\n${own()}${operations}`)).toEqual([])
+  })
+
+  test.each([
+    ['remove', 'request: { remove: [idempotency_key] }'],
+    ['set', 'request: { set: { Idempotency-Key: one } }'],
+  ])("where request.%s takes the client's key away is said to do nothing", (edit, line) => {
+    expect(warned(own('retry: {}', line) + operations)).toMatchObject([
+      {
+        line: 15,
+        path: 'operations.risk.asset-valuation.idempotent',
+        found: `Idempotency-Key in upstreams.risk.request.${edit}`,
+      },
+    ])
+  })
+
+  test('is in order where another field is edited, or that of an answer', () => {
+    const lines = ['request: { remove: [X-Key] }', 'response: { remove: [Idempotency-Key] }']
+
+    expect(warned(own('retry: {}', ...lines) + operations)).toEqual([])
+  })
+})
+
+describe('reload.preflight: health', () => {
+  const health = 'reload: { preflight: health }\n'
+
+  test('without a health check is said to be the same as connect', () => {
+    expect(warned(health + own())).toMatchObject([{ line: 1, path: 'reload.preflight', found: 'health' }])
+    expect(warned(`${health}defaults: { healthCheck: { path: / } }\n${own('healthCheck: none')}`)).toEqual([])
+  })
+
+  test('with one anywhere is in order, and connect is without', () => {
+    expect(warned(health + own('healthCheck: { path: /health }'))).toEqual([])
+    expect(warned(health.replace('health', 'connect') + own())).toEqual([])
+  })
+})

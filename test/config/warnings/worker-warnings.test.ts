@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest'
+import { configSchema } from '../../../src/config/config-schema.ts'
+import { resolveConfig } from '../../../src/config/load/resolve-levels.ts'
+import { formatKeyPath } from '../../../src/config/problem.ts'
+import { collectWarnings } from '../../../src/config/warnings/warnings.ts'
+import { groups } from '../../../src/operations.ts'
+
+/** Lists what is warned of on a machine with four cores: key path and what was found there. */
+const warned = ({ risk = {}, ...settings }: { readonly risk?: object; readonly [key: string]: unknown }) => {
+  const upstreams = {
+    ...Object.fromEntries(groups.map((group) => [group, 'http://a'])),
+    ...{ risk: { endpoints: ['http://a'], ...risk } },
+  }
+  const parsed = configSchema.parse({ ...settings, upstreams })
+  return collectWarnings(parsed, resolveConfig(parsed), 4).map(({ path, found }) => `${formatKeyPath(path)}: ${found}`)
+}
+
+describe('of workers', () => {
+  test.each<[string, Parameters<typeof warned>[0], readonly string[]]>([
+    ['one for each core is meant', { workers: 4 }, []],
+    ['more than there are cores are not', { workers: 5 }, ['workers: 5']],
+    ['auto never are', { workers: 'auto' }, []],
+    [
+      'so few connections that one is too many for some',
+      { workers: 3, listen: { maxConnections: 2 } },
+      ['listen.maxConnections: 2'],
+    ],
+    ['as many connections as workers', { workers: 3, listen: { maxConnections: 3 } }, []],
+    ['no bound', { workers: 3, listen: { maxConnections: 'none' } }, []],
+    [
+      'one worker, whatever the bounds',
+      { workers: 1, listen: { maxConnections: 1 }, defaults: { maxConnections: 1 } },
+      [],
+    ],
+    [
+      'a bound for every group, told once',
+      { workers: 3, defaults: { maxConnections: 2 } },
+      ['defaults.maxConnections: 2'],
+    ],
+    ['the bound of a group', { workers: 3, risk: { maxConnections: 2 } }, ['upstreams.risk.maxConnections: 2']],
+    [
+      'exchanges in flight, wherever they are bounded',
+      {
+        workers: 3,
+        limits: { concurrency: 2 },
+        defaults: { concurrency: 1 },
+        risk: { concurrency: 2 },
+        operations: { 'market.insights': { concurrency: 2 }, 'leads.pipeline': { concurrency: 3 } },
+      },
+      [
+        'limits.concurrency: 2',
+        'defaults.concurrency: 1',
+        'upstreams.risk.concurrency: 2',
+        'operations.market.insights.concurrency: 2',
+      ],
+    ],
+    [
+      'both',
+      { workers: 'auto', defaults: { maxConnections: 3 }, risk: { maxConnections: 1 } },
+      ['defaults.maxConnections: 3', 'upstreams.risk.maxConnections: 1'],
+    ],
+    [
+      'a group whose own bound can be divided is not meant',
+      { workers: 3, defaults: { maxConnections: 1 }, risk: { maxConnections: 9 } },
+      ['defaults.maxConnections: 1'],
+    ],
+  ])('%s', (_, settings, expected) => {
+    expect(warned(settings)).toEqual(expected)
+  })
+})
+
+test('one core is no reason to warn of one worker', () => {
+  const parsed = configSchema.parse({
+    workers: 1,
+    upstreams: Object.fromEntries(groups.map((group) => [group, 'http://a'])),
+  })
+
+  expect(collectWarnings(parsed, resolveConfig(parsed), 1)).toEqual([])
+})

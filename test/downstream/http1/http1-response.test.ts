@@ -1,0 +1,147 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { Http1Response } from '../../../src/downstream/http1/http1-response.ts'
+import { rawClient } from '../../helpers/raw-client.ts'
+
+type Write = (response: Http1Response) => void
+
+/** Serves one request and tells everything that was sent, with one and the same time in `Date`. */
+const sent = async (request: string, write: Write): Promise<string> => {
+  const server = createServer({ ServerResponse: Http1Response, keepAliveTimeout: 72_500 }, ({ socket }, response) => {
+    response.once('close', () => socket.end())
+    write(response)
+  })
+  onTestFinished(() => void server.close().closeAllConnections())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const client = await rawClient((server.address() as AddressInfo).port)
+  client.send(request)
+  const { received } = await client.ended()
+  return received.replace(/\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT/, 'now')
+}
+
+const requests = {
+  'HTTP/1.1': 'GET / HTTP/1.1\r\nHost: a\r\n\r\n',
+  'HTTP/1.1 with close': 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+  'HTTP/1.0': 'GET / HTTP/1.0\r\n\r\n',
+  'HTTP/1.0 with keep-alive': 'GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n',
+  HEAD: 'HEAD / HTTP/1.1\r\nHost: a\r\n\r\n',
+  'a request that waits for 100': 'GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n',
+}
+
+const length = ['Content-Length', '4']
+const date = ['Date', 'Tue, 15 Nov 1994 08:12:31 GMT']
+
+const heads: Readonly<Record<string, readonly [status: number, phrase: string, fields: readonly string[]]>> = {
+  'a length': [200, 'OK', ['Content-Type', 'text/plain', ...length, 'ETag', '"a"']],
+  'no length': [200, 'OK', ['Content-Type', 'text/plain']],
+  'no field': [200, 'OK', []],
+  'a date': [200, 'OK', ['A', '1', ...date, ...length, 'B', '2']],
+  'repeated fields': [200, 'OK', ['Set-Cookie', 'a=1', ...length, 'set-cookie', 'b=2', 'Set-Cookie', 'a=1']],
+  'an empty value': [200, 'OK', ['X-Empty', '', ...length]],
+  'bytes beyond ASCII': [200, 'OK', ['X-Name', 'caf\xe9 \xff\x80', ...length]],
+  'no phrase': [404, '', length],
+  'no phrase of a status without one': [299, '', length],
+  'a phrase of its own': [200, 'Fine, thanks', length],
+  'a phrase beyond ASCII': [200, 'Tr\xe8s bien', length],
+  '204': [204, '', ['X-A', '1']],
+  '304': [304, '', [...length, 'ETag', '"a"']],
+  '304 without a length': [304, '', ['ETag', '"a"']],
+  '205': [205, '', length],
+  '999': [999, 'Odd', length],
+}
+
+describe.each(Object.entries(requests))('to %s', (_name, request) => {
+  test.each(Object.entries(heads))('%s goes out as Node writes it', async (_case, [status, phrase, fields]) => {
+    const body = 'body'
+
+    const ours = await sent(request, (response) => {
+      response.writeFields(status, phrase, fields)
+      response.end(body, 'latin1')
+    })
+    const nodes = await sent(request, (response) => {
+      if (phrase === '') response.writeHead(status, [...fields])
+      else response.writeHead(status, phrase, [...fields])
+      response.end(body, 'latin1')
+    })
+
+    expect(ours).toBe(nodes)
+    expect(ours).toContain(`HTTP/1.1 ${status} `)
+  })
+})
+
+describe.each(Object.entries(requests))('the last response to %s', (_name, request) => {
+  test.each([[[...length, 'X-Last', '1']], [['X-Last', '1']], [date]])(
+    'says so as Node does, with %j',
+    async (fields) => {
+      const ours = await sent(request, (response) => {
+        response.isLast = true
+        response.writeFields(200, '', fields)
+        response.end('body', 'latin1')
+      })
+      const nodes = await sent(request, (response) => {
+        response.writeHead(200, [...fields, 'Connection', 'close'])
+        response.end('body', 'latin1')
+      })
+
+      expect(ours).toBe(nodes)
+      expect(ours).toContain('\r\nConnection: close\r\n')
+    },
+  )
+})
+
+test.each(['caf\xc3\xa9', 'caf\xe9'])(
+  'the bytes of Content-Disposition behind a length stay as they are: %j',
+  async (name) => {
+    const received = await sent(requests['HTTP/1.1'], (response) => {
+      response.writeFields(200, '', [...length, 'Content-Disposition', `attachment; filename="${name}"`])
+      response.end('body', 'latin1')
+    })
+
+    expect(received).toContain(`\r\nContent-Disposition: attachment; filename="${name}"\r\n`)
+  },
+)
+
+test.each([
+  ['a line end in a value', 200, '', ['X-A', 'b\r\nX-C: d']],
+  ['a line feed in a value', 200, '', ['X-A', 'b\n']],
+  ['a control character in a value', 200, '', ['X-A', 'b\x01']],
+  ['DEL in a value', 200, '', ['X-A', 'b\x7f']],
+  ['a character that is no byte', 200, '', ['X-A', '€']],
+  ['a space in a name', 200, '', ['X A', 'b']],
+  ['a colon in a name', 200, '', ['X-A: b\r\nX-C', 'd']],
+  ['no name', 200, '', ['', 'b']],
+  ['a line end in the phrase', 200, 'OK\r\nX-C: d', []],
+  ['a line end in a value behind a date', 200, '', [...date, 'X-A', 'b\r\nX-C: d']],
+  ['a line end in a length', 200, '', ['Content-Length', '4\r\nX-C: d']],
+  ['a status below 100', 99, '', []],
+] as const)('%s is refused, and another head can be written', async (_what, status, phrase, fields) => {
+  const thrown: unknown[] = []
+
+  const received = await sent(requests['HTTP/1.1'], (response) => {
+    try {
+      response.writeFields(status, phrase, fields)
+    } catch (error) {
+      thrown.push(error)
+    }
+    response.writeFields(502, 'Bad Gateway', ['X-Of', 'the gateway', ...length])
+    response.end('body', 'latin1')
+  })
+
+  expect(thrown).toHaveLength(1)
+  expect(received).toMatch(
+    /^HTTP\/1\.1 502 Bad Gateway\r\nX-Of: the gateway\r\nContent-Length: 4\r\nDate: now\r\nConnection: /,
+  )
+})
+
+test('what has gone out ahead of a head is left off it, and nothing comes in between', async () => {
+  const received = await sent(requests['HTTP/1.1'], (response) => {
+    response.socket?.write('HTTP/')
+    response.charsSentAhead = 5
+    response.writeContinue()
+    response.writeFields(200, '', length)
+    response.end('body', 'latin1')
+  })
+
+  expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\nContent-Length: 4\r\n/)
+})

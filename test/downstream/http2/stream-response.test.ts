@@ -1,0 +1,47 @@
+import { connect, createServer, type ServerHttp2Stream } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { ReceiveWindows, WideConnections } from '../../../src/downstream/http2/receive-windows.ts'
+import { StreamRequest } from '../../../src/downstream/http2/stream-request.ts'
+import { StreamResponse } from '../../../src/downstream/http2/stream-response.ts'
+
+/** Sends a request, has it answered when its body has been read, and gives the stream when it has closed. */
+const answered = async (method: 'GET' | 'POST'): Promise<ServerHttp2Stream> => {
+  const server = createServer()
+  const closed = new Promise<ServerHttp2Stream>((resolve) => {
+    server.on('session', (session) => {
+      const windows = new ReceiveWindows(session, new WideConnections())
+      session.on('stream', (stream, _headers, _flags, raw) => {
+        const request = new StreamRequest(stream, raw as unknown as string[], null as never, windows)
+        const response = new StreamResponse(request)
+        stream.on('close', () => resolve(stream))
+        const answer = (): void => {
+          response.writeFields(200, '', ['Content-Type', 'text/plain'])
+          response.end('answer')
+        }
+        if (request.complete) return answer()
+        request.on('data', () => {})
+        request.on('end', answer)
+      })
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  onTestFinished(() => {
+    session.destroy()
+    server.close()
+  })
+  session
+    .request({ ':method': method })
+    .end(method === 'POST' ? 'body' : undefined)
+    .resume()
+  return closed
+}
+
+test('a stream whose request had a body is destroyed when its response has been written, and not before', async () => {
+  expect((await answered('POST')).writableFinished).toBe(true)
+})
+
+test('so is one whose request had none, and Node reads nothing of it', async () => {
+  expect(await answered('GET')).toMatchObject({ writableFinished: true, readableEnded: false })
+})

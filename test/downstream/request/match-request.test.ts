@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest'
+import { createRouteMap, validateAndRoute } from '../../../src/downstream/request/match-request.ts'
+import { parseExpectation, parseRequestHead } from '../../../src/downstream/request/request-head.ts'
+import { compileAuthorityMatcher, parseRequestTarget } from '../../../src/downstream/request/request-target.ts'
+import { allOperations } from '../../../src/operations.ts'
+
+interface Asked {
+  readonly method?: string
+  readonly url?: string
+  readonly httpVersion?: string
+  readonly rawHeaders?: string[]
+  readonly names?: string[]
+}
+
+const bounds = { maxTarget: 100, maxHeaders: 1000, maxHeaderFields: 10 }
+
+const ask = ({
+  method = 'GET',
+  url = '/market/insights',
+  httpVersion = '1.1',
+  rawHeaders = ['Host', 'a'],
+  names = [],
+}: Asked) => {
+  const head = parseRequestHead(rawHeaders, 'x-request-id', false)
+  const terms = {
+    routes: createRouteMap(''),
+    matchesAuthority: compileAuthorityMatcher({ hosts: names }),
+    pseudonym: 'me',
+    secure: false,
+  }
+  const request = { method, originalUrl: url, target: parseRequestTarget(url), httpVersion, rawHeaders }
+  return validateAndRoute(
+    { request, head, expectation: parseExpectation(head.expect, httpVersion) },
+    bounds,
+    terms,
+    null,
+  )
+}
+
+describe('what is admitted', () => {
+  test.each(allOperations)('is $id, with the raw query and the host', (operation) => {
+    expect(ask({ method: operation.method, url: `${operation.path}?a=%20b` })).toEqual({
+      operation,
+      query: '?a=%20b',
+      authority: 'a',
+    })
+  })
+
+  test.each<[string, Asked, string]>([
+    ['the authority of an absolute-form over Host', { url: 'http://b:1/market/insights' }, 'b:1'],
+    ['nothing for HTTP/1.0 without Host', { httpVersion: '1.0', rawHeaders: [] }, ''],
+    ['Host on HTTP/1.0', { httpVersion: '1.0' }, 'a'],
+  ])('carries %s', (_, asked, authority) => {
+    expect(ask(asked)).toMatchObject({ authority })
+  })
+
+  test.each(['1.1 you', '1.1 me2', '1.1 xme', 'me you', '1.1 you (me)', '1.1 ME'])(
+    'may have come by way of %j',
+    (via) => {
+      expect(ask({ rawHeaders: ['Host', 'a', 'Via', via] })).toHaveProperty('operation')
+    },
+  )
+})
+
+describe('what is turned away', () => {
+  const te = (value: string) => ({ rawHeaders: ['Host', 'a', 'Transfer-Encoding', value] })
+  test.each<[string, Asked]>([
+    ['uri-too-long', { url: '/'.padEnd(101, 'a') }],
+    ['header-too-large', { rawHeaders: Array.from({ length: 22 }, (_, i) => (i % 2 === 0 ? 'A' : 'b')) }],
+    ['header-too-large', { rawHeaders: ['Host', 'a', 'A', 'b'.repeat(1000)] }],
+    ['bad-request', { rawHeaders: [] }],
+    ['bad-request', { rawHeaders: ['Host', ''] }],
+    ['bad-request', { rawHeaders: ['Host', 'a', 'host', 'a'] }],
+    ['bad-request', { rawHeaders: ['Host', 'a,b'] }],
+    ['bad-request', { httpVersion: '1.0', rawHeaders: ['Host', 'a/b'] }],
+    ['bad-request', { url: '*' }],
+    ['bad-request', { url: '/market/insights#x' }],
+    ['bad-request', { url: 'http://u@a/market/insights' }],
+    ['bad-request', { httpVersion: '1.0', ...te('chunked') }],
+    ['bad-request', te('gzip')],
+    ['bad-request', te('chunked, gzip')],
+    ['bad-request', te('chunked, chunked')],
+    ['bad-request', te(', chunked')],
+    ['bad-request', { rawHeaders: ['Host', 'a', 'Content-Length', '9007199254740993'] }],
+    ['unsupported-coding', te('gzip, chunked')],
+    ['misdirected', { names: ['b'] }],
+    ['misdirected', { names: ['a'], url: 'http://b/market/insights' }],
+    ['misdirected', { names: ['a'], httpVersion: '1.0', rawHeaders: [] }],
+    ['not-found', { url: '/market/insights/' }],
+    ['not-found', { url: '/MARKET/insights' }],
+    ['not-found', { method: 'BREW', url: '/x' }],
+    ['method-not-allowed', { method: 'HEAD' }],
+    ['method-not-allowed', { method: 'POST' }],
+    ['loop', { rawHeaders: ['Host', 'a', 'Via', '1.1 me'] }],
+    ['loop', { rawHeaders: ['Host', 'a', 'Via', '1.0 you, HTTP/1.1\tme (comment), 1.1 them'] }],
+    ['loop', { rawHeaders: ['Host', 'a', 'Via', '1.1 you', 'Via', '1.1 me'] }],
+  ])('is %s: %j', (kind, asked) => {
+    expect(ask(asked)).toMatchObject({ kind })
+  })
+
+  test.each<[string | null, Asked]>([
+    ['bad-host', { rawHeaders: [] }],
+    ['bad-host', { rawHeaders: ['Host', 'a', 'host', 'a'] }],
+    ['bad-target', { url: '*' }],
+    ['bad-transfer-coding', te('gzip')],
+    ['bad-transfer-coding', { httpVersion: '1.0', ...te('chunked') }],
+    ['bad-length', { rawHeaders: ['Host', 'a', 'Content-Length', '9007199254740993'] }],
+    ['fields-too-large', { rawHeaders: ['Host', 'a', 'A', 'b'.repeat(1000)] }],
+    [null, { url: '/x' }],
+  ])('says what of it: %s', (reason, asked) => {
+    expect(ask(asked)).toMatchObject({ reason })
+  })
+
+  test.each(allOperations)('names the one method of $id', ({ method, path }) => {
+    expect(ask({ method: 'DELETE', url: path })).toMatchObject({
+      kind: 'method-not-allowed',
+      reason: null,
+      fields: ['Allow', method],
+    })
+  })
+
+  test.each<[string, string, Asked]>([
+    ['malformed', 'unknown', { url: '/x', rawHeaders: [] }],
+    ['malformed', 'misdirected', { names: ['b'], rawHeaders: ['Host', 'a/b'] }],
+    ['misdirected', 'unknown', { names: ['b'], url: '/x' }],
+    ['unknown', 'the wrong method', { url: '/x', method: 'DELETE' }],
+    ['too long', 'malformed', { url: '#'.padEnd(101, 'a') }],
+    ['the wrong method', 'a loop', { method: 'PUT', rawHeaders: ['Host', 'a', 'Via', '1.1 me'] }],
+  ])('is %s before it is %s', (first, _, asked) => {
+    const kinds: Record<string, string> = {
+      malformed: 'bad-request',
+      misdirected: 'misdirected',
+      unknown: 'not-found',
+      'too long': 'uri-too-long',
+      'the wrong method': 'method-not-allowed',
+    }
+
+    expect(ask(asked)).toMatchObject({ kind: kinds[first] })
+  })
+})

@@ -1,0 +1,69 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { Http1Response } from '../../../src/downstream/http1/http1-response.ts'
+import type { ActiveRequest } from '../../../src/downstream/request/active-request.ts'
+import { ClientSink } from '../../../src/downstream/response/relay.ts'
+
+/** Sends chunks to a client through a sink, and gives what the client received. */
+const sendAll = async (chunks: readonly Buffer[], lasting = false): Promise<Buffer> => {
+  const server = createServer({ ServerResponse: Http1Response }, (request, response) => {
+    const snapshot = { config: { listen: { timeouts: { body: 5000 }, minRate: null } } }
+    const activeRequest = { request, response, snapshot, bytesOut: 0 } as unknown as ActiveRequest
+    const sink = new ClientSink(activeRequest, { lasting, resume: () => {} } as never)
+    for (const chunk of chunks) sink.data(chunk)
+    sink.end()
+  })
+  onTestFinished(() => void server.close())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  const answer = await fetch(`http://127.0.0.1:${port}/`)
+  return Buffer.from(await answer.arrayBuffer())
+}
+
+test('the memory of a large chunk is freed once it has been sent, and the client has all of it', async () => {
+  const chunk = Buffer.from(new ArrayBuffer(64 * 1024)).fill('a')
+  const expected = Buffer.from(chunk)
+
+  const received = await sendAll([chunk])
+
+  expect(received.equals(expected)).toBe(true)
+  expect(chunk.byteLength).toBe(0)
+})
+
+test('a chunk that others read too keeps its memory', async () => {
+  const chunk = Buffer.from(new ArrayBuffer(64 * 1024)).fill('a')
+
+  const received = await sendAll([chunk], true)
+
+  expect(chunk.byteLength).toBe(64 * 1024)
+  expect(received.equals(chunk)).toBe(true)
+})
+
+test('a chunk that shares its memory keeps it', async () => {
+  const memory = Buffer.from(new ArrayBuffer(64 * 1024)).fill('a')
+  const chunk = memory.subarray(100)
+
+  await sendAll([chunk])
+
+  expect(memory.every((byte) => byte === 0x61)).toBe(true)
+  expect(memory.byteLength).toBe(64 * 1024)
+})
+
+// A stream of HTTP/2 may be cut while its connection goes on: what is freed then could go out in place of what it held.
+test('the memory of a chunk that may still be on its way is not freed', () => {
+  const chunk = Buffer.from(new ArrayBuffer(64 * 1024))
+  const written: ((error?: Error) => void)[] = []
+  const response = { on: () => {}, writableLength: 0, write: (_: Buffer, taken: () => void) => written.push(taken) > 0 }
+  const snapshot = { config: { listen: { timeouts: { body: 5000 }, minRate: null } } }
+  const sink = new ClientSink(
+    { request: {}, response, snapshot, bytesOut: 0 } as unknown as ActiveRequest,
+    { lasting: false } as never,
+  )
+  sink.data(chunk)
+
+  written[0]?.(new Error('cut'))
+
+  expect(chunk.byteLength).toBe(64 * 1024)
+})

@@ -1,0 +1,31 @@
+import { expect } from 'vitest'
+
+/** Is a load of several lanes, each of which asks anew as soon as it has its answer. */
+export interface ClosedLoopLoad<T> {
+  /** What came of each request so far. */
+  readonly answers: readonly T[]
+  /** Waits until so many more have been answered. */
+  more(count: number): Promise<void>
+  /** Asks no more, and waits for what is under way. */
+  stop(): Promise<void>
+}
+
+/** Has eight lanes ask until they are stopped; `ask` is given the number of its lane. */
+export const startClosedLoop = <T>(ask: (lane: number) => Promise<T>): ClosedLoopLoad<T> => {
+  const answers: T[] = []
+  let stopped = false
+  const lanes = Array.from({ length: 8 }, async (_, lane) => {
+    while (!stopped) answers.push(await ask(lane))
+  })
+  return {
+    answers,
+    async more(count) {
+      const wantedCount = answers.length + count
+      await expect.poll(() => answers.length, { timeout: 20_000, interval: 5 }).toBeGreaterThan(wantedCount)
+    },
+    async stop() {
+      stopped = true
+      await Promise.all(lanes)
+    },
+  }
+}

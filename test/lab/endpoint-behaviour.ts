@@ -1,0 +1,170 @@
+import type { Socket } from 'node:net'
+import type { LabRequestHead } from './read-requests.ts'
+
+/** Is an endpoint's turn with a request. */
+export interface Turn {
+  readonly socket: Socket
+  readonly head: LabRequestHead
+  readonly endpoint: string
+  /** The SHA-256 of the body, once it is whole. */
+  sha256(): string | null
+  /** Tells whether the server is leaving, so that this answer is the last of its connection. */
+  last(): boolean
+  /** Says that the answer is on its way: the connection is idle again. */
+  done(): void
+}
+
+/** Is what an endpoint does with its connections and requests. */
+export interface EndpointBehaviour {
+  readonly onAccept?: (socket: Socket) => void
+  /** At the head of a request, its body perhaps still to come. */
+  readonly onHead?: (turn: Turn) => void
+  /** At the end of a request. */
+  readonly onWhole?: (turn: Turn) => void
+  /** Cuts a connection that has carried a request when the next one comes on it. */
+  readonly cutsIdle?: boolean
+}
+
+/** Is what an endpoint that answers says of the request: what arrived, and where. */
+export interface Echo {
+  readonly id: string
+  readonly endpoint: string
+  readonly sha256: string | null
+}
+
+interface ResponseOptions {
+  readonly status?: number
+  readonly latencyMs?: number
+  /** Further fields, each with its line end. */
+  readonly fields?: string
+}
+
+const render = (turn: Turn, status: number, fields: string): string => {
+  const echo: Echo = { id: turn.head.id, endpoint: turn.endpoint, sha256: turn.sha256() }
+  const body = JSON.stringify(echo)
+  const close = turn.last() ? 'Connection: close\r\n' : ''
+  return `HTTP/1.1 ${status} Said\r\n${fields}${close}Content-Length: ${body.length}\r\n\r\n${body}`
+}
+
+const write = (turn: Turn, bytes: string): void => {
+  turn.done()
+  if (turn.last()) turn.socket.end(bytes)
+  else turn.socket.write(bytes)
+}
+
+/** Answers as a sound server does, after `latencyMs`. */
+export const respond = ({ status = 200, latencyMs = 0, fields = '' }: ResponseOptions = {}): EndpointBehaviour => ({
+  onWhole: (turn) => {
+    if (latencyMs === 0) write(turn, render(turn, status, fields))
+    else setTimeout(() => write(turn, render(turn, status, fields)), latencyMs)
+  },
+})
+
+/** Is a behaviour that keeps requests waiting. */
+export interface HoldingBehaviour extends EndpointBehaviour {
+  waiting(): number
+  /** Answers all that wait, and from then on at once. */
+  release(): void
+}
+
+/** Answers nobody until it is told to. */
+export const holdRequests = (): HoldingBehaviour => {
+  const waiting: Turn[] = []
+  let released = false
+  return {
+    onWhole: (turn) => {
+      if (released) write(turn, render(turn, 200, ''))
+      else waiting.push(turn)
+    },
+    waiting: () => waiting.length,
+    release() {
+      released = true
+      for (const turn of waiting.splice(0)) write(turn, render(turn, 200, ''))
+    },
+  }
+}
+
+/** Answers as sound servers do, and drops each connection that was idle when the next request is on it. */
+export const cutIdle: EndpointBehaviour = { ...respond(), cutsIdle: true }
+
+/** Says with each answer that it is the last. */
+export const closeAfterResponse: EndpointBehaviour = {
+  onWhole: (turn) => turn.socket.end(render(turn, 200, 'Connection: close\r\n')),
+}
+
+const writeBytes = (bytes: string): EndpointBehaviour => ({
+  onWhole: ({ socket }) => void socket.write(bytes, 'latin1'),
+})
+
+/** Resets each connection as soon as there is one. */
+export const resetAtAccept: EndpointBehaviour = { onAccept: (socket) => socket.resetAndDestroy() }
+
+/** Reads the whole of a request, and resets. */
+export const resetWhenWhole: EndpointBehaviour = { onWhole: ({ socket }) => socket.resetAndDestroy() }
+
+/** Reads the whole of a request, and never says anything. */
+export const hang: EndpointBehaviour = {}
+
+const dripEveryMs = 20
+
+/** Writes one byte after the other. */
+const drip = (begin: string, rest: string): EndpointBehaviour => ({
+  onWhole: ({ socket }) => {
+    let at = 0
+    socket.write(begin)
+    const timer = setInterval(() => {
+      socket.write(rest.charAt(at++))
+      if (at >= rest.length) clearInterval(timer)
+    }, dripEveryMs)
+    socket.on('close', () => clearInterval(timer))
+  },
+})
+
+/** Writes a head of which no end is to be seen. */
+export const dripHead = drip('HTTP/1.1 200 OK\r\nX-Slow: ', 'x'.repeat(100_000))
+
+/** Writes a body slowly, and comes to its end. */
+export const dripBody = drip('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n', '0123456789')
+export const stallInBody = writeBytes('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
+export const truncate: EndpointBehaviour = {
+  onWhole: ({ socket }) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc'),
+}
+export const garbage = writeBytes('no such protocol\r\n\r\n')
+export const invalidField = writeBytes('HTTP/1.1 200 OK\r\nX-Bad: a\x01b\r\nContent-Length: 0\r\n\r\n')
+export const oversizedField = writeBytes(`HTTP/1.1 200 OK\r\nX-Large: ${'x'.repeat(100_000)}\r\n\r\n`)
+export const unsolicitedContinue = writeBytes(
+  'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
+)
+
+/** Is what nobody asked for, and nobody may be given. */
+export const extraResponseMark = 'of somebody else'
+
+const extraResponseBytes = `HTTP/1.1 200 OK\r\nContent-Length: ${extraResponseMark.length}\r\n\r\n${extraResponseMark}`
+
+/** Answers, and goes on with a second answer. */
+export const extraResponse: EndpointBehaviour = {
+  onWhole: (turn) => {
+    turn.socket.write(render(turn, 200, '') + extraResponseBytes)
+  },
+}
+
+/** Answers, and gives a second answer when `later` is called. */
+export const extraResponseLater = (): EndpointBehaviour & { later(): void } => {
+  let socket: Socket | null = null
+  return {
+    onWhole: (turn) => {
+      socket = turn.socket
+      turn.socket.write(render(turn, 200, ''))
+    },
+    later: () => void socket?.write(extraResponseBytes),
+  }
+}
+
+/** Refuses at the head, and closes with what follows unread. */
+export const respondEarly: EndpointBehaviour = {
+  onHead: ({ socket }) => {
+    socket.pause()
+    socket.end('HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+    socket.once('finish', () => setImmediate(() => socket.destroy()))
+  },
+}

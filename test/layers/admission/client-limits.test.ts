@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest'
+import type { Exchange } from '../../../src/exchange.ts'
+import type { GatewayError } from '../../../src/failures/errors.ts'
+import { clientConcurrencyLimitLayer } from '../../../src/layers/admission/limits.ts'
+import { clientRateLimitLayer } from '../../../src/layers/admission/rate-limit.ts'
+import { MemoryRateLimiter } from '../../../src/shared/rate-limiter/memory-rate-limiter.ts'
+import type { RateLimiter } from '../../../src/shared/rate-limiter/token-bucket.ts'
+import { fakeExchange, fakeNext } from '../../helpers/exchange.ts'
+
+const limit = { policy: 'client', perMs: 1 / 60_000, burst: 2 }
+
+const exchangeOf = (client: string | null): Exchange => {
+  const exchange = fakeExchange()
+  exchange.identity = client === null ? null : { client, method: 'apiKey' }
+  return exchange
+}
+
+const kindOf = (error: GatewayError): readonly string[] => [error.kind, ...error.fields]
+
+test('each client is counted by itself, and one without a rate not at all', async () => {
+  const limiter = new MemoryRateLimiter(limit)
+  const handle = clientRateLimitLayer((client) => (client === 'free' ? undefined : limiter))(fakeNext())
+  const outcomes: unknown[] = []
+
+  for (const client of ['a', 'a', 'a', 'b', 'free', 'free', 'free', null])
+    outcomes.push(await handle(exchangeOf(client)).then(({ status }) => status, kindOf))
+
+  expect(outcomes).toEqual([200, 200, ['rate-limited', 'Retry-After', '60'], 200, 200, 200, 200, 200])
+})
+
+test('what it says of the client stands behind what is said of the address', async () => {
+  const exchange = exchangeOf('a')
+  exchange.addedResponseFields = ['RateLimit', '"address";r=1;t=1']
+  const slow: RateLimiter = { limit, consume: async () => 1 }
+
+  await clientRateLimitLayer(() => slow)(fakeNext())(exchange)
+
+  expect(exchange.addedResponseFields.filter((_, at) => at % 2 === 0)).toEqual([
+    'RateLimit',
+    'RateLimit-Policy',
+    'RateLimit',
+  ])
+  expect(exchange.addedResponseFields.slice(2)).toEqual([
+    'RateLimit-Policy',
+    '"client";q=2;w=120',
+    'RateLimit',
+    '"client";r=1;t=60',
+  ])
+})
+
+test('a client has so many in flight and no more, until one is over; others are not concerned', async () => {
+  const inFlight = new Map<string, number>()
+  const handle = clientConcurrencyLimitLayer((client) => (client === 'free' ? null : 2), inFlight)(fakeNext())
+  const first = exchangeOf('a')
+  await handle(first)
+  await handle(exchangeOf('a'))
+
+  await expect(handle(exchangeOf('a')).catch(kindOf)).resolves.toEqual(['rate-limited', 'Retry-After', '1'])
+  expect([...inFlight]).toEqual([['a', 2]])
+  await expect(handle(exchangeOf('b'))).resolves.toMatchObject({ status: 200 })
+  await expect(handle(exchangeOf('free'))).resolves.toMatchObject({ status: 200 })
+  first.finish()
+  await expect(handle(exchangeOf('a'))).resolves.toMatchObject({ status: 200 })
+})
+
+test('of a client that has nothing in flight nothing is kept', async () => {
+  const inFlight = new Map<string, number>()
+  const exchange = exchangeOf('a')
+  await clientConcurrencyLimitLayer(() => 2, inFlight)(fakeNext())(exchange)
+
+  exchange.finish()
+
+  expect(inFlight.size).toBe(0)
+})

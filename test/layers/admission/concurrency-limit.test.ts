@@ -1,0 +1,103 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Exchange } from '../../../src/exchange.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
+import { concurrencyLimitLayer } from '../../../src/layers/admission/limits.ts'
+import { fakeExchange, fakeNext } from '../../helpers/exchange.ts'
+
+/** Tells how many of so many are let in, and their exchanges. */
+const send = async (
+  handle: ReturnType<ReturnType<typeof concurrencyLimitLayer>>,
+  many: number,
+): Promise<readonly Exchange[]> => {
+  const exchanges = Array.from({ length: many }, () => fakeExchange())
+  const served = await Promise.all(
+    exchanges.map((exchange) =>
+      handle(exchange).then(
+        () => [exchange],
+        (error) => {
+          expect(error).toMatchObject({ kind: 'overloaded', status: 503, fields: ['Retry-After', '1'] })
+          return []
+        },
+      ),
+    ),
+  )
+  return served.flat()
+}
+
+test('the excess is refused, and never sent', async () => {
+  const next = fakeNext()
+
+  const served = await send(concurrencyLimitLayer(3, { inFlight: 0 }, 'limits-concurrency')(next), 5)
+
+  expect([served.length, next.calls]).toEqual([3, 3])
+})
+
+test('an answer whose end has not been taken still counts; when it has, there is room for one more', async () => {
+  const handle = concurrencyLimitLayer(1, { inFlight: 0 }, 'limits-concurrency')(fakeNext())
+  const [first] = await send(handle, 1)
+
+  const before = await send(handle, 2)
+  first?.finish()
+  const after = await send(handle, 2)
+
+  expect([before.length, after.length]).toEqual([0, 1])
+})
+
+test('one that failed counts until its client has been told', async () => {
+  const count = { inFlight: 0 }
+  const failing = concurrencyLimitLayer(
+    1,
+    count,
+    'limits-concurrency',
+  )(fakeNext(() => Promise.reject(new GatewayError('connect-failed'))))
+  const exchange = fakeExchange()
+
+  await expect(failing(exchange)).rejects.toMatchObject({ kind: 'connect-failed' })
+  const whileFailing = count.inFlight
+  exchange.finish()
+
+  expect([whileFailing, count.inFlight]).toEqual([1, 0])
+})
+
+test('one whose client left before it came this far does not count', async () => {
+  const count = { inFlight: 0 }
+  const exchange = fakeExchange()
+  exchange.finish()
+
+  await concurrencyLimitLayer(1, count, 'limits-concurrency')(fakeNext())(exchange)
+
+  expect(count.inFlight).toBe(0)
+})
+
+test('another bound on the same count holds at once, also for what began before it', async () => {
+  const count = { inFlight: 0 }
+  const began = await send(concurrencyLimitLayer(5, count, 'limits-concurrency')(fakeNext()), 5)
+  const narrower = concurrencyLimitLayer(2, count, 'limits-concurrency')(fakeNext())
+
+  const none = await send(narrower, 1)
+  for (const exchange of began.slice(0, 4)) exchange.finish()
+  const one = await send(narrower, 3)
+
+  expect([none.length, one.length]).toEqual([0, 1])
+})
+
+test('whatever comes and goes in whatever order, never more than the bound are in flight, and none is refused below it', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.nat(5), fc.array(fc.nat(9), { maxLength: 60 }), async (limit, moves) => {
+      const max = limit + 1
+      const handle = concurrencyLimitLayer(max, { inFlight: 0 }, 'limits-concurrency')(fakeNext())
+      const running: Exchange[] = []
+      for (const move of moves) {
+        const ending = move < 4 ? running.splice(move % Math.max(1, running.length), 1)[0] : undefined
+        if (ending !== undefined) {
+          ending.finish()
+          continue
+        }
+        const before = running.length
+        running.push(...(await send(handle, 1)))
+        expect(running.length).toBe(Math.min(max, before + 1))
+      }
+    }),
+  )
+})

@@ -1,0 +1,26 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { outOfServiceHandler } from '../../../src/layers/admission/out-of-service.ts'
+import { fakeExchange } from '../../helpers/exchange.ts'
+
+beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
+afterEach(() => vi.useRealTimers())
+
+const rejection = (seconds: string) => ({
+  kind: 'refused-by-operator',
+  status: 503,
+  fields: ['Retry-After', seconds],
+})
+
+test('every exchange is refused, and told when to come again', async () => {
+  await expect(outOfServiceHandler(null)(fakeExchange())).rejects.toMatchObject(rejection('60'))
+})
+
+test('where the end is known, that is when to come again, and never at once', async () => {
+  const handle = outOfServiceHandler(1_090_500)
+
+  await expect(handle(fakeExchange())).rejects.toMatchObject(rejection('91'))
+  vi.setSystemTime(1_090_499)
+  await expect(handle(fakeExchange())).rejects.toMatchObject(rejection('1'))
+  vi.setSystemTime(1_200_000)
+  await expect(handle(fakeExchange())).rejects.toMatchObject(rejection('1'))
+})

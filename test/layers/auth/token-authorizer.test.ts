@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+import type { GatewayError } from '../../../src/failures/errors.ts'
+import { createTokenAuthorizer } from '../../../src/layers/auth/auth.ts'
+import type { VerifiedToken } from '../../../src/layers/auth/authenticator.ts'
+
+/** Tells how a token fares: `good`, or what its client is told; null: nothing. */
+const outcome = (
+  claims: VerifiedToken['claims'] | null,
+  required: object,
+  scheme: VerifiedToken['scheme'] = 'bearer',
+) => {
+  const check = createTokenAuthorizer({ scopes: [], claims: {}, ...required }, ['ES256', 'PS256'])
+  try {
+    check?.(claims && { scheme, claims })
+    return 'good'
+  } catch (error) {
+    return (error as GatewayError).fields[1] ?? null
+  }
+}
+
+const scopes = ['leads.read', 'leads.list']
+
+test('what lacks a scope is told which ones are needed, in the scheme that it came with', () => {
+  const lacking = 'realm="lender-gateway", error="insufficient_scope", scope="leads.read leads.list"'
+
+  expect(outcome({ scope: 'leads.read' }, { scopes })).toBe(`Bearer ${lacking}`)
+  expect(outcome({ scope: 'leads.read' }, { scopes }, 'dpop')).toBe(`DPoP ${lacking}, algs="ES256 PS256"`)
+  expect(outcome(null, { scopes })).toBe(`Bearer ${lacking}`)
+})
+
+test.each(['leads.list other leads.read', ' leads.read  leads.list ', ['leads.read', 'leads.list']])(
+  'a scope may say so as %j',
+  (scope) => {
+    expect(outcome({ scope }, { scopes })).toBe('good')
+  },
+)
+
+test.each([
+  undefined,
+  '',
+  'leads.read',
+  'leads.read\tleads.list',
+  'leads.read,leads.list',
+  'LEADS.READ LEADS.LIST',
+  'leads.readleads.list',
+  ['leads.read leads.list'],
+  [['leads.read', 'leads.list']],
+  { 'leads.read': true, 'leads.list': true },
+  1,
+  null,
+])('a scope of %j is not enough', (scope) => {
+  expect(outcome({ scope }, { scopes })).toMatch('insufficient_scope')
+})
+
+test('what it must say it must say to the letter, and of itself', () => {
+  const required = { claims: { acr: 'high', constructor: 'x' } }
+
+  expect(outcome({ acr: 'high', constructor: 'x' }, required)).toBe('good')
+  for (const claims of [{ acr: 'high' }, { acr: ['high'], constructor: 'x' }, { acr: 'High', constructor: 'x' }, null])
+    expect(outcome(claims, required)).toBeNull()
+})
+
+test('where nothing is asked for nothing is checked', () => {
+  expect(createTokenAuthorizer({ scopes: [], claims: {} }, null)).toBeNull()
+})

@@ -1,0 +1,288 @@
+import { describe, expect, test } from 'vitest'
+import { withContentLength } from '../../../../src/layers/cache/policy/stored-head.ts'
+import { at, noon, storing, why } from './helper.ts'
+
+const cc = (value: string): string[] => ['Cache-Control', value]
+const modified = ['Last-Modified', at(-1000)]
+
+describe('by its status', () => {
+  test.each([200, 203, 204, 299, 300, 302, 307, 400, 404, 418, 499, 500, 503, 599])('%d is stored', (status) => {
+    expect(why(cc('max-age=1'), { status })).toBeNull()
+  })
+
+  test.each([101, 199, 206, 304, 600, 999])('%d is not', (status) => {
+    expect(why(cc('max-age=1'), { status })).toBe('status')
+  })
+
+  test('a 416 is not, where it is about a range', () => {
+    expect(why(cc('max-age=1'), { status: 416, request: ['Range', 'bytes=9-'] })).toBe('status')
+  })
+})
+
+describe('by what it says', () => {
+  test.each([
+    ['max-age=1', null],
+    ['s-maxage=1', null],
+    ['public', 'no-lifetime'],
+    ['no-transform', 'no-lifetime'],
+    ['no-store, max-age=1', 'no-store'],
+    ['No-Store, max-age=1', 'no-store'],
+    ['max-age=1, x="no-store"', null],
+    ['private, max-age=1', 'private'],
+    ['public, private, max-age=1', 'private'],
+    ['private="x-a", max-age=1', null],
+    ['private="content-type", max-age=1', 'private'],
+    ['private="x-a, Date", max-age=1', 'private'],
+    ['private="etag", max-age=1', 'private'],
+    ['no-cache', 'no-lifetime'],
+    ['no-cache, max-age=1', 'already-stale'],
+    ['must-understand, max-age=1', null],
+    ['must-understand, no-store, max-age=1', null],
+    ['must-understand=x, no-store, max-age=1', 'no-store'],
+    ['max-age=0', null],
+    ['max-age=0, must-revalidate', 'already-stale'],
+    ['max-age=x', null],
+  ])('%s: %s', (value, reason) => {
+    expect(why(cc(value))).toBe(reason)
+  })
+
+  test('must-understand asks for a status that is known', () => {
+    expect(why(cc('must-understand, max-age=1'), { status: 299 })).toBe('status')
+    expect(why(cc('must-understand, no-store, max-age=1'), { status: 299 })).toBe('status')
+  })
+
+  test('no-cache with a validator is stored', () => {
+    expect(storing([...cc('no-cache'), 'ETag', '"a"'])).toMatchObject({ noCache: true, mayBeStale: false, etag: '"a"' })
+  })
+
+  test('Expires alone is enough, a wrong one as well', () => {
+    expect(storing(['Expires', at(5)]).freshUntil).toBe(noon + 5000)
+    expect(storing(['Expires', '0']).freshUntil).toBe(noon)
+  })
+
+  test('what is stale already, and can never be served, is not', () => {
+    expect(why(cc('max-age=0'), { staleWhenDisconnected: 0 })).toBe('already-stale')
+    expect(why([...cc('max-age=0'), 'ETag', '"a"'], { staleWhenDisconnected: 0 })).toBeNull()
+  })
+})
+
+describe('by what it answers', () => {
+  const shared = true
+
+  test.each([
+    ['max-age=1', 'authorization'],
+    ['max-age=1, public', null],
+    ['max-age=1, must-revalidate', null],
+    ['s-maxage=1', null],
+    ['s-maxage=x', 'authorization'],
+    ['max-age=1, public=1', 'authorization'],
+    ['max-age=1, proxy-revalidate', 'authorization'],
+  ])('with Authorization, %s: %s', (value, reason) => {
+    expect(why(cc(value), { shared, request: ['Authorization', 'Bearer x'] })).toBe(reason)
+  })
+
+  test.each([
+    ['Cookie', 'a=b'],
+    ['X-Api-Key', 'x'],
+  ])('with %s, it has to say how long it is fresh', (name, value) => {
+    const request = [name, value]
+
+    expect(why([...cc('public'), ...modified], { shared, heuristic: true, request })).toBe('credentials')
+    expect(why([...cc('no-cache'), ...modified], { shared, request })).toBe('credentials')
+    expect(why(cc('max-age=1'), { shared, request })).toBeNull()
+  })
+
+  test('with no-store, never', () => {
+    expect(why(cc('max-age=1'), { request: cc('no-store') })).toBe('no-store')
+  })
+})
+
+test('one that sets a cookie has to be public', () => {
+  expect(why([...cc('max-age=1'), 'Set-Cookie', 'a=b'])).toBe('set-cookie')
+  expect(why([...cc('max-age=1, public'), 'Set-Cookie', 'a=b'])).toBeNull()
+})
+
+test('one that varies by everything is not stored', () => {
+  expect(why([...cc('max-age=1'), 'Vary', 'Accept, *'])).toBe('vary')
+})
+
+describe('freshness', () => {
+  test.each([
+    ['max-age', cc('max-age=10'), 10],
+    ['s-maxage before max-age', cc('max-age=10, s-maxage=20'), 20],
+    ['max-age before Expires', [...cc('max-age=10'), 'Expires', at(99)], 10],
+    ['a wrong max-age before Expires', [...cc('max-age=x'), 'Expires', at(99)], 0],
+    ['a wrong s-maxage before max-age', [...cc('max-age=10, s-maxage=x'), 'ETag', '"a"'], 0],
+    ['Expires from Date', ['Date', at(-5), 'Expires', at(5)], 10],
+    ['Expires from arrival, without a Date', ['Expires', at(10)], 10],
+    ['Expires from arrival, with a wrong Date', ['Date', 'x', 'Expires', at(10)], 10],
+    ['Expires in the past', ['Date', at(0), 'Expires', at(-10)], 0],
+    ['Expires that is no date', ['Expires', 'tomorrow'], 0],
+    ['Expires twice, the same', ['Expires', at(9), 'Expires', at(9)], 9],
+    ['Expires twice', ['Expires', at(9), 'Expires', at(8)], 0],
+    ['max-age twice', cc('max-age=9, max-age=8'), 0],
+    ['a huge max-age', cc(`max-age=${'9'.repeat(99)}`), 2 ** 31],
+  ])('is that of %s', (_, fields, seconds) => {
+    const { freshUntil, bornAt } = storing(fields)
+
+    expect((freshUntil - bornAt) / 1000).toBe(seconds)
+  })
+
+  test.each([
+    ['a tenth of the time since it was modified', {}, modified, 100],
+    ['a day at most', {}, ['Last-Modified', at(-30 * 86_400)], 86_400],
+    ['for a status of those', { status: 404 }, modified, 100],
+    ['for what says public', { status: 202 }, [...cc('public'), ...modified], 100],
+  ])('may be guessed: %s', (_, given, fields, seconds) => {
+    const head = storing(['Date', at(0), ...fields], { heuristic: true, ...given })
+
+    expect(head.isHeuristic).toBe(true)
+    expect((head.freshUntil - head.bornAt) / 1000).toBe(seconds)
+  })
+
+  test.each([
+    ['unless it is configured', modified, {}],
+    ['without Last-Modified', ['ETag', '"a"'], { heuristic: true }],
+    ['for another status', modified, { heuristic: true, status: 202 }],
+  ])('is not guessed %s', (_, fields, given) => {
+    expect(why(fields, given)).toBe('no-lifetime')
+  })
+
+  test('is not guessed where it is said', () => {
+    const head = storing([...cc('max-age=x'), ...modified], { heuristic: true })
+
+    expect(head).toMatchObject({ isHeuristic: false, freshUntil: noon })
+  })
+})
+
+describe('age', () => {
+  test.each([
+    ['none', [], 0, 0],
+    ['the delay of its answer', [], 2000, 2000],
+    ['since its Date', ['Date', at(-7)], 2000, 7000],
+    ['not less than nothing', ['Date', at(7)], 0, 0],
+    ['its Age and the delay', ['Age', '5'], 2000, 7000],
+    ['whichever is more', ['Age', '5', 'Date', at(-60)], 2000, 60_000],
+    ['the first of several', ['Age', '5, 6', 'Age', '7'], 0, 5000],
+    ['not what is no number', ['Age', '5x'], 0, 0],
+    ['not what is negative', ['Age', '-5'], 0, 0],
+    ['a bounded one', ['Age', '9'.repeat(99)], 0, 2 ** 31 * 1000],
+  ])('is %s', (_, fields, delay, age) => {
+    expect(noon - storing([...cc('max-age=9'), 'ETag', '"a"', ...fields], { delay }).bornAt).toBe(age)
+  })
+})
+
+describe('staleness', () => {
+  test.each([
+    ['max-age=10', {}, [0, 0, 60]],
+    ['max-age=10, stale-while-revalidate=20, stale-if-error=30', {}, [20, 30, 60]],
+    ['max-age=10', { staleWhileRevalidate: 2000, staleIfError: 3000, staleWhenDisconnected: 4000 }, [2, 3, 4]],
+    [
+      'max-age=10, stale-if-error=0, stale-while-revalidate=x',
+      { staleWhileRevalidate: 1, staleIfError: 1 },
+      [0, 0, 60],
+    ],
+    ['max-age=10, must-revalidate, stale-if-error=30', { staleIfError: 9 }, [0, 0, 0]],
+    ['max-age=10, proxy-revalidate, stale-if-error=30', { staleWhileRevalidate: 9 }, [0, 0, 0]],
+    ['s-maxage=10, stale-while-revalidate=30', {}, [0, 0, 0]],
+    ['max-age=10, s-maxage=x', {}, [0, 0, 0]],
+    ['max-age=10, no-cache, stale-if-error=30', {}, [0, 0, 0]],
+  ])('of %j with %j', (value, given, seconds) => {
+    const head = storing([...cc(value), 'ETag', '"a"'], given)
+
+    const until = [head.staleWhileRevalidateUntil, head.staleIfErrorUntil, head.staleWhenDisconnectedUntil]
+    expect(until.map((ms) => (ms - head.freshUntil) / 1000)).toEqual(seconds)
+    expect(head.mayBeStale).toBe(seconds[2] !== 0)
+  })
+})
+
+describe('what is stored', () => {
+  test('is all that came but Age, and a Date where there is none', () => {
+    expect(storing([...cc('max-age=9'), 'age', '3', 'X-A', '1', 'x-a', '2']).fields).toEqual([
+      ...cc('max-age=9'),
+      ...['X-A', '1', 'x-a', '2', 'Date', at(0)],
+    ])
+  })
+
+  test('has a Date that can be read', () => {
+    expect(storing([...cc('max-age=9'), 'Date', 'x']).fields).toEqual([...cc('max-age=9'), 'Date', at(0)])
+    expect(storing(['DATE', at(-1), ...cc('max-age=9')]).fields).toEqual(['DATE', at(-1), ...cc('max-age=9')])
+  })
+
+  test('is not what is private, nor what would have to be validated', () => {
+    const fields = [
+      ...cc('max-age=9, private="X-A", no-cache="x-b"'),
+      'Date',
+      at(0),
+      'x-a',
+      '1',
+      'X-B',
+      '2',
+      'X-C',
+      '3',
+    ]
+
+    expect(storing(fields)).toMatchObject({
+      fields: [...cc('max-age=9, private="X-A", no-cache="x-b"'), 'Date', at(0), 'X-C', '3'],
+      noCache: false,
+      mayBeStale: true,
+    })
+  })
+
+  test('has validators that are what they should be', () => {
+    const withFields = (...fields: string[]) => storing([...cc('max-age=9'), 'Date', at(0), ...fields])
+
+    expect(withFields('ETag', ' W/"a" ').etag).toBe('W/"a"')
+    expect(withFields('ETag', 'a').etag).toBeNull()
+    expect(withFields('ETag', '"a"', 'ETag', '"b"').etag).toBeNull()
+    expect(withFields('Last-Modified', 'x')).toMatchObject({ lastModified: null, lastModifiedAt: null })
+    expect(withFields('Last-Modified', at(0))).toMatchObject({ lastModifiedAt: noon, isLastModifiedStrong: false })
+    expect(withFields('Last-Modified', at(-1))).toMatchObject({ lastModified: at(-1), isLastModifiedStrong: true })
+    expect(storing([...cc('max-age=9'), 'Last-Modified', at(-99)]).isLastModifiedStrong).toBe(false)
+  })
+
+  test('has to be validated each time, where no-cache names what a cache goes by', () => {
+    const fields = [...cc('max-age=9, no-cache="x-a, vary"'), 'ETag', '"a"', 'Date', at(0), 'X-A', '1']
+
+    expect(storing(fields)).toMatchObject({ noCache: true, mayBeStale: false, fields })
+  })
+
+  test('can be written as JSON', () => {
+    const head = storing([...cc('max-age=9'), 'Vary', 'Accept', 'ETag', '"a"'], { request: ['Accept', 'x'] })
+
+    expect(JSON.parse(JSON.stringify(head))).toEqual(head)
+  })
+
+  test('counts its fields and what it was selected by', () => {
+    const small = storing([...cc('max-age=9')]).bytes
+    const large = storing([...cc('max-age=9'), 'X-A', 'a'.repeat(1000)]).bytes
+    const varied = storing([...cc('max-age=9'), 'Vary', 'X-B'], { request: ['X-B', 'b'.repeat(1000)] }).bytes
+
+    expect(large - small).toBeGreaterThan(1000)
+    expect(varied - small).toBeGreaterThan(1000)
+  })
+})
+
+describe('the length of a body', () => {
+  test('is added where it came without', () => {
+    const head = storing(cc('max-age=9'))
+
+    const complete = withContentLength(head, 12)
+
+    expect(complete?.fields).toEqual([...head.fields, 'Content-Length', '12'])
+    expect(complete?.bytes).toBeGreaterThan(head.bytes)
+  })
+
+  test('has to be the one that is said', () => {
+    const head = storing([...cc('max-age=9'), 'Content-Length', '12'])
+
+    expect(withContentLength(head, 12)).toBe(head)
+    expect(withContentLength(head, 11)).toBeNull()
+  })
+
+  test('is not said of a 204', () => {
+    const head = storing(cc('max-age=9'), { status: 204 })
+
+    expect(withContentLength(head, 0)).toBe(head)
+  })
+})

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import { selectingKey, selectVariant, varyNames } from '../../../../src/layers/cache/policy/vary.ts'
+import { asking, at, storing } from './helper.ts'
+
+test.each([
+  [[], []],
+  [['Vary', ''], []],
+  [['Vary', 'Accept'], ['accept']],
+  [
+    ['Vary', 'X-B, accept ,X-A', 'vary', 'ACCEPT'],
+    ['accept', 'x-a', 'x-b'],
+  ],
+  [['Vary', '*'], '*'],
+  [['Vary', 'Accept', 'Vary', '*'], '*'],
+  [['Vary', 'Accept Language'], '*'],
+  [['Vary', '"Accept"'], '*'],
+  [['Vary', Array.from({ length: 33 }, (_, nth) => `x-${nth}`).join()], '*'],
+])('%j varies by %j', (fields, names) => {
+  expect(varyNames(fields)).toEqual(names)
+})
+
+const matches = (name: string, one: readonly string[], other: readonly string[]): boolean =>
+  selectingKey([name], asking(one)) === selectingKey([name], asking(other))
+
+describe('two requests match', () => {
+  test.each([
+    ['x', [], []],
+    ['x', ['X', 'a'], ['x', ' a ']],
+    ['x', ['X', 'a', 'X', 'b'], ['X', 'a, b']],
+    ['accept-encoding', ['Accept-Encoding', 'gzip, br'], ['Accept-Encoding', 'BR,gzip']],
+    ['accept-encoding', ['Accept-Encoding', 'gzip;q=0.5'], ['Accept-Encoding', 'gzip ; q=0.5,']],
+    ['accept-language', ['Accept-Language', 'de, en;q=0.8'], ['Accept-Language', 'DE,en; q=0.8']],
+    ['accept', ['Accept', 'Text/HTML, */*'], ['Accept', 'text/html,*/*']],
+    ['constructor', [], []],
+  ])('by %s: %j and %j', (name, one, other) => {
+    expect(matches(name, one, other)).toBe(true)
+  })
+
+  test.each([
+    ['x', [], ['X', '']],
+    ['x', ['X', 'a'], ['X', 'A']],
+    ['x', ['X', 'a,b'], ['X', 'a, b']],
+    ['x', ['X', 'a', 'X', 'b'], ['X', 'b', 'X', 'a']],
+    ['accept-encoding', ['Accept-Encoding', 'gzip'], []],
+    ['accept-encoding', ['Accept-Encoding', 'gzip'], ['Accept-Encoding', 'gzip, br']],
+    ['accept-language', ['Accept-Language', 'de, en'], ['Accept-Language', 'en, de']],
+    ['accept', ['Accept', 'a/b;v="X, Y"'], ['Accept', 'a/b;v="X,Y"']],
+    ['accept', ['Accept', 'a/b;v="x ; y"'], ['Accept', 'a/b;v="x;y"']],
+    ['accept', ['Accept', 'a/b;v=X'], ['Accept', 'a/b;v=x']],
+    ['constructor', ['Constructor', 'x'], []],
+  ])('not by %s: %j and %j', (name, one, other) => {
+    expect(matches(name, one, other)).toBe(false)
+  })
+})
+
+test('two requests still match after many that were not like them', () => {
+  const one = asking(['Accept-Encoding', 'gzip, br'])
+  const before = selectingKey(['accept-encoding'], one)
+
+  for (let i = 0; i < 1000; i++) selectingKey(['accept-encoding'], asking(['Accept-Encoding', `x-${i}`]))
+
+  expect(selectingKey(['accept-encoding'], one)).toBe(before)
+  expect(before).toBe('accept-encoding:br,gzip\n')
+})
+
+test('names and values cannot be taken for one another', () => {
+  const one = selectingKey(['a', 'b'], asking(['A', 'x']))
+  const other = selectingKey(['a', 'b'], asking(['A', 'x\nb']))
+
+  expect(one).toBe('a:x\nb\n')
+  expect(other).not.toBe(one)
+})
+
+test('Host is what was asked for', () => {
+  expect(selectingKey(['host'], asking([]))).toBe('host:gateway\n')
+})
+
+test('nothing to select by is always the same', () => {
+  expect(selectingKey([], asking(['X', 'a']))).toBe('')
+})
+
+describe('of several variants', () => {
+  const variant = (vary: string, request: string[], date: number) => ({
+    head: storing(['Cache-Control', 'max-age=99', 'ETag', '"a"', 'Date', at(date), 'Vary', vary], { request }),
+  })
+  const german = variant('Accept-Language', ['Accept-Language', 'de'], 0)
+  const english = variant('Accept-Language', ['Accept-Language', 'en'], 0)
+
+  test('the one that matches is chosen', () => {
+    expect(selectVariant([german, english], asking(['Accept-Language', 'en']))).toBe(english)
+    expect(selectVariant([german, english], asking(['accept-language', 'DE']))).toBe(german)
+  })
+
+  test('none is, where none matches', () => {
+    expect(selectVariant([german, english], asking([]))).toBeNull()
+    expect(selectVariant([], asking([]))).toBeNull()
+  })
+
+  test('the latest is, where several match', () => {
+    const earlier = variant('X', [], -2)
+    const later = variant('Y', [], -1)
+
+    expect(selectVariant([later, earlier], asking([]))).toBe(later)
+    expect(selectVariant([earlier, later], asking([]))).toBe(later)
+  })
+
+  test('one that forgot to say what it varies by is not, where another matches: be it later', () => {
+    const careful = variant('X', [], -2)
+    const forgetful = variant('', [], -1)
+
+    expect(selectVariant([forgetful, careful], asking([]))).toBe(careful)
+    expect(selectVariant([careful, forgetful], asking([]))).toBe(careful)
+    expect(selectVariant([careful, forgetful], asking(['X', 'a']))).toBe(forgetful)
+  })
+})

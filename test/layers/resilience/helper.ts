@@ -1,0 +1,75 @@
+import { now } from '../../../src/clock.ts'
+import type { RetryConfig } from '../../../src/config/config.ts'
+import type { Exchange, Handler, ProxyResponse } from '../../../src/exchange.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
+import type { FailureKind } from '../../../src/failures/kinds.ts'
+import { type FakeBody, fakeBody, fakeResponse } from '../../helpers/exchange.ts'
+
+/** Makes a configuration of retries: the built-in one but for what is said. */
+export const retryConfig = (more: Partial<RetryConfig> = {}): RetryConfig => ({
+  attempts: 3,
+  on: ['connect-failed', 'connect-timeout', 'tls-failed', 'reset-before-headers', 'bad-answer', 502, 503, 504],
+  backoff: { base: 25, max: 250 },
+  budget: { share: 0.1, floor: 3 },
+  ...more,
+})
+
+/** Is how one attempt ends: a status, a failure, or an answer that asks to wait so many seconds. */
+export type Step = number | FailureKind | Error | { readonly status: number; readonly retryAfter: string }
+
+/** Is a handle that a test has written, with what became of it. */
+export interface Scripted extends Handler {
+  /** When each call came. */
+  readonly calls: number[]
+  /** How often the body of each answer was discarded, in the order of the answers. */
+  readonly discards: number[]
+}
+
+/** Makes a handle that ends one call after the other as written, and the last one again and again. */
+export const scripted = (...steps: readonly [Step, ...Step[]]): Scripted => {
+  const calls: number[] = []
+  const discards: number[] = []
+  const respond = (status: number, fields: readonly string[]): ProxyResponse => {
+    const index = discards.push(0) - 1
+    const { body, ...head } = fakeResponse(status)
+    const discard = (): void => {
+      discards[index] = (discards[index] ?? 0) + 1
+    }
+    return { ...head, fields, body: { ...body, discard } }
+  }
+  const handle = async (exchange: Exchange): Promise<ProxyResponse> => {
+    const step = steps[Math.min(calls.push(now()), steps.length) - 1] as Step
+    // As the sender does: what a breaker refuses reaches no endpoint.
+    if (step !== 'circuit-open' && step !== 'overloaded') exchange.attempts++
+    if (step instanceof Error) throw step
+    if (typeof step === 'string') throw new GatewayError(step)
+    if (typeof step === 'number') return respond(step, [])
+    return respond(step.status, ['Retry-After', step.retryAfter])
+  }
+  return Object.assign(handle, { calls, discards })
+}
+
+/** Lists the kinds of bodies: none, one that can be sent again, and one that streams, not yet read or already begun. */
+export const bodies = {
+  empty: () => fakeBody(0),
+  replayable: () => fakeBody(10),
+  unread: () => fakeBody(null),
+  begun: () => {
+    const body = fakeBody(null)
+    body.begin()
+    return body
+  },
+} satisfies Record<string, () => FakeBody>
+
+/** Is a budget that never says no, and counts. */
+export const plenty = () => {
+  const seen = { requested: 0, taken: 0 }
+  return {
+    seen,
+    requested: () => void seen.requested++,
+    take: () => {
+      seen.taken++
+      return true
+    },
+  }
+}

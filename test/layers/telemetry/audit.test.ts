@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import type { AuditConfig } from '../../../src/config/config.ts'
+import type { ResponseBody } from '../../../src/exchange.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
+import { auditLayer } from '../../../src/layers/telemetry/audit.ts'
+import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
+import { fakeBody, fakeExchange, fakeNext, fakeResponse } from '../../helpers/exchange.ts'
+
+const config: AuditConfig = {
+  file: 'stdout',
+  key: 'k'.repeat(32),
+  digests: 'none',
+  onFailure: 'refuse',
+  rotate: null,
+}
+
+const auditor = { failing: false, record: () => {} }
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+test('while lines cannot be written, what would leave no record is refused', async () => {
+  const health = { ...auditor }
+  const next = fakeNext()
+  const handle = auditLayer(config, health)?.(next)
+
+  await handle?.(fakeExchange())
+  health.failing = true
+
+  await expect(handle?.(fakeExchange())).rejects.toMatchObject({
+    kind: 'audit-unavailable',
+    status: 503,
+    fields: ['Retry-After', '1'],
+  })
+  expect(next.calls).toBe(1)
+})
+
+test('with digests it is refused as well', async () => {
+  const handle = auditLayer({ ...config, digests: 'both' }, { ...auditor, failing: true })?.(fakeNext())
+
+  await expect(handle?.(fakeExchange())).rejects.toMatchObject({ kind: 'audit-unavailable' })
+})
+
+test('where the gateway goes on without, and nothing is digested, there is no layer', async () => {
+  expect(auditLayer({ ...config, onFailure: 'continue' }, auditor)).toBe(null)
+  const exchange = fakeExchange()
+  await auditLayer(
+    { ...config, onFailure: 'continue', digests: 'answer' },
+    { ...auditor, failing: true },
+  )?.(fakeNext())(exchange)
+  expect(exchange.digests).toEqual({ request: null, response: null })
+})
+
+describe('the digest of a request', () => {
+  const begin = async (length: number | null) => {
+    const body = fakeBody(length)
+    const exchange = fakeExchange({ body })
+    await auditLayer({ ...config, digests: 'request' }, auditor)?.(fakeNext())(exchange)
+    return { body, exchange }
+  }
+
+  test.each([6, null])('is that of all its pieces (length: %j)', async (length) => {
+    const { body, exchange } = await begin(length)
+
+    body.onData?.(Buffer.from('abc'))
+    body.onData?.(Buffer.from('def'))
+    const before = exchange.digests?.request
+    body.onData?.(null)
+
+    expect(before).toBe(null)
+    expect(exchange.digests).toEqual({ request: sha256('abcdef'), response: null })
+  })
+
+  test('is nothing where there is none', async () => {
+    const { body, exchange } = await begin(0)
+
+    expect(body.onData).toBe(null)
+    expect(exchange.digests).toEqual({ request: null, response: null })
+  })
+})
+
+describe('the digest of an answer', () => {
+  const answered = async (body: ResponseBody) => {
+    const exchange = fakeExchange()
+    const handle = auditLayer(
+      { ...config, digests: 'answer' },
+      auditor,
+    )?.(fakeNext(() => Promise.resolve({ ...fakeResponse(), body })))
+    return { exchange, response: await handle?.(exchange) }
+  }
+  const source = { pause() {}, resume() {}, cancel() {} }
+  const sink = { data: () => true, end() {}, fail() {} }
+
+  test('is that of the whole, taken at once or as it comes', async () => {
+    for (const way of ['whole', 'consume'] as const) {
+      const queue = new ResponseBodyQueue(source)
+      queue.push(Buffer.from('hel'))
+      const { exchange, response } = await answered(queue)
+
+      if (way === 'consume') response?.body.consume(sink)
+      queue.push(Buffer.from('lo'))
+      queue.end()
+      if (way === 'whole') response?.body.takeBuffered()
+
+      expect(exchange.digests).toEqual({ request: null, response: sha256('hello') })
+    }
+  })
+
+  test('is nothing where it breaks off', async () => {
+    const queue = new ResponseBodyQueue(source)
+    const { exchange, response } = await answered(queue)
+
+    response?.body.consume(sink)
+    queue.push(Buffer.from('hel'))
+    queue.fail(new GatewayError('truncated'))
+
+    expect(exchange.digests).toEqual({ request: null, response: null })
+  })
+})

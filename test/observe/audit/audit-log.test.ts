@@ -1,0 +1,90 @@
+/** How an audit log goes on: over a restart, a crash and a reload. What becomes of its files is `trail-files.test.ts`'s. */
+import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { expect, test } from 'vitest'
+import { toAuditKey } from '../../../src/observe/audit/chain.ts'
+import { eventually } from '../../helpers/wire.ts'
+import { open, place, run, says } from './open-audit-log.ts'
+import { key, verified } from './sample-audit-log.ts'
+
+test('a restart goes on with the chain of the file', async () => {
+  const { config, read } = place()
+
+  await run(config, 3)
+  await run(config, 3)
+
+  expect(verified([read()])).toMatchObject({ findings: [], chains: [{ first: 1, lines: 10 }] })
+})
+
+test.each([
+  ['in a line', (text: string) => text.slice(0, -100)],
+  ['between a line and its end', (text: string) => text.slice(0, -1)],
+  ['in the first line', (text: string) => text.slice(0, 100)],
+  ['in the midst of what every line begins with', (text: string) => text.slice(0, 5)],
+  ['in the first line, twice', (text: string) => `${text.slice(0, 100)}\n{"audit":"`],
+  ['in a line, twice', (text: string) => `${text.slice(0, -100)}\n{"audit":"`],
+])('a crash %s is told of, and the chain goes on', async (_, crash) => {
+  const { config, file, read } = place()
+  await run(config, 3)
+  writeFileSync(file, crash(read()))
+
+  await run(config, 1)
+
+  expect(verified([read()])).toMatchObject({ findings: [], chains: [{ first: 1 }] })
+  expect(read()).toContain('"n":0')
+})
+
+test('with another key than the last line was sealed with nobody goes on, nor where something else stands', async () => {
+  const { config, file, read } = place()
+  await run(config, 3)
+  const before = read()
+  const { trail } = open()
+
+  await expect(trail.prepare({ ...config, key: 'x'.repeat(32) })).rejects.toThrow(
+    /not sealed with audit\.key, or was edited/,
+  )
+  writeFileSync(file, before.replace('"event":"end"', '"event":"enD"'))
+  await expect(trail.prepare(config)).rejects.toThrow(/not sealed with audit\.key, or was edited/)
+  writeFileSync(file, 'a diary\n')
+  await expect(trail.prepare(config)).rejects.toThrow(/holds something else than an audit log/)
+  await expect(trail.prepare({ ...config, file: '/nowhere/audit.log' })).rejects.toThrow(
+    /^audit\.file \/nowhere\/audit\.log cannot be used: ENOENT/,
+  )
+  await expect(trail.prepare({ ...config, file: tmpdir() })).rejects.toThrow(/cannot be used/)
+})
+
+test('what a worker lost is told, before there is somebody to write it and after there was, with what came early', async () => {
+  const { config, file, read } = place()
+  const { trail, begin } = open()
+
+  trail.recordFromWorker([says(1)], 5)
+  await begin(config)
+  await eventually(() => existsSync(file) && read().includes('"n":1'))
+  await eventually(() => read().includes('"event":"lost","lines":5,'))
+  trail.recordFromWorker([], 7)
+  await eventually(() => read().includes('"event":"lost","lines":7,'))
+  await trail.close()
+
+  expect(verified([read()])).toMatchObject({ findings: [] })
+})
+
+test('a reload moves to another file with what the one before could not take, or changes the key', async () => {
+  const [first, second] = [place(), place()]
+  const { trail, begin } = open()
+  await begin(first.config)
+  await eventually(() => first.read().length > 0)
+  const { length } = first.read()
+  appendFileSync(first.file, 'an intruder\n')
+  trail.record(says(1))
+  await eventually(() => trail.failing)
+
+  await begin(second.config)
+  await eventually(() => second.read().includes('"n":1'))
+  await begin({ ...second.config, key: 'x'.repeat(32) })
+  trail.record(says(2))
+  await trail.close()
+
+  expect(trail.failing).toBe(false)
+  expect(verified([first.read().slice(0, length)]).findings).toEqual([])
+  expect(verified([second.read()], { keys: [key, toAuditKey('x'.repeat(32))] }).findings).toEqual([])
+})

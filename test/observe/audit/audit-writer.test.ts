@@ -1,0 +1,236 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { AuditWriter } from '../../../src/observe/audit/audit-writer.ts'
+import { toAuditKey } from '../../../src/observe/audit/chain.ts'
+import { defaultWriterOptions } from '../../../src/observe/audit/writer-health.ts'
+import { logInMemory } from '../../helpers/gateway.ts'
+import { FakeAuditOutput } from './fake-audit-output.ts'
+import { key, sample, verified } from './sample-audit-log.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] }))
+let open: AuditWriter[] = []
+afterEach(async () => {
+  const closed = Promise.all(open.map((writer) => writer.close('stopped')))
+  open = []
+  await closed // or their alarms would be those of the next test
+  vi.useRealTimers()
+})
+
+const begin = (more: Partial<typeof defaultWriterOptions> = {}) => {
+  const target = new FakeAuditOutput()
+  const { log, lines } = logInMemory()
+  const told: boolean[] = []
+  const writer = new AuditWriter(target.opened(), key, log, (failing) => told.push(failing), {
+    ...defaultWriterOptions,
+    ...more,
+  })
+  open.push(writer)
+  return { target, writer, told, lines }
+}
+
+/** Lets so much time pass, with all that is done in it. */
+const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
+
+const says = (n: number): string => `"event":"exchange","n":${n}`
+const numbers = (text: string): readonly number[] => [...text.matchAll(/"n":(\d+)/g)].map(([, n]) => Number(n))
+
+test('lines that come together are written together, behind one that says what they follow', async () => {
+  const { target, writer } = begin()
+
+  for (let n = 0; n < 100; n++) writer.record(says(n))
+  await pass(5)
+
+  expect(target.writes).toBe(1)
+  expect(numbers(target.text)).toEqual(Array.from({ length: 100 }, (_, n) => n))
+  expect(verified([target.text])).toMatchObject({ findings: [], chains: [{ first: 1, lines: 101 }] })
+})
+
+test('a full disk is told once, and when there is room again all that waited is written', async () => {
+  const { target, writer, told, lines } = begin()
+  await pass(5)
+
+  target.room = 100 // less than a line
+  writer.record(says(1))
+  await pass(5)
+  writer.record(says(2))
+  await pass(3000)
+  const failing = writer.state
+  target.room = Number.POSITIVE_INFINITY
+  await pass(12_000)
+
+  expect(failing).toMatchObject({ reason: 'ENOSPC: no space left on device, write', count: 1, lost: 0 })
+  expect(writer.state).toMatchObject({ reason: null, count: 3, waitingBytes: 0 })
+  expect(told).toEqual([true, false])
+  expect(verified([target.text])).toMatchObject({ findings: [], chains: [{ lines: 3 }] })
+  expect(lines.map(({ msg }) => msg)).toEqual(['audit cannot be written', 'audit is written again'])
+})
+
+test('while lines come at every moment, it is told that they can be written again, and where the chain stands', async () => {
+  const { target, writer, told } = begin()
+  await pass(5)
+  target.room = 0
+  writer.record(says(0))
+  await pass(5)
+  let came = 0
+  target.onWrite = () => {
+    if (came++ < 1000) writer.record(says(came))
+  }
+
+  target.room = Number.POSITIVE_INFINITY
+  await pass(250)
+  const cameUntilTold = told.includes(false) ? came : null
+  await writer.checkpoint()
+  const cameUntilCheckpoint = came
+
+  expect(told).toEqual([true, false])
+  expect(cameUntilTold).toBeLessThan(100)
+  expect(cameUntilCheckpoint).toBeLessThan(100)
+})
+
+test('what waits is bounded: what comes beyond is lost, and a line in its place says how much', async () => {
+  const { target, writer, lines } = begin({ maxPendingBytes: 200 })
+  await pass(5)
+
+  target.room = 0
+  for (let n = 0; n < 20; n++) writer.record(says(n))
+  await pass(1000)
+  const { waitingBytes, lost } = writer.state
+  target.room = Number.POSITIVE_INFINITY
+  await pass(12_000)
+  writer.record(says(20))
+  await pass(5)
+
+  const kept = 20 - lost
+  expect(waitingBytes).toBeLessThanOrEqual(200)
+  expect(lost).toBeGreaterThan(5)
+  expect(numbers(target.text)).toEqual([...Array.from({ length: kept }, (_, n) => n), 20])
+  expect(target.text).toContain(`"event":"lost","lines":${lost},`)
+  expect(verified([target.text]).findings).toEqual([])
+  expect(lines.at(-1)).toMatchObject({ msg: 'audit is written again', lost })
+})
+
+test('a disk that hangs counts as one that fails, until it has taken what it was given', async () => {
+  const { target, writer, told } = begin()
+  await pass(5)
+  const held = Promise.withResolvers<void>()
+
+  target.wait = held.promise
+  writer.record(says(1))
+  await pass(5100)
+  const { reason } = writer.state
+  held.resolve()
+  await pass(1)
+
+  expect(reason).toBe('a write takes too long')
+  expect(told).toEqual([true, false])
+  expect(numbers(target.text)).toEqual([1])
+})
+
+test('a file that is moved away while a line is half written goes on in the next, which says so', async () => {
+  const { target, writer } = begin()
+  await pass(5)
+  const next = new FakeAuditOutput()
+
+  target.room = 50
+  for (let n = 0; n < 3; n++) writer.record(says(n))
+  await pass(5)
+  target.successor = next
+  await writer.reopen()
+  await pass(300)
+
+  expect(target.text).not.toMatch(/\n$/)
+  expect(numbers(next.text)).toEqual([0, 1, 2])
+  expect(verified([target.text, next.text])).toMatchObject({ findings: [], chains: [{ first: 1, lines: 5 }] })
+  expect(verified([next.text]).findings).toEqual([])
+})
+
+test.each([
+  ['nothing', [0]],
+  ['a piece', [50]],
+  ['a piece, and of the next as well', [50, 60]],
+  ['nothing, and of the next a piece', [0, 60]],
+])(
+  'what a crash left is told of where a full disk takes %s of a line, and the file is moved away then',
+  async (_, rooms) => {
+    const crashed = sample(3)
+    const piece = `{"audit":"${crashed.link.chain}","seq":5,"ti`
+    const [first = 0, second = null] = rooms
+    const targets = [new FakeAuditOutput(), new FakeAuditOutput(), new FakeAuditOutput()] as const
+    const [old, next, last] = targets
+    old.text = `${crashed.text}${piece}\n`
+    old.room = first
+    const { log } = logInMemory()
+    const writer = new AuditWriter({ output: old, link: crashed.link, torn: Buffer.from(piece) }, key, log, () => {})
+    open.push(writer)
+
+    writer.record(says(1))
+    await pass(5)
+    old.successor = next
+    if (second !== null) next.room = second
+    await writer.reopen()
+    await pass(300)
+    next.successor = second === null ? null : last
+    await writer.reopen()
+    await pass(300)
+
+    const files = targets.map(({ text }) => text).filter((text) => text !== '')
+    expect(numbers(files.at(-1) ?? '')).toContain(1)
+    expect(verified(files)).toMatchObject({ findings: [], chains: [{ first: 1 }] })
+  },
+)
+
+test('a key is changed by a line that the old one seals', async () => {
+  const { target, writer } = begin()
+  const other = toAuditKey('o'.repeat(32))
+
+  writer.record(says(1))
+  writer.rekey(other)
+  writer.record(says(2))
+  await pass(5)
+
+  expect(verified([target.text], { keys: [key, other] }).findings).toEqual([])
+  expect(verified([target.text]).findings).not.toEqual([])
+})
+
+test('each minute in which something was written the log tells where the chain stands, and at the end', async () => {
+  const { target, writer, lines } = begin()
+
+  await pass(60_000)
+  await pass(60_000)
+  writer.record(says(1))
+  await pass(60_000)
+  writer.record(says(2))
+  open = []
+  const left = await writer.close('stopped')
+
+  const checkpoints = lines.filter(({ msg }) => msg === 'audit checkpoint')
+  expect(checkpoints.map(({ count }) => count)).toEqual([1, 2, 4])
+  expect(left).toEqual([])
+  const told = checkpoints.map(({ chain, count, hash }) => ({ chain, count, hash }) as never)
+  expect(verified([target.text], { checkpoints: told }).findings).toEqual([])
+})
+
+test('what could not be made to survive counts as not written, until it is', async () => {
+  const { target, writer, told } = begin()
+  await pass(5)
+
+  target.unsynced = 'EIO: i/o error, fdatasync'
+  await pass(61_000)
+  const { reason } = writer.state
+  target.unsynced = null
+  await pass(1000)
+
+  expect(reason).toBe('EIO: i/o error, fdatasync')
+  expect(told).toEqual([true, false])
+})
+
+test('what cannot be written is given back at the end', async () => {
+  const { target, writer } = begin()
+  await pass(5)
+
+  target.room = 0
+  writer.record(says(1))
+  open = []
+  const left = await writer.close('stopped')
+
+  expect(left).toEqual([says(1)])
+})

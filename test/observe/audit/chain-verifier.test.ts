@@ -1,0 +1,211 @@
+import { describe, expect, test } from 'vitest'
+import { headLine, keyLine } from '../../../src/observe/audit/audit-line.ts'
+import { toTornLine } from '../../../src/observe/audit/backlog.ts'
+import { nextLinePrefix, seal, toAuditKey } from '../../../src/observe/audit/chain.ts'
+import { key, places, sample, verified } from './sample-audit-log.ts'
+
+const whole = sample(4)
+const lines = whole.text.trimEnd().split('\n')
+const text = (edited: readonly string[]): string => edited.map((line) => `${line}\n`).join('')
+const at = { count: whole.link.count, hash: whole.link.mac, chain: null }
+
+test('an audit log as it was written is whole, and tells where it ends', () => {
+  const { findings, notes, chains } = verified([whole.text], { checkpoints: [at] })
+
+  expect([findings, notes]).toEqual([[], []])
+  expect(chains).toEqual([{ first: 1, last: whole.link, lines: 5 }])
+})
+
+// `AUDIT_EDITS=all vitest run test/observe/audit/chain-verifier.test.ts` makes all 255 edits of every byte.
+test('every edit of a single byte is found, and so is every byte that is dropped or added', {
+  timeout: 600_000,
+}, () => {
+  const bytes = Buffer.from(whole.text)
+  const values = process.env.AUDIT_EDITS === 'all' ? Array.from({ length: 255 }, (_, n) => n + 1) : [1, 32, 128]
+  const missed: string[] = []
+  const tried = (edited: Buffer, what: string): void => {
+    if (verified([edited]).findings.length === 0) missed.push(what)
+  }
+
+  for (const [n, byte] of bytes.entries()) {
+    for (const difference of values) {
+      const edited = Buffer.from(bytes)
+      edited[n] = byte ^ difference
+      tried(edited, `byte ${n} ^ ${difference}`)
+    }
+    for (const other of [10, 32, 34, 48])
+      if (byte !== other)
+        tried(Buffer.concat([bytes.subarray(0, n), Buffer.of(other), bytes.subarray(n + 1)]), `byte ${n} = ${other}`)
+    // Without its last byte, a line end, the last line is still whole.
+    if (n < bytes.length - 1) tried(Buffer.concat([bytes.subarray(0, n), bytes.subarray(n + 1)]), `byte ${n} dropped`)
+    tried(Buffer.concat([bytes.subarray(0, n), Buffer.of(120), bytes.subarray(n)]), `a byte before ${n}`)
+  }
+
+  expect(missed).toEqual([])
+})
+
+const sealedWith = (id: string, given = key.id): string =>
+  `this and what follows is sealed with key ${id}, and cannot be verified; expected a --key with that id, and not ${given}`
+
+describe('a line', () => {
+  test.each([
+    ['edited', [lines[0], lines[1], lines[2]?.replace('"status":200', '"status":500'), lines[3], lines[4]], ['a:3']],
+    ['dropped', [lines[0], lines[1], lines[3], lines[4]], ['a:3']],
+    ['inserted twice', [lines[0], lines[1], lines[1], lines[2], lines[3], lines[4]], ['a:3']],
+    ['moved', [lines[0], lines[2], lines[1], lines[3], lines[4]], ['a:2', 'a:3', 'a:4']],
+    ['of something else', [lines[0], lines[1], 'an intruder', lines[2], lines[3], lines[4]], ['a:3']],
+    ['that is empty', [lines[0], lines[1], '', lines[2], lines[3], lines[4]], ['a:3']],
+    ['at the front dropped', lines.slice(1), ['a:1', 'a:2', 'a:3', 'a:4']],
+  ])('%s is found where it is', (_, edited, found) => {
+    const { findings } = verified([text(edited.map((line = '') => line))])
+
+    expect(places(findings)).toEqual(found)
+  })
+
+  test('of another key is no line of it, which is said once and not of each line', () => {
+    const other = toAuditKey('x'.repeat(32))
+    const forged = sample(4, undefined, other)
+
+    expect(verified([forged.text]).findings).toEqual([{ file: 'a', line: 1, message: sealedWith(other.id) }])
+  })
+
+  test('of another key in one chain of several is said once of all that are sealed with it', () => {
+    const other = toAuditKey('x'.repeat(32))
+    const texts = [sample(4, undefined, other), sample(4), sample(4, undefined, other)].map(({ text }) => text)
+
+    expect(places(verified([texts.join('')], { mixed: true }).findings)).toEqual(['a:1'])
+  })
+
+  test('is found behind lines of a key that is not known, where it was dropped', () => {
+    const forged = sample(4, undefined, toAuditKey('x'.repeat(32))).text.split('\n')
+
+    expect(places(verified([[...forged.slice(0, 2), ...forged.slice(3)].join('\n')]).findings)).toEqual(['a:1', 'a:3'])
+  })
+})
+
+describe('an end that was cut off', () => {
+  const cut = text(lines.slice(0, 3))
+
+  test('is found by a checkpoint, and by nothing else', () => {
+    expect(verified([cut]).findings).toEqual([])
+    expect(verified([cut], { checkpoints: [at] }).findings).toEqual([
+      {
+        file: 'a',
+        line: 3,
+        message: 'the end was cut off: this is number 3, the last; the checkpoint expects 5 lines',
+      },
+    ])
+  })
+
+  test('and written anew is found by a checkpoint in the midst', () => {
+    const other = sample(4)
+    const { findings } = verified([other.text], { checkpoints: [{ ...at, count: 3 }] })
+
+    expect(findings[0]?.message).toContain(`the checkpoint expects ${at.hash}`)
+  })
+
+  test('with everything else is found by any checkpoint', () => {
+    expect(verified([''], { checkpoints: [at] }).findings).toHaveLength(1)
+  })
+
+  test('with everything else, and another log begun in its place, is found by a checkpoint that names its chain', () => {
+    const other = sample(4)
+    const checkpoints = [whole.link, other.link].map(({ chain, count, mac: hash }) => ({ chain, count, hash }))
+
+    for (const mixed of [false, true])
+      expect(verified([other.text], { checkpoints, mixed }).findings).toMatchObject([
+        { message: expect.stringContaining(`no line is of chain ${whole.link.chain}`) },
+      ])
+  })
+
+  test('is found among several chains by a checkpoint without a name, which is met by any of them', () => {
+    const other = sample(4)
+    const both = [whole.text, other.text]
+
+    expect(verified(both, { mixed: true, checkpoints: [at] }).findings).toEqual([])
+    expect(verified(both, { mixed: true, checkpoints: [{ ...at, hash: '0'.repeat(64) }] }).findings).toHaveLength(1)
+    expect(verified([cut, other.text], { mixed: true, checkpoints: [at] }).findings).toHaveLength(1)
+  })
+})
+
+describe('several files', () => {
+  const second = sample(2, whole.link)
+
+  test('are one chain in their order, and each begins where it says', () => {
+    expect(verified([whole.text, second.text]).findings).toEqual([])
+    expect(verified([second.text]).findings).toEqual([])
+    expect(places(verified([second.text, whole.text]).findings)).toEqual(['b:1'])
+  })
+
+  test('with one missing between them are not', () => {
+    const third = sample(2, second.link)
+
+    expect(places(verified([whole.text, third.text]).findings)).toEqual(['b:1'])
+  })
+
+  test('a checkpoint of an earlier one is none of theirs', () => {
+    const { findings, notes } = verified([second.text], { checkpoints: [{ ...at, count: 2 }] })
+
+    expect([findings, notes.length]).toEqual([[], 1])
+  })
+})
+
+describe('a torn line', () => {
+  const piece = `${nextLinePrefix(whole.link)}"time":`
+  const torn = { bytes: piece.length, sha256: '' }
+
+  test('at the end is told, and is no fault', () => {
+    const { findings, notes } = verified([whole.text + piece])
+
+    expect([findings, places(notes)]).toEqual([[], ['a:6']])
+  })
+
+  test.each([
+    'an intruder',
+    '{"level":30',
+    piece.replace('"seq":6', '"seq":7'),
+    piece.replace('"audit":"', '"audit":"x'),
+  ])('that cannot be the next line is a fault: %s', (junk) => {
+    expect(places(verified([whole.text + junk]).findings)).toEqual(['a:6'])
+  })
+
+  test('is in order where the next line tells of it, and a fault where it does not', async () => {
+    const told = toTornLine(Buffer.from(piece))
+    const behind = (claimed: typeof torn | null): string =>
+      seal(key, whole.link, headLine(0, 'start', whole.link, key, claimed)).line
+
+    expect(verified([`${whole.text}${piece}\n${behind(told)}`]).findings).toEqual([])
+    expect(places(verified([`${whole.text}${piece}\n${behind(null)}`]).findings)).toEqual(['a:6'])
+    expect(places(verified([`${whole.text}${piece.slice(1)}\n${behind(told)}`]).findings)).toEqual(['a:6'])
+    expect(places(verified([`${whole.text}${behind(told)}`]).findings)).toEqual(['a:6'])
+  })
+})
+
+test('of what is wrong line after line the first is kept, and of the rest how much it is', () => {
+  const long = sample(3000)
+  const { findings, omittedFindings } = verified([long.text.split('\n').slice(1).join('\n')])
+
+  expect([findings.length, findings[0]?.line, omittedFindings]).toEqual([1000, 1, 2000])
+})
+
+test('a key is followed by the next one that the line before names', () => {
+  const next = toAuditKey('n'.repeat(32))
+  const changed = seal(key, whole.link, keyLine(0, next))
+  const behind = seal(next, changed.link, '"event":"more"')
+  const both = whole.text + changed.line + behind.line
+
+  expect(verified([both], { keys: [key, next] }).findings).toEqual([])
+  expect(verified([both]).findings).toMatchObject([{ line: 7, message: sealedWith(next.id) }])
+  expect(verified([both], { keys: [next] }).findings).toMatchObject([{ line: 1, message: sealedWith(key.id, next.id) }])
+})
+
+test('between other lines, chains are followed side by side', () => {
+  const [one, other] = [sample(2), sample(2)]
+  const mixed = one.text
+    .split('\n')
+    .flatMap((line, n) => [line, '{"level":30,"msg":"exchange"}', other.text.split('\n')[n] ?? ''])
+    .join('\n')
+
+  expect(verified([mixed], { mixed: true }).findings).toEqual([])
+  expect(verified([mixed.replace('"status":200', '"status":201')], { mixed: true }).findings).toHaveLength(1)
+})

@@ -1,0 +1,50 @@
+import type { AuditOutput, OpenedAuditOutput } from '../../../src/observe/audit/audit-output.ts'
+import { genesis } from '../../../src/observe/audit/chain.ts'
+
+/** Is a target in memory that a test has fail, take little, or wait. */
+export class FakeAuditOutput implements AuditOutput {
+  readonly name: string = 'audit.log'
+  rotateBytes: number | null = null
+  isFull = false
+  isUnlinked = false
+  /** What it holds. */
+  text = ''
+  /** How many bytes it still takes: then it is a full disk. */
+  room = Number.POSITIVE_INFINITY
+  /** What every sync fails with. */
+  unsynced: string | null = null
+  /** Where lines go from now on, once somebody asks. */
+  successor: FakeAuditOutput | null = null
+  /** Holds back what is written until it resolves. */
+  wait: Promise<void> = Promise.resolve()
+  writes = 0
+  /** Is called at each write. */
+  onWrite: () => void = () => {}
+
+  async append(bytes: Buffer): Promise<number> {
+    this.writes++
+    this.onWrite()
+    await this.wait
+    const taken = Math.min(bytes.length, this.room)
+    if (taken === 0) throw new Error('ENOSPC: no space left on device, write')
+    this.room -= taken
+    this.text += bytes.toString('utf8', 0, taken)
+    return taken
+  }
+
+  async sync(): Promise<void> {
+    if (this.unsynced !== null) throw new Error(this.unsynced)
+  }
+
+  async openNext(): Promise<AuditOutput | null> {
+    const next = this.successor
+    this.successor = null
+    return next
+  }
+
+  async close(): Promise<void> {}
+
+  opened(): OpenedAuditOutput {
+    return { output: this, link: genesis(), torn: null }
+  }
+}

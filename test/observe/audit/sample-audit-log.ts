@@ -1,0 +1,67 @@
+import { exchangeLine, headLine } from '../../../src/observe/audit/audit-line.ts'
+import { type AuditKey, type ChainPosition, genesis, seal, toAuditKey } from '../../../src/observe/audit/chain.ts'
+import { type AuditFinding, ChainVerifier, type Checkpoint } from '../../../src/observe/audit/chain-verifier.ts'
+import { exchangeRecord } from '../exchange-record.ts'
+
+export const key: AuditKey = toAuditKey('k'.repeat(32))
+
+/** Is an audit log as text, and where its chain stands at the end. */
+export interface Sample {
+  readonly text: string
+  readonly link: ChainPosition
+}
+
+/** Writes a file of so many exchanges, behind the line that begins it. */
+export const sample = (exchanges: number, before: ChainPosition = genesis(), sealed: AuditKey = key): Sample => {
+  const says = [
+    headLine(0, before.count === 0 ? 'start' : 'file', before, sealed, null),
+    ...Array.from({ length: exchanges }, (_, n) => exchangeLine(n, exchangeOf(n))),
+  ]
+  let link = before
+  let text = ''
+  for (const each of says) {
+    const next = seal(sealed, link, each)
+    text += next.line
+    link = next.link
+  }
+  return { text, link }
+}
+
+export const exchangeOf = (n: number) => ({
+  requestId: `id-${n}`,
+  client: '192.0.2.7',
+  status: 200,
+  failure: null,
+  configHash: '0123456789ab',
+  exchange: exchangeRecord({ endpoint: 'http://127.0.0.1:9' }).exchange,
+})
+
+interface Options {
+  readonly checkpoints?: readonly Checkpoint[]
+  readonly keys?: readonly AuditKey[]
+  readonly mixed?: boolean
+}
+
+/** Verifies files, given as their contents; names them a, b, … */
+export const verified = (
+  files: readonly (string | Buffer)[],
+  { checkpoints = [], keys = [key], mixed = false }: Options = {},
+): ChainVerifier => {
+  const verification = new ChainVerifier(keys, checkpoints, mixed)
+  for (const [nth, file] of files.entries()) {
+    const bytes = Buffer.from(file)
+    let line = 0
+    for (let at = 0; at < bytes.length; ) {
+      const end = bytes.indexOf(10, at)
+      const place = { file: 'abc'[nth] ?? '', line: ++line }
+      verification.verifyLine(bytes.subarray(at, end === -1 ? bytes.length : end), place, end !== -1)
+      at = end === -1 ? bytes.length : end + 1
+    }
+  }
+  verification.finish()
+  return verification
+}
+
+/** Tells the places of findings: `a:3`. */
+export const places = (findings: readonly AuditFinding[]): readonly string[] =>
+  findings.map(({ file, line }) => `${file}:${line}`)

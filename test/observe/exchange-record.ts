@@ -1,0 +1,34 @@
+import type { ExchangeFacts, ExchangeRecord } from '../../src/observe/exchange-record.ts'
+import { allOperations, type OperationId } from '../../src/operations.ts'
+
+/** What a test may say of an exchange. */
+interface RecordOverrides
+  extends Partial<Omit<ExchangeRecord, 'exchange'> & Omit<ExchangeFacts, 'operation' | 'attempt'>> {
+  readonly operation?: OperationId | null
+  readonly endpoint?: string | null
+}
+
+/** Makes the record of an exchange that went well, but for what is said. */
+export const exchangeRecord = (overrides: RecordOverrides = {}): ExchangeRecord => {
+  const { operation: id = 'market.insights', endpoint = 'http://market:8080', ...more } = overrides
+  const operation = allOperations.find((each) => each.id === id)
+  const attempt = endpoint === null ? null : { endpoint, startedAt: 0, endedAt: 9, previous: null }
+  const { identity = null, attemptedAuth = null, attempts = 1, failedAttempts = null, upstreamMs = 9, ...edge } = more
+  const { trace = null, cache = null, digests = null, ...rest } = edge
+  const facts = { identity, attemptedAuth, attempt, attempts, failedAttempts, upstreamMs, trace, cache, digests }
+  return {
+    requestId: 'id',
+    client: '192.0.2.7',
+    method: 'GET',
+    path: null,
+    status: 200,
+    totalMs: 12,
+    firstByteMs: 10,
+    bytesIn: 3,
+    bytesOut: 5,
+    configHash: '0123456789ab',
+    failure: null,
+    ...rest,
+    exchange: operation === undefined ? null : { ...facts, operation },
+  }
+}

@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { emptySpanCounts, SpanExportStats } from '../../../src/observe/tracing/export-stats.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+test('what is lost is told at once, then once a minute with all since, and when spans arrive again', () => {
+  const counts = emptySpanCounts()
+  const told: unknown[] = []
+  const trouble = new SpanExportStats(counts, (level, event, fields) => told.push([level, event, fields]))
+
+  trouble.onExported(1)
+  trouble.onLost('failed', 3, 'status 400')
+  vi.advanceTimersByTime(59_999)
+  trouble.onLost('dropped', 1, 'too many spans wait')
+  trouble.onLost('failed', 2, 'status 400')
+  vi.advanceTimersByTime(1)
+  trouble.onLost('failed', 4, 'ECONNREFUSED')
+  trouble.onLost('failed', 5, 'ECONNREFUSED')
+  trouble.onExported(6)
+  trouble.onExported(7)
+
+  expect(told).toEqual([
+    ['warn', 'spans are lost', { dropped: 0, failed: 3, reason: 'status 400' }],
+    ['warn', 'spans are lost', { dropped: 1, failed: 6, reason: 'ECONNREFUSED' }],
+    ['info', 'spans arrive again', { dropped: 0, failed: 5 }],
+  ])
+  expect(counts).toEqual({ exported: 14, dropped: 1, failed: 14, trouble: null })
+})
+
+test('since when and why is known as long as it lasts; that there is no room says less than why', () => {
+  vi.setSystemTime(1_800_000_000_000)
+  const counts = emptySpanCounts()
+  const trouble = new SpanExportStats(counts, () => {})
+
+  trouble.onLost('dropped', 1, 'too many spans wait')
+  expect(counts.trouble).toEqual({ since: 1_800_000_000_000, reason: 'too many spans wait' })
+  vi.advanceTimersByTime(1000)
+  trouble.onLost('failed', 1, 'ECONNREFUSED')
+  trouble.onLost('dropped', 1, 'too many spans wait')
+  expect(counts.trouble).toEqual({ since: 1_800_000_000_000, reason: 'ECONNREFUSED' })
+  trouble.onExported(1)
+  expect(counts.trouble).toBe(null)
+})
+
+test('a receiver that is done with says nothing of the one that comes after it', () => {
+  const counts = emptySpanCounts()
+  const [before, after] = [new SpanExportStats(counts, () => {}), new SpanExportStats(counts, () => {})]
+
+  before.onLost('failed', 1, 'ECONNREFUSED')
+  before.retire()
+  before.onLost('failed', 2, 'ECONNREFUSED')
+  expect(counts).toMatchObject({ failed: 3, trouble: null })
+  after.onLost('failed', 1, 'status 400')
+  before.onExported(1)
+  before.retire()
+
+  expect(counts).toMatchObject({ exported: 1, failed: 4, trouble: { reason: 'status 400' } })
+})

@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { isDrained, Overrides, TtlOverrides, toEndpointKey } from '../../src/runtime/overrides.ts'
+
+beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
+afterEach(() => vi.useRealTimers())
+
+const id = 'market.insights'
+
+test('an override holds for its time, and its end is told once', () => {
+  const onExpiry = vi.fn()
+  const overrides = new TtlOverrides(onExpiry)
+
+  const set = overrides.set(id, 'refuse', 60_000)
+  vi.advanceTimersByTime(59_999)
+  const held = overrides.get(id)
+  vi.advanceTimersByTime(2)
+
+  expect(set).toEqual({ state: 'refuse', until: 1_060_000 })
+  expect([held, overrides.get(id)]).toEqual([set, null])
+  expect(onExpiry).toHaveBeenCalledOnce()
+})
+
+test('a later word replaces an earlier one, and its time', () => {
+  const onExpiry = vi.fn()
+  const overrides = new TtlOverrides(onExpiry)
+  overrides.set(id, 'refuse', 60_000)
+
+  overrides.set(id, 'serve', 120_000)
+  vi.advanceTimersByTime(60_001)
+
+  expect(overrides.get(id)).toMatchObject({ state: 'serve' })
+  expect(onExpiry).not.toHaveBeenCalled()
+})
+
+test('one that is brought back, because the next was refused, holds for the time that it had left', () => {
+  const overrides = new TtlOverrides(() => {})
+  const before = overrides.set(id, 'refuse', 60_000)
+  vi.advanceTimersByTime(20_000)
+  overrides.set(id, 'serve', 120_000)
+
+  overrides.restore(id, before)
+  const again = overrides.get(id)
+  vi.advanceTimersByTime(40_001)
+
+  expect([again, overrides.get(id)]).toEqual([before, null])
+})
+
+test('one that is ended early, or cleared with all, leaves no timer', () => {
+  const onExpiry = vi.fn()
+  const overrides = new TtlOverrides(onExpiry)
+  overrides.set(id, 'refuse', 60_000)
+  overrides.set('leads.pipeline', 'refuse', 60_000)
+
+  overrides.remove(id)
+  overrides.clear()
+  vi.advanceTimersByTime(120_000)
+
+  expect([overrides.get(id), overrides.get('leads.pipeline')]).toEqual([null, null])
+  expect(onExpiry).not.toHaveBeenCalled()
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('each kind is told of its own end, and of nobody else’s', () => {
+  const [onOperation, onEndpoint] = [vi.fn(), vi.fn()]
+  const overrides = new Overrides(onOperation, onEndpoint)
+
+  overrides.operations.set(id, 'refuse', 60_000)
+  overrides.endpoints.set(toEndpointKey('risk', 'http://a:8080/v2'), 'drain', 30_000)
+  vi.advanceTimersByTime(90_000)
+
+  expect(onOperation.mock.calls).toEqual([[id]])
+  expect(onEndpoint.mock.calls).toEqual([[{ group: 'risk', endpoint: 'http://a:8080/v2' }]])
+})
+
+describe('an order for an endpoint', () => {
+  const key = toEndpointKey('risk', 'http://a:8080')
+
+  test('goes before the file, whichever of the two drains it', () => {
+    const { endpoints } = new Overrides()
+    const byFile = [isDrained(endpoints, key, true), isDrained(endpoints, key, false)]
+
+    endpoints.set(key, 'ready', 60_000)
+    const ready = [isDrained(endpoints, key, true), isDrained(endpoints, key, false)]
+    endpoints.set(key, 'drain', 60_000)
+    const drained = [isDrained(endpoints, key, true), isDrained(endpoints, key, false)]
+
+    expect([byFile, ready, drained]).toEqual([
+      [true, false],
+      [false, false],
+      [true, true],
+    ])
+  })
+
+  test('is for the endpoint of one group, not for its namesake in another', () => {
+    const { endpoints } = new Overrides()
+
+    endpoints.set(key, 'drain', 60_000)
+
+    expect(endpoints.get(toEndpointKey('market', 'http://a:8080'))).toBeNull()
+  })
+
+  test('is one of at most a thousand: a further one finds no room, one in the place of another does', () => {
+    const overrides = new Overrides()
+    const { endpoints } = overrides
+    for (let port = 1; port <= 1000; port++) endpoints.set(toEndpointKey('risk', `http://a:${port}`), 'drain', 60_000)
+
+    const [other, again] = [toEndpointKey('risk', 'http://a:1001'), toEndpointKey('risk', 'http://a:7')]
+
+    expect([endpoints.hasRoomFor(other), endpoints.hasRoomFor(again)]).toEqual([false, true])
+    expect(() => endpoints.set(other, 'drain', 60_000)).toThrow('1000')
+    expect(endpoints.set(again, 'ready', 60_000)).toMatchObject({ state: 'ready' })
+    overrides.clear()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})

@@ -1,0 +1,460 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type {
+  AuditConfig,
+  AuthConfig,
+  Config,
+  HeaderMutationConfig,
+  LimitsConfig,
+  OperationConfig,
+  RetryConfig,
+  TracingConfig,
+} from '../../../src/config/config.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
+import { RetryBudget } from '../../../src/layers/resilience/retry.ts'
+import { nullAuditSink } from '../../../src/observe/audit/audit-line.ts'
+import { RequestMetrics } from '../../../src/observe/metrics/request-metrics.ts'
+import { allOperations, byGroup, byOperation, type OperationId } from '../../../src/operations.ts'
+import { nullAuthProvider } from '../../../src/runtime/pipeline/auth-provider.ts'
+import { composeLayers, type LayerStackOptions, layerTable } from '../../../src/runtime/pipeline/layer-stack.ts'
+import { type CacheLease, createEmptyCache } from '../../../src/runtime/resources/cache-registry.ts'
+import { createProcessLoad, type ProcessLoad } from '../../../src/runtime/resources/process-load.ts'
+import { fakeBody, fakeExchange, fakeNext, fakeResponse, untilAborted } from '../../helpers/exchange.ts'
+import { testConfig } from '../../helpers/gateway.ts'
+import { noClientLimits } from '../../helpers/no-client-limits.ts'
+
+const retry: RetryConfig = {
+  attempts: 3,
+  on: ['connect-failed', 503],
+  backoff: { base: 25, max: 250 },
+  budget: { share: 0.1, floor: 3 },
+}
+
+const recorded: AuditConfig = {
+  file: '/var/log/audit.log',
+  key: 'k'.repeat(32),
+  digests: 'both',
+  onFailure: 'refuse',
+  rotate: null,
+}
+
+const traced: TracingConfig = {
+  otlp: 'http://localhost:4318/v1/traces',
+  headers: [],
+  sample: 0.01,
+  serviceName: 'lender-gateway',
+  serverTiming: false,
+}
+
+const address = { rate: { count: 100, perMs: 1000 }, burst: 200, ipv6Prefix: 64 }
+
+interface On extends Partial<OperationConfig> {
+  readonly limits?: Partial<LimitsConfig>
+  readonly allAuth?: AuthConfig | null
+  readonly upstreamConcurrency?: number
+  readonly pressure?: ProcessLoad
+  readonly id?: OperationId
+  readonly retry?: RetryConfig | null
+  readonly request?: HeaderMutationConfig
+  readonly budget?: RetryBudget | null
+  readonly audit?: AuditConfig | null
+  readonly tracing?: Config['tracing']
+  readonly metrics?: Config['metrics']
+  readonly caches?: CacheLease
+}
+
+const allAuth: AuthConfig = {
+  methods: ['apiKey'],
+  apiKey: { field: 'X-Api-Key' },
+  jwt: null,
+  introspection: null,
+  mtls: { from: 'connection', ca: null },
+  bound: 'none',
+  dpop: null,
+  credentials: 'strip',
+  identityField: 'X-Client-Id',
+}
+
+/** Makes what a stack is made from, with everything off but what is said. */
+const stacked = ({
+  id = 'market.insights',
+  limits,
+  allAuth: everywhere = null,
+  upstreamConcurrency,
+  pressure = createProcessLoad(),
+  retry = null,
+  request,
+  budget = null,
+  tracing = null,
+  metrics = null,
+  audit = null,
+  caches = createEmptyCache(testConfig()),
+  ...own
+}: On = {}): LayerStackOptions => {
+  const config = testConfig()
+  const operation = {
+    state: 'serve' as const,
+    deadline: null,
+    maxBody: null,
+    concurrency: null,
+    auth: null,
+    idempotent: false,
+    cache: null,
+    ...own,
+  }
+  const upstream = { request: request ?? { set: [], remove: [] }, retry, concurrency: upstreamConcurrency ?? null }
+  return {
+    operation: allOperations.find((each) => each.id === id) ?? allOperations[0],
+    config: {
+      ...config,
+      limits: { address: null, redis: null, concurrency: null, eventLoopDelay: null, ...limits },
+      operations: byOperation(() => operation),
+      upstreams: byGroup((group) => ({ ...config.upstreams[group], ...upstream })),
+      auth: everywhere,
+      tracing,
+      metrics,
+      audit,
+    },
+    retryBudget: budget,
+    addressLimiter: null,
+    authProvider: nullAuthProvider,
+    clientLimits: noClientLimits,
+    processLoad: pressure,
+    tracing: null,
+    requestMetrics: new RequestMetrics(),
+    auditSink: nullAuditSink,
+    caches,
+  }
+}
+
+test('with everything off the handle is the send of the upstream itself', () => {
+  const send = fakeNext()
+
+  expect(composeLayers(stacked(), send)).toBe(send)
+})
+
+test.each<[string, On]>([
+  ['a deadline', { deadline: 1000 }],
+  ['a bound for the body', { maxBody: 100 }],
+  ['a retry', { retry }],
+  ['a limit by address', { limits: { address } }],
+  ['a bound for all exchanges', { limits: { concurrency: 1 } }],
+  ['one for those of its upstream', { upstreamConcurrency: 1 }],
+  ['one for its own', { concurrency: 1 }],
+  ['auth', { auth: { methods: ['apiKey'], scopes: [], claims: {} } }],
+  ['a field for upstreams', { allAuth }],
+  ['a trace', { tracing: traced }],
+  ['Server-Timing', { tracing: { ...traced, otlp: null, serverTiming: true } }],
+  ['load shedding', { limits: { eventLoopDelay: 100 } }],
+])('%s stands in front of it', (_, on) => {
+  const send = fakeNext()
+
+  expect(composeLayers(stacked(on), send)).not.toBe(send)
+})
+
+test('an operation out of service is refused, whatever else is on, and counts nowhere', async () => {
+  const next = fakeNext()
+  const pressure = createProcessLoad()
+  const bounds = {
+    limits: { concurrency: 1 },
+    upstreamConcurrency: 1,
+    concurrency: 1,
+    deadline: 1000,
+    maxBody: 0,
+  }
+  const handle = composeLayers(stacked({ state: 'refuse', ...bounds, retry, pressure }), next)
+
+  await expect(handle(fakeExchange({ body: fakeBody(100) }))).rejects.toMatchObject({ kind: 'refused-by-operator' })
+  expect(next.calls).toBe(0)
+  expect(pressure.counts).toEqual(createProcessLoad().counts)
+})
+
+test.each([
+  ['serve', 'refuse'],
+  ['refuse', 'serve'],
+] as const)('an operation of state %s answers as %s when the operator says so', async (state, override) => {
+  const next = fakeNext()
+
+  const handle = composeLayers(stacked({ state }), next, { state: override, until: 0 })
+
+  if (override === 'serve') return expect(handle).toBe(next)
+  await expect(handle(fakeExchange())).rejects.toMatchObject({ kind: 'refused-by-operator' })
+})
+
+describe('the list as it is shown', () => {
+  test('names each layer, the outermost first, with its key and what that says', () => {
+    const limits = { address, concurrency: 10_000, eventLoopDelay: 250 }
+    const bounds = { upstreamConcurrency: 50, concurrency: 20, deadline: 2000, maxBody: 65_536 }
+    const auth = { methods: ['apiKey'] as const, scopes: [], claims: {} }
+    const bounded = stacked({
+      id: 'risk.asset-valuation',
+      limits,
+      allAuth,
+      auth,
+      ...bounds,
+      retry,
+      audit: recorded,
+      metrics: { clients: true },
+      tracing: { ...traced, serverTiming: true },
+    })
+    const rows = layerTable({
+      ...bounded,
+      clientLimits: { ...noClientLimits, concurrencyLimitedCount: 1, rateLimitedCount: 2 },
+    })
+
+    expect(rows).toEqual([
+      {
+        name: 'tracing',
+        key: 'tracing.otlp',
+        setting: 'http://localhost:4318/v1/traces, sample: 1%',
+        layer: expect.any(Function),
+      },
+      { name: 'server-timing', key: 'tracing.serverTiming', setting: 'true', layer: expect.any(Function) },
+      { name: 'metrics', key: 'metrics', setting: 'clients: true', layer: expect.any(Function) },
+      {
+        name: 'audit',
+        key: 'audit.onFailure',
+        setting: 'onFailure: refuse, digests: both',
+        layer: expect.any(Function),
+      },
+      { name: 'load-shedding', key: 'limits.eventLoopDelay', setting: '250ms', layer: expect.any(Function) },
+      { name: 'concurrency', key: 'limits.concurrency', setting: '10000', layer: expect.any(Function) },
+      {
+        name: 'upstream-concurrency',
+        key: 'upstreams.risk.concurrency',
+        setting: '50',
+        layer: expect.any(Function),
+      },
+      { name: 'operation-concurrency', key: 'concurrency', setting: '20', layer: expect.any(Function) },
+      {
+        name: 'address-limit',
+        key: 'limits.address',
+        setting: 'rate: 100/s, burst: 200',
+        layer: expect.any(Function),
+      },
+      { name: 'identity-field', key: 'auth.identityField', setting: 'X-Client-Id', layer: expect.any(Function) },
+      { name: 'auth', key: 'auth', setting: 'apiKey', layer: expect.any(Function) },
+      { name: 'client-concurrency', key: 'clients.concurrency', setting: 'of 1 client', layer: expect.any(Function) },
+      { name: 'client-limit', key: 'clients.rate', setting: 'of 2 clients', layer: expect.any(Function) },
+      { name: 'body-limit', key: 'maxBody', setting: '64KiB', layer: expect.any(Function) },
+      { name: 'cache-invalidation', key: 'cache', setting: 'none', layer: null },
+      { name: 'deadline', key: 'deadline', setting: '2s', layer: expect.any(Function) },
+      { name: 'retry', key: 'upstreams.risk.retry', setting: 'attempts: 3', layer: expect.any(Function) },
+    ])
+  })
+
+  test('has the cache of a GET, and has every POST tell it what becomes invalid', () => {
+    const config = testConfig({ operations: { 'market.insights': { cache: { staleIfError: '10m' } } } })
+    const caches = createEmptyCache(config)
+    const { cache } = config.operations['market.insights']
+    const rowsOf = (more: On) => layerTable(stacked({ ...more, caches })).filter(({ key }) => key === 'cache')
+
+    expect(rowsOf({ cache })).toEqual([
+      {
+        name: 'cache',
+        key: 'cache',
+        setting: 'on',
+        layer: expect.any(Function),
+      },
+    ])
+    expect(rowsOf({ id: 'leads.pipeline' })).toMatchObject([{ name: 'cache', setting: 'none', layer: null }])
+    expect(rowsOf({ id: 'valuation.score' })).toMatchObject([
+      { name: 'cache-invalidation', setting: 'of what its answers name', layer: expect.any(Function) },
+    ])
+  })
+
+  test('bounds no client where nobody is asked who it is', () => {
+    const rows = layerTable({
+      ...stacked(),
+      clientLimits: { ...noClientLimits, concurrencyLimitedCount: 1, rateLimitedCount: 2 },
+    })
+
+    expect(rows.filter(({ layer }) => layer !== null)).toEqual([])
+  })
+
+  test('keeps what is off, without a layer', () => {
+    expect(layerTable(stacked())).toMatchObject([
+      { name: 'tracing', setting: 'none', layer: null },
+      { name: 'server-timing', setting: 'none', layer: null },
+      { name: 'metrics', setting: 'none', layer: null },
+      { name: 'audit', setting: 'none', layer: null },
+      { name: 'load-shedding', setting: 'none', layer: null },
+      { name: 'concurrency', setting: 'none', layer: null },
+      { name: 'upstream-concurrency', setting: 'none', layer: null },
+      { name: 'operation-concurrency', setting: 'none', layer: null },
+      { name: 'address-limit', setting: 'none', layer: null },
+      { name: 'identity-field', setting: 'none', layer: null },
+      { name: 'auth', setting: 'none', layer: null },
+      { name: 'client-concurrency', setting: 'none', layer: null },
+      { name: 'client-limit', setting: 'none', layer: null },
+      { name: 'body-limit', setting: 'none', layer: null },
+      { name: 'cache', setting: 'none', layer: null },
+      { name: 'deadline', setting: 'none', layer: null },
+      { name: 'retry', setting: 'none', layer: null },
+    ])
+  })
+})
+
+describe('the order of the list', () => {
+  test('what is too much is refused before its body is looked at', async () => {
+    const next = fakeNext()
+    const handle = composeLayers(stacked({ limits: { concurrency: 1 }, deadline: 1000, maxBody: 1 }), next)
+    void handle(fakeExchange())
+
+    await expect(handle(fakeExchange({ body: fakeBody(2) }))).rejects.toMatchObject({ kind: 'overloaded' })
+  })
+
+  test('the address is counted before the body is looked at, and after the places are', async () => {
+    const limits = { concurrency: 1, address: { ...address, burst: 1 } }
+    const handle = composeLayers(stacked({ limits, maxBody: 1 }), fakeNext())
+    const first = fakeExchange()
+    await handle(first)
+
+    await expect(handle(fakeExchange({ client: '192.0.2.1' }))).rejects.toMatchObject({ kind: 'overloaded' })
+    first.finish()
+    const body = fakeBody(2)
+    await expect(handle(fakeExchange({ body }))).rejects.toMatchObject({ kind: 'rate-limited' })
+  })
+
+  test('a body over its bound is refused before the deadline has begun', async () => {
+    const next = fakeNext()
+    const handle = composeLayers(stacked({ deadline: 1, maxBody: 1 }), next)
+    const body = fakeBody(2)
+
+    await expect(handle(fakeExchange({ body }))).rejects.toMatchObject({ kind: 'content-too-large' })
+
+    expect(body.onReceived).toBeNull()
+    expect(next.calls).toBe(0)
+  })
+
+  test('the bound is set before anything is sent', async () => {
+    const seen: number[] = []
+    const next = fakeNext((exchange) => {
+      seen.push(exchange.body.maxBytes)
+      return Promise.reject(new GatewayError('connect-failed'))
+    })
+    const handle = composeLayers(stacked({ deadline: 1000, maxBody: 7 }), next)
+
+    await expect(handle(fakeExchange({ body: fakeBody(null) }))).rejects.toMatchObject({ kind: 'connect-failed' })
+
+    expect(seen).toEqual([7])
+  })
+
+  test('the deadline ends what the upstream does not', async () => {
+    const handle = composeLayers(stacked({ deadline: 1, maxBody: 7 }), untilAborted)
+
+    await expect(handle(fakeExchange())).rejects.toMatchObject({ kind: 'deadline-exceeded' })
+  })
+})
+
+describe('bounds of what is in flight', () => {
+  const overloaded = { kind: 'overloaded', fields: ['Retry-After', '1'] }
+
+  test('all hold: none overrides another', async () => {
+    const pressure = createProcessLoad()
+    const bounds = { limits: { concurrency: 3 }, upstreamConcurrency: 2, pressure }
+    const score = composeLayers(stacked({ id: 'valuation.score', ...bounds, concurrency: 1 }), fakeNext())
+    const forecast = composeLayers(stacked({ id: 'valuation.forecast', ...bounds }), fakeNext())
+    const insights = composeLayers(stacked({ id: 'market.insights', limits: { concurrency: 3 }, pressure }), fakeNext())
+
+    await score(fakeExchange())
+    const second = fakeExchange()
+    await expect(score(second)).rejects.toMatchObject(overloaded) // by its own
+    second.finish()
+    await forecast(fakeExchange())
+    const third = fakeExchange()
+    await expect(forecast(third)).rejects.toMatchObject(overloaded) // by that of its upstream, which both share
+    third.finish()
+    await insights(fakeExchange())
+    await expect(insights(fakeExchange())).rejects.toMatchObject(overloaded) // by that of all
+  })
+
+  test('what one refuses no longer counts at the others when its refusal has been taken', async () => {
+    const pressure = createProcessLoad()
+    const handle = composeLayers(stacked({ limits: { concurrency: 9 }, concurrency: 1, pressure }), fakeNext())
+    const [served, refused] = [fakeExchange(), fakeExchange()]
+
+    await handle(served)
+    await expect(handle(refused)).rejects.toMatchObject(overloaded)
+    refused.finish()
+
+    expect(pressure.counts.all.inFlight).toBe(1)
+  })
+})
+
+describe('retries', () => {
+  beforeEach(() => vi.useFakeTimers())
+  afterEach(() => vi.useRealTimers())
+
+  /** Answers 503 for the first so many times. */
+  const failing = (times: number) => {
+    let left = times
+    return fakeNext(() => Promise.resolve(fakeResponse(left-- > 0 ? 503 : 200)))
+  }
+
+  const keyed = { operation: 'valuation.score', fields: ['Idempotency-Key', 'a'] } as const
+
+  /** Sends and tells the status, or how it failed. */
+  const ending = async (
+    handle: ReturnType<typeof composeLayers>,
+    exchange = fakeExchange(),
+  ): Promise<number | string> => {
+    const ended = handle(exchange).then(
+      ({ status }) => status,
+      (error) => GatewayError.from(error).kind,
+    )
+    await vi.runAllTimersAsync()
+    return ended
+  }
+
+  test('share one deadline', async () => {
+    let attempts = 0
+    const next = fakeNext((exchange) =>
+      ++attempts === 1 ? Promise.resolve(fakeResponse(503)) : untilAborted(exchange),
+    )
+    const startedAt = performance.now()
+
+    const outcome = await ending(composeLayers(stacked({ deadline: 1000, retry }), next))
+
+    expect(outcome).toBe('deadline-exceeded')
+    expect(next.calls).toBe(2)
+    expect(Math.round(performance.now() - startedAt)).toBe(1000)
+  })
+
+  test('share the budget of what they are sent to', async () => {
+    const budget = new RetryBudget({ share: 0, floor: 1 })
+    const [first, second] = [failing(1), failing(1)]
+
+    const outcomes = [
+      await ending(composeLayers(stacked({ retry, budget }), first)),
+      await composeLayers(stacked({ retry, budget }), second)(fakeExchange()).then(({ status }) => status),
+    ]
+
+    expect(outcomes).toEqual([200, 503])
+  })
+
+  test('follow a GET', async () => {
+    const next = failing(1)
+
+    expect(await ending(composeLayers(stacked({ retry }), next))).toBe(200)
+  })
+
+  test.each<[string, On, number]>([
+    ['of an operation that does not go by keys', {}, 503],
+    ['of one that does', { idempotent: true }, 200],
+    ['whose key is taken out on its way', { idempotent: true, request: { set: [], remove: ['idempotency_key'] } }, 503],
+    [
+      'whose key is replaced',
+      { idempotent: true, request: { set: [{ name: 'Idempotency-Key', value: 'b', secret: false }], remove: [] } },
+      503,
+    ],
+    [
+      'that is edited elsewhere',
+      { idempotent: true, request: { set: [{ name: 'X-Key', value: 'b', secret: false }], remove: ['Y'] } },
+      200,
+    ],
+  ])('and a POST with a key, %s', async (_, on, status) => {
+    const handle = composeLayers(stacked({ id: 'valuation.score', retry, ...on }), failing(1))
+
+    expect(await ending(handle, fakeExchange(keyed))).toBe(status)
+  })
+})

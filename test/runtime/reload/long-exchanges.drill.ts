@@ -1,0 +1,139 @@
+/** What takes its time: exchanges that last longer than many configurations, and an edit that only the default poll finds. */
+import { createHash } from 'node:crypto'
+import { EventEmitter, on } from 'node:events'
+import { type ClientRequest, request } from 'node:http'
+import { expect, test, vi } from 'vitest'
+import { fileBindMounted, fileWrittenInPlace } from '../../helpers/editable-file.ts'
+import { bootEditedGateway } from '../../helpers/edited-gateway.ts'
+import { fetchAdmin } from '../../helpers/live-gateway.ts'
+import { openServer } from '../../helpers/steady-load.ts'
+import { openHttpUpstream } from '../../helpers/upstream.ts'
+import { routedTo, showsRouteTo } from './reroute-drill.ts'
+
+// A piece every tenth of a second for thirty seconds; no two are alike.
+const pieces = Array.from({ length: 300 }, (_, n) => createHash('sha512').update(`piece ${n}`).digest())
+const everyMs = 100
+const whole = Buffer.concat(pieces)
+const digest = createHash('sha256').update(whole).digest('hex')
+
+const reloads = 10
+// The last one while a tenth is still to come.
+const bytesPerReload = Math.floor((whole.length * 0.9) / reloads)
+
+/** Writes the pieces one by one, and ends. */
+const drip = (to: { write(piece: Buffer): unknown; end(): unknown }): void => {
+  let next = 0
+  const timer = setInterval(() => {
+    const piece = pieces[next++]
+    if (piece !== undefined) return void to.write(piece)
+    clearInterval(timer)
+    to.end()
+  }, everyMs)
+}
+
+/** Is an answer, with the SHA-256 of its body. */
+interface Answered {
+  readonly status: number
+  readonly text: string
+  readonly sha256: string
+  readonly seconds: number
+}
+
+/** Asks; `send` writes the body, and `onBytes` is told how much of the answer has arrived each time that more does. */
+const ask = (
+  port: number,
+  path: string,
+  send: (asking: ClientRequest) => void = (asking) => asking.end(),
+  onBytes: (received: number) => void = () => {},
+): Promise<Answered> =>
+  new Promise((resolve, reject) => {
+    const startedAt = performance.now()
+    const method = path === '/inventory/sync' ? 'POST' : 'GET'
+    const asking = request({ port, host: '127.0.0.1', method, path, agent: false }, (answer) => {
+      let body = Buffer.alloc(0)
+      answer.on('data', (piece: Buffer) => {
+        body = Buffer.concat([body, piece])
+        onBytes(body.length)
+      })
+      answer.on('error', reject)
+      answer.on('end', () => {
+        const sha256 = createHash('sha256').update(body).digest('hex')
+        const seconds = (performance.now() - startedAt) / 1000
+        resolve({ status: answer.statusCode ?? 0, text: body.toString(), sha256, seconds })
+      })
+    })
+    asking.on('error', reject)
+    send(asking)
+  })
+
+/** Answers a GET with a slow body, a POST with the SHA-256 of its own. */
+const slowUpstream = () =>
+  openHttpUpstream(({ method, sha256 }, response) => {
+    if (method === 'POST') return void response.end(sha256)
+    response.writeHead(200)
+    drip(response)
+  })
+
+test.concurrent('exchanges of thirty seconds, either way, finish across ten reloads where they began, whose pools then close', {
+  timeout: 120_000,
+}, async ({ onTestFinished }) => {
+  const old = await slowUpstream()
+  onTestFinished(() => old.close())
+  const servers = [await openServer(0, onTestFinished), await openServer(1, onTestFinished)] as const
+  const way = fileWrittenInPlace(onTestFinished)
+  const routeTo = (url: string): void =>
+    // An upload takes as long before the head of its answer.
+    way.write(`${routedTo(url, '{ watch: false }')}defaults: { deadline: none }\n`)
+  routeTo(old.url)
+  const { port, admin, shows } = await bootEditedGateway(way, onTestFinished)
+  const progress = new EventEmitter<{ bytes: [received: number] }>()
+
+  const download = ask(port, '/market/insights', undefined, (received) => void progress.emit('bytes', received))
+  const upload = ask(port, '/inventory/sync', drip)
+  const meanwhile: unknown[] = []
+  for (let nth = 0; nth < reloads; nth++) {
+    for await (const [received] of on(progress, 'bytes')) if (received >= (nth + 1) * bytesPerReload) break
+    const next = nth % 2 === 0 ? 0 : 1
+    routeTo(servers[next])
+    const { body } = await fetchAdmin(`${admin}/reload`, 'POST')
+    const { text } = await ask(port, '/market/insights')
+    const { retiring } = await shows((status) => status.retiring < 2)
+    meanwhile.push({ result: body.result, newOnesGoTo: Number(text[0]), retiring, oldConnections: old.connections() })
+  }
+  const [down, up] = await Promise.all([download, upload])
+
+  expect(meanwhile).toEqual(
+    Array.from({ length: reloads }, (_, nth) => ({
+      result: 'applied',
+      newOnesGoTo: nth % 2,
+      retiring: 1,
+      oldConnections: 2,
+    })),
+  )
+  expect([down.status, down.sha256]).toEqual([200, digest])
+  expect([up.status, up.text]).toEqual([200, digest])
+  expect(Math.min(down.seconds, up.seconds)).toBeGreaterThan(29)
+  expect(old.begun()).toBe(2)
+  await shows(({ retiring }) => retiring === 0)
+  await vi.waitUntil(() => old.connections() === 0, { timeout: 10_000 })
+})
+
+test.concurrent('an edit outside a bind mount of the file takes effect within six seconds, unless told otherwise', {
+  timeout: 120_000,
+}, async ({ annotate, onTestFinished }) => {
+  const [one, two] = [await openServer(0, onTestFinished), await openServer(1, onTestFinished)]
+  const way = fileBindMounted(onTestFinished)
+  way.write(routedTo(one, '{}'))
+  const gateway = await bootEditedGateway(way, onTestFinished)
+
+  const tookMs: number[] = []
+  for (const url of [two, one]) {
+    const before = performance.now()
+    way.write(routedTo(url, '{}'))
+    await gateway.shows(showsRouteTo(url))
+    tookMs.push(performance.now() - before)
+  }
+
+  await annotate(`${way.name}, default poll: ${tookMs.map(Math.round).join(', ')} ms`)
+  expect(Math.min(...tookMs)).toBeLessThan(6000)
+})

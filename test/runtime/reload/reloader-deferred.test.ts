@@ -1,0 +1,137 @@
+/** The reroute guard: what ends the wait of an edit that is held back. */
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { parse, sandbox, withRisk } from '../../config/helper.ts'
+import { later, loaded, old, one, reloaderOf, two } from './reloader-fixture.ts'
+
+beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }))
+afterEach(() => vi.useRealTimers())
+
+describe('the wait ends', () => {
+  test('with a rollback: the file is not read until it changes or on request', async () => {
+    const { reloader, file } = reloaderOf()
+    file.reason = null
+    await reloader.reload('file')
+    file.says = two
+    file.reason = 'connection refused'
+    await reloader.reload('file')
+
+    await reloader.rollback()
+    file.reason = null
+    await later(120)
+
+    expect(reloader.config.hash).toBe(old)
+    expect([file.reads, vi.getTimerCount()]).toEqual([2, 0])
+    expect(reloader.state).toMatchObject({ fileDiffers: true, nextTryAt: null })
+  })
+
+  test('with a rollback that has nowhere to go as well: whoever asks for it wants no edit', async () => {
+    const { reloader, file } = reloaderOf()
+    await reloader.reload('file')
+
+    expect(await reloader.rollback()).toBeNull()
+    await later(120)
+
+    expect([file.reads, reloader.state.nextTryAt]).toEqual([1, null])
+  })
+
+  test('with a rollback that the next try has been waiting for', async () => {
+    const { reloader, file } = reloaderOf()
+    await reloader.reload('file')
+    await later(0.999)
+
+    const back = reloader.rollback()
+    vi.advanceTimersByTime(1)
+    await back
+    await later(120)
+
+    expect([file.reads, reloader.state.nextTryAt]).toEqual([1, null])
+  })
+
+  test('with the close, also when a try is under way then', async () => {
+    const { reloader, file } = reloaderOf()
+    const running = reloader.reload('file')
+
+    reloader.close()
+    await running
+    await later(120)
+
+    expect([file.reads, vi.getTimerCount(), reloader.state.nextTryAt]).toEqual([1, 0, null])
+  })
+
+  test('with a file that is broken since', async () => {
+    const { reloader, file } = reloaderOf()
+    await reloader.reload('file')
+    file.says = parse('listen: 7')
+
+    await reloader.reload('file')
+
+    expect(reloader.state.nextTryAt).toBeNull()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('with an edit that cannot be put into effect though it is reached', async () => {
+    const { reloader, file } = reloaderOf()
+    await reloader.reload('file')
+    file.reason = null
+    file.failing = true
+
+    await later(60)
+
+    expect(reloader.state).toMatchObject({ nextTryAt: null, refusal: { problems: [{ found: 'planted' }] } })
+    expect(file.reads).toBe(2)
+  })
+
+  test('and begins anew with another reload, which is told in full', async () => {
+    const { reloader, told } = reloaderOf()
+    await reloader.reload('file')
+    await later(7)
+
+    await reloader.reload('request')
+
+    expect(told.at(-1)).toMatchObject(['request', { held: { tries: 1, nextTryAt: 1_008_000, known: false } }])
+    reloader.close()
+  })
+})
+
+describe('a file that has changed since', () => {
+  test('is simply reloaded', async () => {
+    const { reloader, file, told } = reloaderOf()
+    await reloader.reload('file')
+    await later(1)
+
+    file.says = two
+    await later(2)
+
+    expect(told.at(-1)).toMatchObject(['file', { result: 'refused', held: { hash: two.config.hash, tries: 1 } }])
+    reloader.close()
+  })
+
+  const unwatched = loaded(`reload: { watch: false }\n${sandbox}`)
+
+  test('is left until somebody asks for it, when it is not watched', async () => {
+    const { reloader, file, tried } = reloaderOf(unwatched)
+    await reloader.reload('request')
+
+    file.says = loaded(`reload: { watch: false }\n${withRisk(' http://two.internal')}`)
+    file.reason = null
+    await later(120)
+
+    expect([file.reads, tried]).toEqual([2, [one.config.hash]])
+    expect(reloader.state).toMatchObject({
+      fileDiffers: true,
+      nextTryAt: null,
+      refusal: { problems: [{ message: expect.stringContaining('reload.watch is false'), hint: 'reload takes it' }] },
+    })
+    expect(await reloader.reload('request')).toMatchObject({ result: 'applied' })
+  })
+
+  test('and says what runs differs no longer', async () => {
+    const { reloader, file } = reloaderOf(unwatched)
+    await reloader.reload('request')
+
+    file.says = unwatched
+    await later(1)
+
+    expect(reloader.state).toMatchObject({ fileDiffers: false, refusal: null, nextTryAt: null })
+  })
+})

@@ -1,0 +1,58 @@
+/** A reloader whose endpoints can be out of reach. */
+import { vi } from 'vitest'
+import type { LoadResult } from '../../../src/config/load/load.ts'
+import type { ReloadOutcome, ReloadTrigger } from '../../../src/runtime/reload/reload-history.ts'
+import { unreachableProblems } from '../../../src/runtime/reload/reload-problems.ts'
+import { type LoadedConfig, Reloader } from '../../../src/runtime/reload/reloader.ts'
+import { configOf, parse, sandbox, withRisk } from '../../config/helper.ts'
+
+/** Loads a text that is meant to be good. */
+export const loaded = (text: string): LoadedConfig => {
+  const result = parse(text)
+  if (!result.ok) throw new Error(JSON.stringify(result.problems))
+  return result
+}
+
+/** Are two edits that bring an endpoint each. */
+export const [one, two] = [loaded(withRisk(' http://one.internal')), loaded(withRisk(' http://two.internal'))]
+/** Is what runs at first. */
+export const old = configOf(sandbox).hash
+
+/** Makes a reloader whose file is `file.says`, and whose new endpoints are unreached for as long as `file.reason` says why. */
+export const reloaderOf = (first = loaded(sandbox)) => {
+  const file: { says: LoadResult; reason: string | null; reads: number; failing: boolean } = {
+    says: one,
+    reason: 'connection refused',
+    reads: 0,
+    failing: false,
+  }
+  const told: [ReloadTrigger, ReloadOutcome][] = []
+  const tried: string[] = []
+  const reloader = new Reloader({
+    file: 'gateway.yaml',
+    first,
+    load: async () => {
+      file.reads++
+      return file.says
+    },
+    preflight: async ({ hash, upstreams }, provenance) => {
+      tried.push(hash)
+      if (file.reason === 'planted') throw new Error('planted')
+      const name = upstreams.risk.endpoints[0]?.origin ?? ''
+      if (file.reason === null) return []
+      return unreachableProblems(
+        [{ group: 'risk', endpoints: [{ name, reason: file.reason }] }],
+        provenance,
+        'gateway.yaml',
+      )
+    },
+    apply: async () => {
+      if (file.failing) throw new Error('planted')
+    },
+    onOutcome: (trigger, outcome) => void told.push([trigger, outcome]),
+  })
+  return { reloader, file, told, tried }
+}
+
+/** Lets time pass. */
+export const later = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1000)

@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest'
+import type { Config } from '../../../src/config/config.ts'
+import type { LoadResult } from '../../../src/config/load/load.ts'
+import type { ReloadTrigger } from '../../../src/runtime/reload/reload-history.ts'
+import { type LoadedConfig, Reloader } from '../../../src/runtime/reload/reloader.ts'
+import { configOf, parse, sandbox, withRisk } from '../../config/helper.ts'
+
+const loaded = (text: string): LoadedConfig => {
+  const result = parse(text)
+  if (!result.ok) throw new Error(JSON.stringify(result.problems))
+  return result
+}
+
+const at = (url: string): LoadedConfig => loaded(withRisk(` ${url}`))
+const broken = parse('listen: 7')
+
+/** Makes a reloader whose file is the next of `reads` each time, and tells what became of it. */
+const reloaderOf = (...reads: readonly (LoadResult | Promise<LoadResult>)[]) => {
+  const applied: Config[] = []
+  const told: [ReloadTrigger, string][] = []
+  let read = 0
+  let failing = false
+  const reloader = new Reloader({
+    file: 'gateway.yaml',
+    first: loaded(sandbox),
+    load: async () => reads[Math.min(read++, reads.length - 1)] ?? broken,
+    preflight: async () => [],
+    apply: async (config) => {
+      if (failing) throw new Error('planted')
+      applied.push(config)
+    },
+    onOutcome: (trigger, { result }) => void told.push([trigger, result]),
+  })
+  return {
+    reloader,
+    applied,
+    told,
+    reads: () => read,
+    fail: (whether: boolean) => {
+      failing = whether
+    },
+  }
+}
+
+describe('one reload at a time', () => {
+  test('who asks while one is under way shares the next, and the last word of the file wins', async () => {
+    const first = Promise.withResolvers<LoadResult>()
+    const { reloader, applied, reads, told } = reloaderOf(first.promise, at('http://last.internal'))
+
+    const running = reloader.reload('file')
+    await Promise.resolve()
+    await Promise.resolve()
+    const [second, third] = [reloader.reload('signal'), reloader.reload('request')]
+    first.resolve(at('http://first.internal'))
+
+    expect((await running).result).toBe('applied')
+    expect(await second).toBe(await third)
+    expect(reads()).toBe(2)
+    expect(applied.at(-1)).toEqual(at('http://last.internal').config)
+    expect(told).toEqual([
+      ['file', 'applied'],
+      ['signal', 'applied'],
+    ])
+  })
+
+  test('a rollback waits for the reload that is under way, and goes back behind it', async () => {
+    const read = Promise.withResolvers<LoadResult>()
+    const { reloader } = reloaderOf(read.promise)
+
+    const running = reloader.reload('file')
+    const back = reloader.rollback()
+    read.resolve(at('http://new.internal'))
+
+    expect(await running).toMatchObject({ result: 'applied' })
+    expect(await back).toMatchObject({ result: 'applied', to: configOf(sandbox).hash })
+    expect(reloader.config.hash).toBe(configOf(sandbox).hash)
+  })
+})
+
+describe('all or nothing', () => {
+  test('a broken file leaves everything as it was, and is told until one succeeds', async () => {
+    const { reloader, applied } = reloaderOf(broken, at('http://good.internal'))
+    const before = reloader.config
+
+    const refused = await reloader.reload('file')
+    const state = reloader.state
+
+    expect(refused).toMatchObject({ result: 'refused', hash: before.hash })
+    expect([applied, reloader.config, reloader.previous]).toEqual([[], before, null])
+    expect(state).toMatchObject({ fileDiffers: true, loadedBy: 'start', refusal: { problems: expect.any(Array) } })
+    await reloader.reload('file')
+    expect(reloader.state).toMatchObject({ fileDiffers: false, loadedBy: 'file', refusal: null })
+    expect(reloader.previous?.config).toBe(before)
+  })
+
+  test('one that cannot be put into effect is refused with the reason, and can be once that is gone', async () => {
+    const { reloader, fail } = reloaderOf(at('http://good.internal'))
+    const before = reloader.config
+
+    fail(true)
+    const refused = await reloader.reload('request')
+    const kept = reloader.config
+    fail(false)
+
+    expect(refused).toMatchObject({ result: 'refused', problems: [{ found: 'planted' }] })
+    expect(kept).toBe(before)
+    expect(await reloader.reload('request')).toMatchObject({ result: 'applied' })
+  })
+
+  test('identical is nothing: not put into effect, and no step back', async () => {
+    const { reloader, applied } = reloaderOf(loaded(`# other words\n${sandbox}`))
+
+    expect(await reloader.reload('signal')).toMatchObject({ result: 'unchanged', changes: [] })
+    expect([applied, reloader.previous]).toEqual([[], null])
+    expect(reloader.state.loadedBy).toBe('start')
+  })
+})
+
+test('the warnings of what runs are kept: a refusal changes nothing about them, and a rollback brings back its own', async () => {
+  const doubtful = `{ endpoints: [http://a.internal, http://a.internal] }`
+  const { reloader } = reloaderOf(loaded(withRisk(` ${doubtful}`)), broken)
+  const messages = () => reloader.warnings.map(({ message }) => message)
+  const first = messages()
+
+  await reloader.reload('file')
+  const second = messages()
+  await reloader.reload('file')
+  const third = messages()
+  await reloader.rollback()
+
+  expect([first, messages()]).toEqual([[], []])
+  expect(second).toEqual(['an endpoint that stands here already'])
+  expect(third).toEqual(second)
+})
+
+describe('a rollback', () => {
+  test('goes one step back, and again forth', async () => {
+    const { reloader } = reloaderOf(at('http://new.internal'))
+    await reloader.reload('file')
+    const [old, next] = [configOf(sandbox).hash, at('http://new.internal').config.hash]
+
+    const hashes = [await reloader.rollback(), await reloader.rollback()].map(
+      (outcome) => outcome !== null && 'to' in outcome && outcome.to,
+    )
+
+    expect(hashes).toEqual([old, next])
+  })
+
+  test('leaves the file different from what runs, until it is read again', async () => {
+    const { reloader } = reloaderOf(at('http://new.internal'))
+    await reloader.reload('file')
+
+    await reloader.rollback()
+    const differs = reloader.state.fileDiffers
+    await reloader.reload('request')
+
+    expect([differs, reloader.state.fileDiffers]).toEqual([true, false])
+    expect(reloader.config.hash).toBe(at('http://new.internal').config.hash)
+  })
+
+  test('has nowhere to go when only the access of operators has changed', async () => {
+    const { reloader } = reloaderOf(loaded(`admin: { token: a-token-of-an-operator }\n${sandbox}`))
+    await reloader.reload('file')
+
+    expect(reloader.previous).toBeNull()
+    expect(await reloader.rollback()).toBeNull()
+  })
+
+  test('has nowhere to go at first', async () => {
+    expect(await reloaderOf(broken).reloader.rollback()).toBeNull()
+  })
+})

@@ -1,0 +1,292 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { toRecentErrorView } from '../../../src/admin/api/overview.ts'
+import { upstreamStatus } from '../../../src/admin/api/upstream-status.ts'
+import { collectFindings } from '../../../src/admin/findings/findings.ts'
+import { upstreamMetrics } from '../../../src/admin/metrics/families/upstreams.ts'
+import type { MetricInputs } from '../../../src/admin/metrics/metric-inputs.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
+import { nullAuditSink } from '../../../src/observe/audit/audit-line.ts'
+import type { Group, OperationId } from '../../../src/operations.ts'
+import { Overrides } from '../../../src/runtime/overrides.ts'
+import { createProcessTelemetry } from '../../../src/runtime/pipeline/observers.ts'
+import { collectReport } from '../../../src/runtime/report/status-report.ts'
+import { CacheRegistry } from '../../../src/runtime/resources/cache-registry.ts'
+import { TokenVerifiers } from '../../../src/runtime/resources/token-verifiers.ts'
+import { buildSnapshot } from '../../../src/runtime/snapshot/build-snapshot.ts'
+import { CurrentSnapshot } from '../../../src/runtime/snapshot/current-snapshot.ts'
+import { RateLimiterRegistry } from '../../../src/shared/rate-limiter/rate-limiter-registry.ts'
+import { EndpointRegistry } from '../../../src/upstream/endpoints/endpoint-registry.ts'
+import { findingInputs } from '../../admin/findings/finding-inputs.ts'
+import { fakeExchange } from '../../helpers/exchange.ts'
+import { logInMemory, testConfig } from '../../helpers/gateway.ts'
+import { exchangeRecord } from '../../observe/exchange-record.ts'
+import { answers, expired, fakeEndpoints, hangs, type Manner, nameless, refuses } from './fake-endpoints.ts'
+
+/** Outages by the fake clock: all that an operator reads meanwhile names its cause, and when it began. */
+
+beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-11-21T09:45:00Z') }))
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+// One with retries, one without; both with a breaker, as the first example of docs/upstreams.md has it.
+const [market, leads] = ['http://127.0.0.1:1', 'http://127.0.0.1:2']
+const settings = {
+  upstream: 'http://127.0.0.1:9',
+  defaults: { circuitBreaker: {}, timeouts: { headers: '2s' } },
+  upstreams: { market: { endpoints: [market], retry: {} }, leads: { endpoints: [leads] } },
+}
+
+/** Puts a snapshot of these settings before endpoints that do as `mannerOf` says, and asks it as clients do. */
+const start = (mannerOf: (name: string) => Manner, more: object = {}) => {
+  fakeEndpoints(mannerOf)
+  const { log, lines } = logInMemory()
+  const telemetry = createProcessTelemetry(log, 'gateway')
+  const config = testConfig({ ...settings, ...more })
+  const endpoints = new EndpointRegistry((level, event, fields) => log[level](fields, event))
+  const shared = {
+    endpoints,
+    limiters: new RateLimiterRegistry({ kind: 'alone' }, () => {}),
+    tokenVerifiers: new TokenVerifiers(() => {}),
+    caches: new CacheRegistry(() => {}),
+    telemetry,
+    tracers: null,
+    auditSink: nullAuditSink,
+    logEvent: () => {},
+  }
+  const make = (previous: typeof snapshot | null) =>
+    buildSnapshot({ config, overrides: new Overrides(), sandboxOrigin: null }, previous, shared)
+  let snapshot: ReturnType<typeof buildSnapshot> = make(null)
+  const ask = async (id: OperationId): Promise<void> => {
+    const exchange = fakeExchange({ operation: id })
+    const [answered, failure] = await snapshot.handlers[id](exchange).then(
+      ({ status, body }) => {
+        body.consume({ data: () => true, end: () => {}, fail: () => {} })
+        return [status, null] as const
+      },
+      (error: unknown) => [null, GatewayError.from(error)] as const,
+    )
+    exchange.finish()
+    const facts = {
+      operation: id,
+      endpoint: exchange.attempt?.endpoint ?? null,
+      status: answered ?? failure?.status ?? 0,
+      failure,
+      attempts: exchange.attempts,
+      failedAttempts: exchange.failedAttempts ?? [],
+    }
+    for (const recorder of snapshot.observers) recorder.record(exchangeRecord(facts))
+  }
+  // How late the loop of the test itself is, is no matter here.
+  const report = () => ({ ...collectReport(new CurrentSnapshot(snapshot)), runtimes: [] })
+  return {
+    lines,
+    /** Asks both groups for so long, three times every quarter of a second. */
+    async run(seconds: number): Promise<void> {
+      for (let n = 0; n < seconds * 4; n++) {
+        for (let each = 0; each < 3; each++) {
+          void ask('market.insights')
+          void ask('leads.pipeline')
+        }
+        await vi.advanceTimersByTimeAsync(250)
+      }
+    },
+    reload: () => {
+      snapshot = make(snapshot)
+    },
+    found: () => collectFindings({ ...findingInputs({ at: Date.now() }), config, report: report() }),
+    status: (group: Group) => upstreamStatus(report().upstreams[group], { get: () => null, all: [] }, group),
+    tail: () => report().recentErrors.last.map((each) => toRecentErrorView(each, config.listen).reason),
+    failed: (group: Group, reason: string): number => {
+      const metric = upstreamMetrics.upstream_failures_total
+      const samples =
+        metric?.read({ report: report(), requestMetrics: report().requestMetrics } as unknown as MetricInputs) ?? []
+      const sample = samples.find(({ labels }) => labels.group === group && labels.reason === reason)
+      return Number(sample?.value ?? Number.NaN)
+    },
+  }
+}
+
+/** What went wrong, what names it in a finding, in the words of a list, and in a line of the log; and by which reason it is counted. */
+const faults: readonly (readonly [string, Manner, (url: string) => string, string, RegExp, string])[] = [
+  ['is dead', refuses, (url) => `ECONNREFUSED at ${url}`, 'ECONNREFUSED', /connect ECONNREFUSED/, 'refused'],
+  [
+    'shows an expired certificate',
+    expired,
+    (url) => `CERT_HAS_EXPIRED at ${url}`,
+    'CERT_HAS_EXPIRED',
+    /certificate has expired/,
+    'certificate-expired',
+  ],
+  ['has no name any more', nameless, (url) => `ENOTFOUND at ${url}`, 'ENOTFOUND', /ENOTFOUND/, 'name-not-found'],
+  [
+    'hangs',
+    hangs,
+    (url) => `${url} did not answer within timeouts.headers (2s)`,
+    'did not answer within timeouts.headers',
+    /headers-timeout/,
+    'headers-timeout',
+  ],
+]
+
+describe.each(faults)('an endpoint that %s', (what, fault, fact, words, logged, reason) => {
+  // The way of the others is the same: some cycles of the breaker tell. OUTAGE_MINUTES=20 has all of them run as long.
+  const minutes = what === 'is dead' ? 20 : Number(process.env.OUTAGE_MINUTES ?? 3)
+  test(`is named by everything for ${minutes} minutes, and the outage began with its first failure`, async () => {
+    let manner = answers(200)
+    const lab = start(() => manner)
+    await lab.run(10)
+    expect(lab.found()).toEqual([])
+    const healthy = lab.lines.length
+
+    manner = fault
+    await lab.run(5)
+    const first = lab.lines.slice(healthy).find(({ status }) => typeof status === 'number' && status >= 500)
+    let counted = { market: 0, leads: 0 }
+    for (let second = 5; second < minutes * 60; second += 15) {
+      const from = lab.lines.length
+      await lab.run(15)
+
+      const found = lab.found()
+      expect(found.map(({ severity, about, cause }) => [severity, about, cause])).toEqual([
+        ['critical', 'upstreams.leads', expect.stringMatching(/^no endpoint of leads serves since 09:45:1\d; every /)],
+        [
+          'critical',
+          'upstreams.market',
+          expect.stringMatching(/^no endpoint of market serves since 09:45:1\d; every /),
+        ],
+      ])
+      expect(
+        found.map(({ cause }) => cause.endsWith(`fails: ${fact(cause.includes('leads') ? leads : market)}`)),
+      ).toEqual([true, true])
+      for (const { since } of found)
+        expect(Math.abs(Date.parse(since ?? '') - Number(first?.time))).toBeLessThanOrEqual(1000)
+      for (const group of ['market', 'leads'] as const) {
+        const { breaker, endpoints } = lab.status(group)
+        expect(endpoints).toMatchObject([
+          { state: 'failing', reason: expect.stringContaining(reason === 'headers-timeout' ? reason : words) },
+        ])
+        expect(breaker?.reason).toContain(words)
+        const count = lab.failed(group, reason)
+        expect(count).toBeGreaterThan(counted[group])
+        counted = { ...counted, [group]: count }
+      }
+      expect(lab.tail().filter((each) => !each.includes(words))).toEqual([])
+      const silent = lab.lines
+        .slice(from)
+        .filter(
+          ({ failure, cause, msg, state }) => !logged.test(`${failure} ${cause}`) && state !== 'closed' && msg !== '',
+        )
+      expect(silent).toEqual([])
+    }
+
+    manner = answers(200)
+    await lab.run(80)
+    expect(lab.found().filter(({ severity }) => severity !== 'notice')).toEqual([])
+  }, 120_000)
+})
+
+describe('an outage', () => {
+  test('goes on over a reload, and is as old as before', async () => {
+    let manner = answers(200)
+    const lab = start(() => manner)
+    await lab.run(2)
+    manner = refuses
+    await lab.run(20)
+    const [before] = lab.found()
+
+    lab.reload()
+
+    expect(lab.found()[0]).toMatchObject({ severity: 'critical', since: before?.since })
+    await lab.run(20)
+    expect(lab.found()[0]).toMatchObject({ severity: 'critical', since: before?.since })
+    expect(lab.status('market').endpoints).toMatchObject([{ state: 'failing' }])
+  })
+
+  test('of one of two endpoints is not their group’s: the one is named, and nobody is failed', async () => {
+    const b = 'http://127.0.0.1:3'
+    let manner = answers(200)
+    const two = { endpoints: [market, b], retry: {} }
+    const lab = start((name) => (name === b ? manner : answers(200)), { upstreams: { market: two } })
+    await lab.run(5)
+    expect(lab.found()).toEqual([])
+
+    manner = refuses
+    await lab.run(5)
+    for (let n = 0; n < 20; n++) {
+      await lab.run(15)
+      expect(lab.found()).toMatchObject([
+        {
+          severity: 'warning',
+          about: 'upstreams.market',
+          cause: expect.stringContaining(`${b} refuses connections (ECONNREFUSED)`),
+        },
+      ])
+    }
+    expect(lab.lines.filter(({ status }) => typeof status === 'number' && status >= 500)).toEqual([])
+    expect(lab.failed('market', 'refused')).toBeGreaterThan(5)
+  })
+
+  test('that some requests get through is told of by the breaker, and is critical however it stands', async () => {
+    let n = 0
+    const lab = start(() => (n++ % 4 === 0 ? answers(200) : refuses))
+    await lab.run(10)
+    for (let second = 0; second < 60; second++) {
+      await lab.run(1)
+      const [first] = lab.found()
+      if (lab.status('leads').breaker?.state !== 'closed')
+        expect(first).toMatchObject({ severity: 'critical', cause: expect.stringContaining('ECONNREFUSED') })
+    }
+  })
+})
+
+describe('with one attempt after another', () => {
+  test('a probe of the half-open breaker fails as it failed, and is not tried again', async () => {
+    const lab = start(() => refuses)
+    await lab.run(30)
+
+    const probes = lab.lines.filter(({ msg, attempts }) => msg === 'exchange' && Number(attempts) > 0)
+    expect(new Set(probes.map(({ failure, reason }) => `${failure} ${reason}`))).toEqual(
+      new Set(['connect-failed refused']),
+    )
+    expect(lab.lines.find(({ msg }) => msg === 'circuit breaker open')).toMatchObject({
+      ...{ failure: 'connect-failed', reason: 'refused', cause: 'connect ECONNREFUSED 127.0.0.1:1' },
+    })
+    const sent = probes.reduce((sum, { attempts }) => sum + Number(attempts), 0)
+    expect(lab.failed('market', 'refused') + lab.failed('leads', 'refused')).toBe(sent)
+  })
+
+  test('a status that was tried again is passed on by the probe, not hidden behind the breaker', async () => {
+    const lab = start(() => answers(503))
+    await lab.run(30)
+
+    const statuses = lab.lines
+      .filter(({ attempts }) => Number(attempts) > 0)
+      .map(({ status, failure }) => `${status} ${failure}`)
+    expect(new Set(statuses)).toEqual(new Set(['503 undefined']))
+  })
+
+  test('what an attempt failed by is there, though the deadline ended the next', async () => {
+    let n = 0
+    const lab = start(() => (n++ % 2 === 0 ? refuses : hangs), {
+      defaults: { deadline: '500ms', retry: {} },
+      upstreams: { market: { endpoints: [market] } },
+    })
+    await lab.run(2)
+
+    expect(lab.lines.find(({ failure, attempts }) => failure === 'deadline-exceeded' && attempts === 2)).toMatchObject({
+      failedAttempts: [{ endpoint: market, failure: 'connect-failed', reason: 'refused' }],
+    })
+    expect(lab.failed('market', 'refused')).toBeGreaterThan(0)
+  })
+})
+
+test('an endpoint that fails and is drained drains, and nothing else is said of it', async () => {
+  const drained = { endpoints: [{ url: market, drain: true }, 'http://127.0.0.1:3'] }
+  const lab = start(() => answers(200), { upstreams: { market: drained } })
+  await lab.run(5)
+
+  expect(lab.status('market').endpoints.map(({ state }) => state)).toEqual(['draining', 'up'])
+  expect(lab.found()).toEqual([])
+})

@@ -1,0 +1,304 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Config, RetryConfig } from '../../../src/config/config.ts'
+import { RetryBudget } from '../../../src/layers/resilience/retry.ts'
+import { nullAuditSink } from '../../../src/observe/audit/audit-line.ts'
+import { allOperations, groups } from '../../../src/operations.ts'
+import { Overrides } from '../../../src/runtime/overrides.ts'
+import { nullAuthProvider } from '../../../src/runtime/pipeline/auth-provider.ts'
+import { createProcessTelemetry } from '../../../src/runtime/pipeline/observers.ts'
+import { CacheRegistry, createEmptyCache } from '../../../src/runtime/resources/cache-registry.ts'
+import { createProcessLoad } from '../../../src/runtime/resources/process-load.ts'
+import { TokenVerifiers } from '../../../src/runtime/resources/token-verifiers.ts'
+import type { SnapshotInput } from '../../../src/runtime/snapshot/build-snapshot.ts'
+import { buildSnapshot, type SharedResources } from '../../../src/runtime/snapshot/build-snapshot.ts'
+import { CurrentSnapshot } from '../../../src/runtime/snapshot/current-snapshot.ts'
+import { createSnapshot, type Snapshot } from '../../../src/runtime/snapshot/snapshot.ts'
+import { RateLimiterRegistry } from '../../../src/shared/rate-limiter/rate-limiter-registry.ts'
+import { EndpointRegistry } from '../../../src/upstream/endpoints/endpoint-registry.ts'
+import { fakeExchange } from '../../helpers/exchange.ts'
+import { testConfig } from '../../helpers/gateway.ts'
+import { noClientLimits } from '../../helpers/no-client-limits.ts'
+
+/** Makes a snapshot that records when it gives back what it stands on. */
+const snapshotOf = () => {
+  const seen: string[] = []
+  const release = async (): Promise<void> => void seen.push('released')
+  const parts = {
+    config: {} as Config,
+    handlers: {} as Snapshot['handlers'],
+    upstreams: {} as Snapshot['upstreams'],
+    retryBudgets: {} as Snapshot['retryBudgets'],
+    processLoad: createProcessLoad(),
+    rateLimiters: { address: null, clients: noClientLimits },
+    authProvider: nullAuthProvider,
+    caches: createEmptyCache(testConfig()),
+    auditSink: nullAuditSink,
+    telemetry: createProcessTelemetry(null, 'gateway'),
+    observers: [],
+  }
+  const snapshot = createSnapshot(parts, release)
+  return { seen, snapshot }
+}
+
+describe('a snapshot that is retired', () => {
+  test('gives back what it stands on at once when it is idle', async () => {
+    const { snapshot, seen } = snapshotOf()
+
+    await snapshot.retire()
+
+    expect(seen).toEqual(['released'])
+  })
+
+  test('waits for what is in flight, all of it', async () => {
+    const { snapshot, seen } = snapshotOf()
+    snapshot.acquire()
+    snapshot.acquire()
+
+    const retired = snapshot.retire()
+    snapshot.release()
+    await Promise.resolve()
+    const early = [...seen]
+    snapshot.release()
+    await retired
+
+    expect(early).toEqual([])
+    expect(seen).toEqual(['released'])
+  })
+})
+
+describe('the live one', () => {
+  test('is the one that was swapped in last, and each before it is retired when its requests have ended', async () => {
+    const [first, second, third] = [snapshotOf(), snapshotOf(), snapshotOf()]
+    const live = new CurrentSnapshot(first.snapshot)
+    first.snapshot.acquire()
+
+    live.swap(second.snapshot)
+    live.swap(third.snapshot)
+    await Promise.resolve()
+    const early = [live.value, first.seen.length, second.seen.length]
+    first.snapshot.release()
+    await live.close()
+
+    expect(early).toEqual([third.snapshot, 0, 1])
+    expect([first, second, third].map(({ seen }) => seen)).toEqual([['released'], ['released'], ['released']])
+    expect(live.retiring).toBe(0)
+  })
+})
+
+const upstream = 'http://upstream.invalid'
+
+const stateOf = (config: Config): SnapshotInput => ({ config, overrides: new Overrides(), sandboxOrigin: null })
+
+const sharedAmong = (endpoints: EndpointRegistry): SharedResources => ({
+  endpoints,
+  limiters: new RateLimiterRegistry({ kind: 'alone' }, () => {}),
+  tokenVerifiers: new TokenVerifiers(() => {}),
+  caches: new CacheRegistry(() => {}),
+  telemetry: createProcessTelemetry(null, 'gateway'),
+  tracers: null,
+  auditSink: nullAuditSink,
+  logEvent: () => {},
+})
+
+describe('a configuration', () => {
+  test('becomes nine handles and eight upstreams', async () => {
+    const endpoints = new EndpointRegistry()
+
+    const snapshot = buildSnapshot(stateOf(testConfig({ upstream })), null, sharedAmong(endpoints))
+
+    expect(Object.keys(snapshot.handlers)).toEqual(allOperations.map(({ id }) => id))
+    expect(Object.keys(snapshot.upstreams)).toEqual(groups)
+    expect(endpoints.size).toBe(8)
+    await snapshot.retire()
+    expect(endpoints.size).toBe(0)
+  })
+
+  test('with everything off has the send of the single endpoint itself as its handle', async () => {
+    const endpoints = new EndpointRegistry()
+    const defaults = { deadline: 'none', maxBody: 'none', outlier: 'none' }
+
+    const limits = { concurrency: 'none' }
+    const { handlers: handles, upstreams } = buildSnapshot(
+      stateOf({ ...testConfig({ upstream, defaults, limits }), metrics: null }),
+      null,
+      sharedAmong(endpoints),
+    )
+
+    for (const { id, group } of allOperations) expect(handles[id]).toBe(upstreams[group].members[0]?.send)
+    await endpoints.destroy(new Error('the test is over'))
+  })
+
+  test('keeps what is known of an endpoint, and a breaker whose settings are the same', async () => {
+    const endpoints = new EndpointRegistry()
+    const settings = (weight: number, openFor = '5s') =>
+      testConfig({
+        upstream,
+        defaults: { tls: { minVersion: weight === 100 ? 'TLSv1.2' : 'TLSv1.3' } }, // which it does not speak
+        upstreams: {
+          market: { endpoints: [{ url: upstream, weight }, 'http://b.invalid'], circuitBreaker: { openFor } },
+        },
+      })
+    const before = buildSnapshot(stateOf(settings(100)), null, sharedAmong(endpoints))
+    const { health } = before.upstreams.market.members[0] ?? {}
+    health?.recordOutcome('failure', 503)
+
+    const after = buildSnapshot(stateOf(settings(7)), before, sharedAmong(endpoints))
+    const other = buildSnapshot(stateOf(settings(7, '9s')), after, sharedAmong(endpoints))
+
+    expect(after.upstreams.market.members[0]?.health).toBe(health)
+    expect(after.upstreams.market.breaker).toBe(before.upstreams.market.breaker)
+    expect(other.upstreams.market.breaker).not.toBe(before.upstreams.market.breaker)
+    await endpoints.destroy(new Error('the test is over'))
+  })
+
+  test.each<[string, readonly unknown[], boolean]>([
+    ['one more', ['http://a.invalid', 'http://b.invalid'], true],
+    ['others', ['http://b.invalid', 'http://c.invalid'], false],
+    ['others, the first without a share', [{ url: 'http://a.invalid', weight: 0 }, 'http://b.invalid'], false],
+  ])('keeps a breaker while one of those it is about takes work: %s', async (_, next, kept) => {
+    const endpoints = new EndpointRegistry()
+    const around = (market: readonly unknown[], previous: Snapshot | null) => {
+      const config = testConfig({ upstream, upstreams: { market: { endpoints: market, circuitBreaker: {} } } })
+      return buildSnapshot(stateOf(config), previous, sharedAmong(endpoints))
+    }
+    const before = around(['http://a.invalid'], null)
+
+    const after = around(next, before)
+
+    expect(after.upstreams.market.breaker === before.upstreams.market.breaker).toBe(kept)
+    await endpoints.destroy(new Error('the test is over'))
+  })
+
+  test('keeps the endpoints that it does not change, and closes the others when the one before has ended', async () => {
+    const endpoints = new EndpointRegistry()
+    const before = buildSnapshot(stateOf(testConfig({ upstream })), null, sharedAmong(endpoints))
+    const reroute = {
+      upstream,
+      upstreams: { market: 'http://other.invalid', risk: { endpoints: [{ url: upstream, weight: 7 }] } },
+    }
+
+    const after = buildSnapshot(stateOf(testConfig(reroute)), before, sharedAmong(endpoints))
+    const both = endpoints.size
+    await before.retire()
+
+    const endpointOf = ({ upstreams }: Snapshot, group: 'market' | 'risk') => upstreams[group].members[0]?.endpoint
+    expect(both).toBe(9)
+    expect(endpoints.size).toBe(8)
+    expect(endpointOf(after, 'risk')).toBe(endpointOf(before, 'risk'))
+    expect(endpointOf(after, 'market')).not.toBe(endpointOf(before, 'market'))
+    expect(after.upstreams.risk.members[0]?.weight).toBe(7)
+    await after.retire()
+  })
+
+  test.each([
+    ['connect timeout', { timeouts: { connect: '1s' } }],
+    ['time of keeping idle connections', { keepAlive: '1s' }],
+    ['number of connections', { maxConnections: 1 }],
+  ])('opens an endpoint anew when its %s is another', async (_, defaults) => {
+    const endpoints = new EndpointRegistry()
+    const before = buildSnapshot(stateOf(testConfig({ upstream })), null, sharedAmong(endpoints))
+
+    const after = buildSnapshot(stateOf(testConfig({ upstream, defaults })), before, sharedAmong(endpoints))
+
+    expect(endpoints.size).toBe(16)
+    await Promise.all([before.retire(), after.retire()])
+  })
+
+  describe('with retries', () => {
+    const retry: RetryConfig = {
+      attempts: 3,
+      on: ['connect-failed', 503],
+      backoff: { base: 25, max: 250 },
+      budget: { share: 0.1, floor: 3 },
+    }
+
+    /** Builds one after the other, each with these retries for one group, and tells the budgets of that group. */
+    const budgetsOf = (...retries: readonly (RetryConfig | null)[]) => {
+      const endpoints = new EndpointRegistry()
+      let previous: Snapshot | null = null
+      return retries.map((each) => {
+        const config = testConfig({ upstream })
+        const risk = { ...config.upstreams.risk, retry: each }
+        const changed = { ...config, upstreams: { ...config.upstreams, risk } }
+        previous = buildSnapshot(stateOf(changed), previous, sharedAmong(endpoints))
+        onTestFinished(previous.retire.bind(previous))
+        return previous.retryBudgets.risk
+      })
+    }
+
+    test('has a budget for each group that retries', () => {
+      expect(budgetsOf(null, retry)).toEqual([null, expect.any(RetryBudget)])
+    })
+
+    test('goes on with the budget that is the same, whatever else of them is not', () => {
+      const [before, after] = budgetsOf(retry, { ...retry, attempts: 5, backoff: { base: 1, max: 1 } })
+
+      expect(after).toBe(before)
+    })
+
+    test.each<[string, RetryConfig['budget']]>([
+      ['share', { share: 0.2, floor: 3 }],
+      ['floor', { share: 0.1, floor: 4 }],
+    ])('starts another one when its %s is another', (_, budget) => {
+      const [before, after] = budgetsOf(retry, { ...retry, budget })
+
+      expect(after).toBeInstanceOf(RetryBudget)
+      expect(after).not.toBe(before)
+    })
+
+    test('starts another one when there was none for a while', () => {
+      const [before, off, after] = budgetsOf(retry, null, retry)
+
+      expect(off).toBeNull()
+      expect(after).not.toBe(before)
+    })
+  })
+
+  test('that cannot be built gives back whatever it took', async () => {
+    const endpoints = new EndpointRegistry()
+
+    expect(() =>
+      buildSnapshot(stateOf(testConfig({ upstream, upstreams: { market: 'sandbox' } })), null, sharedAmong(endpoints)),
+    ).toThrow()
+
+    await expect.poll(() => endpoints.size).toBe(0)
+  })
+
+  test('is overridden, for as long as that lasts', async () => {
+    const endpoints = new EndpointRegistry()
+    const held = new Overrides()
+    held.operations.set('market.insights', 'refuse', 60_000)
+
+    const snapshot = buildSnapshot(
+      { ...stateOf(testConfig({ upstream })), overrides: held },
+      null,
+      sharedAmong(endpoints),
+    )
+
+    await expect(snapshot.handlers['market.insights'](fakeExchange())).rejects.toMatchObject({
+      kind: 'refused-by-operator',
+    })
+    held.clear()
+    await snapshot.retire()
+  })
+})
+
+test('a snapshot keeps none of those before it in memory', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const config = testConfig({ defaults: { retry: {}, circuitBreaker: {} } })
+  const shared = sharedAmong(new EndpointRegistry())
+  const next = (previous: Snapshot | null) =>
+    buildSnapshot({ ...stateOf(config), sandboxOrigin: 'http://127.0.0.1:1' }, previous, shared)
+  const first = new WeakRef(next(null))
+
+  const second = next(first.deref() ?? null)
+  onTestFinished(() => second.retire())
+  await first.deref()?.retire()
+  await new Promise(setImmediate) // what a WeakRef tells stays until the end of the job
+  collect()
+
+  expect(first.deref()).toBeUndefined()
+})

@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest'
+import { redactSecrets } from '../../../src/shared/redis/redis-registry.ts'
+
+test.each([
+  ["ERR unknown command 'AUTH', with args beginning with: 'user' 'p@ss' ", "ERR unknown command 'AUTH'"],
+  ['ERR what is "p@ss"?', 'ERR what is "***"?'],
+  ['ERR what is "p%40ss"?', 'ERR what is "***"?'],
+  ['connect ECONNREFUSED 127.0.0.1:6379', 'connect ECONNREFUSED 127.0.0.1:6379'],
+])('of %j is told %j', (reason, told) => {
+  expect(redactSecrets(reason, 'redis://user:p%40ss@redis.internal:6379')).toBe(told)
+})
+
+test('without a password nothing is masked', () => {
+  expect(redactSecrets('ERR no', 'redis://redis.internal')).toBe('ERR no')
+})

@@ -1,0 +1,141 @@
+import { expect, test } from 'vitest'
+import type { BodySink } from '../../../src/exchange.ts'
+import { GatewayError } from '../../../src/failures/errors.ts'
+import { ResponseBodyQueue } from '../../../src/upstream/attempt/response-body-queue.ts'
+
+/** Feeds a queue and writes down what becomes of it. */
+const queued = () => {
+  const events: string[] = []
+  const queue = new ResponseBodyQueue({
+    pause: () => events.push('pause'),
+    resume: () => events.push('resume'),
+    cancel: () => events.push('cancel'),
+  })
+  const sink = (flows: (chunk: string) => boolean = () => true): BodySink => ({
+    data: (chunk) => {
+      events.push(chunk.length > 10 ? `${chunk.length} bytes` : chunk.toString())
+      return flows(chunk.toString())
+    },
+    end: () => events.push('end'),
+    fail: ({ kind }) => events.push(kind),
+  })
+  return { queue, events, sink }
+}
+
+const bytes = (text: string): Buffer => Buffer.from(text)
+
+test('a body that has ended is taken whole, in order', () => {
+  const { queue, events } = queued()
+  queue.push(bytes('a'))
+  queue.push(bytes('b'))
+  queue.end()
+
+  expect(queue.takeBuffered()?.toString()).toBe('ab')
+  expect(events).toEqual([])
+})
+
+test('a body of one chunk is taken without a copy', () => {
+  const { queue } = queued()
+  const chunk = bytes('a')
+  queue.push(chunk)
+  queue.end()
+
+  expect(queue.takeBuffered()).toBe(chunk)
+})
+
+test('an empty body is taken whole', () => {
+  const { queue } = queued()
+  queue.end()
+
+  expect(queue.takeBuffered()).toEqual(Buffer.alloc(0))
+})
+
+test('a body that is still arriving, or has failed, is not whole', () => {
+  const arriving = queued().queue
+  const failed = queued().queue
+  arriving.push(bytes('a'))
+  failed.push(bytes('a'))
+  failed.fail(new GatewayError('truncated'))
+
+  expect(arriving.takeBuffered()).toBeNull()
+  expect(failed.takeBuffered()).toBeNull()
+})
+
+test('what arrived before the sink goes first, then what comes, then the end', () => {
+  const { queue, events, sink } = queued()
+  queue.push(bytes('a'))
+  queue.push(bytes('b'))
+  queue.consume(sink())
+  queue.push(bytes('c'))
+  queue.end()
+
+  expect(events).toEqual(['a', 'b', 'resume', 'c', 'end'])
+})
+
+test('a body that had ended ends at once', () => {
+  const { queue, events, sink } = queued()
+  queue.push(bytes('a'))
+  queue.end()
+  queue.consume(sink())
+
+  expect(events).toEqual(['a', 'end'])
+})
+
+test('the source pauses when a sink is full, and goes on when it says so', () => {
+  const { queue, events, sink } = queued()
+  queue.consume(sink((chunk) => chunk !== 'b'))
+  queue.push(bytes('a'))
+  queue.push(bytes('b'))
+  queue.resume()
+  queue.push(bytes('c'))
+
+  expect(events).toEqual(['resume', 'a', 'b', 'pause', 'resume', 'c'])
+})
+
+test('the source stays paused when what had arrived fills the sink', () => {
+  const { queue, events, sink } = queued()
+  queue.push(bytes('a'))
+  queue.consume(sink(() => false))
+
+  expect(events).toEqual(['a', 'pause'])
+})
+
+test('64 KiB wait for the sink, then the source pauses', () => {
+  const { queue, events, sink } = queued()
+  queue.push(Buffer.alloc(64 * 1024 - 1))
+  const before = [...events]
+  queue.push(bytes('a'))
+  queue.consume(sink())
+
+  expect(before).toEqual([])
+  expect(events).toEqual(['pause', '65535 bytes', 'a', 'resume'])
+})
+
+test('a failure before the sink is told to it behind what had arrived', () => {
+  const { queue, events, sink } = queued()
+  queue.push(bytes('a'))
+  queue.fail(new GatewayError('truncated'))
+  queue.consume(sink())
+
+  expect(events).toEqual(['a', 'truncated'])
+})
+
+test('a failure after the sink is told at once, and nothing follows', () => {
+  const { queue, events, sink } = queued()
+  queue.consume(sink())
+  queue.push(bytes('a'))
+  queue.fail(new GatewayError('client-gone'))
+
+  expect(events).toEqual(['resume', 'a', 'client-gone'])
+})
+
+test('a body that nobody takes ends its source, and is told to nobody', () => {
+  const { queue, events } = queued()
+  queue.push(bytes('first'))
+
+  queue.discard()
+  queue.push(bytes('second'))
+  queue.fail(new GatewayError('truncated'))
+
+  expect(events).toEqual(['cancel'])
+})

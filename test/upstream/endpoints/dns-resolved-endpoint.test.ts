@@ -1,0 +1,156 @@
+import type { LookupAddress } from 'node:dns'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import type { LogEvent } from '../../../src/shared/log-event.ts'
+import { fakeExchange } from '../../helpers/exchange.ts'
+import { openTestUpstream, sendOutcome } from '../../helpers/open-upstream.ts'
+import { onRequest } from '../../helpers/upstream.ts'
+import { eventually } from '../../helpers/wire.ts'
+
+const names = vi.hoisted(() => ({ asked: 0, addresses: [] as readonly string[] }))
+
+vi.mock('../../../src/upstream/endpoints/dns-lookup.ts', async (original) => ({
+  ...(await original<typeof import('../../../src/upstream/endpoints/dns-lookup.ts')>()),
+  resolveHostname: async (): Promise<readonly LookupAddress[]> => {
+    names.asked++
+    if (names.addresses.length === 0) throw Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' })
+    return names.addresses.map((address) => ({ address, family: 4 }))
+  },
+}))
+
+/** Says what the name is from now on. */
+const resolveTo = (...addresses: readonly string[]): void => {
+  names.addresses = addresses
+}
+
+/** Opens a server on each address, all on one port, and counts the requests of each. */
+const servers = async (...addresses: readonly string[]) => {
+  const counts = new Map(addresses.map((address) => [address, 0]))
+  const held: Socket[] = []
+  let holding = false
+  let port = 0
+  for (const address of addresses) {
+    const server = createServer((socket) => {
+      socket.on('error', () => {})
+      onRequest(socket, () => {
+        counts.set(address, (counts.get(address) ?? 0) + 1)
+        if (holding) held.push(socket)
+        else socket.write('HTTP/1.1 204 No Content\r\n\r\n')
+      })
+      onTestFinished(() => void socket.destroy())
+    })
+    await new Promise<void>((resolve) => server.listen(port, address, resolve))
+    port = (server.address() as AddressInfo).port
+    onTestFinished(() => void server.close())
+  }
+  const hold = () => {
+    holding = true
+  }
+  const release = () => {
+    holding = false
+    for (const socket of held) socket.write('HTTP/1.1 204 No Content\r\n\r\n')
+  }
+  return { port, held, hold, release, counts: () => [...counts.values()] }
+}
+
+const one = '127.0.0.1'
+const two = '127.0.0.2'
+
+/** Opens an upstream behind a name and waits until it is known. */
+const named = async (port: number, resolve: number, tell?: LogEvent, maxConnections = 256) => {
+  const upstream = openTestUpstream(`http://name.test:${port}`, { resolve, maxConnections }, tell)
+  await new Promise(setImmediate) // every promise that has settled has been heard by then
+  return upstream
+}
+
+test('requests are spread over all addresses of a name', async () => {
+  const { port, counts } = await servers(one, two)
+  resolveTo(one, two)
+  const upstream = await named(port, 60_000)
+
+  for (let i = 0; i < 10; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
+
+  expect(counts()).toEqual([5, 5])
+})
+
+test('an address that refuses is passed over', async () => {
+  const { port, counts } = await servers(one)
+  resolveTo(two, one)
+  const upstream = await named(port, 60_000)
+
+  for (let i = 0; i < 10; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
+
+  expect(counts()).toEqual([10])
+})
+
+test('an address that is gone finishes what runs, and gets nothing new', async () => {
+  const { port, counts, held, hold, release } = await servers(one, two)
+  resolveTo(one, two)
+  const upstream = await named(port, 10)
+  hold()
+  const running = [sendOutcome(upstream, fakeExchange()), sendOutcome(upstream, fakeExchange())]
+  await eventually(() => held.length === 2)
+
+  resolveTo(two)
+  const { asked } = names
+  await eventually(() => names.asked > asked + 1)
+  release()
+  for (let i = 0; i < 6; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
+
+  expect(await Promise.all(running)).toEqual([204, 204])
+  expect(counts()).toEqual([1, 7])
+})
+
+test('a name that does not resolve is down, with the reason, until it does', async () => {
+  const { port } = await servers(one)
+  const told: unknown[] = []
+  resolveTo()
+  const upstream = openTestUpstream(`http://name.test:${port}`, { resolve: 10 }, (_, event) => told.push(event))
+  const state = () => upstream.members[0]?.state
+  await eventually(() => state()?.name === 'down')
+
+  expect(state()?.reason).toBe('the name of the endpoint does not resolve (ENOTFOUND)')
+  expect(await sendOutcome(upstream, fakeExchange())).toBe('connect-failed')
+
+  resolveTo(one)
+  await eventually(() => state()?.name === 'up')
+
+  expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
+  expect(told).toEqual(['endpoint not resolved', 'endpoint resolved'])
+})
+
+test('when a name that was known no longer resolves, the addresses known last go on', async () => {
+  const { port, counts } = await servers(one)
+  const told: unknown[] = []
+  resolveTo(one)
+  const upstream = await named(port, 10, (_, event) => told.push(event))
+
+  resolveTo()
+  const { asked } = names
+  await eventually(() => names.asked > asked + 1)
+
+  expect(await sendOutcome(upstream, fakeExchange())).toBe(204)
+  expect(upstream.members[0]?.state.name).toBe('up')
+  expect(counts()).toEqual([1])
+
+  resolveTo(one)
+  await eventually(() => told.length === 2)
+
+  expect(told).toEqual(['endpoint not resolved', 'endpoint resolved'])
+})
+
+test('what is sent again, its connection having been closed, goes to the addresses that are known', async () => {
+  const { port, held, hold, release, counts } = await servers(one)
+  resolveTo(one)
+  const upstream = await named(port, 60_000, undefined, 1)
+  await sendOutcome(upstream, fakeExchange())
+  hold()
+  const running = sendOutcome(upstream, fakeExchange())
+  await eventually(() => held.length === 1)
+
+  held[0]?.resetAndDestroy()
+  release()
+
+  expect(await running).toBe(204)
+  expect(counts()).toEqual([3])
+})

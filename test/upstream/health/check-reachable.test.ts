@@ -1,0 +1,177 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { HealthCheckConfig, UpstreamConfig } from '../../../src/config/config.ts'
+import { checkReachable } from '../../../src/upstream/health/preflight.ts'
+import { type Certificates, makeCertificates, type Pair } from '../../helpers/certificates.ts'
+import { freePort } from '../../helpers/free-port.ts'
+import { needProgram } from '../../helpers/program.ts'
+import { httpUpstream, rawUpstream } from '../../helpers/upstream.ts'
+import { upstreamConfig } from '../../helpers/upstream-config.ts'
+
+const openssl = await needProgram('openssl')
+
+const healthCheck: HealthCheckConfig = {
+  path: '/health',
+  interval: 5000,
+  timeout: 60_000,
+  expect: { from: 200, to: 299 },
+  healthyAfter: 2,
+  unhealthyAfter: 3,
+}
+
+/** Reaches for an origin; null: it is there, else what operators are told. */
+const reaching = (origin: string, mode: 'connect' | 'health', more: Partial<UpstreamConfig> = {}) =>
+  checkReachable(origin, upstreamConfig(origin, more), mode).then(
+    () => null,
+    (error: Error) => error.message,
+  )
+
+/** Opens an endpoint that accepts and says nothing. */
+const silent = () => rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
+
+describe('connect', () => {
+  test('takes a connection for an answer, sends nothing, and leaves it', async () => {
+    let received = 0
+    const { url, accepted, connections } = await rawUpstream((socket) => {
+      socket.on('data', ({ length }) => {
+        received += length
+      })
+      socket.on('end', () => socket.end())
+    })
+
+    expect(await reaching(url, 'connect')).toBeNull()
+    await expect.poll(() => [accepted(), connections(), received]).toEqual([1, 0, 0])
+  })
+
+  test('goes to a name as well', async () => {
+    const { port } = await silent()
+
+    expect(await reaching(`http://localhost:${port}`, 'connect')).toBeNull()
+  })
+
+  test.each<[string, () => Promise<string>, string | RegExp]>([
+    ['refuses', async () => `http://127.0.0.1:${await freePort()}`, 'the endpoint refuses connections (ECONNREFUSED)'],
+    [
+      'refuses under a name',
+      async () => `http://localhost:${await freePort()}`,
+      'the endpoint refuses connections (ECONNREFUSED)',
+    ],
+    [
+      'refuses under IPv6',
+      async () => `http://[::1]:${await freePort()}`,
+      /^(the endpoint refuses connections|there is no route to the endpoint) /,
+    ],
+    [
+      'has no address',
+      async () => 'http://nowhere.invalid',
+      /^the name (of the endpoint does not resolve|server does not answer) /,
+    ],
+  ])('says of who %s that it does', async (_, origin, reason) => {
+    const told = await reaching(await origin(), 'connect')
+
+    expect(told).toEqual(typeof reason === 'string' ? reason : expect.stringMatching(reason))
+  })
+
+  test.each([
+    [120, 'no answer within 120ms'],
+    [60_000, 'no answer within 2s'],
+    [null, 'no answer within 2s'],
+  ])('gives up after the time to connect, %s ms, or 2 s, and leaves nothing', async (connectTimeoutMs, reason) => {
+    const { port, connections } = await silent()
+
+    expect(
+      await reaching(`https://127.0.0.1:${port}`, 'connect', {
+        timeouts: { connect: connectTimeoutMs, headers: null, body: null },
+      }),
+    ).toBe(reason)
+    await expect.poll(connections).toBe(0)
+  })
+})
+
+describe('health', () => {
+  test('asks what the health check asks, with the Host of the upstream', async () => {
+    const { url, requests } = await httpUpstream()
+
+    expect(await reaching(url, 'health', { healthCheck, host: { name: 'market.internal' } })).toBeNull()
+    expect(requests.map(({ method, url: target }) => `${method} ${target}`)).toEqual(['GET /health'])
+    expect(requests[0]?.rawHeaders).toContain('market.internal')
+  })
+
+  test('says what is wrong with the answer', async () => {
+    const { url } = await httpUpstream((_, response) => void response.writeHead(503).end())
+
+    expect(await reaching(url, 'health', { healthCheck })).toBe('answered 503, 200-299 is expected')
+  })
+
+  test('takes a connection for an answer where there is no health check', async () => {
+    const { url } = await silent()
+
+    expect(await reaching(url, 'health')).toBeNull()
+  })
+
+  test('gives up after 2 s, however long the check may take', async () => {
+    const { url, connections } = await silent()
+
+    expect(await reaching(url, 'health', { healthCheck })).toBe('no answer within 2s')
+    await expect.poll(connections).toBe(0)
+  })
+})
+
+describe.skipIf(openssl.missing !== null)('over TLS', () => {
+  let made: Certificates
+  beforeAll(() => {
+    made = makeCertificates(openssl.path ?? '')
+  })
+
+  const serveTls = async ({ key, cert }: Pair): Promise<string> => {
+    const server = createTlsServer({ key, cert }, (socket) => void socket.on('error', () => {}).end())
+    server.on('tlsClientError', () => {})
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    onTestFinished(() => void server.close())
+    return `https://localhost:${(server.address() as AddressInfo).port}`
+  }
+
+  test.each<[string, (made: Certificates) => Pair, string | null]>([
+    ['is right', ({ right }) => right, null],
+    ['has expired', ({ expired }) => expired, 'the certificate of the endpoint has expired (CERT_HAS_EXPIRED)'],
+    ['is for another name', ({ wrongName }) => wrongName, 'the certificate of the endpoint is for another name'],
+    [
+      'is signed by itself',
+      ({ selfSigned }) => selfSigned,
+      'the certificate of the endpoint is of an unknown authority',
+    ],
+  ])('a certificate that %s', async (_, pick, reason) => {
+    const { tls } = upstreamConfig('http://unused.invalid')
+    const origin = await serveTls(pick(made))
+
+    expect(await reaching(origin, 'connect', { tls: { ...tls, ca: made.authority.cert } })).toBe(reason)
+    const probed = await reaching(origin, 'health', { tls: { ...tls, ca: made.authority.cert }, healthCheck })
+    expect(probed).toBe(reason ?? 'the endpoint closed the connection') // it says nothing
+  })
+
+  test('who demands a certificate and is shown none says so', async () => {
+    const server = createTlsServer({
+      key: made.right.key,
+      cert: made.right.cert,
+      requestCert: true,
+      maxVersion: 'TLSv1.2',
+    })
+    server.on('tlsClientError', () => {})
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    onTestFinished(() => void server.close())
+    const { tls } = upstreamConfig('http://unused.invalid')
+    const origin = `https://localhost:${(server.address() as AddressInfo).port}`
+
+    expect(await reaching(origin, 'connect', { tls: { ...tls, ca: made.authority.cert } })).toBe(
+      'the endpoint breaks off the TLS handshake',
+    )
+  })
+
+  test('who speaks none says so', async () => {
+    const { port } = await rawUpstream((socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad\r\n\r\n')))
+
+    expect(await reaching(`https://127.0.0.1:${port}`, 'connect')).toBe('the endpoint speaks no TLS')
+  })
+})

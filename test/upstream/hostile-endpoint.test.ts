@@ -1,0 +1,260 @@
+import type { Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import type { Exchange, Upload } from '../../src/exchange.ts'
+import { GatewayError } from '../../src/failures/errors.ts'
+import type { Upstream } from '../../src/upstream/upstream.ts'
+import { fakeBody, fakeExchange } from '../helpers/exchange.ts'
+import { openTestUpstream } from '../helpers/open-upstream.ts'
+import { onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { eventually, pseudoRandomBytes } from '../helpers/wire.ts'
+
+const MiB = 1024 * 1024
+
+/** Waits until the event loop has turned so often. */
+const turns = async (count: number): Promise<void> => {
+  for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Sends, takes the body, and tells the body or how it failed. */
+const bodyOf = async (upstream: Pick<Upstream, 'send'>, exchange: Exchange = fakeExchange()): Promise<string> => {
+  try {
+    const { body } = await upstream.send(exchange)
+    return await new Promise((resolve) => {
+      const chunks: Buffer[] = []
+      body.consume({
+        data: (chunk) => chunks.push(chunk) > 0,
+        end: () => resolve(Buffer.concat(chunks).toString('latin1')),
+        fail: ({ kind }) => resolve(kind),
+      })
+    })
+  } catch (error) {
+    return GatewayError.from(error).kind
+  }
+}
+
+/** Makes an upload of pieces that are made as they are taken, and counts them. */
+const uploadOf = (pieces: number, bytes: number) => {
+  const taken = { pieces: 0, begun: false, stopped: false }
+  const upload: Upload = {
+    async *[Symbol.asyncIterator]() {
+      while (taken.pieces < pieces && !taken.stopped) {
+        taken.pieces++
+        yield Buffer.alloc(bytes)
+        await turns(1)
+      }
+    },
+    stop: () => {
+      taken.stopped = true
+    },
+  }
+  const stream = (): Upload => {
+    taken.begun = true
+    return upload
+  }
+  const exchange = fakeExchange({ operation: 'valuation.score', body: { ...fakeBody(null), stream } })
+  return { exchange, taken }
+}
+
+const framings: readonly (readonly [name: string, bytes: string, endsAt: number])[] = (() => {
+  const length = 'HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 5\r\n\r\nwhole'
+  const chunks =
+    'HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a="b"\r\nwhole\r\n0\r\nC: d\r\n\r\n'
+  const untilEnd = 'HTTP/1.0 200 OK\r\nA: b\r\n\r\nwhole'
+  return [
+    ['by length', length, length.length],
+    ['in chunks', chunks, chunks.length],
+    ['up to the end', untilEnd, untilEnd.indexOf('\r\n\r\n') + 4],
+  ]
+})()
+
+describe.each(framings)('a response %s that breaks off', (_, bytes, endsAt) => {
+  test.each([
+    ['ends', (socket: Socket) => void socket.end()],
+    ['is reset', (socket: Socket) => void socket.resetAndDestroy()],
+  ])(
+    'at each possible byte, where the connection %s, is never taken for whole, and leaves nothing',
+    async (how, close) => {
+      const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnext'
+      let cut = 0
+      let isCut = true
+      const { url } = await rawUpstream((socket) => {
+        socket.setNoDelay()
+        onRequest(socket, () => {
+          if (isCut) socket.write(bytes.slice(0, cut), 'latin1', () => close(socket))
+          else socket.write(ok)
+        })
+      })
+      const upstream = openTestUpstream(url, { maxConnections: 1 })
+      const headEnds = bytes.lastIndexOf('HTTP/1.')
+      const answeredFrom = bytes.indexOf('\r\n\r\n', headEnds) + 4
+      const wrong: string[] = []
+
+      for (cut = 0; cut < bytes.length; cut++) {
+        isCut = true
+        const got = await bodyOf(upstream)
+        const isWhole = cut >= endsAt && how === 'ends'
+        // A reset may overtake what was written before it.
+        const wanted = isWhole
+          ? [bytes.slice(endsAt, cut)]
+          : cut < answeredFrom
+            ? ['reset-before-headers']
+            : how === 'ends'
+              ? ['truncated']
+              : ['truncated', 'reset-before-headers']
+        if (!wanted.includes(got)) wrong.push(`${cut}: ${got}, not ${wanted}`)
+        isCut = false
+        const next = await bodyOf(upstream)
+        if (next !== 'next') wrong.push(`after ${cut}: ${next}`)
+      }
+
+      expect(wrong).toEqual([])
+      expect(upstream.members[0]?.endpoint.inFlight).toBe(0)
+    },
+  )
+})
+
+test('a head that comes byte by byte, of 60,000 bytes, is read, and so are chunks of a byte with long extensions', async () => {
+  const head = `HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(60_000)}\r\nTransfer-Encoding: chunked\r\n\r\n`
+  const body = `1;${'a'.repeat(10_000)}=b\r\nx\r\n`.repeat(3)
+  const { url } = await rawUpstream((socket) => {
+    socket.setNoDelay()
+    onRequest(socket, async () => {
+      for (const byte of `${head}${body}0\r\n\r\n`) {
+        socket.write(byte)
+        if (socket.writableNeedDrain) await turns(1)
+      }
+    })
+  })
+
+  expect(await bodyOf(openTestUpstream(url))).toBe('xxx')
+})
+
+describe('what nobody takes', () => {
+  test('of a response of a gigabyte, stays with the upstream', async () => {
+    const piece = Buffer.alloc(MiB)
+    let written = 0
+    const { url } = await rawUpstream((socket) =>
+      onRequest(socket, () => {
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${1024 * MiB}\r\n\r\n`)
+        const more = (): void => {
+          while (!socket.destroyed && socket.writableLength < 4 * MiB && written < 1024 * MiB) {
+            written += piece.length
+            socket.write(piece)
+          }
+        }
+        more()
+        socket.on('drain', more)
+      }),
+    )
+    const upstream = openTestUpstream(url, { maxConnections: 1 })
+    const exchange = fakeExchange()
+    const { body } = await upstream.send(exchange)
+    let taken = 0
+    body.consume({
+      data: (chunk) => {
+        taken += chunk.length
+        return false
+      },
+      end: () => {},
+      fail: () => {},
+    })
+
+    await turns(500)
+
+    expect(taken).toBeLessThan(MiB)
+    expect(written).toBeLessThan(64 * MiB) // what the system and the upstream itself keep
+    exchange.abort(new GatewayError('client-gone'))
+    expect(upstream.members[0]?.endpoint.inFlight).toBe(0)
+  })
+
+  test('of an upload of a gigabyte, stays with the client', async () => {
+    const { url } = await rawUpstream((socket) => void socket.pause())
+    const upstream = openTestUpstream(url, { maxConnections: 1 })
+    const { exchange, taken } = uploadOf(1024, MiB)
+    const running = bodyOf(upstream, exchange)
+
+    await turns(2000)
+
+    expect(taken.pieces).toBeGreaterThan(0)
+    expect(taken.pieces).toBeLessThan(32)
+    exchange.abort(new GatewayError('client-gone'))
+    expect(await running).toBe('client-gone')
+    expect(taken.stopped).toBe(true)
+  })
+})
+
+describe('exchanges that are aborted at every phase', () => {
+  // `ABORTS=10000 npx vitest run test/upstream/hostile-endpoint.test.ts` takes longer.
+  const aborts = Number(process.env.ABORTS ?? 2000)
+  const maxConnections = 4
+  const large = pseudoRandomBytes(300_000)
+
+  const plays: readonly ((socket: Socket) => void)[] = [
+    () => {},
+    (socket) => socket.write('HTTP/1.1 2'),
+    (socket) => socket.write('HTTP/1.1 103 Early\r\n\r\n'),
+    (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc'),
+    (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'),
+    (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n'),
+    (socket) => socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n'),
+    (socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${large.length}\r\n\r\n`)
+      socket.write(large)
+    },
+    (socket) => socket.write('no HTTP\r\n\r\n'),
+    (socket) => socket.end(),
+    (socket) => socket.resetAndDestroy(),
+  ]
+
+  test('leave every place free, and no upload unstopped', async () => {
+    let state = 1
+    const random = (below: number): number => {
+      state = (Math.imul(state, 1103515245) + 12345) >>> 0
+      return (state >>> 8) % below
+    }
+    let isSound = false
+    const held: Socket[] = []
+    const { url } = await rawUpstream((socket) => {
+      if (!isSound && random(20) === 0) return socket.resetAndDestroy()
+      return onRequest(socket, (head) => {
+        if (head.includes('?sound')) held.push(socket)
+        else plays[random(plays.length)]?.(socket)
+      })
+    })
+    const upstream = openTestUpstream(url, { maxConnections, maxPending: 16 })
+    const uploads: { readonly begun: boolean; readonly stopped: boolean }[] = []
+    const one = async (): Promise<void> => {
+      const streamed = random(3) === 0 ? uploadOf(1 + random(20), 30_000) : null
+      if (streamed !== null) uploads.push(streamed.taken)
+      const exchange = streamed?.exchange ?? fakeExchange()
+      const isPaused = random(2) === 0
+      const over = upstream.send(exchange).then(
+        ({ body }) =>
+          new Promise<void>((resolve) => {
+            if (random(8) === 0) {
+              body.discard()
+              return resolve()
+            }
+            return body.consume({ data: () => !isPaused, end: resolve, fail: () => resolve() })
+          }),
+        () => {},
+      )
+      await turns(random(8))
+      exchange.abort(new GatewayError('client-gone'))
+      await over
+    }
+    for (let n = 0; n < aborts; n += 20) await Promise.all(Array.from({ length: 20 }, one))
+    isSound = true
+    const endpoint = upstream.members[0]?.endpoint
+    expect(endpoint?.inFlight).toBe(0)
+    expect(uploads.filter(({ begun, stopped }) => begun && !stopped)).toEqual([])
+    const answers = Array.from({ length: maxConnections + 1 }, () =>
+      bodyOf(upstream, fakeExchange({ query: '?sound' })),
+    )
+    await eventually(() => held.length === maxConnections) // every place is there
+    for (const socket of held.splice(0)) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+    await eventually(() => held.length === 1)
+    held[0]?.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+    expect(await Promise.all(answers)).toEqual(Array(maxConnections + 1).fill('ok'))
+  })
+})

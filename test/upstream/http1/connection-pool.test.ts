@@ -1,0 +1,161 @@
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { GatewayError } from '../../../src/failures/errors.ts'
+import type { ConnectionWaiter, UpstreamConnection } from '../../../src/upstream/http1/connection.ts'
+import { ConnectionPool } from '../../../src/upstream/http1/connection-pool.ts'
+import type { OnConnected } from '../../../src/upstream/http1/connector.ts'
+
+/** Makes connections that are made at once, to nothing. */
+const connections = (maxConnections: number, maxPending: number): ConnectionPool =>
+  new ConnectionPool({
+    maxConnections,
+    maxPending,
+    keepAliveMs: 1000,
+    connect: connectsTo([]),
+  })
+
+/** Makes what connects to nothing, and remembers the sockets. */
+const connectsTo = (sockets: Socket[]) => () => (done: OnConnected) => {
+  const socket = new Duplex({ read: () => {}, write: (_chunk, _encoding, done) => done() }) as unknown as Socket
+  sockets.push(socket)
+  queueMicrotask(() => done(null, socket))
+  return socket
+}
+
+const handler = {
+  isSentOnce: false,
+  onInterim: () => {},
+  onHead: () => {},
+  onBody: () => {},
+  onEnd: () => {},
+  onError: () => {},
+}
+
+/** A request that runs until it leaves. */
+const request = (ran: (name: number) => void, name: number) => {
+  let held: UpstreamConnection | null = null
+  const user: ConnectionWaiter & { leave(): void; failure: GatewayError | null } = {
+    failure: null,
+    onConnection(connection) {
+      held = connection
+      connection.send(handler, 'GET / HTTP/1.1\r\n\r\n', [], 0)
+      ran(name)
+      return true
+    },
+    onError(error) {
+      user.failure = error
+    },
+    leave: () => held?.abort(),
+  }
+  return user
+}
+
+/** Waits until connections that are begun are made. */
+const made = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+test('what there is room for runs at once, the rest in the order in which it came', async () => {
+  const all = connections(2, 2)
+  const ran: number[] = []
+  const requests = [1, 2, 3, 4].map((name) => request((each) => ran.push(each), name))
+
+  for (const each of requests) all.acquire(each)
+  await made()
+  const early = [...ran]
+  requests[1]?.leave()
+  requests[0]?.leave()
+  await made()
+
+  expect(early).toEqual([1, 2])
+  expect(ran).toEqual([1, 2, 3, 4])
+})
+
+test('one more than may wait is refused, and told when to come again', async () => {
+  const all = connections(1, 1)
+  all.acquire(request(() => {}, 1))
+  all.acquire(request(() => {}, 2))
+
+  expect(all.isFull).toBe(true)
+  expect(() => all.acquire(request(() => {}, 3))).toThrow(
+    expect.objectContaining({ kind: 'overloaded', fields: ['Retry-After', expect.stringMatching(/^[1-9]/)] }),
+  )
+})
+
+test('a long line is gone at once when its endpoint is cut, and each has failed', async () => {
+  const all = connections(1, 100_000)
+  const requests = Array.from({ length: 100_001 }, (_, name) => request(() => {}, name))
+  for (const each of requests) all.acquire(each)
+
+  await all.destroy(new Error('shut down'))
+
+  expect(new Set(requests.map(({ failure }) => failure?.kind))).toEqual(new Set(['connect-failed']))
+  expect(all.isFull).toBe(false)
+})
+
+test('a request whose connection ends before it is written has not been sent: any request may go elsewhere', async () => {
+  const sockets: Socket[] = []
+  const all = new ConnectionPool({ maxConnections: 1, maxPending: 0, keepAliveMs: 1000, connect: connectsTo(sockets) })
+  const failures: GatewayError[] = []
+  all.acquire({
+    onConnection(connection) {
+      connection.send({ ...handler, onError: (error) => failures.push(error) }, 'POST / HTTP/1.1\r\n', [], 0)
+      sockets[0]?.destroy()
+      return true
+    },
+    onError: () => {},
+  })
+  await made()
+  await made()
+
+  expect(failures).toMatchObject([{ kind: 'connect-failed', reason: 'closed' }])
+  expect(all.isFull).toBe(false)
+})
+
+test('whatever comes, goes and gives up, no more run and no more wait than may', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 4 }),
+      fc.integer({ min: 0, max: 4 }),
+      fc.array(fc.constantFrom('come', 'leave', 'give up'), { maxLength: 60 }),
+      async (maxConnections, maxPending, steps) => {
+        const running = new Map<number, ReturnType<typeof request>>()
+        const waiting = new Map<number, ReturnType<typeof request>>()
+        const all = connections(maxConnections, maxPending)
+        const ran = (name: number): void => {
+          const [first] = waiting.keys()
+          expect(name).toBe(first)
+          running.set(name, waiting.get(name) as ReturnType<typeof request>)
+          waiting.delete(name)
+        }
+        for (const [name, step] of steps.entries()) {
+          if (step === 'come') {
+            const isFull = running.size === maxConnections && waiting.size === maxPending
+            expect(all.isFull).toBe(isFull)
+            const each = request(ran, name)
+            if (isFull) expect(() => all.acquire(each)).toThrow()
+            else {
+              waiting.set(name, each)
+              all.acquire(each)
+            }
+          }
+          const [first] = running
+          if (step === 'leave' && first !== undefined) {
+            running.delete(first[0])
+            first[1].leave()
+          }
+          const last = [...waiting].at(-1)
+          if (step === 'give up' && last !== undefined) {
+            expect(all.cancel(last[1])).toBe(true)
+            waiting.delete(last[0])
+          }
+          await made()
+
+          expect(running.size).toBeLessThanOrEqual(maxConnections)
+          expect(waiting.size).toBeLessThanOrEqual(maxPending)
+          if (waiting.size > 0) expect(running.size).toBe(maxConnections)
+        }
+      },
+    ),
+  )
+})

@@ -1,0 +1,46 @@
+/** Which listening sockets a process was started with. */
+import { expect, test } from 'vitest'
+import {
+  noInheritedSockets,
+  parseListenFds,
+  resolveBindTarget,
+} from '../../../src/workers/accept/socket-inheritance.ts'
+
+const pid = 4711
+const systemd = { LISTEN_PID: String(pid), LISTEN_FDS: '2', LISTEN_FDNAMES: 'admin:public' }
+const address = { host: '127.0.0.1', port: 8080 }
+
+test('none, when nobody says so', () => {
+  expect(parseListenFds({}, pid)).toEqual(noInheritedSockets)
+})
+
+test("systemd's are told apart by their names", () => {
+  expect(parseListenFds(systemd, pid)).toEqual({
+    public: { fd: 4, named: 'public of LISTEN_FDNAMES' },
+    admin: { fd: 3, named: 'admin of LISTEN_FDNAMES' },
+  })
+  expect(parseListenFds({ ...systemd, LISTEN_FDS: '1', LISTEN_FDNAMES: 'public' }, pid)).toMatchObject({ admin: null })
+})
+
+test('those of another process are none', () => {
+  expect(parseListenFds({ ...systemd, LISTEN_PID: '1' }, pid)).toEqual(noInheritedSockets)
+})
+
+test.each([
+  [{ LISTEN_FDS: '0' }, /^LISTEN_FDS is '0', which is no number/],
+  [{ LISTEN_FDS: '3' }, /^LISTEN_FDS says 3, and LISTEN_FDNAMES names 2: 'admin:public'$/],
+  [{ LISTEN_FDS: undefined }, /^LISTEN_FDS is ''/],
+  [{ LISTEN_FDNAMES: undefined }, /^LISTEN_FDNAMES is missing: FileDescriptorName= in each socket unit/],
+  [{ LISTEN_FDNAMES: 'public:public' }, /^LISTEN_FDNAMES names public twice/],
+  [{ LISTEN_FDNAMES: 'public:gateway.socket' }, /^LISTEN_FDNAMES names 'gateway.socket': FileDescriptorName= says/],
+])('%j is wrong, and says why', (wrong, message) => {
+  expect(() => parseListenFds({ ...systemd, ...wrong }, pid)).toThrow(message)
+})
+
+test("without a socket the file says where, and the port of systemd's must be the file's", () => {
+  const { public: theirs } = parseListenFds(systemd, pid)
+
+  expect(resolveBindTarget(null, address)).toEqual(address)
+  expect(resolveBindTarget(theirs, address)).toMatchObject({ fd: 4, port: 8080 })
+  expect(resolveBindTarget(theirs, { ...address, port: 0 })).toMatchObject({ fd: 4, port: null })
+})

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { deserializeInput, serializeInput } from '../../../src/workers/ipc/messages.ts'
+import { testConfig } from '../../helpers/gateway.ts'
+
+const configOf = (disabled: boolean) =>
+  testConfig({
+    auth: { methods: ['apiKey'] },
+    clients: [
+      { id: 'a', operations: 'all', rate: '5/s', concurrency: 2 },
+      { id: 'b', operations: 'all', disabled },
+    ],
+  })
+const none = { all: [], get: () => null }
+const sent = (disabled: boolean) =>
+  structuredClone(
+    serializeInput({
+      config: configOf(disabled),
+      overrides: { operations: none, endpoints: none },
+      sandboxOrigin: null,
+    }),
+  )
+
+test('a worker runs the configuration that it was sent', async () => {
+  const { config } = await deserializeInput(sent(false), [])
+
+  expect(config).toEqual(configOf(false))
+})
+
+test('it keeps the clients that it has where they are as they were, and no others', async () => {
+  const running = (await deserializeInput(sent(false), [])).config.clients
+
+  const same = await deserializeInput(sent(false), running)
+  const edited = await deserializeInput(sent(true), running)
+
+  expect(same.config.clients).toBe(running)
+  expect(edited.config).toEqual(configOf(true))
+})

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { groups } from '../../../src/operations.ts'
+import { perWorkerConfig } from '../../../src/workers/pool/divide-limits.ts'
+import { testConfig } from '../../helpers/gateway.ts'
+
+const config = testConfig({
+  listen: { maxConnections: 100 },
+  limits: { concurrency: 50 },
+  operations: { 'market.insights': { concurrency: 4 } },
+  log: { buffer: '10KiB' },
+  defaults: { maxConnections: 7, maxPending: 9, concurrency: 8, retry: { attempts: 2, budget: { floor: 1 } } },
+})
+
+test('bounds of the whole gateway are divided, and rounded up', () => {
+  const shared = perWorkerConfig(config, 3)
+
+  expect([shared.listen.maxConnections, shared.limits.concurrency, shared.log.buffer]).toEqual([34, 17, 3414])
+  expect(shared.operations['market.insights'].concurrency).toBe(2)
+  for (const group of groups)
+    expect(shared.upstreams[group]).toMatchObject({ maxConnections: 3, maxPending: 3, concurrency: 3 })
+})
+
+test('the retries that time brings are divided as they are: three thirds a second are one', () => {
+  for (const group of groups)
+    expect(perWorkerConfig(config, 3).upstreams[group].retry?.budget).toEqual({
+      ...config.upstreams[group].retry?.budget,
+      floor: 1 / 3,
+    })
+})
+
+test('nothing else is touched, the hash least of all', () => {
+  expect(perWorkerConfig(config, 1)).toEqual(config)
+  expect(perWorkerConfig(config, 3).hash).toBe(config.hash)
+})
+
+test('what has no bound, or is off, stays so', () => {
+  const shared = perWorkerConfig(testConfig({ listen: { maxConnections: 'none' }, limits: { concurrency: 'none' } }), 2)
+  const { listen, limits, upstreams, operations } = shared
+
+  expect([listen.maxConnections, upstreams.risk.retry]).toEqual([null, null])
+  for (const { concurrency } of [limits, upstreams.risk, operations['market.insights']]) expect(concurrency).toBeNull()
+})

@@ -1,0 +1,20 @@
+/** Runs a gateway that waits less for its workers than is usual: `node impatient.ts FILE`. */
+import { loadConfig } from '../../../src/config/load/load.ts'
+import { startGateway } from '../../../src/gateway.ts'
+import { openLog } from '../../../src/observe/log.ts'
+
+const file = process.argv[2] ?? ''
+const loaded = loadConfig(file)
+if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
+const { log, dropped, passOn } = await openLog(loaded.config.log)
+const gateway = await startGateway({
+  file,
+  loaded,
+  environment: process.env,
+  log,
+  droppedLines: dropped,
+  passOn,
+  workerTimeouts: { startMs: 30_000, answerMs: 1000, reportMs: 300, connectionAckMs: 300, countMs: 4000, hangMs: 4000 },
+})
+log.info({ port: gateway.address.port }, 'listening')
+log.info({ port: gateway.adminAddress.port }, 'admin listening')

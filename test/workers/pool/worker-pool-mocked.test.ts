@@ -1,0 +1,74 @@
+/** What the primary of several workers does with them, without any process. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { pino } from 'pino'
+import { expect, test, vi } from 'vitest'
+import { Overrides } from '../../../src/runtime/overrides.ts'
+import { PeerGoneError } from '../../../src/workers/ipc/rpc.ts'
+import { startWorkerPool } from '../../../src/workers/pool/worker-pool.ts'
+import { testConfig } from '../../helpers/gateway.ts'
+
+const said: string[] = []
+const answers: Promise<number>[] = []
+const handedOver = Promise.withResolvers<void>()
+
+vi.mock('../../../src/workers/accept/acceptor.ts', () => ({
+  Acceptor: class {
+    applyConfig() {}
+    listen() {
+      return { address: '127.0.0.1', family: 'IPv4', port: 1 }
+    }
+    stopAccepting() {
+      said.push('closed to clients')
+    }
+    async drained() {
+      await handedOver.promise
+      said.push('handed over')
+    }
+  },
+}))
+
+vi.mock('../../../src/workers/pool/supervisor.ts', () => ({
+  WorkerSupervisor: class {
+    readonly slots = answers.map((answer) => ({ isServing: true, worker: { command: () => answer, send() {} } }))
+    start() {}
+    stop() {
+      said.push('workers end')
+    }
+  },
+}))
+
+const open = () =>
+  startWorkerPool({
+    size: 2,
+    initial: { config: testConfig(), overrides: new Overrides(), sandboxOrigin: 'http://127.0.0.1:9' },
+    bindTarget: { host: '127.0.0.1', port: 0 },
+    pseudonym: 'gateway-1',
+    log: pino({ level: 'silent' }),
+    auditLog: { failing: false, onChange: () => {}, recordFromWorker: () => {} },
+    passOn: () => {},
+    timeouts: undefined,
+  })
+
+test('workers end once every connection that was accepted is handed over', async () => {
+  const pool = await open()
+
+  const closed = pool.close(5000)
+  await nextTurn()
+  const before = [...said]
+  handedOver.resolve()
+  await closed
+
+  expect(before).toEqual(['closed to clients'])
+  expect(said).toEqual(['closed to clients', 'handed over', 'workers end'])
+})
+
+test('of the workers that are given a command, those that hang have not answered, and one that is gone is not counted', async () => {
+  const late = () => Promise.reject(new Error('did not answer'))
+  answers.push(Promise.resolve(7), Promise.reject(new PeerGoneError('is gone')), late(), late())
+  const pool = await open()
+
+  const given = await pool.runCommand('uneject', { group: 'risk', url: 'http://a' })
+  await pool.close(0)
+
+  expect(given).toEqual({ results: [7], unanswered: 2 })
+})
