@@ -13,7 +13,7 @@ import { problemsOf } from './config/helper.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-const beside = ['README.md', 'CHANGELOG.md', 'SECURITY.md']
+const beside = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']
 const pages = [...beside, ...docs.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)]
 
 /** Takes what stands under a heading, down to the next one of any depth. */
@@ -230,4 +230,13 @@ test('the changelog has what is unreleased first, and a section for the version 
 
   expect(unreleased).toBe('Unreleased')
   expect(released[0]).toMatch(new RegExp(`^${version.replaceAll('.', '\\.')} - \\d{4}-\\d\\d-\\d\\d$`))
+})
+
+test('every file that CONTRIBUTING.md names is there', () => {
+  const named = code(read('CONTRIBUTING.md')).filter((text) =>
+    /^(src|test|docs|config|scripts|\.ci)\/[\w./-]+$/.test(text),
+  )
+
+  expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([])
+  expect(named.length).toBeGreaterThan(50)
 })

@@ -19,6 +19,7 @@ export const read = (file: string): string => readFileSync(join(root, file), 'ut
 
 const pages = [
   'CHANGELOG.md',
+  'CONTRIBUTING.md',
   'README.md',
   'SECURITY.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })

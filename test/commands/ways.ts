@@ -34,6 +34,7 @@ export const rules: readonly Rule[] = [
   // A run of the suite within the suite; test/lab/fresh-clone.ts has it run.
   { text: /^npm ci && npm test$/, way: { how: 'read' } },
   { text: /^(docker|kubectl|cd config\/examples\/compose$|for pod in )/, way: { how: 'read' } },
+  { text: /^npm run (check|format)$/, way: { how: 'read' } },
   { text: /^npm run (--silent sbom|licences)\b/, way: run(0) },
   { text: /^npm run (bench|soak)\b/, way: { how: 'read' } },
   { text: /^npm run test:drills$|npx vitest run /, way: { how: 'read' } },
