@@ -26,37 +26,37 @@ import { startWorkerPool } from './workers/pool/worker-pool.ts'
 import type { WorkerTimeouts } from './workers/pool/worker-timeouts.ts'
 import type { ProxyServer } from './workers/proxy-server.ts'
 
-/** Is what a gateway is started with. */
+/** What a gateway is started with. */
 export interface GatewayOptions {
   /** The configuration file, read again on every reload. */
   readonly file: string
-  /** What it said at first. */
+  /** The first configuration, which was read from it. */
   readonly loaded: LoadedConfig
   readonly environment: Environment
   readonly log: Log
-  /** Tells how many log lines were dropped. */
+  /** Counts the log lines that this process dropped. */
   droppedLines(): number
-  /** Takes whole log lines of other processes. */
-  passOn(lines: Buffer): void
-  /** How long workers are waited for; as is usual unless said. */
+  /** Writes whole log lines of other processes. */
+  forwardLines(lines: Buffer): void
+  /** The timeouts of workers; by default {@link defaultWorkerTimeouts}. */
   readonly workerTimeouts?: WorkerTimeouts
-  /** The listening sockets that the process was started with; none unless said. */
-  readonly inherited?: InheritedSockets
+  /** The listening sockets that the process was started with; by default none. */
+  readonly inheritedSockets?: InheritedSockets
 }
 
-/** Is a running gateway. */
+/** A running gateway. */
 export interface Gateway {
-  /** Where clients reach it. */
+  /** The address where clients reach it. */
   readonly address: AddressInfo
-  /** Where operators reach it. */
+  /** The address where operators reach it. */
   readonly adminAddress: AddressInfo
   /** The configuration that runs. */
   readonly config: Config
   /** Reads the configuration file again. */
   reload(trigger: ReloadTrigger): Promise<ReloadOutcome>
   /**
-   * Says not ready, serves on for `waitMs` while whoever balances the load notices, finishes what runs, all within the configured
-   * deadline, and closes every connection.
+   * Shuts down: reports not ready, serves on for `waitMs` while the load balancer notices, lets running requests
+   * finish, and closes every connection, all within the configured deadline.
    */
   close(waitMs?: number): Promise<void>
 }
@@ -70,7 +70,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   })
 }
 
-/** Is what a gateway consists of, from the first part that was started to the last. */
+/** The parts of a gateway, in the order in which they start. */
 class GatewayRuntime {
   readonly #options: GatewayOptions
   readonly #auditLog: AuditLog
@@ -114,15 +114,13 @@ class GatewayRuntime {
   }
 
   async start(): Promise<Gateway> {
-    const { log, droppedLines, loaded, inherited = noInheritedSockets } = this.#options
+    const { log, droppedLines, loaded, inheritedSockets = noInheritedSockets } = this.#options
     const reloader = this.#reloader
-    const { listen, admin: operators } = reloader.config
+    const { listen, admin } = reloader.config
     const auditChange = await this.#auditLog.prepare(reloader.config.audit)
-    const [bindTarget, adminBindTarget] = [
-      resolveBindTarget(inherited.public, listen),
-      resolveBindTarget(inherited.admin, operators),
-    ]
-    // Clients come last: one that cannot start must not have accepted any of them.
+    const bindTarget = resolveBindTarget(inheritedSockets.public, listen)
+    const adminBindTarget = resolveBindTarget(inheritedSockets.admin, admin)
+    // The listener of clients comes last: a gateway that cannot start must not have accepted a client.
     this.#adminServer = await openAdminServer(
       {
         reloader,
@@ -133,7 +131,7 @@ class GatewayRuntime {
         droppedLines: () => droppedLines() + (this.#server?.droppedLines() ?? 0),
         report: async () => (await this.#serverReady.promise).report(),
         workers: () => this.#server?.workers() ?? [],
-        runEverywhere: async (name, what) => (await this.#serverReady.promise).runCommand(name, what),
+        runEverywhere: async (name, params) => (await this.#serverReady.promise).runCommand(name, params),
       },
       log,
       adminBindTarget,
@@ -162,7 +160,7 @@ class GatewayRuntime {
     this.#draining = true
     this.#server?.drain()
     if (waitMs > 0) await sleep(Math.min(waitMs, deadlineMs))
-    if (this.#options.inherited?.public != null) {
+    if (this.#options.inheritedSockets?.public != null) {
       this.#server?.stopAccepting() // clients that connect wait for the next process
       await sleep(Math.min(drainGraceMs, remainingMs()))
     }
@@ -175,41 +173,34 @@ class GatewayRuntime {
     await this.#auditLog.close()
   }
 
-  /** Has clients served: by this process, or by as many as the file says. */
+  /** Starts to serve clients: in this process, or in as many workers as the file says. */
   async #startServer(bindTarget: BindTarget): Promise<ProxyServer> {
-    const { log, passOn, workerTimeouts: timeouts } = this.#options
+    const { log, forwardLines, workerTimeouts: timeouts } = this.#options
     const { config } = this.#reloader
+    const auditLog = this.#auditLog
     const initial = await this.#snapshotInput(config)
     const size = workerCount(config)
-    const auditLog = this.#auditLog
-    if (size > 1)
-      return startWorkerPool({
-        size,
-        initial,
-        bindTarget,
-        pseudonym: createPseudonym(),
-        log,
-        auditLog,
-        passOn,
-        timeouts,
-      })
+    if (size > 1) {
+      const pseudonym = createPseudonym()
+      return startWorkerPool({ size, initial, bindTarget, pseudonym, log, auditLog, forwardLines, timeouts })
+    }
     const logEvent: LogEvent = (level, event, fields) => log[level](fields, event)
     return serveInProcess(await createDataPlane(initial, { logEvent, log, auditSink: auditLog }), log, bindTarget)
   }
 
-  /** Puts a configuration into effect. Whatever can fail comes first; what follows cannot. */
+  /** Puts a configuration into effect. Everything that can fail comes first; the commits cannot fail. */
   async #applyConfig(config: Config): Promise<void> {
     if (this.#draining) throw new Error('the gateway is stopping')
-    const server = await this.#serverReady.promise // operators come in before clients
+    const server = await this.#serverReady.promise // the admin listener opens before the clients'
     const auditChange = await this.#auditLog.prepare(config.audit)
     const next = await this.#snapshotInput(config)
-      .then((state) => server.prepare(state))
+      .then((input) => server.prepare(input))
       .catch(async (error) => {
         await auditChange.discard()
         throw error
       })
     try {
-      if (this.#draining) throw new Error('the gateway is stopping') // since it began to prepare
+      if (this.#draining) throw new Error('the gateway is stopping') // it began to stop while this prepared
       this.#adminServer?.applyConfig(config.admin)
     } catch (error) {
       await Promise.all([next.discard(), auditChange.discard()])
@@ -224,7 +215,7 @@ class GatewayRuntime {
     return { config, overrides: this.#overrides, sandboxOrigin: await this.#sandbox.originFor(config) }
   }
 
-  /** Takes over how the gateway watches and is watched. */
+  /** Applies the log level and the watch of the configuration files. */
   #applyLogAndWatch({ log: { level }, reload }: Config): void {
     this.#options.log.level = level
     this.#configWatcher.configure(reload)

@@ -4,40 +4,40 @@ import type { RecordAdminEvent } from '../observe/audit/audit-line.ts'
 import type { Log } from '../observe/log.ts'
 import type { Group, OperationId } from '../operations.ts'
 
-/** Says what an operator has said of something for a while, whatever the configuration says. */
+/** A state that an operator has set for a while, whatever the configuration says. */
 export interface Override<State extends string = OperationConfig['state']> {
   readonly state: State
   /** Milliseconds since the epoch. */
   readonly until: number
 }
 
-/** Is what an operator can say of an endpoint. */
+/** The states that an operator can set for an endpoint. */
 export type EndpointOverrideState = 'drain' | 'ready'
 
-/** Names an endpoint behind a group. A URL holds no blank, so no two have the same key. */
+/** The key of an endpoint behind a group. A URL holds no blank, so no two have the same key. */
 export type EndpointKey = `${Group} ${string}`
 
-/** Is what operators have said, to be looked up and listed. */
+/** The operators' overrides, to be looked up and listed. */
 export interface OverridesView {
   readonly operations: Pick<TtlOverrides<OperationId, OperationConfig['state']>, 'get' | 'all'>
   readonly endpoints: Pick<TtlOverrides<EndpointKey, EndpointOverrideState>, 'get' | 'all'>
 }
 
-// Far more than one group has: who reroutes while orders hold leaves some behind, until their time is over.
+// Far more than one group has: an operator who reroutes while overrides hold leaves some behind until they expire.
 const maxEndpointOverrides = 1000
 
 /**
- * Keeps the operator's overrides, each with a time to live: what was done in an emergency does not stay for ever. They outlive a reload,
- * and end with the process.
+ * The operators' overrides, each with a time to live: what was done in an emergency does not stay for ever. They
+ * outlive a reload, and end with the process.
  */
 export class Overrides implements OverridesView {
-  /** Of operations, by id. */
+  /** By operation id. */
   readonly operations: TtlOverrides<OperationId, OperationConfig['state']>
-  /** Of endpoints, by {@link toEndpointKey}: also of one that no configuration names at present. */
+  /** By {@link toEndpointKey}, also of an endpoint that no configuration names at present. */
   readonly endpoints: TtlOverrides<EndpointKey, EndpointOverrideState>
   #queueTail: Promise<unknown> = Promise.resolve()
 
-  /** Each is told which one has ended of itself. */
+  /** Each callback is called with the override that has expired. */
   constructor(
     onOperation: (id: OperationId) => void = () => {},
     onEndpoint: (ended: ReturnType<typeof parseEndpointKey>) => void = () => {},
@@ -46,14 +46,17 @@ export class Overrides implements OverridesView {
     this.endpoints = new TtlOverrides((key) => onEndpoint(parseEndpointKey(key)), maxEndpointOverrides)
   }
 
-  /** Has orders given one after the other: each begins with what came of the one before, which may take its time to be refused. */
+  /**
+   * Runs commands one after the other: each begins with the result of the one before, which may take its time to be
+   * rejected.
+   */
   runExclusive<T>(command: () => Promise<T>): Promise<T> {
     const result = this.#queueTail.then(command)
     this.#queueTail = result.catch(() => {})
     return result
   }
 
-  /** Ends all of them, so that no timer is left. */
+  /** Removes all overrides, so that no timer is left. */
   clear(): void {
     this.operations.clear()
     this.endpoints.clear()
@@ -62,34 +65,34 @@ export class Overrides implements OverridesView {
 
 type OverrideEntries<Key, State extends string> = readonly (readonly [Key, Override<State>])[]
 
-/** Keeps orders that each hold for a time, at most one for a key. */
+/** A map of overrides that each hold for a time, at most one for a key. */
 export class TtlOverrides<Key extends string, State extends string> {
   readonly #onExpiry: (key: Key) => void
   readonly #max: number
   readonly #entries = new Map<Key, { readonly override: Override<State>; readonly alarm: CoalescedTimer }>()
 
-  /** `onExpiry` is told which one has ended of itself. */
+  /** `onExpiry` is called with the key of an override that has expired. */
   constructor(onExpiry: (key: Key) => void, max = Number.POSITIVE_INFINITY) {
     this.#onExpiry = onExpiry
     this.#max = max
   }
 
-  /** Finds what holds just now; null: what the configuration says. */
+  /** Returns the override that holds now. Null: the configuration decides. */
   get(key: Key): Override<State> | null {
     return this.#entries.get(key)?.override ?? null
   }
 
-  /** Lists what holds just now. */
+  /** The overrides that hold now. */
   get all(): OverrideEntries<Key, State> {
     return [...this.#entries].map(([key, { override }]) => [key, override])
   }
 
-  /** Tells whether there is room for an order. */
+  /** Tells whether there is room for an override. */
   hasRoomFor(key: Key): boolean {
     return this.#entries.has(key) || this.#entries.size < this.#max
   }
 
-  /** Gives an order, in place of what was said before. Throws when there is no room for it. */
+  /** Sets an override, in place of the one before. Throws when there is no room for it. */
   set(key: Key, state: State, ttlMs: number): Override<State> {
     if (!this.hasRoomFor(key)) throw new Error(`there are ${this.#max} orders already`)
     this.remove(key)
@@ -103,56 +106,60 @@ export class TtlOverrides<Key extends string, State extends string> {
     return override
   }
 
-  /** Has again what held before an order that was refused: for the time that it has left, and if that is over, it ends as it would have. */
+  /**
+   * Restores the override that held before a command that was rejected, for the time it has left. One without time left
+   * expires as it would have.
+   */
   restore(key: Key, before: Override<State> | null): void {
     this.remove(key)
     if (before !== null) this.set(key, before.state, Math.max(1, before.until - epochMs()))
   }
 
-  /** Ends an order early. */
+  /** Removes an override before it expires. */
   remove(key: Key): void {
     this.#entries.get(key)?.alarm.clear()
     this.#entries.delete(key)
   }
 
-  /** Ends all of them. */
+  /** Removes all overrides. */
   clear(): void {
     for (const key of [...this.#entries.keys()]) this.remove(key)
   }
 }
 
-/** Makes the key of an endpoint; `url` is how `/status` shows it. */
+/** Returns the key of an endpoint. `url` is how `/status` shows it. */
 export const toEndpointKey = (group: Group, url: string): EndpointKey => `${group} ${url}`
 
-/** Tells whether an endpoint takes no new work: an operator's word goes before the file's. */
+/** Tells whether an endpoint takes no new requests: an override goes before the file. */
 export const isDrained = (overrides: OverridesView['endpoints'], key: EndpointKey, byFile: boolean): boolean =>
   (overrides.get(key)?.state ?? (byFile ? 'drain' : 'ready')) === 'drain'
 
-/** Tells whose key it is, as the log names it. */
+/** Splits a key into its group and endpoint, as the log names them. */
 export const parseEndpointKey = (key: EndpointKey): { readonly group: string; readonly endpoint: string } => {
   const [group = '', endpoint = ''] = key.split(' ', 2)
   return { group, endpoint }
 }
 
-// An order whose time is over is in effect no longer than it has to be.
+// An override that has expired is in effect no longer than necessary.
 const retryMs = 1000
 
 interface OverridesOptions {
   readonly log: Log
   readonly recordAdminEvent: RecordAdminEvent
-  /** Puts into effect what holds by now. */
+  /** Puts the overrides that hold now into effect. */
   reapply(): Promise<void>
-  /** Tells whether nothing is put into effect any more. */
+  /** Tells whether the gateway is stopping, so that nothing is put into effect any more. */
   isClosing(): boolean
 }
 
-/** Keeps the orders of a gateway, and puts into effect that one has ended of itself. */
+/** Creates the overrides of a gateway, and puts into effect that one has expired. */
 export const createOverrides = ({ log, recordAdminEvent, reapply, isClosing }: OverridesOptions): Overrides => {
   const applyExpiry = (done: () => void, failed: (error: unknown) => void): void => {
     reapply().then(done, (error) => {
       if (isClosing()) return
       failed(error)
-      // A worker that hangs has it refused. Nobody else asks for it: a file that says the same puts nothing into effect.
+      // A worker that hangs makes it fail. Nothing else retries it: a reload of an unchanged file puts nothing into
+      // effect.
       setTimeout(() => applyExpiry(done, failed), retryMs).unref()
     })
   }

@@ -60,7 +60,7 @@ describe.skipIf(npm.missing ?? curl.missing)('run in a checkout beside a gateway
   const start = async ({ file }: Checkout, { log } = logInMemory()): Promise<Gateway> => {
     const loaded = loadConfig(file)
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
-    return startGateway({ file, loaded, environment: {}, log, droppedLines: () => 0, passOn: () => {} })
+    return startGateway({ file, loaded, environment: {}, log, droppedLines: () => 0, forwardLines: () => {} })
   }
   const running = (): Settings => ({ listen: { port: ports.public }, admin: { port: ports.admin } })
   /** Leaves the gateway with a file that says what runs, and with a configuration before that one. */

@@ -103,7 +103,7 @@ export const openGateway = async (
     environment: {},
     log,
     droppedLines: () => 0,
-    passOn: () => {},
+    forwardLines: () => {},
   })
   const { port } = gateway.address
   return {

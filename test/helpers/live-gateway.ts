@@ -46,7 +46,7 @@ export const bootLiveGateway = async (settings: Settings = {}, environment: Envi
   const loaded = loadConfig(file, environment)
   if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems, null, 2)}`)
   const { log, lines, line } = logInMemory()
-  const gateway = await startGateway({ file, loaded, environment, log, droppedLines: () => 0, passOn: () => {} })
+  const gateway = await startGateway({ file, loaded, environment, log, droppedLines: () => 0, forwardLines: () => {} })
   onTestFinished(() => gateway.close())
   return {
     gateway,

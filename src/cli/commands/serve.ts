@@ -62,7 +62,15 @@ const serve = async (
   const exit = (code: number): void => void closeLog().finally(() => process.exit(code))
   exitWhenUncaught(log, closeLog)
 
-  const options = { file, loaded, environment: process.env, log, droppedLines: dropped, passOn, inherited }
+  const options = {
+    file,
+    loaded,
+    environment: process.env,
+    log,
+    droppedLines: dropped,
+    forwardLines: passOn,
+    inheritedSockets: inherited,
+  }
   tidyHeap()
   const gateway = await startGateway(options).catch((error) => {
     throw explainListenError(error, config) ?? error

@@ -15,25 +15,25 @@ import type { ReplayWindowState } from '../../shared/replay-cache.ts'
 import type { TokenVerifiers } from '../resources/token-verifiers.ts'
 import { createTokenBindingChecker, type TokenBindingChecker } from './token-binding.ts'
 
-/** Makes what guards operations. */
+/** The source of authentication for all operations of one configuration. */
 export interface AuthProvider {
-  /** Makes what holds for an operation that asks for this. */
+  /** Returns the options of the `auth` layer of an operation. */
   authOptions(config: OperationAuthConfig): AuthOptions
-  /** Tells how it stands with what tokens are checked by. */
+  /** Returns the state of the issuer's keys, of introspection and of the replay window. */
   state(): AuthProviderState
-  /** Gives back what it stands on. */
+  /** Releases the verifiers and the replay cache. */
   release(): void
 }
 
-/** Is how it stands with what tokens are checked by; null: none is needed. */
+/** The state of what tokens are checked by. Null: the configuration does not use it. */
 export interface AuthProviderState {
   readonly jwt: IssuerKeysState | null
   readonly introspection: DependencyHealthState | null
-  /** The memory of proofs; null also where another process has it. */
+  /** How full the replay window of DPoP proofs is. Null also where another process keeps it. */
   readonly proofs: ReplayWindowState | null
 }
 
-/** Makes the guard of a configuration, once: its methods and clients are the same for all operations. */
+/** Creates the provider of a configuration, once: methods and clients are the same for all operations. */
 export const createAuthProvider = (
   { auth: config, clients: clientConfigs, listen, limits }: Pick<Config, 'auth' | 'clients' | 'listen' | 'limits'>,
   tokenVerifiers: TokenVerifiers,
@@ -78,7 +78,8 @@ const createAuthenticator = (
 ): Authenticator => {
   if (name === 'apiKey') return apiKeyAuthenticator(config.apiKey.field, clients)
   if (name === 'mtls') return mtlsAuthenticator(getCertificate, clients, certificateFields)
-  // Where both are taken, what has the form of a JWT is verified here, and only what has another is asked about.
+  // Where both methods are on, a token in the form of a JWT is verified here. Only a token of another form is
+  // introspected.
   const takes = name === 'jwt' && configured.includes('introspection') ? isJwt : acceptAnyToken
   return tokenAuthenticator({
     name,
@@ -92,12 +93,12 @@ const createAuthenticator = (
 
 const acceptAnyToken = (): boolean => true
 
-/** Says of every token that it is none: the configuration is refused that would need it. */
+/** Rejects every token. The configuration checks keep an operation from using a method that is not configured. */
 const rejectToken: GetClaims = () => {
   throw new Error('not configured')
 }
 
-/** Guards nothing, where nothing will be served. */
+/** A provider without authentication, where no traffic is served. */
 export const nullAuthProvider: AuthProvider = {
   authOptions: () => ({
     authenticators: [],

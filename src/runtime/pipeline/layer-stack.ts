@@ -3,6 +3,7 @@ import type {
   AuditConfig,
   Config,
   OperationAuthConfig,
+  OperationCacheConfig,
   RetryConfig,
   TracingConfig,
   UpstreamConfig,
@@ -38,91 +39,99 @@ import type { ProcessLoad } from '../resources/process-load.ts'
 import { toAddressLimit } from '../resources/rate-limits.ts'
 import type { AuthProvider } from './auth-provider.ts'
 
-/** Is a feature in its place around an upstream, for composing it and for telling people of it. */
+/** A feature in its place around an upstream: what composes it, and what `explain` shows of it. */
 export interface LayerRow {
   readonly name: string
-  /** The key that decides it: as an operation's own section of the file spells it, or else the whole path, `upstreams.risk.retry`: it has a dot. */
+  /**
+   * The key that switches it: within the operation's own section (`maxBody`), or else a whole path with a dot
+   * (`upstreams.risk.retry`).
+   */
   readonly key: string
-  /** What that key says, as the file would write it. */
+  /** The value of that key, as the file would write it. */
   readonly setting: string
   /** Null: it is off. */
   readonly layer: Layer | null
 }
 
-/** What the layers of one operation are made from. */
+/** Everything that the layers of one operation are made from. */
 export interface LayerStackOptions {
   readonly operation: Operation
   readonly config: Config
-  /** The retries of all that is sent to its group; null: they are off, or nothing will be sent. */
+  /**
+   * The budget that all retries to the operation's group share. Null: retries are off, or the handler serves no
+   * traffic.
+   */
   readonly retryBudget: Pick<RetryBudget, 'requested' | 'take'> | null
-  /** What counts by address; null: that is off, or nothing will be counted. */
+  /** The rate limiter by client address. Null: it is off, or the handler serves no traffic. */
   readonly addressLimiter: RateLimiter | null
-  /** Makes the ways to prove who calls. */
+  /** The source of the authentication settings of each operation. */
   readonly authProvider: AuthProvider
-  /** What bounds each client. */
+  /** The limits of each client. */
   readonly clientLimits: ClientLimits
-  /** What the process has to do. */
+  /** The in-flight counters and the event-loop lag of the process. */
   readonly processLoad: ProcessLoad
-  /** Null: tracing is off, or nothing will be followed. */
+  /** Null: tracing is off, or the handler serves no traffic. */
   readonly tracing: Tracing | null
   readonly requestMetrics: Pick<RequestMetrics, 'operations'>
   readonly auditSink: AuditSink
   readonly caches: CacheLease
 }
 
-/** Lists the layers around an upstream, the outermost first. The order of this list is the behaviour. */
+/**
+ * Lists the layers around an upstream, the outermost first. The order of this list is the behaviour: a request passes
+ * it from top to bottom, its response from bottom to top.
+ */
 export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
-  const {
-    operation,
-    config,
-    retryBudget,
-    addressLimiter,
-    authProvider,
-    clientLimits,
-    tracing: traces,
-    auditSink,
-    caches,
-  } = options
-  const { limits, audit, tracing: traced, metrics } = config
+  const { operation, config, authProvider, clientLimits, caches } = options
+  const { limits, audit, tracing, metrics } = config
   const { loop, counts } = options.processLoad
-  const own = config.operations[operation.id]
-  const upstream = config.upstreams[operation.group]
+  const { id, group } = operation
+  const own = config.operations[id]
+  const upstream = config.upstreams[group]
   return [
-    row('tracing', 'tracing.otlp', traced?.otlp ? traced : null, formatOtlp, () => tracingLayer(traces ?? noopTracing)),
-    row('server-timing', 'tracing.serverTiming', traced?.serverTiming || null, String, () => serverTimingLayer),
-    row(
-      'metrics',
-      'metrics',
-      metrics,
-      ({ clients }) => (clients ? 'clients: true' : 'true'),
-      () => inFlightGaugeLayer(options.requestMetrics.operations[operation.id]),
+    // Observe everything below, also what it rejects.
+    row('tracing', 'tracing.otlp', tracing?.otlp ? tracing : null, formatOtlp, () =>
+      tracingLayer(options.tracing ?? noopTracing),
     ),
-    row('audit', 'audit.onFailure', audit, formatAudit, (each) => auditLayer(each, auditSink)),
+    row('server-timing', 'tracing.serverTiming', tracing?.serverTiming || null, String, () => serverTimingLayer),
+    row('metrics', 'metrics', metrics, formatMetrics, () => inFlightGaugeLayer(options.requestMetrics.operations[id])),
+    row('audit', 'audit.onFailure', audit, formatAudit, (rules) => auditLayer(rules, options.auditSink)),
+
+    // Shed load, before a request costs any work.
     row('load-shedding', 'limits.eventLoopDelay', limits.eventLoopDelay, formatDuration, () => loadSheddingLayer(loop)),
     row('concurrency', 'limits.concurrency', limits.concurrency, String, (max) =>
       concurrencyLimitLayer(max, counts.all, 'limits-concurrency'),
     ),
-    row('upstream-concurrency', `upstreams.${operation.group}.concurrency`, upstream.concurrency, String, (max) =>
-      concurrencyLimitLayer(max, counts.upstreams[operation.group], 'upstream-concurrency'),
+    row('upstream-concurrency', `upstreams.${group}.concurrency`, upstream.concurrency, String, (max) =>
+      concurrencyLimitLayer(max, counts.upstreams[group], 'upstream-concurrency'),
     ),
     row('operation-concurrency', 'concurrency', own.concurrency, String, (max) =>
-      concurrencyLimitLayer(max, counts.operations[operation.id], 'operation-concurrency'),
+      concurrencyLimitLayer(max, counts.operations[id], 'operation-concurrency'),
     ),
-    row('address-limit', 'limits.address', limits.address, formatAddressLimit, (each) =>
-      addressRateLimitLayer(addressLimiter ?? new MemoryRateLimiter(toAddressLimit(each)), each.ipv6Prefix),
+
+    // Limit an address before its credentials are checked, which costs more. Then authenticate, and limit the client
+    // that was found.
+    row('address-limit', 'limits.address', limits.address, formatAddressLimit, (limit) =>
+      addressRateLimitLayer(options.addressLimiter ?? new MemoryRateLimiter(toAddressLimit(limit)), limit.ipv6Prefix),
     ),
     row('identity-field', 'auth.identityField', config.auth?.identityField ?? null, String, stripIdentityHeaderLayer),
-    row('auth', 'auth', own.auth, formatAuth, (operationAuth) => authLayer(authProvider.authOptions(operationAuth))),
+    row('auth', 'auth', own.auth, formatAuth, (rules) => authLayer(authProvider.authOptions(rules))),
     row(
       'client-concurrency',
       'clients.concurrency',
-      clientsOrNull(own.auth, clientLimits.concurrencyLimitedCount),
+      limitedClients(own.auth, clientLimits.concurrencyLimitedCount),
       formatClientCount,
       () => clientConcurrencyLimitLayer(clientLimits.getConcurrencyLimit, counts.clients),
     ),
-    row('client-limit', 'clients.rate', clientsOrNull(own.auth, clientLimits.rateLimitedCount), formatClientCount, () =>
-      clientRateLimitLayer(clientLimits.getRateLimiter),
+    row(
+      'client-limit',
+      'clients.rate',
+      limitedClients(own.auth, clientLimits.rateLimitedCount),
+      formatClientCount,
+      () => clientRateLimitLayer(clientLimits.getRateLimiter),
     ),
+
+    // Serve the request: from the cache, or from the upstream in time.
     row('body-limit', 'maxBody', own.maxBody, formatSize, bodyLimitLayer),
     operation.method === 'GET'
       ? row(
@@ -130,18 +139,7 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
           'cache',
           own.cache,
           () => 'on',
-          (rules) => {
-            const partition = caches.get(operation.id)
-            return (
-              partition &&
-              cacheLayer(
-                { ...rules, credentials: config.cache.credentials },
-                partition,
-                caches.events,
-                caches.getSharedTier(operation.id),
-              )
-            )
-          },
+          (rules) => createCacheLayer(options, rules),
         )
       : row(
           'cache-invalidation',
@@ -151,8 +149,8 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
           () => cacheInvalidationLayer(config.listen, caches.invalidate),
         ),
     row('deadline', 'deadline', own.deadline, formatDuration, deadlineLayer),
-    row('retry', `upstreams.${operation.group}.retry`, upstream.retry, formatRetry, (each) =>
-      retryLayer(each, retryBudget ?? new RetryBudget(each.budget), {
+    row('retry', `upstreams.${group}.retry`, upstream.retry, formatRetry, (rules) =>
+      retryLayer(rules, options.retryBudget ?? new RetryBudget(rules.budget), {
         safe: operation.method === 'GET',
         keyed: own.idempotent && forwardsIdempotencyKey(upstream.request),
       }),
@@ -160,7 +158,10 @@ export const layerTable = (options: LayerStackOptions): readonly LayerRow[] => {
   ]
 }
 
-/** Composes what stands behind one operation; what is off is not in it. `override` is an operator's word of this hour, before the file's. */
+/**
+ * Composes the handler of one operation from the layers that are on. `override` is an operator's command, which goes
+ * before the file.
+ */
 export const composeLayers = (options: LayerStackOptions, send: Handler, override: Override | null = null): Handler =>
   (override ?? options.config.operations[options.operation.id]).state === 'refuse'
     ? outOfServiceHandler(override?.until ?? null)
@@ -180,6 +181,17 @@ const row = <T>(
     ? { name, key, setting: 'none', layer: null }
     : { name, key, setting: format(value), layer: make(value) }
 
+const createCacheLayer = (
+  { operation: { id }, config, caches }: LayerStackOptions,
+  rules: OperationCacheConfig,
+): Layer | null => {
+  const partition = caches.get(id)
+  const { credentials } = config.cache
+  return partition && cacheLayer({ ...rules, credentials }, partition, caches.events, caches.getSharedTier(id))
+}
+
+const formatMetrics = ({ clients }: NonNullable<Config['metrics']>): string => (clients ? 'clients: true' : 'true')
+
 const formatOtlp = ({ otlp, sample }: TracingConfig): string => `${otlp}, sample: ${formatPercent(sample)}`
 
 const formatAudit = ({ onFailure, digests }: AuditConfig): string => `onFailure: ${onFailure}, digests: ${digests}`
@@ -192,14 +204,20 @@ const formatAuth = ({ methods, scopes, claims }: OperationAuthConfig): string =>
   return methods.join(', ') + (required.length === 0 ? '' : ` with ${required.join(', ')}`)
 }
 
-/** Nobody is bounded where nobody is asked who it is, or none of them has a bound. */
-const clientsOrNull = (auth: OperationAuthConfig | null, clients: number): number | null =>
-  auth === null || clients === 0 ? null : clients
+/**
+ * Returns how many clients a limit applies to. Null: the operation has no authentication, so no client is known, or no
+ * client has that limit.
+ */
+const limitedClients = (auth: OperationAuthConfig | null, count: number): number | null =>
+  auth === null || count === 0 ? null : count
 
 const formatClientCount = (clients: number): string => (clients === 1 ? 'of 1 client' : `of ${clients} clients`)
 
 const formatRetry = ({ attempts }: RetryConfig): string => `attempts: ${attempts}`
 
-/** Tells whether the client's key reaches the upstream: one that is taken out on the way, or replaced, keeps nothing from being done twice. */
+/**
+ * Tells whether the client's key reaches the upstream. A key that is removed or replaced on the way does not keep a
+ * request from being done twice.
+ */
 const forwardsIdempotencyKey = ({ set, remove }: UpstreamConfig['request']): boolean =>
   [...remove, ...set.map(({ name }) => name)].every((name) => foldUnderscores(name) !== 'idempotency-key')

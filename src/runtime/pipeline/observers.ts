@@ -8,18 +8,18 @@ import { ProcessStats } from '../../observe/process-stats.ts'
 import { RecentErrors } from '../../observe/recent-errors/recent-errors.ts'
 import { spanObserver } from '../../observe/tracing/tracing.ts'
 
-/** Is what one process observes its exchanges by. There is one for all its snapshots. */
+/** Everything that one process observes its exchanges with. All its snapshots share it. */
 export interface ProcessTelemetry {
-  /** Null: no line is written. */
+  /** Null: no access line is written. */
   readonly log: Log | null
   readonly requestMetrics: RequestMetrics
   readonly recentErrors: RecentErrors
   readonly runtime: ProcessStats
-  /** What the process is called: `gateway` when there is but one. */
+  /** The name of the process: `gateway` when there is only one. */
   readonly process: string
 }
 
-/** Makes that of a process that has seen nothing yet. */
+/** Creates the telemetry of a process that has served no exchange yet. */
 export const createProcessTelemetry = (log: Log | null, process: string): ProcessTelemetry => ({
   log,
   requestMetrics: new RequestMetrics(),
@@ -28,7 +28,7 @@ export const createProcessTelemetry = (log: Log | null, process: string): Proces
   process,
 })
 
-/** Lists who hears of every exchange, in that order; what is off is not in it. */
+/** Lists the observers of every exchange, in the order in which they are called. What is off is not in it. */
 export const listObservers = (
   { audit, metrics, tracing, log: { access } }: Config,
   { log, requestMetrics, recentErrors }: ProcessTelemetry,

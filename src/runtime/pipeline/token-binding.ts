@@ -12,23 +12,23 @@ import { type CheckSenderConstraint, senderConstraint } from '../../layers/auth/
 import type { RateLimiterRegistry, ReplayCacheLease } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import type { ReplayWindowState } from '../../shared/replay-cache.ts'
 
-/** Is what finds out whether somebody has what a credential is bound to. */
+/** The checks that a client possesses the key or certificate which its credential is bound to. */
 export interface TokenBindingChecker {
   readonly getCertificate: GetClientCertificate
-  /** The names, in lower case, of the fields that certificates come in. */
+  /** The names, in lower case, of the header fields that client certificates come in. */
   readonly certificateFields: readonly string[]
   readonly confirm: CheckSenderConstraint
-  /** What proofs may be signed with; null: they are not taken. */
+  /** The algorithms that DPoP proofs may be signed with. Null: the gateway accepts no proofs. */
   readonly algorithms: readonly string[] | null
-  /** Tells how full the memory of proofs is; null: none are taken, or another process remembers them. */
+  /** Returns how full the replay window of proofs is. Null: proofs are off, or another process keeps the window. */
   state(): ReplayWindowState | null
-  /** Gives back what it stands on. */
+  /** Releases the replay cache. */
   release(): void
 }
 
-/** Makes it, once a configuration. */
+/** Creates the checker of one configuration. */
 export const createTokenBindingChecker = (
-  { bound: binding, mtls, dpop: config }: AuthConfig,
+  { bound, mtls, dpop: config }: AuthConfig,
   { listen, limits }: Pick<Config, 'listen' | 'limits'>,
   limiters: RateLimiterRegistry,
 ): TokenBindingChecker => {
@@ -45,7 +45,7 @@ export const createTokenBindingChecker = (
     getCertificate,
     certificateFields: mtls.from === 'connection' ? [] : ['client-cert', 'client-cert-chain'],
     confirm: senderConstraint({
-      required: binding === 'required',
+      required: bound === 'required',
       getCertificate,
       checkProof:
         config && replayLease && publicUrl !== null

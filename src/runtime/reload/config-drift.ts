@@ -2,10 +2,13 @@ import { settlesWithin } from '../../clock.ts'
 import { haveFilesChanged } from '../../config/load/source-files.ts'
 import type { Reloader } from './reloader.ts'
 
-// What a file system that does not answer by then holds is not known.
+// A file system that does not respond by then is not waited for.
 const maxWaitMs = 1000
 
-/** Tells whether the file, or one that it refers to, holds something else than when it was last read; true as well when there is no telling. */
+/**
+ * Tells whether the file, or a file that it refers to, has changed since it was last read. True as well when that
+ * cannot be found out.
+ */
 export const hasDrifted = async (reloader: Reloader): Promise<boolean> => {
   for (;;) {
     const { sources } = reloader

@@ -1,31 +1,31 @@
 import { CoalescedTimer, epochMs } from '../../clock.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 
-// Doubled each time: an endpoint that is just starting is found soon, and one that is gone is not asked for without end.
+// Doubled each time: an endpoint that is just starting is found soon, and one that is gone is not tried without end.
 const firstDelayMs = 1000
 const maxDelayMs = 30_000
 
-/** Is an edit that was held back, because what it brings was not reached. */
+/** An edit that was held back, because a new endpoint or key was not reached. */
 export interface DeferredEdit {
-  /** What the file said, to tell a further edit by. */
+  /** The hash of the file, to tell a further edit by. */
   readonly hash: string
   readonly problems: readonly ConfigProblem[]
   /** How often it has been held back, the first time included. */
   readonly tries: number
   /** When it is tried again, in milliseconds since the epoch. */
   readonly nextTryAt: number
-  /** Whether the same has been told before. */
+  /** Whether the same problems have been reported before. */
   readonly known: boolean
 }
 
-/** Waits with an edit that was held back, and asks for it to be tried again: after 1, 2, 4, 8, 16, and then every 30 s. */
+/** The edit that was held back, and the timer of its next try: after 1, 2, 4, 8, 16, and then every 30 s. */
 export class DeferredReload {
   readonly #timer: CoalescedTimer
   #edit: DeferredEdit | null = null
   #due = false
   #closed = false
 
-  /** `again` is called when the next try is due. */
+  /** `onDue` is called when the next try is due. */
   constructor(onDue: () => void) {
     this.#timer = new CoalescedTimer(() => {
       this.#due = true
@@ -33,17 +33,20 @@ export class DeferredReload {
     })
   }
 
-  /** What waits; null: nothing. */
+  /** The edit that waits. Null: none does. */
   get edit(): DeferredEdit | null {
     return this.#edit
   }
 
-  /** Tells whether the time of the next try has come, and nothing has ended the wait since. */
+  /** Whether the time of the next try has come, and nothing has ended the wait since. */
   get isDue(): boolean {
     return this.#due
   }
 
-  /** Notes that an edit was held back, the same one again or another; null: nothing is waited for any more. */
+  /**
+   * Records that an edit was held back, the same one again or another. Null: the gateway stops, so nothing waits any
+   * more.
+   */
   record(hash: string, problems: readonly ConfigProblem[]): DeferredEdit | null {
     if (this.#closed) return null
     const before = this.#edit?.hash === hash ? this.#edit : null

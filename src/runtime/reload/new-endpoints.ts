@@ -2,14 +2,17 @@ import type { Config, EndpointConfig, UpstreamConfig } from '../../config/config
 import { type Group, groups } from '../../operations.ts'
 import { getEndpointTls } from '../../upstream/endpoints/endpoint-registry.ts'
 
-/** Is an endpoint that an edit gives traffic to. */
+/** An endpoint that an edit gives traffic to. */
 export interface NewEndpoint {
   readonly group: Group
   readonly endpoint: EndpointConfig
   readonly upstream: UpstreamConfig
 }
 
-/** Lists the endpoints that get traffic from a configuration and got none from the running one, or were spoken to in another way. */
+/**
+ * Lists the endpoints that get traffic from a configuration and got none from the running one, or were connected to in
+ * another way.
+ */
 export const newEndpoints = (running: Config, next: Config): readonly NewEndpoint[] =>
   groups.flatMap((group) => {
     const known = new Set(listReceivingTraffic(running.upstreams[group], group).map(toConnectionKey))
@@ -24,5 +27,5 @@ const listReceivingTraffic = (upstream: UpstreamConfig, group: Group): readonly 
 const toConnectionKey = ({ endpoint: { origin }, upstream }: NewEndpoint): string =>
   JSON.stringify([origin, getEndpointTls(origin, upstream)])
 
-/** Tells whether the file has an endpoint get requests. */
+/** Tells whether the file gives an endpoint traffic. */
 export const receivesTraffic = ({ weight, drain }: EndpointConfig): boolean => weight > 0 && !drain

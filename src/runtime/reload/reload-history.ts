@@ -3,10 +3,10 @@ import type { ConfigChange } from '../../config/diff/diff-reports.ts'
 import type { ConfigProblem } from '../../config/problem.ts'
 import type { DeferredEdit } from './deferred-reload.ts'
 
-/** Says what set a reload off; `preflight` is a further try of what was held back. */
+/** What set a reload off. `preflight` is a further try of an edit that was held back. */
 export type ReloadTrigger = 'start' | 'file' | 'signal' | 'request' | 'rollback' | 'preflight'
 
-/** Tells what came of a reload. */
+/** What came of a reload. */
 export type ReloadOutcome =
   | {
       readonly result: 'applied' | 'unchanged'
@@ -14,18 +14,18 @@ export type ReloadOutcome =
       readonly to: string
       readonly changes: readonly ConfigChange[]
       readonly warnings: readonly ConfigProblem[]
-      /** Whether what it brings was not to be tried before. */
+      /** Whether new endpoints and keys were not to be tried first. */
       readonly forced: boolean
     }
   | {
       readonly result: 'refused'
       readonly hash: string
       readonly problems: readonly ConfigProblem[]
-      /** When the file is sound but what it brings was not reached: what becomes of it. */
+      /** The next try, when the file is sound but a new endpoint or key was not reached. */
       readonly held: DeferredEdit | null
     }
 
-/** Is a reload as it is remembered. */
+/** A reload as it is remembered. */
 export interface ReloadEntry {
   /** Milliseconds since the epoch. */
   readonly at: number
@@ -33,7 +33,7 @@ export interface ReloadEntry {
   readonly outcome: ReloadOutcome
 }
 
-/** Is how many reloads came to what since the process started. */
+/** How many reloads had a trigger and a result since the process started. */
 export interface ReloadCount {
   readonly trigger: ReloadTrigger
   readonly result: ReloadOutcome['result']
@@ -42,7 +42,7 @@ export interface ReloadCount {
 
 const maxEntries = 20
 
-/** Remembers what came of the last reloads, and counts them all. */
+/** The last reloads, and the counts of all. */
 export class ReloadHistory {
   #last: readonly ReloadEntry[] = []
   readonly #counts = new Map<string, ReloadCount>()
@@ -60,7 +60,7 @@ export class ReloadHistory {
     const { result } = outcome
     const key = `${trigger} ${result}`
     this.#counts.set(key, { trigger, result, count: (this.#counts.get(key)?.count ?? 0) + 1 })
-    // One that is held back is tried twice a minute, perhaps for days.
+    // An edit that is held back is tried twice a minute, perhaps for days.
     if (outcome.result === 'refused' && outcome.held?.known) return
     this.#last = [{ at: epochMs(), trigger, outcome }, ...this.#last].slice(0, maxEntries)
   }

@@ -5,10 +5,13 @@ import type { Log } from '../../observe/log.ts'
 import type { DeferredEdit } from './deferred-reload.ts'
 import type { ReloadOutcome, ReloadTrigger } from './reload-history.ts'
 
-// The first ones tell what is wrong; a file of another format would have hundreds.
+// The first ones say what is wrong; a file of another format would have hundreds.
 const maxLoggedProblems = 20
 
-/** Writes what came of a reload: what changed, or each problem with its place in the file. For the audit log its hashes say enough. */
+/**
+ * Logs what came of a reload: what changed, or each problem with its place in the file. For the audit log its hashes
+ * say enough.
+ */
 export const logReload = (
   log: Log,
   recordAdminEvent: RecordAdminEvent,
@@ -26,7 +29,7 @@ export const logReload = (
   logWarnings(log, warnings)
 }
 
-/** Writes what works, but was probably not meant. */
+/** Logs settings that work, but were probably not meant. */
 export const logWarnings = (log: Log, warnings: readonly ConfigProblem[]): void => {
   for (const warning of warnings) log.warn(warning, 'configuration warning')
 }
@@ -36,7 +39,7 @@ const logRejection = (
   trigger: ReloadTrigger,
   { hash, problems, held }: ReloadOutcome & { result: 'refused' },
 ): void => {
-  // Every half minute the same, perhaps for days: whoever reads the log has its reasons already.
+  // The same every half minute, perhaps for days: the log has its reasons already.
   if (held?.known) return log.warn({ config: hash, ...retryFields(held) }, 'configuration still held back')
   const fields = { trigger, config: hash, problems: problems.length, ...(held === null ? {} : retryFields(held)) }
   log.error(fields, 'configuration refused: what ran before runs on')

@@ -7,7 +7,10 @@ import { createJwksFetcher } from '../resources/token-verifiers.ts'
 import { newEndpoints } from './new-endpoints.ts'
 import { type JwksUnavailable, jwksUnavailableProblem, unreachableProblems } from './reload-problems.ts'
 
-/** Tries the endpoints and the issuer's keys that an edit brings, and tells of the groups of which none is there, and of keys that are not. */
+/**
+ * Tries the new endpoints and the issuer's new keys of an edit. Lists the groups of which no endpoint was reached, and
+ * keys that cannot be fetched.
+ */
 export const preflightReload = async (
   running: Config,
   next: Config,
@@ -25,8 +28,9 @@ export const preflightReload = async (
 }
 
 /**
- * Fetches the keys at the URL that an edit brings, once, as the gateway will: with none every token would be answered 503. Null: they are
- * there, or the edit brings no URL: one that runs already is not tried, so an outage of the issuer keeps no other edit back.
+ * Fetches the keys at a new URL, once, as the gateway will: without keys every token would be answered with 503. Null:
+ * they are there, or the URL is not new. A URL that runs already is not tried, so an outage of the issuer keeps no
+ * other edit back.
  */
 const preflightJwks = async (running: Config, next: Config): Promise<JwksUnavailable | null> => {
   const jwt = next.auth?.jwt ?? null
@@ -36,7 +40,7 @@ const preflightJwks = async (running: Config, next: Config): Promise<JwksUnavail
   const fetcher = createJwksFetcher(url)
   try {
     const keys = parseJwkSet(await fetcher.fetchJwks(), null)
-    // As with keys in a file: ones that sign nothing that is taken are none.
+    // As with keys in a file: keys of which none fits an accepted algorithm are no keys.
     if (jwt.algorithms.some((algorithm) => keys.find(algorithm, null).length > 0)) return null
     return { url: withoutQuery(url), reason: `it holds no key for ${jwt.algorithms.join(', ')}` }
   } catch (error) {

@@ -2,18 +2,18 @@ import type { ProvenanceMap } from '../../config/load/provenance.ts'
 import { type ConfigProblem, fileProblem } from '../../config/problem.ts'
 import type { Group } from '../../operations.ts'
 
-/** Is a group of which no endpoint that an edit brings was reached; the reasons may be shown to operators. */
+/** A group of which no new endpoint was reached. The reasons may be shown to operators. */
 interface UnreachedEndpoints {
   readonly group: Group
   readonly endpoints: readonly { readonly name: string; readonly reason: string }[]
 }
 
-// Of a group with hundreds the first ones tell enough.
+// Of a group with hundreds the first ones say enough.
 const maxNamedEndpoints = 5
 
 const hint = 'reload --force takes it all the same'
 
-/** Points at the endpoints of each group of which none was reached; `origins` and `file` are those of the edit. */
+/** Points at the endpoints of each group of which none was reached. `provenance` and `file` are those of the edit. */
 export const unreachableProblems = (
   unreached: readonly UnreachedEndpoints[],
   provenance: ProvenanceMap,
@@ -31,14 +31,14 @@ export const unreachableProblems = (
     }
   })
 
-/** Is keys that an edit brings and that are not there; the reason may be shown to operators. */
+/** New keys that cannot be fetched. The reason may be shown to operators. */
 export interface JwksUnavailable {
-  /** Without the query, which may hold what is nobody's business. */
+  /** Without the query, which may hold a secret. */
   readonly url: string
   readonly reason: string
 }
 
-/** Points at the URL of keys that are not there; `origins` and `file` are those of the edit. */
+/** Points at the URL of keys that cannot be fetched. `provenance` and `file` are those of the edit. */
 export const jwksUnavailableProblem = (
   { url, reason }: JwksUnavailable,
   provenance: ProvenanceMap,
@@ -56,7 +56,10 @@ const locate = (path: string, provenance: ProvenanceMap, file: string) => {
   return { file, line, column, path }
 }
 
-/** Says why a file that changed while an edit was held back is not taken: whoever does not have it watched says when an edit is done. */
+/**
+ * Explains why a file that changed while an edit was held back is not read: an operator who does not have it watched
+ * says when an edit is done.
+ */
 export const unannouncedChangeProblem = (file: string): ConfigProblem => ({
   ...fileProblem(
     file,
@@ -67,7 +70,7 @@ export const unannouncedChangeProblem = (file: string): ConfigProblem => ({
   hint: 'reload takes it',
 })
 
-/** Says why a sound configuration could not be put into effect. */
+/** Explains why a sound configuration could not be put into effect. */
 export const applyFailedProblem = (file: string, error: unknown): ConfigProblem =>
   fileProblem(
     file,

@@ -10,38 +10,38 @@ import { ReloadHistory, type ReloadOutcome, type ReloadTrigger } from './reload-
 import { applyFailedProblem, unannouncedChangeProblem } from './reload-problems.ts'
 import { withCurrentCredentials } from './rollback-credentials.ts'
 
-/** Is a configuration file that was read and can run. */
+/** A configuration file that was read and can run. */
 export type LoadedConfig = Extract<LoadResult, { ok: true }>
 
 interface ReloaderOptions {
   readonly file: string
-  /** What the process was started with. */
+  /** The configuration that the process was started with. */
   readonly first: LoadedConfig
   /** Reads the file again. Never throws. */
   load(): Promise<LoadResult>
-  /** Tries the endpoints and keys that an edit brings, before it takes effect; lists what is not reached. */
+  /** Tries the new endpoints and keys of an edit before it takes effect. Lists what was not reached. */
   preflight(next: Config, provenance: ProvenanceMap): Promise<readonly ConfigProblem[]>
   /** Puts a configuration into effect, whole, or throws and leaves everything as it is. */
   apply(config: Config): Promise<void>
-  /** Hears of every reload, whatever came of it. */
+  /** Called after every reload, whatever came of it. */
   onOutcome(trigger: ReloadTrigger, outcome: ReloadOutcome): void
 }
 
-/** Is a configuration with what was said about it. */
+/** A configuration with what was reported about it. */
 export interface AppliedConfig extends ReportedConfig {
   readonly warnings: readonly ConfigProblem[]
 }
 
 /**
- * Rereads the configuration, one reload at a time. Whoever asks while one is under way gets the next, which all of them share: the last
- * word of the file wins. A configuration is put into effect whole or not at all. An edit that brings what is not reached is held back,
- * and tried again until it is taken or something else is.
+ * Rereads the configuration, one reload at a time. Requests that come while one is under way share the next: the last
+ * state of the file wins. A configuration is put into effect whole or not at all. An edit whose new endpoints or keys
+ * are not reached is held back, and tried again until it is applied or something else is.
  */
 export class Reloader {
   readonly file: string
-  /** The port of the operators as the file alone said it at first. */
+  /** The port of the admin listener as the file alone said it at first. */
   readonly statedAdminPort: number | null
-  /** What came of the reloads before. */
+  /** The outcomes of the last reloads. */
   readonly history = new ReloadHistory()
   readonly #options: ReloaderOptions
   readonly #deferred = new DeferredReload(() => this.#retryDeferred())
@@ -50,12 +50,12 @@ export class Reloader {
   #loadedAt = epochMs()
   #loadedBy: ReloadTrigger = 'start'
   #sources: LoadResult['sources']
-  /** The hash of what the file says; null when that cannot run. */
+  /** The hash of the file's configuration. Null: it cannot run. */
   #fileHash: string | null
   #lastRejection: { readonly at: number; readonly problems: readonly ConfigProblem[] } | null = null
   #queueTail: Promise<unknown> = Promise.resolve()
   #nextReload: Promise<ReloadOutcome> | null = null
-  /** Whether one of those who share the next reload wants it without trying what it brings. */
+  /** Whether one of the requests that share the next reload asked for it without a preflight. */
   #forced = false
   #isLoading = false
 
@@ -79,17 +79,23 @@ export class Reloader {
     return this.#running
   }
 
-  /** What in it works, but was probably not meant; the places are those of the file that it was last read from. */
+  /**
+   * Settings that work, but were probably not meant. The places are those of the file that the configuration was last
+   * read from.
+   */
   get warnings(): readonly ConfigProblem[] {
     return this.#running.warnings
   }
 
-  /** What a rollback would bring back: the one before it, but for who may come in; null: nothing else. */
+  /**
+   * The configuration that a rollback would apply: the one before, with the credentials of today. Null: there is none
+   * that differs.
+   */
   get previous(): AppliedConfig | null {
     if (this.#previous === null) return null
     const { warnings } = this.#previous
     const previous = withCurrentCredentials(this.#running, this.#previous)
-    return previous.config.hash === this.config.hash ? null : { ...previous, warnings } // only who may ask had changed
+    return previous.config.hash === this.config.hash ? null : { ...previous, warnings } // only credentials had changed
   }
 
   /** The files that were last read, whatever came of it. */
@@ -97,24 +103,27 @@ export class Reloader {
     return this.#sources
   }
 
-  /** Tells whether they are being read just now. */
+  /** Whether the files are being read just now. */
   get isLoading(): boolean {
     return this.#isLoading
   }
 
-  /** When and how the running configuration came to run, and what was refused since. Times are milliseconds since the epoch. */
+  /**
+   * When and how the running configuration came to run, and what was rejected since. Times are milliseconds since the
+   * epoch.
+   */
   get state() {
     return {
       loadedAt: this.#loadedAt,
       loadedBy: this.#loadedBy,
       fileDiffers: this.#fileHash !== this.config.hash,
       refusal: this.#lastRejection,
-      /** When the edit that is held back is tried again; null: none is. */
+      /** When the edit that is held back is tried again. Null: none is. */
       nextTryAt: this.#deferred.edit?.nextTryAt ?? null,
     }
   }
 
-  /** Reads the file again and puts it into effect; by force, without trying what it brings. */
+  /** Reads the file again and puts it into effect; with `force`, without a preflight. */
   reload(trigger: ReloadTrigger, force = false): Promise<ReloadOutcome> {
     this.#forced ||= force
     this.#nextReload ??= this.#enqueue(() => {
@@ -127,7 +136,10 @@ export class Reloader {
     return this.#nextReload
   }
 
-  /** Puts the configuration before this one back into effect; null: there is none. The file is not read until it changes, or on request. */
+  /**
+   * Puts the previous configuration back into effect. Null: there is none. The file is not read until it changes, or on
+   * request.
+   */
   rollback(): Promise<ReloadOutcome | null> {
     return this.#enqueue(async () => {
       this.#deferred.cancel()
@@ -136,18 +148,18 @@ export class Reloader {
     })
   }
 
-  /** Puts the running configuration into effect again, because something beside it has changed. */
+  /** Puts the running configuration into effect again, because an override beside it has changed. */
   reapply(): Promise<void> {
     return this.#enqueue(() => this.#options.apply(this.config))
   }
 
-  /** Tries nothing of itself any more, so that no timer is left. */
+  /** Stops to retry, so that no timer is left. */
   close(): void {
     this.#deferred.close()
   }
 
   #retryDeferred(): void {
-    // Whatever was put into effect since has ended the wait.
+    // Everything that was put into effect since has ended the wait.
     void this.#enqueue(async () => (this.#deferred.isDue ? this.#reload('preflight') : null))
   }
 
@@ -166,7 +178,7 @@ export class Reloader {
     this.#fileHash = loaded.ok ? loaded.config.hash : null
     if (trigger !== 'preflight' || this.#fileHash === this.#deferred.edit?.hash)
       return this.#validateAndApply(trigger, loaded, forced)
-    // The file has changed since it was held back: whoever does not have it watched says himself when an edit is done.
+    // The file has changed since it was held back. An operator who does not have it watched says when an edit is done.
     const isIgnored = !this.config.reload.watch && this.#fileHash !== this.config.hash
     return isIgnored
       ? this.#reject(trigger, [unannouncedChangeProblem(this.file)])

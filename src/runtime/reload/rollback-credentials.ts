@@ -4,8 +4,9 @@ import type { ReportedConfig } from '../../config/diff/diff-configs.ts'
 import type { ConfigReport } from '../../config/diff/diff-reports.ts'
 
 /**
- * Makes an earlier configuration that lets in whom the current one lets in. A token, a key or a certificate that was replaced, and a client that
- * was revoked or has another key, had a reason to go; the new one is what every tool now sends.
+ * Returns an earlier configuration that lets in whom the current one lets in. A token, a key or a certificate that was
+ * replaced, and a client that was revoked or has another key, had a reason to go; the new one is what every tool now
+ * sends.
  */
 export const withCurrentCredentials = (current: ReportedConfig, earlier: ReportedConfig): ReportedConfig => {
   const config = keepCredentials(current.config, earlier.config)
@@ -25,8 +26,9 @@ const keepCredentials = (current: Config, earlier: Config): Config => {
 }
 
 /**
- * Keeps what is believed: the keys that stand in a file, with what they sign, of the same issuer; and all that is said of certificates, because the
- * clients that are kept were checked with it. The keys at a URL are those of today in any case, and it may be the mistake that is undone.
+ * Keeps the trust of today: the keys that stand in a file, with their algorithms, of the same issuer; and all settings
+ * of certificates, because the clients that are kept were checked with them. The keys at a URL are those of today in
+ * any case, and the URL may be the mistake that is undone.
  */
 const keepTrust = ({ jwt, mtls }: AuthConfig, earlier: AuthConfig): AuthConfig => ({
   ...earlier,
@@ -49,7 +51,7 @@ const trustKeyPaths = ({ auth }: Config, { auth: earlier }: Config): readonly st
   return ['auth.mtls', ...(areOther ? ['auth.jwt.jwks', 'auth.jwt.algorithms'] : [])]
 }
 
-/** Makes an earlier report that says of some key paths what the current one says. */
+/** Returns an earlier report that has the current values at some key paths. */
 const replaceParts = (current: ConfigReport, earlier: ConfigReport, paths: readonly string[]): ConfigReport => {
   const isKept = (path: string): boolean =>
     paths.some((each) => path === each || path.startsWith(`${each}.`) || path.startsWith(`${each}[`))

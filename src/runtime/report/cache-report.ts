@@ -4,33 +4,33 @@ import { allOperations, type OperationId } from '../../operations.ts'
 import type { SharedCacheState } from '../resources/shared-cache-registry.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 
-/** Is what a process has stored, as plain data; null: no operation is cached. */
+/** What a process has stored, as plain data. Null: no operation is cached. */
 export interface CacheReport {
   readonly bytes: number
   readonly maxBytes: number
-  /** How often something stored had to make room. */
+  /** How many stored responses were removed to make room. */
   readonly evictions: number
-  /** Null: there is no second level. */
+  /** Null: Redis is not used. */
   readonly redis: SharedCacheReport | null
   readonly operations: readonly OperationCacheReport[]
 }
 
-/** Is what a process has of the second level. */
+/** The shared tier in Redis, as a process sees it. */
 export interface SharedCacheReport extends SharedCacheState {
-  /** In which of several workers it is in that state: `in 1 of 2 workers`; null: in all. */
+  /** How many of several workers are in that state: `in 1 of 2 workers`. Null: all. */
   readonly where: string | null
 }
 
-/** Is what is stored of one operation, and what became of the requests for it. */
+/** What is stored of one operation, and the outcomes of its requests. */
 export interface OperationCacheReport {
   readonly operation: OperationId
   readonly bytes: number
-  /** How many answers are stored. */
+  /** How many responses are stored. */
   readonly entries: number
   readonly outcomes: Readonly<Record<CacheOutcome, number>>
 }
 
-/** Reports on what is stored for a snapshot. */
+/** Collects the report on what is stored for a snapshot. */
 export const collectCacheReport = ({ caches }: Snapshot): CacheReport | null => {
   if (!caches.isUsed) return null
   const { bytes, maxBytes, evictions } = caches.state()
@@ -48,7 +48,7 @@ export const collectCacheReport = ({ caches }: Snapshot): CacheReport | null => 
   }
 }
 
-/** Makes one report of several workers, each of which stores for itself. */
+/** Merges the reports of several workers, each of which stores for itself. */
 export const mergeCacheReports = (primary: CacheReport | null, workers: readonly CacheReport[]): CacheReport | null =>
   primary && {
     ...sumReports(primary, workers),

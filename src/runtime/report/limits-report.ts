@@ -4,18 +4,18 @@ import { allOperations, groups } from '../../operations.ts'
 import { collectRateLimitReport, mergeRateLimitReports, type RateLimitReport } from '../resources/rate-limits.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 
-/** Is how near a process is to the bounds of what it takes on, as plain data. */
+/** How near a process is to its limits, as plain data. */
 export interface LimitsReport {
-  /** Null: nothing is counted by rate. */
+  /** Null: there is no rate limit. */
   readonly rate: RateLimitReport | null
-  /** The bounds that are set, in the order in which an exchange meets them. */
+  /** The limits that are set, in the order in which an exchange meets them. */
   readonly concurrency: readonly ConcurrencyReport[]
-  /** Null: its bound is off. */
+  /** Null: its limit is off. */
   readonly eventLoop: EventLoopReport | null
 }
 
 interface ConcurrencyReport {
-  /** The key that sets it: `upstreams.risk.concurrency`. */
+  /** The key that sets the limit: `upstreams.risk.concurrency`. */
   readonly key: string
   readonly inFlight: number
   readonly limit: number
@@ -27,11 +27,11 @@ interface EventLoopReport {
   readonly sheds: boolean
   /** Since when it sheds, or does not, in ms since the epoch. */
   readonly since: number
-  /** In which of several workers it does: `in 1 of 2 workers`; null: in all, or in none. */
+  /** How many of several workers shed: `in 1 of 2 workers`. Null: all, or none. */
   readonly where: string | null
 }
 
-/** Reports on what a snapshot takes on at most. */
+/** Collects the report on the limits of a snapshot. */
 export const collectLimitsReport = ({
   config,
   rateLimiters,
@@ -60,7 +60,7 @@ export const collectLimitsReport = ({
   }
 }
 
-/** Makes one report of several workers, each of which has its share of a bound; at least one. */
+/** Merges the reports of several workers, each of which has its share of a limit; at least one. */
 export const mergeLimitsReports = (primary: LimitsReport, workers: readonly LimitsReport[]): LimitsReport => ({
   rate: mergeRateLimitReports(primary.rate, pluck(workers, 'rate')),
   concurrency: primary.concurrency.map((each) =>

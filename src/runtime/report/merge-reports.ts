@@ -15,8 +15,8 @@ import type { EndpointReport, StatusReport, UpstreamReport } from './status-repo
 import { mergeTokensReports } from './tokens-report.ts'
 
 /**
- * Makes one report of several processes that run the same configuration: the traffic is the workers', who alone have any, and what probes
- * found is the primary's, who alone probes. Without a worker it is the primary's.
+ * Makes one report of several processes that run the same configuration: the traffic is the workers', who alone have
+ * any, and what probes found is the primary's, who alone probes. Without a worker it is the primary's.
  */
 export const mergeReports = (primary: StatusReport, workers: readonly StatusReport[]): StatusReport => {
   if (workers.length === 0) return primary
@@ -44,7 +44,7 @@ const mergeUpstream = (
     balance,
     breaker: breaker && mergeBreakers(pluck(workers, 'breaker'), breaker),
     retryBudget: retryBudget && sumReports(retryBudget, pluck(workers, 'retryBudget')),
-    // One that not all know belongs to a reload that is just under way.
+    // An endpoint that some workers do not know belongs to a reload that is just under way.
     endpoints: [...indexByUrl(endpoints)].flatMap(([name, endpoint]) => {
       const places = known.flatMap((places) => places.get(name) ?? [])
       return places.length < workers.length ? [] : [mergeEndpoint(endpoint, places)]
@@ -73,7 +73,7 @@ const latestFailure = (workers: readonly Pick<EndpointReport, 'lastFailure'>[]):
 
 type CourseReport = Pick<EndpointReport, 'succeededAt' | 'failingSince' | 'failuresInARow' | 'lastFailure'>
 
-/** Puts together how requests went: those that failed for one worker before another was served have been made good. */
+/** Merges how requests went: requests that failed for one worker before another had a success have been made good. */
 const mergeCourse = (workers: readonly EndpointReport[]): CourseReport => {
   const { succeededAt, failingSince } = mergeOutageWindows(workers)
   const failing = workers.filter((worker) => (worker.lastFailure?.at ?? 0) >= (succeededAt ?? 0))
@@ -84,12 +84,18 @@ const mergeCourse = (workers: readonly EndpointReport[]): CourseReport => {
   }
 }
 
-/** Finds what each address showed last, to whichever process: one that has not connected since knows of a certificate that was renewed. */
+/**
+ * Finds the last certificate of each address, whichever process saw it: a process that has not connected since does not
+ * know of a renewal.
+ */
 const latestPerAddress = (seen: readonly EndpointCertificate[]): readonly EndpointCertificate[] => [
   ...new Map(seen.toSorted((a, b) => a.seenAt - b.seenAt).map((each) => [each.address, each])).values(),
 ]
 
-/** Says the worst that is known, so that whoever decides by it does not count on an endpoint that some workers cannot use. */
+/**
+ * Returns the worst state, so that an operator who decides by it does not count on an endpoint that some workers cannot
+ * use.
+ */
 const mergeState = (
   { state }: EndpointReport,
   workers: readonly EndpointReport[],
@@ -107,11 +113,11 @@ const mergeState = (
   return isFailing ? toFailingState({ ...requestCourse, lastFailure }) : { name: 'up', since: null, reason: null }
 }
 
-/** Orders by the beginning; what began at once by the reason, so that the workers' order tells nothing. */
+/** Orders by the start, and then by the reason, so that the order of the workers decides nothing. */
 const byStartThenReason = (a: GroupEndpointState, b: GroupEndpointState): number =>
   (a.since ?? 0) - (b.since ?? 0) || ((a.reason ?? '') < (b.reason ?? '') ? -1 : 1)
 
-/** Is what each worker expects, by how much it has seen. */
+/** Weights the expected latency of each worker by how much it has seen. */
 const weightedLatency = (workers: readonly EndpointReport[]): number | null => {
   const known = workers.flatMap(({ latencyMs, counts: { requests } }) =>
     latencyMs === null ? [] : [{ latencyMs, requests }],
@@ -130,7 +136,7 @@ const mergeBreakers = (breakers: readonly BreakerReport[], fallback: BreakerRepo
   if (worst === null) return fallback
   return {
     ...worst,
-    // Where one of them is closed, requests go through.
+    // Where the breaker of one worker is closed, requests go through.
     outageSince: breakers.some(({ outageSince }) => outageSince === null)
       ? null
       : earliest(pluck(breakers, 'outageSince')),
@@ -138,7 +144,7 @@ const mergeBreakers = (breakers: readonly BreakerReport[], fallback: BreakerRepo
   }
 }
 
-/** Names each endpoint by its URL, and by the how-manieth of that URL it is: a group may list one twice. */
+/** Keys each endpoint by its URL and a number: a group may list a URL twice. */
 const indexByUrl = (endpoints: readonly EndpointReport[]): ReadonlyMap<string, EndpointReport> => {
   const counts = new Map<string, number>()
   return new Map(

@@ -1,14 +1,14 @@
-/** Is what is known of requests that go the same way: to an endpoint, or to a group. Times are milliseconds since the epoch. */
+/** The success and failure times of an endpoint or a group. Times are milliseconds since the epoch. */
 export interface OutageWindow {
-  /** When one last went well; null: none has. */
+  /** When a request last succeeded. Null: none has. */
   readonly succeededAt: number | null
-  /** When the first failed since then; null: none has. */
+  /** When the first request failed since then. Null: none has. */
   readonly failingSince: number | null
 }
 
 /**
- * Puts together what several endpoints, or several workers, know: nothing has gone well since the last success of any of them, and what
- * failed for one of them before that is no part of the outage.
+ * Merges the windows of several endpoints, or of several workers: nothing has succeeded since the last success of any
+ * of them, and a failure before that is no part of the outage.
  */
 export const mergeOutageWindows = (each: readonly OutageWindow[]): OutageWindow => {
   const succeeded = each.flatMap(({ succeededAt }) => succeededAt ?? [])
@@ -17,5 +17,5 @@ export const mergeOutageWindows = (each: readonly OutageWindow[]): OutageWindow 
   return { succeededAt, failingSince: earliest(failing) }
 }
 
-/** Finds the first; null: there is none. */
+/** Returns the earliest time. Null: there is none. */
 export const earliest = (times: readonly number[]): number | null => (times.length === 0 ? null : Math.min(...times))

@@ -2,13 +2,15 @@ import { byGroup, type Group, groups } from '../../operations.ts'
 import type { CacheReport } from './cache-report.ts'
 import type { ProcessReport, StatusReport, UpstreamReport } from './status-report.ts'
 
-/** Is how many of what there were, by a name of its own for each; but for what the meter counts, which adds up by itself. */
+/**
+ * The counters of a report, each by a name of its own. Request metrics are not among them: they add up by themselves.
+ */
 export type ReportCounters = ReadonlyMap<string, number>
 
-/** Is told what is counted, and how many; tells how many there are. */
+/** Called with the name of a counter and its count; returns the count to put in its place. */
 type CounterMapper = (what: string, count: number) => number
 
-/** Lists what a report counts from the start of a process on: what never becomes less while it runs. */
+/** Lists the counters of a report that run from the start of a process: what never becomes less while it runs. */
 export const collectCounters = (report: StatusReport): ReportCounters => {
   const counts = new Map<string, number>()
   mapCounters(report, (what, count) => {
@@ -18,21 +20,24 @@ export const collectCounters = (report: StatusReport): ReportCounters => {
   return counts
 }
 
-/** Adds up what several have counted. */
+/** Adds up the counters of several processes. */
 export const sumCounters = (each: readonly ReportCounters[]): ReportCounters => {
   const sums = new Map<string, number>()
   for (const counts of each) for (const [what, count] of counts) sums.set(what, (sums.get(what) ?? 0) + count)
   return sums
 }
 
-/** Tells whether a count is of an endpoint: every edit may bring more of them, while of all else there is what it was built with. */
+/**
+ * Tells whether a counter is of an endpoint: an edit may add more of them, while all other counters are fixed from the
+ * start.
+ */
 export const isEndpointCounter = (what: string): boolean => groups.some((group) => what.startsWith(`${group} `))
 
-/** Makes a report that is the same but for what it counts; what is not told of stays as it is. */
+/** Returns a report with other counts. A counter that `counts` does not name stays as it is. */
 export const withCounters = (report: StatusReport, counts: ReportCounters): StatusReport =>
   mapCounters(report, (what, count) => counts.get(what) ?? count)
 
-/** Goes over all that is counted: the one place that knows what that is. */
+/** Walks over all counters: the one place that lists them. */
 const mapCounters = (report: StatusReport, change: CounterMapper): StatusReport => {
   const { upstreams, limits, recentErrors, cache, runtimes } = report
   const { rate } = limits
@@ -54,7 +59,7 @@ const mapUpstream = (group: Group, upstream: UpstreamReport, change: CounterMapp
   })),
 })
 
-/** Goes over what is nothing but counts. */
+/** Walks over a record of nothing but counts. */
 const mapRecord = <T extends Readonly<Record<string, number>>>(of: string, counts: T, change: CounterMapper): T =>
   Object.fromEntries(Object.entries(counts).map(([what, count]) => [what, change(`${of} ${what}`, count)])) as T
 

@@ -16,16 +16,16 @@ import { type CacheReport, collectCacheReport } from './cache-report.ts'
 import { collectLimitsReport, type LimitsReport } from './limits-report.ts'
 import { collectTokensReport, type TokensReport } from './tokens-report.ts'
 
-/** Is what a process knows of its traffic and of what stands behind it, as plain data. Times are milliseconds since the epoch. */
+/** What a process knows of its traffic and its upstreams, as plain data. Times are milliseconds since the epoch. */
 export interface StatusReport {
   readonly upstreams: Readonly<Record<Group, UpstreamReport>>
   readonly limits: LimitsReport
   readonly tokens: TokensReport
   readonly cache: CacheReport | null
-  /** What was counted; null: nothing is. */
+  /** Null: metrics are off. */
   readonly requestMetrics: RequestMetricsReport | null
   readonly recentErrors: RecentErrorsReport
-  /** How the processes do that serve, and that which has them do so. */
+  /** The processes that serve, and the primary. */
   readonly runtimes: readonly ProcessReport[]
   /** Connections that were closed at once of late; empty: none. */
   readonly rejectedConnections: readonly RejectedConnectionsReport[]
@@ -33,51 +33,54 @@ export interface StatusReport {
   readonly retiring: number
 }
 
-/** Is how one process does. */
+/** The resources that one process uses. */
 export interface ProcessReport extends ProcessStatsReport {
-  /** `gateway` when there is but one; else `primary`, or `worker-1` and so on. */
+  /** `gateway` when there is only one; else `primary`, or `worker-1` and so on. */
   readonly process: string
 }
 
-/** Why no client is served: none is yet, the listening socket is closed, or no worker serves. */
+/** The reason why no client is served: the gateway still starts, its socket is closed, or no worker serves. */
 export type NotServingReason = 'starting' | 'not-listening' | 'no-worker'
 
-/** Is a worker: one of several processes that serve clients. */
+/** A worker: one of several processes that serve clients. */
 export interface WorkerStatus {
-  /** Counted from 1; a process that replaces another has its number. */
+  /** Counted from 1. A process that replaces another has its number. */
   readonly worker: number
-  /** Null: there is none. */
+  /** Null: there is no process. */
   readonly pid: number | null
-  /** `waiting`: it ended, and the pause before its next start is not over. `ended`: the gateway stops, so there is no next one. */
+  /**
+   * `waiting`: it ended, and the pause before its next start is not over. `ended`: the gateway stops, so there is no
+   * next one.
+   */
   readonly state: 'starting' | 'serving' | 'draining' | 'not answering' | 'waiting' | 'ended'
-  /** When the process was started, in ms since the epoch; null: there is none. */
+  /** When the process was started, in ms since the epoch. Null: there is no process. */
   readonly startedAt: number | null
   /** How often a process with its number ended and was replaced. */
   readonly restarts: number
-  /** Requests on their way to upstreams; null: it did not say. */
+  /** Requests on their way to upstreams. Null: it did not reply. */
   readonly inFlight: number | null
-  /** The hash of the configuration that it runs; null: it runs none yet. */
+  /** The hash of the configuration that it runs. Null: it runs none yet. */
   readonly config: string | null
 }
 
-/** Is what stands behind a group. */
+/** The upstream of a group. */
 export interface UpstreamReport {
   readonly balance: UpstreamConfig['balance']
   readonly breaker: {
     readonly state: CircuitBreaker['state']
     readonly since: number
-    /** In which of several workers it stands so: `in 1 of 2 workers`; null: in all. */
+    /** How many of several workers are in that state: `in 1 of 2 workers`. Null: all. */
     readonly where: string | null
-    /** When what opened it began: it lasts until it is closed. Null: it is closed. */
+    /** When the outage that opened it began; it lasts until the breaker closes. Null: it is closed. */
     readonly outageSince: number | null
-    /** What the upstream failed last; null: it is closed. */
+    /** The last failure of the upstream. Null: it is closed. */
     readonly lastFailure: AttemptReport | null
   } | null
   readonly retryBudget: { readonly left: number } | null
   readonly endpoints: readonly EndpointReport[]
 }
 
-/** Is an endpoint in its place behind a group. */
+/** An endpoint of a group. */
 export interface EndpointReport {
   readonly url: string
   readonly weight: number
@@ -87,28 +90,28 @@ export interface EndpointReport {
   readonly counts: EndpointCounts
   /** Null: none has failed. */
   readonly lastFailure: AttemptReport | null
-  /** When a request last went well; null: none has. */
+  /** When a request last succeeded. Null: none has. */
   readonly succeededAt: number | null
-  /** When the first request failed since then; null: none has. */
+  /** When the first request failed since then. Null: none has. */
   readonly failingSince: number | null
   /** How many have failed since then. */
   readonly failuresInARow: number
-  /** Since when, and why, its name does not resolve any more; null: it does, or is none, or never did. */
+  /** Since when, and why, its name does not resolve any more. Null: it does, or it is an address, or it never did. */
   readonly outdated: EndpointOutage | null
-  /** What it showed last at each of its addresses; empty: nothing yet, or it is spoken to without TLS. */
+  /** The last certificate at each of its addresses. Empty: none was seen yet, or the endpoint has no TLS. */
   readonly certificates: readonly EndpointCertificate[]
-  /** What is left of an ejection; null: it is not ejected. */
+  /** What is left of an ejection. Null: it is not ejected. */
   readonly ejectedForMs: number | null
-  /** Null: until there was a request, nothing is known. */
+  /** Null: nothing is known until there was a request. */
   readonly latencyMs: number | null
   /**
-   * Of the last 5 minutes: requests that say something of the endpoint, and those answered with a 4xx; none where it
-   * has no siblings.
+   * Of the last 5 minutes: the requests that tell how the endpoint does, and those with a 4xx response. None where the
+   * group has one endpoint.
    */
   readonly recentResponses: { readonly requests: number; readonly clientErrors: number }
 }
 
-/** Reports on the snapshot that is live. */
+/** Collects the report on the current snapshot. */
 export const collectReport = ({ value: current, retiring }: CurrentSnapshot): StatusReport => ({
   upstreams: byGroup((group) => upstreamReport(current, group)),
   limits: collectLimitsReport(current),

@@ -4,21 +4,21 @@ import { pluck, worstWorker } from '../../observe/sum-reports.ts'
 import type { ReplayWindowState } from '../../shared/replay-cache.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 
-/** Is how it stands with what tokens are checked by, as plain data; null: none is needed. */
+/** The state of what tokens are checked by, as plain data. Null: the configuration does not use it. */
 export interface TokensReport {
   readonly jwt: WithWhere<IssuerKeysState> | null
   readonly introspection: WithWhere<DependencyHealthState> | null
-  /** How full the memory of proofs is; null also where another process has it. */
+  /** How full the replay window of DPoP proofs is. Null also where another process keeps it. */
   readonly proofs: ReplayWindowState | null
 }
 
-/** Is a server as one process knows it, or several. */
+/** An issuer's server, as one process sees it, or several. */
 type WithWhere<State extends DependencyHealthState> = State & {
-  /** In which of several workers it is so: `in 1 of 2 workers`; null: in all. */
+  /** How many of several workers are in that state: `in 1 of 2 workers`. Null: all. */
   readonly where: string | null
 }
 
-/** Reports on what the tokens of a snapshot are checked by. */
+/** Collects the report on what the tokens of a snapshot are checked by. */
 export const collectTokensReport = ({ authProvider }: Snapshot): TokensReport => {
   const { jwt, introspection, proofs } = authProvider.state()
   return {
@@ -28,7 +28,10 @@ export const collectTokensReport = ({ authProvider }: Snapshot): TokensReport =>
   }
 }
 
-/** Makes one report of several workers, each of which asks for itself: the worst that is known. Proofs the primary remembers for all. */
+/**
+ * Merges the reports of several workers, each of which fetches and introspects for itself: the worst state wins. The
+ * primary keeps the replay window for all.
+ */
 export const mergeTokensReports = (primary: TokensReport, workers: readonly TokensReport[]): TokensReport => ({
   jwt: worstWorker(pluck(workers, 'jwt'), isFailing) ?? primary.jwt,
   introspection: worstWorker(pluck(workers, 'introspection'), isFailing) ?? primary.introspection,

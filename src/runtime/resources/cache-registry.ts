@@ -9,38 +9,39 @@ import type { LogEvent } from '../../shared/log-event.ts'
 import { RefCountedMap } from '../../shared/ref-counted-map.ts'
 import type { SharedCacheRegistry, SharedCacheState } from './shared-cache-registry.ts'
 
-/** Is what a snapshot has of the cache. */
+/** The cache, as a snapshot uses it. */
 export interface CacheLease {
-  /** Finds what is stored of an operation; null: it is not cached. */
+  /** Returns the stored responses of an operation. Null: it is not cached. */
   get(id: OperationId): CachePartition | null
-  /** Makes the way to what other gateways have stored of an operation; null: there is none. */
+  /** Returns the tier in Redis, where other gateways have stored responses of an operation. Null: there is none. */
   getSharedTier(id: OperationId): SharedTier | null
   /** Whether any operation is cached. */
   readonly isUsed: boolean
-  /** Hears what no client is told. */
+  /** The events of the cache that no client sees. */
   readonly events: CacheEvents
   /** Removes what has become invalid, here and in the other processes that serve. */
   invalidate(targets: readonly InvalidationTarget[]): void
-  /** Tells how full it is. */
+  /** Returns how full it is. */
   state(): { readonly bytes: number; readonly maxBytes: number; readonly evictions: number }
-  /** Tells how the second level does; null: there is none. */
+  /** Returns the state of the shared tier. Null: there is none. */
   sharedState(): SharedCacheState | null
-  /** Has the bound of its configuration hold. */
+  /** Applies the maximum size of its configuration. */
   activate(): void
   release(): void
 }
 
-/** Is what became of an order to remove what is stored, in one process. */
+/** The result of a purge in one process. */
 export interface PurgeResult {
-  /** How many answers were removed. */
+  /** How many responses were removed. */
   readonly removed: number
-  /** Whether the second level knows, or there is none. */
+  /** Whether Redis knows of the purge, or is not used. */
   readonly isSharedPurged: boolean
 }
 
 /**
- * Keeps what is stored of each operation as long as its own configuration and what stands behind it stay as they are: after any other edit of
- * them, what is stored might not be what the upstream would answer now. One for each process; every snapshot takes part.
+ * The stored responses of each operation. They stay as long as the operation's own configuration and its upstream's
+ * stay as they are: after any other edit, a stored response might not be what the upstream would send now. One for each
+ * process; all snapshots share it.
  */
 export class CacheRegistry {
   readonly #store = new CacheStore(0)
@@ -50,8 +51,8 @@ export class CacheRegistry {
   readonly #sharedCaches: SharedCacheRegistry | null
 
   /**
-   * `notifyPeers` is told what has become invalid: other processes may have stored it too. `seconds`: the second levels of whoever serves clients; null
-   * where nobody does.
+   * `notifyPeers` is called with what has become invalid: other processes may have stored it too. `sharedCaches` is
+   * null in a process that serves no clients.
    */
   constructor(
     logEvent: LogEvent,
@@ -66,7 +67,10 @@ export class CacheRegistry {
     }
   }
 
-  /** Takes what a configuration needs. What was stored for an operation is still there if nothing that shapes it has changed. */
+  /**
+   * Acquires what a configuration needs. The stored responses of an operation are still there if nothing that shapes
+   * them has changed.
+   */
   acquire(config: Config): CacheLease {
     const { maxBytes, credentials, redis } = config.cache
     const cached = allOperations.filter(({ id }) => config.operations[id].cache !== null)
@@ -103,7 +107,7 @@ export class CacheRegistry {
     }
   }
 
-  /** Removes what is stored, and what other gateways could find of it. */
+  /** Removes stored responses, also for other gateways. */
   async purge(what: PurgeScope): Promise<PurgeResult> {
     const removed = this.#store.purge(what)
     return { removed, isSharedPurged: (await this.#sharedCaches?.purge(what)) ?? true }
@@ -116,7 +120,10 @@ export class CacheRegistry {
   }
 }
 
-/** Writes all that decides what an answer is. How endpoints share the work, and who is asked first, does not. */
+/**
+ * Serialises everything that decides what a response is. How endpoints share the work, and in which order they are
+ * tried, does not.
+ */
 const responseFingerprint = ({ operations, upstreams, auth }: Config, { id, group }: Operation): string => {
   const { endpoints, host, request, response, tls } = upstreams[group]
   const origins = endpoints.map(({ origin, pathPrefix }) => origin + pathPrefix)
@@ -134,5 +141,8 @@ const responseFingerprint = ({ operations, upstreams, auth }: Config, { id, grou
   ])
 }
 
-/** Has nothing stored, for whoever serves nothing: to tell of a configuration, say. */
+/**
+ * Creates a cache that stores nothing, where no traffic is served: `explain` lists the layers of a configuration with
+ * it.
+ */
 export const createEmptyCache = (config: Config): CacheLease => new CacheRegistry(() => {}).acquire(config)

@@ -2,38 +2,41 @@ import type { ClientConfig, LimitsConfig } from '../../config/config.ts'
 import type { RateLimiterRegistry, RateLimiterState } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import type { RateLimit, RateLimiter } from '../../shared/rate-limiter/token-bucket.ts'
 
-/** Is what bounds clients, each by what its entry says. */
+/** The limits of clients, each from the client's own entry. */
 export interface ClientLimits {
-  /** How many have a rate; none: nobody is counted. */
+  /** How many clients have a rate limit. */
   readonly rateLimitedCount: number
-  /** How many have a bound of what is in flight. */
+  /** How many clients have a limit of requests in flight. */
   readonly concurrencyLimitedCount: number
-  /** Finds what counts a client; undefined: nothing does. */
+  /** Returns the rate limiter of a client. Undefined: the client has none. */
   getRateLimiter(client: string): RateLimiter | undefined
-  /** Tells how many exchanges a client may have in flight in this process; null: any number. */
+  /** Returns how many exchanges a client may have in flight in this process. Null: any number. */
   getConcurrencyLimit(client: string): number | null
-  /** Tells how the counting does; null: there is none. */
+  /** Returns the state of the limiters. Null: there are none. */
   state(): RateLimiterState | null
   release(): void
 }
 
-/** Takes what counts clients: one limiter for all that have the same rate and burst, since each counts by the client's id. */
+/**
+ * Acquires the rate limiters of clients: one for all that have the same rate and burst, since each counts by the
+ * client's id.
+ */
 export const acquireClientLimits = (
   clients: readonly ClientConfig[],
   { redis }: LimitsConfig,
   limiters: RateLimiterRegistry,
 ): ClientLimits => {
-  const { limits, rateOf, bounds } = parseClientLimits(clients)
+  const { limits, limitIndexes, concurrencyLimits } = parseClientLimits(clients)
   const leases = limits.map((limit) => limiters.acquire(limit, redis))
   return {
-    rateLimitedCount: rateOf.size,
-    concurrencyLimitedCount: bounds.size,
+    rateLimitedCount: limitIndexes.size,
+    concurrencyLimitedCount: concurrencyLimits.size,
     getRateLimiter(client) {
-      const index = rateOf.get(client)
+      const index = limitIndexes.get(client)
       return index === undefined ? undefined : leases[index]?.limiter
     },
     getConcurrencyLimit(client) {
-      const max = bounds.get(client)
+      const max = concurrencyLimits.get(client)
       return max === undefined ? null : limiters.localShare(max)
     },
     state: () => mergeLimiterStates(leases.map((each) => each.state())),
@@ -43,16 +46,17 @@ export const acquireClientLimits = (
   }
 }
 
-/** Is what entries of clients say of how much each may do. */
+/** The limits in the entries of clients. */
 interface ParsedClientLimits {
-  /** The different ones. */
+  /** The different rate limits. */
   readonly limits: readonly RateLimit[]
-  /** Which of them is whose, by the client's id. */
-  readonly rateOf: ReadonlyMap<string, number>
-  readonly bounds: ReadonlyMap<string, number>
+  /** The index of each client's rate limit, by the client's id. */
+  readonly limitIndexes: ReadonlyMap<string, number>
+  /** By the client's id. */
+  readonly concurrencyLimits: ReadonlyMap<string, number>
 }
 
-// What is frozen stays what it is: a reload that leaves all clients as they are need not look at each of thousands.
+// A frozen list does not change: a reload that leaves all clients as they are need not look at each of thousands.
 const parsedByList = new WeakMap<readonly ClientConfig[], ParsedClientLimits>()
 
 const parseClientLimits = (clients: readonly ClientConfig[]): ParsedClientLimits => {
@@ -60,23 +64,23 @@ const parseClientLimits = (clients: readonly ClientConfig[]): ParsedClientLimits
   if (before !== undefined) return before
   const indexes = new Map<string, number>()
   const limits: RateLimit[] = []
-  const rateOf = new Map<string, number>()
-  const bounds = new Map<string, number>()
+  const limitIndexes = new Map<string, number>()
+  const concurrencyLimits = new Map<string, number>()
   for (const { id, rate, burst, concurrency } of clients) {
-    if (concurrency !== null) bounds.set(id, concurrency)
+    if (concurrency !== null) concurrencyLimits.set(id, concurrency)
     if (rate === null) continue
     const limit: RateLimit = { policy: 'client', perMs: rate.count / rate.perMs, burst: burst ?? rate.count }
     const name = `${limit.perMs} ${limit.burst}`
     const index = indexes.get(name) ?? limits.push(limit) - 1
     indexes.set(name, index)
-    rateOf.set(id, index)
+    limitIndexes.set(id, index)
   }
-  const parsed = { limits, rateOf, bounds }
+  const parsed = { limits, limitIndexes, concurrencyLimits }
   if (Object.isFrozen(clients)) parsedByList.set(clients, parsed)
   return parsed
 }
 
-/** Makes one state of several limiters, which share one Redis or none. */
+/** Merges the states of several limiters, which share one Redis or none. */
 export const mergeLimiterStates = (states: readonly RateLimiterState[]): RateLimiterState | null => {
   const [first] = states
   return first === undefined ? null : { ...first, evictions: states.reduce((sum, { evictions }) => sum + evictions, 0) }

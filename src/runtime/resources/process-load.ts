@@ -5,27 +5,27 @@ import { RollingCounter } from '../../observe/recent-errors/error-counts.ts'
 import { sumReports } from '../../observe/sum-reports.ts'
 import type { LogEvent } from '../../shared/log-event.ts'
 
-/** Is how much one process has to do. There is one for all its snapshots. */
+/** How much one process has to do. All its snapshots share it. */
 export interface ProcessLoad {
   readonly counts: InFlightCounters
   readonly loop: EventLoopLag
   readonly rejectedConnections: RejectedConnectionCounts
 }
 
-/** Makes that of a process that has nothing to do yet; `tell` hears of load shedding. */
+/** Creates the load of a process that has nothing to do yet. `logEvent` logs load shedding. */
 export const createProcessLoad = (logEvent?: LogEvent): ProcessLoad => ({
   counts: createInFlightCounters(),
   loop: new EventLoopLag(logEvent),
   rejectedConnections: { maxConnections: new RollingCounter(), maxConnectionsPerAddress: new RollingCounter() },
 })
 
-/** Names a setting that closes connections at once. */
+/** The settings that close connections at once. */
 export type ConnectionLimitKey = 'maxConnections' | 'maxConnectionsPerAddress'
 
-/** Counts the connections of one process that were closed at once, by the setting that has it so. */
+/** The connections of one process that were closed at once, by the setting that closed them. */
 export type RejectedConnectionCounts = Readonly<Record<ConnectionLimitKey, RollingCounter>>
 
-/** Tells how many a setting has closed of late, as plain data. */
+/** How many connections a setting has closed of late, as plain data. */
 export interface RejectedConnectionsReport {
   readonly setting: ConnectionLimitKey
   readonly lastMinute: number
@@ -36,7 +36,7 @@ export interface RejectedConnectionsReport {
 
 const limitKeys: readonly ConnectionLimitKey[] = ['maxConnections', 'maxConnectionsPerAddress']
 
-/** Reports on settings that have closed any in the last quarter of an hour. */
+/** Collects the report on settings that have closed any connection in the last quarter of an hour. */
 export const collectRejectedConnections = (counts: RejectedConnectionCounts): readonly RejectedConnectionsReport[] => {
   const at = epochMs()
   return limitKeys.flatMap((setting): readonly RejectedConnectionsReport[] => {

@@ -4,42 +4,42 @@ import type { RateLimiterLease, RateLimiterRegistry } from '../../shared/rate-li
 import type { RateLimit } from '../../shared/rate-limiter/token-bucket.ts'
 import { type ClientLimits, mergeLimiterStates } from './client-limits.ts'
 
-/** Is who counts how often clients ask, as plain data. */
+/** The state of the rate limiters, as plain data. */
 export interface RateLimitReport {
   readonly store: 'memory' | 'redis'
-  /** `local`: counts are of this gateway alone. */
+  /** `local`: this gateway counts for itself alone. */
   readonly state: 'shared' | 'local'
   /** Since when that is so, in ms since the epoch. */
   readonly since: number
-  /** Why they are not shared; null: they are, or are not to be. */
+  /** Why the counts are not shared. Null: they are, or they are not meant to be. */
   readonly reason: string | null
-  /** In which of several workers they are: `in 1 of 2 workers`; null: in all. */
+  /** How many of several workers are in that state: `in 1 of 2 workers`. Null: all. */
   readonly where: string | null
-  /** How many keys were forgotten for want of room before their time. */
+  /** How many keys were removed for want of room before they expired. */
   readonly evictions: number
 }
 
-/** Is what counts by rate, as long as a snapshot needs it. */
+/** The rate limiters of a snapshot. */
 export interface RateLimiters {
   /** Null: it is off. */
   readonly address: RateLimiterLease | null
   readonly clients: ClientLimits
 }
 
-/** Makes the limit of an address. */
+/** Converts the configured limit of an address. */
 export const toAddressLimit = ({ rate, burst }: AddressLimitConfig): RateLimit => ({
   policy: 'address',
   perMs: rate.count / rate.perMs,
   burst,
 })
 
-/** Takes what counts by address; null: that is off. */
+/** Acquires the rate limiter by address. Null: it is off. */
 export const acquireAddressLimiter = (
   { address, redis }: LimitsConfig,
   limiters: RateLimiterRegistry,
 ): RateLimiterLease | null => address && limiters.acquire(toAddressLimit(address), redis)
 
-/** Reports on who counts. */
+/** Collects the report on the rate limiters. */
 export const collectRateLimitReport = (
   { redis }: LimitsConfig,
   { address, clients }: RateLimiters,
@@ -57,7 +57,7 @@ export const collectRateLimitReport = (
   }
 }
 
-/** Makes one report of several workers: the worst that is known of each, and the keys are the primary's. */
+/** Merges the reports of several workers: the worst state wins. The primary keeps the keys. */
 export const mergeRateLimitReports = (
   primary: RateLimitReport | null,
   workers: readonly RateLimitReport[],

@@ -9,26 +9,26 @@ import type { LogEvent } from '../../shared/log-event.ts'
 import { RedisRegistry } from '../../shared/redis/redis-registry.ts'
 import { RefCountedMap } from '../../shared/ref-counted-map.ts'
 
-/** Is how a second level does. */
+/** The state of a shared tier. */
 export interface SharedCacheState {
-  /** `local`: this gateway has what it has stored itself. */
+  /** `local`: this gateway has only what it has stored itself. */
   readonly state: 'shared' | 'local'
   /** Since when that is so, in ms since the epoch. */
   readonly since: number
-  /** Why it cannot be asked; null: it can, or nobody knows yet. */
+  /** Why Redis cannot be asked. Null: it can, or it was not tried yet. */
   readonly reason: string | null
   readonly counts: RedisCacheCounts
 }
 
-/** Is a second level as long as a snapshot needs it. */
+/** A shared tier, as long as a snapshot needs it. */
 export interface SharedCacheLease {
-  /** Makes the level of one operation. */
+  /** Creates the tier of one operation. */
   createTier(options: Omit<RedisTierOptions, 'store'>): SharedTier
   state(): SharedCacheState
   release(): void
 }
 
-/** Keeps the second levels of a process: with the link to each, and with what it has to be told. */
+/** The shared tiers of a process, with the connection to each, and with the purges that Redis has yet to learn of. */
 export class SharedCacheRegistry {
   readonly #links: RedisRegistry
   readonly #storesByConfig = new RefCountedMap<RedisCacheStore>()
@@ -41,7 +41,7 @@ export class SharedCacheRegistry {
     })
   }
 
-  /** Opens a second level, or takes the one that there is. */
+  /** Opens a shared tier, or acquires the open one. */
   acquire(redis: RedisConfig): SharedCacheLease {
     const name = JSON.stringify(redis)
     const { link, release } = this.#links.acquire(redis)
@@ -60,12 +60,15 @@ export class SharedCacheRegistry {
     }
   }
 
-  /** Has nobody find what is cleared any more; tells whether every second level knows. */
+  /** Makes sure that no gateway finds what is purged any more. Tells whether every Redis knows. */
   purge(what: PurgeScope): Promise<boolean> {
     return this.#renewGenerations((prefix) => purgedGenerationKeys(prefix, what))
   }
 
-  /** Has nobody find what has become invalid. Where that cannot be told now, it is when it can be. */
+  /**
+   * Makes sure that no gateway finds what has become invalid. Where Redis cannot be told now, it is told when it can
+   * be.
+   */
   invalidate(targets: readonly InvalidationTarget[]): void {
     void this.#renewGenerations((prefix) =>
       targets.map(({ operation, query }) => queryGenerationKey(prefix, operation, query)),

@@ -8,10 +8,10 @@ import { createHttpClient } from '../../shared/http-client.ts'
 import type { LogEvent } from '../../shared/log-event.ts'
 import { RefCountedMap } from '../../shared/ref-counted-map.ts'
 
-// One answer is about one token. More connections than that would be a flood.
+// One response is about one token. More connections than that would be a flood.
 const introspectionLimits = { maxBytes: 64 * 1024, connections: 32 } as const
 
-/** Is what tells of tokens, as long as it is needed. */
+/** A source of claims, as long as a snapshot needs it. */
 export interface TokenVerifierLease<State> {
   readonly getClaims: GetClaims
   state(): State
@@ -24,7 +24,10 @@ interface OpenIntrospector<State> {
   close(): void
 }
 
-/** Keeps what tells of tokens as long as any snapshot needs it: keys, and what was found out with them, outlive an edit of something else. */
+/**
+ * The sources of claims, each open as long as any snapshot needs it. Keys, and the tokens verified with them, outlive
+ * an edit of something else.
+ */
 export class TokenVerifiers {
   readonly #logEvent: LogEvent
   readonly #keys = new RefCountedMap<IssuerKeys>()
@@ -35,7 +38,7 @@ export class TokenVerifiers {
     this.#logEvent = logEvent
   }
 
-  /** Makes what verifies tokens, or takes the one that there is. */
+  /** Opens the verifier of JWTs, or acquires the open one. */
   acquireJwt(config: JwtConfig): TokenVerifierLease<IssuerKeysState> {
     const keysName = JSON.stringify(config.jwks)
     const name = JSON.stringify(config)
@@ -51,7 +54,7 @@ export class TokenVerifiers {
     }
   }
 
-  /** Makes what asks about tokens, or takes the one that there is. */
+  /** Opens the introspector, or acquires the open one. */
   acquireIntrospection(config: IntrospectionConfig): TokenVerifierLease<DependencyHealthState> {
     const name = JSON.stringify(config)
     const source = this.#introspectors.acquire(name, () => this.#openIntrospector(config))
@@ -91,18 +94,18 @@ export class TokenVerifiers {
   }
 }
 
-// Far more than any issuer's keys take, and time enough for one that is slow.
+// Far more than any issuer's keys take, and time enough for a slow issuer.
 const jwksLimits = { maxBytes: 256 * 1024, timeoutMs: 5000, connections: 1 } as const
 
-/** The server that publishes keys at a URL. */
+/** The server that publishes a JWK Set at a URL. */
 export interface JwksFetcher {
   /** Fetches the text of its JWK Set. Rejects with an Error whose message is for operators. */
   fetchJwks(): Promise<string>
-  /** Breaks off whatever is fetched. */
+  /** Aborts the fetches under way. */
   close(): void
 }
 
-/** Knows how to fetch the keys at a URL: 256 KiB at most, within 5 s. */
+/** Creates the fetcher of the keys at a URL: 256 KiB at most, within 5 s. */
 export const createJwksFetcher = (url: URL): JwksFetcher => {
   const server = createHttpClient(url, jwksLimits)
   return {

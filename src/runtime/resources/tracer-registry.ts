@@ -7,25 +7,25 @@ import { OtlpSpanExporter } from '../../observe/tracing/span-exporter.ts'
 import { createTracing, type Tracing } from '../../observe/tracing/tracing.ts'
 import { RefCountedMap } from '../../shared/ref-counted-map.ts'
 
-/** Is what follows exchanges as long as a snapshot needs it. */
+/** The tracing of a snapshot. */
 export interface TracerLease {
-  /** Null: nobody is told of them. */
+  /** Null: no span is exported. */
   readonly tracing: Tracing | null
-  /** Sends what waits, unless another snapshot sends to the same place. */
+  /** Exports the pending spans, unless another snapshot exports to the same receiver. */
   release(): Promise<void>
 }
 
-/** Has what a configuration needs loaded, before a snapshot is built of it. */
+/** Loads the SDK that a configuration needs, before a snapshot is built from it. */
 export const preloadTracing = async ({ tracing }: Config): Promise<void> => {
   if (typeof tracing?.otlp === 'string') await loadSdk()
 }
 
-/** Keeps what sends spans from a process: one for each receiver, as long as a snapshot sends there. */
+/** The span exporters of a process: one for each receiver, as long as a snapshot exports there. */
 export class TracerRegistry {
   readonly #exporters = new RefCountedMap<OtlpSpanExporter>()
   readonly #counts: SpanCounts
   readonly #logEvent: LogSpanEvent
-  // Processes are told apart by it: several gateways, and the workers of one.
+  // Receivers tell processes apart by it: several gateways, and the workers of one.
   readonly #instanceId = randomUUID()
 
   constructor(counts: SpanCounts, logEvent: LogSpanEvent) {
@@ -33,7 +33,7 @@ export class TracerRegistry {
     this.#logEvent = logEvent
   }
 
-  /** Throws where {@link preloadTracing} has not been waited for. */
+  /** Acquires the exporter of a configuration. Throws where {@link preloadTracing} has not been awaited. */
   acquire({ tracing, listen }: Config): TracerLease {
     if (typeof tracing?.otlp !== 'string') return nullTracerLease
     const { otlp: url, sample, headers, serviceName } = tracing
@@ -49,10 +49,12 @@ export class TracerRegistry {
   }
 }
 
-/** Follows nothing. */
+/** A lease without tracing. */
 export const nullTracerLease: TracerLease = { tracing: null, release: async () => {} }
 
-/** Tells exchanges by where clients find the gateway, where the file says so, or else by where it listens. */
+/**
+ * Returns the server address of spans: where clients find the gateway, if the file says so, or else where it listens.
+ */
 const toServerAddress = ({ publicUrl, tls, host, port }: ListenConfig): ServerAddress => {
   const scheme = tls === null ? 'http' : 'https'
   if (publicUrl === null) return { scheme, address: host === '0.0.0.0' || host === '::' ? null : host, port }

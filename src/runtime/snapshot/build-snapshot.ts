@@ -22,16 +22,16 @@ import type { TokenVerifiers } from '../resources/token-verifiers.ts'
 import { nullTracerLease, type TracerRegistry } from '../resources/tracer-registry.ts'
 import { createSnapshot, type Snapshot } from './snapshot.ts'
 
-/** All that a snapshot is built from. */
+/** Everything that a snapshot is built from. */
 export interface SnapshotInput {
   readonly config: Config
-  /** What operators have said beside it. */
+  /** The operators' overrides, which go before the file. */
   readonly overrides: OverridesView
-  /** Where the embedded upstream listens; null: nothing uses it. */
+  /** The origin of the embedded upstream. Null: no endpoint uses it. */
   readonly sandboxOrigin: string | null
 }
 
-/** Is what all snapshots of a process share, one after the other. */
+/** What all snapshots of a process share, one after the other. */
 export interface SharedResources {
   readonly endpoints: EndpointRegistry
   readonly limiters: RateLimiterRegistry
@@ -39,15 +39,16 @@ export interface SharedResources {
   readonly caches: CacheRegistry
   readonly auditSink: AuditSink
   readonly telemetry: ProcessTelemetry
-  /** Null: nobody is served here. */
+  /** Null: this process serves no clients. */
   readonly tracers: TracerRegistry | null
-  /** Hears what is not of an endpoint, from the first snapshot on. */
+  /** Logs events that belong to no endpoint, from the first snapshot on. */
   readonly logEvent: LogEvent
 }
 
 /**
- * Builds a whole snapshot on what is open already, and on what is new. When it throws, it has given back whatever it took. What has been learnt
- * for `previous`, the snapshot that runs, goes on where the settings that shape it are the same.
+ * Builds a whole snapshot on the resources that are open already, and on new ones. When it throws, it has released
+ * everything that it acquired. What was learnt for `previous`, the snapshot that runs, goes on where the settings that
+ * shape it are the same.
  */
 export const buildSnapshot = (
   { config, overrides, sandboxOrigin }: SnapshotInput,
@@ -111,7 +112,7 @@ export const buildSnapshot = (
       }
       return composeLayers(options, upstreams[group].send, overrides.operations.get(id))
     })
-    const exchangeObservers = listObservers(config, telemetry, auditSink)
+    const observers = listObservers(config, telemetry, auditSink)
     const rateLimiters = { address: addressLimit, clients: clientLimits }
     return createSnapshot(
       {
@@ -125,7 +126,7 @@ export const buildSnapshot = (
         caches,
         auditSink,
         telemetry,
-        observers: exchangeObservers,
+        observers,
       },
       release,
     )
@@ -135,7 +136,7 @@ export const buildSnapshot = (
   }
 }
 
-/** Grants no retry, and takes none from the budget, while the breaker would refuse it. */
+/** Grants no retry, and takes none from the budget, while the circuit breaker would reject it. */
 const withoutRetriesWhileOpen = (
   breaker: Pick<CircuitBreaker, 'state'> | null,
   budget: RetryBudget | null,
@@ -144,6 +145,7 @@ const withoutRetriesWhileOpen = (
     ? budget
     : { requested: () => budget.requested(), take: () => breaker.state !== 'open' && budget.take() }
 
+/** What goes on from the previous snapshot. */
 interface CarriedOver {
   readonly breakers: Readonly<Record<Group, CircuitBreaker | null>>
   readonly retryBudgets: Readonly<Record<Group, RetryBudget | null>>
@@ -151,8 +153,9 @@ interface CarriedOver {
 }
 
 /**
- * Finds what goes on from the snapshot before. Not within `build`, because what it makes lives as long as its snapshot: a closure there that
- * sees the previous one would keep it, which keeps the one before, and so every one that there ever was.
+ * Returns what goes on from the previous snapshot. It stands outside {@link buildSnapshot}, whose closures live as long
+ * as the new snapshot: a closure there that sees the previous snapshot would keep it in memory, which keeps the one
+ * before, and so every snapshot there ever was.
  */
 const carryOver = (config: Config, previous: Snapshot | null, logEvent: LogEvent): CarriedOver => ({
   breakers: byGroup((group) => carryBreaker(group, config.upstreams[group], previous)),
@@ -160,7 +163,10 @@ const carryOver = (config: Config, previous: Snapshot | null, logEvent: LogEvent
   processLoad: previous?.processLoad ?? createProcessLoad(logEvent),
 })
 
-/** Finds the budget of a group: the one that it had, as long as its settings are the same, or else an edit would hand out a new start. */
+/**
+ * Returns the retry budget of a group. It stays as long as its settings are the same; otherwise every edit would refill
+ * it.
+ */
 const carryRetryBudget = (group: Group, retry: RetryConfig | null, previous: Snapshot | null): RetryBudget | null => {
   if (retry === null) return null
   const kept = previous?.retryBudgets[group] ?? null
@@ -170,8 +176,9 @@ const carryRetryBudget = (group: Group, retry: RetryConfig | null, previous: Sna
 }
 
 /**
- * Finds the breaker of a group: one that is open stays so over an edit of something else. Where none of those that took work goes on doing
- * so, what it knows is of an outage that somebody has just led the traffic around.
+ * Returns the circuit breaker of a group: an open one stays open over an edit of something else. Where no endpoint that
+ * received traffic goes on receiving it, the breaker is not carried over: it knows of an outage that the operator has
+ * just led the traffic around.
  */
 const carryBreaker = (group: Group, upstream: UpstreamConfig, previous: Snapshot | null): CircuitBreaker | null => {
   const before = previous?.config.upstreams[group]

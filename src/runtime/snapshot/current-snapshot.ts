@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../upstream/endpoints/endpoint.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** Holds the snapshot that new exchanges use. An exchange keeps the one it began with. */
+/** The snapshot that new exchanges use. An exchange keeps the snapshot it began with. */
 export class CurrentSnapshot {
   #current: Snapshot
   readonly #retiring = new Set<Promise<void>>()
@@ -15,12 +15,12 @@ export class CurrentSnapshot {
     return this.#current
   }
 
-  /** Tells how many earlier snapshots still finish requests. */
+  /** How many earlier snapshots still finish requests. */
   get retiring(): number {
     return this.#retiring.size
   }
 
-  /** Makes a snapshot current: the whole swap is one assignment. The previous one is retired. */
+  /** Makes a snapshot current: the whole swap is one assignment. The previous snapshot is retired. */
   swap(next: Snapshot): void {
     const previous = this.#current
     this.#current = next
@@ -29,7 +29,7 @@ export class CurrentSnapshot {
     this.#retire(previous)
   }
 
-  /** Retires the current one too, and resolves when all have ended. */
+  /** Retires the current snapshot too, and resolves when all snapshots have released their resources. */
   async close(): Promise<void> {
     this.#retire(this.#current)
     this.#current.telemetry.runtime.monitorEventLoop(false)
@@ -42,14 +42,17 @@ export class CurrentSnapshot {
   }
 }
 
-/** Has its cache bounded and its endpoints watched as it is configured: of two snapshots that share one, the later decides. */
+/**
+ * Applies the cache size and the health checks of a configuration. Of two snapshots that share a resource, the later
+ * decides.
+ */
 const activate = ({ config, upstreams, caches, telemetry }: Snapshot): void => {
   telemetry.runtime.monitorEventLoop(config.metrics !== null)
   caches.activate()
   for (const upstream of Object.values(upstreams)) upstream.activate()
 }
 
-/** Has those that get nothing new any more probed no longer, while they finish what they have, for hours perhaps. */
+/** Stops the probes of endpoints that get no new requests any more. They finish what they have, for hours perhaps. */
 const stopUnusedProbes = (previous: Snapshot, next: Snapshot): void => {
   const used = new Set(listEndpoints(next))
   for (const endpoint of listEndpoints(previous))

@@ -4,13 +4,13 @@ import type { PurgeResult } from '../resources/cache-registry.ts'
 import type { DataPlane } from './data-plane.ts'
 
 /**
- * What operators can have done in each process that serves clients: what a command takes, and its result. Both cross
- * to other processes, so they are plain data.
+ * The operators' commands that run in each process which serves clients: the parameter of each, and its result. Both
+ * cross to other processes, so they are plain data.
  */
 export interface DataPlaneCommands {
   /** Ends the ejection of an endpoint, named as `/status` shows it. */
   readonly uneject: { readonly takes: { readonly group: Group; readonly url: string }; readonly gives: undefined }
-  /** Removes what is stored. */
+  /** Removes stored responses. */
   readonly purge: { readonly takes: PurgeScope; readonly gives: PurgeResult }
 }
 
@@ -28,20 +28,20 @@ const handlers: {
   purge: (plane, what) => plane.purge(what),
 }
 
-/** Carries out a command in this process. */
+/** Runs a command in this process. */
 export const runInProcess = <Name extends keyof DataPlaneCommands>(
   plane: DataPlane,
   name: Name,
   what: DataPlaneCommands[Name]['takes'],
 ): Promise<DataPlaneCommands[Name]['gives']> => handlers[name](plane, what)
 
-/** Has a command carried out in every process that serves. */
+/** Runs a command in every process that serves clients. */
 export type RunInAllProcesses = <Name extends keyof DataPlaneCommands>(
   name: Name,
   what: DataPlaneCommands[Name]['takes'],
 ) => Promise<{
-  /** The results, one for each process that answered. A process that has gone has nothing left to do. */
+  /** The results, one for each process that replied. A process that has ended has nothing left to do. */
   readonly results: readonly DataPlaneCommands[Name]['gives'][]
-  /** How many workers did not answer in time. */
+  /** How many workers did not reply in time. */
   readonly unanswered: number
 }>

@@ -20,37 +20,37 @@ import { buildSnapshot, type SharedResources, type SnapshotInput } from './build
 import { CurrentSnapshot } from './current-snapshot.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** Is what a plane stands on. */
+/** The dependencies of a data plane. */
 export interface DataPlaneDeps {
   readonly logEvent: LogEvent
-  /** Hears what this process finds of the endpoints that it probes, which it does unless this is null. */
+  /** Receives what the probes of this process find. Null: this process does not probe. */
   readonly onVerdict?: OnHealthVerdict
-  /** What probes of another process have found. */
+  /** What the probes of another process have found. */
   readonly initialVerdicts?: readonly HealthVerdict[]
-  /** What this process does where several count together; unless said, it is alone. */
+  /** The role of this process where several count together; by default it is alone. */
   readonly limiterRole?: LimiterRole
-  /** What the process is called; unless said, it is alone. */
+  /** The name of the process; by default `gateway`. */
   readonly processName?: string
-  /** Takes a line for each exchange; unless said, none is written. */
+  /** The log of access lines; by default none is written. */
   readonly log?: Log
-  /** Takes what is recorded. */
+  /** The destination of audit lines; by default they are dropped. */
   readonly auditSink?: AuditSink
-  /** Is told what has become invalid here, and may be stored in other processes. */
+  /** Called with what has become invalid here, and may be stored in other processes. */
   readonly onInvalidated?: (targets: readonly InvalidationTarget[]) => void
 }
 
-/** Opens a plane that serves clients, with all that its first snapshot needs. Rejects as `build` throws. */
+/** Opens a data plane, with everything that its first snapshot needs. Rejects as {@link buildSnapshot} throws. */
 export const createDataPlane = async (first: SnapshotInput, deps: DataPlaneDeps): Promise<DataPlane> => {
   await preloadTracing(first.config)
   return new DataPlane(first, deps)
 }
 
-/** Is the data plane of one process: the snapshot that is live, and the endpoints that snapshots share. */
+/** The data plane of one process: the current snapshot, and the resources that snapshots share. */
 export class DataPlane {
   readonly #shared: SharedResources
   readonly currentSnapshot: CurrentSnapshot
 
-  /** Builds the first snapshot. Throws as `build` does. */
+  /** Builds the first snapshot. Throws as {@link buildSnapshot} does. */
   constructor(
     first: SnapshotInput,
     {
@@ -86,22 +86,22 @@ export class DataPlane {
     this.currentSnapshot = new CurrentSnapshot(buildSnapshot(first, null, this.#shared))
   }
 
-  /** Lists the endpoints that probes find down. */
+  /** The endpoints that probes find down. */
   get verdicts(): readonly HealthVerdict[] {
     return this.#shared.endpoints.verdicts
   }
 
-  /** Takes over what probes of another process found. */
+  /** Applies what the probes of another process found. */
   applyVerdict(verdict: HealthVerdict): void {
     this.#shared.endpoints.applyVerdict(verdict)
   }
 
-  /** Takes one of a limit for each key, for another process; null: that limit is not known here. */
+  /** Consumes one token of a limit for each key, for another process. Null: that limit is not known here. */
   consumeAll(limit: string, keys: readonly string[]): readonly ConsumeResult[] | null {
     return this.#shared.limiters.consumeAll(limit, keys)
   }
 
-  /** Removes what is stored. */
+  /** Removes stored responses. */
   purge(what: PurgeScope): Promise<PurgeResult> {
     return this.#shared.caches.purge(what)
   }
@@ -111,12 +111,12 @@ export class DataPlane {
     this.#shared.caches.invalidate(targets)
   }
 
-  /** Builds what may follow the snapshot that is live: to be swapped in, or retired. */
+  /** Builds the snapshot that may follow the current one: to be swapped in, or retired. */
   buildNext(state: SnapshotInput): Snapshot {
     return buildSnapshot(state, this.currentSnapshot.value, this.#shared)
   }
 
-  /** Retires all snapshots, and cuts what still runs after the deadline. */
+  /** Retires all snapshots, and cuts off what still runs after the deadline. */
   async close(deadlineMs: number): Promise<void> {
     if (await settlesWithin(deadlineMs, this.currentSnapshot.close())) return
     await this.#shared.endpoints.destroy(new Error('shut down'))

@@ -11,40 +11,43 @@ import type { CacheLease } from '../resources/cache-registry.ts'
 import type { ProcessLoad } from '../resources/process-load.ts'
 import type { RateLimiters } from '../resources/rate-limits.ts'
 
-/** What a snapshot consists of. */
+/** The parts of a snapshot. */
 export interface SnapshotParts {
   readonly config: Config
   readonly handlers: Readonly<Record<OperationId, Handler>>
   readonly upstreams: Readonly<Record<Group, Upstream>>
-  /** How many retries each upstream still has; null: they are off. */
+  /** The budget of retries of each upstream. Null: retries are off. */
   readonly retryBudgets: Readonly<Record<Group, RetryBudget | null>>
-  /** How much the process has to do, all its snapshots together. */
+  /** The in-flight counters of the process, which all its snapshots share. */
   readonly processLoad: ProcessLoad
-  /** What counts by rate. */
+  /** The rate limiters by address and by client. */
   readonly rateLimiters: RateLimiters
-  /** Knows who calls. */
+  /** The source of authentication. */
   readonly authProvider: AuthProvider
-  /** Has what is stored. */
+  /** The stored responses. */
   readonly caches: CacheLease
-  /** Takes the lines of the process. */
+  /** The destination of audit lines. */
   readonly auditSink: AuditSink
-  /** What the process has seen. */
+  /** What the process has observed. */
   readonly telemetry: ProcessTelemetry
-  /** Those who hear of every exchange, in that order. */
+  /** The observers of every exchange, in the order in which they are called. */
   readonly observers: readonly ExchangeObserver[]
 }
 
-/** One configuration as running objects: nine handles and the upstreams they use. Never changed, only replaced. */
+/** One configuration as running objects: nine handlers and the upstreams they use. Never changed, only replaced. */
 export interface Snapshot extends SnapshotParts {
-  /** Counts a request that has begun with this snapshot, and keeps it. */
+  /** Counts a request that begins with this snapshot, and keeps the snapshot open for it. */
   acquire(): void
-  /** Counts out a request whose answer is complete. */
+  /** Counts out a request whose response is complete. */
   release(): void
-  /** Gives back what it stands on when no request uses it any more, however long that takes: a body has no total time. */
+  /**
+   * Releases the resources when no request uses the snapshot any more, however long that takes: a body has no total
+   * time.
+   */
   retire(): Promise<void>
 }
 
-/** Makes a snapshot; `release` gives back what it stands on. */
+/** Creates a snapshot. `releaseResources` releases what it was built on. */
 export const createSnapshot = (parts: SnapshotParts, releaseResources: () => Promise<void>): Snapshot => {
   let inFlight = 0
   let onIdle = (): void => {}
@@ -57,7 +60,7 @@ export const createSnapshot = (parts: SnapshotParts, releaseResources: () => Pro
       if (--inFlight === 0) onIdle()
     },
     async retire() {
-      // A pool that is closing refuses new requests, a retry among them, so what runs is counted out first.
+      // A pool that is closing rejects new requests, a retry among them. So all requests are counted out first.
       if (inFlight > 0) {
         await new Promise<void>((resolve) => {
           onIdle = resolve

@@ -12,7 +12,7 @@ interface WorkerSupervisorOptions
   readonly distributor: ConnectionDistributor
   readonly tracker: ConnectionTracker<WorkerProcess>
   readonly log: Log
-  passOn(lines: Buffer): void
+  forwardLines(lines: Buffer): void
   onExit(worker: WorkerProcess): void
 }
 
@@ -26,11 +26,11 @@ export class WorkerSupervisor {
   #failure: Error | null = null
   #phase: 'beginning' | 'serving' | 'ending' = 'beginning'
 
-  constructor({ size, distributor, tracker, log, passOn, onExit, ...slotOptions }: WorkerSupervisorOptions) {
+  constructor({ size, distributor, tracker, log, forwardLines, onExit, ...slotOptions }: WorkerSupervisorOptions) {
     this.#log = log
     const callbacks: SlotCallbacks = {
       ...slotOptions,
-      onOutput: (stdout) => forwardWholeLines(stdout, passOn),
+      onOutput: (stdout) => forwardWholeLines(stdout, forwardLines),
       onStart: ({ number }, { pid }) => log.info({ worker: number, pid }, 'worker started'),
       onReady: (worker) => {
         distributor.add(worker)

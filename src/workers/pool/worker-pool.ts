@@ -43,7 +43,7 @@ export interface WorkerPoolOptions {
   /** Writes the audit log, for all of them. */
   readonly auditLog: Pick<AuditLog, 'failing' | 'onChange' | 'recordFromWorker'>
   /** Takes whole lines that workers wrote. */
-  passOn(lines: Buffer): void
+  forwardLines(lines: Buffer): void
   readonly timeouts: WorkerTimeouts | undefined
 }
 
@@ -80,7 +80,7 @@ class WorkerPool implements ProxyServer {
     pseudonym,
     log,
     auditLog,
-    passOn,
+    forwardLines,
     timeouts = defaultWorkerTimeouts,
   }: WorkerPoolOptions) {
     const ticketSecret = createTicketSecret()
@@ -109,7 +109,7 @@ class WorkerPool implements ProxyServer {
       distributor: this.#acceptor.distributor,
       tracker: this.#acceptor.tracker,
       log,
-      passOn,
+      forwardLines,
       createInit: () => ({
         type: 'start',
         workers: size,

@@ -13,7 +13,7 @@ const gateway = await startGateway({
   environment: process.env,
   log,
   droppedLines: dropped,
-  passOn,
+  forwardLines: passOn,
   workerTimeouts: { startMs: 30_000, answerMs: 1000, reportMs: 300, connectionAckMs: 300, countMs: 4000, hangMs: 4000 },
 })
 log.info({ port: gateway.address.port }, 'listening')

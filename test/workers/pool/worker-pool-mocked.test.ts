@@ -45,7 +45,7 @@ const open = () =>
     pseudonym: 'gateway-1',
     log: pino({ level: 'silent' }),
     auditLog: { failing: false, onChange: () => {}, recordFromWorker: () => {} },
-    passOn: () => {},
+    forwardLines: () => {},
     timeouts: undefined,
   })
 
