@@ -143,7 +143,7 @@ describe('the budget', () => {
   })
 
   test.each<[string, Parameters<typeof retryLayer>[2], (exchange: Exchange) => void]>([
-    ['was begun to be answered', safe, (exchange) => Object.assign(exchange, { begun: true })],
+    ['was begun to be answered', safe, (exchange) => Object.assign(exchange, { responseStarted: true })],
     ['has ended', safe, (exchange) => exchange.abort(new GatewayError('client-gone'))],
     ['may not be repeated', { safe: false, keyed: true }, () => {}],
     ['has no time left', safe, (exchange) => Object.assign(exchange, { deadlineAt: now() })],

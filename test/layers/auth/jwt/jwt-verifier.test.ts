@@ -135,7 +135,7 @@ describe('what is wrong is refused, and the reason holds nothing of it', () => {
     const error: unknown = await verify(shown).catch((thrown) => thrown)
 
     expect(error).toMatchObject({
-      name: 'Refused',
+      name: 'CredentialRejected',
       message: expect.stringMatching(/^[a-z A-Z0-9,]+(: [a-z A-Z0-9,+]+)?$/),
     })
     expect((error as Error).cause).toBeUndefined()
