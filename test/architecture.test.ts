@@ -270,3 +270,22 @@ test('no file is longer than 300 lines', () => {
 
   expect(long.map(({ path }) => path)).toEqual([])
 })
+
+test('no folder has more than 20 files side by side', () => {
+  const sizes = Map.groupBy(sources, ({ path }) => dirname(path))
+  const crowded = [...sizes].filter(([, files]) => files.length > 20)
+
+  expect(crowded.map(([folder]) => folder)).toEqual([])
+  expect(sizes.size).toBeGreaterThan(20)
+})
+
+test('an exported name has one meaning in the whole of src', () => {
+  const kinds = 'const|let|function\\*?|async function|class|interface|type'
+  const exported = sources.flatMap(({ path, text }) =>
+    [...text.matchAll(new RegExp(`^export (?:${kinds}) (\\w+)`, 'gm'))].map(([, name = '']) => ({ name, path })),
+  )
+  const taken = [...Map.groupBy(exported, ({ name }) => name)].filter(([, places]) => places.length > 1)
+
+  expect(taken.map(([name, places]) => `${name}: ${places.map(({ path }) => path).join(', ')}`)).toEqual([])
+  expect(exported.length).toBeGreaterThan(500)
+})
