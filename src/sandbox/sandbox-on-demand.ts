@@ -1,11 +1,11 @@
 import type { Config } from '../config/config.ts'
 import { openSandbox, type Sandbox } from './sandbox.ts'
 
-/** Is the sandbox of a gateway, which is opened for the first configuration that uses it and stays open. */
+/** The sandbox of a gateway, opened for the first configuration that uses it and open from then on. */
 export class SandboxOnDemand {
   #sandbox: Sandbox | null = null
 
-  /** Tells where it listens; null: nothing uses it so far. */
+  /** Returns the sandbox's origin; null: no configuration has used it so far. */
   async originFor({ upstreams }: Config): Promise<string | null> {
     const isUsed = Object.values(upstreams).some(({ endpoints }) =>
       endpoints.some(({ origin }) => origin === 'sandbox'),

@@ -4,13 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from '../node-http.ts'
 import { allOperations } from '../operations.ts'
 
-/** Is the embedded upstream: an honest echo over a real socket. */
+/** The embedded upstream: an honest echo over a real socket. */
 export interface Sandbox {
   readonly origin: string
   close(): Promise<void>
 }
 
-/** Opens the sandbox on a free port of the loopback. It says what arrived, and invents no resource. */
+/** Opens the sandbox on a free port of the loopback. It returns what arrived, and invents no resource. */
 export const openSandbox = async (): Promise<Sandbox> => {
   const server = createServer(echo)
   // Longer than any pool keeps an idle connection, so that none is closed under a request.

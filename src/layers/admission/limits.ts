@@ -1,27 +1,27 @@
-import { CoalescedTimer, now } from '../../clock.ts'
 import type { Layer } from '../../exchange.ts'
 import { GatewayError, overloadedError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
 import { byGroup, byOperation, type Group, type OperationId } from '../../operations.ts'
 
-/** Counts exchanges that are in flight. */
+/** A count of exchanges in flight. */
 export interface InFlightCounter {
   inFlight: number
 }
 
 /**
- * Is what one process has in flight, counted where a bound stands: in all, for each upstream, for each operation, for each client. Snapshots hand it on: what
- * began under an earlier one still counts, whatever the bound was then.
+ * What one process has in flight, counted at each level that has a limit: in all, for each upstream, each operation and
+ * each client. A new snapshot takes the counters over: an exchange that began under an earlier one still counts,
+ * whatever the limit was then.
  */
 export interface InFlightCounters {
   readonly all: InFlightCounter
   readonly upstreams: Readonly<Record<Group, InFlightCounter>>
   readonly operations: Readonly<Record<OperationId, InFlightCounter>>
-  /** By the id of each that has any in flight. */
+  /** The exchanges in flight by client id; a client with none has no entry. */
   readonly clients: Map<string, number>
 }
 
-/** Makes the counts of a process that has nothing in flight. */
+/** Creates the counters of a process that has nothing in flight. */
 export const createInFlightCounters = (): InFlightCounters => ({
   all: { inFlight: 0 },
   upstreams: byGroup(() => ({ inFlight: 0 })),
@@ -30,9 +30,10 @@ export const createInFlightCounters = (): InFlightCounters => ({
 })
 
 /**
- * Sheds load: at most `max` exchanges are in flight, the excess is refused at once. One counts until the last byte of its answer has been
- * taken, or it is over: a client that reads slowly holds what it holds. Nothing queues here, since whoever waits in a queue is answered
- * late or not at all, and a queue that is full answers nobody in time. `reason` names the bound.
+ * Sheds load: at most `max` exchanges are in flight, and the excess is rejected at once. An exchange counts until the
+ * client has taken the last byte of its response or the exchange ends: a slow reader keeps its slot. Nothing queues
+ * here: a request that waits in a queue is served late or never, and a full queue serves no request in time. `reason`
+ * names the limit.
  */
 export const concurrencyLimitLayer = (max: number, count: InFlightCounter, reason: ReasonFor<'overloaded'>): Layer => {
   const release = (): void => {
@@ -47,9 +48,10 @@ export const concurrencyLimitLayer = (max: number, count: InFlightCounter, reaso
 }
 
 /**
- * Bounds how many exchanges one client has in flight, which `inFlightGaugeLayer` counts by its id; null: it has no bound. 429 and not 503, because the client is the one that can do something
- * about it, and the gateway has room: operators who count 5xx would be woken by a client that does too much at once. One counts until the last byte
- * of its answer has been taken.
+ * Limits how many exchanges one client has in flight. `limitOf` returns the limit of a client id, or null for no limit.
+ * The status is 429 and not 503: the client is the one that can do something about it, and the gateway has room. A 5xx
+ * would wake operators because one client does too much at once. An exchange counts until the client has taken the last
+ * byte of its response.
  */
 export const clientConcurrencyLimitLayer = (
   limitOf: (client: string) => number | null,
@@ -72,7 +74,9 @@ export const clientConcurrencyLimitLayer = (
   }
 }
 
-/** Whole seconds, and 1 is the least that says anything (RFC 9110 §10.2.3): when one of its own ends, only the client knows. */
+/**
+ * RFC 9110 §10.2.3: whole seconds, so 1 is the shortest delay. Only the client knows when one of its exchanges ends.
+ */
 const tooManyInFlight = (): GatewayError =>
   new GatewayError('rate-limited', {
     reason: 'client-concurrency',
@@ -81,49 +85,9 @@ const tooManyInFlight = (): GatewayError =>
   })
 
 /**
- * Bounds the time until the answer's head, all attempts and waits included. It starts when the request is complete: a long upload is
- * bounded by the gaps between its pieces, never by a total. Until the upload begins it runs too, because what is waited for then is a
- * connection to the upstream, and nothing else would end that. Outside the retries, so that they share one budget of time.
- */
-export const deadlineLayer =
-  (ms: number): Layer =>
-  (next) =>
-  (exchange) => {
-    const { body } = exchange
-    const alarm = new CoalescedTimer(() => exchange.abort(new GatewayError('deadline-exceeded')))
-    const start = (): void => {
-      exchange.deadlineAt = now() + ms
-      alarm.set(ms)
-    }
-    const clear = (): void => {
-      exchange.deadlineAt = null
-      alarm.clear()
-    }
-    if (body.received || !body.replayable) start() // a small body is read at once
-    if (!body.received) {
-      body.onReceived = start
-      if (!body.replayable) body.onStarted = clear
-    }
-    const stop = (): void => {
-      body.onStarted = null
-      body.onReceived = null
-      clear()
-    }
-    return next(exchange).then(
-      (response) => {
-        stop()
-        return response
-      },
-      (error) => {
-        stop()
-        throw error
-      },
-    )
-  }
-
-/**
- * Bounds the request body. A declared length over it is refused with nothing forwarded; a chunked body is counted while it streams
- * (RFC 9110 §15.5.14). Before the cache and the attempts, so that none of them sees an excess.
+ * Limits the size of the request body. A request with a declared length over the limit is rejected, and nothing is
+ * forwarded; a chunked body is counted while it streams (RFC 9110 §15.5.14). The layer stands before the cache and the
+ * attempts, so that none of them sees an excess.
  */
 export const bodyLimitLayer =
   (maxBytes: number): Layer =>

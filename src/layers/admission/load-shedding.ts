@@ -3,8 +3,8 @@ import type { Layer } from '../../exchange.ts'
 import { overloadedError } from '../../failures/errors.ts'
 
 /**
- * Sheds load while the event loop is late: what is behind, new exchanges would only make later, their own refusal included. Outermost, before
- * anything is counted or looked up for them.
+ * Sheds load while the event loop lags: new exchanges, and even their rejection, would add to the lag. It is the
+ * outermost layer, before anything is counted or looked up for an exchange.
  */
 export const loadSheddingLayer =
   (loop: { readonly sheds: boolean }): Layer =>
@@ -12,52 +12,59 @@ export const loadSheddingLayer =
   (exchange) =>
     loop.sheds ? Promise.reject(overloadedError('event-loop')) : next(exchange)
 
-/** Hears of load shedding, for the log. */
+/** The log of load shedding. */
 type LogShedding = (level: 'info' | 'warn', event: string, fields: Readonly<Record<string, unknown>>) => void
 
-/** How often the loop is looked at. */
+/** The interval between two measurements. */
 const tickMs = 20
 
-/** Over what time its delay is smoothed: a pause of the garbage collector is forgiven, half a second of standstill is not. */
+/**
+ * The period over which the delay is smoothed: it forgives a pause of the garbage collector, and not half a second of
+ * standstill.
+ */
 const smoothedMs = 500
 
-/** How many times the bound counts as the most: however long the process stood still, a second later that is forgotten. */
+/**
+ * The largest delay that counts, as a multiple of the limit. However long the process stood still, a second later that
+ * is forgotten.
+ */
 const maxOvershoot = 4
 
-/** The share of the bound under which the delay has to come before all are let in again, or it would flap. */
+/** The share of the limit below which the delay must fall before shedding ends. Without it, shedding would flap. */
 const recoveryShare = 0.5
 
-/** How long a line of the log is the last one of its kind. */
+/** The shortest time between two lines of the log. */
 const logIntervalMs = 10_000
 
 /**
- * Measures how late the event loop is: by how much a timer is overdue, averaged over time. An exchange that arrives waits that long before
- * anybody looks at it. It costs a timer while it has a bound, and nothing else.
+ * Measures the lag of the event loop: by how much a timer is overdue, averaged over time. An exchange that arrives
+ * waits that long before its handler runs. The measurement costs one timer while there is a limit, and nothing
+ * otherwise.
  *
- * A timer of its own and not `monitorEventLoopDelay`: that one averages over its samples, so that half a second in which it took none weighs as
- * much as the 10 ms between any two of them; and no test could set its time.
+ * The class has a timer of its own and does not use `monitorEventLoopDelay`. That averages over its samples, so half a
+ * second without a sample weighs as much as the 10 ms between any two; and no test could set its time.
  */
 export class EventLoopLag {
-  /** The delay, smoothed, in ms. */
+  /** The smoothed delay, in milliseconds. */
   delayMs = 0
-  /** Whether new exchanges are refused. */
+  /** Whether new exchanges are rejected. */
   sheds = false
-  /** Since when it has been so, in ms since the epoch. */
+  /** The start of the present state, in milliseconds since the epoch. */
   since = epochMs()
   readonly #logEvent: LogShedding
   readonly #alarm = new CoalescedTimer(() => this.#tick())
   #limitMs: number | null = null
   #lastAt = 0
-  /** What the log says, and since when, on the monotonic clock. */
+  /** The state that the log shows, and the monotonic time of that line. */
   #logged = false
   #loggedAt = Number.NEGATIVE_INFINITY
 
-  /** `tell` hears, at most every ten seconds, that shedding has begun or ended. */
+  /** `log` is called when shedding begins or ends, at most every ten seconds. */
   constructor(log: LogShedding = () => {}) {
     this.#logEvent = log
   }
 
-  /** Measures from now on, or goes on with another bound; null: it stops, and leaves no timer behind. */
+  /** Starts to measure, or goes on with a new limit. Null stops the measurement and leaves no timer behind. */
   setLimit(limitMs: number | null): void {
     const started = this.#limitMs === null && limitMs !== null
     this.#limitMs = limitMs
@@ -88,7 +95,7 @@ export class EventLoopLag {
       this.sheds = sheds
       this.since = epochMs()
     }
-    // What turned back in the meantime is not told; in the end the log says what is.
+    // A change that has reverted in the meantime is not logged; the log shows the state that lasts.
     if (this.#logged === sheds || (limitMs !== null && now() - this.#loggedAt < logIntervalMs)) return
     this.#logged = sheds
     this.#loggedAt = now()

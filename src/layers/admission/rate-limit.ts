@@ -5,7 +5,7 @@ import { toNetworkKey } from '../../shared/rate-limiter/network-key.ts'
 import { rateLimitFields } from '../../shared/rate-limiter/rate-limit-fields.ts'
 import { type ConsumeResult, isAllowed, type RateLimiter } from '../../shared/rate-limiter/token-bucket.ts'
 
-/** Counts the requests of one key, says in each answer how much is left, and rejects what exceeds the limit. */
+/** Counts the requests of one key, adds the remaining quota to each response, and rejects a request over the limit. */
 const rateLimitEnforcer = (
   limiter: RateLimiter,
   reason: ReasonFor<'rate-limited'>,
@@ -26,8 +26,9 @@ const rateLimitEnforcer = (
 }
 
 /**
- * Limits how many requests one client sends, from wherever. Behind `auth`, so that nobody can use up what is another's, and what a client may
- * not call is not counted. `limiterOf` finds what counts a client; undefined: it may ask as often as it likes.
+ * Limits how many requests one client sends, from whatever address. It stands behind `auth`, so that no client uses up
+ * the quota of another, and a call that the client may not make is not counted. `getLimiter` returns the limiter of a
+ * client; undefined means that the client has no limit.
  */
 export const clientRateLimitLayer = (getLimiter: (client: string) => RateLimiter | undefined): Layer => {
   const enforcers = new Map<RateLimiter, ReturnType<typeof rateLimitEnforcer>>()
@@ -45,8 +46,9 @@ export const clientRateLimitLayer = (getLimiter: (client: string) => RateLimiter
 }
 
 /**
- * Limits how many requests come from one address, of IPv6 from one network. Before whatever costs more than counting: nobody guesses
- * keys or has signatures checked faster than this. Every answer says how much is left.
+ * Limits how many requests come from one address, or from one network in IPv6. It stands before all work that costs
+ * more than counting, so that no client guesses keys or has signatures checked faster than this. Every response names
+ * the remaining quota.
  */
 export const addressRateLimitLayer = (limiter: RateLimiter, ipv6Prefix: number): Layer => {
   const enforce = rateLimitEnforcer(limiter, 'address-rate')

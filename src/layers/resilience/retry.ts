@@ -5,21 +5,22 @@ import { GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
 import { fieldNameEquals, getFieldValues, type HeaderFields } from '../../header-fields.ts'
 
-// Without a deadline, nobody is kept waiting longer because an upstream says so.
+// The longest wait that a Retry-After imposes on an exchange without a deadline.
 const maxRetryAfterMs = 30_000
 
-/** Says what makes an operation one that may be processed twice. */
+/** The facts that allow an operation to be processed twice. */
 export interface Idempotency {
-  /** Whether its method is safe (RFC 9110 §9.2.1). */
+  /** Whether the method is safe (RFC 9110 §9.2.1). */
   readonly safe: boolean
   /** Whether the upstream processes requests with the same `Idempotency-Key` only once. */
   readonly keyed: boolean
 }
 
 /**
- * Tries again what failed. What was never sent is tried whatever the method; what may have been processed, only when that does no harm:
- * a safe method, or a key by which the upstream tells that it has seen it already (RFC 9110 §9.2.2). Inside the deadline, so that all
- * attempts and the waits between them share one; outside of balancing, so that each attempt chooses again.
+ * Repeats an attempt that failed. A request that was never sent is repeated whatever its method. A request that may
+ * have been processed is repeated only when that does no harm: its method is safe, or a key lets the upstream recognise
+ * it (RFC 9110 §9.2.2). The layer stands inside the deadline, so that all attempts and the waits between them share
+ * one; and outside the balancing, so that each attempt chooses an endpoint again.
  */
 export const retryLayer = (
   { attempts, on, backoff }: RetryConfig,
@@ -28,7 +29,10 @@ export const retryLayer = (
   random: () => number = Math.random,
 ): Layer => {
   const causes: ReadonlySet<string | number> = new Set(on)
-  /** Tells how long to wait before the next attempt; null: there is none. The budget comes last: what it gives is used. */
+  /**
+   * Returns the wait before the next attempt in milliseconds; null: no further attempt. The budget comes last, because
+   * a token that it gives is spent.
+   */
   const delayBefore = (
     exchange: Exchange,
     attemptsMade: number,
@@ -44,7 +48,9 @@ export const retryLayer = (
   }
 
   return (next) => {
-    /** `earlier` is how the attempt before failed; null: it was the first, or the one before was answered. */
+    /**
+     * `previousError` is the failure of the attempt before; null: this is the first, or the one before had a response.
+     */
     const attempt = (
       exchange: Exchange,
       attemptsMade: number,
@@ -54,7 +60,8 @@ export const retryLayer = (
       return next(exchange).then(
         (response) => (causes.has(response.status) ? onResponse(exchange, attemptsMade, response) : response),
         (error) => {
-          // It reached no endpoint, as when a breaker has opened meanwhile: the attempt before says more of the upstream.
+          // It reached no endpoint, for example because a breaker has opened: the attempt before says more of the
+          // upstream.
           if (previousError !== null && exchange.attempts === attemptsBefore && exchange.aborted === null)
             throw previousError
           return onError(exchange, attemptsMade, error)
@@ -94,10 +101,11 @@ export const retryLayer = (
 const canRepeat = ({ body, fields }: Exchange, { safe, keyed }: Idempotency): boolean =>
   (body.length === 0 || body.replayable) && (safe || (keyed && hasKey(fields)))
 
-/** Tells whether the body of a request that was not sent is still there to be sent: a body that streams is read but once. */
+/** Tells whether the body of an unsent request is still there to be sent: a body that streams is read only once. */
 const isBodySendable = ({ body }: Exchange): boolean => body.length === 0 || body.replayable || !body.started
 
-// Of two keys nobody can tell which one the upstream goes by; a CGI-like one reads Idempotency_Key as a second.
+// With two keys, the gateway cannot know which one the upstream uses; a CGI-like upstream reads Idempotency_Key as a
+// second.
 const hasKey = (fields: HeaderFields): boolean => {
   let keys = 0
   let isSound = false
@@ -110,14 +118,17 @@ const hasKey = (fields: HeaderFields): boolean => {
   return keys === 1 && isSound
 }
 
-/** Draws from the whole range up to a bound that doubles: those that failed together do not come back together ("full jitter"). */
+/**
+ * Draws from the whole range up to a limit that doubles, so that requests that failed together do not come back
+ * together ("full jitter").
+ */
 const jitteredBackoff = ({ base, max }: RetryConfig['backoff'], attemptsMade: number, random: () => number): number =>
   Math.round(random() * Math.min(max, base * 2 ** (attemptsMade - 1)))
 
 const fitsDeadline = ({ deadlineAt }: Exchange, ms: number, retryAfter: number | null): boolean =>
   deadlineAt === null ? retryAfter === null || retryAfter <= maxRetryAfterMs : now() + ms < deadlineAt
 
-/** Waits, unless the exchange ends in the meantime: then it rejects with the reason, at once. */
+/** Waits, unless the exchange is aborted in the meantime: then it rejects at once, with the reason. */
 const sleepUnlessAborted = (exchange: Exchange, ms: number): Promise<void> =>
   new Promise((resolve, reject) => {
     const alarm = new CoalescedTimer(() => {
@@ -132,12 +143,13 @@ const sleepUnlessAborted = (exchange: Exchange, ms: number): Promise<void> =>
     })
   })
 
-// The longest that a timer of Node's can wait, in whole seconds.
+// The longest delay of a Node timer, in whole seconds.
 const maxSeconds = 2_147_483
 
 /**
- * Reads for how many milliseconds an answer asks to wait. Only `Retry-After` in delta-seconds (RFC 9110 §10.2.3) is followed: what a date
- * means depends on two clocks, and of several fields nobody can tell which one holds. Null: nothing that is followed.
+ * Reads how many milliseconds a response asks to wait. Only `Retry-After` in delta-seconds (RFC 9110 §10.2.3) is
+ * followed: a date depends on two clocks, and of several fields it is unknown which one holds. Null: there is nothing
+ * to follow.
  */
 export const retryAfterMs = (fields: HeaderFields): number | null => {
   const [found = '', ...others] = getFieldValues(fields, 'retry-after')
@@ -146,19 +158,22 @@ export const retryAfterMs = (fields: HeaderFields): number | null => {
 
 const deltaSeconds = /^[ \t]*[0-9]+[ \t]*$/
 
-// What time brings in so many seconds is there from the start, and all that time ever saves up.
+// The seconds of floor that are paid in advance: the budget starts with them, and the floor saves up no more.
 const advanceSeconds = 1
 
-// Of how many requests the share is saved up: enough for a hiccup, too little to double the load of an upstream that breaks down.
+// The number of requests whose share is saved up: enough for a hiccup, too little to double the load of an upstream
+// that breaks down.
 const rememberedRequests = 100
 
 /**
- * Bounds the retries to an upstream: each request brings a share of a token, time brings some more, each retry takes one. So many retries
- * are made when few fail, and hardly any when all do: they would only keep down what is overloaded.
+ * Limits the retries to an upstream: each request adds a share of a token, time adds some more, each retry takes one.
+ * So many retries are made when few requests fail, and hardly any when all do: then they would only keep an overloaded
+ * upstream down.
  *
- * What it starts with is what time will bring, paid in advance: until that time is over, time brings nothing. Whenever as much is there
- * again, it counts as such an advance. So even an upstream that was quiet, and then fails at every request of a steady load, is sent no
- * more retries than the share of those requests and the floor of the time that they took, once they took as long as the advance.
+ * The budget starts with an advance on what time will add: until that time is over, time adds nothing. Whenever as many
+ * tokens are there again, they count as such an advance. So take an upstream that was quiet and then fails at every
+ * request of a steady load: once that load lasts as long as the advance, the upstream gets no more retries than the
+ * share of those requests and the floor of the time they took.
  */
 export class RetryBudget {
   readonly #share: number
@@ -167,7 +182,7 @@ export class RetryBudget {
   readonly #maxTokens: number
   readonly #advanceMs: number
   #tokens: number
-  /** Since when time has brought nothing; in the future while an advance is paid back. */
+  /** The time from which the floor adds tokens; in the future while an advance is paid back. */
   #since: number
   /** Requests whose share has not been added yet. */
   #requests = 0
@@ -175,7 +190,7 @@ export class RetryBudget {
   constructor({ share, floor }: RetryConfig['budget']) {
     this.#share = share
     this.#floorPerMs = floor / 1000
-    // With a floor of less than one a second, the first one would never be whole.
+    // With a floor of less than one token a second, the first token would never be whole.
     this.#initialTokens = floor === 0 ? 0 : Math.max(1, floor * advanceSeconds)
     this.#maxTokens = Math.max(1, this.#initialTokens, share * rememberedRequests)
     this.#advanceMs = floor === 0 ? 0 : this.#initialTokens / this.#floorPerMs
@@ -196,7 +211,7 @@ export class RetryBudget {
     return true
   }
 
-  /** Tells how many retries are allowed just now. */
+  /** Returns how many retries are allowed now. */
   get left(): number {
     this.#refill()
     return Math.floor(this.#tokens)

@@ -5,8 +5,9 @@ import { auditUnavailableError } from '../../failures/errors.ts'
 import type { AuditSink, BodyDigests } from '../../observe/audit/audit-line.ts'
 
 /**
- * Refuses what would leave no record, and takes the digests of bodies. Outermost, so that whatever the other layers spend is not spent
- * on what is refused, and what is digested is what went to the client and came from it. Null: neither is asked for.
+ * Rejects an exchange that would leave no record, and takes the digests of bodies. It is the outermost layer: no other
+ * layer spends anything on a rejected exchange, and the digests are of the bytes that the client sent and received.
+ * Null: the configuration asks for neither.
  */
 export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSink): Layer | null => {
   const [digestsRequest, digestsResponse] = [
@@ -32,7 +33,7 @@ export const auditLayer = ({ onFailure, digests }: AuditConfig, auditor: AuditSi
 
 const auditFailure = (): Promise<never> => Promise.reject(auditUnavailableError())
 
-/** Notes the digest of a request's body when the whole of it has come. One that nobody reads has none. */
+/** Records the digest of a request's body when all of it has come. A body that is not read has none. */
 const digestRequest = (body: RequestBody, digests: BodyDigests): void => {
   if (body.length === 0) return
   let digest: Hash | null = null
@@ -43,7 +44,7 @@ const digestRequest = (body: RequestBody, digests: BodyDigests): void => {
   }
 }
 
-/** Notes the digest of an answer's body when the whole of it has been handed to whoever writes it. */
+/** Records the digest of a response's body when all of it has been handed to its writer. */
 const digestingResponseBody = (body: ResponseBody, digests: BodyDigests): ResponseBody => ({
   isShared: body.isShared,
   takeBuffered() {

@@ -10,21 +10,19 @@ import type {
 } from '../../config/config.ts'
 import { compose, type Handler, type Layer } from '../../exchange.ts'
 import { foldUnderscores } from '../../header-fields.ts'
-import {
-  bodyLimitLayer,
-  clientConcurrencyLimitLayer,
-  concurrencyLimitLayer,
-  deadlineLayer,
-} from '../../layers/admission/limits.ts'
+import { bodyLimitLayer, clientConcurrencyLimitLayer, concurrencyLimitLayer } from '../../layers/admission/limits.ts'
 import { loadSheddingLayer } from '../../layers/admission/load-shedding.ts'
 import { outOfServiceHandler } from '../../layers/admission/out-of-service.ts'
 import { addressRateLimitLayer, clientRateLimitLayer } from '../../layers/admission/rate-limit.ts'
-import { authLayer, stripIdentityHeaderLayer } from '../../layers/auth/auth.ts'
+import { authLayer } from '../../layers/auth/auth.ts'
+import { stripIdentityHeaderLayer } from '../../layers/auth/strip-identity-header.ts'
 import { cacheLayer } from '../../layers/cache/cache.ts'
 import { cacheInvalidationLayer } from '../../layers/cache/invalidation.ts'
+import { deadlineLayer } from '../../layers/resilience/deadline.ts'
 import { RetryBudget, retryLayer } from '../../layers/resilience/retry.ts'
 import { auditLayer } from '../../layers/telemetry/audit.ts'
-import { inFlightGaugeLayer, serverTimingLayer, tracingLayer } from '../../layers/telemetry/instrumentation.ts'
+import { inFlightGaugeLayer, tracingLayer } from '../../layers/telemetry/instrumentation.ts'
+import { serverTimingLayer } from '../../layers/telemetry/server-timing.ts'
 import type { AuditSink } from '../../observe/audit/audit-line.ts'
 import type { RequestMetrics } from '../../observe/metrics/request-metrics.ts'
 import { noopTracing, type Tracing } from '../../observe/tracing/tracing.ts'

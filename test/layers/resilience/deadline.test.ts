@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { now } from '../../../src/clock.ts'
 import type { Exchange } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
-import { deadlineLayer } from '../../../src/layers/admission/limits.ts'
+import { deadlineLayer } from '../../../src/layers/resilience/deadline.ts'
 import { fakeBody, fakeExchange, fakeNext, fakeResponse, untilAborted } from '../../helpers/exchange.ts'
 
 beforeEach(() => vi.useFakeTimers())

@@ -1,0 +1,35 @@
+import { now } from '../../clock.ts'
+import type { Exchange, Layer } from '../../exchange.ts'
+
+/**
+ * Tells clients how long the response's head took (Server Timing §2): in the gateway, and at the upstream from the
+ * start of the last attempt, as the access log does. It names nothing behind the gateway. It is the outermost layer, so
+ * that it counts everything that made the client wait, and the gateway's own responses have the field too.
+ */
+export const serverTimingLayer: Layer = (next) => (exchange) => {
+  const startedAt = now()
+  return next(exchange).then(
+    (response) => {
+      addServerTiming(exchange, startedAt)
+      return response
+    },
+    (error) => {
+      addServerTiming(exchange, startedAt)
+      throw error
+    },
+  )
+}
+
+const addServerTiming = (exchange: Exchange, startedAt: number): void => {
+  const { attempt } = exchange
+  const at = now()
+  const upstreamMs = attempt === null ? null : (attempt.endedAt ?? at) - attempt.startedAt
+  const gateway = `gateway;dur=${tenths(at - startedAt - (upstreamMs ?? 0))}`
+  exchange.addedResponseFields ??= []
+  exchange.addedResponseFields.push(
+    'Server-Timing',
+    upstreamMs === null ? gateway : `${gateway}, upstream;dur=${tenths(upstreamMs)}`,
+  )
+}
+
+const tenths = (ms: number): string => (Math.round(Math.max(0, ms) * 10) / 10).toString()
