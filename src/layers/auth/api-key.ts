@@ -6,10 +6,10 @@ import type { ClientRegistry } from './client-registry.ts'
 // The public half, and 256 bits in base64url.
 const keyPattern = /^([\w-]{1,64})\.([\w-]{43})$/
 
-// Compared with where there is no such key: as much work, and nothing that hashes to it is known.
+// The digest to compare with where there is no such key: the work is the same, and no known text hashes to it.
 const dummyDigest = Buffer.alloc(32)
 
-/** Proves who calls by a key that the gateway knows the digest of. */
+/** Authenticates a client by a key of which the gateway knows the digest. */
 export const apiKeyAuthenticator = (field: string, clients: ClientRegistry): Authenticator => {
   const lower = field.toLowerCase()
   // There is no registered scheme for a key in a field of its own; RFC 9110 §11.6.1 asks for some challenge.

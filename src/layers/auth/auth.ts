@@ -3,26 +3,27 @@ import { GatewayError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
 import { foldUnderscores, type HeaderFields } from '../../header-fields.ts'
 import type { Authenticator, AuthResult, VerifiedToken } from './authenticator.ts'
+import { type AuthScheme, createAuthChallenge } from './challenge.ts'
 import type { Claims } from './claims.ts'
-import { type AuthScheme, createAuthChallenge } from './errors.ts'
 import { parseTokenCredential, rejectTokenInQuery } from './token-credential.ts'
 
-/** Is what holds for whoever comes to an operation. */
+/** The authentication and authorization of an operation. */
 export interface AuthOptions {
-  /** In order: the first whose credential a request carries decides. */
+  /** In order: the first one whose credential a request carries decides. */
   readonly authenticators: readonly Authenticator[]
-  /** Whether the credentials go on to the upstream. */
+  /** Whether the credentials are forwarded to the upstream. */
   readonly forwardsCredentials: boolean
-  /** The field that tells the upstream who it is; null: nothing does. */
+  /** The field that names the client to the upstream; null: none. */
   readonly identityField: string | null
   readonly required: TokenRequirements
-  /** What proofs of possession may be signed with; null: they are not taken. */
+  /** The algorithms that proofs of possession may be signed with; null: the gateway takes no proofs. */
   readonly algorithms: readonly string[] | null
 }
 
 /**
- * Lets in whoever proves who it is and may call the operation. Nobody else gets further, and nothing of theirs costs more than the proof. The
- * client learns whether it is known (401) and whether it may (403), and never why not: that is in the log.
+ * Lets a client in that is authenticated and may call the operation. No other gets further, and the rest of its request
+ * costs no more than the check. The client learns whether it is known (401) and whether it may call (403), and never
+ * why not: that is in the log.
  */
 export const authLayer = ({
   authenticators,
@@ -35,7 +36,7 @@ export const authLayer = ({
   const challenges = [...distinctChallenges].flatMap((challenge) => ['WWW-Authenticate', challenge])
   const takesTokens = authenticators.some(({ fields }) => fields.includes('authorization'))
   const authorizeToken = createTokenAuthorizer(required, algorithms)
-  const filterCredentials = createCredentialFilter(
+  const toUpstreamFields = createCredentialFilter(
     authenticators.flatMap(({ fields }) => fields),
     forwardsCredentials,
     identityField,
@@ -56,13 +57,14 @@ export const authLayer = ({
     if (!client.mayCallFrom(exchange.client)) throw forbidden('wrong-address', 'not from this address')
     if (!client.mayCall(exchange.operation.id)) throw forbidden('wrong-operation', 'not this operation')
     authorizeToken?.(token)
-    exchange.fields = filterCredentials(exchange.fields, client.id)
+    exchange.fields = toUpstreamFields(exchange.fields, client.id)
     return next(exchange)
   }
 
   return (next) => async (exchange) => {
     rejectTokenInQuery(exchange.query)
-    // Two of them are refused also where another credential would decide: an upstream may get them, and take the other one.
+    // Two of them are rejected even where another credential would decide: an upstream may get them, and take the other
+    // one.
     if (takesTokens) parseTokenCredential(exchange.fields)
     const authenticator = authenticators.find((each) => each.applies(exchange))
     if (authenticator === undefined) throw missingCredential()
@@ -75,9 +77,10 @@ const forbidden = (reason: ReasonFor<'forbidden'>, why: string): GatewayError =>
   new GatewayError('forbidden', { reason, cause: why })
 
 /**
- * Makes what the fields of a request become for its upstream: without the credentials, unless they are forwarded, and with who it is.
- * `credentials` are the names, in lower case, of the fields that were looked at. What a back end may read as one of them, and nobody has looked
- * at, never goes on.
+ * Creates the function that turns the fields of a request into those for its upstream: without the credentials, unless
+ * they are forwarded, and with the client's id. `credentials` are the names, in lower case, of the fields that the
+ * authenticators read. A field that a back end may read as one of them, and no authenticator has read, is never
+ * forwarded.
  */
 const createCredentialFilter = (
   credentials: readonly string[],
@@ -101,17 +104,18 @@ const createCredentialFilter = (
   }
 }
 
-/** Is what a token must bring for one operation, beside being good. */
+/** The requirements on a token for one operation, besides being good. */
 interface TokenRequirements {
-  /** All of these: RFC 6749 §3.3. */
+  /** All of these scopes: RFC 6749 §3.3. */
   readonly scopes: readonly string[]
-  /** All of this, to the letter. */
+  /** All of these claims, to the letter. */
   readonly claims: Readonly<Record<string, string>>
 }
 
 /**
- * Makes what checks that a token is good for one operation; null: whoever is let in may call it. What is no token says nothing. `algorithms`
- * are those that proofs of possession may be signed with; null: they are not taken.
+ * Creates the check that a token is good for one operation; null: there are no requirements. A credential that is no
+ * token has no claims. `algorithms` are those that proofs of possession may be signed with; null: the gateway takes no
+ * proofs.
  */
 export const createTokenAuthorizer = (
   { scopes, claims: requiredClaims }: TokenRequirements,
@@ -119,7 +123,7 @@ export const createTokenAuthorizer = (
 ): ((token: VerifiedToken | null) => void) | null => {
   const claimEntries = Object.entries(requiredClaims)
   if (scopes.length === 0 && claimEntries.length === 0) return null
-  // RFC 6750 §3.1: what is missing may be told, because everybody may know what an operation asks for.
+  // RFC 6750 §3.1: the missing scope may be named, because what an operation requires is no secret.
   const challenge = (scheme: AuthScheme): string =>
     createAuthChallenge(scheme, algorithms, { error: 'insufficient_scope', scopes })
   const challenges = { bearer: challenge('bearer'), dpop: challenge('dpop') }
@@ -141,21 +145,4 @@ export const createTokenAuthorizer = (
 const parseScopes = ({ scope }: Claims): readonly unknown[] => {
   if (typeof scope === 'string') return scope.split(' ')
   return Array.isArray(scope) ? scope : []
-}
-
-/**
- * Removes what clients send in the field that tells upstreams who calls: whoever could write it would be anybody. For every operation,
- * those included that ask nobody who it is.
- */
-export const stripIdentityHeaderLayer = (name: string): Layer => {
-  const folded = foldUnderscores(name)
-  return (next) => (exchange) => {
-    const { fields } = exchange
-    for (let i = 0; i < fields.length; i += 2)
-      if (foldUnderscores(fields[i] as string) === folded) {
-        exchange.fields = fields.filter((_, at) => foldUnderscores(fields[at - (at % 2)] as string) !== folded)
-        break
-      }
-    return next(exchange)
-  }
 }

@@ -1,23 +1,26 @@
 import { epochMs } from '../../clock.ts'
 import { CredentialRejected } from './errors.ts'
 
-/** Is what is said of a token: by itself (RFC 7519 §4), or by its issuer when asked (RFC 7662 §2.2). */
+/** The claims about a token: its own (RFC 7519 §4), or those of its issuer's introspection response (RFC 7662 §2.2). */
 export type Claims = Readonly<Record<string, unknown>>
 
-/** Finds out what a token says. Throws, or rejects with, `Refused` or `VerifierUnavailable`. */
+/** Returns the claims of a token. Throws, or rejects with, {@link CredentialRejected} or `VerifierUnavailable`. */
 export type GetClaims = (token: string) => Claims | Promise<Claims>
 
-/** Is what a token must say. */
+/** What the claims of a token must say. */
 export interface ClaimExpectations {
-  /** Null: any. */
+  /** The required issuer. Null: any. */
   readonly issuer: string | null
-  /** It must be for one of these. Null: for any. */
+  /** The audiences of which the token must name one. Null: any. */
   readonly audience: readonly string[] | null
-  /** How far the clocks of issuer and gateway may be apart. */
+  /** How far the clocks of issuer and gateway may be apart, in milliseconds. */
   readonly clockTolerance: number
 }
 
-/** Checks who made a token, for whom and for when. Throws {@link CredentialRejected}. Gives when it ends, in ms since the epoch; null: it does not say. */
+/**
+ * Checks issuer, audience and times of a token. Throws {@link CredentialRejected}. Returns when the token expires, in
+ * milliseconds since the epoch; null: it does not say.
+ */
 export const checkClaims = (claims: Claims, { issuer, audience, clockTolerance }: ClaimExpectations): number | null => {
   if (issuer !== null && claims.iss !== issuer) throw new CredentialRejected('wrong-issuer', 'it is of another issuer')
   if (audience !== null && !isForAudience(claims.aud, audience))
@@ -38,7 +41,10 @@ export const checkClaims = (claims: Claims, { issuer, audience, clockTolerance }
 const isForAudience = (aud: unknown, audience: readonly string[]): boolean =>
   (Array.isArray(aud) ? aud : [aud]).some((each) => typeof each === 'string' && audience.includes(each))
 
-/** Reads a time in seconds since the epoch; null: it is not there. A number that JSON can hold may be too large for one: 1e999. */
+/**
+ * Reads a time in seconds since the epoch as milliseconds; null: it is absent. JSON can hold a number too large for a
+ * time: 1e999.
+ */
 const readNumericDate = (claims: Claims, name: string): number | null => {
   if (!Object.hasOwn(claims, name)) return null
   const value = claims[name]

@@ -6,13 +6,16 @@ import type { Exchange } from '../../exchange.ts'
 import { malformedCredential, singleFieldValue } from './authenticator.ts'
 import { CredentialRejected } from './errors.ts'
 
-/** Finds the certificate that the client of an exchange has shown; null: none. What was shown and is not good is the reason why not. */
+/**
+ * Returns the certificate that the client of an exchange presented; null: none. A certificate that is not good becomes
+ * the error that says why.
+ */
 export type GetClientCertificate = (exchange: Exchange) => X509Certificate | CredentialRejected | null
 
-/** Finds the certificate of the connection. It was judged when that began, by `listen.tls`. */
+/** Returns the certificate of the connection. `listen.tls` verified it when the connection began. */
 export const certificateFromConnection: GetClientCertificate = ({ peer }) => peer.certificate()
 
-/** Has each be good for the moment too: connections and memories last longer than a handshake. */
+/** Rejects a certificate that is not valid now: connections and caches last longer than a handshake. */
 export const withValidityCheck =
   (find: GetClientCertificate): GetClientCertificate =>
   (exchange) => {
@@ -23,7 +26,7 @@ export const withValidityCheck =
     return isGood ? presented : new CredentialRejected('certificate-not-valid-now', 'its certificate is not valid now')
   }
 
-/** Makes the thumbprint of a certificate: the SHA-256 of its DER, in base64url (RFC 8705 §3.1). */
+/** Computes the thumbprint of a certificate: the SHA-256 of its DER, in base64url (RFC 8705 §3.1). */
 export const certificateThumbprint = ({ raw }: X509Certificate): string => hash('sha256', raw, 'base64url')
 
 // The same clients come again and again.
@@ -33,9 +36,10 @@ const maxCached = 1000
 const clientPurposes = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0']
 
 /**
- * Reads the certificate that a client has shown to the proxy in front (RFC 9440), from the proxies that are believed and nobody else. Such a proxy
- * has had its client prove that it holds the key. Whom it believed, it does not say: one of `authorities` has to have issued the certificate
- * itself. Null: any will do, because clients are known by the whole certificate and not by a name in it. Revocation is the proxy's.
+ * Reads the certificate that a client presented to the proxy in front (RFC 9440), from trusted proxies only. Such a
+ * proxy has verified that its client holds the key. It does not say which authority it trusted: one of `authorities`
+ * must have issued the certificate itself. Null: any authority will do, because clients are known by the whole
+ * certificate and not by a name in it. Revocation is the proxy's task.
  */
 export const certificateFromHeader = (authorities: readonly X509Certificate[] | null): GetClientCertificate => {
   const cache = new LRUCache<string, X509Certificate | CredentialRejected>({ max: maxCached })
@@ -52,7 +56,7 @@ export const certificateFromHeader = (authorities: readonly X509Certificate[] | 
 
   return (exchange) => {
     if (!exchange.peer.trusted) return null
-    const value = singleFieldValue(exchange.fields, 'client-cert') // of two, one may be the client's own
+    const value = singleFieldValue(exchange.fields, 'client-cert') // of two, one may come from the client
     if (value === null) return null
     const result = cache.get(value) ?? validate(value)
     cache.set(value, result)
@@ -61,8 +65,8 @@ export const certificateFromHeader = (authorities: readonly X509Certificate[] | 
 }
 
 /**
- * Reads a byte sequence of RFC 9651 that holds a certificate in DER (RFC 9440 §2.1), and nothing else: Node would read PEM as well, whatever stands
- * before it, and look away from what follows.
+ * Reads a byte sequence of RFC 9651 that holds a certificate in DER (RFC 9440 §2.1), and nothing else. Node would also
+ * read PEM, whatever stands before it, and would ignore what follows.
  */
 const parseClientCert = (value: string): X509Certificate => {
   try {
@@ -71,7 +75,7 @@ const parseClientCert = (value: string): X509Certificate => {
     const certificate = new X509Certificate(der)
     if (certificate.raw.equals(der)) return certificate
   } catch {
-    // What it says is told by nobody: it quotes the field.
+    // The error's text goes nowhere: it quotes the field.
   }
   throw malformedCredential('bad-client-cert', 'there is no certificate in Client-Cert')
 }

@@ -3,40 +3,40 @@ import type { OperationId } from '../../operations.ts'
 import { cidrMatcher } from '../../shared/cidr.ts'
 import type { Claims } from './claims.ts'
 
-/** Is a lender's system, as every request asks for it. */
+/** A lender's system, as each request needs it. */
 export interface RegisteredClient {
   readonly id: string
   readonly disabled: boolean
-  /** Tells whether it may call an operation. */
+  /** Tells whether the client may call an operation. */
   mayCall(operation: OperationId): boolean
-  /** Tells whether it may call from an address. */
+  /** Tells whether the client may call from an address. */
   mayCallFrom(address: string): boolean
 }
 
-/** Is a key, and whose it is. */
+/** An API key and its client. */
 interface ApiKeyEntry {
   readonly client: RegisteredClient
-  /** The SHA-256 of its secret half. */
+  /** The SHA-256 of the key's secret half. */
   readonly digest: Buffer
 }
 
-/** Finds clients by what they show. */
+/** The index that finds clients by what they present. */
 export type ClientRegistry = ReturnType<typeof buildRegistry>
 
-/** Is what tells a client from others, and what it may do; how much of it is another matter. */
+/** What identifies a client and what it may do, without its rate and concurrency limits. */
 type ClientAccessConfig = Omit<ClientConfig, 'rate' | 'burst' | 'concurrency'>
 
-/** Is a client with its keys. */
+/** A client with its keys. */
 interface ClientEntry {
   readonly client: RegisteredClient
   readonly keys: readonly (readonly [string, ApiKeyEntry])[]
 }
 
-// What is frozen stays what it is: a reload goes on with the index of a list that is the very same, and with the entries of clients that are.
+// A frozen object never changes: a reload reuses the index of the same list, and the entries of the same clients.
 const registries = new WeakMap<readonly ClientAccessConfig[], ClientRegistry>()
 const entries = new WeakMap<ClientAccessConfig, ClientEntry>()
 
-/** Makes the index of the clients, once a configuration; of frozen ones that were indexed before it is the same. */
+/** Indexes the clients of a configuration. A frozen list that was indexed before has the same index. */
 export const getClientRegistry = (configs: readonly ClientAccessConfig[]): ClientRegistry => {
   const cached = registries.get(configs)
   if (cached !== undefined) return cached
@@ -57,9 +57,9 @@ const buildRegistry = (configs: readonly ClientAccessConfig[]) => {
   }
   return {
     byKey: (keyId: string): ApiKeyEntry | undefined => keys.get(keyId),
-    /** Finds whose a token is by what it says. */
+    /** Finds the client of a token by its claims. */
     byClaims: (claims: Claims): RegisteredClient | null => owners.find(claims),
-    /** Finds whose a certificate is, by a name in it or its digest, as `clients` spells them. */
+    /** Finds the client of a certificate, by a name in it or its digest, as `clients` spells them. */
     byCertificate: (name: string): RegisteredClient | undefined => certificates.get(name),
   }
 }
@@ -75,7 +75,7 @@ const getEntry = (config: ClientAccessConfig): ClientEntry => {
 }
 
 const createClient = ({ id, disabled, operations, addresses }: ClientAccessConfig): RegisteredClient => {
-  // Compiled when it first calls: of thousands of clients few do, and to compile them all would hold up a reload.
+  // Compiled at the first call: of thousands of clients few call, and compiling all of them would hold up a reload.
   let isInside: ReturnType<typeof cidrMatcher> | null = null
   const isIn = (address: string): boolean => {
     isInside ??= cidrMatcher(addresses)
@@ -91,24 +91,30 @@ const createClient = ({ id, disabled, operations, addresses }: ClientAccessConfi
 
 const fromAnywhere = (): boolean => true
 
-/** Is those who are known by the same claims: by `client_id`, or by `iss` and `sub`. */
+/** The owners who are known by the same claims: by `client_id`, or by `iss` and `sub`. */
 interface ClaimGroup<T> {
   readonly names: readonly string[]
   readonly owners: Map<string, T>
 }
 
-/** Finds owners by what tokens say, as fast with ten thousand as with ten. Who is known by more claims comes before who is known by fewer. */
+/**
+ * Finds owners by the claims of tokens, as fast with ten thousand as with ten. An owner known by more claims comes
+ * before one known by fewer.
+ */
 export class ClaimIndex<T> {
   #groups: readonly ClaimGroup<T>[] = []
 
-  /** Adds who is known by all of these; by none: nobody. */
+  /** Adds an owner with the claims that a token must have. An owner without claims is not added. */
   add(claims: Readonly<Record<string, string>>, owner: T): void {
     const names = Object.keys(claims).sort()
     const key = names.length === 0 ? null : claimKey(names, claims)
     if (key !== null) this.#groupFor(names).owners.set(key, owner)
   }
 
-  /** Finds whose claims these are; null: nobody's, or those of two who are known by as many: which of them is meant, nobody knows. */
+  /**
+   * Finds the owner of these claims; null: there is none, or two are known by as many claims and it is ambiguous which
+   * one is meant.
+   */
   find(claims: Claims): T | null {
     let found: T | null = null
     let size = 0
@@ -133,7 +139,7 @@ export class ClaimIndex<T> {
   }
 }
 
-/** Makes what is looked for; null: not all are there, as text. */
+/** Builds the key to look up; null: a claim is missing, or is no text. */
 const claimKey = (names: readonly string[], claims: Claims): string | null => {
   const values = names.map((name) => (Object.hasOwn(claims, name) ? claims[name] : null))
   if (!values.every((value) => typeof value === 'string')) return null

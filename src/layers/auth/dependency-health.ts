@@ -1,20 +1,23 @@
 import { epochMs } from '../../clock.ts'
 
-/** How it stands with a server that credentials are checked by. Times are milliseconds since the epoch. */
+/** The health of a server that credentials are checked with. Times are milliseconds since the epoch. */
 export type DependencyHealthState = ReturnType<DependencyHealth['state']>
 
-/** Knows whether a server can be asked, and has it told when that changes: why not, or null. */
+/** Tracks whether a server is available, and calls back when that changes: with the error, or null. */
 export class DependencyHealth {
   readonly #onChange: (error: string | null) => void
   readonly #recoveryMs: number
-  /** Why it could not be asked last; null: it could. */
+  /** The error of the last failure; null: the server is available. */
   error: string | null = null
   #since = epochMs()
-  /** When it last answered as it should; null: never. */
+  /** The time of its last good response; null: never. */
   #lastSuccess: number | null = null
   #lastFailure = 0
 
-  /** What fails now and then is well again when it has not failed for `calmMs`: it need not say so at every request. */
+  /**
+   * A server that fails now and then recovers when it has not failed for `recoveryMs`: the log need not repeat it for
+   * every request.
+   */
   constructor(onChange: (error: string | null) => void, recoveryMs: number) {
     this.#onChange = onChange
     this.#recoveryMs = recoveryMs

@@ -6,18 +6,18 @@ import { DependencyHealth, type DependencyHealthState } from './dependency-healt
 import { CredentialRejected, VerifierUnavailable } from './errors.ts'
 import { type CachedToken, TokenCache, tokenDigest } from './token-cache.ts'
 
-/** Is as whom the gateway asks: the server tells nobody else (RFC 7662 §2.1). */
+/** The gateway's own credentials at the authorization server, which answers no other caller (RFC 7662 §2.1). */
 export interface IntrospectionCredentials {
   readonly clientId: string
   readonly clientSecret: string
 }
 
-/** What the server says of a token: of a good one its claims, and how many characters they were. */
+/** The introspection result: for a good token its claims and the length of their text, otherwise null. */
 export type IntrospectionResult = Awaited<ReturnType<typeof introspect>>
 
 /**
- * Asks an authorization server about a token (RFC 7662). Resolves with what it says of one that is good, or null: it is not. Rejects with
- * {@link VerifierUnavailable}, and a reason that holds neither token nor secret.
+ * Introspects a token at an authorization server (RFC 7662). Resolves with its claims, or null when the token is not
+ * active. Rejects with {@link VerifierUnavailable}, whose message holds neither token nor secret.
  */
 export const introspect = async (server: HttpClient, credentials: IntrospectionCredentials, token: string) => {
   const { status, text } = await server
@@ -32,7 +32,7 @@ export const introspect = async (server: HttpClient, credentials: IntrospectionC
     )
   const claims = parseObject(text)
   if (claims === null) throw new VerifierUnavailable('introspection-server', 'its answer is not a JSON object')
-  // RFC 7662 §2.2: a boolean. "true", or 1, is no word to let anybody in on.
+  // RFC 7662 §2.2: a boolean. Neither "true" nor 1 lets a client in.
   const { active } = claims
   if (typeof active !== 'boolean')
     throw new VerifierUnavailable('introspection-server', 'its answer has no boolean active')
@@ -52,7 +52,7 @@ const createIntrospectionRequest = (
   body: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
 })
 
-// RFC 6749 §2.3.1: each is encoded as a form would have it, before it is part of Basic.
+// RFC 6749 §2.3.1: each is form-encoded before it becomes part of Basic.
 const formEncoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
 
 const parseObject = (text: string): Claims | null => {
@@ -64,29 +64,33 @@ const parseObject = (text: string): Claims | null => {
   }
 }
 
-// A wrong token that comes again and again is asked about once in so long: one that has only just been made known may be tried again soon.
+// A wrong token that comes again and again is introspected once in that time: one that has just been issued may be
+// tried again soon.
 const inactiveMs = 1000
 const maxInactive = 10_000
-// More than that at once, each with another token, are not worth the server's while, nor that anybody waits for them.
+// More introspections at once are worth neither the server's while nor the wait of the requests.
 const maxConcurrent = 256
 const recoveryMs = 1000
 
-/** Is what an introspector needs. */
+/** The dependencies and settings of an introspector. */
 export interface IntrospectorOptions extends ClaimExpectations {
-  /** Asks about a token; null: it is not good. Rejects with {@link VerifierUnavailable}. */
+  /** Introspects a token; null: it is not active. Rejects with {@link VerifierUnavailable}. */
   readonly introspect: (token: string) => Promise<IntrospectionResult>
-  /** How long an answer is believed; 0: not at all. A token that is revoked is let in for so long. */
+  /** How long a result is believed, in milliseconds; 0: not at all. A revoked token is let in for that long. */
   readonly cache: number
-  /** Is told when the server cannot be asked any more, and why, and when it can be again (null). */
+  /** Called with the error when the server becomes unavailable, and with null when it is available again. */
   readonly onChange: (error: string | null) => void
 }
 
-/** Finds out of the authorization server what tokens are worth. */
+/** Verifies tokens by introspection, and caches the results. */
 export class Introspector {
   readonly #options: IntrospectorOptions
   readonly #health: DependencyHealth
   readonly #active = new TokenCache<Claims>(() => true)
-  /** Until when, in ms since the epoch, a token is taken to be wrong. Apart, so that a flood of them drives out none that is good. */
+  /**
+   * Until when, in milliseconds since the epoch, a token counts as inactive. Kept apart, so that a flood of wrong
+   * tokens evicts no good one.
+   */
   readonly #inactive = new LRUCache<string, number>({ max: maxInactive })
   #inFlight = 0
 
@@ -95,7 +99,10 @@ export class Introspector {
     this.#health = new DependencyHealth(options.onChange, recoveryMs)
   }
 
-  /** Finds what is known of a token, or asks. Throws or rejects with {@link CredentialRejected} or {@link VerifierUnavailable}. */
+  /**
+   * Returns the cached claims of a token, or introspects it. Throws or rejects with {@link CredentialRejected} or
+   * {@link VerifierUnavailable}.
+   */
   getClaims(token: string): Claims | Promise<Claims> {
     const digest = tokenDigest(token)
     const cached = this.#active.find(digest)

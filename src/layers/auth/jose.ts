@@ -3,8 +3,8 @@ type Jose = typeof import('jose')
 let loading: Promise<Jose> | null = null
 
 /**
- * Gives the library that verifies signatures, and loads it when the first is to be verified: that takes tens of milliseconds. Where nobody shows a
- * token, and for commands that only describe what would happen, it costs nothing.
+ * Loads the library that verifies signatures, at the first verification: loading takes tens of milliseconds. A gateway
+ * whose clients present no token, and a command that only describes what would happen, never load it.
  */
 export const loadJose = (): Promise<Jose> => {
   loading ??= import('jose')

@@ -4,10 +4,10 @@ import { certificateThumbprint, type GetClientCertificate } from './client-certi
 import type { ClientRegistry } from './client-registry.ts'
 import { CredentialRejected } from './errors.ts'
 
-// There is no registered scheme for what happens below HTTP; RFC 9110 §11.6.1 asks for some challenge.
+// There is no registered scheme below HTTP; RFC 9110 §11.6.1 asks for some challenge.
 const challenge = 'ClientCertificate realm="lender-gateway"'
 
-/** Proves who calls by the certificate that it has shown. `fields` are those that it may have come in. */
+/** Authenticates a client by its certificate. `fields` are those that the certificate may have come in. */
 export const mtlsAuthenticator = (
   getCertificate: GetClientCertificate,
   clients: ClientRegistry,
@@ -34,7 +34,10 @@ export const mtlsAuthenticator = (
   }
 }
 
-/** Finds whose certificate it is. One that has names of several clients is of none: which of them is meant, nobody knows. */
+/**
+ * Finds the client of a certificate. One with the names of several clients has none: it is ambiguous which one is
+ * meant.
+ */
 const findClient = (certificate: X509Certificate, clients: ClientRegistry): AuthResult => {
   const names = [`sha256:${certificateThumbprint(certificate)}`, ...subjectAltNames(certificate)]
   const [client = null, ...others] = new Set(names.flatMap((name) => clients.byCertificate(name) ?? []))
@@ -43,16 +46,17 @@ const findClient = (certificate: X509Certificate, clients: ClientRegistry): Auth
   return { client, token: null }
 }
 
-// How Node names the kinds that clients are known by. Directory names, addresses and what is in none of these words name nobody.
+// Node's names of the kinds that clients are known by. Directory names, addresses and other kinds identify no client.
 const altNameKinds: Readonly<Record<string, string>> = { DNS: 'dns', URI: 'uri', email: 'email' }
 
-// One name and what follows it. Node writes a value that holds a comma, a quote or anything unusual as a JSON string (CVE-2021-44532): what is
-// in quotes is never cut.
+// One name and what follows it. Node writes a value with a comma, a quote or anything unusual as a JSON string
+// (CVE-2021-44532): a quoted part is never cut.
 const altNamePattern = /([A-Za-z0-9][A-Za-z0-9 .-]*):("(?:[^"\\]|\\.)*"|[^",]*)(?:, |$)/y
 
 /**
- * Lists the names that a certificate is for (RFC 5280 §4.2.1.6), as configuration spells them: `dns:bank-a.example`. The common name is none of
- * them (RFC 9525 §2). Where the list cannot be read to its end, there are none: half of it may mean somebody else.
+ * Lists the names of a certificate (RFC 5280 §4.2.1.6), as the configuration spells them: `dns:bank-a.example`. The
+ * common name is none of them (RFC 9525 §2). Where the list cannot be read to its end, there are none: half of it may
+ * mean another client.
  */
 export const subjectAltNames = ({ subjectAltName }: Pick<X509Certificate, 'subjectAltName'>): readonly string[] => {
   if (subjectAltName === undefined) return []
@@ -67,14 +71,14 @@ export const subjectAltNames = ({ subjectAltName }: Pick<X509Certificate, 'subje
   return names
 }
 
-/** Spells a name as it is compared: that of a host knows no case (RFC 4343), the others are compared as they are. */
+/** Spells a name as it is compared: a host name has no case (RFC 4343), the others are compared as they are. */
 export const canonicalAltName = (kind: string, value: string): string =>
   `${kind}:${kind === 'dns' ? value.toLowerCase() : value}`
 
 const parseAltName = (kind: string | undefined, written: string): string | null => {
   if (kind === undefined) return null
   const value = written.startsWith('"') ? unquote(written) : written
-  // Nobody is configured with such a name: what has control characters in it is meant to be read as another.
+  // No configured name is like that: a name with control characters is meant to be read as another.
   return value === null || !/^[\x21-\x7e]+$/.test(value) ? null : canonicalAltName(kind, value)
 }
 

@@ -3,11 +3,12 @@ import type { Exchange } from '../../exchange.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
 import { unauthenticated } from './authenticator.ts'
+import { type AuthScheme, createAuthChallenge } from './challenge.ts'
 import { certificateThumbprint, type GetClientCertificate } from './client-certificate.ts'
-import { type AuthScheme, CredentialRejected, createAuthChallenge } from './errors.ts'
+import { CredentialRejected } from './errors.ts'
 import type { TokenCredential } from './token-credential.ts'
 
-/** Is what a token says that it is bound to (RFC 7800 §3.1); both: both are asked for. */
+/** What a token is bound to (RFC 7800 §3.1). With both members, both are required. */
 export interface TokenConfirmation {
   /** The SHA-256 of a certificate, in base64url (RFC 8705 §3.1). */
   readonly certificate: string | null
@@ -16,8 +17,8 @@ export interface TokenConfirmation {
 }
 
 /**
- * Finds out whether whoever sends a token is the one that it was made for. Throws, or rejects with, a GatewayError. Asked for each request:
- * that a token is good may be remembered, but not who sent it.
+ * Checks that the sender of a token is the one that it was issued to. Throws, or rejects with, a GatewayError. It runs
+ * for each request: a good token may be remembered, but not its sender.
  */
 export type CheckSenderConstraint = (
   exchange: Exchange,
@@ -26,20 +27,25 @@ export type CheckSenderConstraint = (
   client: string,
 ) => void | Promise<void>
 
-/** Checks the proof that somebody holds a key: `key` is its thumbprint, and `client` who takes room for it to be remembered. */
+/**
+ * Checks the proof that a client holds a key. `key` is the key's thumbprint, and `client` the one whose share of the
+ * replay cache remembers the proof.
+ */
 export type CheckDpopProof = (exchange: Exchange, token: string, key: string, client: string) => Promise<void>
 
 export interface SenderConstraintOptions {
-  /** Whether tokens that are bound to nothing are refused. */
+  /** Whether unbound tokens are rejected. */
   readonly required: boolean
   readonly getCertificate: GetClientCertificate
-  /** Null: proofs are not taken, so nobody can use a token that is bound to a key. */
+  /** Null: the gateway takes no proofs, so a token that is bound to a key is useless. */
   readonly checkProof: CheckDpopProof | null
-  /** What proofs may be signed with; null: they are not taken. */
+  /** The algorithms that proofs may be signed with; null: the gateway takes no proofs. */
   readonly algorithms: readonly string[] | null
 }
 
-/** Enforces whatever a token is bound to. What is not known here is refused: a binding that nobody checks is none. */
+/**
+ * Enforces all that a token is bound to. An unknown kind of binding is rejected: a binding that is not checked is none.
+ */
 export const senderConstraint = ({
   required,
   getCertificate,
@@ -54,7 +60,7 @@ export const senderConstraint = ({
     if (confirmation === 'unknown')
       throw rejected(scheme, 'wrong-binding', 'the token is bound to what is not known here')
     const { certificate, key } = confirmation ?? noConfirmation
-    // RFC 9449 §7.1, §7.2: or whoever has stolen the token would leave the proof out by naming the other scheme.
+    // RFC 9449 §7.1, §7.2: otherwise the thief of a token would leave out the proof by naming the other scheme.
     if (key !== null && scheme !== 'dpop')
       throw rejected('dpop', 'wrong-binding', 'the token is bound to a key, and came as Bearer')
     if (key === null && scheme === 'dpop')
@@ -75,7 +81,7 @@ const noConfirmation: TokenConfirmation = { certificate: null, key: null }
 // 256 bits in base64url.
 const digestPattern = /^[\w-]{43}$/
 
-/** Reads what a token is bound to; null: nothing. What is there and cannot be read is unknown, an empty one too. */
+/** Reads what a token is bound to; null: nothing. A confirmation that cannot be read is unknown, an empty one too. */
 export const parseTokenConfirmation = ({
   cnf,
 }: Readonly<Record<string, unknown>>): TokenConfirmation | 'unknown' | null => {
@@ -94,7 +100,7 @@ const isPresented = (presented: ReturnType<GetClientCertificate>, wanted: string
   !(presented instanceof CredentialRejected) &&
   isSameDigest(certificateThumbprint(presented), wanted)
 
-/** Compares two digests in base64url, in a time that tells nothing of either. */
+/** Compares two digests in base64url, in a time that reveals nothing of either. */
 export const isSameDigest = (one: string, other: string): boolean => {
   const [a, b] = [Buffer.from(one, 'latin1'), Buffer.from(other, 'latin1')]
   return a.length === b.length && timingSafeEqual(a, b)

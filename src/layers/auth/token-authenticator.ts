@@ -1,24 +1,25 @@
 import { type Authenticator, type AuthResult, identityUnavailable, unauthenticated } from './authenticator.ts'
+import { type AuthScheme, createAuthChallenge } from './challenge.ts'
 import type { Claims, GetClaims } from './claims.ts'
 import type { ClientRegistry } from './client-registry.ts'
-import { type AuthScheme, CredentialRejected, createAuthChallenge, VerifierUnavailable } from './errors.ts'
+import { CredentialRejected, VerifierUnavailable } from './errors.ts'
 import type { CheckSenderConstraint } from './sender-constraint.ts'
 import { parseTokenCredential } from './token-credential.ts'
 
-/** Is what is known of the tokens that a method takes. */
+/** The dependencies and settings of a token authenticator. */
 export interface TokenAuthenticatorOptions {
   readonly name: 'jwt' | 'introspection'
   readonly getClaims: GetClaims
-  /** Tells whether a token is one of its kind, where another method takes others. */
+  /** Tells whether a token is of its kind, where another authenticator takes others. */
   readonly accepts: (token: string) => boolean
   readonly clients: ClientRegistry
-  /** Finds out, of each request, whether it comes from whom the token is bound to. */
+  /** Checks, for each request, that its sender is the one that the token is bound to. */
   readonly checkSenderConstraint: CheckSenderConstraint
-  /** What proofs of possession may be signed with; null: they are not taken. */
+  /** The algorithms that proofs of possession may be signed with; null: the gateway takes no proofs. */
   readonly algorithms: readonly string[] | null
 }
 
-/** Proves who calls by an access token (RFC 6750), and by what it is bound to (RFC 8705 §3, RFC 9449 §7). */
+/** Authenticates a client by an access token (RFC 6750), and by what it is bound to (RFC 8705 §3, RFC 9449 §7). */
 export const tokenAuthenticator = ({
   name,
   getClaims,

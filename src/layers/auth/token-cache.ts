@@ -2,34 +2,35 @@ import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { epochMs } from '../../clock.ts'
 
-/** Is what is known of a token. */
+/** The verified result of a token. */
 export interface CachedToken<T> {
   readonly value: T
-  /** Until when, in ms since the epoch: at most as long as the token itself is good. */
+  /** In milliseconds since the epoch, at the latest when the token itself expires. */
   readonly expiresAt: number
-  /** About how many bytes it takes to remember; at least 1. */
+  /** The approximate size in bytes; at least 1. */
   readonly size: number
 }
 
-// Of tokens that were found good, so only an issuer can fill it.
+// Only good tokens are cached, so only an issuer can fill it.
 const limits = { entries: 10_000, bytes: 32 * 1024 * 1024 } as const
 
 /**
- * Remembers what was found out of tokens, so that one is verified once and not for every request. Never by the token itself: what looks into
- * memory finds none here. Whether it is still bound to whoever shows it, and entitled to what it asks, is not known here and checked each time.
+ * Caches the results of verified tokens, so that each is verified once and not for every request. The key is never the
+ * token itself: a dump of the memory shows none. Whether the token is bound to its sender, and entitled to the
+ * operation, is not cached but checked each time.
  */
 export class TokenCache<T extends object> {
   readonly #isStillValid: (value: T) => boolean
   readonly #tokens: LRUCache<string, CachedToken<T>>
   readonly #pending = new Map<string, Promise<T>>()
 
-  /** `isStillValid` tells whether what it was verified with holds still. */
+  /** `isStillValid` tells whether what the token was verified with still holds. */
   constructor(isStillValid: (value: T) => boolean, entries: number = limits.entries) {
     this.#isStillValid = isStillValid
     this.#tokens = new LRUCache({ max: entries, maxSize: limits.bytes })
   }
 
-  /** Finds what is known of a token; null: nothing, or not any more. */
+  /** Finds the result of a token; null: there is none, or it no longer holds. */
   find(digest: string): T | null {
     const cached = this.#tokens.get(digest)
     if (cached === undefined) return null
@@ -38,7 +39,7 @@ export class TokenCache<T extends object> {
     return null
   }
 
-  /** Finds out about a token, once for all who ask at the same time. */
+  /** Verifies a token, once for all requests that bring it at the same time. */
   load(digest: string, verify: () => Promise<CachedToken<T>>): Promise<T> {
     const pending = this.#pending.get(digest)
     if (pending !== undefined) return pending
@@ -57,5 +58,5 @@ export class TokenCache<T extends object> {
   }
 }
 
-/** Makes what a token is known by. */
+/** Computes the key of a token in the cache. */
 export const tokenDigest = (token: string): string => hash('sha256', token, 'base64url')

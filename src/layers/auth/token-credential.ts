@@ -1,16 +1,17 @@
 import type { HeaderFields } from '../../header-fields.ts'
 import { malformedCredential, singleFieldValue } from './authenticator.ts'
-import type { AuthScheme } from './errors.ts'
+import type { AuthScheme } from './challenge.ts'
 
-/** Is a credential as a request shows it: RFC 9110 §11.4. */
+/** A credential of a request's `Authorization` (RFC 9110 §11.4). */
 export interface TokenCredential {
   readonly scheme: AuthScheme
   readonly token: string
 }
 
 /**
- * Reads the `Authorization` of a request, whatever its scheme; null: there is none, or it is of a scheme that carries no token. Two of them,
- * what has no scheme, or a token that is none, are `bad-request`: what an upstream would take, nobody knows. RFC 6750 §2.1, §3.1.
+ * Reads the `Authorization` of a request; null: there is none, or its scheme carries no token. Two of them, one without
+ * a scheme, and a token that is none are `bad-request`: it is unknown which one an upstream would take. RFC 6750 §2.1,
+ * §3.1.
  */
 export const parseTokenCredential = (fields: HeaderFields): TokenCredential | null => {
   const value = singleFieldValue(fields, 'authorization')
@@ -23,13 +24,14 @@ export const parseTokenCredential = (fields: HeaderFields): TokenCredential | nu
   return { scheme, token: rest }
 }
 
-// RFC 9110 §11.4: a token of §5.6.2, and what follows it after blanks alone: not tabs, nor what only Unicode calls a blank.
+// RFC 9110 §11.4: a token of §5.6.2, and what follows it after spaces alone: not tabs, nor what only Unicode calls a
+// blank.
 const credentialPattern = /^([!#$%&'*+.^_`|~\w-]+)(?: +([^ ].*))?$/
 const token68 = /^[A-Za-z0-9\-._~+/]+=*$/
 
 /**
- * Refuses a token in the query, where logs and histories keep it: RFC 6750 §2.3, RFC 9700 §4.3.2. The query of the interface is not ours to
- * read; but this name has one meaning, however it is spelled.
+ * Rejects a token in the query, where logs and histories keep it: RFC 6750 §2.3, RFC 9700 §4.3.2. The gateway does not
+ * read the interface's query, but this name has one meaning, however it is spelled.
  */
 export const rejectTokenInQuery = (query: string): void => {
   if (query === '' || !(query.includes('access_token') || query.includes('%'))) return

@@ -3,46 +3,49 @@ import { type JwkSet, parseJwkSet } from '../../../shared/jwk-set.ts'
 import { DependencyHealth, type DependencyHealthState } from '../dependency-health.ts'
 import { VerifierUnavailable } from '../errors.ts'
 
-// Keys are renewed seldom, and a new one is fetched as soon as a token names it.
+// Issuers renew keys seldom, and a new one is fetched as soon as a token names it.
 const refreshMs = 5 * 60_000
-// After a failure: soon, then more and more seldom, so that what comes back is used again within so long.
+// After a failure: soon, then more and more seldom, so that an issuer that is back is used again within the maximum.
 const retryMs = { first: 1000, max: 15_000 } as const
-// Anybody can name a key that nobody knows: so many fetches at once, and one a second.
+// Any client can name an unknown key: so many fetches at once, and one a second.
 const refetchRate = { burst: 3, perMs: 1 / 1000 } as const
 
-/** Is the keys of an issuer as time goes by. */
+/** The keys of an issuer as they change over time. */
 export interface IssuerKeys {
-  /** The newest set that could be had, however old; null: none yet. */
+  /** The newest set that was fetched, however old; null: none yet. */
   readonly current: JwkSet | null
-  /** Waits for the first set. Rejects with {@link VerifierUnavailable} when it cannot be had now. */
+  /** Waits for the first set. Rejects with {@link VerifierUnavailable} when it cannot be fetched now. */
   firstSet(): Promise<JwkSet>
-  /** Looks for newer keys, because `isFound` says that one is missing. Rejects with {@link VerifierUnavailable} when nobody can tell. */
+  /**
+   * Fetches newer keys, because `isFound` misses one. Rejects with {@link VerifierUnavailable} when the issuer is
+   * unavailable.
+   */
   refetch(isFound: () => boolean): Promise<void>
   state(): IssuerKeysState
-  /** Fetches no more. */
+  /** Stops fetching. */
   close(): void
 }
 
-/** Is how it stands with the keys of an issuer, as plain data. */
+/** The state of an issuer's keys, as plain data. */
 export interface IssuerKeysState extends DependencyHealthState {
   readonly source: 'url' | 'file'
   readonly keys: number
 }
 
-/** Is what a keeper of keys needs. */
+/** The dependencies of a JWKS cache. */
 export interface JwksCacheOptions {
   /** Fetches the text of the set. */
   readonly fetch: () => Promise<string>
-  /** Is told when fetching begins to fail, and why, and when it goes well again (null). */
+  /** Called with the error when fetching begins to fail, and with null when it succeeds again. */
   readonly onChange: (error: string | null) => void
-  /** Is called when no more will be fetched. */
+  /** Called when the cache stops fetching. */
   readonly onClose?: () => void
   readonly random?: () => number
 }
 
 /**
- * Keeps the keys of an issuer fresh behind the requests' backs, one fetch at a time. What could be had last is good for as long as the issuer
- * cannot be reached: an outage there is none here.
+ * Keeps the keys of an issuer fresh in the background, one fetch at a time. The last fetched set is good for as long as
+ * the issuer is unreachable: its outage is no outage here.
  */
 export class JwksCache implements IssuerKeys {
   current: JwkSet | null = null
@@ -52,7 +55,7 @@ export class JwksCache implements IssuerKeys {
   #isClosed = false
   #failures = 0
   #stop = (): void => {}
-  /** How many more fetches whoever names unknown keys may cause, when that was last counted. */
+  /** Fetches that unknown keys may still cause, as of `#refilledAt`. */
   #refetchTokens: number = refetchRate.burst
   #refilledAt = now()
 
@@ -69,12 +72,12 @@ export class JwksCache implements IssuerKeys {
   }
 
   async refetch(isFound: () => boolean): Promise<void> {
-    // While they cannot be had, nobody is kept waiting to hear it once more.
+    // While the issuer is unavailable, no request waits to learn it once more.
     if (this.#health.error === null && this.#running !== null) {
       await this.#running
       if (isFound()) return
     }
-    // What ran may have begun before the key was made known: one that begins now has not.
+    // A running fetch may have begun before the key was published: one that begins now has not.
     if (this.#health.error === null && (this.#running !== null || this.#takeRefetchToken())) await this.#fetch()
     if (this.#health.error !== null) throw new VerifierUnavailable('issuer-keys', this.#reason())
   }
@@ -109,7 +112,10 @@ export class JwksCache implements IssuerKeys {
     this.#stop = unrefTimeout(this.#pauseMs(), () => void this.#fetch())
   }
 
-  /** Takes a set that was fetched; null, or why it is of no use. An empty one is taken at its word: the keys before it are good no more. */
+  /**
+   * Accepts a fetched set; returns null, or why it is of no use. An empty set is taken at its word: the keys before it
+   * are no longer good.
+   */
   #accept(text: string): string | null {
     try {
       this.current = parseJwkSet(text, this.current)
@@ -122,7 +128,7 @@ export class JwksCache implements IssuerKeys {
   #pauseMs(): number {
     const { random = Math.random } = this.#options
     const ms = this.#failures === 0 ? refreshMs : Math.min(retryMs.max, retryMs.first * 2 ** (this.#failures - 1))
-    return Math.round(ms * (0.9 + random() * 0.2)) // gateways that began together do not come together
+    return Math.round(ms * (0.9 + random() * 0.2)) // gateways that started together do not fetch together
   }
 
   #takeRefetchToken(): boolean {
@@ -139,7 +145,7 @@ export class JwksCache implements IssuerKeys {
   }
 }
 
-/** Is keys that stand in a file: what the configuration was read with is what there is. */
+/** Creates the keys of a file: the configuration was read with them, and they never change. */
 export const staticIssuerKeys = (text: string): IssuerKeys => {
   const current = parseJwkSet(text, null)
   const since = epochMs()

@@ -5,10 +5,10 @@ import { loadJose } from '../jose.ts'
 import { TokenCache, tokenDigest } from '../token-cache.ts'
 import type { IssuerKeys } from './jwks-cache.ts'
 
-/** Is what a token must be. */
+/** The requirements on a token. */
 export interface JwtVerifierOptions extends ClaimExpectations {
   readonly algorithms: readonly JwsAlgorithm[]
-  /** What its `typ` may be, without `application/`. */
+  /** The allowed values of `typ`, without `application/`. */
   readonly types: readonly string[]
 }
 
@@ -20,13 +20,14 @@ export const isJwt = (token: string): boolean => token.length <= maxLength && co
 
 const compact = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
-// A token brings no keys (RFC 8725 §3.10) and nothing that would have to be understood: RFC 7515 §4.1.11. What is not signed (`b64`) is none.
+// A token brings no keys (RFC 8725 §3.10) and nothing that the gateway would have to understand: RFC 7515 §4.1.11. A
+// token whose payload is not signed (`b64`) is none.
 const forbiddenParameters = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc'] as const
 
 /**
- * Verifies an access token (RFC 9068, as RFC 8725 would have it). Rejects with `Refused`, for the log alone: whoever
- * sent it learns nothing of why; or with `VerifierUnavailable`. Resolves with what it says, when it ends, in ms since the
- * epoch, and the key that it was verified with.
+ * Verifies an access token (RFC 9068, as RFC 8725 would have it). Rejects with {@link CredentialRejected}, for the log
+ * alone: its sender learns nothing of why; or with `VerifierUnavailable`. Resolves with its claims, its expiry in
+ * milliseconds since the epoch, and the key that verified it.
  */
 export const verifyToken = async (token: string, settings: JwtVerifierOptions, keys: IssuerKeys) => {
   if (!isJwt(token)) throw new CredentialRejected('other-token-flaw', 'it is not a signed JWT, or too long')
@@ -41,8 +42,8 @@ export const verifyToken = async (token: string, settings: JwtVerifierOptions, k
   return { claims, expiresAt, key }
 }
 
-// The other two parts are signed as they are spelled, but bits that base64url leaves over here mean nothing: whoever has one token would have
-// sixteen, each verified and remembered by itself (RFC 4648 §3.5).
+// The other two parts are signed as they are spelled, but here base64url leaves over bits that mean nothing: the owner
+// of one token would have sixteen, each verified and remembered by itself (RFC 4648 §3.5).
 const isCanonical = (part: string): boolean => Buffer.from(part, 'base64url').toString('base64url') === part
 
 const readHeader = (token: string, settings: JwtVerifierOptions) => {
@@ -63,7 +64,9 @@ const readHeader = (token: string, settings: JwtVerifierOptions) => {
   return { algorithm, kid: kid ?? null }
 }
 
-/** Says which type and algorithm came, and which are taken: most often it is the issuer, or the file, that has to be told of the other. */
+/**
+ * Describes which type and algorithm came, and which are accepted: most often the issuer, or the file, has to change.
+ */
 const describeMismatch = ({ alg, typ }: Claims, { algorithms, types }: JwtVerifierOptions): string => {
   const [type, algorithm] = [
     registeredName(typ, registeredTypes, canonicalType),
@@ -72,7 +75,10 @@ const describeMismatch = ({ alg, typ }: Claims, { algorithms, types }: JwtVerifi
   return `typ is ${type} and alg ${algorithm}, taken are typ ${types.join(', ')} and alg ${algorithms.join(', ')}`
 }
 
-/** Says what a token calls itself, as far as that is a registered name: anything may stand there, a secret too, and none of it is for the log. */
+/**
+ * Returns a token's own name for itself, if it is registered: an unregistered text may hold anything, even a secret,
+ * and stays out of the log.
+ */
 const registeredName = (
   value: unknown,
   names: readonly string[],
@@ -83,28 +89,35 @@ const registeredName = (
   return names.includes(name) ? name : 'not a registered name'
 }
 
-// Of IANA's list for JOSE, those by which tokens are signed; for all that, one may come that is taken nowhere.
+// The signing algorithms of IANA's JOSE registry, accepted here or not: any of them may come.
 const registeredAlgorithms = [
   ...['HS256', 'HS384', 'HS512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'ES256K', 'EdDSA', 'Ed25519', 'Ed448', 'ML-DSA-44', 'ML-DSA-65', 'ML-DSA-87', 'none'],
 ]
 
-// What issuers are known to write: of the registered media types of JWTs, and the type of any JWT, of most ID tokens too.
+// The types that issuers are known to write: the registered media types of JWTs, and the type of any JWT, of most ID
+// tokens too.
 const registeredTypes = [
   ...['jwt', 'at+jwt', 'dpop+jwt', 'logout+jwt', 'secevent+jwt', 'token-introspection+jwt', 'oauth-authz-req+jwt'],
   ...['client-authentication+jwt', 'entity-statement+jwt', 'vc+jwt', 'dc+sd-jwt', 'kb+jwt', 'jose', 'jose+json'],
 ]
 
-/** Spells a type as one that is allowed is compared: media types know no case, and may leave out `application/` (RFC 7515 §4.1.9). */
+/**
+ * Spells a type as the allowed ones are compared: media types know no case, and may leave out `application/` (RFC 7515
+ * §4.1.9).
+ */
 export const canonicalType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
 
-/** Finds the key of a token; null: there is none, or more than one that may be meant. One that is listed twice, with and without `use`, is one. */
+/**
+ * Finds the key of a token; null: there is none, or several may be meant. A key that is listed twice, with and without
+ * `use`, counts once.
+ */
 const findKey = (set: JwkSet, algorithm: JwsAlgorithm, kid: string | null): VerificationKey | null => {
   const [key, ...others] = set.find(algorithm, kid)
   return key !== undefined && others.every((other) => other.key.equals(key.key)) ? key : null
 }
 
-/** Looks for a key that the issuer may have begun to use just now. */
+/** Fetches the set again for a key that the issuer may just have begun to use. */
 const refetchKey = async (keys: IssuerKeys, algorithm: JwsAlgorithm, kid: string | null): Promise<VerificationKey> => {
   const find = (): VerificationKey | null => (keys.current === null ? null : findKey(keys.current, algorithm, kid))
   await keys.refetch(() => find() !== null)
@@ -116,7 +129,7 @@ const refetchKey = async (keys: IssuerKeys, algorithm: JwsAlgorithm, kid: string
 const verifySignature = async ({ key }: VerificationKey, token: string, algorithm: JwsAlgorithm): Promise<Claims> => {
   const { compactVerify } = await loadJose()
   const verified = await compactVerify(token, key, { algorithms: [algorithm] }).catch(() => {
-    throw new CredentialRejected('bad-signature', 'its signature is wrong') // the library's errors may hold what the token says
+    throw new CredentialRejected('bad-signature', 'its signature is wrong') // the library's errors may quote the token
   })
   return parseObject(new TextDecoder().decode(verified.payload), 'its payload')
 }
@@ -133,8 +146,8 @@ const parseObject = (text: string, what: string): Claims => {
 }
 
 /**
- * Verifies tokens of one issuer, each once for as long as it is good: until it expires, or the key that it was signed with is not one of the
- * issuer's any more.
+ * Verifies the tokens of one issuer, each once for as long as it is good: until it expires, or the issuer no longer has
+ * the key that it was signed with.
  */
 export const jwtVerifier = (keys: IssuerKeys, settings: JwtVerifierOptions): GetClaims => {
   const cache = new TokenCache<Awaited<ReturnType<typeof verifyToken>>>(({ key }) => keys.current?.has(key) ?? false)
