@@ -5,46 +5,50 @@ import { freeBuffer } from '../../shared/buffers.ts'
 import type { Reservation } from './cache-store.ts'
 import { TeeReader } from './tee-reader.ts'
 
-/** Hears what becomes of a recording. */
+/** The callbacks of a tee. */
 export interface BodyTeeCallbacks {
-  /** The whole body has come: bytes that are its own. `readBy` still read it. */
+  /** Called when the whole body has come, in memory of its own. `readBy` are the exchanges that still read it. */
   onComplete(body: Buffer, readBy: readonly Exchange[]): void
-  /** It is longer than may be stored, or there is no room for it: it goes on for those who read it, and for nobody else. */
+  /**
+   * Called when the body is longer than may be stored, or there is no room for it: only its present readers get the
+   * rest.
+   */
   onOverflow(): void
-  /** The upstream has broken it off. */
+  /** Called when the upstream has broken off the body. */
   onFailed(error: GatewayError): void
-  /** Nobody reads it any more, whether it has ended or not. */
+  /** Called when the last reader has left, whether the body has ended or not. */
   onReadersGone(): void
 }
 
-/** Is a part of a body: `filled` bytes of its memory, from `start` on. */
+/** A part of a body: `filled` bytes of its memory, from the body's offset `start` on. */
 interface TeeSegment {
   readonly memory: Buffer
   readonly start: number
   filled: number
 }
 
-// The most that a reader is given at once: TLS makes a copy of whatever is written, whether the client takes it or not.
+// The largest chunk for a reader: TLS copies all that is written, whether the client takes it or not.
 const maxChunkBytes = 64 * 1024
 
-// Of a body whose length nobody knows: the pieces double, from a small one.
+// For a body of unknown length: the segments double, from a small one.
 const firstSegmentBytes = 8 * 1024
 const maxSegmentBytes = 1024 * 1024
 
-// Of a body that is not stored, so much may wait for the slowest of those who read it.
+// Of a body that is not stored, so much may wait for its slowest reader.
 const windowBytes = 256 * 1024
 
 /**
- * Records the body of an answer while it comes. Any number of readers read it from its beginning, each at his own pace: what one has not taken
- * yet holds up nobody else, nor the recording. The bytes are copied into memory of its own, so that what counts is what is used, in however
- * small pieces it comes. A body that grows too long becomes a window: what all have read is forgotten, and the slowest sets the pace.
+ * Records the body of a response while it comes. Any number of readers read it from its beginning, each at its own
+ * pace: a slow reader holds up neither the others nor the recording. The bytes are copied into memory of their own, so
+ * that the used memory is what counts, however small the chunks. A body that grows too long becomes a window: it drops
+ * what all have read, and the slowest reader sets the pace.
  */
 export class BodyTee implements BodySink {
-  /** The whole body, when it has come and was not too long. */
+  /** The whole body, once it has come and was not too long. */
   whole: Buffer | null = null
   ended = false
   failure: GatewayError | null = null
-  /** How many bytes have come. */
+  /** The bytes that have come. */
   length = 0
   readonly #body: ResponseBody
   readonly #declared: number | null
@@ -56,7 +60,10 @@ export class BodyTee implements BodySink {
   #isWindow = false
   #paused = false
 
-  /** `declared` is its length as the answer says it, for which there is room; null: it does not say. `maxBytes` is the most that is stored. */
+  /**
+   * `declared` is the length that the response declares and that is reserved; null: it declares none. `maxBytes` is the
+   * most that is stored.
+   */
   constructor(
     body: ResponseBody,
     declared: number | null,
@@ -71,14 +78,17 @@ export class BodyTee implements BodySink {
     this.#callbacks = callbacks
   }
 
-  /** Begins. All that read from its beginning are there by then, or {@link openReader} before it becomes a window. */
+  /**
+   * Starts to consume the body. A reader is there by then, or comes by {@link openReader} before the body becomes a
+   * window.
+   */
   start(): void {
     if (this.#declared !== null)
       this.#segments.push({ memory: Buffer.allocUnsafeSlow(this.#declared), start: 0, filled: 0 })
     this.#body.consume(this)
   }
 
-  /** Lets one more read it, to answer an exchange; null: its beginning is no longer there. */
+  /** Opens a reader for an exchange; null: the beginning of the body is gone. */
   openReader(exchange: Exchange): TeeReader | null {
     if (this.#isWindow || this.failure !== null) return null
     const reader = new TeeReader(this, exchange)
@@ -86,7 +96,7 @@ export class BodyTee implements BodySink {
     return reader
   }
 
-  /** Whether anybody reads it. */
+  /** Whether there is a reader. */
   get isRead(): boolean {
     return this.#readers.size > 0
   }
@@ -117,7 +127,7 @@ export class BodyTee implements BodySink {
     this.#readers.clear()
   }
 
-  /** Finds what there is from an offset on, as much as is given at once; null: nothing yet. */
+  /** Returns the bytes from an offset on, up to the largest chunk; null: nothing yet. */
   from(offset: number): Buffer | null {
     const until = offset + maxChunkBytes
     if (this.whole !== null) return offset < this.whole.length ? this.whole.subarray(offset, until) : null
@@ -129,7 +139,7 @@ export class BodyTee implements BodySink {
     return null
   }
 
-  /** Is told that a reader has read on. */
+  /** Called when a reader has advanced. */
   onReaderAdvanced(): void {
     if (!this.#isWindow) return
     this.#trimWindow()
@@ -138,7 +148,7 @@ export class BodyTee implements BodySink {
     this.#body.resume()
   }
 
-  /** Is told that a reader reads no more, because he has all of it, or wants no more. */
+  /** Called when a reader stops, because it has all of the body or wants no more. */
   onReaderClosed(reader: TeeReader): void {
     if (!this.#readers.delete(reader)) return
     if (this.#readers.size === 0) this.#callbacks.onReadersGone()
@@ -164,7 +174,7 @@ export class BodyTee implements BodySink {
     if (!this.#isWindow) {
       const room = this.#maxBytes - this.length
       bytes = Math.min(bytes, room)
-      // More than was declared is not stored either.
+      // A body that exceeds its declared length is not stored either.
       if (this.#declared !== null || minBytes > room || !this.#reservation.grow(bytes)) this.#becomeWindow()
     }
     if (this.#isWindow) bytes = Math.max(minBytes, firstSegmentBytes)
@@ -179,7 +189,7 @@ export class BodyTee implements BodySink {
     this.#callbacks.onOverflow()
   }
 
-  /** Forgets what all have read; false: too much waits for the slowest. */
+  /** Drops what all readers have; false: too much waits for the slowest. */
   #trimWindow(): boolean {
     if (!this.#isWindow) return true
     const backlog = this.#backlogBytes()
@@ -190,7 +200,7 @@ export class BodyTee implements BodySink {
     return !this.#paused
   }
 
-  /** Tells how many bytes wait for the slowest. */
+  /** Returns the bytes that wait for the slowest reader. */
   #backlogBytes(): number {
     let slowest = this.length
     for (const { offset } of this.#readers) slowest = Math.min(slowest, offset)
@@ -211,7 +221,7 @@ export class BodyTee implements BodySink {
   }
 }
 
-/** Reads how long an answer says that it is; null: it does not say; undefined: it says nothing sensible. */
+/** Reads the declared length of a response; null: there is none; undefined: it is not valid. */
 export const declaredLength = ({ fields }: Pick<ProxyResponse, 'fields'>): number | null | undefined => {
   const value = getFirstFieldValue(fields, 'content-length')
   if (value === undefined) return null

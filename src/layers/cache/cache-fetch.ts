@@ -12,34 +12,35 @@ import { hasValidator } from './policy/validators.ts'
 import { storeNotModified, storeResponse } from './store-response.ts'
 import type { StoredResponse } from './stored-response.ts'
 
-// So long a body may still come that nobody reads, but that is stored when it has come.
+// How long a detached body may still come without a reader, to be stored in the end.
 const unreadMs = 30_000
 
 /**
- * Is a request of the gateway's own for what one exchange asked for, or several. It lives as long as anybody waits for it or reads it, and no
- * single client's leaving ends it. It asks for the whole, without the conditions of the client: those are for what is stored then.
+ * A request of the gateway's own, for one exchange or several. It lives as long as an exchange waits for it or reads
+ * it, and ends with no single client. It asks for the whole response, without the client's conditions: those apply to
+ * what is stored then.
  */
 export class CacheFetch {
-  /** What the exchange that began it asks for, and so what is fetched. */
+  /** The request of the exchange that began the fetch, and so what is fetched. */
   readonly request: CacheRequest
   readonly exchange: Exchange
   /** On the wall clock. */
   readonly startedAt = epochMs()
-  /** What has come, as long as it can be read from its beginning; null: nothing yet. */
+  /** The result, as long as its body can be read from the beginning; null: nothing yet. */
   result: SharedResult | null = null
-  /** When it was sent, and when the head of the answer came. */
+  /** When the request was sent, and when the head of the response came. */
   times: ResponseTimes = { requestedAt: 0, receivedAt: 0 }
   readonly context: FetchContext
   /**
-   * Room for what comes. Void when what it is for became invalid after it began: who asks from now on must not get it
-   * (RFC 9111 §4.4).
+   * Room for the response. Cancelled when its key became invalid after the fetch began: a later request must not get
+   * the response (RFC 9111 §4.4).
    */
   readonly reservation: Reservation
   readonly #waiters = new Set<FetchWaiter>()
   readonly #unreadTimer = new CoalescedTimer(() => {
     if (!this.#isRead) this.#abandon()
   })
-  /** Whether it goes on though nobody waits for it. */
+  /** Whether the fetch goes on without a waiter. */
   #isDetached: boolean
   #isFinished = false
   #validating: StoredResponse | null
@@ -54,23 +55,23 @@ export class CacheFetch {
     this.exchange = createBackgroundExchange(cause, isDetached)
   }
 
-  /** Has somebody wait for it. */
+  /** Adds an exchange that waits for the result. */
   addWaiter(waiter: FetchWaiter): void {
     this.#waiters.add(waiter)
   }
 
-  /** Is told that somebody no longer waits. */
+  /** Removes an exchange that no longer waits. */
   removeWaiter(waiter: FetchWaiter): void {
     this.#waiters.delete(waiter)
     if (this.#waiters.size === 0 && !this.#isDetached) this.#abandon()
   }
 
-  /** Has the body come to its end though nobody reads it: it is of use for others, later. */
+  /** Lets the body come to its end without a reader: it is of use for later requests. */
   detach(): void {
     this.#isDetached = true
   }
 
-  /** Sends it. */
+  /** Sends the request. */
   start(): void {
     const { stored } = this.context
     const plain = withoutConditions(this.exchange.fields)
@@ -108,7 +109,7 @@ export class CacheFetch {
     this.onReadersGone()
   }
 
-  /** Makes of an answer what those who wait may use; null: it is a 304 about something else. */
+  /** Turns a response into the result for those who wait; null: it is a 304 about something else. */
   #toResult(response: ProxyResponse): FetchResult | null {
     const validated = response.status === 304 ? this.#validating : null
     try {
@@ -118,17 +119,17 @@ export class CacheFetch {
       return result
     } catch (error) {
       this.context.events.onError(error)
-      if (validated === null) return { kind: 'alone', response, notStored: null }
+      if (validated === null) return { kind: 'unshared', response, notStored: null }
       response.body.discard()
       return { kind: 'none' }
     }
   }
 
-  /** Tells everybody what has come. */
+  /** Hands the result to all waiters. */
   #deliver(result: FetchResult): void {
     const waiters = [...this.#waiters]
     this.#waiters.clear()
-    if (result.kind === 'alone' && waiters.every(({ request }) => request !== this.request))
+    if (result.kind === 'unshared' && waiters.every(({ request }) => request !== this.request))
       result.response.body.discard()
     for (const waiter of waiters) waiter.onResult(result)
     if (result.kind === 'failed' && this.#isDetached) this.context.events.onRevalidationFailed(result.error)
@@ -139,14 +140,14 @@ export class CacheFetch {
     return body instanceof BodyTee && body.isRead
   }
 
-  /** Is told that the body is longer than may be stored: now it is for those who read it, and for nobody else. */
+  /** Called when the body is longer than may be stored: only its present readers get the rest. */
   onOverflow(): void {
     this.finish()
     this.#isDetached = false
     this.onReadersGone()
   }
 
-  /** Looks whether anybody still reads the body. */
+  /** Abandons the body once it has no reader, or gives a detached one {@link unreadMs}. */
   onReadersGone(): void {
     const body = this.result?.body
     if (!(body instanceof BodyTee) || body.ended || body.isRead) return
@@ -155,13 +156,13 @@ export class CacheFetch {
   }
 
   #abandon(): void {
-    this.finish() // before anybody can join what is about to fail
+    this.finish() // first, so that no request joins what is about to fail
     this.exchange.abort(
       new GatewayError('client-gone', { reason: 'nobody-waits', cause: new Error('nobody waits for it') }),
     )
   }
 
-  /** Ends what others could join. */
+  /** Ends the time in which other exchanges can join. */
   finish(): void {
     this.#unreadTimer.clear()
     this.reservation.release()
@@ -172,8 +173,9 @@ export class CacheFetch {
 }
 
 /**
- * Makes an exchange of the gateway's own out of the one that causes it: it asks for the same, and the client's leaving does not end it. Interim
- * answers go to that client as long as it waits (RFC 9110 §15.2), unless the fetch is behind its back.
+ * Creates an exchange of the gateway's own from the one that causes it: it asks for the same, and the client's leaving
+ * does not end it. Interim responses go to that client as long as it waits (RFC 9110 §15.2), unless the fetch is in the
+ * background.
  */
 const createBackgroundExchange = (cause: Exchange, isDetached: boolean): Exchange => {
   const { operation, client, peer, query, fields, authority, body, onInterim } = cause

@@ -12,7 +12,6 @@ import {
   type FetchWaiter,
   type SharedResult,
   statusOfResult,
-  type TierLookup,
   troubleOfError,
   troubleOfResult,
   troubleOfStatus,
@@ -22,10 +21,11 @@ import { type ForwardOutcome, forwardedStatus } from './policy/cache-status.ts'
 import { storedFields } from './policy/respond.ts'
 import { decideReuse, mayServeStale, type UpstreamTrouble } from './policy/reuse.ts'
 import { selectVariant } from './policy/vary.ts'
+import type { TierLookup } from './shared-tier.ts'
 import { SingleFlight } from './single-flight.ts'
 import { emptyStoredBody, StoredBody, type StoredResponse } from './stored-response.ts'
 
-// Of one operation. They are no client's requests, so no bound of what is in flight holds them back.
+// For each operation. No client sent these requests, so no limit of exchanges in flight holds them back.
 const maxRevalidations = 100
 
 /** What all the fetches of an operation have in common. */
@@ -33,24 +33,27 @@ type FillerDeps = Pick<FetchContext, 'next' | 'rules' | 'partition' | 'events'>
 
 type LookUpAgain = (miss: CacheMiss) => Promise<ProxyResponse>
 
-/** Asks the upstream for what is not stored, or no longer fresh: once for all who want the same at the same time. */
+/** Asks the upstream for what is not stored or no longer fresh: once for all who want the same at the same time. */
 export class CacheFiller {
   readonly #deps: FillerDeps
   readonly #lookUpAgain: LookUpAgain
   readonly #singleFlight = new SingleFlight()
   #revalidations = 0
 
-  /** `lookUpAgain` is for those who waited for what turns out to be another variant: what they want may be there by now. */
+  /**
+   * `lookUpAgain` serves a request that waited for what turns out to be another variant: its own may be stored by now.
+   */
   constructor(deps: FillerDeps, lookUpAgain: LookUpAgain) {
     this.#deps = deps
     this.#lookUpAgain = lookUpAgain
   }
 
-  /** Waits for a fetch that is under way, or begins one, or forwards the request as it came. */
+  /** Joins a fetch under way, or begins one, or forwards the request as it came. */
   fetchOrJoin(miss: CacheMiss): Promise<ProxyResponse> {
     const { exchange, request, key, at, stored, varies, why, joinsLeft, tierLookup } = miss
     const isHitForMiss = this.#deps.partition.hitForMiss.has(key)
-    // A Range may be a small piece of something large: nobody is to wait for the whole of it. Where something is stored, a 304 has to be heard (§4.3.4).
+    // A Range may be a small piece of something large: its client is not to wait for the whole. Where something is
+    // stored, a 304 must reach the cache (§4.3.4).
     if (request.range !== null || (isHitForMiss && stored === null)) return this.#forward(miss)
     const isExclusive = isHitForMiss || (stored !== null && isUnshareable(stored))
     if (joinsLeft > 0 && !isExclusive && !request.noCache && why !== 'request') {
@@ -64,7 +67,7 @@ export class CacheFiller {
     return response
   }
 
-  /** Tells whether what is served stale is to be fetched anew: that is not under way, and there are not too many such fetches. */
+  /** Tells whether a stale response is to be fetched anew: no such fetch is under way, and there are not too many. */
   mayRevalidate({ request, key, stored, at }: BackgroundRevalidation): boolean {
     if (
       this.#revalidations >= maxRevalidations ||
@@ -83,7 +86,7 @@ export class CacheFiller {
     this.#createFetch(exchange, request, key, { stored, tierLookup, isDetached: true, isExclusive: false }).start()
   }
 
-  /** Has an exchange wait for a fetch, or read what has begun to come of it. */
+  /** Makes an exchange wait for a fetch, or read the body that a fetch has begun to get. */
   #join(miss: CacheMiss, fetch: CacheFetch): Promise<ProxyResponse> {
     return fetch.result === null ? this.#wait(miss, fetch) : Promise.resolve(this.#respond(miss, fetch, fetch.result))
   }
@@ -100,7 +103,9 @@ export class CacheFiller {
           } catch (error) {
             if (error instanceof GatewayError) return reject(error)
             this.#deps.events.onError(error)
-            resolve(result.kind === 'alone' && isInitiator(miss, fetch) ? result.response : this.#deps.next(exchange))
+            resolve(
+              result.kind === 'unshared' && isInitiator(miss, fetch) ? result.response : this.#deps.next(exchange),
+            )
           }
         },
       }
@@ -112,7 +117,7 @@ export class CacheFiller {
     })
   }
 
-  /** Answers with what has come, as far as it is for this exchange. Throws the failure. */
+  /** Responds with the result, as far as it is for this exchange. Throws the failure. */
   #respond(miss: CacheMiss, fetch: CacheFetch, result: FetchResult): ProxyResponse | Promise<ProxyResponse> {
     const { exchange, request } = miss
     if (isInitiator(miss, fetch)) {
@@ -123,7 +128,7 @@ export class CacheFiller {
     const trouble = troubleOfResult(result)
     const stale = trouble === null ? null : this.#serveStale(miss, trouble, statusOfResult(result))
     if (stale !== null) {
-      if (result.kind === 'alone' && isInitiator(miss, fetch)) result.response.body.discard()
+      if (result.kind === 'unshared' && isInitiator(miss, fetch)) result.response.body.discard()
       return stale
     }
     if (isInitiator(miss, fetch)) return this.#respondToInitiator(miss, fetch, result)
@@ -131,7 +136,7 @@ export class CacheFiller {
       this.#record(miss, 'miss', { collapsed: true })
       throw result.error
     }
-    // What is not stored, a 304 that forbids it say, is for the one alone who asked.
+    // A response that is not stored is only for the exchange that began the fetch, even when a 304 forbids to store it.
     if (result.kind !== 'shared' || !result.isStored) return this.#forward(miss)
     const at = epochMs()
     if (selectVariant([result], request) === null) return this.#lookUpAgain(miss)
@@ -142,7 +147,7 @@ export class CacheFiller {
     return response
   }
 
-  /** Answers the exchange that the fetch was begun for: whatever has come is its own. */
+  /** Responds to the exchange that began the fetch: whatever the result is, it is its own. */
   #respondToInitiator(miss: CacheMiss, fetch: CacheFetch, result: FetchResult): ProxyResponse | Promise<ProxyResponse> {
     const { exchange } = miss
     if (result.kind === 'none') return this.#forward(miss)
@@ -150,22 +155,22 @@ export class CacheFiller {
       this.#record(miss, 'miss')
       throw result.error
     }
-    if (result.kind === 'alone') {
+    if (result.kind === 'unshared') {
       this.#record(miss, 'miss', { detail: result.notStored })
       exchange.setAbortListener((reason) => fetch.exchange.abort(reason))
       return result.response
     }
-    const { head, fields, isValidated, isStored, notStored: not } = result
+    const { head, fields, isValidated, isStored, notStored } = result
     const response = this.#respondShared(miss, result, fields)
     if (response === null) return this.#forward(miss)
-    // Nobody may read it any more, and it is stored all the same.
+    // The body may have no reader left, and it is stored all the same.
     if (response.body === emptyStoredBody) fetch.detach()
     const upstreamStatus = isValidated ? 304 : head.status
     this.#record(miss, isValidated ? 'revalidated' : 'miss', {
       status: upstreamStatus === response.status ? null : upstreamStatus,
       stored: isStored,
       ttlMs: head.freshUntil - epochMs(),
-      detail: not,
+      detail: notStored,
     })
     return response
   }
@@ -205,7 +210,7 @@ export class CacheFiller {
     )
   }
 
-  /** Answers with what is stored, though it is stale, where that is allowed; null: it is not. */
+  /** Responds with what is stored although it is stale, where that is allowed; null: it is not. */
   #serveStale(miss: CacheMiss, trouble: UpstreamTrouble, status: number | null): ProxyResponse | null {
     const { exchange, request, stored } = miss
     const at = epochMs()
@@ -232,10 +237,10 @@ export class CacheFiller {
   }
 }
 
-/** Says how a fetch is made. */
+/** How a fetch is made. */
 type FetchMode = Pick<FetchContext, 'stored' | 'tierLookup' | 'isDetached' | 'isExclusive'>
 
 const isInitiator = ({ request }: CacheMiss, fetch: CacheFetch): boolean => request === fetch.request
 
-/** Tells whether each who asks has to ask the upstream: to wait for another's answer would be to wait in vain. */
+/** Tells whether every request for it must go to the upstream: waiting for another's response would be in vain. */
 export const isUnshareable = ({ head }: StoredResponse): boolean => head.noCache || head.freshUntil <= head.receivedAt

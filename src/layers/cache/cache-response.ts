@@ -8,14 +8,14 @@ import { planResponse } from './policy/respond.ts'
 import type { StoredHead } from './policy/stored-head.ts'
 import { emptyStoredBody, StoredBody } from './stored-response.ts'
 
-/** Names what an exchange asks for. */
+/** Builds the cache key of an exchange. */
 export const toCacheKey = ({ identity, query }: Exchange, { site }: CacheRequest): CacheKey => ({
   client: identity?.client ?? '',
   site,
   query,
 })
 
-/** Notes what the cache did, for the access log and for whoever reads `Cache-Status` (RFC 9211). */
+/** Records what the cache did, for the access log and for readers of `Cache-Status` (RFC 9211). */
 export const recordCacheOutcome = (
   exchange: Exchange,
   partition: CachePartition,
@@ -28,7 +28,7 @@ export const recordCacheOutcome = (
   else exchange.addedResponseFields.push('Cache-Status', status)
 }
 
-/** Answers a request with a body that is all there. `fields` are what a plain answer would have. */
+/** Responds with a body that is all there. `fields` are those of a plain response. */
 export const respondFromStored = (
   head: StoredHead,
   body: StoredBody,
@@ -51,8 +51,8 @@ export const respondFromStored = (
 }
 
 /**
- * Answers a request with what a fetch has brought, of which the body may still be coming. `fields` as for {@link respondFromStored}. Null: its beginning is
- * no longer there.
+ * Responds with the result of a fetch, whose body may still be coming. `fields` as for {@link respondFromStored}. Null:
+ * the beginning of the body is gone.
  */
 export const respondFromResult = (
   exchange: Exchange,
@@ -62,7 +62,7 @@ export const respondFromResult = (
 ): ProxyResponse | null => {
   if (body instanceof StoredBody) return respondFromStored(head, body, request, fields)
   if (request.ifNoneMatch !== null || request.ifModifiedSince !== null) {
-    // Who asks for a part does not wait for the whole, and is never answered here.
+    // A range request does not wait for the whole, and is never served here.
     const plan = planResponse(head, null, request, fields)
     if (plan.body === 'none') return { status: plan.status, reason: '', fields: plan.fields, body: emptyStoredBody }
   }

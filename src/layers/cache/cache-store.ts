@@ -4,56 +4,58 @@ import { CachePartition } from './partition.ts'
 import { PinnedBytes } from './pinned-bytes.ts'
 import type { StoredResponse } from './stored-response.ts'
 
-/** Names what is asked for, within an operation. */
+/** The identity of a stored response within an operation. */
 export interface CacheKey {
-  /** Whose it is, by the client's id; empty: anybody's. */
+  /** The id of the client it belongs to; empty: any client. */
   readonly client: string
-  /** Scheme and authority by which it was asked for, and what upstreams are told of them: an answer may say them again. */
+  /** Scheme and authority of the request, with what upstreams are told of them: a response may repeat them. */
   readonly site: string
   /** The raw query with its `?`, or empty. */
   readonly query: string
 }
 
-/** Is all that is stored under one key. */
+/** All that is stored under one key. */
 export interface Resource extends CacheKey {
   readonly partition: CachePartition
-  /** Answers that `Vary` tells apart, the latest first. */
+  /** Responses that `Vary` tells apart, the latest first. */
   readonly variants: readonly StoredResponse[]
 }
 
-/** Says what to clear; null: all. */
+/** The scope of a purge; null: all. */
 export interface PurgeScope {
   readonly operation: OperationId | null
   readonly client: string | null
 }
 
-// What a resource and a variant take beside what is counted of them: objects, memory of its own for a body, map, list of use.
+// What a resource and a variant take besides what is counted of them: objects, memory of its own for a body, map, LRU
+// list.
 const resourceBytes = 768
 const variantBytes = 512
 
-// Of what one key may hold: who asks for it may vary what an answer varies by as he likes.
+// The most variants of one key: a client may vary at will what a response varies by.
 const maxVariants = 32
 
 /**
- * Holds what is stored of all operations within one bound of bytes: bodies, fields and keys are counted, and so are answers that are still on
- * their way, and bodies that clients still read. What was used longest ago makes room. One for each process; it outlives snapshots.
+ * Stores the responses of all operations within one limit of bytes. It counts bodies, fields and keys, also of
+ * responses that are still on their way, and bodies that clients still read. The least recently used entry makes room.
+ * There is one store for each process; it outlives snapshots.
  */
 export class CacheStore {
   #maxBytes: number
   readonly #resources: LRUCache<string, Resource>
   readonly #reservations = new Set<Reservation>()
   #reservedBytes = 0
-  /** What clients still read. */
+  /** The bodies that clients still read. */
   readonly pinned = new PinnedBytes()
   readonly #partitions = new Set<CachePartition>()
   #opened = 0
-  /** How many resources had to make room. */
+  /** Resources that had to make room. */
   evictions = 0
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
     this.#resources = new LRUCache<string, Resource>({
-      // Its own bound would not know of what is on its way, and cannot be changed.
+      // Its own limit would not count what is on its way, and cannot be changed.
       maxSize: Number.MAX_SAFE_INTEGER,
       sizeCalculation: sizeOf,
       dispose: ({ partition, query, variants }, key, reason) => {
@@ -64,7 +66,7 @@ export class CacheStore {
     })
   }
 
-  /** Opens the part of an operation. It is empty, whatever was stored for that operation before. */
+  /** Opens a partition for an operation. It is empty, whatever was stored for that operation before. */
   openPartition(operation: OperationId): CachePartition {
     const partition = new CachePartition(this, operation, String(this.#opened++))
     this.#partitions.add(partition)
@@ -85,29 +87,34 @@ export class CacheStore {
     return this.#maxBytes
   }
 
-  /** Has another bound hold from now on. */
+  /** Sets a new limit, and evicts what exceeds it. */
   setMaxBytes(maxBytes: number): void {
     this.#maxBytes = maxBytes
     while (this.bytes > maxBytes && this.#resources.size > 0) this.#resources.pop()
   }
 
-  /** Removes what is stored for a query of an operation, of all clients, and what is on its way for it (RFC 9111 §4.4). */
+  /**
+   * Removes what is stored for a query of an operation, of all clients, and what is on its way for it (RFC 9111 §4.4).
+   */
   invalidate(operation: OperationId, query: string): void {
     for (const partition of this.#partitions) if (partition.operation === operation) partition.invalidate(query)
   }
 
-  /** How many keys there are. */
+  /** The number of keys. */
   get size(): number {
     return this.#resources.size
   }
 
-  /** Removes what is stored, of an operation, of a client, of one client for one operation, or all of it; tells how many answers that were. */
+  /**
+   * Removes what is stored of an operation, of a client, of one client for one operation, or all of it. Returns the
+   * number of removed responses.
+   */
   purge({ operation, client }: PurgeScope): number {
     const isInScope = (partition: CachePartition, cacheKey: CacheKey): boolean =>
       (operation === null || operation === partition.operation) && (client === null || client === cacheKey.client)
     this.cancelReservations(({ partition, cacheKey }) => isInScope(partition, cacheKey))
     let removed = 0
-    // A copy: what is deleted while it is walked through would end the walk.
+    // A copy: deleting from the map would end the walk over it.
     for (const [key, resource] of [...this.#resources.entries()]) {
       if (!isInScope(resource.partition, resource)) continue
       removed += resource.variants.length
@@ -116,14 +123,14 @@ export class CacheStore {
     return removed
   }
 
-  /** Takes out a part, and all that it has. */
+  /** Drops a partition and all that it has. */
   dropPartition(partition: CachePartition): void {
     this.#partitions.delete(partition)
     for (const [key, resource] of [...this.#resources.entries()])
       if (resource.partition === partition) this.#resources.delete(key)
   }
 
-  /** Finds what is stored under a key, which counts as used. */
+  /** Returns what is stored under a key, which counts as a use. */
   find(key: string): Resource | undefined {
     return this.#resources.get(key)
   }
@@ -138,13 +145,14 @@ export class CacheStore {
     const before = this.#resources.peek(key)?.variants ?? []
     const variants = [variant, ...before.filter((each) => !replaces(each))].slice(0, maxVariants)
     while (variants.length > 1 && sizeOf({ variants }, key) > this.#maxBytes - this.#outside) variants.pop()
-    for (const { body } of variants) this.pinned.onStored(body) // before they leave: those that stay are not out meanwhile
+    // First, so that a body that stays never counts as unstored.
+    for (const { body } of variants) this.pinned.onStored(body)
     this.#resources.delete(key)
     if (this.#makeRoom(sizeOf({ variants }, key))) this.#set(key, { ...resource, variants })
     else for (const { body } of variants) this.pinned.onRemoved(body)
   }
 
-  /** Removes those variants that are meant; the resource with the last of them. */
+  /** Removes the matching variants; the resource goes with the last of them. */
   remove(key: string, matches: (variant: StoredResponse) => boolean): void {
     const resource = this.#resources.peek(key)
     if (resource === undefined) return
@@ -155,32 +163,33 @@ export class CacheStore {
     if (variants.length > 0) this.#set(key, { ...resource, variants })
   }
 
-  /** Reserves room for an answer that is about to be fetched. It takes none until it {@link Reservation.grow}s. */
+  /** Reserves room for a response that is about to be fetched. It takes no bytes until it {@link Reservation.grow}s. */
   reserve(partition: CachePartition, cacheKey: CacheKey): Reservation {
     const reservation = new Reservation(this, partition, cacheKey)
     this.#reservations.add(reservation)
     return reservation
   }
 
-  /** Marks the reservations that are meant: what comes for them was asked for before it became invalid. */
+  /** Cancels the matching reservations: their responses were requested before they became invalid. */
   cancelReservations(matches: (reservation: Reservation) => boolean): void {
     for (const reservation of this.#reservations) if (matches(reservation)) reservation.isCancelled = true
   }
 
-  /** Takes so many bytes out of the bound; false: there is no room, though everything stored made room. */
+  /** Reserves bytes; false: there is no room, even with everything stored evicted. */
   reserveBytes(bytes: number): boolean {
-    // Half of it stays for what is stored: who has many answers on their way, or reads none of them, does not push out all the others.
+    // Half of the limit stays for what is stored: a client with many responses on their way, or that reads none of
+    // them, does not push out all the others.
     if (this.#outside + bytes > this.#maxBytes / 2 || !this.#makeRoom(bytes)) return false
     this.#reservedBytes += bytes
     return true
   }
 
-  /** Gives back what was taken, whatever the bound has become since. */
+  /** Releases reserved bytes, whatever the limit has become since. */
   releaseBytes(bytes: number): void {
     this.#reservedBytes -= bytes
   }
 
-  /** Forgets a reservation. */
+  /** Removes a reservation. */
   removeReservation(reservation: Reservation): void {
     this.#reservations.delete(reservation)
   }
@@ -192,13 +201,13 @@ export class CacheStore {
   }
 
   #makeRoom(bytes: number): boolean {
-    // What is still read gives no room when it is evicted, so there may be none in the end.
+    // A body that is still read gives no room when it is evicted, so there may be none in the end.
     while (bytes <= this.#maxBytes - this.#outside && this.bytes + bytes > this.#maxBytes) this.#resources.pop()
     return this.bytes + bytes <= this.#maxBytes
   }
 }
 
-/** Counts what a resource takes: its key, and of each variant the fields and the body. */
+/** Counts the bytes of a resource: its key, and the fields and the body of each variant. */
 const sizeOf = ({ variants }: Pick<Resource, 'variants'>, key: string): number =>
   variants.reduce(
     (sum, { head, body }) => sum + head.bytes + body.bytes.length + variantBytes,
@@ -206,11 +215,11 @@ const sizeOf = ({ variants }: Pick<Resource, 'variants'>, key: string): number =
     resourceBytes + 2 * key.length,
   )
 
-/** Is room for an answer that is on its way: what it takes until it is stored, or is not. */
+/** Room for a response on its way, until it is stored or not. */
 export class Reservation {
   readonly partition: CachePartition
   readonly cacheKey: CacheKey
-  /** Whether what it is for has become invalid since: what comes is not stored, and nobody who asks from now on may have it. */
+  /** Whether its key has become invalid since: the response is not stored, and no later request may have it. */
   isCancelled = false
   readonly #store: CacheStore
   #bytes = 0
@@ -221,14 +230,14 @@ export class Reservation {
     this.cacheKey = cacheKey
   }
 
-  /** Takes more room; false: there is none. */
+  /** Reserves more room; false: there is none. */
   grow(bytes: number): boolean {
     if (!this.#store.reserveBytes(bytes)) return false
     this.#bytes += bytes
     return true
   }
 
-  /** Gives all of it back. */
+  /** Releases all of it. */
   release(): void {
     this.#store.releaseBytes(this.#bytes)
     this.#bytes = 0

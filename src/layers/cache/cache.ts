@@ -3,20 +3,21 @@ import type { Exchange, Layer, ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { CacheFiller, isUnshareable } from './cache-filler.ts'
 import { recordCacheOutcome, respondFromStored, toCacheKey } from './cache-response.ts'
-import type { BackgroundRevalidation, CacheEvents, SharedTier, TierLookup } from './fetch-context.ts'
+import type { BackgroundRevalidation, CacheEvents } from './fetch-context.ts'
 import type { CachePartition } from './partition.ts'
 import { bypassReason, type CacheRequest, type CacheRules, parseCacheRequest } from './policy/cache-request.ts'
 import { forwardedStatus, hitStatus, notCachedStatus } from './policy/cache-status.ts'
 import { storedFields } from './policy/respond.ts'
 import { decideReuse } from './policy/reuse.ts'
 import { selectVariant } from './policy/vary.ts'
+import type { SharedTier, TierLookup } from './shared-tier.ts'
 import type { StoredResponse } from './stored-response.ts'
 
 /**
- * Answers from memory what RFC 9111 allows to be answered from there. Outside the deadline, so that a hit is never timed out; inside of what
- * asks who calls and counts clients. What the upstream is asked for is one fetch for all who want the same, and no client's alone. Whatever
- * goes wrong in here, the request is forwarded as if there were no cache. `second`: where other gateways find what this one has stored; null:
- * nowhere.
+ * Serves from memory what RFC 9111 allows. It stands outside the deadline, so that a hit never times out; and inside
+ * authentication and the limits of clients. Requests for the same share one fetch from the upstream, and no client's
+ * leaving ends it. Whatever fails in here, the request is forwarded as if there were no cache. `sharedTier` is where
+ * other gateways find what this one has stored; null: nowhere.
  */
 export const cacheLayer =
   (rules: CacheRules, partition: CachePartition, events: CacheEvents, sharedTier: SharedTier | null = null): Layer =>
@@ -25,23 +26,25 @@ export const cacheLayer =
       { next, rules, partition, events },
       ({ exchange, request, key, joinsLeft, tierLookup }) => serve(exchange, request, key, joinsLeft - 1, tierLookup),
     )
-    const initialLookup = sharedTier === null ? null : 'unasked'
+    const initialLookup = sharedTier === null ? null : 'not-yet'
 
-    /** Answers from what is stored, or asks. `patience`: how often it may wait for what another asks for. */
+    /**
+     * Serves from what is stored, or fetches. `joinsLeft` is how often the request may still wait for another's fetch.
+     */
     const serve = (
       exchange: Exchange,
       request: CacheRequest,
       key: string,
       joinsLeft: number,
-      tierLookup: TierLookup | null | 'unasked',
+      tierLookup: TierLookup | null | 'not-yet',
     ): Promise<ProxyResponse> => {
       const at = epochMs()
       const variants = partition.find(key)?.variants
       const stored = variants === undefined ? null : selectVariant(variants, request)
       const verdict = stored === null ? null : decideReuse(stored.head, request, at)
-      const isMissed = verdict === null || verdict.kind === 'fetch' || verdict.kind === 'refuse'
-      if (tierLookup === 'unasked' && isMissed) return serveAfterTierLookup(exchange, request, key, joinsLeft, stored)
-      const doneLookup = tierLookup === 'unasked' ? null : tierLookup
+      const isMissed = verdict === null || verdict.kind === 'fetch' || verdict.kind === 'not-cached'
+      if (tierLookup === 'not-yet' && isMissed) return serveAfterTierLookup(exchange, request, key, joinsLeft, stored)
+      const doneLookup = tierLookup === 'not-yet' ? null : tierLookup
       if (stored === null || verdict === null || verdict.kind === 'fetch') {
         if (request.onlyIfCached) return notCached()
         const why = verdict?.kind === 'fetch' ? verdict.why : variants === undefined ? 'uri-miss' : 'vary-miss'
@@ -58,7 +61,7 @@ export const cacheLayer =
           tierLookup: doneLookup,
         })
       }
-      if (verdict.kind === 'refuse') return notCached()
+      if (verdict.kind === 'not-cached') return notCached()
       const { head, body } = stored
       const response = respondFromStored(head, body, request, storedFields(head, at))
       partition.pin(exchange, body)
@@ -72,7 +75,7 @@ export const cacheLayer =
       return Promise.resolve(response)
     }
 
-    /** Looks again when the second level has brought what it has, once: nobody waits for it twice. */
+    /** Serves again once the shared tier has loaded what it has. A request waits for it only once. */
     const serveAfterTierLookup = (
       exchange: Exchange,
       request: CacheRequest,
@@ -81,7 +84,7 @@ export const cacheLayer =
       stored: StoredResponse | null,
     ): Promise<ProxyResponse> => {
       const tierLookup = lookUpTier(exchange, request, key)
-      // What the upstream has to be asked about anyhow is not waited for.
+      // What must be validated with the upstream anyway is not waited for.
       const isUseless = request.noCache || (stored !== null && isUnshareable(stored))
       if (tierLookup === null || isUseless) return serve(exchange, request, key, joinsLeft, tierLookup)
       return tierLookup.loaded.then(() => {
@@ -118,7 +121,7 @@ export const cacheLayer =
     return (exchange) => {
       try {
         const { fields, authority, body, peer, identity } = exchange
-        // No upstream sees the certificate. Where it has been asked for, the client's id is in the key.
+        // No upstream sees the certificate. Where the client authenticated with it, the client's id is in the key.
         const hasCertificate = identity === null && peer.certificate() !== null
         const facts = { authority, hasBody: body.length !== 0, hasCertificate }
         const request = parseCacheRequest(fields, facts, rules)

@@ -3,77 +3,77 @@ import type { GatewayError } from '../../failures/errors.ts'
 import type { FailureKind } from '../../failures/kinds.ts'
 import type { HeaderFields } from '../../header-fields.ts'
 import type { BodyTee } from './body-tee.ts'
-import type { CacheKey } from './cache-store.ts'
 import type { CachePartition } from './partition.ts'
 import type { CacheRequest, CacheRules } from './policy/cache-request.ts'
 import type { FwdReason, UpstreamTrouble } from './policy/reuse.ts'
 import type { NotStoredReason } from './policy/storability.ts'
 import type { StoredHead } from './policy/stored-head.ts'
+import type { TierLookup } from './shared-tier.ts'
 import type { StoredBody, StoredResponse } from './stored-response.ts'
 
-/** Is who waits for what a fetch brings. */
+/** An exchange that waits for the result of a fetch. */
 export interface FetchWaiter {
   readonly request: CacheRequest
   onResult(result: FetchResult): void
 }
 
-/** Is what a fetch is made from. */
+/** The dependencies and inputs of a fetch. */
 export interface FetchContext {
   readonly next: Handler
   readonly rules: CacheRules
   readonly partition: CachePartition
   readonly events: CacheEvents
   readonly key: string
-  /** What is stored and asked about; null: nothing is. */
+  /** The stored response that the fetch validates; null: there is none. */
   readonly stored: StoredResponse | null
-  /** What the second level was asked before; null: there is none, or it was not asked. */
+  /** The lookup in the shared tier before the fetch; null: there is no tier, or it was not asked. */
   readonly tierLookup: TierLookup | null
-  /** Whether nobody waits for it: it is for what is stored. */
+  /** Whether no exchange waits for it: it refreshes what is stored. */
   readonly isDetached: boolean
-  /** Whether nobody else may wait for it. */
+  /** Whether no other exchange may wait for it. */
   readonly isExclusive: boolean
-  /** Is told once, when nobody can join it any more. */
+  /** Called once, when no exchange can join it any more. */
   onClosed(): void
 }
 
-/** Is a request that nothing stored answers. */
+/** A request that nothing stored can serve. */
 export interface CacheMiss {
   readonly exchange: Exchange
   readonly request: CacheRequest
   readonly key: string
-  /** When it was looked for, on the wall clock. */
+  /** When it was looked up, on the wall clock. */
   readonly at: number
-  /** What is stored for it, to be asked about, or to stand in for a failure; null: nothing is. */
+  /** The stored response, to be validated or to stand in for a failure; null: there is none. */
   readonly stored: StoredResponse | null
-  /** What the latest answer under the key varies by; null: there is none. */
+  /** What the latest response under the key varies by; null: there is none. */
   readonly varies: readonly string[] | null
   readonly why: FwdReason
-  /** What the second level was asked; null: there is none, or it was not asked. */
+  /** The lookup in the shared tier; null: there is no tier, or it was not asked. */
   readonly tierLookup: TierLookup | null
-  /** How often it may still wait for what another has asked for. */
+  /** How often it may still wait for another's fetch. */
   readonly joinsLeft: number
 }
 
-/** Is what is served stale, and to whom. */
+/** A stale response that is served, and to whom. */
 export type BackgroundRevalidation = Pick<CacheMiss, 'exchange' | 'request' | 'key' | 'at'> & {
   readonly stored: StoredResponse
 }
 
-/** Hears what no client is told. */
+/** The events of the cache that only operators see. */
 export interface CacheEvents {
-  /** The policy has thrown, which it never should: the request is forwarded as if there were no cache. */
+  /** Called when the policy has thrown, which it never should: the request is forwarded as if there were no cache. */
   onError(error: unknown): void
-  /** What is stored could not be refreshed behind the clients' backs. */
+  /** Called when a stored response could not be revalidated in the background. */
   onRevalidationFailed(error: GatewayError): void
 }
 
-/** Is an answer that others may use too. Whoever asked for it first is answered with `fields`, as they came. */
+/** A response that other exchanges may use too. The exchange that began the fetch gets `fields`, as they came. */
 export interface SharedResult {
   readonly kind: 'shared'
   readonly head: StoredHead
   readonly fields: HeaderFields
   readonly body: StoredBody | BodyTee
-  /** Whether it is what was stored, which the upstream says is still good. */
+  /** Whether it is the stored response, which the upstream says is still good. */
   readonly isValidated: boolean
   readonly isStored: boolean
   /** Why it is not stored; null: it is, or there is nothing to say. */
@@ -81,29 +81,30 @@ export interface SharedResult {
 }
 
 /**
- * Is what a fetch has brought for those who wait for it: what all may use; an answer for the one alone who asked first; nothing that anybody can
- * use, so that each has to ask for himself; or a failure.
+ * The result of a fetch, for those who wait: a response that all may use; a response for the initiator alone; nothing
+ * of use, so that each has to ask for itself; or a failure.
  */
 export type FetchResult =
   | SharedResult
-  | { readonly kind: 'alone'; readonly response: ProxyResponse; readonly notStored: NotStoredReason | null }
+  | { readonly kind: 'unshared'; readonly response: ProxyResponse; readonly notStored: NotStoredReason | null }
   | { readonly kind: 'none' }
   | { readonly kind: 'failed'; readonly error: GatewayError }
 
-/** Tells the status that the upstream has answered; null: it has not. */
+/** Returns the status of the upstream's response; null: there is none. */
 export const statusOfResult = (result: FetchResult): number | null => {
-  if (result.kind === 'alone') return result.response.status
+  if (result.kind === 'unshared') return result.response.status
   return result.kind === 'shared' ? result.head.status : null
 }
 
-/** Tells what trouble of the upstream's it shows; null: none. */
+/** Returns the trouble of the upstream that a result shows; null: none. */
 export const troubleOfResult = (result: FetchResult): UpstreamTrouble | null => {
   if (result.kind === 'failed') return troubleOfError(result.error)
   const status = statusOfResult(result)
   return status === null ? null : troubleOfStatus(status)
 }
 
-// RFC 9111 §4.2.4: the upstream cannot be reached, or is not tried because it could not be before. Nothing was processed as far as anybody knows.
+// RFC 9111 §4.2.4: the upstream cannot be reached, or is not tried because it could not be before. As far as the
+// gateway knows, nothing was processed.
 const disconnectedKinds: ReadonlySet<FailureKind> = new Set<FailureKind>([
   'connect-failed',
   'connect-timeout',
@@ -116,25 +117,9 @@ const disconnectedKinds: ReadonlySet<FailureKind> = new Set<FailureKind>([
 // RFC 5861 §4 names these four, whether the upstream says so or the gateway in its stead.
 const errorStatuses: ReadonlySet<number> = new Set([500, 502, 503, 504])
 
-/** Tells what trouble an answer of the upstream is; null: none. */
+/** Returns the trouble that a status shows; null: none. */
 export const troubleOfStatus = (status: number): UpstreamTrouble | null => (errorStatuses.has(status) ? 'error' : null)
 
-/** Tells what trouble a failure is; null: it is the client's, and no answer makes it better. */
+/** Returns the trouble that a failure shows; null: it is the client's, and no stored response makes it better. */
 export const troubleOfError = ({ kind, status }: GatewayError): UpstreamTrouble | null =>
   disconnectedKinds.has(kind) ? 'disconnected' : troubleOfStatus(status)
-
-/** Where several gateways find what one of them has stored. */
-export interface SharedTier {
-  /** Looks there for what memory does not answer; null: it cannot be asked. `key` is the one in memory. */
-  lookUp(name: CacheKey, key: string, request: CacheRequest): TierLookup | null
-}
-
-/** One look at the second level, and what is told in turn of what came of it. */
-export interface TierLookup {
-  /** Resolves when what is there is in memory, as far as it is later than what was, or when it has been waited for long enough. Never rejects. */
-  readonly loaded: Promise<void>
-  /** Writes there what has come instead, behind everybody's back. */
-  store(entry: StoredResponse): void
-  /** Removes what is there: the upstream does not say it any more. */
-  remove(): void
-}

@@ -3,16 +3,16 @@ import { getFirstFieldValue, type HeaderFields } from '../../header-fields.ts'
 import { allOperations, type OperationId } from '../../operations.ts'
 import { fieldLines } from './policy/header-list.ts'
 
-/** Says where the operations stand. */
+/** The URIs of the operations. */
 export interface InvalidationOptions {
-  /** `{base_url}` as clients write it, where the configuration says so; null: as each request has it. */
+  /** `{base_url}` as clients write it, where it is configured; null: as each request has it. */
   readonly publicUrl: string | null
   readonly basePath: string
 }
 
 /**
- * Removes what an unsafe request that succeeded has made invalid (RFC 9111 §4.4), before its answer goes out: who has it asks again and is not
- * given what was before.
+ * Removes what a successful unsafe request has made invalid (RFC 9111 §4.4), before its response goes out: a client
+ * that asks again after the response gets no outdated one.
  */
 export const cacheInvalidationLayer =
   (
@@ -34,21 +34,21 @@ export const cacheInvalidationLayer =
 const namesTarget = ({ fields }: ProxyResponse): boolean =>
   getFirstFieldValue(fields, 'location') !== undefined || getFirstFieldValue(fields, 'content-location') !== undefined
 
-/** Takes what the gateway itself tells upstreams of how it was asked. */
+/** Returns the origin that the gateway itself tells upstreams. */
 const requestOrigin = ({ fields, authority }: Exchange): string =>
   `${getFirstFieldValue(fields, 'x-forwarded-proto') ?? 'http'}://${getFirstFieldValue(fields, 'x-forwarded-host') ?? authority}`
 
-/** Names one resource of the interface: an operation, and the raw query with its `?`, or empty. */
+/** One resource of the interface: an operation, and the raw query with its `?`, or empty. */
 export interface InvalidationTarget {
   readonly operation: OperationId
   readonly query: string
 }
 
-/** Is what `Location` and `Content-Location` are read against. */
+/** The URI that `Location` and `Content-Location` are resolved against. */
 export interface TargetUri {
   /** Scheme and authority as the client wrote them: `https://gateway.example`. */
   readonly origin: string
-  /** Of `listen`: what stands before the catalog's paths. */
+  /** `base_path` of `listen`: the prefix of the catalog's paths. */
   readonly basePath: string
   /** The operation's path, without `basePath`. */
   readonly path: string
@@ -56,9 +56,9 @@ export interface TargetUri {
 }
 
 /**
- * Lists what a successful unsafe request makes invalid: the GET operations that its answer's Location and Content-Location name (RFC 9111 §4.4).
- * Nothing of another origin: an upstream could empty the cache of others. The target of the request itself is no GET operation, so nothing is
- * stored for it.
+ * Lists what a successful unsafe request makes invalid: the GET operations that the Location and Content-Location of
+ * its response name (RFC 9111 §4.4). Nothing of another origin: an upstream could empty the cache of others. The target
+ * of the request itself is no GET operation, so nothing is stored for it.
  */
 export const invalidationTargets = (
   { status, fields }: { readonly status: number; readonly fields: HeaderFields },
@@ -81,7 +81,7 @@ const resolveTarget = (reference: string, { origin, basePath, path, query }: Tar
   return operation === undefined ? null : { operation: operation.id, query: rawQuery(reference) }
 }
 
-/** Cuts out the query as it is written: what is stored is named by the raw query, which the resolved one is not. */
+/** Cuts out the query as it is written: stored responses are named by the raw query, which the resolved one is not. */
 const rawQuery = (reference: string): string => {
   const [whole = ''] = reference.split('#', 1)
   const at = whole.indexOf('?')

@@ -1,34 +1,34 @@
 import type { StoredBody } from './stored-response.ts'
 
-// So much waits for a client that does not read whatever it is answered with.
+// A client that does not read holds about that much of any response.
 const minPinnedBytes = 64 * 1024
 
 /**
- * Counts the memory of bodies that clients are still being sent and that are no longer stored: whoever reads slowly holds on to it, whatever has
- * made room meanwhile. Those of up to 64 KiB are not counted.
+ * Counts the memory of bodies that are still being sent but are no longer stored: a slow reader holds its body,
+ * whatever has made room meanwhile. Bodies of up to 64 KiB are not counted.
  */
 export class PinnedBytes {
-  /** Bytes of bodies that are out and not stored. */
+  /** Bytes of bodies that are being sent and not stored. */
   bytes = 0
 
-  /** Is told that a body is stored, in one more place. */
+  /** Called when a body is stored in one more place. */
   onStored(body: StoredBody): void {
     if (body.storedCount++ === 0 && body.pins > 0) this.bytes -= body.bytes.length
   }
 
-  /** Is told that a body is stored in one place less. */
+  /** Called when a body is stored in one place less. */
   onRemoved(body: StoredBody): void {
     if (--body.storedCount === 0 && body.pins > 0) this.bytes += body.bytes.length
   }
 
-  /** Notes that a body is on its way to one client more, or several; false: it is too short to be counted. */
+  /** Pins a body for one more reader; false: it is too short to be counted. */
   pin(body: StoredBody): boolean {
     if (body.bytes.length <= minPinnedBytes) return false
     if (body.pins++ === 0 && body.storedCount === 0) this.bytes += body.bytes.length
     return true
   }
 
-  /** Notes that they have it, or never will. */
+  /** Unpins a body: its reader has it, or never will. */
   unpin(body: StoredBody): void {
     if (--body.pins === 0 && body.storedCount === 0) this.bytes -= body.bytes.length
   }

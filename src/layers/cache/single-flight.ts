@@ -3,13 +3,13 @@ import type { CacheRequest } from './policy/cache-request.ts'
 import { decideReuse } from './policy/reuse.ts'
 import { selectingKey, selectVariant } from './policy/vary.ts'
 
-// Fetches for one key at the same time: as many as it can have variants. Whoever comes when there are so many is forwarded.
+// Fetches for one key at the same time: as many as it can have variants. Further requests are forwarded.
 const maxPerKey = 32
 
-// So long whoever comes waits for an answer that another has asked for: what he sent beside the key may be why it does not come.
+// The longest wait for another's fetch: what that client sent besides the key may be why no response comes.
 const maxJoinWaitMs = 5_000
 
-/** Is the fetches that are under way, by key. */
+/** The fetches under way, by key. */
 export class SingleFlight {
   readonly #byKey = new Map<string, CacheFetch[]>()
 
@@ -26,14 +26,15 @@ export class SingleFlight {
     else this.#byKey.set(key, fetches)
   }
 
-  /** Tells whether there are as many fetches for a key as there may be. */
+  /** Tells whether a key has as many fetches as it may have. */
   isFull(key: string): boolean {
     return (this.#byKey.get(key)?.length ?? 0) >= maxPerKey
   }
 
   /**
-   * Finds a fetch whose answer a request may have, and that has not been waited for too long already. Of one that is still to come it is not known what it varies by: `varies` is what the last
-   * answer said, and null means that there was none. Null: there is none to join.
+   * Finds a fetch whose response a request may have, and that has not been under way for too long. While the response
+   * is still to come, it is unknown what it varies by: `varies` is what the last response said, and null means that
+   * there was none. Null: there is no fetch to join.
    */
   find(key: string, request: CacheRequest, varies: readonly string[] | null, now: number): CacheFetch | null {
     const fetches = this.#byKey.get(key)

@@ -13,29 +13,29 @@ import { type StoredHead, withContentLength } from './policy/stored-head.ts'
 import { selectVariant } from './policy/vary.ts'
 import { ownCopy, StoredBody, type StoredResponse } from './stored-response.ts'
 
-/** Is what a fetch has to know, and to be told, of what becomes of its answer. */
+/** The part of a fetch that storing its response uses. */
 export interface StoringFetch {
   readonly request: CacheRequest
   readonly context: FetchContext
   readonly reservation: Reservation
   readonly times: ResponseTimes
-  /** Nobody can join it from now on. */
+  /** Ends the time in which other exchanges can join. */
   finish(): void
-  /** What comes is too long to be stored. */
+  /** Called when the body is too long to be stored. */
   onOverflow(): void
-  /** A reader has left, and it may have been the last. */
+  /** Called when a reader has left, and it may have been the last. */
   onReadersGone(): void
 }
 
-// What an upstream repeats of the request: stored, it would tell one client of another's.
+// Fields in which an upstream repeats the request: stored, they would tell one client of another's request.
 const perExchangeFields: ReadonlySet<string> = new Set(['x-fapi-interaction-id'])
 
-/** Makes of an answer what those who asked may use, and stores it if it is all there. */
+/** Turns a response into the result for those who wait, and stores it if it is complete. */
 export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): FetchResult => {
   const { request, context, times, reservation } = fetch
   const { rules, partition, key } = context
   const { status, fields, body } = response
-  // Not what there was when it was sent: another fetch may have stored something better meanwhile.
+  // Not what was stored when the request was sent: another fetch may have stored something better meanwhile.
   const present = selectVariant(partition.find(key)?.variants ?? [], request)
   if (present !== null && keepsPlace(present.head, status, request, times.receivedAt))
     return unsharedResult(response, 'stale-if-error')
@@ -59,7 +59,7 @@ export const storeResponse = (fetch: StoringFetch, response: ProxyResponse): Fet
   return sharedResult(head, fields, tee)
 }
 
-/** Makes what all may use of an answer that is stored, or will be when it has come to its end. */
+/** Builds the result that all may use, of a response that is stored, or will be when its body has ended. */
 const sharedResult = (head: StoredHead, fields: HeaderFields, body: SharedResult['body']): SharedResult => ({
   kind: 'shared',
   head,
@@ -70,7 +70,9 @@ const sharedResult = (head: StoredHead, fields: HeaderFields, body: SharedResult
   notStored: null,
 })
 
-/** Updates what is stored by a 304 (RFC 9111 §4.3.4), and lets it be used; null: that was about something else. */
+/**
+ * Updates a stored response by a 304 (RFC 9111 §4.3.4), and lets it be used; null: the 304 was about something else.
+ */
 export const storeNotModified = (
   fetch: StoringFetch,
   response: ProxyResponse,
@@ -99,7 +101,7 @@ export const storeNotModified = (
 }
 
 const unsharedResult = (response: ProxyResponse, notStored: NotStoredReason): FetchResult => ({
-  kind: 'alone',
+  kind: 'unshared',
   response,
   notStored,
 })
@@ -112,7 +114,7 @@ const withoutPerExchangeFields = (response: ProxyResponse): ProxyResponse => ({
 const storeBuffered = (fetch: StoringFetch, response: ProxyResponse, head: StoredHead, whole: Buffer): FetchResult => {
   const body = new StoredBody(ownCopy(whole))
   const complete = storeComplete(fetch, head, body)
-  if (complete === null) return unsharedResult({ ...response, body }, 'too-large') // its own has been taken
+  if (complete === null) return unsharedResult({ ...response, body }, 'too-large') // its own body has been taken
   return sharedResult(complete, response.fields, body)
 }
 
@@ -138,7 +140,7 @@ const teeIntoStore = (
     onReadersGone: () => fetch.onReadersGone(),
   })
 
-/** Stores an answer that has come to its end; null: it must not be. It never throws: the body is on its way to clients by then. */
+/** Stores a complete response; null: it must not be stored. Never throws: the body is on its way to clients by then. */
 const storeComplete = (fetch: StoringFetch, head: StoredHead, body: StoredBody): StoredHead | null => {
   const { rules, events } = fetch.context
   try {
@@ -152,20 +154,24 @@ const storeComplete = (fetch: StoringFetch, head: StoredHead, body: StoredBody):
   }
 }
 
-/** Stores it in place of what the same request would have chosen before. */
+/** Stores a response in place of those that the same request would have selected before. */
 const put = (fetch: StoringFetch, entry: StoredResponse): void => {
   const { partition, tierLookup } = fetch.context
   partition.put(fetch.reservation, entry, isSelectedBy(fetch))
   if (!fetch.reservation.isCancelled) tierLookup?.store(entry)
 }
 
-/** Tells which variants the request could have been answered with: what has come is about all of them (RFC 9111 §4.3.3, §4.3.4). */
+/**
+ * Tells which variants the request could have selected: the response is about all of them (RFC 9111 §4.3.3, §4.3.4).
+ */
 const isSelectedBy =
   ({ request, context: { stored } }: StoringFetch) =>
   (other: StoredResponse): boolean =>
     other === stored || selectVariant([other], request) !== null
 
-/** Forgets what was stored: the upstream does not say it any more. Of a server error, and of a bad request, nothing is learnt about it. */
+/**
+ * Removes what was stored: the upstream no longer says it. A server error, and a client's fault, say nothing about it.
+ */
 const discardStored = (fetch: StoringFetch, status: number, why: NotStoredReason): void => {
   const { partition, key, stored, tierLookup } = fetch.context
   if (isServerError(status) || isClientFaultStatus(status)) return

@@ -1,26 +1,26 @@
 import type { BodySink, Exchange, ResponseBody } from '../../exchange.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 
-/** What a reader reads: a body, as far as it has come. */
+/** The source of a reader: a body, as far as it has come. */
 interface TeeSource {
   readonly whole: Buffer | null
   readonly ended: boolean
   readonly failure: GatewayError | null
   readonly length: number
-  /** Gives what there is from an offset on, up to a bound; null: nothing yet. */
+  /** Returns the bytes from an offset on, up to a limit; null: nothing yet. */
   from(offset: number): Buffer | null
-  /** Is told that a reader has gone on. */
+  /** Called when a reader has advanced. */
   onReaderAdvanced(): void
-  /** Is told that a reader reads no more. */
+  /** Called when a reader stops. */
   onReaderClosed(reader: TeeReader): void
 }
 
-/** Is the body of one answer that is made of a recording. */
+/** The body of one response that reads from a tee. */
 export class TeeReader implements ResponseBody {
   readonly isShared = true
-  /** How far it has read. */
+  /** The bytes that it has read. */
   offset = 0
-  /** The one that it answers. */
+  /** The exchange whose response it is. */
   readonly exchange: Exchange
   readonly #source: TeeSource
   #sink: BodySink | null = null
@@ -54,7 +54,7 @@ export class TeeReader implements ResponseBody {
     this.#close()
   }
 
-  /** Is told that there is more, or that it has ended. */
+  /** Called when there is more to read, or the body has ended. */
   onData(): void {
     const [source, sink] = [this.#source, this.#sink]
     if (sink === null || this.#isClosed) return
@@ -72,7 +72,7 @@ export class TeeReader implements ResponseBody {
     if (this.offset > before) source.onReaderAdvanced()
   }
 
-  /** Is told that the rest will never come. */
+  /** Called when the rest of the body will never come. */
   onFailed(error: GatewayError): void {
     if (this.#isClosed || this.#sink === null) return
     this.#isClosed = true

@@ -94,7 +94,7 @@ class Simple implements Session {
     }
     const now = this.#clock.now()
     const verdict = parts.decideReuse(found.head, request, now)
-    if (verdict.kind === 'refuse') return unanswered
+    if (verdict.kind === 'not-cached') return unanswered
     if (verdict.kind === 'fetch')
       return request.range === null
         ? this.#fetch(key, request, found, verdict.why)

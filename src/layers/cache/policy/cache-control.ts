@@ -1,20 +1,20 @@
 import type { HeaderFields } from '../../../header-fields.ts'
 import { joinFieldLines, parseListMembers } from './header-list.ts'
 
-/** Is one directive of Cache-Control. */
+/** One directive of Cache-Control. */
 export interface CacheDirective {
   /** In lower case: names are not case-sensitive (RFC 9111 §5.2). */
   readonly name: string
   /** Unquoted; null: there is none. */
   readonly argument: string | null
   /**
-   * Whether it is written as the grammar has it. What is not, counts where it restricts and not where it allows: `no-store;x` forbids storing, and
-   * `public;x` allows nothing.
+   * Whether the directive follows the grammar. A malformed one counts where it restricts and not where it allows:
+   * `no-store;x` forbids storing, and `public;x` allows nothing.
    */
   readonly sound: boolean
 }
 
-// RFC 9111 §1.2.2: what is greater counts as 2^31, which is 68 years.
+// RFC 9111 §1.2.2: a greater number counts as 2^31, which is 68 years.
 const maxSeconds = 2 ** 31
 
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -24,13 +24,13 @@ const nameAtStart = new RegExp(`^${token}`)
 const fieldName = new RegExp(`^${token}$`)
 const digits = /^[0-9]+$/
 
-/** Reads the directives of all Cache-Control lines, in order; null: there is no such field. */
+/** Parses the directives of all Cache-Control lines, in order; null: there is no such field. */
 export const parseCacheControl = (fields: HeaderFields): readonly CacheDirective[] | null => {
   const value = joinFieldLines(fields, 'cache-control')
   return value === null ? null : parseDirectives(value)
 }
 
-/** Reads a list of directives. */
+/** Parses a list of directives. */
 export const parseDirectives = (value: string): readonly CacheDirective[] => {
   const { members, soundUntil } = parseListMembers(value)
   return members.map((member, at) => parseDirective(member, at < soundUntil))
@@ -43,17 +43,17 @@ const parseDirective = (member: string, sound: boolean): CacheDirective => {
   return { name: name.toLowerCase(), argument: plain ?? quoted?.replaceAll(/\\(.)/gs, '$1') ?? null, sound }
 }
 
-/** Tells whether a directive is there that restricts, however it is written. */
+/** Tells whether a restricting directive is there, however it is written. */
 export const restricts = (directives: readonly CacheDirective[], name: string): boolean =>
   directives.some((directive) => directive.name === name)
 
-/** Tells whether a directive is there that allows something: it has no argument, and is written as it should be. */
+/** Tells whether an allowing directive is there: it has no argument, and is well-formed. */
 export const allows = (directives: readonly CacheDirective[], name: string): boolean =>
   directives.some((directive) => directive.name === name && directive.sound && directive.argument === null)
 
 /**
- * Reads delta-seconds as milliseconds; null: there are none; NaN: they are something else, or several that differ. RFC 9111 §4.2.1 lets the first
- * count then, or takes the answer for stale: the latter is the safer.
+ * Parses delta-seconds as milliseconds; null: there are none; NaN: they are something else, or several that differ. RFC
+ * 9111 §4.2.1 then lets the first count, or takes the response for stale: the latter is the safer.
  */
 export const parseDeltaMs = (directives: readonly CacheDirective[], name: string): number | null => {
   let found: number | null = null
@@ -66,11 +66,14 @@ export const parseDeltaMs = (directives: readonly CacheDirective[], name: string
   return found
 }
 
-/** Reads delta-seconds (RFC 9111 §1.2.2) as milliseconds; NaN for anything else. */
+/** Parses delta-seconds (RFC 9111 §1.2.2) as milliseconds; NaN for anything else. */
 export const parseDeltaSeconds = (text: string): number =>
   digits.test(text) ? Math.min(Number(text), maxSeconds) * 1000 : Number.NaN
 
-/** Lists in lower case the fields that `no-cache` or `private` is about; `all`: it is about the whole answer; null: it is not there. */
+/**
+ * Lists, in lower case, the fields that `no-cache` or `private` names; `all`: the directive is about the whole
+ * response; null: it is absent.
+ */
 export const directiveFields = (
   directives: readonly CacheDirective[],
   name: string,
@@ -80,7 +83,7 @@ export const directiveFields = (
     if (found !== name) continue
     const listed = argument === null || !sound ? [] : argument.split(',').map((part) => part.trim().toLowerCase())
     const named = listed.filter((part) => part !== '')
-    // What names no field, or something else, is about all there is.
+    // A directive that names no field, or something else, is about all there is.
     if (named.length === 0 || !named.every((part) => fieldName.test(part))) return 'all'
     names = [...(names ?? []), ...named]
   }

@@ -4,21 +4,21 @@ import { type CacheDirective, parseDeltaMs, parseDirectives, restricts } from '.
 import { appendFieldLine } from './header-list.ts'
 import { isIdentityHeader, targetOverride } from './target-overrides.ts'
 
-/** Is what the configuration says of one operation's cache. */
+/** The configuration of one operation's cache. */
 export interface CacheRules extends OperationCacheConfig {
-  /** Which fields are credentials beside Authorization and Cookie, in lower case. */
+  /** The names, in lower case, of the credential fields besides Authorization and Cookie. */
   readonly credentials: readonly string[]
 }
 
-/** Is what a request asks of the cache, read once. Durations are milliseconds; null: it does not say. */
+/** What a request asks of the cache, parsed once. Durations are milliseconds; null: it does not say. */
 export interface CacheRequest {
   /** The request's fields, as they came. */
   readonly fields: HeaderFields
-  /** The Host that was asked for: not among the fields, and yet an answer may vary by it. */
+  /** The Host of the request: not among the fields, and yet a response may vary by it. */
   readonly authority: string
   /**
-   * Scheme and authority of the target URI (RFC 9111 §2), as the upstream is told of them, and whatever else it is told of what is asked for: it may
-   * say them again in its answer, and clients write whatever they like for a Host.
+   * Scheme and authority of the target URI (RFC 9111 §2), as the upstream is told of them, and whatever else it is told
+   * of the target: it may repeat them in its response, and clients write whatever they like for a Host.
    */
   readonly site: string
   readonly hasBody: boolean
@@ -46,22 +46,22 @@ export interface CacheRequest {
   readonly ifModifiedSince: string | null
   readonly range: string | null
   readonly ifRange: string | null
-  /** Whether it asks nothing at all: whatever is fresh will do, and as a whole. */
+  /** Whether it has no demands: whatever is fresh will do, and as a whole. */
   readonly isPlain: boolean
 }
 
-/** Is what stands beside a request's fields. */
+/** The facts about a request that are not among its fields. */
 export interface CacheRequestFacts {
   readonly authority: string
   readonly hasBody: boolean
-  /** Whether the client has shown a certificate, and its id does not stand for it. */
+  /** Whether the client has presented a certificate that its id does not stand for. */
   readonly hasCertificate: boolean
 }
 
-/** Says why a request passes the cache by, and is forwarded as it came. */
+/** The reason why a request bypasses the cache, and is forwarded as it came. */
 export type BypassReason = 'credentials' | 'body' | 'condition' | 'no-store'
 
-/** Reads a request, in one pass over its fields. */
+/** Parses a request, in one pass over its fields. */
 export const parseCacheRequest = (
   fields: HeaderFields,
   facts: CacheRequestFacts,
@@ -97,7 +97,7 @@ export const parseCacheRequest = (
         else if (fieldNameEquals(name, 'if-range')) ifRange = appendFieldLine(ifRange, value)
         break
       case 11:
-        // RFC 9440: a certificate that was shown to the proxy in front.
+        // RFC 9440: a certificate that was presented to the proxy in front.
         if (foldUnderscores(name) === 'client-cert') hasOtherCredentials = true
         break
       case 13:
@@ -153,21 +153,21 @@ export const parseCacheRequest = (
   }
 }
 
-/** Tells whether a request passes the cache by; null: it does not. */
+/** Returns why a request bypasses the cache; null: it does not. */
 export const bypassReason = (request: CacheRequest, { shared }: CacheRules): BypassReason | null => {
-  if (request.hasBody) return 'body' // RFC 9110 §9.3.1: it means nothing, but the upstream may think otherwise.
+  if (request.hasBody) return 'body' // RFC 9110 §9.3.1: it has no meaning, but the upstream may see one
   if (!shared && (request.hasAuthorization || request.hasOtherCredentials)) return 'credentials'
   if (request.hasUpstreamCondition) return 'condition' // RFC 9111 §4.3.2
-  // RFC 9111 §5.2.1.5 forbids to store. What is stored already may still be all that is asked for.
+  // RFC 9111 §5.2.1.5 forbids to store. What is stored already may still satisfy the request.
   return request.noStore && !request.onlyIfCached ? 'no-store' : null
 }
 
-/** Takes out the client's own conditions and its Range: what is fetched for the cache is asked for as a whole. */
+/** Removes the client's own conditions and its Range: the cache fetches the whole response. */
 export const withoutConditions = (fields: HeaderFields): string[] => omitFields(fields, conditions)
 
 const conditions = new Set(['if-none-match', 'if-modified-since', 'if-range', 'range'])
 
-/** Is what the directives of a request ask. */
+/** The demands that a request's directives make. */
 type RequestDirectives = Pick<
   CacheRequest,
   'noCache' | 'noStore' | 'onlyIfCached' | 'maxAgeMs' | 'minFreshMs' | 'maxStaleMs' | 'staleIfErrorMs'
@@ -187,7 +187,7 @@ const noDirectives: RequestDirectives = {
 const parsePragma = (pragma: string | null): RequestDirectives =>
   pragma !== null && restricts(parseDirectives(pragma), 'no-cache') ? { ...noDirectives, noCache: true } : noDirectives
 
-/** RFC 9111 §5.2.1. What cannot be read is read as strictly as can be: it limits what is reused, and allows nothing. */
+/** RFC 9111 §5.2.1. An unreadable directive is read as strictly as possible: it limits reuse, and allows nothing. */
 const parseRequestDirectives = (directives: readonly CacheDirective[]): RequestDirectives => ({
   noCache: restricts(directives, 'no-cache'),
   noStore: restricts(directives, 'no-store'),
@@ -198,7 +198,7 @@ const parseRequestDirectives = (directives: readonly CacheDirective[]): RequestD
   staleIfErrorMs: orIfUnreadable(parseDeltaMs(directives, 'stale-if-error'), null),
 })
 
-/** §5.2.1.2: without an argument, however stale it is. */
+/** §5.2.1.2: without an argument, however stale the response is. */
 const maxStale = (directives: readonly CacheDirective[]): number | null => {
   const named = directives.filter(({ name }) => name === 'max-stale')
   const isUnlimited = named.length > 0 && named.every(({ argument, sound }) => sound && argument === null)

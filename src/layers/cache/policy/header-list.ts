@@ -1,6 +1,9 @@
 import { fieldNameEquals, getFieldValues, type HeaderFields } from '../../../header-fields.ts'
 
-/** Joins the lines of a field with a comma, as RFC 9110 §5.3 allows; null: there is none. `lower` is the name in lower case. */
+/**
+ * Joins the lines of a field with a comma, as RFC 9110 §5.3 allows; null: there is none. `lower` is the name in lower
+ * case.
+ */
 export const joinFieldLines = (fields: HeaderFields, lower: string): string | null => {
   let value: string | null = null
   for (let i = 0; i < fields.length; i += 2) {
@@ -18,10 +21,10 @@ export const fieldLines = (fields: HeaderFields, lower: string): string[] =>
   getFieldValues(fields, lower).map((value) => value.trim())
 
 /**
- * Cuts a list at its commas, but for those in quoted strings. A quoted string that never ends is cut at its commas all
- * the same. `members` are without the whitespace around them, and without the empty ones (RFC 9110 §5.6.1.2).
- * `soundUntil`: where in them a quoted string begins that never ends, since from there on nobody knows what was meant;
- * their number, if none does.
+ * Splits a list at its commas, except in quoted strings. A quoted string that never ends is split at its commas all the
+ * same. `members` are without surrounding whitespace, and without the empty ones (RFC 9110 §5.6.1.2). `soundUntil` is
+ * the index at which a quoted string begins that never ends, since the meaning is unknown from there on; otherwise the
+ * number of members.
  */
 export const parseListMembers = (list: string) => {
   const members: string[] = []

@@ -5,7 +5,7 @@ import { parseHttpDate } from './http-date.ts'
 import { currentAge, type StoredHead } from './stored-head.ts'
 import { isEntityTag, listMatchesWeakly, matchesStrongly } from './validators.ts'
 
-/** Is what a client is answered: the whole body, or none of it, or a part. */
+/** The response to a client: with the whole body, or none of it, or a part. */
 export interface ResponsePlan {
   readonly status: number
   /** With `Content-Length` as it is for this body. */
@@ -16,7 +16,10 @@ export interface ResponsePlan {
 // RFC 9111 §1.2.2
 const maxSeconds = 2 ** 31
 
-/** Lists the fields of a stored answer that is used without asking the upstream: those that are stored, and its `Age` (RFC 9111 §4, §5.1). */
+/**
+ * Lists the fields of a stored response that is used without asking the upstream: the stored ones, and its `Age` (RFC
+ * 9111 §4, §5.1).
+ */
 export const storedFields = (head: StoredHead, now: number): string[] => {
   const fields = head.fields.slice()
   fields.push('Age', `${Math.min(maxSeconds, Math.floor(currentAge(head, now) / 1000))}`)
@@ -24,9 +27,10 @@ export const storedFields = (head: StoredHead, now: number): string[] => {
 }
 
 /**
- * Answers a request from what is stored, or has just come: its conditions first, then its Range (RFC 9110 §13.2.2). `fields` are what a plain 200
- * would have: {@link storedFields}, or those that the upstream has just sent. Only a 200 is subject to either (§13.2.1, §14.2). `bodyBytes`: null
- * while it is not known; there are no parts of it then.
+ * Plans the response to a request from a stored or just received one: the request's conditions come first, then its
+ * Range (RFC 9110 §13.2.2). `fields` are those of a plain 200: {@link storedFields}, or those that the upstream has
+ * just sent. Only a 200 is subject to either (§13.2.1, §14.2). `bodyBytes`: null while it is unknown; there are no
+ * parts of it then.
  */
 export const planResponse = (
   head: StoredHead,
@@ -52,7 +56,7 @@ const requestedRange = (
     ? parseByteRange(request.range, bodyBytes)
     : null
 
-/** RFC 9110 §15.3.7: whoever asks by If-Range has the rest of the fields already. */
+/** RFC 9110 §15.3.7: a client that sends If-Range has the rest of the fields already. */
 const rangeFields = (
   { start, end }: ByteRange,
   bodyBytes: number | null,
@@ -64,10 +68,10 @@ const rangeFields = (
   return kept
 }
 
-// What is said of the content of a message, and not of the representation (RFC 9110 §8.6, RFC 9530 §2).
+// Fields about the content of a message, and not about the representation (RFC 9110 §8.6, RFC 9530 §2).
 const contentFields = new Set(['content-length', 'content-range', 'content-digest', 'content-md5'])
 
-// RFC 9110 §15.4.5: what describes the representation is spared, but for what guides caches.
+// RFC 9110 §15.4.5: a 304 omits what describes the representation, except what guides caches.
 const descriptive = new Set([
   ...contentFields,
   'content-type',
@@ -79,7 +83,10 @@ const descriptive = new Set([
 ])
 const descriptiveWithoutTag = new Set([...descriptive].filter((name) => name !== 'last-modified'))
 
-/** Leaves out what the client has already. Last-Modified stays where there is no ETag: it is then all that tells one answer from another. */
+/**
+ * Omits what the client has already. Last-Modified stays where there is no ETag: it is then all that tells one response
+ * from another.
+ */
 const withoutDescriptive = (fields: HeaderFields): string[] =>
   omitFields(
     fields,
@@ -87,8 +94,8 @@ const withoutDescriptive = (fields: HeaderFields): string[] =>
   )
 
 /**
- * Tells whether the client has what is stored already, so that it is answered 304 (RFC 9110 §13.2.2, RFC 9111 §4.3.2). If-None-Match alone counts
- * where it is there. If-Match and If-Unmodified-Since do not get here.
+ * Tells whether the client has the stored response already, so that it gets a 304 (RFC 9110 §13.2.2, RFC 9111 §4.3.2).
+ * Where If-None-Match is there, it alone counts. If-Match and If-Unmodified-Since do not get here.
  */
 const isNotModified = (head: StoredHead, { ifNoneMatch, ifModifiedSince }: CacheRequest): boolean => {
   if (ifNoneMatch !== null) {
@@ -98,11 +105,11 @@ const isNotModified = (head: StoredHead, { ifNoneMatch, ifModifiedSince }: Cache
   if (ifModifiedSince === null) return false
   const since = parseHttpDate(ifModifiedSince, head.receivedAt)
   if (since === null) return false // §13.1.3: what is no single date is not there
-  // Without Last-Modified, it was modified no later than it was made. Dates are in whole seconds.
+  // Without Last-Modified, the response was modified no later than it was made. Dates are in whole seconds.
   return (head.lastModifiedAt ?? head.date - (head.date % 1000)) <= since
 }
 
-/** Is a part of a body: its bytes from `start` until before `end`. */
+/** A part of a body: its bytes from `start` until before `end`. */
 interface ByteRange {
   readonly start: number
   readonly end: number
@@ -112,8 +119,8 @@ const intRange = /^(\d+)-(\d*)$/
 const suffixRange = /^-(\d+)$/
 
 /**
- * Reads which part of a body of so many bytes is asked for (RFC 9110 §14.1.2). Null: the Range is not followed, because it is invalid, in another
- * unit, or about several parts: all of it is always a right answer (§14.2).
+ * Parses which part of a body is asked for (RFC 9110 §14.1.2). Null: the Range is not followed, because it is invalid,
+ * in another unit, or about several parts: all of the body is always a right response (§14.2).
  */
 export const parseByteRange = (range: string, bodyBytes: number): ByteRange | 'unsatisfiable' | null => {
   const at = range.indexOf('=')
@@ -124,7 +131,7 @@ export const parseByteRange = (range: string, bodyBytes: number): ByteRange | 'u
   const suffix = suffixRange.exec(spec)?.[1]
   if (suffix !== undefined) {
     if (Number(suffix) === 0) return 'unsatisfiable'
-    // The last bytes of nothing are nothing, which no Content-Range can say.
+    // The last bytes of an empty body are none, and no Content-Range can say that.
     return bodyBytes === 0 ? null : { start: Math.max(0, bodyBytes - Number(suffix)), end: bodyBytes }
   }
   const [, first, last] = intRange.exec(spec) ?? []
@@ -134,7 +141,7 @@ export const parseByteRange = (range: string, bodyBytes: number): ByteRange | 'u
   return { start: Number(first), end: last === '' ? bodyBytes : Math.min(Number(last) + 1, bodyBytes) }
 }
 
-/** Tells whether what the client has is a part of just this (RFC 9110 §13.1.5): both validators have to be strong. */
+/** Tells whether the client's part belongs to this response (RFC 9110 §13.1.5): both validators have to be strong. */
 const rangeApplies = (head: StoredHead, { ifRange }: CacheRequest): boolean => {
   if (ifRange === null) return true
   if (isEntityTag(ifRange.trim())) return head.etag !== null && matchesStrongly(ifRange.trim(), head.etag)

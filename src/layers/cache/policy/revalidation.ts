@@ -7,8 +7,8 @@ import type { StoredHead } from './stored-head.ts'
 import { isWeak, matchesStrongly, matchesWeakly, parseValidators, type Validators } from './validators.ts'
 
 /**
- * Lists the conditions by which the upstream is asked whether what is stored is still good (RFC 9111 §4.3.1): all that there are. The client's own
- * have to be taken out first: a 304 would not say whose copy is meant.
+ * Lists the conditions that validate a stored response with the upstream (RFC 9111 §4.3.1): all that there are. The
+ * client's own must be removed first: otherwise a 304 would not say whose copy is meant.
  */
 export const conditionFields = ({ etag, lastModified }: Validators): HeaderFields => {
   const fields: string[] = []
@@ -18,8 +18,9 @@ export const conditionFields = ({ etag, lastModified }: Validators): HeaderField
 }
 
 /**
- * Is what a 304 makes of what is stored: `updated`, and to be stored anew where there is still a head; `reused`: good for this one request, and
- * left as it is; `other`: the 304 is about something else, so it has to be fetched without a condition. `fields` are those to answer with.
+ * The effect of a 304 on a stored response. `updated`: to be stored anew where there is still a head. `reused`: good
+ * for this one request, and left as it is. `other`: the 304 is about something else, so the gateway has to fetch
+ * without a condition. `fields` are those to respond with.
  */
 export type FreshenResult =
   | { readonly kind: 'updated'; readonly stored: Storability; readonly fields: HeaderFields }
@@ -27,8 +28,8 @@ export type FreshenResult =
   | { readonly kind: 'other' }
 
 /**
- * Updates what is stored from the 304 that has come for it (RFC 9111 §3.2, §4.3.4). `request` is the one that was validated for. What the update
- * forbids to store is still an answer to it.
+ * Freshens a stored response from the 304 that has come for it (RFC 9111 §3.2, §4.3.4). `request` is the one that it
+ * was validated for. A response that the update forbids to store still serves that request.
  */
 export const freshenStored = (
   head: StoredHead,
@@ -45,7 +46,7 @@ export const freshenStored = (
   return { kind: 'updated', stored, fields }
 }
 
-/** Tells which answer a 304 is about (RFC 9111 §4.3.4): the stored one, another one, or it does not say. */
+/** Returns which response a 304 is about (RFC 9111 §4.3.4): the stored one, another one, or it does not say. */
 const matchNotModified = (head: StoredHead, validators: Validators): 'stored' | 'other' | 'unnamed' => {
   const either = (matches: boolean): 'stored' | 'other' => (matches ? 'stored' : 'other')
   if (validators.etag !== null && !isWeak(validators.etag))
@@ -55,10 +56,12 @@ const matchNotModified = (head: StoredHead, validators: Validators): 'stored' | 
   return validators.etag === null ? 'unnamed' : 'other'
 }
 
-// RFC 9111 §3.2: the length is that of the body that is stored, and so are what it is coded with, a part of, and summed up by (RFC 9530 §2).
+// RFC 9111 §3.2: the length is that of the stored body. So are its coding, its range and its digests (RFC 9530 §2).
 const bodyFields = ['content-length', 'content-encoding', 'content-range', 'content-digest', 'content-md5']
 
-/** Replaces the fields that a 304 brings. Without a Date it was made when it came, and not when what is stored was. */
+/**
+ * Replaces the fields that a 304 has. Without a Date it was made when it arrived, and not when the stored response was.
+ */
 const updateFields = (stored: HeaderFields, received: HeaderFields, now: number): HeaderFields => {
   const replacements = omitFields(received, new Set(bodyFields))
   const replaced = new Set(replacements.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()))

@@ -1,7 +1,7 @@
-// RFC 9110 §15.1, but for 206: parts are not stored.
+// RFC 9110 §15.1, except 206: parts are not stored.
 const heuristicStatuses = new Set([200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501])
 
-/** Tells whether an answer of this status may be taken for fresh without saying so (RFC 9111 §4.2.2). */
+/** Tells whether a response of this status may count as fresh without saying so (RFC 9111 §4.2.2). */
 export const isHeuristicallyCacheable = (status: number): boolean => heuristicStatuses.has(status)
 
 // Those of RFC 9110 §15. None but 206 and 304 asks a cache for more than to keep it.
@@ -10,15 +10,22 @@ const understoodStatuses = new Set([
   410, 411, 412, 413, 414, 415, 416, 417, 421, 422, 426, 500, 501, 502, 503, 504, 505,
 ])
 
-/** Tells whether all that a status asks of a cache is done here: what `must-understand` is about (RFC 9111 §5.2.2.3). */
+/**
+ * Tells whether the gateway does all that a status asks of a cache: the subject of `must-understand` (RFC 9111
+ * §5.2.2.3).
+ */
 export const isUnderstoodStatus = (status: number): boolean => understoodStatuses.has(status)
 
-/** Tells whether an answer of this status may be stored at all (RFC 9111 §3): 206 and 304 are no whole answers, and what is above 599 is none. */
+/**
+ * Tells whether a response of this status may be stored at all (RFC 9111 §3). 206 and 304 are no whole responses, and a
+ * status above 599 is none.
+ */
 export const isStorableStatus = (status: number): boolean =>
   status >= 200 && status <= 599 && status !== 206 && status !== 304
 
 /**
- * Tells whether a status is the server's own failure, and says nothing of the resource. One that is not known counts as 500 (RFC 9110 §15).
+ * Tells whether a status is the server's own failure, and says nothing of the resource. An unknown one counts as 500
+ * (RFC 9110 §15).
  */
 export const isServerError = (status: number): boolean => status >= 500
 
@@ -27,7 +34,7 @@ const clientFaultStatuses = new Set([
 ])
 
 /**
- * Tells whether a status is about how it was asked, or how often, and not about what was asked for: anybody can have one answered, by a field that
- * is too long, say.
+ * Tells whether a status is about how, or how often, the client asked, and not about the resource: any client can cause
+ * one, for example by a field that is too long.
  */
 export const isClientFaultStatus = (status: number): boolean => clientFaultStatuses.has(status)

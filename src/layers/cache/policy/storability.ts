@@ -16,7 +16,10 @@ import { headMemoryBytes, type StoredHead, servableUntil } from './stored-head.t
 import { hasValidator } from './validators.ts'
 import { selectingKey, varyNames } from './vary.ts'
 
-/** Says why an answer is not stored: `detail` of Cache-Status (RFC 9211 §2.8). Of the words, none says more than the answer itself, or its length. */
+/**
+ * Why a response is not stored: `detail` of Cache-Status (RFC 9211 §2.8). No word says more than the response itself,
+ * or its length.
+ */
 export type NotStoredReason =
   | 'status'
   | 'no-store'
@@ -32,14 +35,14 @@ export type NotStoredReason =
   | 'no-room'
   | 'stale-if-error'
 
-/** Is the head that is stored, or why none is. */
+/** The head to store, or why there is none. */
 export type Storability = { readonly head: StoredHead } | { readonly head: null; readonly notStored: NotStoredReason }
 
 const notStorable = (why: NotStoredReason): Storability => ({ head: null, notStored: why })
 
 /**
- * Decides whether an answer may be stored, in the order of RFC 9111 §3, and computes all that is to be known of it. CDN-Cache-Control (RFC 9213)
- * and Pragma in answers are not read.
+ * Decides whether a response may be stored, in the order of RFC 9111 §3, and computes its head. CDN-Cache-Control (RFC
+ * 9213), and Pragma in responses, are not read.
  */
 export const assessStorability = (
   request: CacheRequest,
@@ -60,7 +63,7 @@ export const assessStorability = (
   return isUseful(head) ? { head } : notStorable('already-stale')
 }
 
-/** Tells what forbids to store an answer, whoever it is for. */
+/** Returns what forbids to store a response, whichever client it is for. */
 const forbiddenBy = (
   request: CacheRequest,
   status: number,
@@ -69,13 +72,13 @@ const forbiddenBy = (
   if (!isStorableStatus(status)) return 'status'
   // It is about a part that this request alone has asked for.
   if (status === 416 && request.range !== null) return 'status'
-  // §5.2.2.3: whoever understands the status is to store what others are told not to.
+  // §5.2.2.3: a cache that understands the status is to store what others are told not to.
   if (restricts(directives, 'must-understand') && !isUnderstoodStatus(status)) return 'status'
   if (restricts(directives, 'no-store') && !allows(directives, 'must-understand')) return 'no-store'
   return request.noStore ? 'no-store' : null // §5.2.1.5
 }
 
-/** Tells by what an answer is for one client alone. */
+/** Returns why a response is for one client alone. */
 const privacyReason = (
   request: CacheRequest,
   { fields }: ReceivedHead,
@@ -83,7 +86,7 @@ const privacyReason = (
 ): NotStoredReason | null => {
   if (isPrivate) return 'private'
   if (request.hasAuthorization && !allowsAuthorized(directives)) return 'authorization'
-  // Not of the RFC (§7.3 only warns of it): a cookie is one client's, unless the answer is said to be everybody's.
+  // Not of the RFC (§7.3 only warns of it): a cookie is for one client, unless the response is marked public.
   return fieldLines(fields, 'set-cookie').length > 0 && !allows(directives, 'public') ? 'set-cookie' : null
 }
 
@@ -93,7 +96,7 @@ const allowsAuthorized = (directives: readonly CacheDirective[]): boolean =>
   allows(directives, 'public') ||
   Number.isFinite(parseDeltaMs(directives, 's-maxage'))
 
-/** Tells what an answer does not say that has to be known. Where there are credentials, a guess is not enough. */
+/** Returns which required lifetime a response lacks. Where there are credentials, a guess is not enough. */
 const lifetimeReason = (
   request: CacheRequest,
   { explicitMs, isHeuristic, noCache, validators }: ResponseMetadata,
@@ -103,11 +106,14 @@ const lifetimeReason = (
   return request.hasOtherCredentials ? 'credentials' : null
 }
 
-/** Tells whether it is of use to anybody but a client that accepts whatever is stale: served as it is, now or later, or validated. */
+/**
+ * Tells whether a response is of use to more than a client that accepts anything stale: served as it is, now or later,
+ * or validated.
+ */
 const isUseful = (head: StoredHead): boolean =>
   hasValidator(head) || (!head.noCache && head.receivedAt < servableUntil(head))
 
-/** Computes all that a hit has to know of an answer that may be stored. `varies`: by which fields of the request. */
+/** Computes all that a hit needs to know of a storable response. `varies`: the request fields it was selected by. */
 const buildStoredHead = (
   request: CacheRequest,
   { status, reason, fields }: ReceivedHead,
@@ -156,13 +162,16 @@ const forbidsStale = (directives: readonly CacheDirective[]): boolean =>
   restricts(directives, 'proxy-revalidate') ||
   restricts(directives, 's-maxage')
 
-/** The answer's own word counts before the configuration's; what cannot be read allows nothing (RFC 5861 §3, §4). */
+/** The response's own directive counts before the configuration; an unreadable one allows nothing (RFC 5861 §3, §4). */
 const staleAllowance = (directives: readonly CacheDirective[], name: string, configuredMs: number | null): number => {
   const ms = parseDeltaMs(directives, name) ?? configuredMs ?? 0
   return Number.isNaN(ms) ? 0 : ms
 }
 
-/** Lists what is kept of the fields (§3.1). Age is computed anew (§4), and a Date is added where none can be read (RFC 9110 §6.6.1). */
+/**
+ * Lists the stored fields (§3.1). Age is computed anew (§4), and a Date is added where none can be read (RFC 9110
+ * §6.6.1).
+ */
 const storableFields = (fields: HeaderFields, { withheld, isDated, date }: ResponseMetadata): HeaderFields => {
   if (isDated) return omitFields(fields, new Set(['age', ...withheld]))
   return [...omitFields(fields, new Set(['age', 'date', ...withheld])), 'Date', formatHttpDate(date)]

@@ -1,7 +1,7 @@
 import { foldUnderscores } from '../../../header-fields.ts'
 
-// What back ends are known to take for the URI, the method or the Host instead of those of the request itself: whoever may write one chooses what
-// is answered. Few say so in Vary.
+// Fields that back ends are known to take for the URI, the method or the Host, instead of the request's own: a client
+// that may write one chooses what the back end serves. Few back ends say so in Vary.
 const overrideNames = [
   'forwarded',
   'front-end-https',
@@ -19,14 +19,18 @@ const overrideNames = [
   'x-url-scheme',
 ]
 
-// Most names have a length that none of these has: they are passed without being folded.
+// Most names have a length that none of these has: they pass without being folded.
 const byLength: (readonly string[] | undefined)[] = []
 for (const name of overrideNames) byLength[name.length] = [...(byLength[name.length] ?? []), name]
 
-// Of a trusted proxy; anybody else's do not get here. X-Forwarded-For is about who asks, and the other two are read by themselves.
+// Only those of a trusted proxy get here. X-Forwarded-For is about the client, and the other two are read by
+// themselves.
 const furtherForwarded = /^x-forwarded-(?!(?:for|proto|host)$)/i
 
-/** Writes what a field says of the target URI, or of the method, in the stead of the request itself; null: it says nothing of them. */
+/**
+ * Writes what a field says of the target URI, or of the method, in place of the request's own; null: it says nothing of
+ * them.
+ */
 export const targetOverride = (name: string, value: string): string | null => {
   const isMeant =
     byLength[name.length]?.includes(foldUnderscores(name)) || (name.length > 12 && furtherForwarded.test(name))
@@ -35,13 +39,14 @@ export const targetOverride = (name: string, value: string): string | null => {
   return `\n${folded}:${folded === 'forwarded' ? withoutNodes(value) : value}`
 }
 
-// RFC 7239 §6: who asks, and by what. Nothing but plain addresses: what a back end may read in another way stays.
+// RFC 7239 §6: the client, and the proxy's own address. Only plain addresses: what a back end may read in another way
+// stays.
 const node = /(?<![^\s;,])(?:for|by)=(?:[\w.]+|"(?:[\w.]+|\[[\da-f:.]+\])(?::\d+)?")[ \t]*(?=[;,]|$)/gi
 
-/** Leaves out of `Forwarded` what differs from client to client and says nothing of what is asked for. */
+/** Removes from `Forwarded` what differs from client to client and says nothing of the target. */
 const withoutNodes = (value: string): string => value.replaceAll(node, '')
 
-// What proxies in front tell of whom they have let in: Envoy's, and those of authenticating proxies.
+// Fields in which a proxy in front names the client that it has let in: Envoy's, and those of authenticating proxies.
 const identityNames = new Set([
   'x-forwarded-access-token',
   'x-forwarded-client-cert',
@@ -51,5 +56,5 @@ const identityNames = new Set([
   'x-forwarded-user',
 ])
 
-/** Tells whether a field in which something is told of the target is one in which a proxy says who asks. */
+/** Tells whether an overriding field is one in which a proxy names the client. */
 export const isIdentityHeader = (name: string): boolean => identityNames.has(name.toLowerCase())

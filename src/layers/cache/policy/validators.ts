@@ -2,7 +2,7 @@ import type { HeaderFields } from '../../../header-fields.ts'
 import { fieldLines } from './header-list.ts'
 import { parseHttpDate } from './http-date.ts'
 
-/** Is what tells one representation from another (RFC 9110 §8.8). */
+/** The validators that tell one representation from another (RFC 9110 §8.8). */
 export interface Validators {
   /** As it came; null: there is none, several, or it is no entity tag. */
   readonly etag: string | null
@@ -14,7 +14,7 @@ export interface Validators {
   readonly isLastModifiedStrong: boolean
 }
 
-/** Reads the validators of an answer; `date` is its own Date, or null. */
+/** Parses the validators of a response; `date` is its own Date, or null. */
 export const parseValidators = (fields: HeaderFields, date: number | null, now: number): Validators => {
   const etag = onlyLine(fieldLines(fields, 'etag'))
   const modified = onlyLine(fieldLines(fields, 'last-modified'))
@@ -28,7 +28,7 @@ export const parseValidators = (fields: HeaderFields, date: number | null, now: 
   }
 }
 
-/** Tells whether the upstream can be asked if it is still good. */
+/** Tells whether the upstream can be asked if the response is still good. */
 export const hasValidator = ({ etag, lastModified }: Validators): boolean => etag !== null || lastModified !== null
 
 const onlyLine = (lines: readonly string[]): string | null => (lines.length === 1 ? (lines[0] ?? null) : null)
@@ -40,16 +40,16 @@ const nextTag = /[ \t,]*((?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)/y
 /** Tells whether a text is one entity tag. */
 export const isEntityTag = (text: string): boolean => entityTag.test(text)
 
-/** Tells whether an entity tag is weak: what it names is as good as the same, not the same to the byte. */
+/** Tells whether an entity tag is weak: representations with the same one are equivalent, not identical. */
 export const isWeak = (tag: string): boolean => tag.startsWith('W/')
 
-/** Compares two entity tags weakly (RFC 9110 §8.8.3.2): enough where the whole answer is meant. */
+/** Compares two entity tags weakly (RFC 9110 §8.8.3.2): enough where the whole response is meant. */
 export const matchesWeakly = (one: string, other: string): boolean => opaque(one) === opaque(other)
 
-/** Compares two entity tags strongly (RFC 9110 §8.8.3.2): asked for where parts of answers are put together. */
+/** Compares two entity tags strongly (RFC 9110 §8.8.3.2): required where parts of responses are put together. */
 export const matchesStrongly = (one: string, other: string): boolean => one === other && !isWeak(one)
 
-/** Tells whether a list of entity tags has one that matches weakly. What comes after something else in the list is not read. */
+/** Tells whether a list of entity tags has a weak match. What follows a malformed member is not read. */
 export const listMatchesWeakly = (list: string, tag: string): boolean => {
   nextTag.lastIndex = 0
   for (let found = nextTag.exec(list); found !== null; found = nextTag.exec(list)) {

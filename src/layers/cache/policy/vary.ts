@@ -3,18 +3,19 @@ import type { CacheRequest } from './cache-request.ts'
 import { joinFieldLines, parseListMembers } from './header-list.ts'
 import type { StoredHead } from './stored-head.ts'
 
-// Each request is compared with each variant in all of them: thousands, in the 16 KiB of a head, would take longer than any upstream.
+// Each request is compared with each variant in all of them: thousands, in the 16 KiB of a head, would take longer than
+// any upstream.
 const maxVaryNames = 32
 
 /**
- * Lists the fields that an answer varies by: lower case, sorted, each once; `*`: no other request will ever match (RFC 9111 §4.1), or there are too
- * many to compare.
+ * Lists the fields that a response varies by: lower case, sorted, each once; `*`: no other request will ever match (RFC
+ * 9111 §4.1), or there are too many to compare.
  */
 export const varyNames = (fields: HeaderFields): readonly string[] | '*' => {
   const vary = joinFieldLines(fields, 'vary')
   if (vary === null) return noNames
   const names = parseListMembers(vary.toLowerCase()).members
-  // What is no name of a field stands for something that nobody can compare.
+  // A text that is no field name stands for something that the gateway cannot compare.
   if (!names.every((name) => name !== '*' && fieldName.test(name))) return '*'
   const once = [...new Set(names)]
   return once.length > maxVaryNames ? '*' : once.sort()
@@ -26,8 +27,9 @@ const noNames: readonly string[] = []
 const fieldName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
 /**
- * Writes what a request says in the fields that answers vary by, normalised: two that match write the same. A line for each name; no name and no
- * value holds the end of a line, or is absent as another is. Empty for no names.
+ * Writes a request's values of the fields that responses vary by, normalised: two requests that match write the same.
+ * There is a line for each name; no name and no value holds the end of a line, so an absent field is distinct. Empty
+ * for no names.
  */
 export const selectingKey = (names: readonly string[], request: CacheRequest): string => {
   let key = ''
@@ -42,7 +44,10 @@ export const selectingKey = (names: readonly string[], request: CacheRequest): s
 const requestValue = (name: string, { fields, authority }: CacheRequest): string | null =>
   name === 'host' ? authority : joinFieldLines(fields, name)
 
-/** Chooses the latest of the variants that match a request, one that says what it varies by before one that does not (RFC 9111 §4, §4.1); null: none does. */
+/**
+ * Selects the latest of the variants that match a request, and one with Vary before one without (RFC 9111 §4, §4.1);
+ * null: none matches.
+ */
 export const selectVariant = <T extends { readonly head: StoredHead }>(
   variants: Iterable<T>,
   request: CacheRequest,
@@ -56,7 +61,7 @@ export const selectVariant = <T extends { readonly head: StoredHead }>(
   return chosen
 }
 
-// §4.1: some origins forget Vary in answers to requests that ask for nothing special. Such an answer is nobody's better choice.
+// §4.1: some origins forget Vary in responses to plain requests. Such a response is never the better choice.
 const isBetter = (one: StoredHead, other: StoredHead): boolean =>
   (one.varies.length === 0) === (other.varies.length === 0) ? isLater(one, other) : one.varies.length > 0
 
@@ -64,12 +69,15 @@ const isLater = (one: StoredHead, other: StoredHead): boolean =>
   one.date > other.date || (one.date === other.date && one.receivedAt >= other.receivedAt)
 
 /**
- * Writes a request field's value so that two which mean the same are the same (RFC 9111 §4.1). Only what the field's own definition says to mean
- * nothing is taken out; of a field that is not known here, the whitespace around it.
+ * Normalises a request field's value, so that values of the same meaning are equal (RFC 9111 §4.1). It removes only
+ * what the field's own definition calls meaningless; of an unknown field, the whitespace around it.
  */
 const normalise = (name: string, value: string): string => normalisers[name]?.(value) ?? value.trim()
 
-/** Writes a list without whitespace; `each` writes a member. A quoted string may hold anything, so a list that has one stays as it is. */
+/**
+ * Normalises a list: no whitespace, and `each` applied to each member. A quoted string may hold anything, so a list
+ * that has one stays as it is.
+ */
 const listNormaliser =
   (each: (member: string) => string, order: (members: string[]) => string[] = (members) => members) =>
   (value: string): string => {
@@ -78,11 +86,11 @@ const listNormaliser =
     return order(members).join(',')
   }
 
-// Clients are of a few kinds, and each kind says the same each time: most of what is asked is known.
+// Clients are of a few kinds, and each kind sends the same values each time: most values are in the map.
 const maxMemoized = 100
 const maxMemoizedLength = 200
 
-/** Remembers what was written for the values that came last. */
+/** Remembers what was written for the most recent values. */
 const memoized = (write: (value: string) => string): ((value: string) => string) => {
   const written = new Map<string, string>()
   return (value) => {
@@ -103,7 +111,8 @@ const lowerRange = (member: string): string => {
   return end < 0 ? member.toLowerCase() : member.slice(0, end).toLowerCase() + member.slice(end)
 }
 
-// The order of Accept and Accept-Language says nothing either (§12.5.1, §12.5.4), but upstreams are known to go by it where weights are equal.
+// The order of Accept and Accept-Language means nothing either (§12.5.1, §12.5.4), but upstreams are known to go by it
+// where weights are equal.
 const normalisers: Readonly<Record<string, (value: string) => string>> = {
   __proto__: null as never, // a field may be called `constructor`
   accept: memoized(listNormaliser(lowerRange)),

@@ -5,27 +5,27 @@ import type { CacheRequest, CacheRules } from '../policy/cache-request.ts'
 import { assessStorability } from '../policy/storability.ts'
 import { type StoredHead, withContentLength } from '../policy/stored-head.ts'
 
-/** Says what a record has to be of. */
+/** What a record must belong to. */
 export interface RecordKey extends CacheKey {
   readonly operation: string
-  /** Of the configuration that decides what an answer is. */
+  /** The digest of the configuration that decides what a response is. */
   readonly shape: string
 }
 
-/** Is what is written of an answer. The rest of its head is computed again by whoever reads it, as his own configuration says. */
+/** The record of a response in Redis. Its reader computes the rest of the head again, by its own configuration. */
 export interface CacheRecord {
   readonly status: number
   readonly reason: string
   readonly fields: HeaderFields
   readonly selecting: string
-  /** When it arrived and when it was written, by the writer's clock. */
+  /** When the response arrived and when it was written, by the writer's clock. */
   readonly receivedAt: number
   readonly writtenAt: number
-  /** How old it was when it arrived, in milliseconds. */
+  /** Its age when it arrived, in milliseconds. */
   readonly initialAgeMs: number
 }
 
-/** Writes the head of an answer that is stored; `body` is summed up in it. */
+/** Encodes the head of a stored response; the checksum also covers `body`. */
 export const encodeRecord = (key: RecordKey, head: StoredHead, body: Buffer, writtenAt: number): Buffer => {
   const { operation, shape, client, site, query } = key
   const { status, reason, fields, selecting, receivedAt, bornAt } = head
@@ -35,7 +35,7 @@ export const encodeRecord = (key: RecordKey, head: StoredHead, body: Buffer, wri
   return Buffer.from(checksum(text, body) + text)
 }
 
-/** Reads it; null: it is not what was asked for, or no record at all. Never throws, whatever it is given. */
+/** Decodes a record; null: it is of another key, or no record at all. Never throws, whatever its input. */
 export const decodeRecord = (key: RecordKey, head: Buffer, body: Buffer): CacheRecord | null => {
   const text = head.toString()
   const json = text.slice(checksumLength)
@@ -45,8 +45,9 @@ export const decodeRecord = (key: RecordKey, head: Buffer, body: Buffer): CacheR
 }
 
 /**
- * Makes of a record the head that this request would have stored; null: it would not, or another one. `age`: for how long it was there. All times
- * become those of this gateway's clock, `now`: how far the writer's is off does not matter, and nothing is younger than it was when it was written.
+ * Computes from a record the head that this request would have stored; null: it would store none, or another one.
+ * `ageMs`: how long the record was in Redis. All times become those of this gateway's clock, `now`: an error of the
+ * writer's clock does not matter, and no response is younger than when it was written.
  */
 export const toStoredHead = (
   { status, reason, fields, selecting, receivedAt, writtenAt, initialAgeMs }: CacheRecord,
@@ -72,7 +73,7 @@ export const toStoredHead = (
 
 const checksumLength = 8
 
-/** Finds what was damaged on its way or where it was kept. It does not keep anybody from writing what he likes. */
+/** Detects damage on the way or in storage. It does not keep a client of Redis from writing what it likes. */
 const checksum = (text: string, body: Buffer): string =>
   crc32(text, crc32(body)).toString(16).padStart(checksumLength, '0')
 
@@ -98,7 +99,7 @@ const isRecord = (record: unknown): record is CacheRecord & { readonly of: unkno
   )
 }
 
-// Up to the last millisecond that a date can be written of.
+// Up to the last millisecond of a JavaScript date.
 const isTime = (ms: unknown): boolean => typeof ms === 'number' && ms >= 0 && ms <= 8.64e15
 
 const isOfKey = (of: unknown, key: RecordKey): boolean =>

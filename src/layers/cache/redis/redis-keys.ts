@@ -2,11 +2,14 @@ import { createHash } from 'node:crypto'
 import { allOperations, type OperationId } from '../../../operations.ts'
 import type { CacheKey, PurgeScope } from '../cache-store.ts'
 
-/** Sums up texts: what a client says may be long, and holds what it likes. */
+/** Hashes texts: what a client says may be long, and hold anything. */
 export const digestTexts = (...texts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(texts)).digest('base64url')
 
-/** Makes the key of all that is there for a name. `shape` is of the configuration that decides what an answer is: others do not find it. */
+/**
+ * Builds the Redis key of all variants of a cache key. `shape` is of the configuration that decides what a response is:
+ * gateways with another one do not find it.
+ */
 export const baseKey = (
   prefix: string,
   shape: string,
@@ -14,13 +17,13 @@ export const baseKey = (
   { client, site, query }: CacheKey,
 ): string => `${prefix}:cache:${digestTexts(shape, operation, client, site, query)}`
 
-/** Makes the key of one of several that `Vary` tells apart. */
+/** Builds the Redis key of one of several responses that `Vary` tells apart. */
 export const variantKey = (base: string, selecting: string): string => `${base}:${digestTexts(selecting)}`
 
-/** How many generations an answer is of: of its operation, and there of its client and of its query. */
+/** The generations of a response: of its operation, and within that of its client and of its query. */
 export const generationCount = 3
 
-/** Makes the keys of the generations that an answer is of. They are of no shape: what is cleared is cleared for all gateways. */
+/** Builds the keys of a response's generations. They have no shape: a purge is for all gateways. */
 export const generationKeys = (
   prefix: string,
   operation: OperationId,
@@ -31,7 +34,7 @@ export const generationKeys = (
   queryGenerationKey(prefix, operation, query),
 ]
 
-/** Lists the generations that end when something is cleared. */
+/** Lists the generations that a purge ends. */
 export const purgedGenerationKeys = (prefix: string, { operation, client }: PurgeScope): readonly string[] =>
   allOperations
     .filter(({ id, method }) => method === 'GET' && (operation === null || operation === id))
@@ -42,6 +45,6 @@ const operationGenerationKey = (prefix: string, operation: OperationId): string 
 const clientGenerationKey = (prefix: string, operation: OperationId, client: string): string =>
   `${operationGenerationKey(prefix, operation)}:client:${digestTexts(client)}`
 
-/** Makes the key of the generation of a query. */
+/** Builds the key of a query's generation. */
 export const queryGenerationKey = (prefix: string, operation: OperationId, query: string): string =>
   `${operationGenerationKey(prefix, operation)}:query:${digestTexts(query)}`

@@ -1,6 +1,6 @@
 import { epochMs, withTimeout } from '../../../clock.ts'
 import type { CacheKey, Reservation } from '../cache-store.ts'
-import type { CacheEvents, SharedTier, TierLookup } from '../fetch-context.ts'
+import type { CacheEvents } from '../fetch-context.ts'
 import type { CachePartition } from '../partition.ts'
 import type { CacheRequest, CacheRules } from '../policy/cache-request.ts'
 import { keepsPlace } from '../policy/reuse.ts'
@@ -8,26 +8,27 @@ import { isServerError } from '../policy/status-codes.ts'
 import { type StoredHead, servableUntil } from '../policy/stored-head.ts'
 import { hasValidator } from '../policy/validators.ts'
 import { selectingKey, selectVariant } from '../policy/vary.ts'
+import type { SharedTier, TierLookup } from '../shared-tier.ts'
 import { ownCopy, StoredBody } from '../stored-response.ts'
 import { type CacheRecord, decodeRecord, encodeRecord, type RecordKey, toStoredHead } from './cache-record.ts'
 import { maxLifetimeMs, maxSharedBytes, type RedisCacheStore } from './redis-cache-store.ts'
 import { baseKey, generationKeys, variantKey } from './redis-keys.ts'
 
-/** Is what a level is made from. */
+/** The dependencies and settings of a tier. */
 export interface RedisTierOptions {
   readonly store: RedisCacheStore
   readonly partition: CachePartition
   readonly rules: CacheRules
   readonly events: CacheEvents
-  /** Says by which configuration answers are what they are: gateways with another one store apart. */
+  /** The digest of the configuration that decides what responses are: gateways with another one store apart. */
   readonly shape: string
 }
 
-/** Is what was read under a key. */
+/** What was read under a key. */
 interface TierRead {
-  /** The generations as they were; null: nobody knows. */
+  /** The generations as they were; null: unknown. */
   readonly generations: readonly string[] | null
-  /** Names of the fields that tell one from another; null: it is not that there are several. */
+  /** The names of the fields that tell one variant from another; null: there are no variants. */
   readonly names: readonly string[] | null
   readonly response: ReadResponse | null
 }
@@ -45,12 +46,12 @@ interface PendingRead {
   readonly read: Promise<TierRead>
 }
 
-// An answer that can be validated is of use when it may not be served any more: it spares its body.
+// A response with a validator is of use when it may no longer be served: it spares the body.
 const revalidatableMs = 3_600_000
 
 const emptyRead: TierRead = { generations: null, names: null, response: null }
 
-/** The second level of one operation. Whoever asks for the same at the same time asks once. */
+/** The shared tier of one operation. Requests for the same at the same time read once. */
 export class RedisTier implements SharedTier {
   readonly #options: RedisTierOptions
   readonly #pending = new Map<string, PendingRead>()
@@ -72,7 +73,7 @@ export class RedisTier implements SharedTier {
     }
   }
 
-  /** Brings what is there into memory. Never rejects. */
+  /** Loads what is there into memory. Never rejects. */
   async #load(
     cacheKey: CacheKey,
     key: string,
@@ -105,7 +106,7 @@ export class RedisTier implements SharedTier {
     }
   }
 
-  /** Reads what is under a key, once for all who want it. What became invalid meanwhile is not for those who come after. */
+  /** Reads a key, once for all who want it. What became invalid meanwhile is not for later requests. */
   #read(cacheKey: CacheKey, key: string): Promise<TierRead> {
     const pending = this.#pending.get(key)
     if (pending !== undefined && !pending.reservation.isCancelled) return pending.read
@@ -144,7 +145,7 @@ export class RedisTier implements SharedTier {
     const bytes = head.bytes + body.bytes.length
     const forMs = usefulMs(head)
     const isError = isServerError(head.status)
-    // What is there already is older, and would be used on: what may stand in for an error is.
+    // The stored response is older, and would be used on; one that may stand in for an error stays.
     if (bytes > maxSharedBytes || forMs <= 0) return isError ? undefined : store.remove(base)
     if (generations === null) return
     store.write({
@@ -173,13 +174,16 @@ export class RedisTier implements SharedTier {
   }
 }
 
-/** Tells whether what is in memory stays, and not what was found. */
+/** Tells whether the response in memory stays, instead of the one found. */
 const keepsPresent = (present: StoredHead, found: StoredHead, request: CacheRequest, now: number): boolean => {
   if (keepsPlace(found, present.status, request, now)) return false
   return keepsPlace(present, found.status, request, now) || present.receivedAt >= found.receivedAt
 }
 
-/** Tells for how long an answer may be of any use: an error no longer than it is fresh, so that it keeps no other out. */
+/**
+ * Returns for how long a response may be of any use: an error no longer than it is fresh, so that it keeps no other
+ * out.
+ */
 const usefulMs = (head: StoredHead): number => {
   const isValidatedLater = hasValidator(head) && !isServerError(head.status)
   return Math.min(maxLifetimeMs, servableUntil(head) - epochMs() + (isValidatedLater ? revalidatableMs : 0))

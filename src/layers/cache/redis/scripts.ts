@@ -1,11 +1,11 @@
 import { createScript } from '../../../shared/redis/redis-connection.ts'
 
-// What is stored is a hash: `g` the generations that it is of, and either `v`, the names of the fields that answers vary by, or an answer: `t` when it
-// was written, by Redis's own clock, `h` its head, `b` its body.
+// A stored entry is a hash. `g` holds its generations. Then follows either `v`, the names of the fields that responses
+// vary by, or a response: `t` when it was written, by Redis's own clock, `h` its head, `b` its body.
 
 /**
- * Finds what is stored. KEYS: where it may be, and its generations. ARGV: the most bytes that are wanted. Answers with the time, in milliseconds,
- * the generations as they are, and `v`, `t`, `h` and `b`, unless they are of another generation, or too long.
+ * Finds a stored entry. KEYS: its key, and its generations. ARGV: the most bytes wanted. Returns the time in
+ * milliseconds, the present generations, and `v`, `t`, `h` and `b`, unless they are of another generation, or too long.
  */
 export const findScript = createScript(`
 local time = redis.call('TIME')
@@ -31,9 +31,10 @@ return found
 `)
 
 /**
- * Stores an answer, unless a generation has ended since it was looked for. KEYS: where it is looked for first, where it is, and its generations.
- * ARGV: these as they were (empty: there was none), a new one, for how long that is known, for how long the answer is, the names of what it varies
- * by, its head and its body, and `1` if it must take no other's place. Answers 1 if it is stored.
+ * Stores a response, unless a generation has ended since it was looked up. KEYS: its base key, its own key, and its
+ * generations. ARGV: these as they were (empty: there was none), a new one, how long a generation lives, how long the
+ * response lives, the names of what it varies by, its head and its body, and `1` if it must replace no other. Returns 1
+ * if it is stored.
  */
 export const storeScript = createScript(`
 for i = 3, 5 do
@@ -65,11 +66,11 @@ redis.call('PEXPIRE', KEYS[2], ARGV[6])
 return 1
 `)
 
-/** Ends generations. KEYS: theirs. ARGV: the new one, and for how long it is known. */
+/** Ends generations. KEYS: theirs. ARGV: the new one, and how long it lives. */
 export const renewScript = createScript(`
 for i = 1, #KEYS do redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2]) end
 return 1
 `)
 
-/** Removes what is stored. KEYS: where it is looked for first. */
+/** Removes an entry. KEYS: its base key. */
 export const removeScript = createScript(`return redis.call('DEL', KEYS[1])`)

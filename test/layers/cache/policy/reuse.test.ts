@@ -12,7 +12,7 @@ const stale = { kind: 'stale', revalidate: false }
 const revalidated = { kind: 'stale', revalidate: true }
 const asked = { kind: 'fetch', why: 'request' }
 const expired = { kind: 'fetch', why: 'stale' }
-const refused = { kind: 'refuse' }
+const refused = { kind: 'not-cached' }
 
 test.each([
   // Fresh, and nothing is asked (RFC 9111 §4.2).

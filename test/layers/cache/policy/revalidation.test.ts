@@ -77,7 +77,7 @@ describe('what is updated', () => {
 
     const { fields, stored } = updatedBy(head, brought)
 
-    expect(fields).toEqual([...cc('max-age=10'), 'X-A', '1', 'Content-Length', '12', ...brought])
+    expect(fields).toEqual([...cc('max-age=10'), 'X-A', '1', 'Content-Length', '12', ...added])
     expect(stored.head?.fields).toEqual(fields)
   })
 
@@ -121,11 +121,11 @@ describe('what is updated', () => {
     [cc('private'), 'private'],
     [['Set-Cookie', 'a=b'], 'set-cookie'],
     [['Vary', '*'], 'vary'],
-  ])('is an answer and no longer stored after %j', (brought, not) => {
-    const { stored, fields } = updatedBy(head, ['ETag', '"a"', ...brought])
+  ])('is an answer and no longer stored after %j', (added, notStored) => {
+    const { stored, fields } = updatedBy(head, ['ETag', '"a"', ...added])
 
-    expect(stored).toEqual({ head: null, not })
-    expect(fields).toEqual(expect.arrayContaining(brought))
+    expect(stored).toEqual({ head: null, notStored })
+    expect(fields).toEqual(expect.arrayContaining(added))
   })
 
   test('is selected by what it varies by now', () => {

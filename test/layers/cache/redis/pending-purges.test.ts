@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PendingPurges } from '../../../../src/layers/cache/redis/redis-cache-store.ts'
+import { PendingPurges } from '../../../../src/layers/cache/redis/pending-purges.ts'
 
 /** Is a Redis that is told, or is not there; what it is told it hears when the test says so. */
 const scripted = (isThere: boolean) => {

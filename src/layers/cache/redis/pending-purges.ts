@@ -1,0 +1,48 @@
+// Beyond so many, the purges cover everything: one key for each operation.
+const maxPending = 10_000
+const batchSize = 500
+
+/**
+ * The purges that Redis has not acknowledged. While Redis is down its entries stay, and when it is back they must not
+ * be believed before it has the purges.
+ */
+export class PendingPurges {
+  readonly #send: (keys: readonly string[]) => Promise<boolean>
+  readonly #all: readonly string[]
+  /** By key, the number of its last purge: a purge that is repeated while it is sent stays pending. */
+  readonly #keys = new Map<string, number>()
+  #last = 0
+  #sending = 0
+
+  /** `all`: keys of which each response has at least one. */
+  constructor(all: readonly string[], send: (keys: readonly string[]) => Promise<boolean>) {
+    this.#all = all
+    this.#send = send
+  }
+
+  /** Tells whether one of these keys is pending; if so, the pending purges are sent again. */
+  has(keys: readonly string[]): boolean {
+    if (this.#keys.size === 0) return false
+    if (this.#sending === 0) void this.#sendAll([...this.#keys.keys()].slice(0, batchSize))
+    return keys.some((key) => this.#keys.has(key))
+  }
+
+  /** Adds purges, and sends them; resolves with whether Redis acknowledged them. */
+  add(keys: readonly string[]): Promise<boolean> {
+    for (const key of keys) this.#keys.set(key, ++this.#last)
+    if (this.#keys.size > maxPending) {
+      this.#keys.clear()
+      for (const key of this.#all) this.#keys.set(key, ++this.#last)
+    }
+    return this.#sendAll(keys)
+  }
+
+  async #sendAll(keys: readonly string[]): Promise<boolean> {
+    const when = new Map(keys.map((key) => [key, this.#keys.get(key)]))
+    this.#sending++
+    const isAcknowledged = await this.#send(keys)
+    this.#sending--
+    if (isAcknowledged) for (const [key, last] of when) if (this.#keys.get(key) === last) this.#keys.delete(key)
+    return isAcknowledged
+  }
+}

@@ -1,0 +1,19 @@
+import type { CacheKey } from './cache-store.ts'
+import type { CacheRequest } from './policy/cache-request.ts'
+import type { StoredResponse } from './stored-response.ts'
+
+/** The cache that several gateways share. */
+export interface SharedTier {
+  /** Looks a key up there; null: the tier is unavailable. `key` is the one in memory. */
+  lookUp(cacheKey: CacheKey, key: string, request: CacheRequest): TierLookup | null
+}
+
+/** One lookup in the shared tier, and what the tier learns from its outcome. */
+export interface TierLookup {
+  /** Resolves when a later response than memory had is loaded, or the lookup has taken long enough. Never rejects. */
+  readonly loaded: Promise<void>
+  /** Writes the response that was fetched instead, in the background. */
+  store(entry: StoredResponse): void
+  /** Removes what is there: the upstream no longer says it. */
+  remove(): void
+}
