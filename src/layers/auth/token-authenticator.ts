@@ -1,5 +1,5 @@
+import { type AuthScheme, createAuthChallenge } from './auth-challenge.ts'
 import { type Authenticator, type AuthResult, identityUnavailable, unauthenticated } from './authenticator.ts'
-import { type AuthScheme, createAuthChallenge } from './challenge.ts'
 import type { Claims, GetClaims } from './claims.ts'
 import type { ClientRegistry } from './client-registry.ts'
 import { CredentialRejected, VerifierUnavailable } from './errors.ts'

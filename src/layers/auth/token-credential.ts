@@ -1,6 +1,6 @@
 import type { HeaderFields } from '../../header-fields.ts'
+import type { AuthScheme } from './auth-challenge.ts'
 import { malformedCredential, singleFieldValue } from './authenticator.ts'
-import type { AuthScheme } from './challenge.ts'
 
 /** A credential of a request's `Authorization` (RFC 9110 §11.4). */
 export interface TokenCredential {

@@ -77,7 +77,7 @@ describe('what is updated', () => {
 
     const { fields, stored } = updatedBy(head, brought)
 
-    expect(fields).toEqual([...cc('max-age=10'), 'X-A', '1', 'Content-Length', '12', ...added])
+    expect(fields).toEqual([...cc('max-age=10'), 'X-A', '1', 'Content-Length', '12', ...brought])
     expect(stored.head?.fields).toEqual(fields)
   })
 
