@@ -49,7 +49,36 @@ describe('every relative link', () => {
     expect(links.filter(({ page, target }) => !existsSync(join(root, dirname(page), target)))).toEqual([])
     expect(links.length).toBeGreaterThan(8)
   })
+
+  test('leads to a heading that is there', () => {
+    const anchors = pages.flatMap((page) =>
+      [...read(page).matchAll(/\]\(([^)#\s]*)#([^)\s]+)\)/g)]
+        .map(([, target = '', anchor = '']) => ({ page, target, anchor }))
+        .filter(({ target }) => target === '' || /^[\w./-]+\.md$/.test(target)),
+    )
+    const leadsNowhere = anchors.filter(({ page, target, anchor }) => {
+      const file = target === '' ? page : join(dirname(page), target)
+      return !existsSync(join(root, file)) || !anchorsOf(read(file)).has(anchor)
+    })
+
+    expect(leadsNowhere).toEqual([])
+    expect(anchors.length).toBeGreaterThan(200)
+  })
 })
+
+/** Lists the anchors of a page: its headings, as GitHub and GitLab write them. */
+function anchorsOf(text: string): ReadonlySet<string> {
+  const headings = [...text.replaceAll(/^```.*?^```$/gms, '').matchAll(/^#+ (.*)$/gm)]
+  return new Set(
+    headings.map(([, title = '']) =>
+      title
+        .toLowerCase()
+        .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+        .replaceAll(/\s/g, '-'),
+    ),
+  )
+}
 
 test('every page is linked from the README, and the decisions are numbered one after another', () => {
   const readme = read('README.md')
