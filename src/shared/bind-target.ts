@@ -1,9 +1,13 @@
 import type { AddressInfo, Server } from 'node:net'
 
-// Connections are left to bring what is on its way, before they are closed as idle, where systemd keeps the socket for the next process.
+// Where systemd keeps the socket for the next process: how long idle connections stay open for requests that are on
+// their way.
 export const drainGraceMs = 500
 
-/** Is where a listener shall be: at an address, or the listening socket behind a descriptor that the process was started with. */
+/**
+ * Where a listener shall be: at an address, or the listening socket behind a descriptor that the process was started
+ * with.
+ */
 export type BindTarget = BindAddress | BindDescriptor
 
 export interface BindAddress {
@@ -14,18 +18,18 @@ export interface BindAddress {
 /** A listening socket that the process was started with. */
 export interface InheritedSocket {
   readonly fd: number
-  /** Whose word it is, for messages: a variable and a name. */
+  /** The variable and the name that gave the descriptor, for messages. */
   readonly source: string
 }
 
 interface BindDescriptor extends InheritedSocket {
-  /** The port that it must have; null: any. */
+  /** The port that it must have. Null: any. */
   readonly port: number | null
 }
 
 /**
- * Has a server listen. Rejects when it cannot, and when the descriptor is no TCP socket that listens where it should: the kernel
- * would let a socket without an address listen as well, on a port of its own choice.
+ * Makes a server listen. Rejects when it cannot, and when the descriptor is no TCP socket that listens where it should:
+ * the kernel would let a socket without an address listen as well, on a port of its own choice.
  */
 export const listenAt = (server: Server, target: BindTarget): Promise<void> =>
   new Promise((resolve, reject) => {

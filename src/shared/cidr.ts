@@ -1,6 +1,6 @@
 import { BlockList, isIPv6 } from 'node:net'
 
-/** Compiles a list of addresses and CIDRs into what tells whether an address is in one of them. */
+/** Compiles a list of addresses and CIDRs into a function that tells whether an address is in one of them. */
 export const cidrMatcher = (cidrs: readonly string[]): ((address: string) => boolean) => {
   if (cidrs.length === 0) return () => false
   const list = new BlockList()

@@ -3,38 +3,41 @@ import { CoalescedTimer } from '../clock.ts'
 import { formatDuration, formatSize } from '../units.ts'
 
 /**
- * A server that the gateway itself asks something of: keys, whether a token is good. Not an upstream: nothing of a
- * client's goes there.
+ * The client of a server that the gateway itself calls: for an issuer's keys, or to introspect a token. Not an
+ * upstream: nothing of a client's request goes there.
  */
 export type HttpClient = ReturnType<typeof createHttpClient>
 
-/** Is what is asked. */
+/** A request to the server. */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
 }
 
-/** Is what was answered, whatever the status: a redirect is an answer as any other. */
+/** The response, whatever its status: a redirect is a response as any other. */
 export interface HttpResult {
   readonly status: number
   readonly text: string
 }
 
-/** Bounds what a server may cost. */
+/** The limits of what a server may cost. */
 export interface HttpClientLimits {
-  /** How long a question takes, connecting and reading included. */
+  /** How long a request takes, connecting and reading included. */
   readonly timeoutMs: number
   readonly maxBytes: number
   readonly connections: number
 }
 
-/** Is below what most servers close an idle connection after, so that seldom one is used that has just been closed. */
+/**
+ * Less than the time after which most servers close an idle connection, so that seldom one is used that has just been
+ * closed.
+ */
 const keepAliveMs = 3000
 
-/** Knows how to ask the server of a URL. Its certificate is always verified; `NODE_EXTRA_CA_CERTS` adds authorities of one's own. */
+/** Creates the client of a URL's server. Its certificate is always verified; `NODE_EXTRA_CA_CERTS` adds authorities. */
 export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }: HttpClientLimits) => {
-  // The library is loaded with the first question: where nothing is asked, it costs nothing.
+  // The library is loaded with the first request: a gateway that sends none does without it.
   const open = async (): Promise<Pool> =>
     new (await import('undici')).Pool(url.origin, {
       connections,
@@ -42,7 +45,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
       allowH2: false,
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: keepAliveMs,
-      // Times are kept here, exactly.
+      // The timer below keeps the time exactly.
       headersTimeout: 0,
       bodyTimeout: 0,
       connectTimeout: timeoutMs,
@@ -56,7 +59,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
     const response = await (await pool).request({
       path,
       method,
-      // RFC 9110 §12.5.3: whoever says nothing of codings takes them all, and here none is undone.
+      // RFC 9110 §12.5.3: a client that does not say accepts every coding, and none is decoded here.
       headers: { 'user-agent': 'lender-gateway', 'accept-encoding': 'identity', ...headers },
       body: body ?? null,
       signal,
@@ -71,7 +74,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
     return { status: response.statusCode, text: Buffer.concat(chunks).toString('utf8') }
   }
   return {
-    /** Asks once. Rejects with an Error whose message is for operators, and holds nothing of what was sent. */
+    /** Sends one request. Rejects with an Error whose message is for operators, and holds nothing of what was sent. */
     async request(request: HttpRequest): Promise<HttpResult> {
       const controller = new AbortController()
       const alarm = new CoalescedTimer(() =>
@@ -79,7 +82,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
       )
       alarm.set(timeoutMs)
       try {
-        // All that is asked here can be asked again, and an idle connection may just have been closed.
+        // Every request here can be repeated, and an idle connection may just have been closed.
         return await send(request, controller.signal).catch((error) =>
           isClosed(error) ? send(request, controller.signal) : Promise.reject(error),
         )
@@ -89,7 +92,7 @@ export const createHttpClient = (url: URL, { timeoutMs, maxBytes, connections }:
         alarm.clear()
       }
     },
-    /** Breaks off whatever is asked. */
+    /** Aborts the requests under way. */
     close(): void {
       closed = true
       void pool?.then((opened) => opened.destroy(new Error('closed'))).catch(() => {})

@@ -1,6 +1,6 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 
-// Asymmetric ones alone: there is no `none` to switch on, and no HMAC that a public key could be the secret of.
+// Asymmetric algorithms alone: there is no `none` to switch on, and no HMAC that a public key could be the secret of.
 const keyChecks = {
   PS256: (key) => isRsa(key),
   PS384: (key) => isRsa(key),
@@ -15,17 +15,18 @@ const keyChecks = {
   RS512: (key) => isRsa(key),
 } as const satisfies Readonly<Record<string, (key: KeyObject) => boolean>>
 
-/** Names an algorithm that tokens may be signed with. */
+/** An algorithm that tokens may be signed with. */
 export type JwsAlgorithm = keyof typeof keyChecks
 
-/** Lists them all. Those of PKCS #1 v1.5 (RS…) are for those who ask for them: FAPI 2.0 §5.4 does not allow them. */
+/** All algorithms. Those of PKCS #1 v1.5 (RS…) are off by default: FAPI 2.0 §5.4 does not allow them. */
 export const jwsAlgorithms = Object.keys(keyChecks) as readonly JwsAlgorithm[]
 
 /** Tells whether a key is of the kind that an algorithm signs with: RFC 8725 §3.1. */
 export const fitsAlgorithm = (algorithm: JwsAlgorithm, key: KeyObject): boolean => keyChecks[algorithm](key)
 
-// RFC 7518 §3.3, §3.5: shorter ones must not be used. With an exponent of 1 a signature is what it signs, so anybody can write one, and an even
-// one fits no key (RFC 8017 §3.1); one as long as the modulus makes each check cost what signing does. Those in use are 3 and 65537.
+// RFC 7518 §3.3, §3.5: shorter keys must not be used. With an exponent of 1 a signature is what it signs, so that an
+// attacker can write one. An even exponent fits no key (RFC 8017 §3.1). One as long as the modulus makes each check
+// cost what signing does. Those in use are 3 and 65537.
 const isRsa = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean => {
   if (asymmetricKeyType !== 'rsa' || asymmetricKeyDetails === undefined) return false
   const { modulusLength = 0, publicExponent = 1n } = asymmetricKeyDetails
@@ -35,28 +36,28 @@ const isRsa = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean 
 const isCurve = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject, name: string): boolean =>
   asymmetricKeyType === 'ec' && asymmetricKeyDetails?.namedCurve === name
 
-/** Is a public key that tokens are verified with. The same one in a later set is the same object. */
+/** A public key that tokens are verified with. The same key in a later set is the same object. */
 export interface VerificationKey {
-  /** What its issuer calls it: opaque, compared and nothing else. Null: nothing. */
+  /** The key ID, as its issuer wrote it: opaque, and only compared. Null: it has none. */
   readonly kid: string | null
-  /** The only algorithm that it is for; null: it does not say. */
+  /** The only algorithm that it is for. Null: it does not say. */
   readonly algorithm: string | null
   readonly key: KeyObject
 }
 
-/** Is the keys of an issuer at one time. */
+/** The keys of an issuer at one time. */
 export interface JwkSet {
-  /** How many are of use here: of a kind that an algorithm signs with, for signatures, and well formed (RFC 7517 §5). */
+  /** How many are usable: of a kind that an algorithm signs with, for signatures, and well formed (RFC 7517 §5). */
   readonly size: number
   has(key: VerificationKey): boolean
-  /** Finds those that a token can be signed with. */
+  /** Finds the keys that a token may be signed with. */
   find(algorithm: JwsAlgorithm, kid: string | null): readonly VerificationKey[]
 }
 
-// No issuer has so many, and each costs something to read.
+// No issuer has so many, and each costs something to parse.
 const maxKeys = 100
 
-/** Reads a JWK Set (RFC 7517 §5). Throws an Error that quotes nothing. `before` is the set that it takes the place of. */
+/** Parses a JWK Set (RFC 7517 §5). Throws an Error that quotes nothing of it. `before` is the set that it replaces. */
 export const parseJwkSet = (text: string, before: JwkSet | null): JwkSet => {
   const listed = parseKeyList(text)
   if (listed.length > maxKeys) throw new Error(`it holds more than ${maxKeys} keys`)
@@ -64,7 +65,7 @@ export const parseJwkSet = (text: string, before: JwkSet | null): JwkSet => {
   const all = new Map<string, VerificationKey>()
   for (const each of listed) {
     const fingerprint = keyFingerprint(each)
-    const key = fingerprint === null ? null : (kept.get(fingerprint) ?? read(each as JsonWebKey))
+    const key = fingerprint === null ? null : (kept.get(fingerprint) ?? parseJwk(each as JsonWebKey))
     if (fingerprint !== null && key !== null) all.set(fingerprint, key)
   }
   const keys = [...all.values()]
@@ -92,12 +93,12 @@ const parseKeyList = (text: string): readonly unknown[] => {
   return keys
 }
 
-// What is of a public key, and what says what it is for. A private part among them (`d`, `k`) makes a key of no use: whoever has read the
-// set can sign with it.
+// The members of a public key, and those that say what it is for. A private member (`d`, `k`) makes a key unusable: a
+// reader of the set can sign with it.
 const publicMembers = ['kty', 'kid', 'alg', 'use', 'key_ops', 'crv', 'x', 'y', 'n', 'e'] as const
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
-/** Makes what tells a key from others; null: it is of no use. */
+/** Returns a text that tells a key from others. Null: it is not usable. */
 const keyFingerprint = (each: unknown): string | null => {
   if (!isObject(each) || privateMembers.some((part) => part in each)) return null
   const { kid, alg, use, key_ops: operations } = each
@@ -107,20 +108,20 @@ const keyFingerprint = (each: unknown): string | null => {
   return JSON.stringify(publicMembers.map((part) => each[part] ?? null))
 }
 
-const read = (jwk: JsonWebKey): VerificationKey | null => {
+const parseJwk = (jwk: JsonWebKey): VerificationKey | null => {
   try {
-    const read = {
+    const key = {
       kid: stringOrNull(jwk.kid),
       algorithm: stringOrNull(jwk.alg),
       key: createPublicKey({ key: jwk, format: 'jwk' }),
     }
-    return jwsAlgorithms.some((algorithm) => isUsableFor(read, algorithm)) ? read : null
+    return jwsAlgorithms.some((algorithm) => isUsableFor(key, algorithm)) ? key : null
   } catch {
     return null
   }
 }
 
-/** Tells whether tokens of an algorithm may be signed with a key: it fits, and says nothing else of itself. */
+/** Tells whether tokens of an algorithm may be signed with a key: it fits, and states no other algorithm. */
 const isUsableFor = ({ algorithm, key }: VerificationKey, wanted: JwsAlgorithm): boolean =>
   (algorithm === null || algorithm === wanted) && fitsAlgorithm(wanted, key)
 

@@ -1,2 +1,2 @@
-/** Hears what happens to endpoints and breakers, for the log: an event, and its fields. */
+/** Logs an event, and its fields: what happens to endpoints, circuit breakers and other resources of a process. */
 export type LogEvent = (level: 'info' | 'warn', event: string, fields: Readonly<Record<string, unknown>>) => void

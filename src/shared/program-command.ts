@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The process of which it is asked how to run the same program again. */
+/** The paths of this program, to find out how to run it again. */
 export interface ProgramPaths {
   /** The file of Node. */
   readonly node: string
@@ -19,11 +19,12 @@ const currentProgram = (): ProgramPaths => ({
 })
 
 /**
- * Tells what runs this program from a shell in any folder of this machine. That is its name, where it is installed for everybody, as in the image; else
- * Node and the file by their places. `npx` runs in the checkout only, and another folder's could bring a package of that name from a registry.
+ * Returns the command that runs this program from a shell in any folder of this machine: its name, where it is
+ * installed for all users, as in the image; else Node and the file by their paths. `npx` works in the checkout only: in
+ * another folder it could fetch a package of that name from a registry.
  */
 export const programCommand = ({ node, main, path }: ProgramPaths = currentProgram()): string => {
-  // What npm and npx put in front is on their own PATH, and not on that of a shell.
+  // The folders that npm and npx put in front are on their own PATH, and not on that of a shell.
   const folders = path.split(delimiter).filter((folder) => folder !== '' && !folder.includes('node_modules'))
   const found = (name: string): string | undefined =>
     folders.map((folder) => realPath(join(folder, name))).find((file) => file !== null) ?? undefined
@@ -31,10 +32,10 @@ export const programCommand = ({ node, main, path }: ProgramPaths = currentProgr
   return isInstalled ? 'lender-gateway' : `${shellQuote(node)} ${shellQuote(main)}`
 }
 
-/** Tells whether a command changes what runs, and is not one that shows more. */
+/** Tells whether a command changes what runs, unlike one that only shows more. */
 export const isMutatingCommand = (command: string): boolean => / endpoint (drain|ready) /.test(command)
 
-/** Writes a word so that a shell takes it as it is. */
+/** Quotes a word for a shell. */
 export const shellQuote = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 

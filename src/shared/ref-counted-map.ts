@@ -1,8 +1,11 @@
-/** Is things that several need at once, by name: made when the first asks, given back when the last has let go. */
+/**
+ * Values with several users at once, by name: created for the first user, and returned for closing when the last has
+ * released them.
+ */
 export class RefCountedMap<T> {
   readonly #all = new Map<string, { readonly value: T; users: number }>()
 
-  /** Makes it, or takes the one that there is. */
+  /** Creates the value, or acquires the one that there is. */
   acquire(name: string, make: () => T): T {
     const entry = this.#all.get(name) ?? { value: make(), users: 0 }
     entry.users++
@@ -10,7 +13,7 @@ export class RefCountedMap<T> {
     return entry.value
   }
 
-  /** Gives back the thing when nobody needs it any more. */
+  /** Releases a value. Returns it when it has no user any more, else null. */
   release(name: string): T | null {
     const entry = this.#all.get(name)
     if (entry === undefined || --entry.users > 0) return null

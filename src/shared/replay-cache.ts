@@ -3,57 +3,63 @@ import { type BatchCall, batchCalls } from './rate-limiter/batched-calls.ts'
 import type { ManagedRedis } from './redis/managed-redis.ts'
 
 /**
- * Tells whether something comes for the first time: positive when it does, negative when it came before, 0 when nobody can tell. Numbers,
- * because other processes and Redis answer with them.
+ * The result of a first-use check: positive when a key comes for the first time, negative when it came before, 0 when
+ * that cannot be told. A number, because other processes and Redis reply with it.
  */
 export type FirstUseResult = number
 
-/** Tells of each key whether it comes for the first time within a window. */
+/** A cache that tells of each key whether it comes for the first time within a window (RFC 9449 §11.1). */
 export interface ReplayCache {
   /**
-   * Notes a key, which somebody has brought whose room it takes: at once, or soon, when somebody else has to be asked. Never rejects, and nobody
-   * who cannot tell says that it is the first time. A key has no blanks.
+   * Records a key for the owner whose room it takes: at once, or soon, when another process or Redis has to be asked.
+   * Never rejects, and never reports a first use that it cannot be sure of. A key has no blanks.
    */
   record(key: string, owner: string): FirstUseResult | Promise<FirstUseResult>
 }
 
-/** Is what is said of a key that nobody can tell anything about. */
+/** The result when it cannot be told whether a key was used. */
 export const firstUseUnknown: FirstUseResult = 0
 
 /** Tells whether a key came for the first time. */
 export const isFirstUse = (result: FirstUseResult): boolean => result > 0
 
-/** Writes in one text what another process is asked. */
+/** Encodes a key and its owner in one text, for another process. */
 export const encodeUse = (key: string, owner: string): string => `${key} ${owner}`
 
-/** Reads it. The key is a string of its own: what was cut out of a text would keep all of that in memory. */
+/** Decodes it. The key is a string of its own: a slice of a text would keep all of that text in memory. */
 export const decodeUse = (encoded: string): readonly [key: string, owner: string] => {
   const end = encoded.indexOf(' ')
   return [Buffer.from(encoded.slice(0, end), 'latin1').toString('latin1'), encoded.slice(end + 1)]
 }
 
-/** How long an answer is waited for that nothing can stand in for, in milliseconds. */
+/** How long to wait for a reply that nothing can stand in for, in milliseconds. */
 export const replayReplyTimeoutMs = 1000
 
-/** Has another process remember for several that serve. Where it does not answer in time, nobody can tell. */
-export const remoteReplayCache = (askAll: BatchCall<string, FirstUseResult>, withinMs: number): ReplayCache => {
-  const call = batchCalls(askAll, withinMs)
+/**
+ * Records in the primary, which remembers for all workers. Where it does not reply in time, the result is {@link
+ * firstUseUnknown}.
+ */
+export const remoteReplayCache = (callAll: BatchCall<string, FirstUseResult>, timeoutMs: number): ReplayCache => {
+  const call = batchCalls(callAll, timeoutMs)
   return { record: (key, owner) => call(encodeUse(key, owner)).then((result) => result ?? firstUseUnknown) }
 }
 
-/** Is how several gateways remember together. */
+/** The options of a replay cache that several gateways share. */
 interface SharedReplayOptions {
   readonly link: Pick<ManagedRedis, 'isShared' | 'consume'>
-  /** What every key begins with. */
+  /** The prefix of every key. */
   readonly prefix: string
   readonly windowMs: number
-  /** What is said of a key that is new here while Redis cannot be asked: `refuse`, that nobody can tell; `serve`, that it is the first time. */
+  /**
+   * The result of a key that is new here while Redis cannot be asked. `refuse`: {@link firstUseUnknown}; `serve`: a
+   * first use.
+   */
   readonly whenUnavailable: 'refuse' | 'serve'
 }
 
 /**
- * Remembers in Redis what is new here. This gateway's own memory is asked first and always: whatever happens to Redis, nothing that came here
- * comes again. In Redis a key is a bucket with room for one, which drains in a window.
+ * Records in Redis what is new here. This gateway's own memory is asked first and always: whatever happens to Redis,
+ * nothing that came here comes again. In Redis a key is a bucket with room for one, which drains in a window.
  */
 export const redisReplayCache = (
   { link, prefix, windowMs, whenUnavailable }: SharedReplayOptions,
@@ -73,22 +79,26 @@ export const redisReplayCache = (
   }
 }
 
-/** Most keys that come within one window; of one owner, half as many. Beyond them it refuses: nothing is forgotten before its time. */
+/**
+ * The maximum of keys within one window; of one owner, half as many. Further keys are rejected: nothing is forgotten
+ * before its time.
+ */
 export const maxReplayKeys = 1_000_000
 
-/** How full a memory is: how many keys have come in this window, and how many may. */
+/** How full the memory is: how many keys have come in this window, and how many may. */
 export type ReplayWindowState = ReturnType<ReplayWindow['state']>
 
 /**
- * Remembers keys in memory, for one window at least and two at most: those of this window and those of the one before. What has come is never
- * forgotten for want of room, as a count may be: whoever brings so many that there is none has nobody else's proof accepted twice. Nor has he
- * others refused: nobody takes more room than is left, so n who take all that they can leave an (n+1)th of it free.
+ * A replay cache in memory. It remembers a key for one window at least and two at most: those of this window and those
+ * of the one before. Unlike a rate limiter's count, a key is never forgotten for want of room: a client that sends so
+ * many that there is none has no proof of another client accepted twice. Nor does it have other clients rejected: an
+ * owner takes no more room than is left, so n owners who take all that they can leave an (n+1)th of it free.
  */
 export class ReplayWindow implements ReplayCache {
   #windowMs: number
   readonly #max: number
   #current = new Set<string>()
-  /** How many of the young are whose. */
+  /** How many of the current keys each owner has. */
   #countByOwner = new Map<string, number>()
   #previous = new Set<string>()
   #rotatedAt = now()
@@ -98,13 +108,13 @@ export class ReplayWindow implements ReplayCache {
     this.#max = max
   }
 
-  /** Tells how much of its room is taken. */
+  /** Returns how much of its room is taken. */
   state() {
     this.#rotate()
     return { remembered: this.#current.size, room: this.#max }
   }
 
-  /** Remembers for longer from now on, if that is longer. */
+  /** Remembers for a longer window from now on, if it is longer. */
   widen(windowMs: number): void {
     this.#windowMs = Math.max(this.#windowMs, windowMs)
   }
@@ -123,7 +133,7 @@ export class ReplayWindow implements ReplayCache {
     const at = now()
     const age = at - this.#rotatedAt
     if (age < this.#windowMs) return
-    // After two windows in which nothing came, the young have had their time as well.
+    // After two windows in which no key came, the current keys have had their time as well.
     this.#previous = age < 2 * this.#windowMs ? this.#current : new Set()
     this.#current = new Set()
     this.#countByOwner = new Map()

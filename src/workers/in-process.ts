@@ -14,11 +14,11 @@ import { runInProcess } from '../runtime/snapshot/data-plane-commands.ts'
 import type { BindTarget } from '../shared/bind-target.ts'
 import type { PreparedSnapshot, ProxyServer } from './proxy-server.ts'
 
-/** Serves clients in this process, where the file says unless told otherwise. Rejects when it cannot listen there. */
+/** Serves clients in this process; without a `bindTarget`, where the file says. Rejects when it cannot listen there. */
 export const serveInProcess = async (dataPlane: DataPlane, log: Log, bindTarget?: BindTarget): Promise<ProxyServer> =>
   toProxyServer(dataPlane, await openListener(dataPlane, log, { bindTarget }))
 
-/** Serves clients whose connections another process accepts. */
+/** Serves clients whose connections the primary accepts. */
 export const serveAsWorker = async (
   dataPlane: DataPlane,
   log: Log,
@@ -28,7 +28,7 @@ export const serveAsWorker = async (
   return { ...toProxyServer(dataPlane, server), adoptConnection: (socket) => server.adoptConnection(socket) }
 }
 
-/** Is a {@link ProxyServer} that connections are handed to. */
+/** A {@link ProxyServer} that adopts connections from the primary. */
 export interface WorkerServer extends ProxyServer {
   adoptConnection(socket: Socket): void
 }
@@ -41,7 +41,7 @@ const openListener = (dataPlane: DataPlane, log: Log, options: DownstreamServerO
 
 const toProxyServer = (dataPlane: DataPlane, server: DownstreamServer): ProxyServer => {
   const { currentSnapshot } = dataPlane
-  const { loop } = currentSnapshot.value.processLoad // all snapshots have the same
+  const { loop } = currentSnapshot.value.processLoad // all snapshots share it
   loop.setLimit(currentSnapshot.value.config.limits.eventLoopDelay)
   return {
     address: server.address,
@@ -61,7 +61,7 @@ const toProxyServer = (dataPlane: DataPlane, server: DownstreamServer): ProxySer
     report: async () => collectReport(currentSnapshot),
     workers: () => [],
     droppedLines: () => 0,
-    runCommand: async (name, what) => ({ results: [await runInProcess(dataPlane, name, what)], unanswered: 0 }),
+    runCommand: async (name, params) => ({ results: [await runInProcess(dataPlane, name, params)], unanswered: 0 }),
     drain: () => server.drain(),
     stopAccepting: () => server.stopAccepting(),
     async close(deadlineMs) {

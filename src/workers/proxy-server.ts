@@ -3,34 +3,37 @@ import type { NotServingReason, StatusReport, WorkerStatus } from '../runtime/re
 import type { SnapshotInput } from '../runtime/snapshot/build-snapshot.ts'
 import type { RunInAllProcesses } from '../runtime/snapshot/data-plane-commands.ts'
 
-/** Is what serves clients: this process, or several. */
+/** The server of clients: this process, or several. */
 export interface ProxyServer {
-  /** Where clients reach it. */
+  /** The address where clients reach it. */
   readonly address: AddressInfo
-  /** Does all that can fail before a state takes effect. Rejects when it cannot: nothing has changed then. */
+  /**
+   * Does everything that can fail before a configuration takes effect. Rejects when it cannot: nothing has changed
+   * then.
+   */
   prepare(state: SnapshotInput): Promise<PreparedSnapshot>
-  /** Tells why no client is served just now; null: clients are. */
+  /** Returns the reason why no client is served just now. Null: clients are served. */
   notServing(): NotServingReason | null
-  /** Tells what is known of the traffic. */
+  /** Collects the report on the traffic. */
   report(): Promise<StatusReport>
-  /** Tells how the workers do, by what the last report found; none: this process serves. */
+  /** Returns the state of each worker as of the last report. Empty: this process serves. */
   workers(): readonly WorkerStatus[]
-  /** Counts the log lines that workers dropped, by the same. */
+  /** Counts the log lines that workers dropped, as of the last report. */
   droppedLines(): number
-  /** Has an operator's command carried out. */
+  /** Runs an operator's command in every process that serves. */
   readonly runCommand: RunInAllProcesses
-  /** Goes on accepting and serving, but from now on every answer ends its connection. */
+  /** Goes on accepting and serving, but from now on every response ends its connection. */
   drain(): void
-  /** Accepts nothing new from now on, and goes on serving the connections that are open, those too that are idle. */
+  /** Accepts nothing new from now on, and goes on serving the open connections, idle ones too. */
   stopAccepting(): void
-  /** Accepts nothing new, lets every answer end its connection, and cuts what is left after the deadline. */
+  /** Accepts nothing new, lets every response end its connection, and cuts off what is left after the deadline. */
   close(deadlineMs: number): Promise<void>
 }
 
-/** Is a state that can take effect: exactly one of the two is called. */
+/** A snapshot that can take effect. Exactly one of the two is called. */
 export interface PreparedSnapshot {
-  /** Puts it into effect. Never fails: whoever cannot follow any more is replaced. */
+  /** Puts it into effect. Never fails: a worker that cannot follow any more is replaced. */
   commit(): Promise<void>
-  /** Forgets it. */
+  /** Drops it. */
   discard(): Promise<void>
 }

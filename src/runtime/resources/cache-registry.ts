@@ -109,9 +109,9 @@ export class CacheRegistry {
   }
 
   /** Removes stored responses, also for other gateways. */
-  async purge(what: PurgeScope): Promise<PurgeResult> {
-    const removed = this.#store.purge(what)
-    return { removed, isSharedPurged: (await this.#sharedCaches?.purge(what)) ?? true }
+  async purge(scope: PurgeScope): Promise<PurgeResult> {
+    const removed = this.#store.purge(scope)
+    return { removed, isSharedPurged: (await this.#sharedCaches?.purge(scope)) ?? true }
   }
 
   /** Removes what an unsafe request has made invalid (RFC 9111 §4.4). */

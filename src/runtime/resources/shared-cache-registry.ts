@@ -61,8 +61,8 @@ export class SharedCacheRegistry {
   }
 
   /** Makes sure that no gateway finds what is purged any more. Tells whether every Redis knows. */
-  purge(what: PurgeScope): Promise<boolean> {
-    return this.#renewGenerations((prefix) => purgedGenerationKeys(prefix, what))
+  purge(scope: PurgeScope): Promise<boolean> {
+    return this.#renewGenerations((prefix) => purgedGenerationKeys(prefix, scope))
   }
 
   /**

@@ -9,39 +9,39 @@ import type { DataPlane } from './data-plane.ts'
  */
 export interface DataPlaneCommands {
   /** Ends the ejection of an endpoint, named as `/status` shows it. */
-  readonly uneject: { readonly takes: { readonly group: Group; readonly url: string }; readonly gives: undefined }
+  readonly uneject: { readonly params: { readonly group: Group; readonly url: string }; readonly result: undefined }
   /** Removes stored responses. */
-  readonly purge: { readonly takes: PurgeScope; readonly gives: PurgeResult }
+  readonly purge: { readonly params: PurgeScope; readonly result: PurgeResult }
 }
 
 const handlers: {
   readonly [Name in keyof DataPlaneCommands]: (
     plane: DataPlane,
-    what: DataPlaneCommands[Name]['takes'],
-  ) => Promise<DataPlaneCommands[Name]['gives']>
+    params: DataPlaneCommands[Name]['params'],
+  ) => Promise<DataPlaneCommands[Name]['result']>
 } = {
   async uneject({ currentSnapshot }, { group, url }) {
     for (const member of currentSnapshot.value.upstreams[group].members)
       if (member.name === url) member.health.uneject()
     return undefined
   },
-  purge: (plane, what) => plane.purge(what),
+  purge: (plane, scope) => plane.purge(scope),
 }
 
 /** Runs a command in this process. */
 export const runInProcess = <Name extends keyof DataPlaneCommands>(
   plane: DataPlane,
   name: Name,
-  what: DataPlaneCommands[Name]['takes'],
-): Promise<DataPlaneCommands[Name]['gives']> => handlers[name](plane, what)
+  params: DataPlaneCommands[Name]['params'],
+): Promise<DataPlaneCommands[Name]['result']> => handlers[name](plane, params)
 
 /** Runs a command in every process that serves clients. */
 export type RunInAllProcesses = <Name extends keyof DataPlaneCommands>(
   name: Name,
-  what: DataPlaneCommands[Name]['takes'],
+  params: DataPlaneCommands[Name]['params'],
 ) => Promise<{
   /** The results, one for each process that replied. A process that has ended has nothing left to do. */
-  readonly results: readonly DataPlaneCommands[Name]['gives'][]
+  readonly results: readonly DataPlaneCommands[Name]['result'][]
   /** How many workers did not reply in time. */
   readonly unanswered: number
 }>

@@ -102,8 +102,8 @@ export class DataPlane {
   }
 
   /** Removes stored responses. */
-  purge(what: PurgeScope): Promise<PurgeResult> {
-    return this.#shared.caches.purge(what)
+  purge(scope: PurgeScope): Promise<PurgeResult> {
+    return this.#shared.caches.purge(scope)
   }
 
   /** Removes what has become invalid in another process. */

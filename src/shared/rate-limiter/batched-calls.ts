@@ -1,41 +1,41 @@
 import { withTimeout } from '../../clock.ts'
 
-/** Asks for many at once; null, or a rejection: nobody knows. */
-export type BatchCall<Question, Answer> = (questions: readonly Question[]) => Promise<readonly Answer[] | null>
+/** Sends many queries at once. Null, or a rejection: none has a result. */
+export type BatchCall<Query, Result> = (queries: readonly Query[]) => Promise<readonly Result[] | null>
 
-interface QueuedCall<Question, Answer> {
-  readonly question: Question
-  readonly answered: (answer: Answer | null) => void
+interface QueuedCall<Query, Result> {
+  readonly query: Query
+  readonly resolve: (result: Result | null) => void
 }
 
 /**
- * Gathers the questions of one turn of the event loop and asks them together. Whoever has no answer after `withinMs` gets null, and never
- * a rejection.
+ * Gathers the queries of one turn of the event loop and sends them together. A query without a result after `timeoutMs`
+ * resolves with null, and never rejects.
  */
-export const batchCalls = <Question, Answer>(
-  callAll: BatchCall<Question, Answer>,
-  withinMs: number,
-): ((question: Question) => Promise<Answer | null>) => {
-  let gathered: QueuedCall<Question, Answer>[] | null = null
+export const batchCalls = <Query, Result>(
+  callAll: BatchCall<Query, Result>,
+  timeoutMs: number,
+): ((query: Query) => Promise<Result | null>) => {
+  let gathered: QueuedCall<Query, Result>[] | null = null
 
-  const send = (batch: readonly QueuedCall<Question, Answer>[]): void => {
-    const settle = (answers: readonly Answer[] | null): void =>
-      batch.forEach(({ answered }, nth) => {
-        answered(answers?.[nth] ?? null)
+  const send = (batch: readonly QueuedCall<Query, Result>[]): void => {
+    const settle = (results: readonly Result[] | null): void =>
+      batch.forEach(({ resolve }, nth) => {
+        resolve(results?.[nth] ?? null)
       })
-    withTimeout(callAll(batch.map(({ question }) => question)), withinMs).then(settle, () => settle(null))
+    withTimeout(callAll(batch.map(({ query }) => query)), timeoutMs).then(settle, () => settle(null))
   }
 
-  return (question) =>
-    new Promise((answered) => {
+  return (query) =>
+    new Promise((resolve) => {
       if (gathered === null) {
-        const batch: QueuedCall<Question, Answer>[] = []
+        const batch: QueuedCall<Query, Result>[] = []
         gathered = batch
         setImmediate(() => {
           gathered = null
           send(batch)
         })
       }
-      gathered.push({ question, answered })
+      gathered.push({ query, resolve })
     })
 }

@@ -8,27 +8,29 @@ import {
   type TokenBucket,
 } from './token-bucket.ts'
 
-/** Most keys that are counted at once. */
+/** The maximum of keys that are counted at once. */
 export const maxRateLimitKeys = 100_000
 
-// So many are looked at for each key that is new: more than one, so that those that are drained go faster than others come.
+// So many are visited for each new key: more than one, so that drained keys go faster than others come.
 const sweepCount = 2
 
-// Of so many, the one that loses least by it has to go.
+// Of so many, the one that loses least by it is evicted.
 const evictionCandidates = 8
 
 /**
- * Counts in memory. Keys whose bucket has drained are forgotten as new ones come. Where there are too many, the emptiest of a few goes:
- * whoever would push out a busy one has to take several times by each of as many addresses as there is room for, and all that it brings is
- * a fresh burst for that one. Nobody is ever refused for want of room.
+ * A rate limiter in memory. Keys whose bucket has drained are removed as new ones come. Where there are too many, the
+ * emptiest of a few is evicted. To push out a busy key, an attacker has to send several requests from each of as many
+ * addresses as there is room for, and all that it gains is a fresh burst for that one. No request is ever rejected for
+ * want of room.
  */
 export class MemoryRateLimiter implements RateLimiter {
   readonly limit: RateLimit
-  /** How many were forgotten that had not drained, for want of room. */
+  /** How many keys were removed for want of room that had not drained. */
   evictions = 0
   readonly #max: number
   readonly #buckets = new Map<string, TokenBucket>()
-  // Goes round and round. Beginning at the front each time would pass over all that was deleted there, which an attacker can make slow.
+  // Goes round and round. To begin at the front each time would pass over everything that was deleted there, which an
+  // attacker can make slow.
   #cursor = this.#buckets.entries()
 
   constructor(limit: RateLimit, max: number = maxRateLimitKeys) {
@@ -36,7 +38,7 @@ export class MemoryRateLimiter implements RateLimiter {
     this.#max = max
   }
 
-  /** Counts the keys that are known. */
+  /** How many keys are counted. */
   get size(): number {
     return this.#buckets.size
   }
@@ -61,7 +63,7 @@ export class MemoryRateLimiter implements RateLimiter {
     this.evictions++
   }
 
-  /** Goes on to so many more keys, forgets those that have drained, and tells which of the others is the emptiest. */
+  /** Visits so many more keys, removes those that have drained, and returns the emptiest of the others. */
   #sweep(count: number, at: number): string | null {
     let emptiest: string | null = null
     let minUsed = Number.POSITIVE_INFINITY

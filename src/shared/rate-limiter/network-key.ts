@@ -1,9 +1,9 @@
 import { isIPv6 } from 'node:net'
 
 /**
- * Names the network that an address is counted with: of IPv6 so many leading bits, because whoever has one address there has a whole network
- * of them. An IPv4 address is counted by itself. The name is a string of its own: what was cut out of a field would keep all of that field in
- * memory, for as long as the name is kept.
+ * Returns the key of the network that an address is counted with: the leading bits of an IPv6 address, because a client
+ * that has one has a whole network of them. An IPv4 address is counted by itself. The key is a string of its own: a
+ * slice of a header field would keep all of that field in memory, for as long as the key is kept.
  */
 export const toNetworkKey = (address: string, ipv6Prefix: number): string => {
   if (!address.includes(':') || !isIPv6(address)) return Buffer.from(address, 'latin1').toString('latin1')
@@ -17,7 +17,7 @@ export const toNetworkKey = (address: string, ipv6Prefix: number): string => {
   return `${key}:/${ipv6Prefix}`
 }
 
-/** Keeps the first bits of a group of sixteen. */
+/** Masks the first bits of a group of sixteen. */
 const mask = (bits: number): number => (bits >= 16 ? 0xffff : (0xffff << (16 - bits)) & 0xffff)
 
 /** Lists the eight groups of an address (RFC 4291 §2.2); a zone is no part of it. */

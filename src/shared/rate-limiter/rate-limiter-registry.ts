@@ -15,7 +15,7 @@ import { type BatchCall, batchCalls } from './batched-calls.ts'
 import { MemoryRateLimiter } from './memory-rate-limiter.ts'
 import { type ConsumeResult, isAllowed, msUntilNextToken, type RateLimit, type RateLimiter } from './token-bucket.ts'
 
-/** Is the part that a process has in counting: one that serves alone, the primary of several that serve, or one of those. */
+/** The role of a process in counting: it serves alone, it is the primary of several workers, or one of those. */
 export type LimiterRole =
   | { readonly kind: 'alone' | 'primary' }
   | {
@@ -26,34 +26,37 @@ export type LimiterRole =
       askPrimary(limit: string, keys: readonly string[]): ReturnType<BatchCall<string, ConsumeResult>>
     }
 
-/** A limiter as long as it is needed, with what it stands on. */
+/** A rate limiter, as long as a snapshot needs it. */
 export type RateLimiterLease = ReturnType<RateLimiterRegistry['acquire']>
 
-/** What tells whether something comes for the first time, as long as that is needed. */
+/** A replay cache, as long as a snapshot needs it. */
 export type ReplayCacheLease = ReturnType<RateLimiterRegistry['acquireReplayCache']>
 
-/** Is what has to be said of something that may come only once. */
+/** The options of a replay cache. */
 export interface ReplayCacheOptions {
-  /** What it is, in the key of Redis and for other processes. */
+  /** The name of what may come only once, in the key of Redis and for other processes. */
   readonly name: string
   readonly windowMs: number
-  /** What is done while Redis, where there is one, cannot be asked. */
+  /** What happens while Redis, where it is configured, cannot be asked. */
   readonly whenUnavailable: 'refuse' | 'serve'
 }
 
-/** Is how a limiter does. */
+/** The state of a rate limiter. */
 export interface RateLimiterState {
   /** Whether other gateways count with this one. */
   readonly isShared: boolean
   /** Since when it is so, in milliseconds since the epoch. */
   readonly since: number
-  /** Why they cannot; null: they can, or are not to. */
+  /** Why they do not. Null: they do, or they are not meant to. */
   readonly reason: string | null
-  /** How many keys were forgotten for want of room. */
+  /** How many keys were removed for want of room. */
   readonly evictions: number
 }
 
-/** Keeps limiters and links as long as anybody needs them: a reload goes on with the counts, as long as the limit is the same. */
+/**
+ * The rate limiters of a process, each open as long as any snapshot needs it: a reload goes on with the counts, as long
+ * as the limit is the same.
+ */
 export class RateLimiterRegistry {
   readonly #since = epochMs()
   readonly #role: LimiterRole
@@ -69,7 +72,10 @@ export class RateLimiterRegistry {
     this.#redis = new RedisRegistry(onChange)
   }
 
-  /** Makes a limiter, or takes the one that there is. Of several processes the primary counts in memory only: it serves nobody. */
+  /**
+   * Creates a rate limiter, or acquires the one that there is. The primary of several workers counts in memory only: it
+   * serves no client.
+   */
   acquire(limit: RateLimit, redis: RedisSettings | null) {
     const name = limitKey(limit)
     const { limiter, memory } = this.#limiters.acquire(name, () => this.#createLimiter(name, limit))
@@ -88,8 +94,8 @@ export class RateLimiterRegistry {
   }
 
   /**
-   * Makes what tells whether something comes for the first time, or takes the one that there is. A reload that changes the window goes on with
-   * it: what was seen before must not come again after an edit.
+   * Creates a replay cache, or acquires the one that there is. A reload that changes the window goes on with it: what
+   * was used before must not come again after an edit.
    */
   acquireReplayCache({ name, windowMs, whenUnavailable }: ReplayCacheOptions, redis: RedisSettings | null) {
     const { replayCache, replayWindow } = this.#replayCaches.acquire(name, () =>
@@ -104,7 +110,7 @@ export class RateLimiterRegistry {
             replayCache,
           )
         : replayCache,
-      /** Tells how full the memory is; null: another process has it. */
+      /** Returns how full the memory is. Null: another process keeps it. */
       state: (): ReplayWindowState | null => replayWindow?.state() ?? null,
       release: (): void => {
         this.#replayCaches.release(name)
@@ -113,22 +119,22 @@ export class RateLimiterRegistry {
     }
   }
 
-  /** Holds the link to a Redis; null: there is none, or another process asks it. */
+  /** Acquires the connection to a Redis. Null: there is none, or the workers use it. */
   #acquireRedis(redis: RedisSettings | null) {
     return redis === null || this.#role.kind === 'primary'
       ? null
       : { ...this.#redis.acquire(redis), prefix: redis.prefix }
   }
 
-  /** Tells how much of a bound of the whole gateway is for this process: rounded up, so that each has one of everything. */
+  /** Returns this process's share of a limit of the whole gateway: rounded up, so that each has at least one. */
   localShare(limit: number): number {
     return this.#role.kind === 'worker' ? Math.ceil(limit / this.#role.workerCount) : limit
   }
 
-  /** Counts for another process; null: that limit is not known here, or not any more. */
+  /** Counts for another process. Null: that limit is not known here, or not any more. */
   consumeAll(name: string, keys: readonly string[]): readonly ConsumeResult[] | null {
     const replayWindow = this.#replayCaches.get(name)?.replayWindow ?? null
-    if (replayWindow !== null) return keys.map((question) => replayWindow.record(...decodeUse(question)))
+    if (replayWindow !== null) return keys.map((use) => replayWindow.record(...decodeUse(use)))
     const memory = this.#limiters.get(name)?.memory ?? null
     return memory && keys.map((key) => memory.consume(key))
   }
@@ -169,7 +175,7 @@ export class RateLimiterRegistry {
 
 const limitKey = ({ policy, perMs, burst }: RateLimit): string => `${policy} ${perMs} ${burst}`
 
-/** Counts in Redis for several gateways; as this one would without it while Redis is down or slow. */
+/** Counts in Redis for several gateways. While Redis is down or slow, it counts for this gateway alone. */
 const redisLimiter = (
   limit: RateLimit,
   link: Pick<ManagedRedis, 'isShared' | 'consume'>,
@@ -183,18 +189,18 @@ const redisLimiter = (
       : fallback.consume(key),
 })
 
-/** Has another process count for several that serve. Where it does not answer in time, this one counts by its share. */
+/** Counts in the primary for all workers. Where it does not reply in time, the worker counts by its share. */
 export const remoteLimiter = (
   limit: RateLimit,
-  askAll: BatchCall<string, ConsumeResult>,
-  withinMs: number,
+  callAll: BatchCall<string, ConsumeResult>,
+  timeoutMs: number,
   share: RateLimiter,
 ): RateLimiter => {
-  const call = batchCalls(askAll, withinMs)
+  const call = batchCalls(callAll, timeoutMs)
   return { limit, consume: (key) => call(key).then((outcome) => outcome ?? share.consume(key)) }
 }
 
-/** Counts in memory the share that one of several processes has of a limit, and tells of it as if it were the whole. */
+/** Counts in memory one process's share of a limit, and reports it as if it were the whole. */
 export const localShareLimiter = (processes: number, limit: RateLimit): RateLimiter => {
   const { policy, perMs, burst } = limit
   const share = new MemoryRateLimiter({ policy, perMs: perMs / processes, burst: Math.max(1, burst / processes) })
@@ -203,7 +209,7 @@ export const localShareLimiter = (processes: number, limit: RateLimit): RateLimi
     consume(key) {
       const outcome = share.consume(key)
       if (isAllowed(outcome)) return outcome * processes
-      // What the whole would have used that has nothing left, and the next one when the share has.
+      // What an empty bucket of the whole limit would show that has its next token when the share has.
       return 1 - burst - msUntilNextToken(outcome, share.limit) * perMs
     },
   }

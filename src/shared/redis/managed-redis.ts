@@ -1,55 +1,56 @@
 import { CoalescedTimer, epochMs, withTimeout } from '../../clock.ts'
 import type { ConnectRedis, RedisConnection, RedisScript, ScriptArgs } from './redis-connection.ts'
 
-// So many in a row that are late or fail: fewer is a hiccup, and each has been counted here meanwhile.
+// So many late or failed commands in a row: fewer is a hiccup, and this gateway has counted each by itself meanwhile.
 const maxConsecutiveFailures = 5
 
-// A connection that was too slow has to be in time so often in a row before requests wait for it again: one that is in time now and then would
-// be taken and given up several times a second.
+// A connection that was too slow has to be in time so often in a row before requests use it again. One that is in time
+// now and then would be taken up and given up several times a second.
 const requiredProbes = 3
 
-// How often it is tried again, at most and at least: within a second of its return it is used again, and gateways do not come all at once.
+// How often it is tried again, at most and at least: within a second of its return it is used again, and gateways do
+// not come all at once.
 const pauseMs = { min: 100, max: 300 } as const
 
-// A connection that says nothing for so long is given up for a new one.
+// A connection that is silent for so long is given up for a new one.
 const maxSilenceMs = 1000
 
-/** Is what a link needs to know. */
+/** The options of a managed connection. */
 export interface ManagedRedisOptions {
   readonly connect: ConnectRedis
-  /** How long an answer is waited for. */
+  /** How long to wait for a reply. */
   readonly timeoutMs: number
-  /** The key that is taken of to find out whether Redis does its work. */
+  /** The key of the bucket that probes consume of, to find out whether Redis does its work. */
   readonly probeKey: string
-  /** Takes out of a reason what nobody should read; else it is in the words of the system, the library or the server. */
+  /** Removes secrets from a reason, which is in the words of the system, the library or the server. */
   readonly redact?: (reason: string) => string
-  /** Is told of each change, and why. */
+  /** Called on each change, with the reason. */
   readonly onChange: (isShared: boolean, reason: string | null) => void
 }
 
 /**
- * Is the link to Redis, and its breaker: while Redis is down or slow, nobody asks it, so nobody waits for it. It is tried again behind the
- * requests' backs, by doing what they would do.
+ * The connection to Redis, and its circuit breaker: while Redis is down or slow, no request asks it, so none waits for
+ * it. It is tried again in the background, with the commands that requests would send.
  */
 export class ManagedRedis {
   isShared = false
   /** Since when it is so, in milliseconds since the epoch. */
   since = epochMs()
-  /** Why it is not shared; null: it is, or nobody knows yet. */
+  /** Why it is not shared. Null: it is, or that is not known yet. */
   reason: string | null = null
   readonly #options: ManagedRedisOptions
   #connection: RedisConnection | null = null
   #failures = 0
   #isClosed = false
-  /** Whether anybody was told yet: that it is down at the start is news. */
+  /** Whether the state was reported yet: that Redis is down at the start is news. */
   #wasReported = false
-  /** What is late and has not come yet: the first of those that there are. */
+  /** The first reply that is late and has not come yet. */
   #lateReply: Promise<unknown> | null = null
   readonly #silenceTimer = new CoalescedTimer(() => {
     this.#lateReply = null
     if (this.isShared) this.#interrupt(`no answer within ${maxSilenceMs}ms`)
   })
-  /** Ends whatever is waited for. */
+  /** Ends the current wait. */
   #interrupt = (_reason: string): void => {}
 
   constructor(options: ManagedRedisOptions) {
@@ -57,17 +58,19 @@ export class ManagedRedis {
     void this.#maintain()
   }
 
-  /** How long an answer is waited for, unless somebody says otherwise. */
+  /** How long a command waits for a reply by default. */
   get timeoutMs(): number {
     return this.#options.timeoutMs
   }
 
-  /** Takes one of a bucket. Resolves with null when there was no answer, or none in time: as usual, or `waitMs`. */
+  /**
+   * Consumes one token of a bucket. Resolves with null when there was no reply in time, by default {@link timeoutMs}.
+   */
   consume(key: string, perMs: number, burst: number, waitMs?: number): Promise<number | null> {
     return this.#call((connection) => connection.consume(key, perMs, burst), waitMs)
   }
 
-  /** Runs a script. Resolves with null when there was no answer, or none in time: as usual, or `waitMs`. */
+  /** Runs a script. Resolves with null when there was no reply in time, by default {@link timeoutMs}. */
   run(script: RedisScript, args: ScriptArgs, waitMs?: number): Promise<unknown> {
     return this.#call((connection) => connection.run(script, args), waitMs)
   }
@@ -93,7 +96,9 @@ export class ManagedRedis {
     )
   }
 
-  /** Watches what nobody waits for any more. Where it does not come at all, the connection is tried: what comes on it may have no end. */
+  /**
+   * Watches a late reply. Where it does not come at all, the connection is given up: the reply on it may have no end.
+   */
   #watchLateReply(outcome: Promise<unknown>): void {
     if (this.#lateReply !== null || !this.isShared) return
     this.#lateReply = outcome
@@ -106,7 +111,7 @@ export class ManagedRedis {
     outcome.then(onReply, onReply)
   }
 
-  /** Ends it. */
+  /** Closes it. */
   close(): void {
     this.#isClosed = true
     this.isShared = false
@@ -161,7 +166,7 @@ export class ManagedRedis {
     this.#setShared(false, lost ?? 'closed')
   }
 
-  /** Has everybody ask, until that is no good any more. */
+  /** Lets requests use the connection, until it fails. */
   async #serve(isLost: () => boolean): Promise<void> {
     this.#failures = 0
     const interrupted = new Promise<string>((resolve) => {
@@ -175,7 +180,8 @@ export class ManagedRedis {
   #setShared(isShared: boolean, reason: string | null): void {
     const { redact = (each) => each, onChange } = this.#options
     if (this.#isClosed) return
-    this.reason = reason && redact(reason) // also of a further try: that a connection was lost says less than that it is refused
+    // Also after a retry: that a connection was lost says less than that it is refused.
+    this.reason = reason && redact(reason)
     if (this.isShared === isShared && this.#wasReported) return
     this.#wasReported = true
     this.isShared = isShared

@@ -1,41 +1,45 @@
 import { createHash } from 'node:crypto'
 
-/** Is one connection to Redis. */
+/** One connection to Redis. */
 export interface RedisConnection {
-  /** Takes one of a bucket; resolves with the outcome. Rejects when Redis says no, or the connection ends. */
+  /** Consumes one token of a bucket. Rejects when Redis replies with an error, or the connection ends. */
   consume(key: string, perMs: number, burst: number): Promise<number>
-  /** Runs a script; resolves with what it returns, texts as bytes. Rejects as `take` does. */
+  /** Runs a script. Resolves with what it returns, texts as bytes. Rejects as {@link consume} does. */
   run(script: RedisScript, invocation: ScriptArgs): Promise<unknown>
-  /** Ends it at once. */
+  /** Closes it at once. */
   destroy(): void
 }
 
-/** Connects. `lost` is told once of a connection that was made and has ended. Rejects when none can be made within a short time. */
+/**
+ * Connects. `onLost` is called once when a connection that was made has ended. Rejects when none can be made within a
+ * short time.
+ */
 export type ConnectRedis = (onLost: (reason: unknown) => void) => Promise<RedisConnection>
 
-/** Is what Redis does by itself, in one step. */
+/** A Lua script, which Redis runs in one step. */
 export interface RedisScript {
   readonly text: string
-  /** Is the name by which Redis knows it once it has seen it. */
+  /** The name by which Redis knows the script once it has loaded it. */
   readonly sha: string
 }
 
-/** Is what a script is run with. */
+/** The arguments that a script is run with. */
 export interface ScriptArgs {
   readonly keys: readonly string[]
   readonly args: readonly (string | Buffer)[]
 }
 
-/** Makes a script of its text, which is Lua. */
+/** Creates a script from its Lua text. */
 export const createScript = (text: string): RedisScript => ({
   text,
   sha: createHash('sha1').update(text).digest('hex'),
 })
 
 /**
- * Does in Redis what `consumeToken` in limiter/bucket.ts does in memory: the same steps on the same kind of numbers, which are kept and answered
- * with all their digits. The clock is Redis's own, so that gateways need not agree on one. KEYS: the bucket. ARGV: how many a
- * millisecond, and how many at once. What has drained is forgotten by Redis itself.
+ * Does in Redis what `consumeToken` in rate-limiter/token-bucket.ts does in memory: the same steps on the same kind of
+ * numbers, which are stored and returned with all their digits. The clock is Redis's own, so that gateways need not
+ * agree on one. KEYS: the bucket. ARGV: how many tokens a millisecond, and how many at once. Redis itself expires a
+ * bucket that has drained.
  */
 export const consumeScript = createScript(`
 local time = redis.call('TIME')
@@ -51,15 +55,17 @@ redis.call('SET', KEYS[1], kept, 'PX', string.format('%.0f', math.ceil(used / ra
 return string.format('%.17g', used)
 `)
 
-// Of one that is near enough to be asked for every request, this is plenty; and whoever comes back is tried again soon.
+// For a Redis that is near enough to be asked for every request, this is plenty; and one that comes back is tried again
+// soon.
 const connectTimeoutMs = 500
 
-// No burst is larger, so nobody has used more.
+// No burst is larger, so no bucket has more used.
 const maxUsed = 1_000_000
 
 /**
- * Connects to Redis or Valkey by a URL such as `rediss://:password@host:6379/0`. The library is only loaded here: where no Redis is
- * configured, it costs nothing. It never connects again by itself and keeps nothing for later: that is decided in one place (link.ts).
+ * Connects to Redis or Valkey by a URL such as `rediss://:password@host:6379/0`. The library is only loaded here: a
+ * gateway without Redis does without it. It never reconnects by itself and queues nothing: that is decided in one place
+ * (managed-redis.ts).
  */
 export const connectRedis =
   (url: string): ConnectRedis =>
@@ -81,7 +87,7 @@ export const connectRedis =
     client.on('end', () => {
       if (isMade) onLost(new Error('the connection ended'))
     })
-    const timeout = setTimeout(() => client.destroy(), connectTimeoutMs) // a server that accepts and says nothing
+    const timeout = setTimeout(() => client.destroy(), connectTimeoutMs) // a server that accepts and is silent
     try {
       await client.connect()
       await client.scriptLoad(consumeScript.text)
@@ -96,7 +102,7 @@ export const connectRedis =
     const asBytes = client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer })
     const run = ({ text, sha }: RedisScript, { keys, args }: ScriptArgs): Promise<unknown> => {
       const invocation = { keys: [...keys], arguments: [...args] }
-      // A server that was restarted behind a proxy, or was told to forget its scripts.
+      // The server was restarted behind a proxy, or was told to forget its scripts.
       return asBytes
         .evalSha(sha, invocation)
         .catch((error) => (isUnknownScript(error) ? asBytes.eval(text, invocation) : Promise.reject(error)))

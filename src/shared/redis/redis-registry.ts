@@ -4,8 +4,8 @@ import { ManagedRedis } from './managed-redis.ts'
 import { connectRedis } from './redis-connection.ts'
 
 /**
- * Takes out of a reason what the server may have repeated of what it was told: Redis lists the arguments of a command that it does not know, and
- * `AUTH` may be one (`rename-command`).
+ * Removes from a reason what the server may have repeated of a command: Redis lists the arguments of a command that it
+ * does not know, and `AUTH` may be one (`rename-command`).
  */
 export const redactSecrets = (reason: string, url: string): string => {
   const { password } = new URL(url)
@@ -14,20 +14,20 @@ export const redactSecrets = (reason: string, url: string): string => {
   return secrets.reduce((text, secret) => text.replaceAll(secret, '***'), masked)
 }
 
-/** Is a Redis that several gateways have in common. */
+/** A Redis that several gateways share. */
 export interface RedisSettings {
   readonly url: string
   readonly timeout: Milliseconds
-  /** What every key begins with. */
+  /** The prefix of every key. */
   readonly prefix: string
 }
 
-/** Is told of each change, and why: without secrets. */
+/** Called on each change, with the reason, which holds no secrets. */
 export type OnSharedChange = (isShared: boolean, reason: string | null) => void
 
 /**
- * Keeps the links of one kind of work as long as anybody needs them, one for each place. Another kind has links of its own, to the same place too:
- * what is large there does not hold up what is asked for here.
+ * The connections of one kind of work, one for each Redis, each open as long as it has a user. Another kind has
+ * connections of its own, to the same Redis too: a large reply there does not hold up a small one here.
  */
 export class RedisRegistry {
   readonly #onChange: OnSharedChange
@@ -37,7 +37,7 @@ export class RedisRegistry {
     this.#onChange = onChange
   }
 
-  /** Opens a link, or takes the one that there is, for as long as it is needed. */
+  /** Opens a connection, or acquires the one that there is. */
   acquire(redis: RedisSettings) {
     const key = JSON.stringify(redis)
     const link = this.#byKey.acquire(key, () => this.#open(redis))

@@ -8,22 +8,22 @@ import type { WorkerProcess } from '../pool/worker-process.ts'
 import { ConnectionDistributor } from './connection-distributor.ts'
 import { ConnectionTracker } from './connection-tracker.ts'
 
-/** Hears of those who are turned away. */
+/** The counters of connections that are rejected. */
 export interface RejectCounters {
-  /** As many wait as may. */
+  /** As many connections wait as may. */
   readonly overLimit: Pick<RejectedConnectionLog, 'record'>
-  /** Their address has as many connections as may be. */
+  /** The address has as many connections as it may have. */
   readonly overAddressLimit: Pick<RejectedConnectionLog, 'record'>
 }
 
-/** Is where clients come in when workers serve them: the primary accepts, and deals the connections out unread. */
+/** The accepting socket of the primary, which hands connections to the workers unread. */
 export class Acceptor {
   readonly distributor: ConnectionDistributor
   readonly tracker = new ConnectionTracker<WorkerProcess>()
   readonly #server: Server
   readonly #maxWaiting: number
 
-  /** `mostWaiting` is how many may wait at most, whatever the file says. */
+  /** `maxWaiting` is how many connections may wait, whatever the file says. */
   constructor({ overLimit, overAddressLimit }: RejectCounters, ackTimeoutMs?: number, maxWaiting = maxOpenFiles() / 2) {
     this.#maxWaiting = maxWaiting
     this.distributor = new ConnectionDistributor(ackTimeoutMs, isReset)
@@ -35,12 +35,13 @@ export class Acceptor {
       socket.destroy()
     })
     this.#server.on('drop', () => overLimit.record())
-    this.#server.on('error', () => {}) // one could not be accepted: the next one may be
+    this.#server.on('error', () => {}) // one connection could not be accepted: the next may be
   }
 
   /**
-   * Closes what comes when so many wait already for a worker to take them; those that were handed over do not count. Half of the
-   * descriptors are left in any case: without one no worker can be started, and all would wait for that for ever.
+   * Applies the limits. A connection is closed when as many as the limit wait for a worker; those that were handed over
+   * do not count. Half of the descriptors are left in any case: without one no worker can be started, and all
+   * connections would wait for that for ever.
    */
   applyConfig(listen: ListenConfig): void {
     const { maxConnections } = listen
@@ -54,30 +55,30 @@ export class Acceptor {
     return this.#server.address() as AddressInfo
   }
 
-  /** Whether clients can come in. */
+  /** Whether clients can connect. */
   get isListening(): boolean {
     return this.#server.listening
   }
 
-  /** Lets nobody in any more. What was accepted is dealt out all the same. */
+  /** Accepts no more clients. Connections that were accepted are distributed all the same. */
   stopAccepting(): void {
     if (this.#server.listening) this.#server.close()
   }
 
-  /** Waits until all that was accepted has been handed over, or the time is up. */
+  /** Waits until every accepted connection has been handed over, or the time is up. */
   async drained(timeoutMs: number): Promise<void> {
     for (let left = timeoutMs; left > 0 && !this.distributor.isIdle; left -= 10) await sleep(10)
   }
 }
 
 /**
- * Hears the address of each connection just before it comes, and blocks none. A socket that is asked for its address keeps it, and whether the
- * system still knows one is how {@link isReset} tells that the client has gone.
+ * Records the address of each connection just before it comes, and blocks none. A socket that is asked for its address
+ * caches it, and whether the system still knows one is how {@link isReset} finds out that the client has closed.
  */
 class PeerAddressRecorder extends BlockList {
   #last: string | undefined
 
-  /** Tells the address of the connection that has just come. */
+  /** Returns the address of the connection that has just come. */
   take(): string | undefined {
     const address = this.#last
     this.#last = undefined
@@ -91,12 +92,13 @@ class PeerAddressRecorder extends BlockList {
 }
 
 /**
- * Tells whether the client has reset the connection: it has no address any more. Nobody reads from it here, so nothing else says so, and a flood
- * of those, each handed over, would leave hardly any time for the others. One that will only send no more is a worker's to judge.
+ * Tells whether the client has reset the connection: it has no address any more. The primary does not read from it, so
+ * nothing else shows that. A flood of such connections, each handed over, would leave hardly any time for the others. A
+ * connection that only the client's side has ended is a worker's to judge.
  */
 const isReset = ({ remoteAddress }: Socket): boolean => remoteAddress === undefined
 
-/** Tells how many descriptors this process may have; infinity: it is not said, or there is no bound. */
+/** Returns how many descriptors this process may have. Infinity: the system does not say, or there is no limit. */
 const maxOpenFiles = (): number => {
   try {
     const [, limit = 'Infinity'] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? []

@@ -1,57 +1,57 @@
 import type { Socket } from 'node:net'
 import { CoalescedTimer } from '../../clock.ts'
 
-/** Is who takes connections: one at a time, and says so. */
+/** A worker that receives connections: one at a time, each of which it acknowledges. */
 export interface ConnectionReceiver {
-  /** Hands it over; false: the taker is just going, and nothing was done. */
+  /** Hands a connection over. False: the receiver is about to end, and nothing was done. */
   handOff(socket: Socket): boolean
-  /** Is told that it has not taken it in time. */
+  /** Called when it has not acknowledged a connection in time. */
   onTimeout(): void
 }
 
 interface ReceiverQueue {
   readonly receiver: ConnectionReceiver
-  /** Dealt to it, and waiting for its turn. */
+  /** The connections that wait for it. */
   readonly queue: Socket[]
   readonly ackTimer: CoalescedTimer
-  /** Whether it was handed one, and has not said that it has taken it. */
+  /** Whether it was handed a connection, and has not acknowledged it. */
   awaitsAck: boolean
-  /** Whether it has not for so long that it is given no more. */
+  /** Whether it is late with that, so that it is given no more. */
   isStuck: boolean
 }
 
-// So many wait for one taker while others have room: a burst goes round evenly, however soon each answers.
+// So many wait for one receiver while others have room: a burst goes round evenly, however soon each acknowledges.
 const maxQueued = 64
 
 /**
- * Deals connections out in turn. Who does not take one soon is passed over until he does, and what waits for him goes to the others: a
- * worker that hangs costs the one connection that it was handed.
+ * Distributes connections in turn. A receiver that does not acknowledge one soon is passed over until it does, and what
+ * waits for it goes to the others: a worker that hangs costs the one connection that it was handed.
  */
 export class ConnectionDistributor {
   readonly #ackTimeoutMs: number
   readonly #isGone: (socket: Socket) => boolean
   readonly #queues = new Map<ConnectionReceiver, ReceiverQueue>()
-  /** Nobody has room for these just now. */
+  /** Connections that no receiver has room for just now. */
   readonly #backlog: Socket[] = []
   #next = 0
 
-  /** `isGone` tells that the client is not there any more: nobody is handed that. */
+  /** `isGone` tells that the client has closed a connection: it is handed to no receiver. */
   constructor(ackTimeoutMs = 1000, isGone: (socket: Socket) => boolean = () => false) {
     this.#ackTimeoutMs = ackTimeoutMs
     this.#isGone = isGone
   }
 
-  /** Tells whether somebody takes connections. */
+  /** Whether any receiver takes connections. */
   get hasReceiver(): boolean {
     return [...this.#queues.values()].some(({ isStuck }) => !isStuck)
   }
 
-  /** Tells whether every connection has been handed over, but to those who are stuck. */
+  /** Whether every connection has been handed over, apart from receivers that are stuck. */
   get isIdle(): boolean {
     return this.#backlog.length === 0 && [...this.#queues.values()].every(({ queue }) => queue.length === 0)
   }
 
-  /** Deals to one more. */
+  /** Adds a receiver. */
   add(receiver: ConnectionReceiver): void {
     const ackTimer = new CoalescedTimer(() => {
       target.isStuck = true
@@ -63,7 +63,7 @@ export class ConnectionDistributor {
     this.#distributeBacklog()
   }
 
-  /** Deals to one no longer; what waited for it goes to the others. */
+  /** Removes a receiver. What waited for it goes to the others. */
   remove(receiver: ConnectionReceiver): void {
     const target = this.#queues.get(receiver)
     if (target === undefined) return
@@ -72,7 +72,7 @@ export class ConnectionDistributor {
     this.#redistribute(target)
   }
 
-  /** Deals out a connection. */
+  /** Distributes a connection. */
   distribute(socket: Socket): void {
     const target = this.#pickNext()
     if (target === null) return void this.#backlog.push(socket)
@@ -80,7 +80,7 @@ export class ConnectionDistributor {
     this.#handOff(target)
   }
 
-  /** Hears that a taker has taken what it was handed. */
+  /** Called when a receiver has acknowledged the connection that it was handed. */
   onAck(receiver: ConnectionReceiver): void {
     const target = this.#queues.get(receiver)
     if (target === undefined) return

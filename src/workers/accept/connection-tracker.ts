@@ -3,12 +3,12 @@ import type { ListenConfig } from '../../config/config.ts'
 import { PerAddressConnectionLimit } from '../../downstream/listener/connection-limits.ts'
 
 /**
- * Counts the connections of each address for all workers together. The primary sees them come; that one has ended, the worker that it was
- * handed to says, or its own end does.
+ * Counts the connections of each address for all workers together. The primary sees them come. Their end is reported by
+ * the worker that has them, or comes with the worker's own end.
  */
 export class ConnectionTracker<Worker extends object> {
   readonly #perAddress = new PerAddressConnectionLimit()
-  /** Counted, and with nobody yet. */
+  /** Counted, and not yet handed to a worker. */
   readonly #unassigned = new WeakMap<Socket, string>()
   readonly #byWorker = new WeakMap<Worker, Map<string, number>>()
 
@@ -16,7 +16,7 @@ export class ConnectionTracker<Worker extends object> {
     this.#perAddress.applyConfig(listen)
   }
 
-  /** Counts a connection from an address; false: that has as many as may be. */
+  /** Counts a connection from an address. False: the address has as many as it may have. */
   acquire(socket: Socket, address: string | undefined): boolean {
     if (!this.#perAddress.isLimited) return true
     const counted = this.#perAddress.acquire(address)
@@ -29,7 +29,7 @@ export class ConnectionTracker<Worker extends object> {
     return true
   }
 
-  /** Leaves a connection to a worker, and tells what it is counted by; null: by nothing. */
+  /** Assigns a connection to a worker. Returns the key that it is counted by. Null: it is not counted. */
   assign(worker: Worker, socket: Socket): string | null {
     const counted = this.#unassigned.get(socket)
     if (counted === undefined) return null
@@ -40,17 +40,17 @@ export class ConnectionTracker<Worker extends object> {
     return counted
   }
 
-  /** Takes a connection back that could not be handed over. */
+  /** Takes back a connection that could not be handed over. */
   unassign(worker: Worker, socket: Socket, counted: string | null): void {
     if (counted !== null && this.#decrement(worker, counted)) this.#unassigned.set(socket, counted)
   }
 
-  /** Hears of a worker that connections have ended. */
+  /** Counts out connections that a worker has closed. */
   release(worker: Worker, counted: readonly string[]): void {
     for (const each of counted) if (this.#decrement(worker, each)) this.#perAddress.release(each)
   }
 
-  /** Hears that a worker has ended, and its connections with it. */
+  /** Counts out all connections of a worker that has ended. */
   releaseAll(worker: Worker): void {
     for (const [counted, count] of this.#byWorker.get(worker) ?? [])
       for (let n = 0; n < count; n++) this.#perAddress.release(counted)

@@ -2,22 +2,25 @@ import { fstatSync } from 'node:fs'
 import type { Environment } from '../../config/environment.ts'
 import { type BindAddress, type BindTarget, type InheritedSocket, notListeningText } from '../../shared/bind-target.ts'
 
-/** Names the two listeners, here and in `FileDescriptorName` of systemd. */
+/** The names of the two listeners, here and in `FileDescriptorName` of systemd. */
 export type ListenerName = 'public' | 'admin'
 
-/** The listening sockets that a process was started with; null: it opens that listener itself. */
+/** The listening sockets that a process was started with. Null: it opens that listener itself. */
 export type InheritedSockets = Readonly<Record<ListenerName, InheritedSocket | null>>
 
-/** No sockets: the process was started as most are. */
+/** No sockets: the process was started without systemd's socket units. */
 export const noInheritedSockets: InheritedSockets = { public: null, admin: null }
 
 const firstFd = 3
 const maxFds = 64
 
-/** Finds out which listening sockets systemd has started this process with (sd_listen_fds(3)). Throws when what it says cannot be. */
+/**
+ * Reads which listening sockets systemd has started this process with (sd_listen_fds(3)). Throws when the variables
+ * contradict each other.
+ */
 export const parseListenFds = (environment: Environment, pid: number): InheritedSockets => {
   const { LISTEN_PID: listenPid, LISTEN_FDS: count = '', LISTEN_FDNAMES: fdNames } = environment
-  // The process that started this one was meant, and passed its environment on.
+  // The variables were meant for the process that started this one, and came with its environment.
   if (listenPid !== String(pid)) return noInheritedSockets
   if (!/^[1-9]\d?$/.test(count) || Number(count) > maxFds)
     throw new Error(`LISTEN_FDS is '${count}', which is no number of descriptors from 1 to ${maxFds}`)
@@ -36,7 +39,7 @@ export const parseListenFds = (environment: Environment, pid: number): Inherited
   return found
 }
 
-/** Finds the sockets of this process, and keeps the variables from the processes that it starts. Throws when a descriptor is no socket. */
+/** Takes the inherited sockets, and hides the variables from child processes. Throws when a descriptor is no socket. */
 export const takeInheritedSockets = (): InheritedSockets => {
   const found = parseListenFds(process.env, process.pid)
   for (const socket of [found.public, found.admin])
@@ -53,6 +56,6 @@ const isSocket = (fd: number): boolean => {
   }
 }
 
-/** Decides where a listener shall be. An inherited socket must have the port of the file; 0: any. */
+/** Returns the bind target of a listener. An inherited socket must have the port of the file; 0: any. */
 export const resolveBindTarget = (socket: InheritedSocket | null, { host, port }: BindAddress): BindTarget =>
   socket === null ? { host, port } : { ...socket, port: port === 0 ? null : port }

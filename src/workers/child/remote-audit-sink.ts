@@ -3,12 +3,12 @@ import type { AuditSink } from '../../observe/audit/audit-line.ts'
 /** Sends lines to the primary, with the number of those that were lost; `done` is called when they are on their way. */
 type SendLines = (lines: readonly string[], lost: number, done: () => void) => void
 
-// More than that is not in this process for want of a reader, but because that reader hangs.
+// More than that has not piled up for want of time, but because the primary hangs.
 const maxUnsentBytes = 4 * 1024 * 1024
 
 /**
- * Has the primary write the audit log for a worker: gathers the lines of one turn of the event loop. What has been sent is no longer lost with
- * this process: it is in the pipe, and read to its end.
+ * The audit log of a worker, which the primary writes: gathers the lines of one turn of the event loop. What has been
+ * sent is not lost with this process: it is in the pipe, which the primary reads to its end.
  */
 export class RemoteAuditSink implements AuditSink {
   readonly #send: SendLines
@@ -17,7 +17,7 @@ export class RemoteAuditSink implements AuditSink {
   #lines: string[] = []
   #bytes = 0
   #unsentBytes = 0
-  /** How many messages are not on their way. */
+  /** How many messages are not on their way yet. */
   #unsent = 0
   #lost = 0
   #isScheduled = false
@@ -37,7 +37,7 @@ export class RemoteAuditSink implements AuditSink {
   }
 
   record(line: string): void {
-    // That is told with the next, or when the primary takes some.
+    // The loss is reported with the next message, or when the primary has read one.
     if (this.#isFull) return void this.#lost++
     this.#lines.push(line)
     this.#bytes += line.length

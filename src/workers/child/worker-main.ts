@@ -1,4 +1,4 @@
-/** Serves clients in a process of its own: `fork`ed by the primary, which tells it everything (see protocol.ts). */
+/** Serves clients in a process of its own. The primary forks it and sends it everything (messages.ts). */
 import type { Socket } from 'node:net'
 import { collectStartupGarbage, tuneHeap } from '../heap.ts'
 import type { MessageToPrimary, MessageToWorker, WorkerInit } from '../ipc/messages.ts'
@@ -7,10 +7,11 @@ import { startWorkerRuntime, type WorkerRuntime } from './worker-runtime.ts'
 tuneHeap()
 collectStartupGarbage()
 
-// A terminal and some supervisors send these to every process of a group. The primary hears them, and says what is to be done.
+// A terminal and some supervisors send these to every process of a group. The primary handles them, and says what is to
+// be done.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
-// Whoever serves on without a primary is reached by nobody new, and by no operator.
+// A worker without its primary would be reached by no new client, and by no operator.
 process.on('disconnect', () => process.exit(1))
 if (!process.connected) process.exit(1)
 
@@ -21,9 +22,9 @@ const sendToPrimary = (message: MessageToPrimary, done = () => {}): void => {
 const startRuntime = (start: WorkerInit): Promise<WorkerRuntime> =>
   new Promise((resolve) => {
     startWorkerRuntime(start, sendToPrimary).then(
-      (begun) => {
+      (started) => {
         sendToPrimary({ type: 'serving' })
-        resolve(begun)
+        resolve(started)
       },
       (error) => {
         const message = error instanceof Error ? error.message : String(error)

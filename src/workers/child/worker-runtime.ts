@@ -14,13 +14,13 @@ import {
 import type { PreparedSnapshot } from '../proxy-server.ts'
 import { RemoteAuditSink } from './remote-audit-sink.ts'
 
-/** Is the work of one worker, from the first connection to the last. */
+/** The runtime of one worker, from the first connection to the last. */
 export interface WorkerRuntime {
-  /** Does what the primary says; a connection comes as a socket. */
+  /** Handles a message of the primary; a connection comes as a socket. */
   receive(message: WorkerCall | WorkerNotification, socket: Socket | undefined): void
 }
 
-/** Begins to serve what the primary hands over. Rejects when it cannot. */
+/** Starts to serve the connections that the primary hands over. Rejects when it cannot. */
 export const startWorkerRuntime = async (
   init: WorkerInit,
   send: (message: MessageToPrimary, done?: () => void) => void,
@@ -31,15 +31,17 @@ export const startWorkerRuntime = async (
   exitOnUncaughtException(log, closeLog, { worker })
   const pendingBatches = new Map<number, (outcomes: readonly ConsumeResult[] | null) => void>()
   let lastBatch = 0
-  /** Has the primary count: what each worker takes of a limit, it takes of all. Who waits how long is not decided here. */
+  /**
+   * Makes the primary count: what each worker consumes of a limit counts for all. The caller decides how long it waits.
+   */
   const consumeRemotely = (limit: string, keys: readonly string[]): Promise<readonly ConsumeResult[] | null> =>
     new Promise((resolve) => {
       const batch = ++lastBatch
       pendingBatches.set(batch, resolve)
-      send({ type: 'takes', batch, limit, keys })
+      send({ type: 'consume', batch, limit, keys })
     })
   const auditSink = new RemoteAuditSink(
-    (lines, lost, done) => send({ type: 'audited', lines, lost }, done),
+    (lines, lost, done) => send({ type: 'auditLines', lines, lost }, done),
     init.auditFailing,
   )
   const dataPlane = await createDataPlane(state, {
@@ -63,7 +65,7 @@ export const startWorkerRuntime = async (
     return found
   }
 
-  /** Does what concerns the state in the order in which it was told, however long one thing takes. */
+  /** Runs what changes the state one after the other, in the order of the messages, however long one takes. */
   let queueTail: Promise<unknown> = Promise.resolve()
   const enqueue = <T>(task: () => Promise<T>): Promise<T> => {
     const done = queueTail.then(task)
@@ -90,7 +92,7 @@ export const startWorkerRuntime = async (
         return
       }
       case 'command':
-        return runInProcess(dataPlane, call.name, call.what)
+        return runInProcess(dataPlane, call.name, call.params)
       case 'report':
         return {
           report: await server.report(),
@@ -103,10 +105,10 @@ export const startWorkerRuntime = async (
   let closedAddresses: string[] = []
   const reportWhenClosed = (socket: Socket | undefined, counted: string): void => {
     const reportClosed = (): void => {
-      // Of a crowd that leaves at once, one message tells.
+      // When many connections close at once, one message reports them all.
       if (closedAddresses.push(counted) > 1) return
       setImmediate(() => {
-        send({ type: 'left', counted: closedAddresses })
+        send({ type: 'closed', counted: closedAddresses })
         closedAddresses = []
       })
     }
@@ -120,20 +122,20 @@ export const startWorkerRuntime = async (
       case 'connection':
         if (notification.counted !== null) reportWhenClosed(socket, notification.counted)
         if (socket !== undefined) server.adoptConnection(socket)
-        return send({ type: 'taken' })
+        return send({ type: 'adopted' })
       case 'discard':
-        // One that it could not prepare has nothing to be forgotten.
+        // Where the state could not be prepared, there is nothing to discard.
         return void takePrepared(notification.prepared).then(
           (next) => next.discard(),
           () => {},
         )
       case 'verdict':
         return void enqueue(async () => dataPlane.applyVerdict(notification.verdict))
-      case 'invalid':
+      case 'invalidate':
         return dataPlane.invalidate(notification.targets)
       case 'drain':
         return server.drain()
-      case 'audit':
+      case 'auditState':
         auditSink.primaryFailing = notification.failing
         return
       case 'outcomes':
@@ -162,7 +164,10 @@ export const startWorkerRuntime = async (
   }
 }
 
-/** Has a plane hold what the primary's holds: one that was closed there and opened again is new to its probes, and counts as up. */
+/**
+ * Makes the verdicts of a data plane those of the primary. An endpoint that was closed there and opened again is new to
+ * its probes, and counts as up.
+ */
 const syncVerdicts = (dataPlane: DataPlane, verdicts: WorkerInit['verdicts']): void => {
   const down = new Set(verdicts.map(([key]) => key))
   for (const [key] of dataPlane.verdicts) if (!down.has(key)) dataPlane.applyVerdict([key, null])

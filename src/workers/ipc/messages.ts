@@ -8,7 +8,7 @@ import type { DataPlaneCommands } from '../../runtime/snapshot/data-plane-comman
 import type { ConsumeResult } from '../../shared/rate-limiter/token-bucket.ts'
 import type { HealthVerdict } from '../../upstream/endpoints/endpoint-registry.ts'
 
-/** Is a {@link SnapshotInput} that can be sent to another process: plain data. */
+/** A {@link SnapshotInput} that can be sent to another process: plain data. */
 export interface SerializedSnapshotInput {
   /** Without its clients. */
   readonly config: Config
@@ -19,49 +19,49 @@ export interface SerializedSnapshotInput {
   readonly sandboxOrigin: string | null
 }
 
-/** Is what a worker is told when it begins. */
+/** The first message to a worker. */
 export interface WorkerInit {
   readonly type: 'start'
-  /** Counted from 1; its successor has the same. */
+  /** Counted from 1. Its successor has the same number. */
   readonly worker: number
-  /** How many there are. */
+  /** How many workers there are. */
   readonly workers: number
-  /** How long it waits for what it has counted. */
+  /** How long it waits for the primary to count. */
   readonly countMs: number
   readonly state: SerializedSnapshotInput
   readonly verdicts: readonly HealthVerdict[]
   /** The gateway's name in `Via`. */
   readonly pseudonym: string
-  /** What the keys of TLS session tickets are made from: one for all, so that a client resumes with whichever it comes to. */
+  /** The secret of TLS session tickets: one for all workers, so that a client resumes with any of them. */
   readonly ticketSecret: string
-  /** Whether the gateway is on its way down. */
+  /** Whether the gateway is shutting down. */
   readonly draining: boolean
   /** Whether the audit log cannot be written just now. */
   readonly auditFailing: boolean
 }
 
 /**
- * Is what the primary asks of a worker, which answers each with `done` and the same `id`. Messages arrive in the order that they were
- * sent in: what a worker was told last is what it runs.
+ * The calls of the primary. A worker replies to each with `done` and the same `id`. Messages arrive in the order in
+ * which they were sent: a worker runs the last state that it was sent.
  */
 export type WorkerCallParams = {
-  /** Do all that can fail before the state takes effect. */
+  /** Do everything that can fail before the state takes effect. */
   readonly prepare: { readonly prepared: number; readonly state: SerializedSnapshotInput }
-  /** Put into effect what was prepared under that number. The verdicts are all that there are. */
+  /** Put into effect what was prepared under that number. The verdicts are complete. */
   readonly commit: { readonly prepared: number; readonly verdicts: readonly HealthVerdict[] }
-  /** Carry out what an operator wants done. */
+  /** Run an operator's command. */
   readonly command: {
     readonly name: keyof DataPlaneCommands
-    readonly what: DataPlaneCommands[keyof DataPlaneCommands]['takes']
+    readonly params: DataPlaneCommands[keyof DataPlaneCommands]['params']
   }
   readonly report: object
 }
 
-/** Is what a worker answers, beyond that it has done so. */
+/** The result of each call. */
 export type WorkerCallResults = {
   readonly prepare: undefined
   readonly commit: undefined
-  readonly command: DataPlaneCommands[keyof DataPlaneCommands]['gives']
+  readonly command: DataPlaneCommands[keyof DataPlaneCommands]['result']
   readonly report: {
     readonly report: StatusReport
     readonly droppedLines: number
@@ -74,18 +74,21 @@ export type WorkerCall = {
   readonly [Type in keyof WorkerCallParams]: { readonly type: Type; readonly id: number } & WorkerCallParams[Type]
 }[keyof WorkerCallParams]
 
-/** Is what the primary tells a worker, which answers nothing. */
+/** The messages that a worker does not reply to. */
 export type WorkerNotification =
   | { readonly type: 'discard'; readonly prepared: number }
   | { readonly type: 'verdict'; readonly verdict: HealthVerdict }
   | { readonly type: 'drain' }
-  /** These have become invalid: another worker was told so. */
-  | { readonly type: 'invalid'; readonly targets: readonly InvalidationTarget[] }
+  /** These have become invalid: another worker has reported it. */
+  | { readonly type: 'invalidate'; readonly targets: readonly InvalidationTarget[] }
   /** The audit log cannot be written, or can be again. */
-  | { readonly type: 'audit'; readonly failing: boolean }
-  /** What came of a batch that it had counted. */
+  | { readonly type: 'auditState'; readonly failing: boolean }
+  /** The outcomes of a batch that the worker had counted. */
   | { readonly type: 'outcomes'; readonly batch: number; readonly outcomes: readonly ConsumeResult[] | null }
-  /** A client's connection comes with it; what it is `counted` by, the worker says when it has ended. Null: by nothing. */
+  /**
+   * A client's connection comes with it. The worker sends `counted` back when the connection has ended. Null: it is not
+   * counted.
+   */
   | { readonly type: 'connection'; readonly counted: string | null }
   /** Finish what runs and exit. */
   | { readonly type: 'close'; readonly deadlineMs: number }
@@ -93,23 +96,23 @@ export type WorkerNotification =
 export type MessageToWorker = WorkerInit | WorkerCall | WorkerNotification
 
 export type MessageToPrimary =
-  /** It waits for connections. */
+  /** The worker waits for connections. */
   | { readonly type: 'serving' }
-  /** It cannot, and exits. */
+  /** It cannot start, and exits. */
   | { readonly type: 'failed'; readonly message: string }
-  /** It has taken the connection, and may be given the next. */
-  | { readonly type: 'taken' }
-  /** Connections that were counted by these have ended. */
-  | { readonly type: 'left'; readonly counted: readonly string[] }
+  /** It has adopted the connection, and may be given the next. */
+  | { readonly type: 'adopted' }
+  /** Connections that were counted by these keys have ended. */
+  | { readonly type: 'closed'; readonly counted: readonly string[] }
   /** Write these lines of the audit log; so many were lost. */
-  | { readonly type: 'audited'; readonly lines: readonly string[]; readonly lost: number }
+  | { readonly type: 'auditLines'; readonly lines: readonly string[]; readonly lost: number }
   /** These have become invalid, and other workers may have stored them. */
   | { readonly type: 'invalidated'; readonly targets: readonly InvalidationTarget[] }
-  /** Take one of a limit for each key: `outcomes` tells what came of it. */
-  | { readonly type: 'takes'; readonly batch: number; readonly limit: string; readonly keys: readonly string[] }
+  /** Consume one token of a limit for each key: the reply is `outcomes`. */
+  | { readonly type: 'consume'; readonly batch: number; readonly limit: string; readonly keys: readonly string[] }
   | { readonly type: 'done'; readonly id: number; readonly error: string | null; readonly result: unknown }
 
-/** Makes a state that can be sent. */
+/** Serialises a snapshot's input for another process. */
 export const serializeInput = ({ config, overrides, sandboxOrigin }: SnapshotInput): SerializedSnapshotInput => ({
   config: { ...config, clients: [] },
   clients: serializeClients(config.clients),
@@ -118,7 +121,7 @@ export const serializeInput = ({ config, overrides, sandboxOrigin }: SnapshotInp
   sandboxOrigin,
 })
 
-/** Makes a state of what was sent. Clients that are as in `running` are the very same. */
+/** Deserialises it. A client that is the same as in `running` is the very same object. */
 export const deserializeInput = async (
   { config, clients, operations, endpoints, sandboxOrigin }: SerializedSnapshotInput,
   running: Config['clients'],

@@ -1,6 +1,9 @@
 import { formatDuration } from '../../units.ts'
 
-/** Says that whoever was asked is gone, or going: it is no reason to refuse anything, because a successor will be told. */
+/**
+ * The error that the called process has ended, or is about to. It is no reason to reject a change, because a successor
+ * will get it.
+ */
 export class PeerGoneError extends Error {}
 
 interface PendingCall {
@@ -8,18 +11,21 @@ interface PendingCall {
   readonly reject: (error: Error) => void
 }
 
-/** Keeps the questions that another process has not answered yet. */
+/** The calls that another process has not replied to yet. */
 export class PendingCalls {
   readonly #onTimeout: () => void
   readonly #pending = new Map<number, PendingCall>()
   #lastId = 0
 
-  /** `onTimeout` is told of each that is not answered in time. */
+  /** `onTimeout` is called for each call without a reply in time. */
   constructor(onTimeout: () => void) {
     this.#onTimeout = onTimeout
   }
 
-  /** Asks with `send`, which is given a number to answer with. Rejects with what is answered, when it is late, or with {@link PeerGoneError}. */
+  /**
+   * Calls with `send`, which gets a number for the reply. Rejects with the error that is replied, when the reply is
+   * late, or with {@link PeerGoneError}.
+   */
   call(send: (id: number) => void, timeoutMs: number): Promise<unknown> {
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
@@ -35,14 +41,14 @@ export class PendingCalls {
     })
   }
 
-  /** Takes an answer. One that comes too late is nobody's. */
+  /** Settles a call. A reply that comes too late settles nothing. */
   settle(id: number, error: string | null, result: unknown): void {
     const call = this.#pending.get(id)
     if (error === null) call?.resolve(result)
     else call?.reject(new Error(error))
   }
 
-  /** Expects no more answers. */
+  /** Expects no more replies. */
   rejectAll(): void {
     for (const { reject } of this.#pending.values()) reject(new PeerGoneError('is gone'))
   }

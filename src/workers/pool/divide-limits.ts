@@ -2,9 +2,9 @@ import type { Config, UpstreamConfig } from '../../config/config.ts'
 import { byGroup, byOperation } from '../../operations.ts'
 
 /**
- * Divides the bounds that hold for the whole gateway among its workers. What cannot be divided evenly is rounded up, so that each has one
- * of everything; connections of an address are counted by the primary alone. Bounds of clients, of whom there may be thousands, each worker divides
- * itself. The hash stays: it names what the file says.
+ * Divides the limits that hold for the whole gateway among its workers. What cannot be divided evenly is rounded up, so
+ * that each worker has at least one of everything. The primary alone counts the connections of an address. Each worker
+ * divides the limits of clients itself, since there may be thousands. The hash stays: it names what the file says.
  */
 export const perWorkerConfig = (config: Config, workers: number): Config => {
   const divide = (limit: number): number => Math.ceil(limit / workers)

@@ -16,11 +16,11 @@ interface WorkerSupervisorOptions
   onExit(worker: WorkerProcess): void
 }
 
-/** Keeps every post filled, from the first worker to the last. */
+/** Keeps every slot filled, from the first worker to the last. */
 export class WorkerSupervisor {
   readonly slots: readonly WorkerSlot[]
   readonly #log: Log
-  /** Looks again whether what is waited for has come about. */
+  /** Checks again whether the awaited condition holds. */
   #recheck = (): void => {}
   /** Why the gateway cannot start: one of the first workers could not. */
   #failure: Error | null = null
@@ -64,7 +64,10 @@ export class WorkerSupervisor {
     this.#phase = 'serving'
   }
 
-  /** Has all workers finish what runs, and waits until they are gone. Those left `exitGraceMs` after the deadline are killed. */
+  /**
+   * Closes all workers once what runs has finished, and waits until they have ended. Those left `exitMs` after the
+   * deadline are killed.
+   */
   async stop(deadlineMs: number, exitMs: number): Promise<void> {
     this.#phase = 'ending'
     for (const slot of this.slots) {

@@ -5,9 +5,12 @@ import type { WorkerProcess } from './worker-process.ts'
 import type { WorkerSlot } from './worker-slot.ts'
 import type { WorkerTimeouts } from './worker-timeouts.ts'
 
-/** Is a state that all workers can put into effect. */
+/** A change that all workers can put into effect. */
 export interface PreparedChange {
-  /** Has all of them do so, those too that began since. One that does not confirm is killed: its successor begins with the state. */
+  /**
+   * Makes all workers apply it, also those that began since. A worker that does not confirm is killed: its successor
+   * begins with the new state.
+   */
   commit(verdicts: readonly HealthVerdict[]): Promise<void>
   discard(): void
 }
@@ -15,8 +18,8 @@ export interface PreparedChange {
 let lastId = 0
 
 /**
- * Has every worker prepare a state. Rejects when one of them cannot, or does not answer in time; nothing has changed then. One that ends
- * meanwhile does not count: its successor begins with what is in effect.
+ * Makes every worker prepare a state. Rejects when one of them cannot, or does not reply in time; nothing has changed
+ * then. A worker that ends meanwhile does not count: its successor begins with what is in effect.
  */
 export const prepareAll = async (
   slots: readonly WorkerSlot[],
@@ -46,7 +49,7 @@ export const prepareAll = async (
     verdicts: readonly HealthVerdict[],
     timeoutMs: number,
   ): Promise<void> => {
-    // One that was still starting has not heard of it, and what it was started with is over.
+    // A worker that was still starting has not prepared it, and the state that it was started with has been replaced.
     const prepared = participants.has(worker)
       ? null
       : failureReason(worker.call('prepare', { prepared: id, state }, timeoutMs))
@@ -59,7 +62,7 @@ export const prepareAll = async (
       const commits = slots.map(({ worker, isServing }) => {
         if (worker === null) return null
         if (isServing) return commitOn(worker, verdicts, answerMs)
-        // Nobody waits for it: it hears of this before the first connection.
+        // The commit does not wait for it: it gets this before the first connection.
         void commitOn(worker, verdicts, startMs)
         return null
       })
@@ -69,7 +72,7 @@ export const prepareAll = async (
   }
 }
 
-/** Waits for an answer, and tells why there is none; null: there is, or nobody is left to give it. */
+/** Waits for a reply, and returns why there is none. Null: there is one, or the worker has ended. */
 const failureReason = async (reply: Promise<unknown>): Promise<string | null> => {
   try {
     await reply

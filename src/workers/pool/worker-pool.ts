@@ -25,29 +25,33 @@ import type { WorkerProcess } from './worker-process.ts'
 import { WorkerStats } from './worker-stats.ts'
 import { defaultWorkerTimeouts, type WorkerTimeouts } from './worker-timeouts.ts'
 
-// What was accepted before is handed over within that, unless every worker hangs.
+// Connections that were accepted before are handed over within that, unless every worker hangs.
 const handOverTimeoutMs = 1000
 
 // After its deadline a worker has nothing left to do but to exit.
 const exitGraceMs = 1000
 
+/** What a pool of workers is started with. */
 export interface WorkerPoolOptions {
-  /** How many. */
+  /** How many workers. */
   readonly size: number
-  /** The state to begin with; its bounds are of the whole gateway. */
+  /** The first state; its limits are of the whole gateway. */
   readonly initial: SnapshotInput
   readonly bindTarget: BindTarget
-  /** The gateway's name in `Via`: one for all of them, or a loop through two would go round once more. */
+  /** The gateway's name in `Via`: one for all workers, or a loop through two of them would go round once more. */
   readonly pseudonym: string
   readonly log: Log
-  /** Writes the audit log, for all of them. */
+  /** The audit log of all workers. */
   readonly auditLog: Pick<AuditLog, 'failing' | 'onChange' | 'recordFromWorker'>
-  /** Takes whole lines that workers wrote. */
+  /** Writes whole log lines of workers. */
   forwardLines(lines: Buffer): void
   readonly timeouts: WorkerTimeouts | undefined
 }
 
-/** Has several processes serve clients. Rejects when one of them cannot, or when nobody can listen there; none is left then. */
+/**
+ * Serves clients from several processes. Rejects when a worker cannot start, or the primary cannot listen; none is left
+ * then.
+ */
 export const startWorkerPool = async (options: WorkerPoolOptions): Promise<ProxyServer> => {
   const pool = new WorkerPool(options)
   try {
@@ -59,7 +63,10 @@ export const startWorkerPool = async (options: WorkerPoolOptions): Promise<Proxy
   }
 }
 
-/** Is a primary and its workers: they serve, and it accepts, probes, supervises and sees that all run the same. */
+/**
+ * The primary and its workers. They serve; it accepts, probes, supervises and keeps the same configuration in all of
+ * them.
+ */
 class WorkerPool implements ProxyServer {
   readonly #size: number
   readonly #timeouts: WorkerTimeouts
@@ -69,7 +76,10 @@ class WorkerPool implements ProxyServer {
   readonly #overAddressLimit: RejectedConnectionLog
   readonly #supervisor: WorkerSupervisor
   readonly #stats: WorkerStats
-  /** What is in effect, divided among the workers; a copy, because what operators say takes effect only when all have agreed. */
+  /**
+   * The state in effect, divided among the workers. A copy, because overrides take effect only when all workers have
+   * agreed.
+   */
   #state: SerializedSnapshotInput
   #address: AddressInfo | null = null
   #draining = false
@@ -123,15 +133,16 @@ class WorkerPool implements ProxyServer {
       }),
       onConsume: (limit, keys) => this.#dataPlane.consumeAll(limit, keys),
       onAuditLines: (lines, lost) => auditLog.recordFromWorker(lines, lost),
-      onInvalidated: (targets, by) => this.#notifyWorkers({ type: 'invalid', targets }, by),
+      onInvalidated: (targets, by) => this.#notifyWorkers({ type: 'invalidate', targets }, by),
       onExit: (worker) => this.#stats.onExit(worker),
     })
-    auditLog.onChange = (failing) => this.#notifyWorkers({ type: 'audit', failing })
+    auditLog.onChange = (failing) => this.#notifyWorkers({ type: 'auditState', failing })
     this.#stats = new WorkerStats(this.#supervisor.slots, timeouts.reportMs)
   }
 
   async start(bindTarget: BindTarget): Promise<void> {
-    // A port in use is told at once. In a socket of systemd's clients wait until workers serve, those too who came before this process.
+    // A port in use is reported at once. In a socket of systemd's, clients wait until workers serve, also those that
+    // came before this process.
     if ('host' in bindTarget) this.#address = await this.#acceptor.listen(bindTarget)
     await this.#supervisor.start()
     this.#address ??= await this.#acceptor.listen(bindTarget)
@@ -181,12 +192,12 @@ class WorkerPool implements ProxyServer {
     return this.#stats.droppedLines
   }
 
-  readonly runCommand: RunInAllProcesses = async (name, what) => {
+  readonly runCommand: RunInAllProcesses = async (name, params) => {
     const participants = this.#supervisor.slots.flatMap(({ worker, isServing }) =>
       isServing && worker !== null ? [worker] : [],
     )
     const replies = await Promise.allSettled(
-      participants.map((worker) => worker.command(name, what, this.#timeouts.answerMs)),
+      participants.map((worker) => worker.command(name, params, this.#timeouts.answerMs)),
     )
     return {
       results: replies.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),

@@ -16,62 +16,67 @@ import type {
 } from '../ipc/messages.ts'
 import { PeerGoneError, PendingCalls } from '../ipc/rpc.ts'
 
-/** Is how a process ended. */
+/** The exit status of a process. */
 export interface ExitStatus {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
 }
 
-/** Hears of workers; the one that it is about comes last. */
+/** The events of workers; the worker it is about comes last. */
 export interface WorkerEvents {
   /** It waits for connections. */
   onReady(worker: WorkerProcess): void
-  /** It has taken the connection that it was handed. */
+  /** It has adopted the connection that it was handed. */
   onConnectionAck(worker: WorkerProcess): void
-  /** It is about to be handed a connection; tells what that is counted by, null: by nothing. */
+  /**
+   * It is about to be handed a connection. Returns the key that the connection is counted by. Null: it is not counted.
+   */
   onHandOff(socket: Socket, worker: WorkerProcess): string | null
-  /** It takes one of a limit for each key; null: that limit is not known here. */
+  /** It consumes one token of a limit for each key. Null: that limit is not known here. */
   onConsume(limit: string, keys: readonly string[]): readonly ConsumeResult[] | null
-  /** It has lines of the audit log written, and has lost so many. */
+  /** It sends lines of the audit log, and has lost so many. */
   onAuditLines(lines: readonly string[], lost: number): void
-  /** These have become invalid in all. */
+  /** These have become invalid in all workers. */
   onInvalidated(targets: readonly InvalidationTarget[], by: WorkerProcess): void
   /** It could not be handed that connection. */
   onConnectionReturned(socket: Socket, counted: string | null, worker: WorkerProcess): void
-  /** Connections that were counted by these have ended. */
+  /** Connections that were counted by these keys have ended. */
   onConnectionsClosed(counted: readonly string[], worker: WorkerProcess): void
-  /** It takes no more connections: it has left, or is about to end. */
+  /** It takes no more connections: it has ended, or is about to. */
   onDisconnect(worker: WorkerProcess): void
-  /** It has ended, and all that it wrote has been read. */
+  /** It has ended, and everything that it wrote has been read. */
   onExit(end: ExitStatus, worker: WorkerProcess): void
-  /** Takes what it writes to stdout. */
+  /** It has a stdout to be read. */
   onOutput(stdout: Readable): void
 }
 
 const workerEntry = fileURLToPath(new URL('../child/worker-main.ts', import.meta.url))
 
-/** Is a process that serves clients, as the primary sees it. */
+/** A worker process, as the primary sees it. */
 export class WorkerProcess {
   readonly startedAt = epochMs()
-  /** Why it ended, as far as that is known; null: it did so of itself, or not at all. */
+  /** Why it ended, as far as that is known. Null: it exited by itself, or not at all. */
   failure: string | null = null
   readonly #since = now()
   readonly #events: WorkerEvents
   readonly #hangMs: number
   #isSuspect = false
-  /** Connections that wait to be sent, and what each is counted by. */
+  /** Connections that wait to be sent, and the key that each is counted by. */
   readonly #inHandOff = new Map<Socket, string | null>()
   readonly #child: ChildProcess | null
   readonly #calls = new PendingCalls(() => this.onTimeout())
 
-  /** Starts it. Whatever it is sent next arrives in that order. It is killed when it is in doubt and then silent for `hangMs`. */
+  /**
+   * Starts it. Messages arrive in the order in which they are sent. It is killed when it is late with something and
+   * then silent for `hangMs`.
+   */
   constructor(start: WorkerInit, events: WorkerEvents, hangMs: number) {
     this.#events = events
     this.#hangMs = hangMs
     const child = this.#spawn()
     this.#child = child
     if (child === null) return
-    if (child.stdout) events.onOutput(child.stdout) // not even that is there when descriptors have run out
+    if (child.stdout) events.onOutput(child.stdout) // missing when descriptors have run out
     child.on('message', (message: MessageToPrimary) => this.#onMessage(message))
     child.on('error', (error) => {
       if (child.pid === undefined) this.#onSpawnError(error)
@@ -85,56 +90,61 @@ export class WorkerProcess {
     return this.#child?.pid ?? null
   }
 
-  /** Tells how long ago it was started, in ms. */
+  /** How long ago it was started, in ms. */
   get livedMs(): number {
     return now() - this.#since
   }
 
-  /** Tells it something. Nobody hears when it is gone. */
+  /** Sends it a message. Nothing happens when it has ended. */
   send(message: WorkerInit | WorkerNotification): void {
     this.#send(message)
   }
 
-  /** Asks it something. Rejects with what it says, with {@link PeerGoneError}, or when it has not answered in time. */
+  /**
+   * Calls it. Rejects with the error that it replies, with {@link PeerGoneError}, or when it has not replied in time.
+   */
   async call<Type extends keyof WorkerCallParams>(
     type: Type,
     params: WorkerCallParams[Type],
     timeoutMs: number,
   ): Promise<WorkerCallResults[Type]> {
     if (this.#child?.connected !== true) throw new PeerGoneError('is gone')
-    const answer = this.#calls.call((id) => this.#send({ type, id, ...params } as MessageToWorker), timeoutMs)
-    return (await answer) as WorkerCallResults[Type]
+    const reply = this.#calls.call((id) => this.#send({ type, id, ...params } as MessageToWorker), timeoutMs)
+    return (await reply) as WorkerCallResults[Type]
   }
 
-  /** Has it carry out an operator's command. Rejects as `ask` does. */
+  /** Makes it run an operator's command. Rejects as {@link call} does. */
   async command<Name extends keyof DataPlaneCommands>(
     name: Name,
-    what: DataPlaneCommands[Name]['takes'],
+    params: DataPlaneCommands[Name]['params'],
     timeoutMs: number,
-  ): Promise<DataPlaneCommands[Name]['gives']> {
-    return (await this.call('command', { name, what }, timeoutMs)) as DataPlaneCommands[Name]['gives']
+  ): Promise<DataPlaneCommands[Name]['result']> {
+    return (await this.call('command', { name, params }, timeoutMs)) as DataPlaneCommands[Name]['result']
   }
 
   /**
-   * Hands it a client's connection, which is its own from now on: when it ends, the connection is closed. False: it is just going, and
-   * the connection is whose it was.
+   * Hands it a client's connection, which the worker owns from now on: when it ends, the connection is closed. False:
+   * it is about to end, and the caller still owns the connection.
    */
   handOff(socket: Socket): boolean {
     if (this.#child?.connected !== true) return false
     const counted = this.#events.onHandOff(socket, this)
     const message: WorkerNotification = { type: 'connection', counted }
     this.#inHandOff.set(socket, counted)
-    // Kept open until it is sent, and closed here and not by Node, which forgets it when the other end has gone meanwhile: the client
-    // would wait for ever.
+    // Kept open until it is sent, and closed here and not by Node, which forgets it when the worker has ended
+    // meanwhile: the client would wait for ever.
     this.#child.send(message, socket, { keepOpen: true }, (error) => {
-      if (!this.#inHandOff.delete(socket)) return // it has been given back
+      if (!this.#inHandOff.delete(socket)) return // it has been returned
       if (error === null) socket.destroy()
       else this.#events.onConnectionReturned(socket, counted, this)
     })
     return true
   }
 
-  /** Kills it unless it gives a sign of life in time: one that hangs serves nobody, and would have every reload refused. */
+  /**
+   * Kills it unless it gives a sign of life in time. A worker that hangs serves no client, and would make every reload
+   * fail.
+   */
   onTimeout(): void {
     if (this.#isSuspect) return
     this.#isSuspect = true
@@ -153,11 +163,11 @@ export class WorkerProcess {
     this.#child?.kill('SIGKILL')
   }
 
-  /** Null: it could not even be tried, for want of memory, say. */
+  /** Null: the process could not even be forked, for want of memory, say. */
   #spawn(): ChildProcess | null {
     try {
       return fork(workerEntry, [], {
-        // Standard error is shared: nothing but Node itself writes there, when it dies.
+        // Standard error is shared: only Node itself writes there, when it dies.
         stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
         serialization: 'advanced',
       })
@@ -178,11 +188,11 @@ export class WorkerProcess {
 
   #onMessage(message: MessageToPrimary): void {
     if (message.type === 'serving') this.#events.onReady(this)
-    else if (message.type === 'taken') this.#events.onConnectionAck(this)
-    else if (message.type === 'left') this.#events.onConnectionsClosed(message.counted, this)
-    else if (message.type === 'audited') this.#events.onAuditLines(message.lines, message.lost)
+    else if (message.type === 'adopted') this.#events.onConnectionAck(this)
+    else if (message.type === 'closed') this.#events.onConnectionsClosed(message.counted, this)
+    else if (message.type === 'auditLines') this.#events.onAuditLines(message.lines, message.lost)
     else if (message.type === 'invalidated') this.#events.onInvalidated(message.targets, this)
-    else if (message.type === 'takes') {
+    else if (message.type === 'consume') {
       const { batch, limit, keys } = message
       this.#send({ type: 'outcomes', batch, outcomes: this.#events.onConsume(limit, keys) })
     } else if (message.type === 'failed') this.failure = message.message
@@ -191,8 +201,8 @@ export class WorkerProcess {
 
   #onDisconnect(): void {
     this.#calls.rejectAll()
-    // Node sends one connection at a time, and tells nothing of those that wait behind it when the channel closes. They go back before
-    // the worker has gone: with it goes the count of all that are its own.
+    // Node sends one connection at a time, and reports nothing of those that wait behind it when the channel closes.
+    // They are returned before the worker is counted as ended: with it ends the count of all its connections.
     const waiting = [...this.#inHandOff]
     this.#inHandOff.clear()
     for (const [socket, counted] of waiting) this.#events.onConnectionReturned(socket, counted, this)

@@ -2,31 +2,31 @@ import { formatDuration } from '../../units.ts'
 import type { WorkerInit } from '../ipc/messages.ts'
 import { type ExitStatus, type WorkerEvents, WorkerProcess } from './worker-process.ts'
 
-/** What a post needs of its crew. */
+/** What a slot needs of its pool. */
 export interface SlotCallbacks extends Omit<WorkerEvents, 'onExit'> {
-  /** Makes what a worker is told first. */
+  /** Creates the first message to a worker. */
   createInit(): Omit<WorkerInit, 'worker'>
-  /** Longest time until it serves; it is killed then. */
+  /** The longest time until it serves; it is killed then. */
   readonly startMs: number
-  /** Longest time until it gives a sign of life when it was late with something; it is killed then. */
+  /** The longest time until it gives a sign of life when it was late with something; it is killed then. */
   readonly hangMs: number
-  onStart(post: WorkerSlot, worker: WorkerProcess): void
-  onExit(post: WorkerSlot, worker: WorkerProcess, end: ExitStatus, nextStartMs: number): void
+  onStart(slot: WorkerSlot, worker: WorkerProcess): void
+  onExit(slot: WorkerSlot, worker: WorkerProcess, end: ExitStatus, nextStartMs: number): void
 }
 
-/** Is the post of a worker: while the crew serves, one that ends is followed by another. */
+/** The slot of a worker: while the pool serves, a worker that ends is followed by another. */
 export class WorkerSlot {
   /** Counted from 1. */
   readonly number: number
-  /** Who stands there; null: nobody until the next start. */
+  /** The worker. Null: there is none until the next start. */
   worker: WorkerProcess | null = null
   isServing = false
-  /** How often one ended and was replaced. */
+  /** How often a worker ended and was replaced. */
   restarts = 0
   readonly #callbacks: SlotCallbacks
   readonly #backoff = new RestartBackoff()
   #restartTimer: NodeJS.Timeout | null = null
-  /** Whether nobody follows whoever stands there. */
+  /** Whether no worker follows the one that is there. */
   isRetired = false
 
   constructor(number: number, callbacks: SlotCallbacks) {
@@ -63,7 +63,7 @@ export class WorkerSlot {
     callbacks.onStart(this, worker)
   }
 
-  /** Starts no further one. */
+  /** Starts no further worker. */
   retire(): void {
     this.isRetired = true
     if (this.#restartTimer !== null) clearTimeout(this.#restartTimer)
@@ -84,14 +84,14 @@ export class WorkerSlot {
 
 const firstDelayMs = 100
 const maxDelayMs = 30_000
-// Whoever lived so long did not end because of how it was started.
+// A worker that lived so long did not end because of how it was started.
 const stableAfterMs = 60_000
 
-/** Says how long to wait before a process that ended is started again, so that one that cannot run does not cost a core. */
+/** The delay before a process that ended is started again, so that a process that cannot run does not cost a core. */
 export class RestartBackoff {
   #exits = 0
 
-  /** Counts an end, and tells the pause in ms: none after the first, then 100 ms, doubled each time up to 30 s. */
+  /** Counts an exit. Returns the delay in ms: none after the first, then 100 ms, doubled each time up to 30 s. */
   nextDelayMs(livedMs: number): number {
     if (livedMs >= stableAfterMs) this.#exits = 0
     const doubled = firstDelayMs * 2 ** (this.#exits - 1)

@@ -6,11 +6,11 @@ import { CumulativeCounters } from './cumulative-counters.ts'
 import type { WorkerProcess } from './worker-process.ts'
 import type { WorkerSlot } from './worker-slot.ts'
 
-/** Asks the workers how they do, and never waits for one that hangs. */
+/** The statistics of the workers, which it polls. It never waits for a worker that hangs. */
 export class WorkerStats {
   readonly #slots: readonly WorkerSlot[]
   readonly #timeoutMs: number
-  /** What each said last; null: it did not answer. Who was never asked is not there. */
+  /** The last reply of each. Null: it did not reply. A worker that was never asked is missing. */
   readonly #lastReplies = new WeakMap<WorkerProcess, WorkerCallResults['report'] | null>()
   #pending: Promise<readonly WorkerCallResults['report'][]> | null = null
   readonly #counters = new CumulativeCounters<WorkerProcess>()
@@ -20,7 +20,7 @@ export class WorkerStats {
     this.#timeoutMs = timeoutMs
   }
 
-  /** Makes one report of what all of them say; `primary` is what this process knows. */
+  /** Merges the reports of all workers. `primary` is what this process knows. */
   async collect(primary: () => StatusReport): Promise<StatusReport> {
     this.#pending ??= this.#poll().finally(() => {
       this.#pending = null
@@ -30,15 +30,15 @@ export class WorkerStats {
     return this.#counters.mergeInto(mergeReports(known, pluck(received, 'report')), known)
   }
 
-  /** Tells of each by what it said last. */
+  /** Returns the state of each worker, as of its last reply. */
   workers(draining: boolean): readonly WorkerStatus[] {
-    return this.#slots.map(({ number, worker, isServing, isRetired: isLeft, restarts }): WorkerStatus => {
+    return this.#slots.map(({ number, worker, isServing, isRetired, restarts }): WorkerStatus => {
       const received = worker === null ? null : this.#lastReplies.get(worker)
       const liveState = received === null ? 'not answering' : draining ? 'draining' : 'serving'
       return {
         worker: number,
         pid: worker?.pid ?? null,
-        state: worker === null ? (isLeft ? 'ended' : 'waiting') : isServing ? liveState : 'starting',
+        state: worker === null ? (isRetired ? 'ended' : 'waiting') : isServing ? liveState : 'starting',
         startedAt: worker?.startedAt ?? null,
         restarts,
         inFlight: received == null ? null : countInFlight(received.report),
@@ -47,12 +47,12 @@ export class WorkerStats {
     })
   }
 
-  /** Counts the log lines that workers dropped, by what they said last. */
+  /** The log lines that workers dropped, as of their last replies. */
   get droppedLines(): number {
     return this.#counters.droppedLines
   }
 
-  /** Keeps the counts of a worker that is gone. */
+  /** Keeps the counters of a worker that has ended. */
   onExit(worker: WorkerProcess): void {
     this.#counters.retire(worker)
   }

@@ -1,16 +1,16 @@
-/** Says how long a worker is waited for, in ms. */
+/** The timeouts of workers, in ms. */
 export interface WorkerTimeouts {
-  /** Until it serves. */
+  /** Until a worker serves. */
   readonly startMs: number
-  /** Until it has answered whether it can take a configuration, or that it has. */
+  /** Until it has replied whether it can take a configuration, or that it has. */
   readonly answerMs: number
-  /** Until it has said how it does. */
+  /** Until it has sent its report. */
   readonly reportMs: number
-  /** Until it has taken a connection. */
+  /** Until it has acknowledged a connection. */
   readonly connectionAckMs: number
-  /** Until it has been told what a count of all of them came to: not how long it is waited for, but how long it waits. */
+  /** Until the primary has counted for a worker. It is how long the worker waits, not how long it is waited for. */
   readonly countMs: number
-  /** Until it has given any sign of life, when it has not kept one of these. */
+  /** Until it has given any sign of life, when it has missed one of these. */
   readonly hangMs: number
 }
 

@@ -16,8 +16,8 @@ test('none, when nobody says so', () => {
 
 test("systemd's are told apart by their names", () => {
   expect(parseListenFds(systemd, pid)).toEqual({
-    public: { fd: 4, named: 'public of LISTEN_FDNAMES' },
-    admin: { fd: 3, named: 'admin of LISTEN_FDNAMES' },
+    public: { fd: 4, source: 'public of LISTEN_FDNAMES' },
+    admin: { fd: 3, source: 'admin of LISTEN_FDNAMES' },
   })
   expect(parseListenFds({ ...systemd, LISTEN_FDS: '1', LISTEN_FDNAMES: 'public' }, pid)).toMatchObject({ admin: null })
 })
