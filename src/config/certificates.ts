@@ -7,28 +7,32 @@ import type { ConfigIssue, KeyPath } from './problem.ts'
 export const pemBlocks = (text: string): readonly string[] =>
   text.split(/(?=-----BEGIN )/).filter((block) => block.startsWith('-----BEGIN '))
 
-/** Is what of a certificate people ask for. */
+/** The names and the end of a certificate. */
 export interface CertificateFacts {
-  /** The DNS names that it is for, in lower case; a wildcard as `*.example.com`. */
+  /** Its DNS names, in lower case; a wildcard as `*.example.com`. */
   readonly names: readonly string[]
   /** Its last moment, in ms since the epoch. */
   readonly notAfter: number
 }
 
-/** Reads the first certificate of a PEM text, which is the host's. Throws when it cannot be read. */
+/** Reads the first certificate of a PEM text, which is the host's. Throws when that cannot be read. */
 export const readCertificateFacts = (certificate: string): CertificateFacts => {
   const { subjectAltName, validToDate } = new X509Certificate(certificate)
-  // What is no plain name Node writes in quotes. Nobody can ask for it: SNI is letters, digits, hyphens and dots (RFC 6066 §3).
-  const names = (subjectAltName ?? '').split(', ').flatMap((each) => /^DNS:([\w.*-]+)$/.exec(each)?.[1] ?? [])
+  // Node writes other names in quotes. No client can ask for one: SNI is letters, digits, hyphens and dots (RFC 6066
+  // §3).
+  const names = (subjectAltName ?? '').split(', ').flatMap((name) => /^DNS:([\w.*-]+)$/.exec(name)?.[1] ?? [])
   return { names: names.map((name) => name.toLowerCase()), notAfter: validToDate.getTime() }
 }
 
-/** Is a certificate that the gateway shows to whoever connects, with the key path of the map that holds it. */
+/** A certificate of the file. `path` leads to the map that holds it, or to the list of authorities. */
 export interface ConfiguredCertificate extends CertificateFacts {
   readonly path: KeyPath
 }
 
-/** Lists them: those of the public listener, in the order of the file, then the operator's. */
+/**
+ * Lists the certificates that the gateway shows: the public listener's in the order of the file, then the admin
+ * listener's.
+ */
 export const listenerCertificates = ({ listen, admin }: Config): readonly ConfiguredCertificate[] => [
   ...(listen.tls?.certificates ?? []).map(({ certificate }, index) => ({
     path: ['listen', 'tls', 'certificates', index],
@@ -38,7 +42,7 @@ export const listenerCertificates = ({ listen, admin }: Config): readonly Config
 ]
 
 /**
- * Lists whose word counts for certificates of clients: for each key that names authorities, the one of them that ends first. It is named by its
+ * Lists, for each key that names authorities of client certificates, the authority that expires first. Its name is its
  * subject, in one line.
  */
 export const clientAuthorities = ({ listen, auth }: Config): readonly ConfiguredCertificate[] => [
@@ -57,7 +61,7 @@ const earliestExpiring = (path: ConfiguredCertificate['path'], text: string): re
       notAfter: validToDate.getTime(),
     }))
 
-/** Finds what is wrong with a certificate and its key (PEM texts); `path` leads to the map that holds both. */
+/** Lists what is wrong with a certificate and its key (PEM texts). `path` leads to the map that holds both. */
 export function validateKeyPair(
   path: KeyPath,
   { certificate, key }: { readonly certificate: string; readonly key: string },
@@ -78,26 +82,26 @@ export function validateKeyPair(
   ]
 }
 
-/** Finds what is wrong with certificates that are to be trusted (a PEM text); `path` leads to it. */
+/** Lists what is wrong with certificates of authorities (a PEM text). `path` leads to it. */
 export function validateCaBundle(path: KeyPath, text: string): readonly ConfigIssue[] {
   const isRead = pemBlocks(text).every((block) => tryOrNull(() => new X509Certificate(block)) !== null)
   const isAccepted = isRead && tryOrNull(() => createSecureContext({ ca: text })) !== null
   return isAccepted ? [] : [unreadableIssue(path, 'a certificate')]
 }
 
-/** Finds what is wrong with lists of revoked certificates (a PEM text); `path` leads to it. */
+/** Lists what is wrong with lists of revoked certificates (a PEM text). `path` leads to it. */
 export function validateRevocationLists(path: KeyPath, text: string): readonly ConfigIssue[] {
   const isBroken = pemBlocks(text).some((block) => tryOrNull(() => createSecureContext({ crl: block })) === null)
   return isBroken ? [unreadableIssue(path, 'a list of revoked certificates')] : []
 }
 
-/** Asks TLS itself: it refuses a short key, and a chain whose later parts are broken. */
+/** Loads both with OpenSSL, which rejects a short key, and a chain whose later parts are broken. */
 function validateByTls(path: KeyPath, certificate: string, key: string): readonly ConfigIssue[] {
   try {
     createSecureContext({ cert: certificate, key })
     return []
   } catch (error) {
-    // The reason is one of the library's own phrases; its message might be more than that.
+    // `reason` is one of OpenSSL's own phrases; the message might quote more.
     const reason = error instanceof Error && 'reason' in error ? String(error.reason) : 'something else'
     return [
       {

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Config } from './config.ts'
 
-/** Hashes all that a configuration says; of clients only the digest is hashed again, and where they stand is not what they are. */
+/** Hashes a configuration. Of the clients it takes the digest: which files they stand in makes no difference. */
 export const hashConfig = ({ clients, clientsSource: { digest }, ...rest }: Omit<Config, 'hash'>): string =>
   hashValue({ ...rest, clients: clients.length === 0 ? clients : digest })
 
-/** Hashes the configuration in one order of keys, whatever the order in the file; contents of referenced files included. */
+/** Hashes a value to 12 hex digits. The order of keys makes no difference. */
 export const hashValue = (settings: unknown): string =>
   createHash('sha256').update(JSON.stringify(settings, sortKeys)).digest('hex').slice(0, 12)
 

@@ -14,7 +14,7 @@ import { operationsSchema } from './sections/operations.ts'
 import { tracingSchema } from './sections/tracing.ts'
 import { defaultsSchema, upstreamsSchema } from './sections/upstreams.ts'
 
-// Each writes more than the one before; the last one writes nothing.
+// Each level writes more lines than the one before; `silent` writes none.
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 const version = scalar<1>(
@@ -85,13 +85,13 @@ const metricsSwitch = scalar<boolean>(
   'Whether exchanges are counted',
 )
 
-/** Describes what is counted for /metrics, the page and top; null: nothing. */
+/** The schema of `metrics`; null: nothing is counted for /metrics, the admin page and `top`. */
 const metricsSchema = z
   .union([metricsSwitch, metricsOptions])
   .transform((given) => (given === true ? metricsOptions.parse({}) : given === false ? null : given))
   .meta({ description: 'What is counted of exchanges, for /metrics and the page of the admin listener' })
 
-/** Describes how the gateway learns of an edit. */
+/** The schema of `reload`: how the gateway notices an edit. */
 const reloadSchema = z
   .strictObject({
     watch: boolean('Whether an edit of the file is noticed; else only SIGHUP and POST /reload').prefault(true),
@@ -104,7 +104,7 @@ const reloadSchema = z
   })
   .meta({ description: 'How an edit of this file is noticed, and tried' })
 
-/** Bounds the two phases of a shutdown. */
+/** The schema of `shutdown`: the limits of its two phases. */
 const shutdownSchema = z
   .strictObject({
     wait: duration('How long connections are still accepted after /ready says no', { min: 0 }).prefault('5s'),
@@ -113,8 +113,9 @@ const shutdownSchema = z
   .meta({ description: 'How the gateway ends: say not ready, wait, finish what runs' })
 
 /**
- * Describes the configuration file. A fragment a section, and nothing else: a layer that brings keys adds its own fragment here, in
- * one line. Unknown keys are errors; every key but `upstreams` has a default.
+ * The schema of the configuration file: one line a section. A feature with keys of its own adds its section here.
+ * Unknown keys are errors; every key but `upstreams` has a default. Sections of a few keys stand above, the others in
+ * `sections/`.
  */
 export const configSchema = z
   .strictObject({
@@ -140,5 +141,5 @@ export const configSchema = z
   })
   .meta({ title: 'Lender gateway configuration' })
 
-/** Holds a file as validated: units read, references followed, levels not yet merged. */
+/** A validated file: units are parsed, references followed, levels not yet merged. */
 export type ParsedConfig = z.output<typeof configSchema>

@@ -3,7 +3,7 @@ import type { Group, OperationId } from '../operations.ts'
 import type { ParsedConfig } from './config-schema.ts'
 import type { upstreamPolicySchema } from './sections/upstreams.ts'
 
-/** What a schema reads, as nobody may change it. */
+/** The output of a schema, read-only at every depth. */
 type DeepReadonly<T> = T extends string | number | boolean | null | undefined
   ? T
   : T extends readonly (infer E)[]
@@ -13,11 +13,11 @@ type DeepReadonly<T> = T extends string | number | boolean | null | undefined
 type ParsedFile = DeepReadonly<ParsedConfig>
 
 /**
- * Describes a configuration as resolved: every default filled in, every reference read, deep-frozen. Its names are those of the file, and the
- * schemas of the sections (`schema/`) describe them; `null` is what is turned off, or was left out. It knows nothing of HTTP libraries.
+ * A resolved configuration: every default is filled in, every reference read, every object frozen. Its names are those
+ * of the file; the schemas in `sections/` describe them. `null` stands for what is turned off or left out.
  */
 export interface Config extends Omit<ParsedFile, 'version' | 'defaults' | 'clients' | 'upstreams' | 'operations'> {
-  /** The first 12 hex digits of the SHA-256 of everything below, contents of referenced files included. */
+  /** The first 12 hex digits of the SHA-256 of all other members, contents of referenced files included. */
   readonly hash: string
   readonly clients: readonly ClientConfig[]
   readonly clientsSource: ClientsSource
@@ -27,85 +27,87 @@ export interface Config extends Omit<ParsedFile, 'version' | 'defaults' | 'clien
 
 type UpstreamPolicy = DeepReadonly<z.output<typeof upstreamPolicySchema>>
 
-/** Describes a named set of interchangeable endpoints with one policy, into which `defaults` has been merged. */
+/** The interchangeable endpoints of a group, with one policy. `defaults` has been merged into it. */
 export interface UpstreamConfig
   extends Omit<UpstreamPolicy, 'healthCheck'>,
     Pick<ParsedFile['upstreams'][Group], 'endpoints' | 'host' | 'request' | 'response'> {
   readonly healthCheck: HealthCheckConfig | null
 }
 
-/** Describes the probes of an endpoint. */
+/** The probes of an endpoint. */
 export interface HealthCheckConfig extends NonNullable<UpstreamPolicy['healthCheck']> {
-  /** Path and query, as they stand in the request. */
+  /** The path and query of the request. */
   readonly path: string
 }
 
 type ParsedOperation = NonNullable<ParsedFile['operations']['market.insights']>
 
-/** Describes what holds for one of the nine: its own keys, its group's, the defaults, merged. */
+/** The settings of one operation: its own keys, its group's and the defaults, merged. */
 export interface OperationConfig extends Pick<ParsedOperation, 'state' | 'concurrency' | 'idempotent' | 'cache'> {
-  /** Until the answer's head, attempts and waits included. */
+  /** The time until the head of the response, attempts and waits included. */
   readonly deadline: ParsedFile['defaults']['deadline']
   readonly maxBody: ParsedFile['defaults']['maxBody']
-  /** Who may call it; null: anybody. */
+  /** The authentication that it requires; null: none. */
   readonly auth: OperationAuthConfig | null
 }
 
-/** Describes what one operation asks for. */
+/** The authentication that one operation requires. */
 export interface OperationAuthConfig extends NonNullable<ParsedOperation['auth']> {
   readonly methods: AuthConfig['methods']
 }
 
-/** Describes where the clients stand. */
+/** The files that the clients stand in. */
 export interface ClientsSource {
-  /** In order: a file, as the configuration refers to it, or (null) the configuration's own; and how many it holds. */
+  /**
+   * In order: a file, as the configuration refers to it, or the configuration itself (null); and its number of clients.
+   */
   readonly parts: readonly { readonly file: string | null; readonly count: number }[]
-  /** The SHA-256 of all of them as resolved, in hex; of none, empty. */
+  /** The SHA-256 of all clients as resolved, in hex; empty without clients. */
   readonly digest: string
 }
 
-/** Describes a lender's system. Of a rate, `burst` is filled in. */
+/** A lender's system. Where it has a rate, `burst` is filled in. */
 export type ClientConfig = Exclude<Extract<ParsedFile['clients'], readonly unknown[]>[number], string>
 
-/** The public listener and the bounds that protect it. */
+/** The public listener and the limits that protect it. */
 export type ListenConfig = Config['listen']
 /** TLS on the public listener. The texts are PEM. */
 export type ListenTlsConfig = NonNullable<ListenConfig['tls']>
-/** What the gateway takes on at most. */
+/** The limits of the whole gateway. */
 export type LimitsConfig = Config['limits']
-/** How often one address may ask. */
+/** The request rate of one client address. */
 export type AddressLimitConfig = NonNullable<LimitsConfig['address']>
 /** Redis, or Valkey. The URL may hold a password. */
 export type RedisConfig = NonNullable<LimitsConfig['redis']>
-/** How it is found out who calls. */
+/** The ways in which clients authenticate. */
 export type AuthConfig = NonNullable<Config['auth']>
-/** The tokens of an issuer that are verified here. */
+/** The issuer whose tokens the gateway verifies itself. */
 export type JwtConfig = NonNullable<AuthConfig['jwt']>
-/** The server that is asked about tokens. `cache` 0: each request asks. */
+/** The introspection endpoint. `cache` 0: the gateway asks it for each request. */
 export type IntrospectionConfig = NonNullable<AuthConfig['introspection']>
-/** Where certificates of clients come from. */
+/** The source of client certificates. */
 export type MtlsConfig = AuthConfig['mtls']
-/** The operator's listener. */
+/** The admin listener. */
 export type AdminConfig = Config['admin']
-/** The record of every exchange and every order. */
+/** The record of every exchange and every operator command. */
 export type AuditConfig = NonNullable<Config['audit']>
-/** How answers of one operation are cached (RFC 9111). `staleWhenDisconnected` 0: not at all. */
+/** How responses of one operation are cached (RFC 9111). `staleWhenDisconnected` 0: no stale response is used. */
 export type OperationCacheConfig = NonNullable<OperationConfig['cache']>
 /** The log on standard output. */
 export type LogConfig = Config['log']
-/** What is told of exchanges beyond the log. */
+/** The spans and Server-Timing of exchanges. */
 export type TracingConfig = NonNullable<Config['tracing']>
-/** How an edit of the file is noticed. */
+/** How an edit of the file is noticed and tried. */
 export type ReloadConfig = Config['reload']
-/** What is changed in the fields of one direction: `remove` first, then `set`. Names compare case-insensitively. */
+/** The edits of the fields of one direction: `remove` first, then `set`. Names compare case-insensitively. */
 export type HeaderMutationConfig = UpstreamConfig['request']
-/** One origin behind a group. */
+/** One endpoint of a group. */
 export type EndpointConfig = UpstreamConfig['endpoints'][number]
-/** How the endpoints of an upstream are spoken to over TLS. The texts are PEM. */
+/** TLS towards the endpoints of an upstream. The texts are PEM. */
 export type UpstreamTlsConfig = UpstreamConfig['tls']
-/** When real traffic takes an endpoint out for a while. */
+/** When the outcomes of requests eject an endpoint for a while. */
 export type OutlierConfig = NonNullable<UpstreamConfig['outlier']>
-/** When a whole upstream is left alone. */
+/** When a whole upstream gets no requests for a while. */
 export type CircuitBreakerConfig = NonNullable<UpstreamConfig['circuitBreaker']>
-/** Which attempts are followed by another. */
+/** Which failed attempts are retried. */
 export type RetryConfig = NonNullable<UpstreamConfig['retry']>

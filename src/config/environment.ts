@@ -8,8 +8,9 @@ import { forEachNode } from './yaml/yaml-nodes.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Replaces `${NAME}` and `${NAME:-default}` in every scalar that is a value, never in a key. It runs after parsing, so positions stay
- * and a variable cannot inject YAML. As in a shell, `:-` also replaces an empty variable. `$${` is a literal `${`.
+ * Replaces `${NAME}` and `${NAME:-default}` in every scalar that is a value, never in a key. It runs after parsing:
+ * positions stay, and a variable cannot inject YAML. As in a shell, `:-` also replaces an empty variable. `$${` is a
+ * literal `${`.
  */
 export function substituteVariables(document: Document, environment: Environment): ConfigIssue[] {
   const issues: ConfigIssue[] = []
@@ -25,7 +26,7 @@ export function substituteVariables(document: Document, environment: Environment
   return issues
 }
 
-// A default is bounded, so that many openings without an end do not take quadratic time.
+// The length of a default is limited, so that many openings without an end do not take quadratic time.
 const placeholder = /\$(\$\{)|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]{0,1024}))?\}/g
 const onlyPlaceholder = /^\$\{[^}]*\}$/
 

@@ -1,27 +1,27 @@
 import { now } from '../clock.ts'
 import type { ReloadConfig } from './config.ts'
 
-/** What a watch asks about the files of a configuration, and what it reports to. */
+/** The files of a configuration, as the watcher checks them, and the receiver of its reports. */
 interface WatchTarget {
-  /** Reads what `stat` says of the files now. */
+  /** Reads the stat data of the files, as one text. */
   stamp(): Promise<string>
-  /** Compares the contents of the files with what was read of them. */
+  /** Compares the contents of the files with those of the last load. */
   changed(): Promise<boolean>
-  /** Whether the files are being read just now: what was read is not known yet, and nothing can be compared with it. */
+  /** Whether a load is running: its contents are not known yet, so there is nothing to compare with. */
   reading(): boolean
   onChange(): void
 }
 
 const checkIntervalMs = 250
-// A save is several writes. It has settled when two looks so far apart see the same. One that goes on longer is not
-// waited for.
+// A save is several writes. It has settled when two checks this far apart see the same. After `maxSettleMs` the watcher
+// waits no longer.
 const settleMs = 50
 const maxSettleMs = 500
 
 /**
- * Watches the files of a configuration. It asks `stat` four times a second, and compares contents once that says
- * something new. It compares them every `reload.poll` as well, for a file system with coarse times. One look at a time:
- * a file system that hangs is asked once.
+ * Watches the files of a configuration. It calls `stat` four times a second, and compares contents when the result is
+ * new. It compares them every `reload.poll` as well, for a file system with coarse times. One check at a time: on a
+ * file system that hangs, only one waits.
  */
 export class FileWatcher {
   readonly #target: WatchTarget
@@ -29,9 +29,9 @@ export class FileWatcher {
   #pollMs: number | null = null
   #timer: NodeJS.Timeout | null = null
   #isChecking = false
-  /** What the last look saw. */
+  /** The stat data of the last check. */
   #lastStamp = ''
-  /** What `stat` said of the contents that were compared last; empty: they were being written. */
+  /** The stat data of the contents compared last; empty: they were being written. */
   #comparedStamp = ''
   #comparedAt = 0
   #unsettledSince: number | null = null
@@ -40,7 +40,7 @@ export class FileWatcher {
     this.#target = target
   }
 
-  /** Begins to watch, or goes on in another way. */
+  /** Starts or stops watching, or changes the interval. */
   configure({ watch, poll }: Pick<ReloadConfig, 'watch' | 'poll'>): void {
     this.#enabled = watch
     this.#pollMs = poll
@@ -77,8 +77,8 @@ export class FileWatcher {
     if (!isSettled && now() - this.#unsettledSince < maxSettleMs) return
     const changed = await this.#target.changed()
     this.#unsettledSince = null
-    if (!this.#enabled || this.#target.reading()) return // and compared again at the next look
-    // What is written after two looks that saw the same has another time, however coarse the kernel's clock of files.
+    if (!this.#enabled || this.#target.reading()) return // the next check compares again
+    // A write after two equal checks has another time, however coarse the kernel's file clock.
     this.#comparedStamp = isSettled ? stamp : ''
     this.#comparedAt = now()
     if (changed) this.#target.onChange()

@@ -5,7 +5,7 @@ import { describedUpstreamsSchema } from './sections/upstreams.ts'
 
 const described = configSchema.extend({ upstreams: describedUpstreamsSchema }).meta(configSchema.meta() ?? {})
 
-/** Makes the JSON Schema (draft-7) that editors use, from the schema that validates. Placeholders such as `${NAME}` pass. */
+/** Makes the JSON Schema (draft-7) for editors from the schema that validates. Placeholders such as `${NAME}` pass. */
 export function jsonSchema(): Record<string, unknown> {
   const { definitions = {}, ...schema } = z.toJSONSchema(described, {
     io: 'input',
@@ -15,5 +15,5 @@ export function jsonSchema(): Record<string, unknown> {
   return { ...schema, definitions: { ...Object(definitions), ...Object.fromEntries([...sharedDefinitions].sort()) } }
 }
 
-/** Writes the JSON Schema as it stands in `config/gateway.schema.json`, ending in a line feed. */
+/** Renders the JSON Schema as it stands in `config/gateway.schema.json`, with a line feed at the end. */
 export const jsonSchemaText = (): string => `${JSON.stringify(jsonSchema(), null, 2)}\n`

@@ -4,30 +4,30 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8)
 loopback.addAddress('::1', 'ipv6')
 
-/** Says whether a listener on `address` is out of reach from other machines. */
+/** Tells whether a listener on `address` is out of reach from other machines. */
 export const isLoopbackHost = (address: string): boolean => normalizeHost(address).every(isLoopbackAddress)
 
 /**
- * Says whether a connection to `target` arrives at a listener on `bound`, as far as the two names tell. Other names and addresses of
- * this machine are not looked up: what slips through is ended by the loop check on `Via`.
+ * Tells whether a connection to `target` arrives at a listener on `listenHost`, as far as the two names show. Other
+ * names and addresses of this machine are not looked up: the loop check on `Via` ends what slips through.
  */
 export const reachesListener = (target: string, listenHost: string): boolean =>
-  normalizeHost(target).some((to) => normalizeHost(listenHost).some((at) => reachesAddress(connectTarget(to), at)))
+  normalizeHost(target).some((to) => normalizeHost(listenHost).some((on) => reachesAddress(connectTarget(to), on)))
 
-function reachesAddress(to: string, at: string): boolean {
-  if (to === at) return true
-  // `::` listens on both families unless told otherwise.
-  return isLoopbackAddress(to) && (at === '::' || (at === '0.0.0.0' && !isIPv6(to)))
+function reachesAddress(to: string, on: string): boolean {
+  if (to === on) return true
+  // `::` listens on both families: the gateway sets no ipv6Only.
+  return isLoopbackAddress(to) && (on === '::' || (on === '0.0.0.0' && !isIPv6(to)))
 }
 
-/** Replaces the unspecified address by what the system connects to instead. */
+/** Replaces the unspecified address by the one that the system connects to instead. */
 const connectTarget = (address: string): string =>
   address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address
 
 const isLoopbackAddress = (address: string): boolean =>
   isIP(address) !== 0 && loopback.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 
-/** Normalises a host as far as it can be without asking DNS; `localhost` is two addresses (RFC 6761 §6.3). */
+/** Lists the addresses of a host as far as they are known without DNS; `localhost` is two (RFC 6761 §6.3). */
 function normalizeHost(name: string): readonly string[] {
   const bare = name.toLowerCase().replace(/^\[|\]$|\.$/g, '')
   if (bare === 'localhost' || bare.endsWith('.localhost')) return ['127.0.0.1', '::1']

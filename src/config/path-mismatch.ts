@@ -1,13 +1,13 @@
 import { allOperations, type Operation } from '../operations.ts'
 import { suggestNearest } from './suggest.ts'
 
-/** Says what keeps a path from being one of the nine, and which it was probably meant to be. */
+/** The differences between a path and one of the nine, and the operation that was probably meant. */
 export interface PathMismatch {
   readonly differs: readonly string[]
   readonly meant: Operation | null
 }
 
-/** Is where the nine stand, and the key of the file that says so. */
+/** The base path of the nine operations, and the key of the file that sets it. */
 interface PathContext {
   readonly basePath: string
   readonly baseKey: string
@@ -17,8 +17,9 @@ interface PathContext {
 type Show = (written: string) => string
 
 /**
- * Finds out how a path that the gateway does not know differs from one that it does. It decides nothing, so it may guess: each step takes
- * one kind of difference away and says so. `show` writes what the client wrote: as it is, for whoever wrote it, or not at all.
+ * Finds out how an unknown path differs from a known one. It decides nothing, so it may guess: each step takes one kind
+ * of difference away and names it. `show` renders what the client wrote: as it is, for the client itself, or not at
+ * all.
  */
 export const explainPathMismatch = (path: string, { basePath, baseKey, show = String }: PathContext): PathMismatch => {
   const isUnder = (written: string): boolean => written.startsWith(`${basePath}/`)
@@ -26,13 +27,13 @@ export const explainPathMismatch = (path: string, { basePath, baseKey, show = St
   let isBelowBase = isUnder(path)
   let plain = isBelowBase ? path.slice(basePath.length) : path
   for (const step of normalizationSteps(show)) {
-    const [next, ...said] = step(plain)
+    const [next, ...differences] = step(plain)
     if (next === plain) continue
-    differs.push(...said)
+    differs.push(...differences)
     plain = next
   }
   if (!isBelowBase && isUnder(plain)) {
-    isBelowBase = true // what differed stood in the base path
+    isBelowBase = true // the difference was in the base path
     plain = plain.slice(basePath.length)
   }
   const found = allOperations.find((row) => contains(plain.toLowerCase(), row.path))
@@ -42,44 +43,44 @@ export const explainPathMismatch = (path: string, { basePath, baseKey, show = St
       meant: found,
     }
 
-  // A client that has the wrong base may have the wrong path as well.
+  // A client with the wrong base may have the wrong path as well.
   const known = suggestNearest(plain, [
     ...allOperations.map((row) => row.path),
     ...allOperations.map((row) => basePath + row.path),
   ])
   const meant = allOperations.find((row) => known === row.path || known === basePath + row.path) ?? null
-  const said = meant === null ? 'it is none of the nine' : `it is none of the nine; the nearest is ${meant.path}`
-  return { differs: [...differs, said], meant }
+  const summary = meant === null ? 'it is none of the nine' : `it is none of the nine; the nearest is ${meant.path}`
+  return { differs: [...differs, summary], meant }
 }
 
-type Step = (path: string) => readonly [path: string, ...said: string[]]
+type NormalizationStep = (path: string) => readonly [path: string, ...differences: string[]]
 
-/** Takes escapes back, twofold ones too, and names each. */
+/** Decodes escapes, up to three levels deep, and names each. */
 const decodeEscapes =
-  (show: Show): Step =>
+  (show: Show): NormalizationStep =>
   (path) => {
-    const said = new Set<string>()
+    const differences = new Set<string>()
     let plain = path
     for (let depth = 0; depth < 3; depth++) {
       plain = plain.replaceAll(/%([0-9a-f]{2})/gi, (written, hex) => {
         const character = String.fromCharCode(Number.parseInt(hex, 16))
         if (!/[\x21-\x7e]/.test(character)) return written
-        said.add(`the escape ${show(written)} stands for "${show(character)}", and an alias is not the path`)
+        differences.add(`the escape ${show(written)} stands for "${show(character)}", and an alias is not the path`)
         return character
       })
     }
-    return [plain, ...said]
+    return [plain, ...differences]
   }
 
 const dropMatch =
-  (pattern: RegExp, said: (dropped: string) => string): Step =>
+  (pattern: RegExp, describe: (dropped: string) => string): NormalizationStep =>
   (path) => {
     const [dropped = ''] = pattern.exec(path) ?? []
-    return [path.replace(pattern, ''), said(dropped)]
+    return [path.replace(pattern, ''), describe(dropped)]
   }
 
-/** Resolves what a file system or a browser would (RFC 3986 §5.2.4). The gateway does not: some servers do it in another order. */
-const resolveDotSegments: Step = (path) => {
+/** Resolves dot segments (RFC 3986 §5.2.4). The gateway itself does not: some servers do it in another order. */
+const resolveDotSegments: NormalizationStep = (path) => {
   const kept: string[] = []
   for (const segment of path.split('/')) {
     if (segment === '..') kept.splice(Math.max(1, kept.length - 1))
@@ -88,7 +89,7 @@ const resolveDotSegments: Step = (path) => {
   return [kept.join('/'), 'a dot segment stands in it, and is not resolved']
 }
 
-const normalizationSteps = (show: Show): readonly Step[] => [
+const normalizationSteps = (show: Show): readonly NormalizationStep[] => [
   decodeEscapes(show),
   dropMatch(/\?.*$/, (query) => `the query begins with an escaped "?": ${show(query)} is part of the path`),
   dropMatch(/&.*$/, (query) => `the query begins with "&" and not with "?": ${show(query)} is part of the path`),
@@ -104,30 +105,30 @@ const normalizationSteps = (show: Show): readonly Step[] => [
 
 const contains = (path: string, known: string): boolean => path.endsWith(known) || path.includes(`${known}/`)
 
-/** Says what stands in front of a known path and behind it, and which letters are of another case. */
+/** Describes what stands before and after a known path, and whether its case differs. */
 const describeAround = (
   plain: string,
   { path }: Operation,
   isBelowBase: boolean,
   { basePath, baseKey, show }: Required<PathContext>,
 ): readonly string[] => {
-  const at = plain.toLowerCase().indexOf(path)
-  const before = plain.slice(0, at)
-  const behind = plain.slice(at + path.length)
-  const said: string[] = []
+  const start = plain.toLowerCase().indexOf(path)
+  const before = plain.slice(0, start)
+  const after = plain.slice(start + path.length)
+  const differences: string[] = []
   if (basePath !== '' && !isBelowBase) {
-    if (before === '') said.push(`${basePath} is missing in front of it: ${baseKey}`)
-    else if (before.toLowerCase() === basePath.toLowerCase()) said.push(`${show(before)} is written ${basePath}`)
-    else said.push(`it begins with ${show(before)} and not with ${basePath}: ${baseKey}`)
+    if (before === '') differences.push(`${basePath} is missing in front of it: ${baseKey}`)
+    else if (before.toLowerCase() === basePath.toLowerCase()) differences.push(`${show(before)} is written ${basePath}`)
+    else differences.push(`it begins with ${show(before)} and not with ${basePath}: ${baseKey}`)
   } else if (before !== '') {
-    said.push(
+    differences.push(
       basePath === ''
         ? `${show(before)} stands in front of it, and nothing should: ${baseKey}`
         : `${show(before)} stands between ${basePath} and the path: ${baseKey}`,
     )
   }
-  const middle = plain.slice(at, at + path.length)
-  if (middle !== path) said.push(`upper case: ${show(middle)} is written ${path}`)
-  if (behind !== '') said.push(`${show(behind)} stands behind it, and there is nothing below the nine paths`)
-  return said
+  const middle = plain.slice(start, start + path.length)
+  if (middle !== path) differences.push(`upper case: ${show(middle)} is written ${path}`)
+  if (after !== '') differences.push(`${show(after)} stands behind it, and there is nothing below the nine paths`)
+  return differences
 }

@@ -1,10 +1,12 @@
-/** Leads from the top of the file to one value: keys and list indexes. */
+/** The keys and list indexes that lead from the top of the file to one value. */
 export type KeyPath = readonly (string | number)[]
 
-/** Describes one thing that is wrong with a configuration file, for a person and for a program alike. It never quotes a secret. */
+/**
+ * One thing that is wrong with a configuration file, for an operator and for a program alike. It never quotes a secret.
+ */
 export interface ConfigProblem {
   readonly file: string
-  /** Counts from 1. 1:1 when the problem is with the file as a whole. */
+  /** Counted from 1; 1:1 for a problem with the file as a whole. */
   readonly line: number
   readonly column: number
   /** The key path, such as `upstreams.risk.endpoints[1].weight`; empty for the file as a whole. */
@@ -12,11 +14,11 @@ export interface ConfigProblem {
   readonly expected: string
   readonly found: string
   readonly message: string
-  /** What to write instead, where that can be told. */
+  /** What to write instead, where that is known. */
   readonly hint?: string
 }
 
-/** Describes a problem before it has a place: where to point, at a key or at its value. */
+/** A problem that is not located yet: it has a key path, but no line. */
 export interface ConfigIssue {
   readonly path: KeyPath
   /** Whether the key itself is wrong, rather than its value. */
@@ -25,14 +27,14 @@ export interface ConfigIssue {
   readonly found: string
   readonly message: string
   readonly hint?: string | undefined
-  /** What a line that is indented wrongly may have made of a key: unknown here, missing where it belongs, or without its value. */
+  /** What wrong indentation may have done to the key: unknown here, missing where it belongs, or without its value. */
   readonly keyFault?: 'unknown' | 'missing' | 'empty'
 }
 
-/** Places a finding that has no key path by its offset in the text. */
+/** An issue that may have an offset in the text, which then locates it instead of its key path. */
 export type LocatableIssue = ConfigIssue & { readonly offset?: number }
 
-/** Points into a file; both count from 1. */
+/** A place in a file; line and column count from 1. */
 export interface FilePosition {
   readonly line: number
   readonly column: number
@@ -49,7 +51,10 @@ export const fileProblem = (file: string, message: string, expected: string, fou
   message,
 })
 
-/** Writes a problem in one line (`file:line:column path: message`), then, indented, what was expected, found and what helps. */
+/**
+ * Formats a problem: one line `file:line:column path: message`, then, indented, what was expected and found, and a
+ * hint.
+ */
 export function formatProblem({ file, line, column, path, expected, found, message, hint }: ConfigProblem): string {
   const where = `${file}:${line}:${column}${path === '' ? '' : ` ${path}`}`
   const lines = [`${where}: ${message}`, `    expected ${expected}`, `    found    ${found}`]
@@ -57,23 +62,23 @@ export function formatProblem({ file, line, column, path, expected, found, messa
   return lines.join('\n')
 }
 
-/** Writes all problems and a count, ending in a line feed. */
+/** Formats all problems and their count, with a line feed at the end. */
 export function formatProblems(problems: readonly ConfigProblem[]): string {
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
   return `${[...problems.map(formatProblem), count].join('\n')}\n`
 }
 
-/** Writes a key path as people do: `upstreams.risk.endpoints[1].weight`. A key that is no plain word is quoted. */
+/** Formats a key path as `upstreams.risk.endpoints[1].weight`. A key that is not a plain word is quoted. */
 export function formatKeyPath(path: KeyPath, format: (key: string, parent: KeyPath) => string = formatKey): string {
-  let written = ''
+  let text = ''
   for (const [depth, key] of path.entries()) {
-    if (typeof key === 'number') written += `[${key}]`
-    else written += `${written === '' ? '' : '.'}${format(key, path.slice(0, depth))}`
+    if (typeof key === 'number') text += `[${key}]`
+    else text += `${text === '' ? '' : '.'}${format(key, path.slice(0, depth))}`
   }
-  return written
+  return text
 }
 
-/** Writes a key: quoted, when it is no plain word. */
+/** Formats a key, in quotes when it is not a plain word. */
 export const formatKey = (key: string): string => (/^[\w.-]{1,64}$/.test(key) ? key : quote(key))
 
 /** Quotes text from the file, cut to a length that fits a line. */

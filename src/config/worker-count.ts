@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import type { Config } from './config.ts'
 
-/** Tells how many processes serve clients on a machine with so many cores: this one, unless it is said. */
+/** Returns the number of processes that serve clients. `cores` are those of this machine by default. */
 export const workerCount = ({ workers }: Pick<Config, 'workers'>, cores = availableParallelism()): number =>
   workers === 'auto' ? cores : workers

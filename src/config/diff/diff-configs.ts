@@ -1,22 +1,25 @@
 import type { Config } from '../config.ts'
 import { type ConfigChange, type ConfigReport, diffReports, showsClients } from './diff-reports.ts'
 
-// Whoever has edited a few wants to see that it is those. The log is no place for thousands.
+// An operator who has edited a few clients wants to see their names. The log is no place for thousands.
 const maxNamed = 10
 
-/** A configuration, and what may be shown of it. */
+/** A configuration and its report. */
 export interface ReportedConfig {
   readonly config: Config
   readonly report: ConfigReport
 }
 
-/** Lists what differs between two configurations, part by part in the order of the file; clients that are not shown by their names. */
+/**
+ * Lists what differs between two configurations, in the order of the file. Clients that the report leaves out appear by
+ * name.
+ */
 export const diffConfigs = (from: ReportedConfig, to: ReportedConfig): readonly ConfigChange[] =>
   diffReports(from.report, to.report).flatMap((change) =>
     change.part === 'clients' ? [change, ...clientChanges(from.config, to.config)] : [change],
   )
 
-/** Names clients that differ. What of them does may be a secret. */
+/** Names the clients that differ. Their values are masked: they may be secrets. */
 const clientChanges = (from: Config, to: Config): readonly ConfigChange[] => {
   if (showsClients(from) && showsClients(to)) return []
   const [before, after] = [changedClientTexts(from.clients, to.clients), changedClientTexts(to.clients, from.clients)]
@@ -28,10 +31,10 @@ const clientChanges = (from: Config, to: Config): readonly ConfigChange[] => {
   return more === 0 ? named : [...named, clientChange('clients.*', null, `${more} more differ`)]
 }
 
-/** Writes the clients that are not in another list, by id. Those that an edit left alone are the very same objects in both. */
+/** Serializes the clients that are not in `others`, by id. Unchanged clients are the same objects in both lists. */
 const changedClientTexts = (clients: Config['clients'], others: Config['clients']): ReadonlyMap<string, string> => {
   const known = new Set(others)
-  return new Map(clients.flatMap((each) => (known.has(each) ? [] : [[each.id, JSON.stringify(each)]])))
+  return new Map(clients.flatMap((client) => (known.has(client) ? [] : [[client.id, JSON.stringify(client)]])))
 }
 
 const clientChange = (path: string, from: string | null, to: string | null): ConfigChange => ({

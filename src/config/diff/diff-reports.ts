@@ -2,35 +2,34 @@ import { allOperations, type Group, groups } from '../../operations.ts'
 import type { Config } from '../config.ts'
 import { formatKeyPath } from '../problem.ts'
 
-/** Is a configuration as it may be shown to an operator, and compared with another one that may be shown. */
+/** A configuration as an operator may see it, and compare it with another. */
 export interface ConfigReport {
   readonly hash: string
   /** In the shape of the file, secrets as `***`. */
   readonly config: { readonly [key: string]: unknown }
-  /** The hash of each secret, by its key path. It tells that one has changed. */
+  /** The hash of each secret, by its key path: it shows that one has changed. */
   readonly digests: { readonly [path: string]: string }
 }
 
-/** Is one value that differs between two configurations. */
+/** One value that differs between two configurations. */
 export interface ConfigChange {
   /** The part of the file: `upstreams.market`, `operations.market.insights`, `listen`. */
   readonly part: string
-  /** The group that it concerns; null: all. */
+  /** The group that it belongs to; null: all. */
   readonly group: Group | null
   /** The key path. */
   readonly path: string
-  /** What it was; null: not set. Of a secret `***`, before and after. */
+  /** The value before; null: not set. A secret is `***`, before and after. */
   readonly from: unknown
   readonly to: unknown
 }
 
-// More than an operator reads; what is compared and written with each reload has to have an end.
-/** Most clients that are shown. */
+/** The largest number of clients in a report. An operator reads no more, and each reload compares and writes them. */
 export const maxShownClients = 100
 
-/** Tells whether every client is shown: not those of other files, nor very many. */
+/** Tells whether a report shows every client: few enough, and all in the configuration file itself. */
 export const showsClients = ({ clients, clientsSource: { parts } }: Config): boolean =>
-  clients.length <= maxShownClients && parts.every(({ file }) => file === null)
+  clients.length <= maxShownClients && parts.every((part) => part.file === null)
 
 /** Lists what differs, part by part in the order of the file. */
 export const diffReports = (from: ConfigReport, to: ConfigReport): readonly ConfigChange[] => {
@@ -38,7 +37,7 @@ export const diffReports = (from: ConfigReport, to: ConfigReport): readonly Conf
   const after = new Map(splitIntoParts(to.config).map((each) => [each.part, each]))
   const secrets = [...new Set([...Object.keys(from.digests), ...Object.keys(to.digests)])]
   const changedSecrets = secrets.filter((path) => ownValue(from.digests, path) !== ownValue(to.digests, path))
-  // One of the two may be of a gateway of another version, which knows a part more or less.
+  // One of the two may be of another version of the gateway, with a part more or less.
   return [...new Map([...before, ...after]).values()].flatMap(({ part, path, group }): readonly ConfigChange[] => {
     const isChangedSecret = (key: string): boolean =>
       changedSecrets.some((path) => path === key || path.startsWith(`${key}[`))
@@ -47,7 +46,7 @@ export const diffReports = (from: ConfigReport, to: ConfigReport): readonly Conf
   })
 }
 
-/** Lists the groups that changes concern; one of all of them concerns none in particular. */
+/** Lists the groups that changes belong to. A change of all groups adds none. */
 export const changedGroups = (changes: readonly ConfigChange[]): readonly Group[] =>
   groups.filter((group) => changes.some((change) => change.group === group))
 
@@ -73,7 +72,10 @@ function splitIntoParts(tree: { readonly [key: string]: unknown }): readonly Con
 const groupOfOperation = (operation: string): Group | null =>
   allOperations.find(({ id }) => id === operation)?.group ?? null
 
-/** Compares map by map; a list is one value: whoever moves an endpoint has changed the list. `hidden` tells of a secret that differs. */
+/**
+ * Compares map by map. A list is one value: an endpoint that moves changes it. `isChangedSecret` compares masked
+ * values.
+ */
 function compare(
   path: readonly string[],
   from: unknown,
@@ -89,7 +91,7 @@ function compare(
   return [{ path: formatKeyPath(path), from: from ?? null, to: to ?? null }]
 }
 
-/** A field may be called `constructor`, and is then not what every object inherits. */
+/** Reads an own property: a field may be called `constructor`, which every object inherits. */
 const ownValue = (map: { readonly [key: string]: unknown }, key: string): unknown =>
   Object.hasOwn(map, key) ? map[key] : undefined
 

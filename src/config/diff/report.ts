@@ -3,18 +3,18 @@ import { hashValue } from '../config-hash.ts'
 import { configSchema } from '../config-schema.ts'
 import { formatKeyPath, type KeyPath } from '../problem.ts'
 import { type RenderedValue, Secret } from '../redact.ts'
-import { renderMap } from '../schema/annotations.ts'
+import { renderMap } from '../schema/render.ts'
 import { schemaKeys } from '../schema/schema-keys.ts'
 import { clientSchema } from '../sections/clients.ts'
 import { type ConfigReport, maxShownClients, showsClients } from './diff-reports.ts'
 
 /**
- * Writes a configuration in the shape and the spelling of the file, every default filled in. Policies stand at each group, since
- * `defaults` has been merged into them. What is set to nothing is left out.
+ * Renders a configuration in the shape and the spelling of the file, with every default filled in. Policies stand at
+ * each group, since `defaults` has been merged into them. Keys without a value are left out.
  */
 export const renderEffectiveConfig = (config: Config): { readonly [key: string]: RenderedValue } => ({
   ...renderMap(configSchema, { version: 1, ...config, clients: [] }),
-  clients: renderClients(config), // where they stand in the file
+  clients: renderClients(config), // keeps the place of the key in the file
 })
 
 const renderClients = ({ clients, clientsSource: { parts } }: Config): RenderedValue =>
@@ -32,21 +32,27 @@ const renderClientParts = (clients: Config['clients'], parts: ClientsSource['par
   })
 }
 
-/** Reports on a configuration. It is made where the schema is loaded: the thread that serves gets it with the configuration. */
+/**
+ * Makes the report of a configuration. The loading thread does it, which has the schema; the serving thread gets the
+ * result.
+ */
 export const reportConfig = (config: Config): ConfigReport => {
   const tree = renderEffectiveConfig(config)
   const digests = collectSecrets(tree).map(
     ({ path, secret }) => [formatKeyPath(path), hashValue(secret.reveal())] as const,
   )
-  // What is not shown of the clients, because it stands elsewhere or is too much, is one value like a secret: that it has changed is told.
+  // Clients that the report leaves out are one value with a digest, like a secret: a change still shows.
   const clients = showsClients(config) ? {} : { clients: config.clientsSource.digest.slice(0, 12) }
   return { hash: config.hash, config: redacted(tree), digests: { ...Object.fromEntries(digests), ...clients } }
 }
 
-/** What a running gateway cannot change, by its key path: as the file writes it, of a map that it is there; null: it is not. */
+/**
+ * The settings that need a restart, by key path: the value as the file writes it, for a map its own path; null: not
+ * set.
+ */
 export type RestartOnlySettings = { readonly [path: string]: string | null }
 
-/** Lists what of a configuration needs a restart to be another. */
+/** Lists the settings of a configuration that only a restart can change. */
 export const getRestartOnlySettings = ({ config }: ConfigReport): RestartOnlySettings =>
   Object.fromEntries(
     schemaKeys.flatMap(({ path, restart }) => {
@@ -60,7 +66,7 @@ export const getRestartOnlySettings = ({ config }: ConfigReport): RestartOnlySet
 const redacted = (tree: { readonly [key: string]: RenderedValue }): ConfigReport['config'] =>
   JSON.parse(JSON.stringify(tree))
 
-/** Lists the secrets, each with where it stands. */
+/** Lists the secrets with their key paths. */
 function collectSecrets(
   value: RenderedValue,
   path: KeyPath = [],

@@ -3,16 +3,17 @@ import { valueAt } from '../rules/rule.ts'
 import { knownKeys } from '../schema/schema-keys.ts'
 
 /**
- * Leaves out what one line that is indented wrongly causes elsewhere: the key itself is unknown where it stands now, and that is told. That it is
- * missing where it belongs, that the key above it has no value, and that what stood below it is unknown too, are told by no more than that.
+ * Leaves out the issues that one wrongly indented line causes elsewhere. The issue of the key that is unknown where it
+ * stands now stays. Three others go: the key is missing where it belongs, its parent has no value, and the keys after
+ * it are unknown too.
  */
-export const dropCascadingIssues = <F extends ConfigIssue>(issues: readonly F[], tree: unknown): readonly F[] => {
+export const dropCascadingIssues = <I extends ConfigIssue>(issues: readonly I[], tree: unknown): readonly I[] => {
   const unknown = new Map(
-    issues.flatMap((each) => (each.keyFault === 'unknown' ? [[formatKeyPath(each.path), each]] : [])),
+    issues.flatMap((issue) => (issue.keyFault === 'unknown' ? [[formatKeyPath(issue.path), issue]] : [])),
   )
   if (unknown.size === 0) return issues
   const cascading = new Set<ConfigIssue>()
-  /** Adds what is unknown from a key on, one behind the other, and would be known at home. */
+  /** Adds the unknown siblings from `path` on that `properParent` knows, up to the first other key. */
   const addSiblings = (path: KeyPath | null, properParent: KeyPath): void => {
     const known = knownKeys(properParent)
     for (let next = path; next !== null; next = nextSibling(tree, next)) {
@@ -41,7 +42,7 @@ export const dropCascadingIssues = <F extends ConfigIssue>(issues: readonly F[],
       if (outer !== undefined) addSiblings(nextSibling(tree, path), [...outer, name])
     }
   }
-  return issues.filter((each) => !cascading.has(each))
+  return issues.filter((issue) => !cascading.has(issue))
 }
 
 const countNames = (names: readonly string[]): Map<string, number> => {
@@ -50,7 +51,7 @@ const countNames = (names: readonly string[]): Map<string, number> => {
   return counts
 }
 
-/** Finds the key behind another in the same map; null: it is the last one. */
+/** Finds the key after another one in the same map; null: it is the last one. */
 const nextSibling = (tree: unknown, path: KeyPath): KeyPath | null => {
   const above = path.slice(0, -1)
   const map = valueAt(tree, above)
@@ -60,6 +61,8 @@ const nextSibling = (tree: unknown, path: KeyPath): KeyPath | null => {
   return next === undefined ? null : [...above, next]
 }
 
-/** Finds the key that stands next in the file behind one that has no value: beside it, or beside what it is in. */
+/**
+ * Finds the key that follows one without a value in the file: its next sibling, or that of the nearest map around it.
+ */
 const nextKey = (tree: unknown, path: KeyPath): KeyPath | null =>
   path.length === 0 ? null : (nextSibling(tree, path) ?? nextKey(tree, path.slice(0, -1)))

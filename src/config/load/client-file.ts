@@ -9,24 +9,27 @@ import { notUtf8Problem, type PositionLookup } from './locate-issues.ts'
 import { isReadError, readFileWithLimit } from './read-file.ts'
 import { type SourceFile, toSourceFile } from './source-files.ts'
 
-// As much as 100,000 clients take, with room to spare.
+// 100,000 clients fit, with room to spare.
 const maxBytes = 32 * 1024 ** 2
-// The parser of YAML takes a second for each MiB, and fifty times as much memory.
+// The YAML parser takes a second for each MiB, and fifty times as much memory as the text.
 const maxYamlBytes = 4 * 1024 ** 2
 
-/** Is a file that holds clients, as read. */
+/** A file of clients that was read. */
 export interface ClientFile extends PositionLookup {
-  /** As problems name it. */
+  /** The path, as problems name it. */
   readonly file: string
   readonly list: readonly unknown[]
-  /** What is wrong with how it is written; paths start in this file. */
+  /** The issues of its syntax; their paths start in this file. */
   readonly issues: readonly LocatableIssue[]
-  /** What is wrong with it as a whole. */
+  /** The problems of the file as a whole. */
   readonly problems: readonly ConfigProblem[]
   readonly source: SourceFile
 }
 
-/** Reads a file of clients: a list, in YAML as the configuration is, or in JSON. A text says why that cannot be done. */
+/**
+ * Reads a file of clients: a list in YAML, as the configuration is, or in JSON. Returns a reason as text when it cannot
+ * be read.
+ */
 export const readClientFile = (folder: string, name: string, environment: Environment): ClientFile | string => {
   const file = resolve(folder, name)
   const bytes = readFileWithLimit(file, maxBytes)
@@ -51,7 +54,7 @@ export const readClientFile = (folder: string, name: string, environment: Enviro
 
 const start: FilePosition = { line: 1, column: 1 }
 
-/** An empty file is an empty list: that is how an operator begins. */
+/** The result for an empty file, which is an empty list: an operator begins with one. */
 const emptyFile = { list: [], issues: [], problems: [], at: () => start, locate: () => start } as const
 
 const requireList = (file: string, tree: unknown): Pick<ClientFile, 'list' | 'problems'> => {
@@ -62,8 +65,9 @@ const requireList = (file: string, tree: unknown): Pick<ClientFile, 'list' | 'pr
 }
 
 /**
- * Reads a text that is JSON and says nothing twice; undefined: it is not, and the parser of YAML says what it is. JSON.parse is a hundred times as
- * fast as that one, but takes the last of two keys that are the same, and gives `__proto__` a meaning of its own.
+ * Parses a text of JSON without duplicate keys; undefined: it is something else, and the YAML parser reports on it.
+ * JSON.parse is a hundred times as fast as that, but it takes the last of two equal keys, and gives `__proto__` a
+ * meaning of its own.
  */
 const parsePlainJson = (text: string): { readonly tree: unknown } | undefined => {
   if (!/^\s*[[{]/.test(text) || text.includes('${')) return undefined
@@ -73,15 +77,16 @@ const parsePlainJson = (text: string): { readonly tree: unknown } | undefined =>
   } catch {
     return undefined
   }
-  // Each key of the text is a quote and a colon. A string that looks like one makes it too many, which only costs time.
+  // Each key of the text is a quote and a colon. A string that looks like one only costs time: the YAML parser reads
+  // the file then.
   const keys = text.match(/"[ \t\r\n]*:/g)?.length ?? 0
   return countKeys(tree, maxDepth) === keys ? { tree } : undefined
 }
 
-// No client is deeper; a text that is made to be would leave no room on the stack.
+// No client is deeper. A text made deeper as an attack would overflow the stack.
 const maxDepth = 32
 
-/** Counts the keys of all maps; not a number where one has a meaning of its own, or where it is too deep. */
+/** Counts the keys of all maps; NaN for a text with `__proto__`, and for one that is too deep. */
 const countKeys = (value: unknown, depthLeft: number): number => {
   if (typeof value !== 'object' || value === null) return 0
   if (depthLeft === 0) return Number.NaN
@@ -92,7 +97,10 @@ const countKeys = (value: unknown, depthLeft: number): number => {
   )
 }
 
-/** Finds places in a list in JSON. Only the entry that a problem is in is parsed as YAML, which can tell where things stand: JSON is YAML. */
+/**
+ * Finds positions in a JSON list. It parses only the entry with the problem as YAML, which keeps positions: JSON is
+ * YAML.
+ */
 const jsonPositionLookup = (text: string): PositionLookup => {
   let starts: readonly number[] | null = null
   const lines = new LineCounter()
@@ -111,7 +119,7 @@ const jsonPositionLookup = (text: string): PositionLookup => {
   }
 }
 
-/** Finds where each entry of a list in JSON begins. */
+/** Finds the offset of each entry of a JSON list. */
 const findEntryOffsets = (text: string): readonly number[] => {
   const starts: number[] = []
   let depth = 0

@@ -7,34 +7,37 @@ import { clientSchema, isClientFileReference, maxClients } from '../sections/cli
 import { type ClientFile, readClientFile } from './client-file.ts'
 import { issuesFromZod } from './zod-issues.ts'
 
-// What they hold is compared again and again, in the thread that serves.
+// The serving thread compares their contents every `reload.poll`.
 const maxFiles = 16
 
-/** Is what `clients` says, with what stands in files of its own in its place. */
+/** The value of `clients`, with each reference to a file replaced by the clients of that file. */
 export interface ClientList {
-  /** Everything that is a client, or should be one. */
+  /** All entries, valid or not. */
   readonly list: readonly unknown[]
   readonly parts: ClientsSource['parts']
   readonly files: readonly ClientFile[]
-  /** What is wrong with references, and with how clients are written in their files; paths start at `clients`. */
+  /** The issues of references, and of the syntax of clients in their files; paths start at `clients`. */
   readonly issues: readonly LocatableIssue[]
-  /** Finds the file that a place in the list is of, and the place in that; null: the configuration's own. */
+  /** Maps a path in the whole list to a file and the path in it; null: the configuration file. */
   toFilePath(path: KeyPath): { readonly file: ClientFile | null; readonly path: KeyPath }
 }
 
-/** Is a run of clients that stand in one file, one after another. */
+/** A run of clients that stand in one file, one after another. */
 interface ClientRun {
-  /** Null: the configuration's own. */
+  /** Null: the configuration file. */
   readonly file: ClientFile | null
-  /** What the configuration says in its place. */
+  /** The reference, as the configuration writes it. */
   readonly shown: string | null
-  /** Where it begins in the whole list, and where in its file. */
+  /** The index of its first client in the whole list, and in its file. */
   readonly start: number
   readonly startInFile: number
   count: number
 }
 
-/** Follows the references of `clients`; null: it is no list and no reference. Relative names start at `folder`. */
+/**
+ * Follows the references of `clients`; null: the value is neither a list nor a reference. Relative names start at
+ * `folder`.
+ */
 export const assembleClientList = (stated: unknown, folder: string, environment: Environment): ClientList | null => {
   const soleReference = parseReference(stated)
   if (soleReference === null && !Array.isArray(stated)) return null
@@ -94,7 +97,7 @@ const parseReference = (value: unknown): { readonly name: string; readonly shown
   return { name: text.slice('file:'.length), shown: value instanceof ExternalValue ? value.asWritten : text }
 }
 
-/** Checks each entry of the list of clients. */
+/** Validates each entry of the list of clients. */
 export const validateClients = (
   list: readonly unknown[],
 ): { readonly clients: readonly ClientConfig[]; readonly issues: readonly ConfigIssue[] } => {

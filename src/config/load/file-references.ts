@@ -6,22 +6,23 @@ import { isReadError, readFileWithLimit } from './read-file.ts'
 import { type SourceFile, toSourceFile } from './source-files.ts'
 
 const maxReferencedBytes = 64 * 1024
-// What they hold is compared again and again, in the thread that serves.
+// The serving thread compares their contents every `reload.poll`.
 const maxFiles = 256
 
 const referenceKeys = schemaKeys.filter(({ file }) => file !== undefined)
 
-/** Is a tree with its references filled in. */
+/** A tree with its references filled in. */
 interface ResolvedTree {
   readonly tree: unknown
   readonly issues: readonly ConfigIssue[]
-  /** The files that were read, or should have been, each once. */
+  /** The files that were referred to, each once, whether they could be read or not. */
   readonly sources: readonly SourceFile[]
 }
 
 /**
- * Replaces `file:` references by what the files hold, less one trailing line end. Relative names start at `folder`. A file that is
- * missing, unreadable, empty, larger than 64 KiB or not text is a finding at its key; so are more than 256 files.
+ * Replaces `file:` references by the contents of the files, less one trailing line end. Relative names start at
+ * `folder`. A file that is missing, unreadable, empty, larger than 64 KiB or not text is an issue at its key; so are
+ * more than 256 files.
  */
 export function resolveFileReferences(tree: unknown, folder: string): ResolvedTree {
   const issues: ConfigIssue[] = []
@@ -47,11 +48,11 @@ export function resolveFileReferences(tree: unknown, folder: string): ResolvedTr
   }
   const fill = (value: unknown, path: KeyPath, within: readonly SchemaKey[]): unknown => {
     const depth = path.length
-    const place = within.find((each) => each.path.length === depth)
-    if (place !== undefined) return readReference(value, path, place)
+    const schemaKey = within.find((candidate) => candidate.path.length === depth)
+    if (schemaKey !== undefined) return readReference(value, path, schemaKey)
     return mapEntries(value, (entry, key) => {
-      const any = typeof key === 'number' ? '#' : '*'
-      const deeper = within.filter((each) => each.path[depth] === any || each.path[depth] === key)
+      const wildcard = typeof key === 'number' ? '#' : '*'
+      const deeper = within.filter(({ path: known }) => known[depth] === wildcard || known[depth] === key)
       return deeper.length === 0 ? entry : fill(entry, [...path, key], deeper)
     })
   }

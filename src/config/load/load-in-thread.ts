@@ -11,20 +11,21 @@ import { maxConfigBytes, readSourceFile, type SourceFile } from './source-files.
 
 const script = new URL('./load-thread.ts', import.meta.url)
 
-// An ordinary file takes a few hundredths of a second; one that is made to hurt could take fifteen, and gigabytes.
+// An ordinary file takes a few hundredths of a second. One made as an attack could take fifteen seconds, and gigabytes.
 const withinMs = 10_000
 const maxMegabytes = 512
 
-/** The thread that waits for the next file: to start one takes ten times as long as to read a file. */
+/** The thread that waits for the next file: starting one takes ten times as long as reading a file. */
 let idleThread: Worker | null = null
 
-// Edits come in bursts. Between them its libraries and their schema would be tens of megabytes that do nothing.
+// Edits come in bursts. Between them, the libraries and the schema of the thread would hold tens of megabytes.
 const maxIdleMs = 5_000
 let cancelIdleTimer = (): void => {}
 
 /**
- * Does what `loadConfig` does, in a thread of its own: to parse and check a large file takes time in which no request would be
- * served. Never throws; what takes longer than `timeoutMs` is a problem of the file. Clients that are as in `running` are the very same.
+ * Does what `loadConfig` does, in a thread of its own: parsing and checking a large file takes time in which no request
+ * would be served. Never throws; a load that takes longer than `limitMs` is a problem of the file. Clients equal to
+ * those of `running` are the same objects.
  */
 export const loadInThread = (
   file: string,
@@ -33,7 +34,7 @@ export const loadInThread = (
   limitMs = withinMs,
 ): Promise<LoadResult> =>
   new Promise((resolve) => {
-    // As it is now: whoever mends it while it is being read wants that to be noticed.
+    // Read first: an operator's edit during the load must be noticed.
     const source = readSourceFile(file, maxConfigBytes)
     let thread: Worker
     try {
@@ -63,7 +64,7 @@ export const loadInThread = (
     thread.postMessage({ file, environment: { ...environment } } satisfies LoadRequest)
   })
 
-/** Puts the clients in their place again, as the thread that serves has time. */
+/** Puts the clients back into the configuration, in turns that leave the serving thread time for requests. */
 const restoreClients = async (
   result: Extract<LoadResult, { ok: true }>,
   texts: readonly string[],
@@ -84,7 +85,7 @@ const acquireThread = (): Worker => {
   return reused
 }
 
-/** Keeps a thread for the next file, one at most; the process does not wait for it. */
+/** Keeps one thread for the next file; the process does not wait for it. */
 const releaseThread = (thread: Worker): void => {
   if (idleThread !== null) return terminateThread(thread)
   idleThread = thread
@@ -101,7 +102,7 @@ const forgetIdleThread = (): void => {
 }
 
 const terminateThread = (thread: Worker): void => {
-  thread.on('error', () => {}) // its end is all that is wanted
+  thread.on('error', () => {}) // an unhandled error of a dying thread would end the process
   void thread.terminate()
 }
 
@@ -111,7 +112,7 @@ const failedResult = (file: string, source: SourceFile, message: string): LoadRe
   return { ok: false, problems: [problem], unreadable: false, sources: [source] }
 }
 
-/** Is not the file's fault, such as a process that may have no more threads: at the next look it is tried again. */
+/** Marks a failure that is not the file's fault, such as a lack of threads: the watcher's next check tries again. */
 const withoutDigest = (source: SourceFile): SourceFile => ({ ...source, digest: null })
 
 const errorText = (error: unknown): string =>

@@ -1,23 +1,23 @@
-/** Loads configurations in a thread of its own, one after another, for `load-aside.ts`. */
+/** Loads configurations one after another in a thread of its own, for `load-in-thread.ts`. */
 import { parentPort } from 'node:worker_threads'
 import { now } from '../../clock.ts'
 import type { Environment } from '../environment.ts'
 import { type LoadResult, readConfig } from './load.ts'
 import { serializeClients } from './serialize-clients.ts'
 
-/** Is what the thread is asked for. */
+/** A message to the thread: load this file. */
 export interface LoadRequest {
   readonly file: string
   readonly environment: Environment
 }
 
-/** Is what it answers. */
+/** The thread's reply. */
 export interface LoadReply {
-  /** Without its clients. */
+  /** The result, without its clients. */
   readonly result: LoadResult
-  /** The clients, as texts: thousands of objects would take the other thread long to receive at once. */
+  /** The clients, serialized: the other thread would take long to receive thousands of objects at once. */
   readonly clients: readonly string[]
-  /** Whether it was no ordinary file: what it took to read it may still be held. */
+  /** Whether the load took unusually long: the thread may still hold the memory of it. */
   readonly shouldRetire: boolean
 }
 

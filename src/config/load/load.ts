@@ -23,21 +23,21 @@ import { resolveConfig } from './resolve-levels.ts'
 import { maxConfigBytes, type SourceFile, toSourceFile } from './source-files.ts'
 import { issuesFromZod } from './zod-issues.ts'
 
-/** Tells a file that can run from one that cannot, and why. */
+/** The outcome of a load: a configuration that can run, or the problems of the file. */
 export type LoadResult =
   | {
       readonly ok: true
       readonly config: Config
-      /** What may be shown of it. */
+      /** The configuration as an operator may see it. */
       readonly report: ConfigReport
-      /** What of it needs a restart to be another. */
+      /** The settings that only a restart can change. */
       readonly restartOnly: RestartOnlySettings
-      /** Says for each value which level won, and where. */
+      /** The level of the file that each value comes from, and its position. */
       readonly provenance: ProvenanceMap
-      /** What works, but was probably not meant. */
+      /** The settings that work, but were probably not meant. */
       readonly warnings: readonly ConfigProblem[]
       readonly sources: readonly SourceFile[]
-      /** The port of the operators as the file alone says it, without variables; null: it leaves that open. */
+      /** The admin port as the file alone states it, without variables; null: the file leaves it open. */
       readonly statedAdminPort: number | null
     }
   | {
@@ -45,16 +45,20 @@ export type LoadResult =
       readonly problems: readonly ConfigProblem[]
       /** Whether the file could not be read at all. */
       readonly unreadable: boolean
-      /** The files that were read, or should have been: this one first, then those that it refers to. */
+      /** This file first, then those that it refers to, whether they could be read or not. */
       readonly sources: readonly SourceFile[]
     }
 
-/** Loads a configuration file: reads, parses, fills in the environment and secrets, validates, resolves. Never throws. */
+/**
+ * Loads a configuration file: reads, parses, fills in the environment and secrets, validates, resolves. Never throws.
+ */
 export function loadConfig(file: string, environment: Environment = process.env): LoadResult {
   return freezeResult(readConfig(file, environment))
 }
 
-/** Does what {@link loadConfig} does for another thread: what is made here is copied, and frozen there. */
+/**
+ * Does what {@link loadConfig} does for another thread. The result is not frozen: it is copied there, and frozen then.
+ */
 export function readConfig(file: string, environment: Environment): LoadResult {
   const bytes = readFileWithLimit(file, maxConfigBytes)
   if (!isReadError(bytes)) return parseBytes(bytes, file, environment)
@@ -64,7 +68,9 @@ export function readConfig(file: string, environment: Environment): LoadResult {
   return { ok: false, problems: [problem], unreadable: !bytes.readable, sources }
 }
 
-/** Does what {@link loadConfig} does, with the bytes of the file in hand; `file` names it and anchors relative names. */
+/**
+ * Does what {@link loadConfig} does, with the bytes of the file. `file` names it, and is the base of relative names.
+ */
 export function parseConfig(bytes: Uint8Array, file: string, environment: Environment): LoadResult {
   return freezeResult(parseBytes(bytes, file, environment))
 }
@@ -86,7 +92,7 @@ function parseBytes(bytes: Uint8Array, file: string, environment: Environment): 
   const secrets = resolveFileReferences(tree, dirname(file))
   const included = assembleClientList(valueAt(secrets.tree, ['clients']), dirname(file), environment)
   const sources = [ownSource, ...secrets.sources, ...(included?.files ?? []).map((each) => each.source)]
-  // Thousands of clients are not for zod, nor for whatever walks through the whole tree.
+  // Without the clients: zod, and each walk through the whole tree, would be slow with thousands of them.
   const result = configSchema.safeParse(included === null ? secrets.tree : withClients(secrets.tree, []))
   const clients = included === null ? null : validateClients(included.list)
   const completeTree = included === null ? secrets.tree : withClients(secrets.tree, included.list)
@@ -100,24 +106,16 @@ function parseBytes(bytes: Uint8Array, file: string, environment: Environment): 
   const warnings = locateInFiles(collectWarnings(result.data, config), source, file, included)
   const adminOfFileAlone = text.includes('${') ? parseAdmin(bytes, file, {}) : { admin: config.admin, isGuessed: false }
   const statedAdminPort = adminOfFileAlone.isGuessed ? null : adminOfFileAlone.admin.port
-  const reported = reportConfig(config)
+  const report = reportConfig(config)
+  const restartOnly = getRestartOnlySettings(report)
   const provenance = collectProvenance(source.locateStated)
-  return {
-    ok: true,
-    config,
-    report: reported,
-    restartOnly: getRestartOnlySettings(reported),
-    provenance,
-    warnings,
-    sources,
-    statedAdminPort,
-  }
+  return { ok: true, config, report, restartOnly, provenance, warnings, sources, statedAdminPort }
 }
 
 const withClients = (tree: unknown, clients: readonly unknown[]): unknown =>
   typeof tree === 'object' && tree !== null ? { ...tree, clients } : tree
 
-/** Tells each finding with the file that it is of: this one, or one that it includes. */
+/** Locates each issue in its file: this one, or one that it includes. */
 const locateInFiles = (
   issues: readonly LocatableIssue[],
   source: YamlSource,
@@ -126,15 +124,18 @@ const locateInFiles = (
 ): readonly ConfigProblem[] => {
   if (included === null) return locateIssues(issues, source, file)
   const { files, toFilePath } = included
-  const all = issues.map((issue) => {
-    const { file: of, path } = toFilePath(issue.path)
-    return { of, issue: { ...issue, path } }
+  const inFiles = issues.map((issue) => {
+    const { file: clientFile, path } = toFilePath(issue.path)
+    return { clientFile, issue: { ...issue, path } }
   })
-  const of = (each: ClientFile | null): readonly LocatableIssue[] =>
-    all.flatMap((one) => (one.of === each ? one.issue : []))
+  const issuesIn = (wanted: ClientFile | null): readonly LocatableIssue[] =>
+    inFiles.flatMap(({ clientFile, issue }) => (clientFile === wanted ? issue : []))
   return [
-    ...locateIssues(of(null), source, file),
-    ...files.flatMap((each) => [...each.problems, ...locateIssues([...each.issues, ...of(each)], each, each.file)]),
+    ...locateIssues(issuesIn(null), source, file),
+    ...files.flatMap((each) => [
+      ...each.problems,
+      ...locateIssues([...each.issues, ...issuesIn(each)], each, each.file),
+    ]),
   ]
 }
 
@@ -145,7 +146,10 @@ const reject = (problems: readonly ConfigProblem[], sources: readonly SourceFile
   sources,
 })
 
-/** Leaves out what repeats an earlier finding: a value that could not be filled in is not also of the wrong type. */
+/**
+ * Leaves out issues of a path that has an earlier one: a value that could not be filled in is not also of the wrong
+ * type.
+ */
 const withoutRepeats = (later: readonly ConfigIssue[], earlier: readonly ConfigIssue[]): readonly ConfigIssue[] => {
   const known = new Set(earlier.filter(({ path }) => path.length > 0).map(({ path }) => formatKeyPath(path)))
   return later.filter(({ path }) => !known.has(formatKeyPath(path)))

@@ -9,16 +9,16 @@ import {
 } from '../problem.ts'
 import { redactKey } from '../schema/schema-keys.ts'
 
-/** Problems beyond this many are only counted: to place each one takes a walk through the file. */
+/** Problems beyond this many are only counted: locating one takes a walk through the file. */
 const maxProblems = 1000
 
-/** Tells where things stand in a file. */
+/** Finds positions in a file. */
 export interface PositionLookup {
   readonly at: (offset: number) => FilePosition
   readonly locate: (path: KeyPath, atKey?: boolean) => FilePosition
 }
 
-/** Gives each finding its place in the file that it is of, in the order of the file. */
+/** Makes located problems of the issues of one file, in the order of the file. */
 export function locateIssues(
   issues: readonly LocatableIssue[],
   { at, locate }: PositionLookup,
@@ -39,7 +39,7 @@ export function locateIssues(
   return [...problems, { ...rest, line: last.line, column: last.column }]
 }
 
-/** Makes the problem of a file that is not text, at the line where that begins. */
+/** Makes the problem of a file that is not UTF-8, at the first line that is not. */
 export function notUtf8Problem(bytes: Uint8Array, file: string): ConfigProblem {
   let line = 1
   let start = 0

@@ -5,17 +5,19 @@ import { type FilePosition, formatKeyPath, type KeyPath } from '../problem.ts'
 import { unwrapSchema } from '../schema/schema-keys.ts'
 import { defaultsSchema } from '../sections/upstreams.ts'
 
-/** Says which level of the file won, and where it stands; line and column are 0 for what is built in. */
+/** The level of the file that a value comes from, and its position; line and column are 0 for a built-in value. */
 export interface Provenance extends FilePosition {
   readonly source: 'built-in' | 'file' | 'defaults' | 'upstream' | 'operation'
 }
 
-/** Holds the winner for each value, by its key path in the file: `upstreams.risk.timeouts.connect`. */
+/** The provenance of each value, by its key path in the file: `upstreams.risk.timeouts.connect`. */
 export type ProvenanceMap = ReadonlyMap<string, Provenance>
 
 type Level = readonly [Provenance['source'], KeyPath]
 
-/** Finds out for every value of the configuration which level states it: operation > upstream > defaults > built-in. */
+/**
+ * Finds, for every value of the configuration, the level that states it: operation > upstream > defaults > built-in.
+ */
 export function collectProvenance(locateStated: (path: KeyPath) => FilePosition | undefined): ProvenanceMap {
   const provenance = new Map<string, Provenance>()
   const record = (path: KeyPath, ...levels: readonly Level[]): void => {
@@ -28,7 +30,7 @@ export function collectProvenance(locateStated: (path: KeyPath) => FilePosition 
 
   const global = configSchema.omit({ version: true, defaults: true, upstreams: true, operations: true })
   for (const path of leafPaths(global)) record(path, ['file', path])
-  // Of thousands of clients, each with its own: they stand where the clients do.
+  // Not for each of thousands of clients: the position of `clients` stands for all.
   for (const key of ['rate', 'concurrency']) record(['clients', key], ['file', ['clients']])
   for (const group of groups) {
     const base: KeyPath = ['upstreams', group]
@@ -51,7 +53,7 @@ export function collectProvenance(locateStated: (path: KeyPath) => FilePosition 
   return provenance
 }
 
-/** Lists the keys that have a value of their own. A policy that may be off is one, and so is each of its keys. */
+/** Lists the paths of keys with a value of their own. A policy that may be off is one, and so is each of its keys. */
 const leafPaths = (schema: z.core.$ZodType, path: KeyPath = []): readonly KeyPath[] =>
   unwrapSchema(schema).flatMap((layer): readonly KeyPath[] => {
     if (layer instanceof z.ZodObject)
@@ -59,5 +61,5 @@ const leafPaths = (schema: z.core.$ZodType, path: KeyPath = []): readonly KeyPat
     return unwrapSchema(layer).length === 1 ? [path] : []
   })
 
-/** Lists the keys of `defaults` that a group may state as well, and no operation. */
+/** The keys of `defaults` that a group may state as well, but no operation. */
 const upstreamPolicyPaths = leafPaths(defaultsSchema).filter(([key]) => key !== 'deadline' && key !== 'maxBody')

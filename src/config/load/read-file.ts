@@ -1,13 +1,16 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 
-/** Says why a file was not read; `reason` is for people and quotes nothing of the file. */
+/** Why a file was not read. `reason` quotes nothing of the file. */
 export interface ReadError {
   readonly reason: string
-  /** Whether the file is there and can be read, but is not what it should be. */
+  /** Whether the file exists and can be read, but is too large. */
   readonly readable: boolean
 }
 
-/** Reads a whole regular file of at most `limit` bytes. It follows symbolic links, and never waits for a pipe or a device. */
+/**
+ * Reads a whole regular file of at most `limit` bytes. It follows symbolic links, and never blocks on a pipe or a
+ * device.
+ */
 export function readFileWithLimit(file: string, limit: number): Buffer | ReadError {
   let descriptor: number | undefined
   try {
@@ -15,7 +18,7 @@ export function readFileWithLimit(file: string, limit: number): Buffer | ReadErr
     const stat = fstatSync(descriptor)
     if (stat.isDirectory()) return { reason: 'it is a directory', readable: false }
     if (!stat.isFile()) return { reason: 'it is not a regular file', readable: false }
-    // One byte more than allowed, for the size that `stat` says may be stale by now.
+    // One byte more than allowed: the size of `stat` may be stale by now.
     const buffer = Buffer.alloc(limit + 1)
     let length = 0
     for (let read = -1; read !== 0 && length <= limit; length += read) {
@@ -29,7 +32,7 @@ export function readFileWithLimit(file: string, limit: number): Buffer | ReadErr
   }
 }
 
-/** Tells a file's bytes from the reason why there are none. */
+/** Tells a read error from the bytes of a file. */
 export const isReadError = (read: Buffer | ReadError): read is ReadError => !Buffer.isBuffer(read)
 
 function describeError(error: unknown): string {

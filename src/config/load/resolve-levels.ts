@@ -19,13 +19,13 @@ type ParsedUpstream = ParsedConfig['upstreams'][Group]
 type ParsedOperation = NonNullable<ParsedConfig['operations'][OperationId]>
 type Defaults = ParsedConfig['defaults']
 
-/** Is the clients of all the files that a configuration consists of. */
+/** The clients of all files of a configuration. */
 interface ListedClients {
   readonly clients: readonly ClientConfig[]
   readonly parts: ClientsSource['parts']
 }
 
-/** Merges the levels (operation > upstream > defaults > built-in) into a Config, which is not frozen yet. */
+/** Merges the levels (operation > upstream > defaults > built-in) into a configuration, which is not frozen yet. */
 export function resolveConfig(
   parsed: ParsedConfig,
   { clients, parts }: ListedClients = { clients: [], parts: [] },
@@ -41,7 +41,10 @@ export function resolveConfig(
   return { hash: hashConfig(settings), ...settings }
 }
 
-/** Merges what a group states with the defaults, key by key. A policy that only the group turns on has the built-in values below it. */
+/**
+ * Merges the keys of a group with the defaults. A policy that only the group turns on takes its other keys from the
+ * built-in values.
+ */
 function resolveUpstream(given: ParsedUpstream, defaults: Defaults): UpstreamConfig {
   const { endpoints, host, request, response, ...stated } = given
   const { deadline: _, maxBody: __, ...policy } = mergeLevels<Defaults>(stated, defaults)
@@ -86,7 +89,7 @@ const resolveOperation = (
   cache: given?.cache ?? null,
 })
 
-/** Resolves what an operation asks for, where all ask for `everywhere`; null: for nothing. */
+/** Resolves the authentication that an operation requires, with that of all operations as its default; null: none. */
 const resolveOperationAuth = (
   given: ParsedOperation['auth'],
   globalAuth: ParsedConfig['auth'],
@@ -95,7 +98,7 @@ const resolveOperationAuth = (
   return { methods: given?.methods ?? globalAuth.methods, scopes: given?.scopes ?? [], claims: given?.claims ?? {} }
 }
 
-/** Takes the first level that says anything; `null` says "no bound", and wins like any other value. */
+/** Takes the first level that states a value. `null` means "no limit", and wins like any other value. */
 function firstStated<T>(...levels: readonly (T | undefined)[]): T {
   for (const level of levels) if (level !== undefined) return level
   throw new TypeError('the last level has a value for everything')

@@ -5,12 +5,12 @@ import { deepFreeze } from '../deep-freeze.ts'
 
 type Clients = readonly ClientConfig[]
 
-// So many take the thread that serves a few milliseconds.
+// So many take the serving thread a few milliseconds.
 const clientsPerTurn = 500
 
 const serializedCache = new WeakMap<Clients, readonly string[]>()
 
-/** Writes each client as a text: texts go to another thread or process many times as fast as objects do. */
+/** Serializes each client: texts go to another thread or process many times as fast as objects do. */
 export const serializeClients = (clients: Clients): readonly string[] => {
   const texts = serializedCache.get(clients) ?? clients.map((client) => JSON.stringify(client))
   serializedCache.set(clients, texts)
@@ -18,8 +18,8 @@ export const serializeClients = (clients: Clients): readonly string[] => {
 }
 
 /**
- * Makes the clients that texts were written of, frozen, a few in each turn of the event loop. Those that `running` holds as well are the very same
- * objects, and so is the whole list when nothing has changed.
+ * Makes frozen clients of texts, some in each turn of the event loop. A client that `running` holds as well is the same
+ * object, and so is the whole list when nothing has changed.
  */
 export const deserializeClients = async (texts: readonly string[], running: Clients): Promise<Clients> => {
   const before = new Map(serializeClients(running).map((text, nth) => [text, running[nth]]))
@@ -36,6 +36,6 @@ export const deserializeClients = async (texts: readonly string[], running: Clie
   return clients
 }
 
-/** Hashes clients; of none: empty. */
+/** Hashes clients (SHA-256 in hex); empty without clients. */
 export const clientsDigest = (clients: Clients): string =>
   clients.length === 0 ? '' : hash('sha256', serializeClients(clients).join('\n'))

@@ -4,36 +4,36 @@ import { open, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isReadError, readFileWithLimit } from './read-file.ts'
 
-/** Is a file that a configuration was read from: its own, or one that it refers to. */
+/** A file that a configuration was read from: its own, or one that it refers to. */
 export interface SourceFile {
   /** The absolute path. */
   readonly file: string
-  /** The SHA-256 of what it held, in hex; null: it could not be read. */
+  /** The SHA-256 of its contents, in hex; null: it could not be read. */
   readonly digest: string | null
-  /** Most bytes that were read of it. */
+  /** The largest size at which it is read, in bytes. */
   readonly limit: number
 }
 
-/** Most bytes of a configuration file. */
+/** The largest size of a configuration file, in bytes. */
 export const maxConfigBytes = 1024 ** 2
 
-/** Notes what was read of a file; null: nothing could be. */
+/** Makes the record of a file that was read. `bytes` null: it could not be. */
 export const toSourceFile = (file: string, bytes: Uint8Array | null, limit: number): SourceFile => ({
   file: resolve(file),
   digest: bytes === null ? null : createHash('sha256').update(bytes).digest('hex'),
   limit,
 })
 
-/** Notes what a file holds now. */
+/** Makes the record of a file as it is now. */
 export const readSourceFile = (file: string, limit: number): SourceFile => {
   const read = readFileWithLimit(file, limit)
   return toSourceFile(file, isReadError(read) ? null : read, limit)
 }
 
 /**
- * Reads what tells one state of the files from another without their contents. What a link leads to counts, not the
- * link: Kubernetes changes a mounted ConfigMap by renaming one on the way. One file at a time, in the background: one
- * that hangs holds one thread of Node's pool.
+ * Reads the stat data of the files, which differ after an edit. It follows links: Kubernetes changes a mounted
+ * ConfigMap by renaming one on the way. One file at a time, in the background: a file that hangs holds one thread of
+ * Node's pool.
  */
 export const readStatStamp = async (sources: readonly SourceFile[]): Promise<string> => {
   let stamp = ''
@@ -41,7 +41,7 @@ export const readStatStamp = async (sources: readonly SourceFile[]): Promise<str
   return stamp
 }
 
-/** The name stands in it too: the files may be others than before. */
+/** Reads the stat data of one file, with its name: the files may be others than before. */
 const readFileStamp = (file: string): Promise<string> =>
   stat(file, { bigint: true }).then(
     ({ dev, ino, size, mtimeNs, ctimeNs }) => `${file} ${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`,
@@ -49,15 +49,15 @@ const readFileStamp = (file: string): Promise<string> =>
   )
 
 /**
- * Tells whether one of the files holds something else now. Not in the thread that serves: a network file system that hangs would end
- * everything with it. Then this never resolves.
+ * Tells whether the contents of a file have changed. It reads in the background: a network file system that hangs would
+ * stop the serving thread. In that case this never resolves.
  */
 export const haveFilesChanged = async (sources: readonly SourceFile[]): Promise<boolean> => {
   for (const { file, digest, limit } of sources) if ((await digestFile(file, limit)) !== digest) return true
   return false
 }
 
-/** Does in the background what {@link readSourceFile} does at once. */
+/** Hashes a file in the background, as {@link readSourceFile} does at once. */
 const digestFile = async (file: string, limit: number): Promise<string | null> => {
   try {
     await using opened = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)

@@ -1,17 +1,21 @@
 import type * as z from 'zod'
 import { type ConfigIssue, type KeyPath, quote } from '../problem.ts'
+import { valueAt } from '../rules/rule.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { holdsSecrets, knownKeys, redactKey } from '../schema/schema-keys.ts'
 import { suggestNearest } from '../suggest.ts'
 
 type ZodIssue = z.core.$ZodIssue
 
-/** Says in our words, with no value that may be a secret, what zod found; `tree` is the input that it was given. */
+/**
+ * Translates the issues of zod into the gateway's, without any value that may be a secret. `tree` is the input that zod
+ * had.
+ */
 export function issuesFromZod(zodIssues: readonly ZodIssue[], tree: unknown): readonly ConfigIssue[] {
   const issues: ConfigIssue[] = []
   const seen = new Set<ExternalValue>()
   for (const issue of zodIssues.flatMap((zodIssue) => translateIssue(zodIssue, [], tree))) {
-    // zod takes text from the environment for a map of unknown keys: said once, of the text itself.
+    // zod takes an ExternalValue for a map of unknown keys: one issue, of the value itself.
     const external = outermostExternal(tree, issue.path)
     if (external === undefined) issues.push(issue)
     else if (!seen.has(external.value)) {
@@ -59,7 +63,7 @@ function translateIssue(zodIssue: ZodIssue, base: KeyPath, tree: unknown): reado
   return [{ path, message: zodIssue.message, expected: describeExpected(zodIssue), found, hint: getHint(zodIssue) }]
 }
 
-/** Picks the branch of a union that the value was meant for: the one that at least agrees on text, list or map. */
+/** Picks the branch of a union that the value was meant for: the one that agrees at least on text, list or map. */
 function matchingBranch(branches: readonly (readonly ZodIssue[])[], value: unknown): readonly ZodIssue[] {
   if (value instanceof ExternalValue) return branches[0] ?? []
   return (
@@ -108,7 +112,9 @@ function wrongTypeIssue(path: KeyPath, expected: string, value: unknown): Config
   return { path, message: 'the wrong kind of value', expected, found }
 }
 
-/** Prints what the file says, as far as that may be shown: not what came from elsewhere, no field value, no URL with a password. */
+/**
+ * Describes a value of the file as far as it may be shown: no external value, no field value, no URL with a password.
+ */
 function describeFound(value: unknown, path: KeyPath): string {
   const written = value instanceof ExternalValue ? value.asWritten : value
   if (written === null || written === undefined) return 'nothing'
@@ -118,12 +124,6 @@ function describeFound(value: unknown, path: KeyPath): string {
   return typeof written === 'string' ? quote(written) : String(written)
 }
 
-function valueAt(tree: unknown, path: KeyPath): unknown {
-  let value = tree
-  for (const key of path) value = childOf(value, key)
-  return value
-}
-
 function outermostExternal(
   tree: unknown,
   path: KeyPath,
@@ -131,12 +131,7 @@ function outermostExternal(
   let value = tree
   for (const [depth, key] of path.entries()) {
     if (value instanceof ExternalValue) return { value, path: path.slice(0, depth) }
-    value = childOf(value, key)
+    value = valueAt(value, [key])
   }
   return undefined
-}
-
-function childOf(value: unknown, key: string | number): unknown {
-  if (typeof value !== 'object' || value === null || value instanceof ExternalValue) return undefined
-  return Object.getOwnPropertyDescriptor(value, key)?.value
 }

@@ -6,15 +6,17 @@ import { type ConfigRule, parseAt, valueAt } from './rule.ts'
 const { shape } = configSchema.shape.admin.unwrap()
 const listenShape = configSchema.shape.listen.unwrap().shape
 
-/** A listener as far as the file can be read. */
+/** A listener; an address that cannot be read is undefined. */
 export interface ConfiguredListener {
   readonly name: 'listen' | 'admin'
   readonly host: string | undefined
   readonly port: number | undefined
 }
 
-/** Reads where the public listener is, and where the operator's. */
-export const configuredListeners = (tree: unknown): readonly [open: ConfiguredListener, own: ConfiguredListener] => [
+/** Reads the addresses of the public listener and of the admin listener. */
+export const configuredListeners = (
+  tree: unknown,
+): readonly [listen: ConfiguredListener, admin: ConfiguredListener] => [
   {
     name: 'listen',
     host: parseAt(tree, listenShape.host, ['listen', 'host']),
@@ -27,7 +29,7 @@ export const configuredListeners = (tree: unknown): readonly [open: ConfiguredLi
   },
 ]
 
-/** Port 0 is free by definition: the system chooses it. */
+/** Rejects two listeners on one address. With port 0 the system chooses a free port. */
 const sameAddress: ConfigRule = (tree) => {
   const [publicListener, adminListener] = configuredListeners(tree)
   if (publicListener.port === undefined || publicListener.port === 0 || publicListener.port !== adminListener.port)
@@ -48,30 +50,30 @@ const sameAddress: ConfigRule = (tree) => {
 const unguarded: ConfigRule = (tree) => {
   const [, { host }] = configuredListeners(tree)
   if (host === undefined || isLoopbackHost(host)) return null
-  const open = {
+  const details = {
     path: ['admin', 'host'],
     message: 'the admin listener would be open to other machines',
     expected: 'a loopback address, or one that is guarded',
     found: 'another address',
   }
   return [
-    !hasToken(tree) && { ...open, hint: 'set admin.token: file:/run/secrets/…, made with: openssl rand -hex 32' },
+    !hasToken(tree) && { ...details, hint: 'set admin.token: file:/run/secrets/…, made with: openssl rand -hex 32' },
     valueAt(tree, ['admin', 'tls']) === undefined &&
       parseAt(tree, shape.insecure, ['admin', 'insecure']) !== true && {
-        ...open,
+        ...details,
         hint: 'set admin.tls, or admin.insecure: true where the network itself is safe',
       },
   ]
 }
 
-/** A broken one is told of by itself. */
+/** Tells whether a token is stated. A broken one counts: it has an issue of its own. */
 const hasToken = (tree: unknown): boolean => valueAt(tree, ['admin', 'token']) !== undefined
 
-/** A token that opens less stands beside one that opens more, and is another one. */
+/** Requires that the token for metrics stands beside the admin token, and differs from it. */
 const metricsToken: ConfigRule = (tree) => {
-  const own = parseAt(tree, shape.metricsToken, ['admin', 'metricsToken'])
+  const stated = parseAt(tree, shape.metricsToken, ['admin', 'metricsToken'])
   const isAlone = !hasToken(tree)
-  if (typeof own !== 'string' || (!isAlone && parseAt(tree, shape.token, ['admin', 'token']) !== own)) return null
+  if (typeof stated !== 'string' || (!isAlone && parseAt(tree, shape.token, ['admin', 'token']) !== stated)) return null
   return {
     path: ['admin', 'metricsToken'],
     message: isAlone ? 'without admin.token everything is open' : 'this token opens everything',
@@ -86,5 +88,5 @@ const tlsKeyPair: ConfigRule = (tree) => {
   return tls && validateKeyPair(['admin', 'tls'], tls)
 }
 
-/** Checks that the operator's listener is for operators alone. */
+/** The rules that keep the admin listener to operators. */
 export const adminRules: readonly ConfigRule[] = [sameAddress, unguarded, metricsToken, tlsKeyPair]

@@ -7,12 +7,12 @@ import { ExternalValue } from '../schema/scalar.ts'
 import { authSchema, operationAuthSchema } from '../sections/auth.ts'
 import { authMethodLists, type ConfigRule, listAt, type RuleResult, valueAt } from './rule.ts'
 
-/** What is said of all operations; nothing where that is broken, which is told of by itself. */
+/** `auth` at the top level; undefined where it is broken, which is an issue of its own. */
 type ParsedAuth = ReturnType<typeof authSchema.safeParse>['data']
 
 const requestId = configSchema.shape.requestId.unwrap().shape.header
 
-/** What is asked of clients can be asked. */
+/** Checks the settings of authentication. */
 const authSettings: ConfigRule = (tree) => {
   const auth = valueAt(tree, ['auth'])
   const { data } = authSchema.safeParse(auth)
@@ -20,7 +20,7 @@ const authSettings: ConfigRule = (tree) => {
   return [conflictingFields(tree, data), tokenMethods(tree), unusableAlgorithms(data), scopesWithoutToken(tree)]
 }
 
-/** An operation cannot ask for what nobody says how to prove. */
+/** Rejects authentication for an operation where the top level has none. */
 const unprovableAuth = (tree: unknown, id: string): RuleResult => {
   const path: KeyPath = ['operations', id, 'auth']
   const stated = valueAt(tree, path)
@@ -30,10 +30,13 @@ const unprovableAuth = (tree: unknown, id: string): RuleResult => {
   return { path, message, expected: 'auth at the top level', found: 'none', hint }
 }
 
-/** A field is for one thing: who wrote the request id, or a key, would be whom it names. Twins with an underscore are removed as one. */
+/**
+ * Rejects two uses of one field: a client that writes its request id could otherwise name its identity. Twins with an
+ * underscore count as one.
+ */
 const conflictingFields = (tree: unknown, auth: ParsedAuth): RuleResult => {
   if (!auth) return null
-  const own = requestId.safeParse(valueAt(tree, ['requestId', 'header']) ?? 'X-Request-Id').data ?? null
+  const idField = requestId.safeParse(valueAt(tree, ['requestId', 'header']) ?? 'X-Request-Id').data ?? null
   const fields: readonly (readonly [KeyPath, string | null])[] = [
     [
       ['auth', 'methods'],
@@ -42,7 +45,7 @@ const conflictingFields = (tree: unknown, auth: ParsedAuth): RuleResult => {
     [['auth', 'dpop'], auth.dpop === null ? null : 'DPoP'],
     [['auth', 'mtls', 'from'], auth.mtls.from === 'client-cert' ? 'Client-Cert' : null],
     [['auth', 'mtls', 'from'], auth.mtls.from === 'client-cert' ? 'Client-Cert-Chain' : null],
-    [['requestId', 'header'], own],
+    [['requestId', 'header'], idField],
     [['auth', 'apiKey', 'field'], auth.apiKey.field],
     [['auth', 'identityField'], auth.identityField],
   ]
@@ -64,7 +67,7 @@ const conflictingFields = (tree: unknown, auth: ParsedAuth): RuleResult => {
 
 const isTokenMethod = (name: unknown): name is 'jwt' | 'introspection' => name === 'jwt' || name === 'introspection'
 
-/** A method must know what it takes, and no other may take it all before. */
+/** Requires settings for each method that takes tokens, and jwt before introspection, which takes every token. */
 const tokenMethods: ConfigRule = (tree) =>
   authMethodLists(tree).map(({ path, names }) =>
     names.map(
@@ -94,7 +97,7 @@ const methodHints = {
   introspection: 'add introspection: { url: https://…, clientId: …, clientSecret: file:… } under auth',
 }
 
-/** Keys that stand in a file must be for what tokens may be signed with: nobody could call anything else. */
+/** Requires, of keys in a file, one that fits an allowed algorithm: without it, no client has a good token. */
 const unusableAlgorithms = (auth: ParsedAuth): RuleResult => {
   if (!auth?.jwt || !('text' in auth.jwt.jwks)) return null
   const { jwks, algorithms } = auth.jwt
@@ -110,26 +113,29 @@ const unusableAlgorithms = (auth: ParsedAuth): RuleResult => {
   )
 }
 
-/** A key says nothing of scopes, nor does a certificate: who shows one could never call what asks for them. */
+/**
+ * Rejects scopes and claims beside methods without tokens: a client with a key or a certificate could never call the
+ * operation.
+ */
 const scopesWithoutToken: ConfigRule = (tree) =>
   allOperations.map(({ id }) => {
     const { data } = operationAuthSchema.safeParse(valueAt(tree, ['operations', id, 'auth']))
     if (!data) return null
-    const taken: unknown = data.methods ?? valueAt(tree, ['auth', 'methods'])
-    if (!Array.isArray(taken) || !taken.some((name) => name === 'apiKey' || name === 'mtls')) return null
+    const methods: unknown = data.methods ?? valueAt(tree, ['auth', 'methods'])
+    if (!Array.isArray(methods) || !methods.some((name) => name === 'apiKey' || name === 'mtls')) return null
     return (['scopes', 'claims'] as const).map(
       (key) =>
         Object.keys(data[key]).length > 0 && {
           path: ['operations', id, 'auth', key],
           message: 'only a token says something of these, so nobody could call this with anything else',
           expected: 'methods that take tokens alone',
-          found: taken.join(', '),
+          found: methods.join(', '),
           hint: 'add methods: [jwt] beside it, or leave it out',
         },
     )
   })
 
-/** Each client is there once, and so is each key. */
+/** Rejects clients, claims and keys that stand in the list twice. */
 const duplicateClients: ConfigRule = (tree) => {
   const ids = new Set<string>()
   const keys = new Set<string>()
@@ -155,9 +161,9 @@ const duplicateClients: ConfigRule = (tree) => {
   return issues
 }
 
-/** Reads a text that nobody has checked; null: it is none. */
+/** Reads a text of the unchecked tree; null: there is none. */
 function textAt(tree: unknown, key: string): string | null {
-  // Of thousands of clients: without a copy of each property, which childAt makes.
+  // valueAt would make a descriptor for each property, of thousands of clients.
   const isMap =
     typeof tree === 'object' && tree !== null && !(tree instanceof ExternalValue) && Object.hasOwn(tree, key)
   const stated = isMap ? (tree as Readonly<Record<string, unknown>>)[key] : undefined
@@ -165,14 +171,14 @@ function textAt(tree: unknown, key: string): string | null {
   return typeof text === 'string' ? text : null
 }
 
-/** Writes claims so that the same ones are the same text; null: there are none, or what stands there is none. */
+/** Serializes claims so that equal ones are the same text; null: there are none, or they are broken. */
 function canonicalClaims(claims: unknown): string | null {
   if (typeof claims !== 'object' || claims === null || claims instanceof ExternalValue) return null
   const names = Object.keys(claims).sort()
   return names.length === 0 ? null : JSON.stringify(names.map((name) => [name, textAt(claims, name)]))
 }
 
-/** Whoever writes down what clients may do believes that it holds. */
+/** Rejects clients without authentication: an operator who lists them expects their limits to hold. */
 const unenforcedClients: ConfigRule = (tree) => {
   const auth = valueAt(tree, ['auth'])
   if (listAt(tree, ['clients']).length === 0) return null
@@ -195,5 +201,7 @@ const burstWithoutRate: ConfigRule = (tree) =>
       },
   )
 
-/** Checks that what is asked of clients can be asked, that each of them, and each key, is one client's, and that their bounds hold. */
+/**
+ * The rules of authentication: clients can meet it, each client and key is unique, and the limits of clients can hold.
+ */
 export const authRules: readonly ConfigRule[] = [authSettings, duplicateClients, unenforcedClients, burstWithoutRate]

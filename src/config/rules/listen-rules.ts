@@ -15,7 +15,7 @@ const keyPairs: ConfigRule = (tree) =>
     return pair && validateKeyPair(path, pair)
   })
 
-/** Whom to trust is said exactly where clients are asked. */
+/** Requires authorities where clients are asked for certificates, and rejects them elsewhere. */
 const clientCaPresence: ConfigRule = (tree) => {
   const mode = parseAt(tree, clientCertificates, [...base, 'clientCertificates'])
   const hasAuthority = valueAt(tree, [...base, 'clientCa']) !== undefined
@@ -55,7 +55,7 @@ const revocationLists: ConfigRule = (tree) =>
     return text !== undefined && validateRevocationLists(path, text)
   })
 
-/** HTTP/2 has TLS to be chosen in. Without it a client would have to know beforehand (RFC 9113 §3.3), and none does. */
+/** Requires TLS for HTTP/2. Without ALPN a client would have to know beforehand (RFC 9113 §3.3), and none does. */
 const alpn: ConfigRule = (tree) =>
   parseAt(tree, http2, ['listen', 'http2']) === true &&
   valueAt(tree, base) === undefined && {
@@ -66,5 +66,5 @@ const alpn: ConfigRule = (tree) =>
     hint: 'add listen.tls, or remove http2',
   }
 
-/** Checks what TLS on the public listener is made of. */
+/** The rules of TLS and HTTP/2 on the public listener. */
 export const listenRules: readonly ConfigRule[] = [keyPairs, clientCaPresence, clientCaBundle, revocationLists, alpn]

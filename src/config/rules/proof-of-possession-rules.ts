@@ -15,7 +15,7 @@ import {
 
 const base: KeyPath = ['auth', 'mtls']
 
-/** Certificates of clients can come, from where they shall, and the authority that issues them is known where a name in one counts. */
+/** Checks that client certificates can arrive from their source, and that names in them have an authority. */
 export const mtlsRule: ConfigRule = (tree) => {
   const names = certificateNames(tree)
   const { data } = mtlsSchema.safeParse(valueAt(tree, base) ?? {})
@@ -39,7 +39,7 @@ export const mtlsRule: ConfigRule = (tree) => {
   ]
 }
 
-/** A method that nobody can use is told of where it is asked for. */
+/** Rejects mtls as a method where no client is asked for a certificate. */
 const unusableMtls: ConfigRule = (tree) =>
   authMethodLists(tree).map(
     ({ path, names }) =>
@@ -64,23 +64,26 @@ const untrustedClientCert: ConfigRule = (tree) => {
   }
 }
 
-/** The name of a client's certificate, and where it stands. */
+/** The name of a client certificate, and its key path. */
 interface NamedCertificate {
   readonly name: string
   readonly path: () => KeyPath
 }
 
-/** Lists those that can be read. Of thousands of clients, so no schema is asked. */
+/** Lists the readable names. Without the schema: there may be thousands of clients. */
 const certificateNames = (tree: unknown): readonly NamedCertificate[] =>
-  listAt(tree, ['clients']).flatMap((client, at) =>
-    listAt(client, ['certificates']).flatMap((each, index): readonly NamedCertificate[] => {
-      const text = each instanceof ExternalValue ? each.text : each
+  listAt(tree, ['clients']).flatMap((client, nth) =>
+    listAt(client, ['certificates']).flatMap((stated, index): readonly NamedCertificate[] => {
+      const text = stated instanceof ExternalValue ? stated.text : stated
       const name = typeof text === 'string' ? parseCertificateName(text) : null
-      return typeof name === 'string' ? [{ name, path: () => ['clients', at, 'certificates', index] }] : []
+      return typeof name === 'string' ? [{ name, path: () => ['clients', nth, 'certificates', index] }] : []
     }),
   )
 
-/** Anybody can write a name into a certificate: it is worth as much as whoever has signed that. */
+/**
+ * Rejects names without an authority: an attacker can write any name into a certificate, and only its issuer vouches
+ * for it.
+ */
 const namesWithoutCa = (names: readonly NamedCertificate[]): RuleResult =>
   names.map(
     ({ name, path }) =>
@@ -110,7 +113,7 @@ const duplicateCertificates = (names: readonly NamedCertificate[]): RuleResult =
   })
 }
 
-/** What tokens have to be bound to can be shown, and what is said of proofs is needed for some. */
+/** Checks that clients can prove possession where tokens must be bound, and that settings of proofs have an effect. */
 export const senderConstraintRule: ConfigRule = (tree) => {
   const { data } = authSchema.safeParse(valueAt(tree, ['auth']) ?? 'none')
   if (!data) return null

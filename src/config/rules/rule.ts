@@ -6,26 +6,26 @@ import type { ConfigIssue, KeyPath } from '../problem.ts'
 import { ExternalValue } from '../schema/scalar.ts'
 import { listenTlsSchema } from '../sections/listen.ts'
 
-/** What a rule finds: one thing, several, or nothing. */
+/** The result of a rule: one issue, several, or none. */
 export type RuleResult = ConfigIssue | readonly RuleResult[] | false | null | undefined
 
 /**
- * A rule about what no single key can tell, for a tree that is not checked yet. It reads the tree value by value and skips what is broken, so that
- * what it finds is told together with the problems of the schema.
+ * A rule across several keys, on a tree that is not validated yet. It reads the tree value by value and skips broken
+ * ones, so that its issues appear together with those of the schema.
  */
 export type ConfigRule = (tree: unknown) => RuleResult
 
-/** A rule about what works but was probably not meant, or must not be overlooked. */
+/** A rule about settings that work but were probably not meant, or must not be overlooked. */
 export type WarningRule = (loaded: WarningInput) => RuleResult
 
-/** A sound file, on a machine with so many cores. */
+/** A valid file, and the number of cores of the machine. */
 export interface WarningInput {
   readonly parsed: ParsedConfig
   readonly config: Config
   readonly cores: number
 }
 
-/** Lists what rules find, in their order. */
+/** Lists the issues of rules, in the order of the rules. */
 export const applyRules = <T>(rules: readonly ((subject: T) => RuleResult)[], subject: T): readonly ConfigIssue[] =>
   rules.flatMap((rule) => flattenResult(rule(subject)))
 
@@ -34,7 +34,7 @@ const flattenResult = (found: RuleResult): readonly ConfigIssue[] => {
   return 'path' in found ? [found] : found.flatMap(flattenResult)
 }
 
-/** Finds a value in a tree that nobody has checked; undefined: it is not there. */
+/** Finds a value in a tree that is not validated; undefined: it is not there. */
 export function valueAt(tree: unknown, path: KeyPath): unknown {
   let value = tree
   for (const key of path) {
@@ -44,17 +44,17 @@ export function valueAt(tree: unknown, path: KeyPath): unknown {
   return value
 }
 
-/** Reads a value as its schema does; undefined: it is broken, or it is not there and the schema has no default. */
+/** Parses a value with its schema; undefined: it is broken, or it is missing and the schema has no default. */
 export const parseAt = <T>(tree: unknown, schema: z.ZodType<T>, path: KeyPath): T | undefined =>
   schema.safeParse(valueAt(tree, path)).data
 
-/** Finds the entries of a list; none where there is no list. */
+/** Finds the entries of a list; empty where there is none. */
 export const listAt = (tree: unknown, path: KeyPath): readonly unknown[] => {
   const list = valueAt(tree, path)
   return Array.isArray(list) ? list : []
 }
 
-/** Tells whether the tree turns something on. */
+/** Tells whether a policy is stated, and not turned off. */
 export const isEnabledAt = (tree: unknown, path: KeyPath): boolean => {
   const value = valueAt(tree, path)
   return value !== undefined && value !== 'none' && value !== false
@@ -65,7 +65,7 @@ const authMethodPaths: readonly KeyPath[] = [
   ...allOperations.map(({ id }): KeyPath => ['operations', id, 'auth', 'methods']),
 ]
 
-/** Lists where the file says which methods are taken, with what it says there. */
+/** Lists the lists of authentication methods in the file, with their key paths. */
 export const authMethodLists = (
   tree: unknown,
 ): readonly { readonly path: KeyPath; readonly names: readonly unknown[] }[] =>
@@ -74,7 +74,10 @@ export const authMethodLists = (
     return Array.isArray(names) ? [{ path, names }] : []
   })
 
-/** Tells whether clients are asked for a certificate on the public listener; a broken value is told of by itself, and counts as if they were. */
+/**
+ * Tells whether the public listener asks clients for a certificate. A broken value counts as yes: it has an issue of
+ * its own.
+ */
 export const requestsClientCertificates = (tree: unknown): boolean =>
   valueAt(tree, ['listen', 'tls']) !== undefined &&
   parseAt(tree, listenTlsSchema.shape.clientCertificates, ['listen', 'tls', 'clientCertificates']) !== 'none'

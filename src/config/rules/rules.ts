@@ -9,7 +9,7 @@ import { applyRules, type ConfigRule, isEnabledAt, parseAt, valueAt } from './ru
 import { upstreamPolicyRule } from './upstream-policy-rules.ts'
 import { endpointRules, headerMutationRule } from './upstream-rules.ts'
 
-/** Checks what no single key can tell, in a tree that may be broken. */
+/** Checks the rules across several keys, on a tree that may be broken. */
 export const validateCrossKeyRules = (tree: unknown): readonly ConfigIssue[] => applyRules(rules, tree)
 
 const rotatedStdout: ConfigRule = (tree) =>

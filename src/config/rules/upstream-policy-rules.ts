@@ -8,19 +8,19 @@ import { healthCheckSchema, retrySchema, upstreamTlsSchema } from '../sections/u
 import { applyRules, type ConfigRule, parseAt, type RuleResult, valueAt } from './rule.ts'
 
 /**
- * Checks what the levels of an upstream's policies are together: a group may state one half, and `defaults` the other. It skips what is
- * broken by itself, and tells once what several groups inherit.
+ * Checks the merged policies of each upstream: a group may state one half, and `defaults` the other. It skips broken
+ * values, and reports an inherited issue once for all groups.
  */
 export const upstreamPolicyRule: ConfigRule = (tree) => {
   const issues = groups.flatMap((group) => applyRules(rules, getLevels(tree, group)))
   return [...new Map(issues.map((issue) => [`${formatKeyPath(issue.path)}: ${issue.message}`, issue])).values()]
 }
 
-/** A key as the levels of a group have it. */
+/** A key, as the levels of a group state it. */
 interface StatedKey<T> {
-  /** Undefined: no level states it, or the one that does is wrong about it. */
+  /** Undefined: no level states it, or the level that does has a broken value. */
   readonly value: T | undefined
-  /** Where it is stated, or would best be. */
+  /** The path where it is stated, or where it would best be. */
   readonly path: KeyPath
   readonly stated: boolean
 }
@@ -28,7 +28,7 @@ interface StatedKey<T> {
 interface Levels {
   /** Reads a key from the first level that states it. */
   readonly read: <T>(schema: z.ZodType<T>, ...key: KeyPath) => StatedKey<T>
-  /** Finds the level that decides whether a policy is on; null: it is off. */
+  /** Finds the level that turns a policy on; null: it is off. */
   readonly enabledAt: (policy: string) => KeyPath | null
 }
 
@@ -44,7 +44,7 @@ const getLevels = (tree: unknown, group: Group): Levels => {
     },
     enabledAt: (policy) => {
       const path = first([policy])
-      // Whatever else stands there is a problem of its own.
+      // Any other value there has an issue of its own.
       return path !== undefined && isMap(valueAt(tree, path)) ? path : null
     },
   }
@@ -114,29 +114,29 @@ const caBundle: PolicyRule = ({ read }) => {
 }
 
 const keyPair: PolicyRule = ({ read }) => {
-  const shown = read(certificate, 'tls', 'certificate')
-  const own = read(key, 'tls', 'key')
-  const places: Readonly<Record<string, KeyPath>> = { certificate: shown.path, key: own.path }
-  if (typeof shown.value === 'string' && typeof own.value === 'string') {
-    const both = { certificate: shown.value, key: own.value }
-    // The two may stand on two levels.
-    return validateKeyPair([], both).map((each) => ({ ...each, path: places[String(each.path[0])] ?? [] }))
+  const statedCertificate = read(certificate, 'tls', 'certificate')
+  const statedKey = read(key, 'tls', 'key')
+  const paths: Readonly<Record<string, KeyPath>> = { certificate: statedCertificate.path, key: statedKey.path }
+  if (typeof statedCertificate.value === 'string' && typeof statedKey.value === 'string') {
+    const both = { certificate: statedCertificate.value, key: statedKey.value }
+    // The two may stand at different levels.
+    return validateKeyPair([], both).map((issue) => ({ ...issue, path: paths[String(issue.path[0])] ?? [] }))
   }
-  if (typeof shown.value === 'string') return halfPair('certificate', shown, 'key', own)
-  return typeof own.value === 'string' && halfPair('key', own, 'certificate', shown)
+  if (typeof statedCertificate.value === 'string') return halfPair('certificate', statedCertificate, 'key', statedKey)
+  return typeof statedKey.value === 'string' && halfPair('key', statedKey, 'certificate', statedCertificate)
 }
 
-/** Tells of one half without the other; one that is stated and broken is told of by itself. */
+/** Rejects one half without the other. A half that is stated and broken has an issue of its own. */
 const halfPair = (
   name: string,
   { path }: StatedKey<unknown>,
   other: string,
-  half: StatedKey<unknown>,
+  missing: StatedKey<unknown>,
 ): ConfigIssue | null => {
-  if (half.stated && half.value !== null) return null
+  if (missing.stated && missing.value !== null) return null
   const details = { message: `a ${name} without its ${other}`, expected: 'both or neither' }
-  return half.stated
-    ? { path: half.path, ...details, found: 'none', hint: `write ${name}: none as well, or ${other}: file:PATH` }
+  return missing.stated
+    ? { path: missing.path, ...details, found: 'none', hint: `write ${name}: none as well, or ${other}: file:PATH` }
     : { path, ...details, found: `a ${name} alone`, hint: `add ${other}: file:PATH beside it` }
 }
 

@@ -1,18 +1,18 @@
 import { isIP, isIPv6 } from 'node:net'
 import { InvalidScalar, type ScalarKind, scalar } from './scalar.ts'
 
-/** RFC 9110 §5.6.2. */
+/** A token, as a regular expression (RFC 9110 §5.6.2). */
 export const httpTokenPattern = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 
 const httpToken = new RegExp(httpTokenPattern)
 
-/** Says whether `text` can be a field name, a method or a pseudonym. */
+/** Tells whether `text` can be a field name, a method or a pseudonym. */
 export const isHttpToken = (text: string): boolean => httpToken.test(text)
 
-/** Reads a TCP port; 0 lets the system choose one. */
+/** The range of a TCP port; with 0 the system chooses one. */
 export const portRange = { min: 0, max: 65_535 } as const
 
-/** Reads the address that a listener binds: an IP address or a host name, without port or brackets. */
+/** The schema of a listener's address: an IP address or a host name, without port or brackets. */
 export const hostOrAddress = (description: string) =>
   scalar<string>(
     {
@@ -30,7 +30,7 @@ export const hostOrAddress = (description: string) =>
     description,
   )
 
-/** Reads what clients ask for as Host: a name or an address, IPv6 in brackets, and a port unless any will do. */
+/** The schema of a Host that clients send: a name or an address, IPv6 in brackets. Without a port, any port matches. */
 export const hostHeader = (description: string) =>
   scalar<string>(
     {
@@ -41,7 +41,7 @@ export const hostHeader = (description: string) =>
         if (value.includes('*')) return new InvalidScalar('not a host', 'write each name: there are no wildcards')
         if (isIPv6(value)) return new InvalidScalar('not a host', `write [${value}], in brackets`)
         const [, name = '', port] = /^(.*?)(?::(\d+))?$/.exec(value) ?? []
-        // Without its port: what is http's own must not be lost.
+        // Without its port: URL would drop http's default port.
         const origin = isHostName(name) || name.startsWith('[') || isIP(name) !== 0 ? parseOrigin('http', name) : null
         if (origin === null) return new InvalidScalar('not a host')
         if (origin instanceof InvalidScalar) return new InvalidScalar('not a host', origin.hint)
@@ -55,7 +55,7 @@ export const hostHeader = (description: string) =>
     description,
   )
 
-/** Reads a network: `10.0.0.0/8`, or a plain address for a single host. */
+/** The schema of a network: `10.0.0.0/8`, or a plain address for a single host. */
 export const cidrOrAddress = (description: string) =>
   scalar<string>(
     {
@@ -77,7 +77,7 @@ export const cidrOrAddress = (description: string) =>
     description,
   )
 
-/** Reads a path to mount at: empty, or `/…`; a trailing slash is dropped. */
+/** The schema of a base path: empty, or `/…`; a trailing slash is dropped. */
 export const basePath = (description: string) =>
   scalar<string>(
     {
@@ -88,19 +88,19 @@ export const basePath = (description: string) =>
     description,
   )
 
-/** An origin behind a group. */
+/** An endpoint of a group, as parsed. */
 export interface ParsedEndpoint {
   /** `sandbox` for the embedded upstream, else scheme, host and port: `http://host:port`, default port omitted. */
   readonly origin: string
-  /** What precedes the operation's path: empty, or `/…` without a trailing slash. */
+  /** The text before the operation's path: empty, or `/…` without a trailing slash. */
   readonly pathPrefix: string
-  /** The share of traffic relative to the others: 0–10000, default 100. */
+  /** Its share of traffic relative to the other endpoints: 0–10000, default 100. */
   readonly weight: number
-  /** Whether it takes no new work. */
+  /** Whether it gets no new requests. */
   readonly drain: boolean
 }
 
-/** Reads the URL of an endpoint or `sandbox`, with a weight of 100. */
+/** The URL of an endpoint, or `sandbox`, with a weight of 100. */
 export const endpointUrl: ScalarKind<ParsedEndpoint> = {
   expected: 'a URL such as http://risk.internal:8080, or sandbox',
   parse: (value) => {
@@ -139,7 +139,7 @@ const urlHint = (value: string): string => {
   return 'write http:// or https://, a host, and nothing around them'
 }
 
-/** Reads the Host to send upstream: `endpoint`, `client`, or a name with an optional port. */
+/** The schema of the Host sent upstream: `endpoint`, `client`, or a name with an optional port. */
 export const upstreamHost = (description: string) =>
   scalar<'endpoint' | 'client' | { readonly name: string }>(
     {
@@ -151,13 +151,13 @@ export const upstreamHost = (description: string) =>
         const origin = parseOrigin('http', value)
         return origin instanceof InvalidScalar ? new InvalidScalar('not a host', origin.hint) : { name: value }
       },
-      render: (sent) => (typeof sent === 'string' ? sent : sent.name),
+      render: (host) => (typeof host === 'string' ? host : host.name),
       json: { type: 'string', pattern: '^[0-9A-Za-z:._\\[\\]-]+$' },
     },
     description,
   )
 
-/** Reads the name of a server. RFC 6066 §3: no address, and no dot at its end. */
+/** The name of a server in TLS. RFC 6066 §3: no address, and no dot at its end. */
 export const serverName: ScalarKind<string> = {
   expected: 'a host name such as risk.internal',
   parse: (value) => {
@@ -172,7 +172,7 @@ export const serverName: ScalarKind<string> = {
 }
 
 function parseOrigin(scheme: string, authority: string): string | InvalidScalar {
-  // YAML reads a line that is indented further than the one before as the rest of its value.
+  // YAML reads a line that is indented further than the one before as the rest of the value.
   if (/\s-\s/.test(authority)) {
     return new InvalidScalar('an item of the list inside the one before it', 'indent each - of the list alike')
   }
@@ -188,7 +188,7 @@ function parseOrigin(scheme: string, authority: string): string | InvalidScalar 
   return url?.origin ?? new InvalidScalar('not a host name or an address')
 }
 
-/** RFC 3986 §3.3, and no dot segment in any spelling: it would climb out of the prefix. */
+/** Parses a path (RFC 3986 §3.3). It rejects dot segments in any spelling: they would climb out of the prefix. */
 function parsePath(path: string): string | InvalidScalar {
   if (path === '' || path === '/') return ''
   if (!path.startsWith('/'))
@@ -206,5 +206,5 @@ function parsePath(path: string): string | InvalidScalar {
 const isHostName = (text: string): boolean =>
   text.length <= 253 &&
   /^[0-9A-Za-z_]([0-9A-Za-z_-]*[0-9A-Za-z_])?(\.[0-9A-Za-z_]([0-9A-Za-z_-]*[0-9A-Za-z_])?)*\.?$/.test(text) &&
-  // All digits and dots, yet no address: a slip such as 127.0.0.256.
+  // All digits and dots, yet no address: a mistake such as 127.0.0.256.
   !/^[\d.]+$/.test(text)

@@ -5,7 +5,10 @@ import { annotate } from './annotations.ts'
 import { ExternalValue, InvalidScalar, type ScalarKind, scalar } from './scalar.ts'
 import { orNone } from './scalar-types.ts'
 
-/** Frames the message or belongs to one connection: set by the gateway for each hop (RFC 9110 §7.6.1, RFC 9112 §6). */
+/**
+ * The fields that frame a message or belong to one connection. The gateway sets them for each hop (RFC 9110 §7.6.1, RFC
+ * 9112 §6).
+ */
 const perHopFields = [
   'connection',
   'content-length',
@@ -22,7 +25,7 @@ const perHopFields = [
 
 const forwarded = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']
 
-/** Says which fields an operator may not edit in a direction, and what to do instead. */
+/** Rejects fields that an operator may not edit in a direction, with what to do instead. */
 function rejectField(name: string, direction: 'request' | 'response'): InvalidScalar | undefined {
   const field = name.toLowerCase()
   if (!isHttpToken(name) || field === '__proto__')
@@ -38,7 +41,7 @@ function rejectField(name: string, direction: 'request' | 'response'): InvalidSc
   return undefined
 }
 
-/** Reads the name of a field that requests carry; not one that would break framing or the hop-by-hop rules. */
+/** The name of a request field; not one that would break framing or the hop-by-hop rules. */
 const requestFieldKind = (example: string): ScalarKind<string> => ({
   expected: `a field name such as ${example}`,
   parse: (value) => {
@@ -48,10 +51,10 @@ const requestFieldKind = (example: string): ScalarKind<string> => ({
   json: { type: 'string', pattern: httpTokenPattern, maxLength: 128 },
 })
 
-/** Reads the name of a field. */
+/** The schema of a field name. */
 export const fieldName = (description: string, example: string) => scalar(requestFieldKind(example), description)
 
-/** Reads the name of a field in lower case, for what compares names. */
+/** The schema of a field name that is parsed to lower case, for comparison. */
 export const lowerFieldName = (description: string, example: string) => {
   const { parse, ...kind } = requestFieldKind(example)
   const parseLower: ScalarKind<string>['parse'] = (value, fromVariable) => {
@@ -61,22 +64,22 @@ export const lowerFieldName = (description: string, example: string) => {
   return scalar({ ...kind, parse: parseLower }, description)
 }
 
-/** Reads the name of a field, or `none`/`false` for null: there is no such field. */
+/** The schema of a field name, or of `none`/`false` for null: no field. */
 export const optionalFieldName = (description: string, example: string) =>
   scalar(orNone(requestFieldKind(example)), description)
 
-/** A field that is set. */
+/** A field that the gateway sets. */
 export interface ConfiguredField {
   readonly name: string
   readonly value: string
-  /** Whether its value is not shown: it came from outside the file, or its name says that it is a credential. */
+  /** Whether its value is hidden: it came from outside the file, or its name is that of a credential. */
   readonly secret: boolean
 }
 
-/** Names fields whose value is a credential even when it stands in the file itself. */
+/** The names of fields whose value is a credential even when it stands in the file itself. */
 const credentialNames = /auth|cookie|credential|key|pass|secret|session|signature|token/i
 
-/** Reads a field value: a string, or what a `file:` reference or a variable holds. */
+/** The schema of a field value: a string, or the contents of a `file:` reference or a variable. */
 const fieldValue = annotate(
   z
     .unknown()
@@ -95,7 +98,7 @@ const fieldValue = annotate(
   { secret: true, file: 'line' },
 )
 
-/** RFC 9110 §5.5: no control characters but tab, and only what one byte can carry. */
+/** Rejects control characters but tab, and characters beyond one byte (RFC 9110 §5.5). */
 function rejectValue(value: string): InvalidScalar | undefined {
   if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
     return new InvalidScalar('a value with a control character or one beyond U+00FF', 'write it in one line of Latin-1')
@@ -104,10 +107,10 @@ function rejectValue(value: string): InvalidScalar | undefined {
   return undefined
 }
 
-// Servers take about a hundred fields, and each edit is looked for in every request.
+// Servers take about a hundred fields, and every request is searched for each edit.
 const maxMutations = 100
 
-/** Describes fields with their values; none that the gateway sets itself. `check` may refuse more of them. */
+/** The schema of fields with their values; none that the gateway sets itself. `check` may reject more names. */
 export const fieldValues = (
   direction: 'request' | 'response',
   description: string,
@@ -145,7 +148,7 @@ const toConfiguredFields = (
     secret: external || credentialNames.test(name),
   }))
 
-/** Describes what is changed in the fields of one direction: `remove` first, then `set`. */
+/** The schema of the edits of the fields of one direction: `remove` first, then `set`. */
 export const headerMutationSchema = (direction: 'request' | 'response') => {
   const removed = scalar<string>(
     {

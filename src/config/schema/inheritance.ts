@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { annotate, getAnnotations, isOptionalKey } from './annotations.ts'
 import { InvalidScalar, scalar } from './scalar.ts'
 
-/** Is what one level of the file says of a value: any part of it may be left to the level below. */
+/** A value as one level of the file states it: any key may be left to the level below. */
 export type PartialLevel<T> = T extends string | number | boolean | readonly unknown[]
   ? T
   : T extends object
@@ -13,14 +13,14 @@ type PartialShape<S extends z.core.$ZodShape> = {
   readonly [K in keyof S]: z.ZodOptional<z.ZodType<PartialLevel<z.output<S[K]>>>>
 }
 
-/** Makes the shape of a level above: the same keys down to the last, none of them with a value of its own. */
+/** Makes the shape of a higher level: the same keys at every depth, all optional, without defaults. */
 export const partialShape = <S extends z.core.$ZodShape>(shape: S): PartialShape<S> =>
-  // Object.fromEntries forgets which keys there are.
+  // Object.fromEntries loses the types of the keys.
   Object.fromEntries(
     Object.entries(shape).map(([key, schema]) => [key, z.optional(withoutDefaults(schema))]),
   ) as PartialShape<S>
 
-/** Takes what is built in out of a schema, at every depth: else a level would state what it leaves out. */
+/** Removes the defaults of a schema, at every depth: with them, a level would state keys that it leaves out. */
 function withoutDefaults(schema: z.core.$ZodType): z.core.$ZodType {
   if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return withoutDefaults(schema.unwrap())
   if (isOptionalKey(schema)) return withoutDefaults(schema.in)
@@ -29,11 +29,11 @@ function withoutDefaults(schema: z.core.$ZodType): z.core.$ZodType {
   return schema
 }
 
-/** Gives a schema the description and the facts of another one. */
+/** Gives a schema the description and the annotations of another one. */
 const copyAnnotations = <S extends z.ZodType>(schema: S, other: z.ZodType): S =>
   annotate(schema.meta(other.meta() ?? {}), getAnnotations(other))
 
-/** Reads a policy, or `none`/`false` for null: it is off. `example` is what to write to have it on. */
+/** The schema of a policy, or of `none`/`false` for null: it is off. `example` is a value that turns it on. */
 export const optionalPolicy = <T extends z.ZodType>(policy: T, example: string) => {
   const off = scalar<null>(
     {
@@ -53,7 +53,10 @@ export const optionalPolicy = <T extends z.ZodType>(policy: T, example: string) 
   return z.union([off, policy]).meta({ description: policy.description ?? '' })
 }
 
-/** Fills in what a level leaves out from the one below, key by key. What is no map is one value: `none` wins, and so does a list. */
+/**
+ * Fills in the keys that a level leaves out from the one below. Only maps are merged: `none` and a list replace the
+ * whole value.
+ */
 export function mergeLevels<T>(stated: PartialLevel<T> | undefined, inherited: T): T {
   if (stated === undefined) return inherited
   if (!isMap(stated) || !isMap(inherited)) return stated as T

@@ -14,24 +14,24 @@ const pemKind = (what: string, label: RegExp): ScalarKind<string> => ({
   json: { type: 'string' },
 })
 
-/** Marks what may stand in a file of its own and is shown nowhere: certificates too, since nobody reads them. */
+/** Allows `file:` for a schema, and hides its values everywhere: certificates too, which no operator reads. */
 const fileSecret = <S extends z.ZodType>(schema: S): S => annotate(schema, { secret: true, file: 'lines' })
 
 const certificateKind = pemKind('a certificate', /-----BEGIN CERTIFICATE-----/)
 const privateKeyKind = pemKind('a private key', /-----BEGIN [A-Z ]*PRIVATE KEY-----/)
 const revocationListKind = pemKind('a list of revoked certificates', /-----BEGIN X509 CRL-----/)
 
-/** Reads one certificate or several in PEM; what stands between BEGIN and END is not looked at here. */
+/** The schema of one or more certificates in PEM. It does not check what stands between BEGIN and END. */
 export const certificate = (description: string) => fileSecret(scalar(certificateKind, description))
 
-/** Reads one certificate or several, or `none`/`false` for null. */
+/** The schema of one or more certificates, or of `none`/`false` for null. */
 export const optionalCertificate = (description: string) => fileSecret(scalar(orNone(certificateKind), description))
 
-/** Reads one list of revoked certificates or several in PEM. */
+/** The schema of one or more lists of revoked certificates in PEM. */
 export const revocationList = (description: string) => fileSecret(scalar(revocationListKind, description))
 
-/** Reads a private key in PEM. */
+/** The schema of a private key in PEM. */
 export const privateKey = (description: string) => fileSecret(scalar(privateKeyKind, description))
 
-/** Reads a private key, or `none`/`false` for null. */
+/** The schema of a private key, or of `none`/`false` for null. */
 export const optionalPrivateKey = (description: string) => fileSecret(scalar(orNone(privateKeyKind), description))

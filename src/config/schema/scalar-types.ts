@@ -24,7 +24,7 @@ import {
   suggestPercent,
   suggestSize,
 } from '../../units.ts'
-import { renderPlain } from './annotations.ts'
+import { renderPlain } from './render.ts'
 import { InvalidScalar, type ScalarKind, scalar } from './scalar.ts'
 
 const day = 24 * 3_600_000
@@ -35,42 +35,45 @@ interface Range {
   readonly max?: number
 }
 
-/** Reads a time in milliseconds: from 1ms to 24h unless `range` says otherwise. */
+/** The schema of a duration in milliseconds: from 1ms to 24h unless `range` says otherwise. */
 export const duration = (description: string, range: Range = {}) => scalar(durationKind(range), description)
 
-/** Reads a time, or `none`/`false` for null: no such bound. */
+/** The schema of a duration, or of `none`/`false` for null: no limit. */
 export const optionalDuration = (description: string, range: Range = {}) =>
   scalar(orNone(durationKind(range)), description)
 
-/** Reads a time, or `none`/`false` for 0, which allows nothing either. */
+/** The schema of a duration, or of `none`/`false` for 0, which allows nothing either. */
 export const durationOrZero = (description: string, range: Range = {}) =>
   scalar(orZero(durationKind(range)), description)
 
-/** Reads a size in bytes: from 0B to 1TiB unless `range` says otherwise. */
+/** The schema of a size in bytes: from 0B to 1TiB unless `range` says otherwise. */
 export const size = (description: string, range: Range = {}) => scalar(sizeKind(range), description)
 
-/** Reads a size, or `none`/`false` for null: no such bound. */
+/** The schema of a size, or of `none`/`false` for null: no limit. */
 export const optionalSize = (description: string, range: Range = {}) => scalar(orNone(sizeKind(range)), description)
 
-/** Reads bytes a second, or `none`/`false` for null: no such bound. */
+/** The schema of bytes a second, or of `none`/`false` for null: no limit. */
 export const optionalByteRate = (description: string, range: Range = {}) =>
   scalar(orNone(byteRateKind(range)), description)
 
-/** Reads a percentage as a share of 1: from 0% to 100% unless `range`, in shares as well, says otherwise. */
+/**
+ * The schema of a percentage, parsed to a fraction: from 0% to 100% unless `range`, in fractions as well, says
+ * otherwise.
+ */
 export const percent = (description: string, range: Range = {}) => scalar(percentKind(range), description)
 
-/** Reads a percentage, or `none`/`false` for null: no such bound. */
+/** The schema of a percentage, or of `none`/`false` for null: no limit. */
 export const optionalPercent = (description: string, range: Range = {}) =>
   scalar(orNone(percentKind(range)), description)
 
-/** Reads a whole number within `range`. */
+/** The schema of a whole number within `range`. */
 export const integer = (description: string, range: Required<Range>) => scalar(integerKind(range), description)
 
-/** Reads a whole number, or `none`/`false` for null: no such bound. */
+/** The schema of a whole number, or of `none`/`false` for null: no limit. */
 export const optionalInteger = (description: string, range: Required<Range>) =>
   scalar(orNone(integerKind(range)), description)
 
-/** Reads `true` or `false`. */
+/** The schema of `true` or `false`. */
 export const boolean = (description: string) =>
   scalar<boolean>(
     {
@@ -89,7 +92,7 @@ export const boolean = (description: string) =>
     description,
   )
 
-/** Reads one of a few words. */
+/** The schema of one of a few words. */
 export const choice = <const W extends string>(description: string, words: readonly W[]) =>
   scalar<W>(
     {
@@ -101,7 +104,7 @@ export const choice = <const W extends string>(description: string, words: reado
     description,
   )
 
-/** Refuses every value of a key that exists elsewhere but not here, and says why. */
+/** The schema of a key that exists elsewhere but not here: it rejects every value, and says why. */
 export const forbiddenKey = (message: string, hint: string) =>
   scalar<never>(
     {
@@ -118,7 +121,7 @@ const sameButCase = (value: unknown, words: readonly string[]): string | undefin
   return word && `write ${word}`
 }
 
-/** Says of `none`, where {@link orNone} does not take it, what to write instead. */
+/** The hint for `none` where {@link orNone} does not apply. */
 const cannotDisable = 'this bound cannot be turned off: write a larger one, or leave the key out'
 
 const durationKind = ({ min = 1, max = day }: Range): ScalarKind<Milliseconds> => ({
@@ -173,7 +176,7 @@ const quantityParser =
     return new InvalidScalar(bare ? 'a unit is missing' : `not ${what}`, suggestion && `write ${suggestion}`)
   }
 
-/** Is a whole number within a range. */
+/** A whole number within a range. */
 export const integerKind = ({ min, max }: Required<Range>): ScalarKind<number> => ({
   expected: `a whole number from ${min} to ${max}`,
   parse: (value, fromVariable) => {
@@ -199,7 +202,7 @@ function withinRange(
   return value
 }
 
-/** Adds `none` and `false`: 0, and written as `none`. */
+/** Adds `none` and `false` to a kind: both are 0, which is rendered as `none`. */
 const orZero = (kind: ScalarKind<Milliseconds>): ScalarKind<Milliseconds> => {
   const { parse, ...rest } = orNone(kind)
   return {
@@ -209,7 +212,7 @@ const orZero = (kind: ScalarKind<Milliseconds>): ScalarKind<Milliseconds> => {
   }
 }
 
-/** Adds `none` and `false`: the bound is turned off. */
+/** Adds `none` and `false` to a kind: both are null, no limit. */
 export const orNone = <T>({
   name,
   expected,
@@ -221,11 +224,11 @@ export const orNone = <T>({
   expected: `${expected}; or none`,
   parse: (value, fromVariable) => {
     if (value === 'none' || value === false || (fromVariable && value === 'false')) return null
-    const got = parse(value, fromVariable)
+    const parsed = parse(value, fromVariable)
     const off = typeof value === 'string' && /^(none|off|no|never|null|unlimited|infinity)$/i.test(value)
-    return got instanceof InvalidScalar && off
-      ? new InvalidScalar(got.message, 'write none to turn this bound off')
-      : got
+    return parsed instanceof InvalidScalar && off
+      ? new InvalidScalar(parsed.message, 'write none to turn this bound off')
+      : parsed
   },
   render: (value) => (value === null ? 'none' : render(value)),
   json: { anyOf: [json, { enum: ['none', false] }] },
@@ -233,7 +236,7 @@ export const orNone = <T>({
 
 const maxRate = 1_000_000
 
-/** Reads how many a second or a minute. */
+/** The schema of a number of requests a second or a minute. */
 export const requestRate = (description: string) =>
   scalar<Rate>(
     {
@@ -252,7 +255,7 @@ export const requestRate = (description: string) =>
     description,
   )
 
-/** Guesses what was meant by `100`, `100/sec`, `100 rps` or `5 / minute`. */
+/** Guesses the rate that was meant by `100`, `100/sec`, `100 rps` or `5 / minute`. */
 const rateHint = (text: string): string | undefined => {
   const [, count, unit = ''] = /^\s*(\d+)\s*(?:\/|per\b|r\/)?\s*([a-z]*)\s*$/i.exec(text) ?? []
   if (count === undefined) return undefined

@@ -1,14 +1,15 @@
 import * as z from 'zod'
 import type { RenderedValue } from '../redact.ts'
-import { annotate, renderPlain } from './annotations.ts'
+import { annotate } from './annotations.ts'
+import { renderPlain } from './render.ts'
 
 /**
- * Holds text that came from outside the file: an environment variable or a `file:` reference. A class, so that it cannot be taken
- * for text that the file itself shows: whatever meets one in an error prints `shown`, never `text`.
+ * Text from outside the file: an environment variable or a `file:` reference. A class, so that it cannot be taken for
+ * text that the file itself shows: errors print `asWritten`, never `text`.
  */
 export class ExternalValue {
   readonly text: string
-  /** What the configuration file says in its place: `${NAME}`, `file:/run/secrets/risk`. */
+  /** The text of the configuration file in its place: `${NAME}`, `file:/run/secrets/risk`. */
   readonly asWritten: string
   /** Whether the scalar was one `${NAME}` and nothing else: it may then stand for a number or a boolean. */
   readonly fromVariable: boolean
@@ -20,7 +21,10 @@ export class ExternalValue {
   }
 }
 
-/** Says what is wrong with a scalar and what to write instead. It never quotes the value: that is done, or not, in one place. */
+/**
+ * What is wrong with a scalar, and what to write instead. It never quotes the value: `load/zod-issues.ts` alone decides
+ * on that.
+ */
 export class InvalidScalar {
   readonly message: string
   readonly hint: string | undefined
@@ -33,15 +37,15 @@ export class InvalidScalar {
 
 type PlainScalar = string | number | boolean
 
-/** Describes one kind of scalar: what it is called, how it is read, and what an editor's JSON Schema says of it. */
+/** One kind of scalar: its name, its parser, and its JSON Schema for editors. */
 export interface ScalarKind<T> {
-  /** What the JSON Schema calls it, where many keys are of this kind: then it is described there once. */
+  /** The name of its definition in the JSON Schema, where many keys share it. */
   readonly name?: string
-  /** What a problem prints as expected: `a duration such as 2s`. */
+  /** The text that a problem prints as expected: `a duration such as 2s`. */
   readonly expected: string
-  /** Reads a plain scalar. `whole` says that it came from the environment, where everything is a string. */
+  /** Parses a plain scalar. `fromVariable`: it came from the environment, where everything is a string. */
   readonly parse: (value: PlainScalar, fromVariable: boolean) => T | InvalidScalar
-  /** Writes what was read as the file spells it; undefined: not at all. Without it, {@link renderPlain} does. */
+  /** Renders a value as the file spells it; undefined: its key is left out. The default is {@link renderPlain}. */
   render?(value: T): RenderedValue | undefined
   readonly json: Readonly<Record<string, unknown>>
 }
@@ -55,26 +59,26 @@ export const scalar = <T>(
     .unknown()
     .transform((input, context): T => {
       const value = input instanceof ExternalValue ? input.text : input
-      const wrong = isPlainScalar(value)
+      const parsed = isPlainScalar(value)
         ? parse(value, input instanceof ExternalValue && input.fromVariable)
         : new InvalidScalar('wrong type')
-      if (!(wrong instanceof InvalidScalar)) return wrong
+      if (!(parsed instanceof InvalidScalar)) return parsed
       // A hint may be made from the value, which is shown only when it stands in the file.
-      const hint = input instanceof ExternalValue ? undefined : wrong.hint
-      // `kind: true`: not even a scalar, so a union looks at its other branch.
+      const hint = input instanceof ExternalValue ? undefined : parsed.hint
+      // `kind: true`: not a scalar at all, so the issue is taken from another branch of a union.
       const params = { expected, hint, kind: !isPlainScalar(value) }
-      context.addIssue({ code: 'custom', message: wrong.message, params })
+      context.addIssue({ code: 'custom', message: parsed.message, params })
       return z.NEVER
     })
     .meta({ description, ...(name === undefined ? allowPlaceholder(json) : referenceDefinition(name, json)) })
   return annotate(schema, { render })
 }
 
-/** Tells a scalar as the file may write it from lists, maps and what came from elsewhere. */
+/** Tells a plain scalar from lists, maps and external values. */
 export const isPlainScalar = (value: unknown): value is PlainScalar =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 
-/** The kinds that the JSON Schema describes once, by their names. */
+/** The definitions that keys of the JSON Schema share, by name. */
 export const sharedDefinitions = new Map<string, ScalarKind<unknown>['json']>()
 
 const referenceDefinition = (name: string, json: ScalarKind<unknown>['json']): ScalarKind<unknown>['json'] => {
@@ -82,7 +86,7 @@ const referenceDefinition = (name: string, json: ScalarKind<unknown>['json']): S
   return { allOf: [{ $ref: `#/definitions/${name}` }] }
 }
 
-/** Lets an editor accept `${NAME}` wherever a scalar may stand: it cannot know what the environment will say. */
+/** Lets an editor accept `${NAME}` wherever a scalar may stand: it does not know the environment. */
 function allowPlaceholder(json: ScalarKind<unknown>['json']): Readonly<Record<string, unknown>> {
   if (json.type === 'string' && json.pattern === undefined) return json
   return { anyOf: [json, { type: 'string', pattern: '\\$\\{' }] }

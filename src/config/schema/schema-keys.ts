@@ -1,4 +1,4 @@
-/** Walks over the schema of the file: which keys there are, and what each is. */
+/** Walks over the schema of the file: its keys, and the annotations of each. */
 import * as z from 'zod'
 import { configSchema } from '../config-schema.ts'
 import { formatKey, type KeyPath } from '../problem.ts'
@@ -6,13 +6,13 @@ import { getAnnotations, type SchemaAnnotations } from './annotations.ts'
 
 type Schema = z.core.$ZodType
 
-/** A key of the file, with its facts. */
+/** A key of the file, with its annotations. */
 export interface SchemaKey extends SchemaAnnotations {
-  /** Its key path; `*` stands for any key, `#` for any place in a list. */
+  /** Its key path; `*` stands for any key, `#` for any index of a list. */
   readonly path: readonly string[]
 }
 
-/** Looks through defaults, unions and transforms at what a person writes; what is looked through comes first. */
+/** Lists a schema and all that it wraps as defaults, unions and transforms, the outermost first. */
 export const unwrapSchema = (schema: Schema): readonly Schema[] => [
   schema,
   ...innerSchemas(schema).flatMap(unwrapSchema),
@@ -27,7 +27,7 @@ const innerSchemas = (schema: Schema): readonly Schema[] => {
 const mergeAnnotations = (layers: readonly Schema[]): SchemaAnnotations =>
   Object.assign({}, ...layers.map(getAnnotations))
 
-/** Lists what may stand below a schema, each with its key. */
+/** Lists the schemas below a schema, each with its key. */
 const childSchemas = (schema: Schema): readonly (readonly [key: string, schema: Schema])[] => {
   if (schema instanceof z.ZodObject) return Object.entries<Schema>(schema.shape)
   if (schema instanceof z.ZodArray) return [['#', schema.element]]
@@ -42,7 +42,7 @@ const collectKeys = (schema: Schema, path: readonly string[]): readonly SchemaKe
   ]
 }
 
-/** Lists every key that the file may have, with its facts. */
+/** Every key that the file may have, with its annotations. */
 export const schemaKeys: readonly SchemaKey[] = collectKeys(configSchema, [])
 
 /** Lists the keys that may stand at a path; empty where any key may. */
@@ -53,10 +53,12 @@ export const knownKeys = (path: KeyPath): readonly string[] => {
     : []
 }
 
-/** Says whether a secret may stand at a path or below it: what is there is never shown. */
+/** Tells whether a secret may stand at a path or below it. Its value is then never shown. */
 export const holdsSecrets = (path: KeyPath): boolean => schemaAt(path).isHidden
 
-/** Writes a key. Where a secret may stand, what is no plain word may be one in the wrong column, and is not shown. */
+/**
+ * Formats a key. Where a secret may stand, a key that is not a plain word may be one in the wrong column: it is hidden.
+ */
 export const redactKey = (key: string, parent: KeyPath): string => {
   const formatted = formatKey(key)
   return formatted !== key && holdsSecrets(parent) ? '"…"' : formatted
@@ -64,12 +66,15 @@ export const redactKey = (key: string, parent: KeyPath): string => {
 
 interface SchemaAtPath {
   readonly layers: readonly Schema[]
-  /** Whether the schema knows the whole path; else this is of the deepest key that it knows. */
+  /** Whether the schema knows the whole path; else the layers are those of the deepest known key. */
   readonly isKnown: boolean
   readonly isHidden: boolean
 }
 
-/** Finds what stands at a path. What stands in a list, or under any key, is as the whole of it is, unless its schema says otherwise. */
+/**
+ * Finds the schema at a path. An entry of a list or a record is as secret as the whole, unless its own schema says
+ * otherwise.
+ */
 const schemaAt = (path: KeyPath): SchemaAtPath => {
   let layers = unwrapSchema(configSchema)
   let isHidden = false

@@ -5,7 +5,7 @@ import { certificate, privateKey } from '../schema/pem.ts'
 import { InvalidScalar, scalar } from '../schema/scalar.ts'
 import { boolean, integer } from '../schema/scalar-types.ts'
 
-// RFC 6750 §2.1. Whoever guesses at a shorter one over a local network may well succeed.
+// An attacker on a local network may well guess a shorter one. The characters are those of RFC 6750 §2.1.
 const minTokenLength = 16
 
 const token = (description: string) =>
@@ -38,7 +38,7 @@ const tls = annotate(
   { sensitive: true },
 )
 
-/** Describes the operator's listener. */
+/** The schema of `admin`, the operator's listener. */
 export const adminSchema = z
   .strictObject({
     host: annotate(hostOrAddress('The address to listen on').prefault('127.0.0.1'), { restart: true }),

@@ -19,11 +19,11 @@ const file = scalar<string>(
   'Where lines are appended; stdout: between the lines of the log',
 )
 
-// What an HMAC-SHA-256 can make use of (RFC 2104 §3).
+// A longer key hardly strengthens HMAC-SHA-256, a shorter one weakens it (RFC 2104 §3).
 const minKeyBytes = 32
 const keyExpected = `file: and the path of a file with at least ${minKeyBytes} bytes of text`
 
-/** Reads a key, which stands outside the file: whoever can read what runs could else forge what is recorded. */
+/** The schema of a key, which stands outside the file: a reader of the configuration could otherwise forge records. */
 const key = annotate(
   z
     .unknown()
@@ -49,7 +49,7 @@ const rejectKey = (input: unknown): InvalidScalar | null => {
   return length >= minKeyBytes ? null : new InvalidScalar('too short', 'make one with: openssl rand -hex 32')
 }
 
-/** Describes the record of who did what. */
+/** The schema of `audit`. */
 export const auditSchema = annotate(
   optionalPolicy(
     z

@@ -6,12 +6,12 @@ import { annotate, optionalKey } from '../schema/annotations.ts'
 import { InvalidScalar, type ScalarKind, scalar } from '../schema/scalar.ts'
 import { choice, duration, durationOrZero } from '../schema/scalar-types.ts'
 
-/** Is where an issuer's keys come from: a server, or the file that was read. */
+/** The source of an issuer's keys: the URL of a server, or the text of a file. */
 export type JwksSource = { readonly url: string } | { readonly text: string }
 
 const urlExample = 'a URL such as https://login.example/…'
 
-/** Reads the URL of a server that decides who is let in: whoever could speak in its place could let in anybody. */
+/** Parses the URL of a server that decides on clients. It must be authentic: an impostor could admit any client. */
 const parseServerUrl = (value: string): string | InvalidScalar => {
   const parsed = URL.parse(value)
   if (parsed === null || !/^https?:\/\/[^/]/i.test(value)) return new InvalidScalar('not a URL', `write ${urlExample}`)
@@ -44,7 +44,7 @@ const jwksSource = annotate(
         }
         return parseKeySetText(value)
       },
-      // Public, but nothing that an operator reads: that it changed is what shows.
+      // Keys are public, but no operator reads them. As a secret, a change still shows.
       render: (source) => ('url' in source ? escapePlaceholders(source.url) : new Secret(source.text)),
       json: { type: 'string', pattern: '^(file:.+|[Hh][Tt][Tt][Pp][Ss]?://.+)$' },
     },
@@ -105,7 +105,7 @@ const clockTolerance = duration('How far the clocks of issuer and gateway may be
   max: 300_000,
 }).prefault('5s')
 
-/** Describes the tokens of an issuer that are verified here. */
+/** The schema of `auth.jwt`: the issuer whose tokens the gateway verifies itself. */
 export const jwtSchema = z
   .strictObject({
     issuer,
@@ -117,7 +117,7 @@ export const jwtSchema = z
   })
   .meta({ description: 'Access tokens that are signed JWTs' })
 
-/** Describes the server that is asked about tokens. */
+/** The schema of `auth.introspection`: the server that the gateway asks about tokens. */
 export const introspectionSchema = annotate(
   z
     .strictObject({
@@ -140,7 +140,7 @@ export const introspectionSchema = annotate(
   { sensitive: true },
 )
 
-// What a list of clients is searched by, so no prototype's names.
+// The list of clients is searched by these names, so none may be special to JavaScript.
 const claimName = z
   .string()
   .check((context) => {
@@ -150,7 +150,7 @@ const claimName = z
   })
   .meta({ pattern: '^[0-9A-Za-z_.:/-]{1,128}$' })
 
-// RFC 6749 §3.3.
+// The characters of a scope: RFC 6749 §3.3.
 export const scopeSchema = scalar<string>(
   {
     expected: 'a scope: visible characters but blanks, " and \\',
@@ -165,7 +165,7 @@ export const scopeSchema = scalar<string>(
   'A scope',
 )
 
-/** Describes what tokens say of their owner. */
+/** The schema of claims: names with their values. */
 export const claimsSchema = z
   .record(claimName, scalar(lineKind('the value of a claim'), 'What it says'))
   .meta({ description: 'What a token must say to be of this client: all of it. More than another says wins' })

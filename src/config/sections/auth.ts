@@ -20,7 +20,7 @@ const apiKey = z
   })
   .meta({ description: 'Keys made with lender-gateway hash-key' })
 
-/** Describes where certificates of clients come from. */
+/** The schema of `auth.mtls`: the source of client certificates. */
 export const mtlsSchema = z
   .strictObject({
     from: choice(
@@ -28,7 +28,7 @@ export const mtlsSchema = z
       ['connection', 'client-cert'],
     ).prefault('connection'),
     ca: annotate(optionalCertificate('Who has to have issued what comes in Client-Cert; file:PATH for a file'), {
-      sensitive: false, // no key stands beside it that may be mistaken for it
+      sensitive: false, // no secret key stands beside it that could be put here by mistake
     }).prefault('none'),
   })
   .meta({ description: 'Certificates of clients' })
@@ -63,7 +63,7 @@ const dpop = optionalPolicy(
   '{ maxAge: 60s }',
 )
 
-/** Describes how it is found out who calls. */
+/** The schema of `auth`: the ways in which clients authenticate. */
 export const authSchema = optionalPolicy(
   z
     .strictObject({
@@ -89,7 +89,7 @@ export const authSchema = optionalPolicy(
   '{ methods: [apiKey] }',
 )
 
-/** Describes what one operation asks for, where it differs. */
+/** The schema of `auth` of one operation: where it differs from that of all. */
 export const operationAuthSchema = optionalPolicy(
   z
     .strictObject({

@@ -6,7 +6,7 @@ import { redisSchema } from './limits.ts'
 
 const mebibyte = 1024 ** 2
 
-/** Describes what is stored of all operations that are cached. */
+/** The schema of `cache`: the store that all cached operations share. */
 export const cacheSchema = z
   .strictObject({
     maxBytes: size('Most memory of what is stored, of all operations and workers together', {
@@ -59,13 +59,13 @@ const cacheSwitch = scalar<boolean>(
       if (fromVariable && (value === 'true' || value === 'false')) return value === 'true'
       return new InvalidScalar('neither true nor false', 'write true for the defaults, or { staleIfError: 10m }')
     },
-    render: () => false, // null: what is stored has a policy
+    render: () => false, // only null gets here: a cached operation has a policy
     json: { type: 'boolean' },
   },
   'Whether answers are stored, as the defaults say',
 )
 
-/** Describes whether and how an operation is cached; null: it is not. */
+/** The schema of `cache` of one operation; null: it is not cached. */
 export const operationCacheSchema = z
   .union([cacheSwitch, policy])
   .transform((given) => (given === true ? policy.parse({}) : given === false ? null : given))

@@ -9,8 +9,8 @@ import { claimsSchema } from './auth-tokens.ts'
 const expected = 'dns:, uri: or email: and a name, or sha256: and a fingerprint'
 
 /**
- * Reads a name by which a client's certificate is known: one of those that stand in it, spelled as the layer compares them, or the SHA-256 of the
- * whole of it, which comes out in base64url.
+ * The schema of the name of a client certificate: a name that stands in it, in the spelling that is compared, or the
+ * SHA-256 of the whole certificate, parsed to base64url.
  */
 export const certificateName = (description: string) =>
   scalar<string>(
@@ -22,7 +22,7 @@ export const certificateName = (description: string) =>
     description,
   )
 
-/** Spells a name as all of them are compared. */
+/** Parses a certificate name into the spelling that is compared. */
 export const parseCertificateName = (text: string): string | InvalidScalar => {
   const [, kind = '', name = ''] = /^([a-z0-9]+):(.*)$/.exec(text) ?? []
   if (!Object.hasOwn(nameParsers, kind))
@@ -56,7 +56,7 @@ const certificateNameHint = (value: string): string | undefined => {
   return undefined
 }
 
-/** Most clients, those of included files among them. */
+/** The largest number of clients, those of included files among them. */
 export const maxClients = 100_000
 
 const name = (description: string) =>
@@ -73,7 +73,7 @@ const name = (description: string) =>
     description,
   )
 
-// No dot: it ends there in the key.
+// No dot: in a key, the first dot ends the id.
 const keyId = annotate(
   scalar<string>(
     {
@@ -130,7 +130,7 @@ const operations = z
   ])
   .meta({ description: 'What it may call' })
 
-/** Reads the name of a file that holds clients; its contents are read before the schema sees them. */
+/** A reference to a file of clients. Its contents are read before the schema is applied. */
 const clientFileReference = scalar<string>(
   {
     expected: 'file: and the path of a list of clients',
@@ -145,10 +145,10 @@ const clientFileReference = scalar<string>(
   'A list of clients in a file of its own',
 )
 
-/** Tells whether a text names a file that holds clients. */
+/** Tells whether a text is a reference to a file of clients. */
 export const isClientFileReference = (text: string): boolean => text.startsWith('file:') && text.length > 'file:'.length
 
-/** Describes a lender's system. */
+/** The schema of one client: a lender's system. */
 export const clientSchema = z
   .strictObject({
     id: name('Its name, in the log and for upstreams'),
@@ -186,7 +186,7 @@ export const clientSchema = z
   })
   .meta({ id: 'Client', description: "A lender's system" })
 
-/** Describes the lenders' systems. */
+/** The schema of `clients`. */
 export const clientsSchema = z
   .union([clientFileReference, z.array(z.union([clientFileReference, clientSchema])).max(maxClients)])
   .meta({ description: "The lenders' systems that are known" })

@@ -29,7 +29,7 @@ const url = annotate(
   { secret: true, file: 'line' },
 )
 
-/** The library decodes them, and throws when it cannot. */
+/** Tells whether user name and password can be decoded: the Redis library decodes them, and throws when it cannot. */
 const isDecodable = ({ username, password }: URL): boolean => {
   try {
     decodeURIComponent(username + password)
@@ -63,7 +63,7 @@ const addressLimit = optionalPolicy(
   '{ rate: 100/s }',
 )
 
-/** Describes a Redis: what for, and what is done when it does not answer in time. */
+/** The schema of a Redis. `otherwise` describes what the gateway does when Redis does not reply in time. */
 export const redisSchema = (description: string, otherwise: string) =>
   annotate(
     optionalPolicy(
@@ -83,13 +83,13 @@ const redis = redisSchema('Redis or Valkey, by which several gateways count toge
 
 const exchangeRange = { min: 1, max: 1_000_000 }
 
-/** Bounds the exchanges in flight of one upstream, or of one operation. */
+/** The schema of the limit on exchanges in flight, of one upstream or of one operation. */
 export const concurrencySchema = optionalInteger(
   'Most exchanges in flight; what is beyond is answered 503 at once. All such bounds hold, none overrides another',
   exchangeRange,
 )
 
-/** Describes what the gateway takes on at most; carries the built-in values. */
+/** The schema of `limits`, with the built-in values. */
 export const limitsSchema = z
   .strictObject({
     address: addressLimit.prefault('none'),

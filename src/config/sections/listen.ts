@@ -35,7 +35,7 @@ const via = scalar<string>(
   'The pseudonym of this gateway in Via (RFC 9110 §7.6.3). Default: made at random for the process',
 )
 
-/** Reads `{base_url}` as clients write it; a slash at its end is dropped. */
+/** The schema of `{base_url}` as clients write it; a slash at its end is dropped. */
 const publicUrl = scalar<string>(
   {
     expected: 'a URL such as https://gateway.example or https://gateway.example/lender',
@@ -58,7 +58,7 @@ const timeouts = z
   })
   .meta({ description: 'How long a client may take' })
 
-// Each is parsed at every load, and again when it takes effect.
+// Every load parses each text, and so does every reload that takes effect.
 const maxPemTexts = 100
 
 const certificatePair = z.strictObject({
@@ -66,7 +66,7 @@ const certificatePair = z.strictObject({
   key: privateKey('The private key of the certificate'),
 })
 
-/** Describes TLS on the public listener. */
+/** The schema of `listen.tls`. */
 export const listenTlsSchema = annotate(
   z
     .strictObject({
@@ -104,7 +104,7 @@ export const listenTlsSchema = annotate(
   },
 )
 
-/** Describes the public listener, the only one that clients see, and the bounds that protect it. */
+/** The schema of `listen`: the public listener, the only one that clients see, and the limits that protect it. */
 export const listenSchema = z
   .strictObject({
     host: annotate(hostOrAddress('The address to listen on').prefault('127.0.0.1'), { restart: true }),

@@ -26,7 +26,7 @@ const postOperation = z
   })
   .meta({ id: 'PostOperation' })
 
-/** Describes what is said of single operations. The method decides whether `cache` may be among it. */
+/** The schema of `operations`: the settings of single operations. The method decides whether `cache` is allowed. */
 export const operationsSchema = z
   .strictObject({
     'valuation.score': postOperation.optional(),

@@ -1,13 +1,14 @@
 import * as z from 'zod'
-import { annotate, optionalKey, renderValue } from '../schema/annotations.ts'
+import { annotate, optionalKey } from '../schema/annotations.ts'
 import { fieldValues } from '../schema/header-fields.ts'
 import { optionalPolicy } from '../schema/inheritance.ts'
+import { renderValue } from '../schema/render.ts'
 import { InvalidScalar, type ScalarKind, scalar } from '../schema/scalar.ts'
 import { boolean, percent } from '../schema/scalar-types.ts'
 
 const example = 'http://localhost:4318/v1/traces'
 
-/** Reads the URL that spans are posted to. What proves who sends them stands in `headers`, where it is not shown. */
+/** The URL that spans are posted to. Credentials belong into `headers`, where they are not shown. */
 const tracesUrlKind: ScalarKind<string> = {
   expected: `the whole URL of an OTLP/HTTP receiver of traces, such as ${example}`,
   parse: (value) => {
@@ -27,7 +28,7 @@ const tracesUrlKind: ScalarKind<string> = {
   json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\\\\\s]+/[^?#\\\\\\s]+$' },
 }
 
-// Of the protocol: what is posted is described by them.
+// The fields of the protocol, which describe the posted body.
 const protocolFields = /^(content-.*|user-agent)$/i
 
 const headers = fieldValues(
@@ -69,7 +70,7 @@ const policy = annotate(
   { redundantKeys: ({ otlp }: TracingValue) => (otlp === null ? ['headers', 'sample', 'serviceName'] : []) },
 )
 
-/** Describes what is told of exchanges beyond the log. */
+/** The schema of `tracing`; null: neither spans nor Server-Timing. */
 export const tracingSchema = annotate(optionalPolicy(policy, `{ otlp: ${example} }`), {
   render: (value: TracingValue | null) =>
     value === null || (value.otlp === null && !value.serverTiming) ? 'none' : renderValue(policy, value),

@@ -15,13 +15,13 @@ import {
   percent,
 } from '../schema/scalar-types.ts'
 
-/** Is a range of statuses, both ends included. */
+/** A range of statuses, both ends included. */
 export interface StatusRange {
   readonly from: number
   readonly to: number
 }
 
-/** Reads one status or a range of them. */
+/** The schema of one status or a range of them. */
 export const statusRange = (description: string) =>
   scalar<StatusRange>(
     {
@@ -67,7 +67,7 @@ const path = scalar<string>(
       if (typeof value !== 'string') return new InvalidScalar('wrong type')
       if (/^https?:/i.test(value))
         return new InvalidScalar('not a path', 'write the path alone: it is asked of each endpoint')
-      // What stands in a request line ends at a blank, and a fragment is never sent (RFC 9112 §3.2.1).
+      // The target in a request line ends at a blank, and a fragment is never sent (RFC 9112 §3.2.1).
       if (!/^[\x21-\x7e]*$/.test(value))
         return new InvalidScalar(
           'a path with a character that must be encoded',
@@ -85,7 +85,7 @@ const path = scalar<string>(
 
 const probeStreak = (description: string) => integer(description, { min: 1, max: 100 })
 
-/** Describes the probes of an endpoint; carries the built-in values, and the path has none. */
+/** The schema of the probes of an endpoint, with the built-in values; the path has none. */
 export const healthCheckSchema = z
   .strictObject({
     path: optionalKey(path),
@@ -97,7 +97,7 @@ export const healthCheckSchema = z
   })
   .meta({ description: 'Probes each endpoint on a timer; path is required' })
 
-/** Describes when real traffic takes an endpoint out for a while; carries the built-in values. */
+/** The schema of outlier detection, which ejects endpoints by the outcomes of requests, with the built-in values. */
 export const outlierSchema = z
   .strictObject({
     consecutiveFailures: optionalInteger('So many failures in a row take an endpoint out', {
@@ -117,7 +117,7 @@ export const outlierSchema = z
 
 const hour = 3_600_000
 
-/** Describes when a whole upstream is left alone; carries the built-in values. */
+/** The schema of the circuit breaker of a whole upstream, with the built-in values. */
 export const circuitBreakerSchema = z
   .strictObject({
     failureRate: percent('The share of failed requests at which it opens', { min: 0.01 }).prefault('50%'),
@@ -134,7 +134,7 @@ export const circuitBreakerSchema = z
   })
   .meta({ description: 'Stops traffic to the whole upstream while most of it fails' })
 
-/** Lists the failures after which another attempt can make sense; what no attempt would change is not among them. */
+/** The failures after which another attempt can make sense. */
 const retriedFailures = [
   'connect-failed',
   'connect-timeout',
@@ -144,10 +144,10 @@ const retriedFailures = [
   'bad-answer',
 ] as const satisfies readonly FailureKind[]
 
-/** Lists the statuses that may say: another time, or another endpoint. */
+/** The statuses that another time, or another endpoint, may change. */
 const retriedStatuses = [429, 500, 502, 503, 504] as const
 
-/** Is what may be followed by another attempt: a failure, or a status of the upstream. */
+/** A cause for a retry: a failure, or a status of the upstream. */
 export type RetryCause = (typeof retriedFailures)[number] | (typeof retriedStatuses)[number]
 
 const retryCauses: readonly RetryCause[] = [...retriedFailures, ...retriedStatuses]
@@ -183,7 +183,7 @@ const retryOn = z
 
 const backoffDuration = (description: string) => duration(description, { max: 60_000 })
 
-/** Describes which attempts are followed by another; carries the built-in values. */
+/** The schema of retries, with the built-in values. */
 export const retrySchema = z
   .strictObject({
     attempts: integer('Most attempts, the first included', { min: 2, max: 10 }).prefault(3),
@@ -214,7 +214,10 @@ export const retrySchema = z
   })
   .meta({ description: 'Which attempts are followed by another' })
 
-/** Describes how endpoints are spoken to over TLS; carries the built-in values. What has none may be `none` where a level below states it. */
+/**
+ * The schema of TLS towards endpoints, with the built-in values. A key without one may be `none`, where a level below
+ * states it.
+ */
 export const upstreamTlsSchema = annotate(
   z
     .strictObject({

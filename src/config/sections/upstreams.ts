@@ -1,9 +1,10 @@
 import * as z from 'zod'
 import type { groups } from '../../operations.ts'
 import { endpointUrl, type ParsedEndpoint, upstreamHost } from '../schema/address.ts'
-import { annotate, getAnnotations, renderMap } from '../schema/annotations.ts'
+import { annotate, getAnnotations } from '../schema/annotations.ts'
 import { headerMutationSchema } from '../schema/header-fields.ts'
 import { optionalPolicy, partialShape } from '../schema/inheritance.ts'
+import { renderMap } from '../schema/render.ts'
 import { scalar } from '../schema/scalar.ts'
 import {
   boolean,
@@ -25,13 +26,13 @@ import {
 
 const hour = 3_600_000
 
-/** Bounds the wait for one answer. Stated for every group, for one group, or for one operation. */
+/** The schema of the deadline of one request. It may stand in the defaults, in a group and in an operation. */
 export const deadlineSchema = optionalDuration("Longest time until the answer's head, attempts and waits included")
 
-/** Bounds the body of one request. Stated where {@link deadlineSchema} is. */
+/** The schema of the largest request body. It may stand where {@link deadlineSchema} may. */
 export const maxBodySchema = optionalSize('Largest request body')
 
-/** Describes what applies to every group that does not say otherwise; carries the built-in values. */
+/** The schema of `defaults`, which hold for every group that does not state its own, with the built-in values. */
 export const defaultsSchema = z
   .strictObject({
     timeouts: z
@@ -64,14 +65,14 @@ export const defaultsSchema = z
   })
   .meta({ description: 'What applies to every group; a group states only what differs' })
 
-// Told once in the JSON Schema, for a group as well.
+// One definition for both in the JSON Schema: defaults and groups.
 for (const [key, schema] of Object.entries(defaultsSchema.shape))
   z.globalRegistry.add(schema, { id: key.replace(/^./, (letter) => letter.toUpperCase()) })
 
-/** Describes what of it holds for a group, merged; the rest for each operation. */
+/** The schema of the merged policy of a group: the defaults less the keys of operations. */
 export const upstreamPolicySchema = defaultsSchema.omit({ deadline: true, maxBody: true })
 
-/** Lists the same keys for one group, none of them required. */
+/** The keys of `defaults` for one group, all optional. */
 export const upstreamPolicyShape = partialShape(defaultsSchema.shape)
 
 const url = scalar(endpointUrl, 'http:// or https://, a host, and an optional path prefix; or sandbox')
@@ -86,7 +87,7 @@ const weighted = z
     ({ url: { origin, pathPrefix }, weight, drain }): ParsedEndpoint => ({ origin, pathPrefix, weight, drain }),
   )
 
-/** Describes one endpoint: a URL, `sandbox`, or a URL with its weight, and whether it drains. */
+/** The schema of one endpoint: a URL, `sandbox`, or a map with its URL, weight and drain. */
 export const endpointSchema = annotate(z.union([url, weighted]).meta({ id: 'Endpoint' }), getAnnotations(url))
 
 const emptyPolicies: Partial<z.output<z.ZodObject<typeof upstreamPolicyShape>>> = {}
@@ -142,8 +143,8 @@ const forEachGroup = <S extends z.ZodType>(upstream: S) =>
     } satisfies Record<(typeof groups)[number], S>)
     .meta({ description: 'What stands behind each purpose group; all eight are required' })
 
-/** Requires an upstream for each of the eight groups: a URL, `sandbox`, or the long form. */
+/** The schema of `upstreams`: for each of the eight groups a URL, `sandbox`, or the long form. */
 export const upstreamsSchema = forEachGroup(upstreamSchema(upstreamPolicyShape))
 
-/** Describes the same for an editor, which is told what is built in. */
+/** The schema of `upstreams` for editors, which shows the built-in values. */
 export const describedUpstreamsSchema = forEachGroup(upstreamSchema(defaultsSchema.shape))

@@ -27,7 +27,7 @@ const unusedTokens: WarningRule = ({ config }) => {
   )
 }
 
-/** Tokens may be bound to certificates, without mtls among the methods. */
+/** Warns of certificates without a use. Tokens may be bound to certificates, without mtls among the methods. */
 const unusedCertificates: WarningRule = ({ config }) => {
   const used = acceptedMethods(config)
   return (
@@ -48,7 +48,7 @@ const credentials = [
   { key: 'claims', by: ['jwt', 'introspection'], has: ({ claims }: ClientConfig) => Object.keys(claims).length > 0 },
 ] as const
 
-/** Looks for what clients could show and nobody asks for; of thousands of them, where it stands first. */
+/** Warns of credentials of clients that no operation takes; of thousands of clients it names the first. */
 const unusedCredentials: WarningRule = ({ config }) => {
   if (config.auth === null) return null
   const used = acceptedMethods(config)
@@ -66,13 +66,13 @@ const unusedCredentials: WarningRule = ({ config }) => {
   })
 }
 
-/** Lists the ways to prove who calls that any operation may take. */
+/** Lists the authentication methods of all operations. */
 const acceptedMethods = ({ auth, operations }: Config): ReadonlySet<AuthMethod> =>
   new Set(
     [auth, ...Object.values(operations).map((operation) => operation.auth)].flatMap((each) => each?.methods ?? []),
   )
 
-/** Lists what is said of proving who calls, and nobody is asked for. */
+/** The warnings of authentication: settings that no operation uses. */
 export const authWarnings: readonly WarningRule[] = [
   unusedPublicUrl,
   unusedTokens,

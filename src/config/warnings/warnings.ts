@@ -6,13 +6,16 @@ import type { Config } from '../config.ts'
 import type { ParsedConfig } from '../config-schema.ts'
 import { isLoopbackHost } from '../loopback.ts'
 import type { ConfigIssue, KeyPath } from '../problem.ts'
-import { cacheWarnings } from '../rules/cache-rules.ts'
 import { applyRules, type RuleResult, type WarningRule } from '../rules/rule.ts'
-import { upstreamWarnings } from '../rules/upstream-rules.ts'
 import { workerCount } from '../worker-count.ts'
 import { authWarnings } from './auth-warnings.ts'
+import { cacheWarnings } from './cache-warnings.ts'
+import { upstreamWarnings } from './upstream-warnings.ts'
 
-/** Lists what works but was probably not meant, or must not be overlooked, on a machine with so many cores. */
+/**
+ * Lists the settings that work but were probably not meant, or must not be overlooked. `cores` are those of this
+ * machine by default.
+ */
 export const collectWarnings = (
   parsed: ParsedConfig,
   config: Config,
@@ -20,10 +23,13 @@ export const collectWarnings = (
 ): readonly ConfigIssue[] => applyRules(warningRules, { parsed, config, cores })
 
 const dayMs = 24 * 3_600_000
-// Whoever renews by machine does so earlier; whoever does it by hand has two weeks.
+// An automatic renewal happens earlier; an operator who renews by hand has two weeks.
 const soonDays = 14
 
-/** TLS refuses whose certificate such an authority has issued. Of Client-Cert that is for the proxy in front: RFC 5280 §6.1.1 has no time of an anchor. */
+/**
+ * Warns of authorities that expire. TLS rejects the clients of an expired one. For Client-Cert the proxy in front
+ * decides: RFC 5280 §6.1.1 gives an anchor no time.
+ */
 const expiringAuthorities: WarningRule = ({ config }) =>
   clientAuthorities(config).map(
     ({ path, names, notAfter }) =>
@@ -39,7 +45,10 @@ const expiringAuthorities: WarningRule = ({ config }) =>
       },
   )
 
-/** One that has expired is no reason to refuse: a gateway that must start again serves those who look away rather than nobody. */
+/**
+ * Warns of certificates that expire. An expired one is no error: a gateway that must restart then still serves the
+ * clients that do not verify.
+ */
 const expiringCertificates: WarningRule = ({ config }) =>
   listenerCertificates(config).map(
     ({ path, notAfter }) =>
@@ -57,7 +66,7 @@ const expiringCertificates: WarningRule = ({ config }) =>
 
 const expiresSoon = (notAfter: number): boolean => notAfter - epochMs() <= soonDays * dayMs
 
-/** Looks for operations that may be repeated where nothing ever is. A GET may be without saying so, which is another matter. */
+/** Warns of idempotent operations of a group without retries. */
 const unusedIdempotency: WarningRule = ({ config: { operations, upstreams } }) =>
   allOperations.map(
     ({ id, group }) =>
@@ -71,7 +80,7 @@ const unusedIdempotency: WarningRule = ({ config: { operations, upstreams } }) =
       },
   )
 
-/** Looks for operations that may be repeated by a key that never reaches the upstream, or is not the client's: then nothing is. */
+/** Warns of idempotent operations whose Idempotency-Key is removed or set by the gateway: they are never retried. */
 const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } }) =>
   allOperations.map(({ id, group, method }) => {
     const { retry, request } = upstreams[group]
@@ -93,7 +102,10 @@ const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } })
     )
   })
 
-/** A CGI-like back end reads the twin with underscores as the same field, and so do the edits. */
+/**
+ * Tells whether the key is among edited fields. A CGI-like back end reads the twin with underscores as the same field,
+ * and so do the edits.
+ */
 const hasIdempotencyKey = (names: readonly string[]): boolean =>
   names.some((name) => name.toLowerCase().replaceAll('_', '-') === 'idempotency-key')
 
@@ -119,7 +131,7 @@ const unusedRedis: WarningRule = ({ config: { limits, clients, auth } }) =>
     hint: 'add address: { rate: … } under limits, or remove redis',
   }
 
-/** Looks for a log that says nothing of where the audit log ends: nobody could tell that its end was cut off. */
+/** Warns of a log without the checkpoints of the audit log: only they show that its end was cut off. */
 const unloggedCheckpoints: WarningRule = ({ config: { audit, log } }) =>
   audit !== null &&
   !['info', 'debug', 'trace'].includes(log.level) && {
@@ -176,7 +188,7 @@ const moreWorkersThanCores: WarningRule = ({ config: { workers }, cores }) =>
     hint: 'write auto; if the gateway runs on another machine than this, compare with the cores there',
   }
 
-/** Looks for bounds that cannot be divided: each worker has one at least, so that together they have more than the file says. */
+/** Warns of limits that cannot be divided: each worker takes one at least, so that together they exceed the file. */
 const indivisibleLimits: WarningRule = ({ parsed, config, cores }) => {
   const { listen, limits, operations } = config
   const workers = workerCount(config, cores)

@@ -5,8 +5,9 @@ import { forEachNode } from './yaml-nodes.ts'
 type MessageAndHint = readonly [message: string, hint: string]
 
 /**
- * Describes an error of the parser in our words, because its own may quote the file, and where a person would look for it. `isIndentationError`: how lines
- * stand to one another is wrong, and not what is on this one.
+ * Describes an error of the parser in the gateway's words, because the parser's own may quote the file, at the place
+ * where an operator would look for it. `isIndentationError`: the lines are indented wrongly to one another; this line
+ * alone is sound.
  */
 export function describeSyntaxError(
   { code, pos: [start] }: YAMLError,
@@ -16,7 +17,7 @@ export function describeSyntaxError(
 ): LocatableIssue & { readonly offset: number } {
   const scalar = scalarAt(document, start)
   const isUnclosedQuote = code === 'MISSING_CHAR' && scalar?.type?.startsWith('QUOTE') === true
-  // The parser reads on to the end of the file: the quote that it misses there was opened here.
+  // The parser reads on to the end of the file, and reports the missing quote there. It was opened here.
   const offset = isUnclosedQuote ? (scalar.range?.[0] ?? start) : start
   const isMultiline = scalar?.range != null && at(scalar.range[0]).line !== at(scalar.range[1]).line
   const [message, hint] = messageFor(code, { isUnclosedQuote, isMultiline, isIndentationError }) ?? [
@@ -79,7 +80,9 @@ function scalarAt(document: Document, offset: number): Scalar | undefined {
   return found
 }
 
-/** Finds the key path of what an offset lies in, as far as the parser understood the file; a key itself belongs to what is around it. */
+/**
+ * Finds the key path of an offset, as far as the parser understood the file. A key itself belongs to the map around it.
+ */
 function pathAt(node: unknown, offset: number, path: KeyPath = []): KeyPath {
   if (path.length >= maxDepth) return path
   if (isMap(node)) {
@@ -92,12 +95,12 @@ function pathAt(node: unknown, offset: number, path: KeyPath = []): KeyPath {
   return index === -1 || endOf(node.items[index]) <= offset ? path : pathAt(node.items[index], offset, [...path, index])
 }
 
-/** Deeper than any key of the configuration. */
+/** More levels than any key of the configuration has. */
 const maxDepth = 16
 
 const startOf = (node: unknown): number => rangeOf(node)?.[0] ?? Number.POSITIVE_INFINITY
 
-/** Nothing at all may be what the error is about. */
+/** Finds the end of a node. One without a value has no end: the error may be about what is missing. */
 const endOf = (node: unknown): number =>
   isScalar(node) && node.value === null ? Number.POSITIVE_INFINITY : (rangeOf(node)?.[2] ?? Number.POSITIVE_INFINITY)
 

@@ -3,19 +3,22 @@ import type { FilePosition, KeyPath, LocatableIssue } from '../problem.ts'
 import { describeSyntaxError } from './syntax-error.ts'
 import { forEachNode } from './yaml-nodes.ts'
 
-/** More aliases than this in one file are refused, nested ones counted as often as they unfold. */
+/** The largest number of aliases in one file; nested ones count as often as they unfold. */
 export const maxAliases = 100
 
-/** Syntax errors beyond this many are left out: they repeat the first ones. */
+/** The largest number of syntax errors that are reported: later ones repeat the first. */
 const maxSyntaxErrors = 20
 
 interface SyntaxResult {
   readonly issues: readonly LocatableIssue[]
-  /** Whether the tree can be relied on. */
+  /** Whether the tree is reliable. */
   readonly usable: boolean
 }
 
-/** Collects errors of syntax, and what YAML allows but this file does not: tags, directives, duplicate keys, many aliases. */
+/**
+ * Collects syntax errors, and what YAML allows but the gateway does not: tags, directives, duplicate keys, many
+ * aliases.
+ */
 export function findSyntaxIssues(document: Document, text: string, at: (offset: number) => FilePosition): SyntaxResult {
   const issues: LocatableIssue[] = []
   const lines = new Set<number>()
@@ -24,17 +27,17 @@ export function findSyntaxIssues(document: Document, text: string, at: (offset: 
     issues.push({ ...issue, offset })
   }
 
-  // An alias that leads nowhere, or in a circle, leaves no tree to look at.
+  // With an alias that leads nowhere, or in a circle, the tree cannot be built.
   let usable = findForbiddenConstructs(document, add)
   const forbiddenCount = issues.length
   let lostAt: number | null = null
   for (const error of document.errors.slice(0, 1000)) {
-    // The parser stumbles over what follows a slip, on its line and on later ones: the first stumble tells it best.
+    // After a mistake the parser reports more errors, on its line and on later ones. The first describes it best.
     const [start] = error.pos
     const isLost =
       lostAt !== null && !hasResynchronized(text, lostAt, start) && isIndentationError(error.code, text, start)
     if (derailingErrors.has(error.code)) lostAt = start
-    // What should have been a key over several lines is found fault with again, as a key.
+    // The parser reports a key over several lines a second time, as a key.
     if (isLost && error.code === 'MULTILINE_IMPLICIT_KEY') lines.add(at(start).line)
     const isFollowOn = isLost || lines.has(at(start).line) || (!usable && error.code === 'UNEXPECTED_TOKEN')
     if (!isFollowOn && issues.length < forbiddenCount + maxSyntaxErrors) {
@@ -47,14 +50,14 @@ export function findSyntaxIssues(document: Document, text: string, at: (offset: 
   return { issues, usable }
 }
 
-// A line that is indented wrongly has the parser take all that follows for something else.
+// After a line that is indented wrongly, the parser misreads all that follows.
 const derailingErrors: ReadonlySet<string> = new Set(['BAD_INDENT', 'BLOCK_AS_IMPLICIT_KEY', 'MULTILINE_IMPLICIT_KEY'])
 
-/** Tells whether the parser knows again where it is: a key of the whole file has come since. */
+/** Tells whether the parser has recovered: a top-level key stands between the two offsets. */
 const hasResynchronized = (text: string, lostAt: number, offset: number): boolean =>
   /[\r\n][^\s#-]/.test(text.slice(lostAt, offset + 1))
 
-/** Tells whether an error is of how lines stand to one another, and not one that a line has alone: a second colon, say. */
+/** Tells whether an error is about the indentation of lines to one another. A second colon in one line, say, is not. */
 const isIndentationError = (code: string, text: string, offset: number): boolean => {
   if (code !== 'BLOCK_AS_IMPLICIT_KEY') return derailingErrors.has(code)
   const [line = ''] = text.slice(text.lastIndexOf('\n', offset - 1) + 1).split(/[\r\n]/, 1)
@@ -63,7 +66,7 @@ const isIndentationError = (code: string, text: string, offset: number): boolean
 
 type AddIssue = (offset: number, issue: LocatableIssue) => void
 
-/** Finds the constructs that are refused; false when the tree cannot be built because of them. */
+/** Reports forbidden constructs; false: the tree cannot be built because of them. */
 function findForbiddenConstructs(document: Document, add: AddIssue): boolean {
   if (document.directives?.yaml.explicit === true) {
     add(0, {
@@ -103,7 +106,7 @@ function findForbiddenConstructs(document: Document, add: AddIssue): boolean {
   return isIntact
 }
 
-/** JavaScript gives this name a meaning of its own, and zod passes over it. */
+/** The issue of `__proto__`: JavaScript gives this name a meaning of its own, and zod ignores it. */
 const prototypeKey = { message: 'unknown key', expected: 'a known key', found: '__proto__', hint: 'remove it' }
 
 const duplicateKey = {
@@ -113,7 +116,7 @@ const duplicateKey = {
   hint: 'keep one of the two',
 }
 
-/** Says what is printed for an alias bomb, wherever it is noticed. */
+/** The issue of an alias bomb, wherever it is noticed. */
 export const tooManyAliases = {
   message: 'too many aliases',
   expected: `at most ${maxAliases} aliases, nested ones counted as often as they unfold`,

@@ -5,21 +5,21 @@ import type { FilePosition, KeyPath, LocatableIssue } from '../problem.ts'
 import { findSyntaxIssues, maxAliases, tooManyAliases } from './syntax-issues.ts'
 import { findOffset, forEachNode, hasPath } from './yaml-nodes.ts'
 
-/** Holds a parsed file that can still say where each value stands. */
+/** A parsed YAML file that knows the position of each value. */
 export interface YamlSource {
   readonly document: Document
-  /** Every problem of syntax, and every construct that is refused. */
+  /** All syntax errors and forbidden constructs. */
   readonly issues: readonly LocatableIssue[]
-  /** Whether the tree can be relied on: false after an error of syntax. */
+  /** Whether the tree is reliable: false after a syntax error. */
   readonly usable: boolean
   readonly at: (offset: number) => FilePosition
-  /** Finds a value, or its key; what is missing is placed at the deepest key above it that is there. */
+  /** Finds a value, or its key. A missing one has the position of the deepest key above it that exists. */
   readonly locate: (path: KeyPath, atKey?: boolean) => FilePosition
   /** Finds a value that the file itself states. */
   readonly locateStated: (path: KeyPath) => FilePosition | undefined
 }
 
-/** Parses YAML 1.2 text, keeping positions. Never throws, and never lets the parser quote the text. */
+/** Parses YAML 1.2 and keeps positions. Never throws, and never lets the parser quote the text. */
 export function parseYamlSource(text: string): YamlSource {
   const isMasked = text.includes('${') && !text.includes(opening) && !text.includes(closing)
   const { document, lineCounter } = parseWithLines(isMasked ? maskPlaceholders(text) : text)
@@ -31,9 +31,9 @@ export function parseYamlSource(text: string): YamlSource {
   return { document, issues: [...unquotedPlaceholders, ...issues], usable, at, locate, locateStated }
 }
 
-/** What a text says, as plain values, and what is wrong with how it says it. */
+/** A file as plain values, with the issues found so far. */
 export interface ParsedTree {
-  /** Undefined: it says nothing that can be relied on. */
+  /** Undefined: the file has no reliable tree. */
   readonly tree: unknown
   readonly issues: readonly LocatableIssue[]
 }
@@ -43,27 +43,30 @@ export const toPlainTree = (source: YamlSource, environment: Environment): Parse
   if (!source.usable) return { tree: undefined, issues: source.issues }
   const issues: readonly LocatableIssue[] = [...source.issues, ...substituteVariables(source.document, environment)]
   try {
-    // The parser counts the anchor as well.
+    // The library counts the anchor as well.
     return { tree: source.document.toJS({ maxAliasCount: maxAliases + 1 }), issues }
   } catch {
-    // Its aliases unfold into too much or into nothing.
+    // Its aliases unfold into too much, or into nothing.
     return { tree: undefined, issues: issues.length === 0 ? [{ path: [], ...tooManyAliases }] : issues }
   }
 }
 
-/** Tells the line and the column of an offset. */
+/** Returns the line and column of an offset. */
 export const positionAt = (lines: LineCounter, offset: number): FilePosition => {
   const { line, col } = lines.linePos(offset)
   return line < 1 ? { line: 1, column: 1 } : { line, column: col }
 }
 
-// To the parser, the brace of a placeholder in { } or [ ] is its own. It sees signs for private use instead, as long as what they stand for.
-// A text that holds such a sign of its own is left as it is.
+// In { } or [ ] the parser takes the brace of a placeholder for YAML's own. Characters for private use, of the same
+// length, replace it during parsing. A text that has such a character itself stays as it is.
 const [opening, closing] = ['\ue000', '\ue001']
 
 const maskPlaceholders = (text: string): string => text.replaceAll(/\$\{([^{}"'\r\n]*)\}/g, `$$${opening}$1${closing}`)
 
-/** Puts placeholders in their place again, and finds those that would have misled the parser: they stay masked, so no more is said of them. */
+/**
+ * Restores placeholders, and reports those that would have misled the parser. Those stay masked, so that no other issue
+ * names them.
+ */
 const unmaskPlaceholders = (document: Document): readonly LocatableIssue[] => {
   const issues: LocatableIssue[] = []
   forEachNode(document, (node, { path, parents, isKey }) => {
@@ -87,7 +90,8 @@ const unmaskPlaceholders = (document: Document): readonly LocatableIssue[] => {
 
 function parseWithLines(text: string): { readonly document: Document; readonly lineCounter: LineCounter } {
   const lineCounter = new LineCounter()
-  // The parser compares each key with each other one; `findSyntaxIssues` looks for duplicates in linear time.
+  // With `uniqueKeys` the parser compares each key with each other one. `findSyntaxIssues` finds duplicates in linear
+  // time.
   const options = { lineCounter, prettyErrors: false, stringKeys: true, uniqueKeys: false, version: '1.2' } as const
   return { document: parseDocument(text, options), lineCounter }
 }

@@ -12,17 +12,20 @@ import {
 } from 'yaml'
 import type { KeyPath } from '../problem.ts'
 
-/** Where a node stands in its document. It holds while the node is looked at, and is another one afterwards. */
+/** The place of a node in its document. Valid only during the call: the walk reuses the arrays. */
 export interface NodeContext {
-  /** Of a key, with the key itself. */
+  /** The path of the node. That of a key includes the key itself. */
   readonly path: KeyPath
-  /** What it is in, the innermost last. */
+  /** The nodes around it, the innermost last. */
   readonly parents: readonly Node[]
   readonly isKey: boolean
 }
 
-/** Calls `see` with each node, in the order of the file. The `visit` of `yaml` takes ten times as long, for a copy of the ancestors of each. */
-export function forEachNode(document: Document, visit: (node: Node, standing: NodeContext) => void): void {
+/**
+ * Calls `visit` with each node, in the order of the file. yaml's own `visit` takes ten times as long: it copies the
+ * ancestors of each.
+ */
+export function forEachNode(document: Document, visit: (node: Node, context: NodeContext) => void): void {
   const path: (string | number)[] = []
   const parents: Node[] = []
   const visitNode = (node: unknown, isKey: boolean): void => {
@@ -43,13 +46,13 @@ export function forEachNode(document: Document, visit: (node: Node, standing: No
   visitNode(document.contents, false)
 }
 
-/** Says whether the document itself states a value at a path; aliases are followed. */
+/** Tells whether the document itself states a value at a path. Aliases are followed. */
 export const hasPath = (document: Document, path: KeyPath): boolean => followPath(document, path).found
 
-/** Finds where a value, or its key, starts; what is missing is placed at the deepest key above it that is there. */
+/** Finds the offset of a value, or of its key. A missing one has the offset of the deepest key above it that exists. */
 export function findOffset(document: Document, path: KeyPath, atKey: boolean): number {
   const { found, pair, node } = followPath(document, path)
-  // A block starts on the line after its key, and nothing starts nowhere: both are better shown at the key.
+  // A block starts on the line after its key, and a missing value has no start: both are better shown at the key.
   const block = isCollection(node) && node.flow !== true
   const empty = node === null || (isScalar(node) && node.value === null && node.source === '')
   if (pair !== undefined && (!found || atKey || block || empty)) return startOffset(pair.key) ?? 0
@@ -58,7 +61,7 @@ export function findOffset(document: Document, path: KeyPath, atKey: boolean): n
 
 interface PathLookup {
   readonly found: boolean
-  /** The pair that leads to the deepest node that is there. */
+  /** The pair that leads to the deepest node that exists. */
   readonly pair: Pair | undefined
   readonly node: unknown
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import * as z from 'zod'
-import { annotate, getAnnotations, renderValue } from '../../../src/config/schema/annotations.ts'
+import { annotate, getAnnotations } from '../../../src/config/schema/annotations.ts'
+import { renderValue } from '../../../src/config/schema/render.ts'
 
 test('a secret that is described anew is a secret as before', () => {
   const secret = annotate(z.string(), { secret: true, file: 'line' })

@@ -1,0 +1,37 @@
+import { allOperations } from '../../operations.ts'
+import type { WarningRule } from '../rules/rule.ts'
+
+const unusedCacheRedis: WarningRule = ({ config: { cache, operations } }) =>
+  cache.redis !== null &&
+  allOperations.every(({ id }) => operations[id].cache === null) && {
+    path: ['cache', 'redis'],
+    message: 'this does nothing: no operation is cached',
+    expected: 'cache: true under one of operations, or no cache.redis',
+    found: 'none that is',
+    hint: 'add market.insights: { cache: true } under operations, or remove redis',
+  }
+
+/**
+ * Warns of a cached operation that forwards the credential of every request: such a request never gets a stored
+ * response.
+ */
+const bypassedCache: WarningRule = ({ config: { auth, operations } }) =>
+  auth?.credentials === 'forward' &&
+  allOperations.map(({ id }) => {
+    const { cache, auth: asked } = operations[id]
+    return (
+      cache !== null &&
+      !cache.shared &&
+      asked !== null && {
+        path: ['operations', id, 'cache'],
+        message:
+          'this does nothing: every request carries a credential, and what does is never answered from what is stored',
+        expected: 'auth.credentials: strip, or shared: true',
+        found: 'auth.credentials: forward',
+        hint: 'read docs/caching.md before you write shared: true',
+      }
+    )
+  })
+
+/** The warnings of caching: settings without an effect. */
+export const cacheWarnings: readonly WarningRule[] = [unusedCacheRedis, bypassedCache]

@@ -1,0 +1,102 @@
+import { type Group, groups } from '../../operations.ts'
+import type { ParsedConfig } from '../config-schema.ts'
+import { isLoopbackHost } from '../loopback.ts'
+import type { KeyPath } from '../problem.ts'
+import type { WarningRule } from '../rules/rule.ts'
+
+const exposedSandbox: WarningRule = ({ parsed: { allowSandbox, listen, upstreams } }) => {
+  const sandboxed = groups.filter((group) => upstreams[group].endpoints.some(({ origin }) => origin === 'sandbox'))
+  return (
+    allowSandbox &&
+    !isLoopbackHost(listen.host) &&
+    sandboxed.length > 0 && {
+      path: ['allowSandbox'],
+      message: 'THE SANDBOX ANSWERS OTHER MACHINES: it echoes what it is sent, and is no service',
+      expected: 'real endpoints behind every group',
+      found: `the sandbox behind ${sandboxed.join(', ')}`,
+      hint: 'write the URLs of the services under upstreams, and remove allowSandbox',
+    }
+  )
+}
+
+const duplicateEndpoints: WarningRule = ({ parsed: { upstreams } }) =>
+  groups.map((group) => {
+    const urls = upstreams[group].endpoints.map(({ origin, pathPrefix }) => `${origin}${pathPrefix}`)
+    return urls.map(
+      (url, index) =>
+        urls.indexOf(url) < index && {
+          path: ['upstreams', group, 'endpoints', index],
+          message: 'an endpoint that stands here already',
+          expected: 'each once',
+          found: 'it twice',
+          hint: 'keep one, and give it the weight of both',
+        },
+    )
+  })
+
+/** Finds the levels that state a key of `tls` for some groups, each with the groups that it holds for. */
+const statingLevels = (
+  parsed: ParsedConfig,
+  key: 'verify' | 'insecure',
+  affected: readonly Group[],
+): readonly { readonly path: KeyPath; readonly holdsFor: readonly Group[] }[] => {
+  const stating = affected.filter((group) => parsed.upstreams[group].tls?.[key] !== undefined)
+  const inheriting = affected.filter((group) => !stating.includes(group))
+  return [
+    ...(inheriting.length === 0 ? [] : [{ path: ['defaults', 'tls', key], holdsFor: inheriting }]),
+    ...stating.map((group) => ({ path: ['upstreams', group, 'tls', key], holdsFor: [group] })),
+  ]
+}
+
+/** Warns, at every load, of upstreams whose certificates are not verified. */
+const unverifiedTls: WarningRule = ({ parsed, config: { upstreams } }) => {
+  const unverifiedGroups = groups.filter((group) => !upstreams[group].tls.verify)
+  const overTls = (names: readonly Group[]): string => names.filter((group) => hasTls(parsed, group)).join(', ')
+  return statingLevels(parsed, 'verify', unverifiedGroups).map(({ path, holdsFor }) => ({
+    path,
+    message:
+      'WHOEVER ANSWERS IS BELIEVED: no certificate is verified, and what is sent can be read and changed on the way',
+    expected: 'true',
+    found: overTls(holdsFor) === '' ? 'false' : `false for ${overTls(holdsFor)}`,
+    hint: 'trust a certificate of your own with ca: file:PATH, another name with serverName; then remove verify and insecure',
+  }))
+}
+
+const unusedInsecure: WarningRule = ({ parsed, config: { upstreams } }) => {
+  const insecureGroups = groups.filter((group) => parsed.upstreams[group].tls?.insecure ?? parsed.defaults.tls.insecure)
+  return statingLevels(parsed, 'insecure', insecureGroups).map(
+    ({ path, holdsFor }) =>
+      holdsFor.every((group) => upstreams[group].tls.verify) && {
+        path,
+        message: 'this does nothing by itself: certificates are verified',
+        expected: 'false, or verify: false beside it',
+        found: 'true',
+        hint: 'remove this line',
+      },
+  )
+}
+
+const unusedTls: WarningRule = ({ parsed }) =>
+  groups.map(
+    (group) =>
+      parsed.upstreams[group].tls !== undefined &&
+      !hasTls(parsed, group) && {
+        path: ['upstreams', group, 'tls'],
+        message: 'this does nothing: no endpoint of the group is spoken to over TLS',
+        expected: 'an endpoint with https://',
+        found: 'none',
+        hint: 'write https:// in front of the endpoints, or remove tls',
+      },
+  )
+
+const hasTls = ({ upstreams }: ParsedConfig, group: Group): boolean =>
+  upstreams[group].endpoints.some(({ origin }) => origin.startsWith('https:'))
+
+/** The warnings of endpoints and of TLS towards them. */
+export const upstreamWarnings: readonly WarningRule[] = [
+  exposedSandbox,
+  duplicateEndpoints,
+  unverifiedTls,
+  unusedInsecure,
+  unusedTls,
+]
