@@ -11,8 +11,8 @@ import {
 import { createExplainCommand } from './commands/explain.ts'
 import { createServeCommand } from './commands/serve.ts'
 
-// The commands that change nothing in a running gateway, around those that do. Each loads what it needs when it runs:
-// `check` starts neither a server nor a logger.
+// The built-in commands, which change nothing in a running gateway. In the help they stand around the operator
+// commands, which do. Each loads its modules when it runs: `check` starts neither a server nor a logger.
 const leadingCommands = () => [createServeCommand(), createStatusCommand(), createTopCommand()]
 const trailingCommands = () => [
   createTailCommand(),
@@ -25,11 +25,11 @@ const trailingCommands = () => [
   createHashKeyCommand(),
 ]
 
-/** Tells whether a word names one of them. */
+/** Tells whether a word names a built-in command. */
 export const isBuiltInCommand = (word: string | undefined): boolean =>
   [...leadingCommands(), ...trailingCommands()].some((command) => command.name() === word)
 
-/** Builds the command line of these commands, with those of operators among them. */
+/** Builds the command line of the built-in commands and `operatorCommands`. */
 export function createCommandLine(operatorCommands: readonly Command[]): Command {
   const root = new Command('lender-gateway')
     .description('The single entry point to a lender integration service: exactly nine operations, routed by one file.')
@@ -41,13 +41,16 @@ export function createCommandLine(operatorCommands: readonly Command[]): Command
     .exitOverride()
   for (const command of [...leadingCommands(), ...operatorCommands, ...trailingCommands()]) {
     root.addCommand(command.copyInheritedSettings(root))
-    // One of a command's own would end the process by itself otherwise, wrong usage with 1.
+    // Without the inherited settings, a subcommand would end the process itself, with 1 for wrong usage.
     for (const subcommand of command.commands) subcommand.copyInheritedSettings(command)
   }
   return root
 }
 
-/** Puts `serve` in front when the arguments name no command. commander's own default would take a misspelt command for its argument. */
+/**
+ * Puts `serve` in front when the arguments name no command. commander's own default would take a misspelt command for
+ * an argument.
+ */
 export function withDefaultCommand(args: readonly string[]): readonly string[] {
   const [first] = args
   const namesCommand = first !== undefined && (!first.startsWith('-') || /^(-h|--help|-V|--version)$/.test(first))
@@ -70,14 +73,14 @@ interface VerifyOptions {
   readonly mixed: boolean
 }
 
-/** Makes the command `audit`, which has one of its own. */
+/** Makes the command `audit`, with its subcommand. */
 const createAuditCommand = (): Command =>
   new Command('audit')
     .description('Work with audit logs.')
     .addHelpText('after', auditHelp)
     .addCommand(createVerifyCommand())
 
-/** Makes the command `audit verify`: exit 0 when an audit log is as it was written, 1 when it is not, 2 when it cannot be read. */
+/** Makes the command `audit verify`: exit 0 when an audit log is intact, 1 when it is not, 2 when it cannot be read. */
 const createVerifyCommand = (): Command =>
   new Command('verify')
     .description('Tell whether an audit log is as it was written: no line edited, dropped, inserted or moved.')
@@ -93,7 +96,7 @@ const createVerifyCommand = (): Command =>
 
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
-/** Makes the command `schema`: prints the JSON Schema of the configuration file. */
+/** Makes the command `schema`, which prints the JSON Schema of the configuration file. */
 const createSchemaCommand = (): Command =>
   new Command('schema')
     .description('Print the JSON Schema of the configuration file, for editors.')
@@ -103,7 +106,7 @@ const createSchemaCommand = (): Command =>
       process.stdout.write(jsonSchemaText())
     })
 
-/** Makes the command `hash-key`: makes a key for a client, and what the configuration holds of it. */
+/** Makes the command `hash-key`, which prints a new key for a client, and its hash for the configuration. */
 const createHashKeyCommand = (): Command =>
   new Command('hash-key')
     .description('Make an API key: for the client the key itself, for the configuration what it is recognised by.')
@@ -116,11 +119,12 @@ const createHashKeyCommand = (): Command =>
       const { hash, randomBytes } = await import('node:crypto')
       const id = requestedId ?? randomBytes(9).toString('base64url')
       const secret = randomBytes(32).toString('base64url')
-      const shown = `for the client, X-Api-Key: ${id}.${secret}`
-      process.stdout.write(`${shown}\nfor its apiKeys: { id: ${yamlQuoted(id)}, sha256: ${hash('sha256', secret)} }\n`)
+      const keyLine = `for the client, X-Api-Key: ${id}.${secret}`
+      const entry = `{ id: ${yamlQuoted(id)}, sha256: ${hash('sha256', secret)} }`
+      process.stdout.write(`${keyLine}\nfor its apiKeys: ${entry}\n`)
     })
 
-/** YAML would read some ids as numbers or words of its own. */
+/** Quotes an id: YAML would read some as numbers, or as words of its own. */
 const yamlQuoted = (id: string): string => JSON.stringify(id)
 
 const parseKeyId = (text: string): string => {

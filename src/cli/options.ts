@@ -1,11 +1,11 @@
 import { Option } from 'commander'
 
-/** Names the ways in which a command prints: for people, or for programs. */
+/** The formats of a command's output: for operators, or for programs. */
 export type OutputFormat = 'text' | 'json'
 
 /** Makes the option `--format`. */
 export const createFormatOption = (): Option =>
   new Option('--format <FORMAT>', 'how to print').choices(['text', 'json'] satisfies OutputFormat[]).default('text')
 
-/** Names the configuration file that a command uses when none is given. */
+/** The configuration file of a command when the operator names none. */
 export const defaultConfigFile = 'config/gateway.yaml'

@@ -7,29 +7,29 @@ import { allOperations } from '../../operations.ts'
 import { getMember } from '../../shared/decode.ts'
 import { escapeControls } from '../../shared/escape-controls.ts'
 import { version } from '../../version.ts'
-import { callAdminRaw, parseJson as json } from '../client/admin-client.ts'
+import { callAdminRaw, parseJson } from '../client/admin-client.ts'
 import { rejectedError } from '../client/admin-errors.ts'
 import { type AdminTarget, CliError, cliError, targetUrl } from '../client/admin-target.ts'
 import { explainRequest } from '../explain/explanation.ts'
 import { renderExplanation } from '../explain/render-explanation.ts'
 import { redactAddresses } from './redact-addresses.ts'
 
-/** Is one file of the archive, or why it is none. */
+/** One file of the archive, or the reason why it is missing. */
 export interface BundlePart {
   readonly name: string
-  /** Says what it is. */
+  /** Its source, for the manifest. */
   readonly what: string
-  /** Null: it is not there. */
+  /** Its contents; null: it is missing. */
   readonly text: string | null
-  /** Why it is missing; null: it is there, or there is none. */
+  /** Why it is missing; null: it is there, or it is absent. */
   readonly error: string | null
-  /** Whether the gateway has no such thing: it is older, or it was turned off. */
+  /** Whether the gateway does not have it: it is older, or the feature is off. */
   readonly absent: boolean
 }
 
 type PartSource = Pick<BundlePart, 'name' | 'what'> & { readonly make: () => string | Promise<string> }
 
-/** Collects all that goes into the archive. What one cannot be had, costs no other. */
+/** Collects the parts of the archive. A part that fails does not affect the others. */
 export const collectParts = (target: AdminTarget, file: string, addresses: boolean): Promise<readonly BundlePart[]> => {
   const asJson =
     (path: string, transform: (value: unknown) => unknown = (value) => value) =>
@@ -59,9 +59,9 @@ export const collectParts = (target: AdminTarget, file: string, addresses: boole
 
 const makePart = async ({ name, what, make }: PartSource, { token }: AdminTarget): Promise<BundlePart> => {
   try {
-    const made = await make()
-    // Nothing that a gateway tells holds it. If anything ever does, it is not passed on.
-    const text = token === null ? made : made.replaceAll(token.value, '***')
+    const content = await make()
+    // No response of a gateway holds the token. If one ever does, the token is masked.
+    const text = token === null ? content : content.replaceAll(token.value, '***')
     return { name, what, text, error: null, absent: false }
   } catch (error) {
     if (error instanceof NotProvided) return { name, what, text: null, error: null, absent: true }
@@ -78,28 +78,31 @@ const fetchText = async (target: AdminTarget, path: string): Promise<string> => 
   const { status, text } = await callAdminRaw(target, { method: 'GET', path, timeoutMs })
   if (status === 200) return text
   if (status === 404 && isAdminProblem(text)) throw new NotProvided()
-  throw rejectedError(target, path, status, json(text))
+  throw rejectedError(target, path, status, parseJson(text))
 }
 
-/** Tells whether an admin listener says so, by the detail: whoever asks the public one by mistake shall hear of it. */
+/**
+ * Tells an admin listener's problem, by its detail, from that of the public listener: an operator who asks that one
+ * must learn of it.
+ */
 const isAdminProblem = (text: string): boolean => {
-  const value = json(text)
+  const value = parseJson(text)
   return getMember(value, 'code') !== undefined && getMember(value, 'detail') !== undefined
 }
 
 const parseBody = (target: AdminTarget, text: string): unknown => {
-  const value = json(text)
+  const value = parseJson(text)
   if (value === undefined) throw cliError(`${targetUrl(target)} answers with something other than JSON`)
   return value
 }
 
-/** Whoever guesses a secret could tell by its digest that the guess is right. */
+/** Leaves out the digests of secrets: an attacker could verify a guess by its digest. */
 const withoutDigests = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && 'digests' in value ? { ...value, digests: undefined } : value
 
 const printableLines = (text: string): string => text.split('\n').map(escapeControls).join('\n')
 
-/** Explains the nine as a file has them; of one that is broken, says why. */
+/** Explains the nine operations of a file; lists the problems of a broken one. */
 const explainOperations = async (file: string): Promise<string> => {
   const loaded = loadConfig(file)
   if (!loaded.ok) return formatProblems(loaded.problems)
@@ -113,7 +116,7 @@ const explainOperations = async (file: string): Promise<string> => {
   return [...warnings, texts.join(`\n${'-'.repeat(80)}\n\n`)].join('')
 }
 
-/** Tells what this command runs on, which is what the gateway runs on where they share a machine; no name of it. */
+/** Collects the versions of this command's machine, which may be the gateway's too. Its name is left out. */
 const versions = async (): Promise<string> => {
   const { node, v8, openssl, uv, llhttp, undici } = process.versions
   const value = {
@@ -127,7 +130,7 @@ const versions = async (): Promise<string> => {
   return `${JSON.stringify(value, null, 2)}\n`
 }
 
-/** Tells which versions are installed by the hash of their list; null: an installation without one. */
+/** Hashes the list of installed packages; null: the installation has none. */
 const digest = async (list: URL): Promise<string | null> => {
   const text = await readFile(list).catch(() => null)
   return text === null ? null : `sha256:${createHash('sha256').update(text).digest('hex')}`

@@ -11,14 +11,14 @@ import { warnAboutTarget } from '../render/output.ts'
 import { formatTable } from '../render/table.ts'
 import { type BundlePart, collectParts } from './bundle-parts.ts'
 
-/** What the command is given. */
+/** The options of `bundle`. */
 export interface BundleOptions extends ClientCommandOptions {
   readonly output?: string
   readonly force?: true
   readonly addresses?: true
 }
 
-/** Writes what is known of a gateway into one archive and prints what is in it; resolves to the exit code. */
+/** Writes the data of a gateway into one archive and prints a summary; resolves to the exit code. */
 export const createBundle = async ({
   format,
   output,
@@ -72,7 +72,7 @@ interface ManifestInfo {
   readonly addresses: boolean
 }
 
-/** Writes what is in the archive, and why what is missing is not. */
+/** Renders the list of parts, with the reasons for missing ones. */
 const renderManifest = (parts: readonly BundlePart[], { at, url, addresses }: ManifestInfo): string => {
   const facts = [
     ['made', `${at.toISOString()} by lender-gateway ${version()}`],
@@ -90,8 +90,8 @@ const renderManifest = (parts: readonly BundlePart[], { at, url, addresses }: Ma
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 /**
- * Packs texts into a zip, which opens everywhere without a tool; Node packs gzip only, and that holds one file. Those that are not there are
- * left out.
+ * Packs texts into a zip, which opens everywhere without a tool. Node packs gzip only, which holds one file. Missing
+ * texts are left out.
  */
 const packZip = (
   files: readonly { readonly name: string; readonly text: string | null }[],
@@ -101,15 +101,18 @@ const packZip = (
   return zipSync(Object.fromEntries(packed), { mtime: at })
 }
 
-/** Is where an archive goes. */
+/** The destination of an archive. */
 export interface ArchiveOutput {
   readonly name: string
   readonly isFile: boolean
-  /** Writes all of it, or leaves nothing. Rejects as the file system does. */
+  /** Writes all of it, or leaves nothing. Rejects with the error of the file system. */
   write(bytes: Uint8Array): Promise<void>
 }
 
-/** Finds where an archive goes: a file for its owner alone, or stdout (`-`). Throws {@link cliError} when that is a terminal. */
+/**
+ * Opens the destination of an archive: a file for its owner alone, or stdout (`-`). Throws {@link cliError} when that
+ * is a terminal.
+ */
 export const openArchiveOutput = (output: string, force: boolean): ArchiveOutput => {
   if (output !== '-')
     return {
@@ -121,7 +124,7 @@ export const openArchiveOutput = (output: string, force: boolean): ArchiveOutput
   return { name: 'stdout', isFile: false, write: writeToStdout }
 }
 
-/** Writes a file that was not there: a link that somebody has put in its place is not followed. */
+/** Writes a new file. It does not follow a link that an attacker has put in its place. */
 const createFile = async (file: string, bytes: Uint8Array): Promise<void> => {
   const handle = await open(file, 'wx', 0o600)
   try {
@@ -134,7 +137,9 @@ const createFile = async (file: string, bytes: Uint8Array): Promise<void> => {
   }
 }
 
-/** Writes beside it first: what is there stays whole until there is something better, and its mode is not taken over. */
+/**
+ * Writes a new file beside the old one and renames it. The old one stays whole until then, and its mode is not kept.
+ */
 const replaceFile = async (file: string, bytes: Uint8Array): Promise<void> => {
   const temporaryFile = `${file}.${randomBytes(6).toString('hex')}`
   await createFile(temporaryFile, bytes)

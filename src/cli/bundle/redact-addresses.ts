@@ -4,8 +4,8 @@ import { toNetworkKey } from '../../shared/rate-limiter/network-key.ts'
 const prefixBits = { 4: 24, 6: 48 } as const
 
 /**
- * Cuts an address, or a network, to the network that it is in: /24, of IPv6 /48. So it still tells one lender's systems from another's, and
- * nobody's computer by itself. What is neither is hidden whole.
+ * Cuts an address, or a network, to its network: /24, of IPv6 /48. That still tells one lender's systems from
+ * another's, but no single computer. Any other text is hidden whole.
  */
 export const truncateAddress = (addressText: string): string => {
   const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(addressText) ?? []
@@ -22,9 +22,9 @@ export const truncateAddress = (addressText: string): string => {
 }
 
 /**
- * Cuts the addresses of clients in what an admin listener tells: `client` of those that were refused, `addresses` of those that the
- * configuration knows, and what stands by itself in a `cause`, in words. Addresses of upstreams, which are URLs, stay: without them nothing can
- * be explained.
+ * Cuts the addresses of clients in a response of the admin listener: `client` of rejected requests, `addresses` of
+ * clients in the configuration, and addresses among the words of a `cause`. URLs of upstreams stay: without them
+ * nothing can be explained.
  */
 export const redactAddresses = (json: unknown): unknown => {
   if (Array.isArray(json)) return json.map(redactAddresses)

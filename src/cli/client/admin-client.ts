@@ -5,20 +5,20 @@ import type { Decoder } from '../../shared/decode.ts'
 import { formatDuration, formatSize } from '../../units.ts'
 import { type AdminTarget, adminHostHeader, CliError, cliError, targetUrl } from './admin-target.ts'
 
-/** Is what is asked of a gateway. */
+/** A request to the admin listener. */
 export interface AdminRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly body?: string
-  /** Longest time until the whole answer is there. */
+  /** The longest time until the response is complete. */
   readonly timeoutMs: number
-  /** Most bytes of the answer. */
+  /** The largest response body, in bytes; 8 MiB by default. */
   readonly maxBytes?: number
-  /** Whether it does not matter who answers: any certificate will do, and no token is sent. */
+  /** Accepts any certificate, and sends no token. */
   readonly unauthenticated?: true
 }
 
-/** Is what a gateway says. Nothing of it is checked yet. */
+/** A response of the admin listener, its body not checked yet. */
 export interface AdminResponse {
   readonly status: number
   readonly body: unknown
@@ -27,11 +27,12 @@ export interface AdminResponse {
 }
 
 /**
- * Asks a gateway's admin listener. Throws {@link CliError} when there is no answer in time, when it is no JSON, when it says that this
- * asker or this way of asking is not welcome, or when an order would go where nothing but a guess leads; what else it says is for the caller.
+ * Sends a request to a gateway's admin listener. Throws {@link CliError} when there is no response in time, when it is
+ * not JSON, when it has an unexpected status such as 401, or when a command would go to a guessed address. Other
+ * responses are for the caller.
  */
 export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest): Promise<AdminResponse> => {
-  // Another gateway may listen where it is guessed to be, and what an order does there cannot be taken back.
+  // Another gateway may listen at a guessed address, and the effect of a command there cannot be taken back.
   if (adminRequest.method !== 'GET' && target.isDefaultAddress)
     throw cliError(
       `${target.fallbackReason}, so it is not known which gateway is meant: give --config FILE or --admin URL`,
@@ -48,17 +49,20 @@ export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest)
   return { status, body, at: Number.isNaN(at) ? epochMs() : at }
 }
 
-/** An answer to a question that changes nothing. */
+/** The response to a GET, checked. */
 export interface DecodedResponse<T> {
-  /** What was checked, harmless to a terminal. */
+  /** The checked members, harmless to a terminal. */
   readonly decoded: T
-  /** All of it, as it came. */
+  /** The whole body, as it came. */
   readonly body: unknown
   /** The gateway's own clock, in milliseconds since the epoch. */
   readonly at: number
 }
 
-/** Gets an answer of a gateway and checks it. Throws {@link CliError} as {@link callAdmin} does, and when it is not what `read` reads. */
+/**
+ * Gets a response of a gateway and checks it. Throws {@link CliError} as {@link callAdmin} does, and when `decoder`
+ * rejects it.
+ */
 export const getDecoded = async <T>(
   target: AdminTarget,
   path: string,
@@ -69,26 +73,27 @@ export const getDecoded = async <T>(
   return { decoded: decodeResponse(target, body, decoder), body, at }
 }
 
-/** Asks the same, and takes any answer as it comes. Throws {@link CliError} when there is none in time. */
+/** Sends a request and takes any response as it comes. Throws {@link CliError} when there is none in time. */
 export const callAdminRaw = (target: AdminTarget, adminRequest: AdminRequest): Promise<RawAdminResponse> =>
-  // What explains a failure is loaded when there is one: a health check asks every few seconds, each time in a process of its own.
+  // The module of error texts is loaded only for an error: a health check runs every few seconds, each time in a
+  // process of its own.
   sendRequest(target, adminRequest).catch(async (error: Error) => {
     throw error instanceof CliError ? error : (await import('./admin-errors.ts')).unreachableError(target, error)
   })
 
-/** Lists the answers that a gateway gives to a question that it understood. */
+/** The statuses of a gateway that has understood the request. */
 const expectedStatuses: ReadonlySet<number> = new Set([200, 400, 409, 422, 503])
 
 const notAdminHint = 'is that the admin listener of a lender gateway?'
 
-/** Is an answer as it came. */
+/** A response as it came. */
 export interface RawAdminResponse {
   readonly status: number
   readonly date: string
   readonly text: string
 }
 
-// A configuration file is at most 1 MiB; what it amounts to is longer, with every default filled in.
+// A configuration file has at most 1 MiB; with every default filled in, it is longer.
 const defaultMaxBytes = 8 * 1024 ** 2
 
 const sendRequest = async (target: AdminTarget, adminRequest: AdminRequest): Promise<RawAdminResponse> => {
@@ -137,19 +142,19 @@ const toRequestOptions = (target: AdminTarget, { unauthenticated }: AdminRequest
   const { host, port, token } = target
   const headers = { Host: adminHostHeader(target), Accept: 'application/json, */*;q=0.5' }
   const authorization = token === null || unauthenticated ? {} : { Authorization: `Bearer ${token.value}` }
-  // One request a process: no agent, so that nothing is kept open.
+  // No agent: a process sends one request, and keeps no connection open.
   return { host, port, agent: false, headers: { ...headers, ...authorization } }
 }
 
-// A configuration has a tenth of it. What writes JSON calls itself at each level.
+// A configuration has a tenth of that depth. JSON.stringify recurses at each level.
 const maxDepth = 100
 
 const isShallow = (value: unknown, depthLeft = maxDepth): boolean =>
   typeof value !== 'object' ||
   value === null ||
-  (depthLeft > 0 && Object.values(value).every((each) => isShallow(each, depthLeft - 1)))
+  (depthLeft > 0 && Object.values(value).every((member) => isShallow(member, depthLeft - 1)))
 
-/** Parses JSON; undefined: it is none. */
+/** Parses JSON; undefined: the text is not JSON. */
 export const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text)

@@ -3,7 +3,7 @@ import type { RequestOptions } from 'node:https'
 import { getMember } from '../../shared/decode.ts'
 import { type AdminTarget, type CliError, cliError, targetUrl, tokenEnvironmentVariable } from './admin-target.ts'
 
-/** Says why a gateway was not reached, where its address was found, and how to ask another. */
+/** Makes the error of a gateway that was not reached: the reason, the source of its address, and how to ask another. */
 export const unreachableError = (target: AdminTarget, error: NodeJS.ErrnoException): CliError => {
   const { file, port, fallbackReason } = target
   if (port === 0) return cliError(`admin.port in ${file} is 0, so the system chose one: give --admin URL; ${logHint}`)
@@ -41,24 +41,23 @@ const suggestRemedy = ({ tls, file }: AdminTarget, code: string): string => {
 const otherTargetHint = (file: string | null): string =>
   file === null ? '--admin URL asks another one' : '--config FILE or --admin URL asks another one'
 
-/** Lists what OpenSSL and Node call a certificate that does not do. */
+/** Tells whether OpenSSL or Node rejected a certificate with this code. */
 const isCertificateError = (code: string): boolean =>
   !code.startsWith('ERR_SSL') && /CERT|SIGNATURE|ISSUER|CRL|CHAIN/.test(code)
 
-/** Says that the certificate is not the one in the file, and how to get on. */
+/** Describes a certificate that is not the one in the file, and what to do. */
 const certificateMismatch = ({ file }: Pick<AdminTarget, 'file'>): string =>
   `shows another certificate than admin.tls.certificate in ${file}: a gateway that has not taken a renewal yet shows the older one, and takes it on SIGHUP; --admin https://NAME:PORT asks by the system's trust, and NODE_EXTRA_CA_CERTS adds to that`
 
-/** Says what to do about an answer that lets nobody in. */
+/** Makes the error of a rejected request, with what to do about it. */
 export const rejectedError = (target: AdminTarget, path: string, status: number, body: unknown): CliError => {
   const url = targetUrl(target)
   const { token } = target
   if (status === 401) {
     if (token === null) return cliError(`${url} wants a token: set ${tokenEnvironmentVariable}${orFileHint(target)}`)
-    const other = token.from.startsWith('admin.token')
-      ? `: it may run with an older one; set ${tokenEnvironmentVariable}`
-      : ''
-    return cliError(`${url} refuses the token of ${token.from}${other}`)
+    const isFromFile = token.from.startsWith('admin.token')
+    const hint = isFromFile ? `: it may run with an older one; set ${tokenEnvironmentVariable}` : ''
+    return cliError(`${url} refuses the token of ${token.from}${hint}`)
   }
   const detailText = problemDetail(body)
   if (status === 421) return cliError(`${url} does not answer to that name (421)${detailText}`)
@@ -70,15 +69,15 @@ export const rejectedError = (target: AdminTarget, path: string, status: number,
 
 const orFileHint = ({ file }: AdminTarget): string => (file === null ? '' : `, or admin.token in ${file}`)
 
-/** Quotes what a problem (RFC 9457) says of itself. */
+/** Quotes the detail of a problem (RFC 9457). */
 const problemDetail = (body: unknown): string => {
   const detailText = getMember(body, 'detail')
   return typeof detailText === 'string' ? `: ${detailText.slice(0, 300)}` : ''
 }
 
 /**
- * Trusts one certificate and no other. Whoever can read it in the configuration file needs no authority to vouch for it, and no name in
- * it. Nothing is sent, the token least of all, before it has been shown.
+ * Makes TLS options that trust one certificate and no other. It comes from the configuration file, so it needs neither
+ * an authority nor a matching name. Nothing is sent, the token least of all, before the listener has shown it.
  */
 export const pinCertificate = (target: AdminTarget, certificate: string): RequestOptions => {
   const expectedFingerprint = fingerprint(certificate)
@@ -86,7 +85,7 @@ export const pinCertificate = (target: AdminTarget, certificate: string): Reques
     throw cliError(`admin.tls.certificate in ${target.file} is no certificate; see: check ${target.file}`)
   return {
     ca: certificate,
-    // It need not be an authority, nor signed by one that is in the file.
+    // The certificate need not be an authority, nor be signed by one in the file.
     allowPartialTrustChain: true,
     checkServerIdentity: (_, peerCertificate) =>
       peerCertificate.fingerprint256 === expectedFingerprint

@@ -3,7 +3,7 @@ import { version } from '../../version.ts'
 import { versionMismatch } from '../render/output.ts'
 import { type AdminTarget, cliError, targetUrl } from './admin-target.ts'
 
-/** Reads an answer; what is not a gateway's is an {@link cliError} that says where it went wrong. */
+/** Decodes a response. Throws {@link cliError} with the place of the mismatch when it is not a gateway's. */
 export const decodeResponse = <T>(target: AdminTarget, body: unknown, decoder: Decoder<T>): T => {
   try {
     return decoder(body, '')
@@ -16,8 +16,8 @@ export const decodeResponse = <T>(target: AdminTarget, body: unknown, decoder: D
   }
 }
 
-/** Finds the version that an answer says; null: it says none. */
+/** Finds the version in a response; null: it has none. */
 const findVersion = (body: unknown): string | null => {
-  const reported = [body, getMember(body, 'status')].map((each) => getMember(each, 'version'))
-  return reported.find((each) => typeof each === 'string')?.slice(0, 100) ?? null
+  const reported = [body, getMember(body, 'status')].map((value) => getMember(value, 'version'))
+  return reported.find((value) => typeof value === 'string')?.slice(0, 100) ?? null
 }

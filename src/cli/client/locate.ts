@@ -11,33 +11,36 @@ import {
   tokenFromEnvironment,
 } from './admin-target.ts'
 
-/** Is what a command line says of the gateway that is meant. */
+/** The options that name a gateway. */
 export interface TargetOptions {
-  /** The configuration file that names its admin listener. */
+  /** The configuration file that has the address of its admin listener. */
   readonly config: string
-  /** The listener's URL, in place of the file's word. */
+  /** The URL of the admin listener, in place of the file's address. */
   readonly admin?: string | undefined
 }
 
-/** What every command that talks to a gateway is given. */
+/** The options of every command that asks a gateway. */
 export interface ClientCommandOptions extends TargetOptions {
   readonly format: OutputFormat
 }
 
-/** Finds the gateway that a command line means, with the token for it. Throws {@link cliError} when there is no telling. */
+/**
+ * Finds the gateway of a command line, and the token for it. Throws {@link cliError} when it is not clear which one is
+ * meant.
+ */
 export const locateGateway = async (
   targetOptions: TargetOptions,
   environment: Environment = process.env,
 ): Promise<AdminTarget> => {
   const environmentToken = tokenFromEnvironment(environment)
   if (targetOptions.admin === undefined) {
-    // A gateway that answers at the built-in address is another one than the one that was meant.
+    // A gateway at the built-in address would not be the one that the operator means.
     if (targetOptions.config !== defaultConfigFile && !existsSync(targetOptions.config))
       throw cliError(`--config ${targetOptions.config}: there is no such file; --admin URL asks a gateway without one`)
     const target = await targetFromFile(targetOptions.config, environment)
     const token = environmentToken ?? target.token
     if (token !== null && target.fallbackReason !== null && !isLocalHost(target.host)) {
-      // What is broken may be admin.tls: the token would then cross the network for everybody to read.
+      // admin.tls may be the broken part: the token would then cross the network in the clear.
       throw cliError(
         `${target.fallbackReason}; no token is sent to ${targetUrl(target)} before it is mended: or give --admin URL`,
       )
@@ -54,7 +57,7 @@ export const locateGateway = async (
   }
 }
 
-/** Finds where to ask whether a gateway is ready. That takes no token, so none is looked for. */
+/** Finds the gateway for a readiness probe, which takes no token. */
 export const locateProbeTarget = async (
   { config, admin }: TargetOptions,
   environment: Environment = process.env,
@@ -80,7 +83,7 @@ const targetFromUrl = (text: string): AdminTarget => {
   const url = URL.parse(text)
   const isBareUrl = url !== null && url.username === '' && url.password === '' && url.pathname === '/'
   if (!isBareUrl || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '') {
-    // Not what was given: it may hold a password.
+    // The error does not quote the URL: it may hold a password.
     throw cliError('--admin: a URL of scheme, host and port is expected, such as http://127.0.0.1:9901')
   }
   const tls = url.protocol === 'https:'

@@ -7,13 +7,13 @@ import { type AdminTarget, targetUrl } from './admin-target.ts'
 import { decodeResponse } from './decode-response.ts'
 import { type ClientCommandOptions, locateGateway } from './locate.ts'
 
-/** What a command is given, in the order of its arguments. */
+/** The arguments of a command, in its order. */
 export type CliArguments = readonly (readonly [name: string, value: string | true])[]
 
-// The gateway gives itself 10 s to read a file, and may be at another one when it is asked.
+// The gateway takes up to 10 s to load a file, and may be loading another one first.
 const timeoutMs = 30_000
 
-/** Gives a gateway a command and prints what came of it; resolves to the exit code. */
+/** Sends a command to a gateway and prints the result; resolves to the exit code. */
 export const sendCommand = async (
   command: Command,
   args: CliArguments,
@@ -43,7 +43,7 @@ const toAdminRequest = ({ method, path, query }: Command, args: CliArguments): A
   return { method, path: fields.length === 0 ? path : `${path}?${fields.join('&')}`, timeoutMs }
 }
 
-const printRejection = (target: AdminTarget, { rejectedText: refused }: Command, { body }: AdminResponse): void => {
+const printRejection = (target: AdminTarget, { rejectedText }: Command, { body }: AdminResponse): void => {
   const { detail } = decodeResponse(target, body, asObject({ detail: asText }))
-  process.stderr.write(`lender-gateway: ${targetUrl(target)} ${refused}: ${detail}\n`)
+  process.stderr.write(`lender-gateway: ${targetUrl(target)} ${rejectedText}: ${detail}\n`)
 }

@@ -11,10 +11,10 @@ interface AuditVerifyInputs {
   readonly mixed: boolean
 }
 
-// The first ones tell where it began.
+// The first findings show where the damage begins.
 const maxFindings = 50
 
-/** Is where it is printed: what was read, and what is wrong with it. */
+/** Where the command prints its result, and its findings. */
 interface VerifyOutput {
   out(text: string): void
   error(text: string): void
@@ -25,7 +25,7 @@ const processOutput = ({ stdout, stderr }: NodeJS.Process): VerifyOutput => ({
   error: (text) => void stderr.write(text),
 })
 
-/** Verifies an audit log, prints what came of it, and resolves with the exit code. */
+/** Verifies an audit log, prints the result, and resolves with the exit code. */
 export const verifyAuditLog = async (
   files: readonly string[],
   { keys, checkpoints, mixed }: AuditVerifyInputs,
@@ -47,21 +47,21 @@ export const verifyAuditLog = async (
   }
 }
 
-/** Puts files in the order of what they begin with, which is not that of their names: audit.log is the last. */
+/** Sorts files by the number of their first record. Their names sort otherwise: audit.log is the last. */
 const sortByFirstRecord = async (files: readonly string[]): Promise<readonly string[]> => {
-  const begun = await Promise.all(files.map(async (file) => ({ file, first: await readFirstRecord(file) })))
-  const chains = new Set(begun.flatMap(({ first }) => first?.chain ?? []))
-  if (chains.size > 1) return files // what is wrong is told as they were given
-  const numberOf = ({ first }: { readonly first: ParsedAuditLine | null }): number =>
+  const firsts = await Promise.all(files.map(async (file) => ({ file, first: await readFirstRecord(file) })))
+  const chains = new Set(firsts.flatMap(({ first }) => first?.chain ?? []))
+  if (chains.size > 1) return files // findings keep the order of the command line
+  const firstNumber = ({ first }: { readonly first: ParsedAuditLine | null }): number =>
     first?.number ?? Number.MAX_SAFE_INTEGER
-  return begun.sort((one, other) => numberOf(one) - numberOf(other)).map(({ file }) => file)
+  return firsts.sort((a, b) => firstNumber(a) - firstNumber(b)).map(({ file }) => file)
 }
 
-/** Reads the first line that is one: a crash may have left a piece of another before it, or nothing at all behind it. */
+/** Reads the first whole record of a file; null: it has none. A crash may have left a piece of another before it. */
 const readFirstRecord = async (file: string): Promise<ParsedAuditLine | null> => {
   for await (const { bytes } of splitLines(createReadStream(file))) {
-    const read = parseAuditLine(bytes)
-    if (read !== null) return read
+    const record = parseAuditLine(bytes)
+    if (record !== null) return record
   }
   return null
 }
@@ -80,7 +80,7 @@ const printResult = (
     output.out(`${which}, checkpoint ${last.count}:${last.mac}\n`)
   }
   if (findings.length > 0) return 1
-  // Whoever drops the oldest lines up to a start or a file leaves what is whole from there.
+  // An operator may drop the oldest lines, up to a start or a whole file. The rest verifies from there.
   const later = chains.filter(({ first }) => first > 1).map(({ first }) => `number ${first}`)
   const begin = later.length === 0 ? '' : `, from ${later.join(' and ')} on`
   const end = checkpoints === 0 ? '; whether its end was cut off only a --checkpoint tells' : ''
@@ -100,7 +100,7 @@ const readKey = (reference: string): AuditKey => {
   return toAuditKey(read.toString('utf8').replace(/\r?\n$/, ''))
 }
 
-/** Reads a checkpoint as it is written on a command line, or all that a log tells. */
+/** Parses a checkpoint of the command line, or reads all checkpoints of a log. */
 const readCheckpoints = async (checkpointOrFile: string): Promise<readonly Checkpoint[]> => {
   const [, count, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(checkpointOrFile) ?? []
   if (count !== undefined && hash !== undefined) return [{ chain: null, count: Number(count), hash }]
@@ -125,22 +125,22 @@ const parseCheckpoint = (line: string): Checkpoint | null => {
 
 const newline = 10
 
-// No line of either log is nearly as long: what has no end is judged in pieces, and kept in none.
+// No line of either log is nearly as long. A longer one is verified in pieces, so that memory stays limited.
 const maxLineBytes = 1024 * 1024
 
-/** Splits what is read into lines, without their ends; the last one may have none. */
+/** Splits a stream into lines, without their line feeds. `isEnded`: the line had one. */
 async function* splitLines(
   stream: Readable,
 ): AsyncGenerator<{ readonly bytes: Buffer; readonly isEnded: boolean }, void> {
   let rest: Buffer = Buffer.alloc(0)
   for await (const chunk of stream) {
-    const read = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer])
-    let at = 0
-    for (let end = read.indexOf(newline); end !== -1; end = read.indexOf(newline, at)) {
-      yield { bytes: read.subarray(at, end), isEnded: true }
-      at = end + 1
+    const bytes = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer])
+    let start = 0
+    for (let end = bytes.indexOf(newline); end !== -1; end = bytes.indexOf(newline, start)) {
+      yield { bytes: bytes.subarray(start, end), isEnded: true }
+      start = end + 1
     }
-    rest = read.subarray(at)
+    rest = bytes.subarray(start)
     if (rest.length <= maxLineBytes) continue
     yield { bytes: rest, isEnded: false }
     rest = Buffer.alloc(0)

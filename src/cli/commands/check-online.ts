@@ -10,14 +10,14 @@ import {
 } from '../../upstream/endpoints/endpoint-certificates.ts'
 import { checkAll, toPreflightTarget } from '../../upstream/health/preflight.ts'
 
-/** Is what came of trying one endpoint, as JSON says it. */
+/** The result for one endpoint, as the JSON output has it. */
 export interface CheckedEndpoint {
   readonly group: Group
   readonly url: string
   readonly reached: boolean
-  /** Null: it was reached. */
+  /** Why it was not reached; null: it was. */
   readonly reason: string | null
-  /** The one that it showed; null: it showed none, or one that is refused. */
+  /** The certificate that it showed; null: none, or one that is rejected. */
   readonly certificate: {
     readonly notAfter: string
     readonly isOver: boolean
@@ -25,7 +25,10 @@ export interface CheckedEndpoint {
   } | null
 }
 
-/** Tries every endpoint of every group as `reload.preflight` does (`none`: as `connect`), all at once, for at most 2 s. The sandbox is left out. */
+/**
+ * Checks every endpoint of every group as `reload.preflight` does (`none`: as `connect`), all at once, for at most 2 s.
+ * The sandbox is left out.
+ */
 export const checkEndpoints = async ({ upstreams, reload }: Config): Promise<readonly CheckedEndpoint[]> => {
   const mode = reload.preflight === 'health' ? 'health' : 'connect'
   const remoteEndpoints = groups.flatMap((group) => {
@@ -37,10 +40,10 @@ export const checkEndpoints = async ({ upstreams, reload }: Config): Promise<rea
   const results = await checkAll(remoteEndpoints.map((each) => toPreflightTarget(each, mode)))
   return results.map(({ group, name, reason }, i) => {
     const checked = remoteEndpoints[i]
-    const seen =
+    const first =
       checked &&
       firstToExpire(getEndpointCertificates(checked.upstream.tls, new URL(checked.endpoint.origin).host).list)
-    const certificate = seen == null ? null : toCertificate(seen)
+    const certificate = first == null ? null : toCertificate(first)
     return { group, url: name, reached: reason === null, reason, certificate }
   })
 }
@@ -51,15 +54,15 @@ const toCertificate = ({ notAfter, warnFrom }: EndpointCertificate): CheckedEndp
   endsSoon: epochMs() >= warnFrom,
 })
 
-/** Holds what is to be said of endpoints that were not reached. */
+/** The problems and warnings about endpoints that were checked. */
 export interface OnlineIssues {
-  /** One for each group of which none was. */
+  /** One for each group without a reachable endpoint. */
   readonly problems: readonly ConfigProblem[]
-  /** One for each of the others. */
+  /** One for each other endpoint that was not reached, and for each certificate that expires. */
   readonly warnings: readonly ConfigProblem[]
 }
 
-/** Judges what was tried; `origins` and `file` are those of the configuration. */
+/** Collects the issues of checked endpoints. `provenance` and `file` are those of the configuration. */
 export const collectOnlineIssues = (
   endpoints: readonly CheckedEndpoint[],
   provenance: ProvenanceMap,
@@ -68,12 +71,12 @@ export const collectOnlineIssues = (
   const problems: ConfigProblem[] = []
   const warnings: ConfigProblem[] = []
   for (const group of groups) {
-    const own = endpoints.filter((each) => each.group === group)
-    const unreachable = own.filter(({ reached }) => !reached)
+    const ofGroup = endpoints.filter((endpoint) => endpoint.group === group)
+    const unreachable = ofGroup.filter(({ reached }) => !reached)
     const path = `upstreams.${group}.endpoints`
     const { line = 1, column = 1 } = provenance.get(path) ?? {}
     const at = { file, line, column, path }
-    if (unreachable.length > 0 && unreachable.length === own.length) {
+    if (unreachable.length > 0 && unreachable.length === ofGroup.length) {
       problems.push({
         ...at,
         message: `no endpoint of ${group} can be reached`,
@@ -86,7 +89,7 @@ export const collectOnlineIssues = (
       const message = `${url} cannot be reached: ${reason}`
       warnings.push({ ...at, message, expected: 'every endpoint to be there', found: `${reason}` })
     }
-    for (const { url, certificate } of own) {
+    for (const { url, certificate } of ofGroup) {
       if (certificate === null || !certificate.endsSoon) continue
       const { notAfter, isOver } = certificate
       const message = `the certificate of ${url} ${isOver ? 'has expired, at' : 'expires at'} ${notAfter}`

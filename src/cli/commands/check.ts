@@ -4,12 +4,12 @@ import { escapeControls } from '../../shared/escape-controls.ts'
 import { createFormatOption, defaultConfigFile, type OutputFormat } from '../options.ts'
 import type { CheckedEndpoint, OnlineIssues } from './check-online.ts'
 
-/** Is what came of trying the endpoints, and what is to be said of it. */
+/** The checked endpoints, and their issues. */
 interface OnlineCheck extends OnlineIssues {
   readonly endpoints: readonly CheckedEndpoint[]
 }
 
-/** Makes the command `check`: exit 0 when the file is good, 1 when it has problems, 2 when it cannot be read. */
+/** Makes the command `check`: exit 0 when the file is valid, 1 when it has problems, 2 when it cannot be read. */
 export const createCheckCommand = (): Command =>
   new Command('check')
     .description('Check a configuration file, offline unless told otherwise, and print every problem at once.')
@@ -32,7 +32,7 @@ export const createCheckCommand = (): Command =>
       else if (onlineResult !== null && onlineResult.problems.length > 0) process.exitCode = 1
     })
 
-/** Tries the endpoints; of a file that is not good there are none. */
+/** Checks the endpoints; a file with problems has none. */
 async function checkOnline(file: string, result: LoadResult): Promise<OnlineCheck> {
   if (!result.ok) return { endpoints: [], problems: [], warnings: [] }
   const { collectOnlineIssues, checkEndpoints } = await import('./check-online.ts')
@@ -60,6 +60,6 @@ async function renderText(file: string, result: LoadResult, online: OnlineCheck 
   const { endpoints, problems } = online
   const printableProblems = problems.map((problem) => ({ ...problem, found: escapeControls(problem.found) }))
   if (problems.length > 0) return `${warnings}${formatProblems(printableProblems)}`
-  const reached = `${endpoints.filter((each) => each.reached).length} of ${endpoints.length} endpoints reached`
+  const reached = `${endpoints.filter((endpoint) => endpoint.reached).length} of ${endpoints.length} endpoints reached`
   return `${warnings}${file}: good (hash ${result.config.hash}), ${endpoints.length === 0 ? 'no endpoint to try' : reached}\n`
 }

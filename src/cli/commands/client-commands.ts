@@ -6,7 +6,7 @@ import { createFormatOption, defaultConfigFile } from '../options.ts'
 import type { TopOptions } from '../top/top.ts'
 import type { TailOptions } from './tail.ts'
 
-/** Makes a command that talks to a running gateway. */
+/** Makes a command that asks a running gateway. */
 export const createClientCommand = (name: string, description: string): Command =>
   new Command(name)
     .description(description)
@@ -14,7 +14,7 @@ export const createClientCommand = (name: string, description: string): Command 
     .option('--admin <URL>', 'the admin listener, in place of what the file says')
     .addOption(createFormatOption())
 
-/** Ends the help of a command that talks to a gateway: who may ask, how it ends, what to write. */
+/** Makes the end of such a command's help: its token, its exit codes, its examples. */
 export const clientCommandHelp = (exitCodes: string, ...examples: readonly string[]): string => `
 The token is taken from LENDER_GATEWAY_ADMIN_TOKEN, else from admin.token in the file. Nothing else in the file need be sound.
 
@@ -23,7 +23,7 @@ Exit code: ${exitCodes}.
 ${examples.length === 1 ? 'Example' : 'Examples'}:
 ${examples.map((example) => `  lender-gateway ${example}`).join('\n')}`
 
-/** Runs what talks to a gateway and sets the exit code that it resolves to; 2, with one line on stderr, when it could not ask. */
+/** Runs such a command and sets its exit code; 2, with one line on stderr, when the gateway could not be asked. */
 export const runClientCommand = async (run: () => Promise<number>): Promise<void> => {
   const { CliError } = await import('../client/admin-target.ts')
   try {
@@ -43,7 +43,10 @@ With --ready: 0 ready, 1 anything else; a container's health check knows no othe
   'status --ready --admin http://127.0.0.1:9901',
 )
 
-/** Makes the command `status`: exit 0 when a gateway answered, 2 when it could not be asked; with `--ready` 0 or 1 and nothing else. */
+/**
+ * Makes the command `status`: exit 0 when a gateway responded, 2 when it could not be asked; with `--ready` 0 or 1 and
+ * nothing else.
+ */
 export const createStatusCommand = (): Command =>
   createClientCommand('status', 'Show what a running gateway does, or ask whether it is ready.')
     .option('--ready', 'ask only whether it is ready: for health checks')
@@ -58,7 +61,7 @@ On a terminal it is drawn anew each second, to the size of the window, until q o
 answers) it is printed once. NO_COLOR leaves colours out; where the locale is not UTF-8, charts are drawn in ASCII.
 ${clientCommandHelp('0 ended, 2 the gateway could not be asked at first', 'top', 'top --once', 'top --admin https://gateway.internal:9901')}`
 
-/** Makes the command `top`: exit 0 when it was ended, 2 when the gateway could not be asked at first. */
+/** Makes the command `top`: exit 0 when the operator ends it, 2 when the gateway could not be asked at first. */
 export const createTopCommand = (): Command =>
   createClientCommand(
     'top',
@@ -76,7 +79,7 @@ ${clientCommandHelp(
   'tail --refused --since 10m --operation market.insights --format json',
 )}`
 
-/** Makes the command `tail`: exit 0 when it was ended, 2 when the gateway could not be asked at first. */
+/** Makes the command `tail`: exit 0 when the operator ends it, 2 when the gateway could not be asked at first. */
 export const createTailCommand = (): Command =>
   createClientCommand('tail', 'Print the requests that a running gateway refuses, with the reason, as they come.')
     .requiredOption('--refused', 'those that are answered with an error of the gateway’s own')
@@ -95,7 +98,10 @@ ${clientCommandHelp(
   'diff next.yaml --config config/gateway.yaml',
 )}`
 
-/** Makes the command `diff`: exit 0 when a file says what runs, 1 when it differs or has problems, 2 when one of them cannot be asked. */
+/**
+ * Makes the command `diff`: exit 0 when the file equals the running configuration, 1 when it differs or has problems, 2
+ * when one of the two cannot be read.
+ */
 export const createDiffCommand = (): Command => {
   const command = createClientCommand('diff', 'Tell what differs between what runs and a file, group by group.')
   return command
@@ -117,7 +123,10 @@ ${clientCommandHelp(
   'bundle --output /tmp/gateway.zip --admin https://gateway.internal:9901',
 )}`
 
-/** Makes the command `bundle`: exit 0 when the archive is written whole, 1 when parts of it are missing, 2 when there is none. */
+/**
+ * Makes the command `bundle`: exit 0 when the archive is complete, 1 when parts are missing, 2 when there is no
+ * archive.
+ */
 export const createBundleCommand = (): Command =>
   createClientCommand('bundle', 'Write what is known of a running gateway into one archive, for whoever is to help.')
     .option('--output <FILE>', 'where to; - is stdout (default: a name with the time, in this folder)')

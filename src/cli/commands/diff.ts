@@ -12,7 +12,7 @@ import { printJson, warnAboutTarget } from '../render/output.ts'
 import { upstreamRows } from '../render/status-sections.ts'
 import { formatTable } from '../render/table.ts'
 
-/** Compares what a gateway runs with a file and prints what differs; resolves to the exit code. */
+/** Compares a gateway's running configuration with a file and prints the differences; resolves to the exit code. */
 export const showDiff = async (
   file: string,
   { format, live: isLive, ...targetOptions }: ClientCommandOptions & { readonly live?: true },
@@ -40,7 +40,7 @@ export const showDiff = async (
   return runningConfig.hash === hash ? 0 : 1
 }
 
-/** Is how it stands with some groups just now. */
+/** The present state of some groups. */
 interface LiveUpstreams {
   readonly upstreams: Status['upstreams']
   readonly at: number

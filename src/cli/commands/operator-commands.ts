@@ -6,8 +6,8 @@ import { createCommandLine } from '../command-line.ts'
 import { clientCommandHelp, createClientCommand, runClientCommand } from './client-commands.ts'
 
 /**
- * Builds the whole command line. A command of operators exits with 0 when it is done, 1 when the gateway refuses,
- * 2 when it could not be asked.
+ * Builds the whole command line. An operator command exits with 0 when it is done, 1 when the gateway rejects it,
+ * 2 when the gateway could not be asked.
  */
 export const createFullCommandLine = (): Command => createCommandLine(commandGroupsInHelp.map(createOperatorCommand))
 

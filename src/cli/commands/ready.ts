@@ -5,9 +5,9 @@ import { type ClientCommandOptions, locateProbeTarget, type TargetOptions } from
 import { printJson } from '../render/output.ts'
 
 /**
- * Asks whether a gateway is ready and prints yes or no; resolves to 0 or 1. A gateway that cannot be asked is not ready: a container's
- * health check knows no third answer. As with a kubelet's probe, any certificate will do: nothing is told to whoever shows it, and one that
- * has run out on the admin listener must not take a gateway down that serves.
+ * Asks whether a gateway is ready and prints the result; resolves to 0 or 1. A gateway that cannot be asked is not
+ * ready: a container's health check knows no third result. As with a kubelet's probe, any certificate will do: the
+ * request holds no secret, and an expired certificate of the admin listener must not take down a gateway that serves.
  */
 export const showReady = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
   const ready = await isReady(targetOptions)
@@ -26,7 +26,10 @@ const isReady = async (targetOptions: TargetOptions): Promise<boolean> => {
   }
 }
 
-/** What of the file cannot be read may be `admin.tls`, which the gateway took while it could: then https is tried as well. */
+/**
+ * Asks over http, then over https when the file is broken: its `admin.tls` may be unreadable now, while the gateway
+ * runs with it.
+ */
 const probe = async (target: AdminTarget): Promise<boolean> => {
   try {
     return await callReady(target)

@@ -8,7 +8,9 @@ import type { LoadedConfig } from '../../runtime/reload/reloader.ts'
 import { defaultConfigFile } from '../options.ts'
 import { formatTable } from '../render/table.ts'
 
-/** Makes the command `serve`, which is the default: exit 1 when it cannot run, 2 when the configuration cannot be read. */
+/**
+ * Makes the command `serve`, the default: exit 1 when the gateway cannot run, 2 when the configuration cannot be read.
+ */
 export const createServeCommand = (): Command =>
   new Command('serve')
     .description('Run the gateway until SIGTERM or SIGINT.')
@@ -31,10 +33,11 @@ export const createServeCommand = (): Command =>
       process.exitCode = result.unreadable ? 2 : 1
     })
 
-// Nothing is served yet: a file that is large for a busy machine may take longer than on a reload.
+// Longer than for a reload, since no request waits: a busy machine may take that long for a large file.
 const initialLoadTimeoutMs = 100_000
 
-// npm passes SIGINT and SIGTERM on. A terminal, or a supervisor that signals a whole group, has then signalled the gateway too: that is one order.
+// npm passes SIGINT and SIGTERM on. A terminal, or a supervisor that signals a whole process group, has signalled the
+// gateway too: both count as one.
 const duplicateSignalMs = 1000
 
 const serve = async (
@@ -43,24 +46,18 @@ const serve = async (
   file: string,
   hangups: SighupListener,
 ): Promise<void> => {
-  const [
-    { openLog },
-    { exitOnUncaughtException: exitWhenUncaught },
-    { workerCount },
-    { collectStartupGarbage: tidyHeap },
-    { takeInheritedSockets: takeInherited },
-  ] = await Promise.all([
-    import('../../observe/log.ts'),
-    import('../../observe/log.ts'),
-    import('../../config/worker-count.ts'),
-    import('../../workers/heap.ts'),
-    import('../../workers/accept/socket-inheritance.ts'),
-  ])
-  const inherited = takeInherited()
+  const [{ exitOnUncaughtException, openLog }, { workerCount }, { collectStartupGarbage }, { takeInheritedSockets }] =
+    await Promise.all([
+      import('../../observe/log.ts'),
+      import('../../config/worker-count.ts'),
+      import('../../workers/heap.ts'),
+      import('../../workers/accept/socket-inheritance.ts'),
+    ])
+  const inheritedSockets = takeInheritedSockets()
   const { config } = loaded
   const { log, dropped, passOn, close: closeLog } = await openLog(config.log)
   const exit = (code: number): void => void closeLog().finally(() => process.exit(code))
-  exitWhenUncaught(log, closeLog)
+  exitOnUncaughtException(log, closeLog)
 
   const options = {
     file,
@@ -69,9 +66,9 @@ const serve = async (
     log,
     droppedLines: dropped,
     forwardLines: passOn,
-    inheritedSockets: inherited,
+    inheritedSockets,
   }
-  tidyHeap()
+  collectStartupGarbage()
   const gateway = await startGateway(options).catch((error) => {
     throw explainListenError(error, config) ?? error
   })
@@ -87,13 +84,13 @@ const serve = async (
   let stopRequest: { readonly signal: NodeJS.Signals; readonly at: number } | null = null
   const stop = (signal: NodeJS.Signals): void => {
     const again = stopRequest !== null
-    // Asked twice: at once.
+    // A second signal ends the process at once.
     if (stopRequest !== null && (signal !== stopRequest.signal || now() - stopRequest.at > duplicateSignalMs))
       process.exit(1)
     log.info(again ? { signal, again } : { signal }, 'stopping')
     if (again) return
     stopRequest = { signal, at: now() }
-    // Nobody balances load to a terminal: whoever presses Ctrl-C there means now.
+    // No load balancer sends to a gateway in a terminal: Ctrl-C there needs no wait.
     const waitMs = signal === 'SIGINT' && isatty(0) ? 0 : gateway.config.shutdown.wait
     finish(waitMs)
   }
@@ -112,11 +109,14 @@ const serve = async (
 }
 
 interface SighupListener {
-  /** Has `reload` called for each from now on, and at once when one came before. */
+  /** Calls `reload` for each SIGHUP from now on, and at once when one came before. */
   subscribe(reload: () => void): void
 }
 
-/** Hears SIGHUP from the first moment: unheard it ends the process, and whoever starts a gateway may well tell it to reload at once. */
+/**
+ * Handles SIGHUP from the first moment: unhandled it ends the process, and an operator may send one right after the
+ * start.
+ */
 const listenForSighup = (): SighupListener => {
   let received = false
   let onSighup = (): void => {
@@ -131,7 +131,7 @@ const listenForSighup = (): SighupListener => {
   }
 }
 
-/** Says what a platform engineer can do about a listener that would not open; undefined: it was something else. */
+/** Makes an error that names the remedy for a listener that cannot open; undefined: the cause is another one. */
 const explainListenError = (
   error: NodeJS.ErrnoException & { readonly address?: string; readonly hostname?: string; readonly port?: number },
   { listen, admin }: Config,
@@ -154,7 +154,7 @@ const explainListenError = (
   }
 }
 
-/** Is one of the nine as start-up shows it. */
+/** One of the nine operations, as the start-up output shows it. */
 interface BannerRow {
   readonly operation: string
   readonly method: string
@@ -162,7 +162,7 @@ interface BannerRow {
   readonly upstream: string
 }
 
-/** Lists the nine with what stands behind them. */
+/** Lists the nine operations with their endpoints. */
 export const bannerRows = ({ listen, upstreams, operations }: Config): readonly BannerRow[] =>
   allOperations.map(({ id, method, path, group }) => ({
     operation: id,
@@ -172,11 +172,11 @@ export const bannerRows = ({ listen, upstreams, operations }: Config): readonly 
       operations[id].state === 'refuse' ? 'refused by configuration' : endpointNames(upstreams[group].endpoints),
   }))
 
-/** Says how to send a group elsewhere. */
+/** Describes how to reroute a group. */
 export const rerouteHint = (file: string): string =>
   `to reroute a group, edit its line under "upstreams" in ${file} and save it`
 
-/** Renders what a terminal shows at start-up; so many workers serve. */
+/** Renders the start-up text for a terminal. */
 export const renderBanner = (
   config: Config,
   { address, port, family }: AddressInfo,

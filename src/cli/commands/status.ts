@@ -4,11 +4,12 @@ import { formatRoundedSize } from '../../units.ts'
 import { getDecoded } from '../client/admin-client.ts'
 import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
-import { formatAgo, formatTimeLeft, humanizeSeconds, printJson, warnAboutTarget } from '../render/output.ts'
+import { formatAgo, formatTimeLeft, humanizeSeconds } from '../render/format-time.ts'
+import { printJson, warnAboutTarget } from '../render/output.ts'
 import { limitRows, operationRows, renderFindings, upstreamRows, workerRows } from '../render/status-sections.ts'
 import { formatTable, type TableRow } from '../render/table.ts'
 
-/** Asks for the status of a gateway and prints it; resolves to the exit code. */
+/** Gets the status of a gateway and prints it; resolves to the exit code. */
 export const showStatus = async ({ format, ...targetOptions }: ClientCommandOptions): Promise<number> => {
   const target = await locateGateway(targetOptions)
   const { body, decoded: status, at } = await getDecoded(target, '/status', statusShape)
@@ -18,12 +19,12 @@ export const showStatus = async ({ format, ...targetOptions }: ClientCommandOpti
   return 0
 }
 
-// The first ones tell what is wrong; a file of another format would have hundreds.
+// The first problems show what is wrong; a file of another format would have hundreds.
 const maxProblems = 10
 
 /**
- * Writes a gateway's status on a screen: whom it is of, what is wrong, then what it is, who serves, what runs, what does not, what is doubtful,
- * and last, where the eye ends, why the file was refused.
+ * Renders a gateway's status for a screen: the target, the findings, the gateway itself, its workers, then what runs,
+ * what does not, and the warnings. The rejection of the file comes last, where the operator's eye ends.
  */
 export const renderStatus = (target: AdminTarget, status: Status, at: number): string => {
   const { findings, certificates, workers, upstreams, limits, tokens, cache, operations, config, warnings } = status
@@ -42,7 +43,7 @@ export const renderStatus = (target: AdminTarget, status: Status, at: number): s
   return `${sections.join('\n\n')}\n`
 }
 
-/** Says which gateway has answered, and why that one was asked: there may be others on the machine. */
+/** Renders which gateway responded, and why that one was asked: there may be others on the machine. */
 const renderTarget = (target: AdminTarget, { config, pid }: Status): string => {
   const why = target.file === null ? '--admin' : target.isDefaultAddress ? 'by default' : `admin in ${target.file}`
   return `asked ${targetUrl(target)} (${why}), which runs ${config.path} as process ${pid}`
@@ -99,11 +100,10 @@ const renderFileState = ({ fileDiffers, lastRefusal, loadedBy, nextTry }: Status
   return 'DIFFERS from what runs: it was not read yet; reload reads it now'
 }
 
-const renderLastRejection = (
-  { at: when, problems }: NonNullable<Status['config']['lastRefusal']>,
-  at: number,
-): string =>
-  [`refused ${formatAgo(when, at)}; what ran before runs on`, ...firstLines(problems.map(formatProblem))].join('\n')
+const renderLastRejection = (rejection: NonNullable<Status['config']['lastRefusal']>, at: number): string => {
+  const title = `refused ${formatAgo(rejection.at, at)}; what ran before runs on`
+  return [title, ...firstLines(rejection.problems.map(formatProblem))].join('\n')
+}
 
 const renderWarnings = (warnings: Status['warnings']): string =>
   firstLines(warnings.map((warning) => `warning: ${formatProblem(warning)}`)).join('\n')
@@ -113,7 +113,7 @@ const firstLines = (lines: readonly string[]): readonly string[] => {
   return [...lines.slice(0, maxProblems), ...(more > 0 ? [`and ${more} more: check shows all`] : [])]
 }
 
-/** Writes how much is stored of each cached operation, and of how much use that is; what needs somebody is in capitals. */
+/** Lists the cached operations with what is stored and how often it is used; what needs an operator is in capitals. */
 const cacheRows = (
   { bytes, maxBytes, redis, operations }: NonNullable<Status['cache']>,
   at: number,
@@ -123,7 +123,7 @@ const cacheRows = (
     const hits = hitRatio === null ? 'not asked for' : `${(hitRatio * 100).toFixed(1)}%`
     return [id, `${entries}`, formatRoundedSize(bytes), hits]
   }),
-  // More than the sum of them: what is on its way, or still read, counts too.
+  // More than the sum: entries that are being stored, or still read, count too.
   ['in all', '', `${formatRoundedSize(bytes)} of ${formatRoundedSize(maxBytes)}`],
   ...(redis === null ? [] : [['redis', '', '', renderRedis(redis, at)]]),
 ]
@@ -137,7 +137,7 @@ const renderRedis = (
   return `OF NO USE${here} since ${formatAgo(since, at)}${reason === null ? '' : `: ${reason}`}`
 }
 
-/** Writes how it stands with what tokens are checked by; what needs somebody is in capitals. */
+/** Lists the state of keys, introspection and proofs; what needs an operator is in capitals. */
 const tokenRows = ({ jwt, introspection, proofs }: Status['tokens'], at: number): readonly TableRow[] => [
   ['tokens', 'now'],
   ...(jwt === null ? [] : [['jwt', renderKeys(jwt, at)]]),
@@ -145,16 +145,16 @@ const tokenRows = ({ jwt, introspection, proofs }: Status['tokens'], at: number)
   ...(proofs === null ? [] : [['proofs', renderProofs(proofs)]]),
 ]
 
-// One client alone is refused beyond half of it.
+// One client alone may take half of the room.
 const renderProofs = ({ remembered, room }: NonNullable<Status['tokens']['proofs']>): string =>
   `${remembered} remembered, ${2 * remembered < room ? 'room' : 'ROOM'} for ${room}`
 
 const renderKeys = (jwt: NonNullable<Status['tokens']['jwt']>, at: number): string => {
   const keys = `${jwt.keys === 0 ? 'NO KEYS' : jwt.keys === 1 ? '1 key' : `${jwt.keys} keys`}`
   if (jwt.source === 'file') return `${keys}, of a file`
-  const had = jwt.lastSuccess === null ? 'never had' : `had ${formatAgo(jwt.lastSuccess, at)}`
-  const wrong = renderFailure(jwt, at)
-  return wrong === null ? `${keys}, ${had}` : `${keys}, ${had}; ${wrong}`
+  const fetched = jwt.lastSuccess === null ? 'never had' : `had ${formatAgo(jwt.lastSuccess, at)}`
+  const failure = renderFailure(jwt, at)
+  return failure === null ? `${keys}, ${fetched}` : `${keys}, ${fetched}; ${failure}`
 }
 
 const renderFailure = (
@@ -163,10 +163,10 @@ const renderFailure = (
 ): string | null =>
   error === null ? null : `CANNOT BE ASKED${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}: ${error}`
 
-// As the warning of the configuration has it.
+// The same as in the warning of the configuration.
 const soonDays = 14
 
-/** Lists the certificates that the gateway shows; what needs somebody is in capitals. */
+/** Lists the certificates that the gateway shows; what needs an operator is in capitals. */
 const certificateRows = (certificates: Status['certificates']): readonly TableRow[] => [
   ['certificate', 'until', 'left', 'names'],
   ...certificates.map(

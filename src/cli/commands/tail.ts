@@ -7,7 +7,7 @@ import { type ClientCommandOptions, locateGateway } from '../client/locate.ts'
 import { exitOnBrokenPipe, exitOnSignals } from '../exit.ts'
 import { warnAboutTarget } from '../render/output.ts'
 
-/** What the command is given. */
+/** The options of `tail`. */
 export interface TailOptions extends ClientCommandOptions {
   readonly since?: string
   readonly operation?: string
@@ -15,7 +15,10 @@ export interface TailOptions extends ClientCommandOptions {
 
 const pollIntervalMs = 1000
 
-/** Prints the requests that a gateway refuses as they come, until the process is ended. Throws {@link CliError} when it cannot be asked at first. */
+/**
+ * Prints the rejected requests of a gateway as they come, until the process ends. Throws {@link CliError} when the
+ * gateway cannot be asked at first.
+ */
 export const tailRefused = async ({ format, since, operation, ...targetOptions }: TailOptions): Promise<never> => {
   const sinceMs = since === undefined ? 0 : parseDuration(since)
   if (sinceMs === undefined) throw cliError('--since: a duration such as 10m, 30s or 2h is expected')
@@ -23,17 +26,16 @@ export const tailRefused = async ({ format, since, operation, ...targetOptions }
   const follower = new RefusalFollower()
   const write = format === 'json' ? JSON.stringify : renderRefusal
   const print = async (list: readonly RecentErrorView[]): Promise<void> => {
-    const wanted = operation === undefined ? list : list.filter((each) => each.operation === operation)
-    if (wanted.length > 0) await writeToStdout(wanted.map((each) => `${write(each)}\n`).join(''))
+    const wanted = operation === undefined ? list : list.filter((refusal) => refusal.operation === operation)
+    if (wanted.length > 0) await writeToStdout(wanted.map((refusal) => `${write(refusal)}\n`).join(''))
   }
   exitOnBrokenPipe()
   exitOnSignals()
 
   const first = await getDecoded(target, '/refused', recentErrorsShape)
   warnAboutTarget(target)
-  await print(
-    follower.next(first.decoded).fresh.filter((each) => Date.parse(each.at) >= first.at - sinceMs && sinceMs > 0),
-  )
+  const { fresh: before } = follower.next(first.decoded)
+  await print(before.filter(({ at }) => Date.parse(at) >= first.at - sinceMs && sinceMs > 0))
   let lastAt = first.at
   let lastFailure: string | null = null
   for (;;) {
@@ -61,11 +63,11 @@ export const tailRefused = async ({ format, since, operation, ...targetOptions }
 
 const printNote = (text: string): void => void process.stderr.write(`lender-gateway: ${text}\n`)
 
-/** Waits until a reader has taken it: nothing piles up here for one that does not. */
+/** Writes a text and waits until the reader has taken it, so that nothing piles up for a slow one. */
 const writeToStdout = (text: string): Promise<void> =>
   new Promise((resolve) => void process.stdout.write(text, () => resolve()))
 
-/** Writes a refused request on a line: when, what the client got, who asked for what, and why. */
+/** Renders a rejected request in one line: time, status, request, client and reason. */
 const renderRefusal = (refusal: RecentErrorView): string => {
   const { at, requestId, client, clientId, method, operation, endpoint, status, kind, reason, traceId } = refusal
   const who = clientId === null ? client : `${client} (${clientId})`
@@ -75,30 +77,31 @@ const renderRefusal = (refusal: RecentErrorView): string => {
   return `${at}  ${status} ${kind}  ${what}  ${who}  ${reason}${where}  [${ids}]`
 }
 
-/** Is what is new in what a gateway tells. */
+/** The new entries of a list. */
 interface NewRefusals {
-  /** The oldest first. */
+  /** In order of time, the oldest first. */
   readonly fresh: readonly RecentErrorView[]
-  /** Whether more were refused than are told. */
+  /** Whether the list has lost some that came since the one before. */
   readonly missed: boolean
 }
 
-// Far more than a gateway remembers, which is 100 of the nine and 100 others: a worker that does not answer for a while tells its own again.
+// Far more than a gateway remembers, which is 100 of the nine and 100 others: entries of a worker that was silent for a
+// while come again.
 const maxRemembered = 2000
 
-/** Tells what is new in lists that overlap: a gateway tells the last of what it refused each time that it is asked. */
+/** Finds the new entries of lists that overlap: each response of a gateway has its last rejections. */
 export class RefusalFollower {
   readonly #seen = new Set<string>()
   #total: number | null = null
 
-  /** Takes the next list, the newest first. Of the first, everything is new. */
+  /** Takes the next list, the newest first. All of the first list is new. */
   next({ refusals, total }: RecentErrorsResponse): NewRefusals {
-    const fresh = refusals.filter((each) => !this.#seen.has(refusalKey(each))).toReversed()
-    // Of another process, the total has nothing to do with the one before.
+    const fresh = refusals.filter((refusal) => !this.#seen.has(refusalKey(refusal))).toReversed()
+    // The total of another process does not continue the one before; `missed` is then true.
     const before = this.#total
     const missed = before !== null && total - before !== fresh.length
     this.#total = total
-    for (const each of fresh) this.#seen.add(refusalKey(each))
+    for (const refusal of fresh) this.#seen.add(refusalKey(refusal))
     for (const key of this.#seen) {
       if (this.#seen.size <= maxRemembered) break
       this.#seen.delete(key)

@@ -3,20 +3,21 @@ import { type FailureKind, failureTable } from '../../failures/kinds.ts'
 import type { Operation } from '../../operations.ts'
 import type { LiveState } from './live-state.ts'
 import { collectOperationDetails, type ExplainedSetting, type OperationDetails } from './operation-details.ts'
-import { explainRejection, type RejectionExplanation, simulateRequest } from './simulate-request.ts'
+import { explainRejection, type RejectionExplanation } from './rejection.ts'
+import { simulateRequest } from './simulate-request.ts'
 
-/** Is the answer to "what would the gateway do with this request?". */
+/** What the gateway would do with a request, and why. */
 export interface Explanation {
   readonly method: string
   readonly target: string
   readonly file: string
   readonly hash: string
   readonly basePath: string
-  /** The operation that stands at the target; null: none does. */
+  /** The operation at the target; null: none. */
   readonly operation: Operation | null
   /** The raw query with its `?`, or empty. */
   readonly query: string
-  /** The host of an absolute-form, which stands before the Host field; null in any other. */
+  /** The host of an absolute-form target, which precedes the Host field; null for other forms. */
   readonly authority: string | null
   /** Null: it is forwarded. */
   readonly refused:
@@ -25,7 +26,9 @@ export interface Explanation {
   readonly details: OperationDetails | null
 }
 
-/** Works out what a gateway with this configuration would do with a request; only its method and its target are looked at. */
+/**
+ * Explains what a gateway with this configuration would do with a request. It looks at the method and the target only.
+ */
 export const explainRequest = async (
   method: string,
   target: string,
@@ -72,14 +75,17 @@ const refusedByOperator = (key: string): Explanation['refused'] => ({
   hint: 'write "state: serve" there, or remove the line',
 })
 
-/** Tells whether a request would be forwarded: what an operator says just now goes before the file. */
+/** Tells whether a request would be forwarded. An operator's command on the running gateway overrides the file. */
 export const isForwarded = ({ refused }: Explanation, live: LiveState | null): boolean => {
   const liveOperationState = live?.operation?.state
   if (liveOperationState === 'refuse') return false
   return refused === null || (refused.kind === 'refused-by-operator' && liveOperationState === 'serve')
 }
 
-/** Writes an explanation for a program: the same facts, one object; a setting that is built in has no line. `live` is there when it was asked for. */
+/**
+ * Renders an explanation as JSON for programs. A built-in setting has no line. `live` is there when the operator asked
+ * for it.
+ */
 export const renderExplanationJson = (explanation: Explanation, live: LiveState | null = null): string => {
   const { method, target, file, hash, operation, query, authority, refused, details } = explanation
   const toPosition = ({ provenance }: Pick<ExplainedSetting, 'provenance'>) => ({

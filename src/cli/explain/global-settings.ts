@@ -1,28 +1,28 @@
 import type { Config, ListenConfig } from '../../config/config.ts'
 import { type RenderedValue, Secret } from '../../config/redact.ts'
 
-/** Lists key paths, each with its value as it is shown. */
+/** Key paths, each with its value as text. */
 export type SettingRows = readonly (readonly [key: string, value: string])[]
 
 /** A part of a configuration in the spelling of the file. */
 export type SettingTree = { readonly [key: string]: RenderedValue }
 
-/** Shows what holds for all nine, in the order in which a connection, then a request meets it. */
+/** Lists the settings of all nine operations, in the order in which a connection, then a request meets them. */
 export const globalSettingRows = (
   { listen, limits, auth, clients, clientsSource, operations }: Config,
   tree: SettingTree,
 ): SettingRows => {
   const { upstreams: _, operations: __, ...sections } = tree
   const rows = flattenTree(sections)
-  /** Finds the rows of some keys, and of what stands below them. */
+  /** Finds the rows of some keys and of the keys below them. */
   const rowsUnder = (...keys: readonly string[]): SettingRows =>
     keys.flatMap((key) => rows.filter(([path]) => path === key || path.startsWith(`${key}.`)))
-  /** Finds the rows of a section, but for some: a key that is new to it shows. */
+  /** Finds the rows of a section without those of some keys. A key that is new in the schema appears. */
   const rowsExcept = (section: string, ...keys: readonly string[]): SettingRows => {
     const excluded = new Set(rowsUnder(...keys))
     return rowsUnder(section).filter((row) => !excluded.has(row))
   }
-  /** Shows what is empty by a word. */
+  /** Finds the rows of a key, with `word` for an empty value. */
   const withPlaceholder = (word: string, key: string): SettingRows =>
     rowsUnder(key).map(([path, value]) => [path, value === '' ? word : value])
   const isCached = Object.values(operations).some(({ cache }) => cache !== null)
@@ -39,16 +39,16 @@ export const globalSettingRows = (
   const shownKeys = new Set(listenRows.map(([path]) => path))
   return [
     ...listenRows,
-    // Where it listens is no matter of requests, and TLS has its rows above.
+    // The address makes no difference to a request, and TLS has its rows above.
     ...rowsExcept('listen', 'listen.host', 'listen.port', 'listen.tls', 'listen.http2').filter(
       ([path]) => !shownKeys.has(path),
     ),
-    // How often an address may ask is among the layers.
+    // limits.address.rate is among the layers.
     ...(limits.address === null ? [] : rowsUnder('limits.address.ipv6Prefix', 'limits.redis')),
     ...(auth === null ? [] : rowsUnder('auth')),
     ...(clients.length === 0 ? [] : [['clients', describeClients(clients, clientsSource)] as const]),
     ...rowsUnder('requestId'),
-    // What is recorded, and what if that fails, is among the layers.
+    // The other keys of audit are among the layers.
     ...rowsExcept('audit', 'audit.key', 'audit.onFailure', 'audit.digests'),
     ...(isCached ? rowsUnder('cache') : []),
     ...rowsUnder('log.buffer', 'shutdown'),
@@ -63,16 +63,16 @@ const tlsRows = ({ tls }: ListenConfig, rowsUnder: (...keys: readonly string[]) 
         ...rowsUnder('listen.tls.minVersion', 'listen.tls.clientCertificates', 'listen.http2'),
       ]
 
-/** Shows how many clients there are, and in which files. */
+/** Describes the number of clients, and their files. */
 const describeClients = (clients: Config['clients'], { parts }: Config['clientsSource']): string => {
   const files = parts.flatMap(({ file, count }) => (file === null ? [] : [`${count} in ${file}`]))
   return files.length === 0 ? String(clients.length) : `${clients.length}: ${files.join(', ')}`
 }
 
-/** Lists what has a row of its own when it is on: its keys may be built in, and yet the file turns it on. */
+/** The policies with a row of their own when they are on: the file may turn one on and state none of its keys. */
 const onOffSections: readonly string[] = ['healthCheck', 'outlier', 'circuitBreaker']
 
-/** Lists the keys of a tree of the configuration, each with its whole path. */
+/** Lists the keys of a part of the configuration, each with its whole path. */
 export const flattenTree = (tree: SettingTree, above = ''): SettingRows =>
   Object.entries(tree).flatMap(([key, value]): SettingRows => {
     if (!isTree(value)) return [[`${above}${key}`, renderValue(value)]]
@@ -80,7 +80,7 @@ export const flattenTree = (tree: SettingTree, above = ''): SettingRows =>
     return [...turnedOn, ...flattenTree(value, `${above}${key}.`)]
   })
 
-/** Finds a part of a tree; nothing where that is no map. */
+/** Finds a part of a tree; empty where there is no map. */
 export const subtree = (tree: SettingTree, ...path: readonly string[]): SettingTree => {
   let part = tree
   for (const key of path) {

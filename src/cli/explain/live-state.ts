@@ -5,27 +5,28 @@ import type { Operation } from '../../operations.ts'
 import { getDecoded } from '../client/admin-client.ts'
 import { type AdminTarget, CliError, targetUrl } from '../client/admin-target.ts'
 import { locateGateway, type TargetOptions } from '../client/locate.ts'
-import { formatAgo, warnAboutTarget } from '../render/output.ts'
+import { formatAgo } from '../render/format-time.ts'
+import { warnAboutTarget } from '../render/output.ts'
 import { limitRows, operationRows, renderFindings, upstreamRows } from '../render/status-sections.ts'
 import { formatTable, type TableRow } from '../render/table.ts'
 
-/** Is what is so of one operation just now. */
+/** The present state of one operation in a running gateway. */
 export interface LiveState {
   readonly url: string
-  /** By the gateway's clock, in ms since the epoch. */
+  /** The gateway's clock, in ms since the epoch. */
   readonly at: number
-  /** The hash of what runs. */
+  /** The hash of the running configuration. */
   readonly hash: string
-  /** What is said of it beside that it serves. */
+  /** Its state, when the status lists it; null: it serves. */
   readonly operation: Status['operations'][string] | null
   readonly upstream: UpstreamStatus | null
   readonly limits: Status['limits']
-  /** What is wrong with it, or with its group. */
+  /** The findings about it, its group, or the whole gateway. */
   readonly findings: Status['findings']
   readonly failures: readonly FailureCount[]
 }
 
-/** Asks how it stands with an operation. */
+/** Asks a gateway for the state of an operation. */
 const collectLiveState = async (target: AdminTarget, { id, group }: Operation): Promise<LiveState> => {
   const [{ decoded: status, at }, last] = await Promise.all([
     getDecoded(target, '/status', statusShape),
@@ -46,7 +47,7 @@ const collectLiveState = async (target: AdminTarget, { id, group }: Operation): 
   }
 }
 
-/** Keeps the bounds that it has to pass. */
+/** Keeps the limits that its requests have to pass. */
 const applicableLimits = (
   { concurrency, eventLoop }: Status['limits'],
   owners: readonly string[],
@@ -56,19 +57,24 @@ const applicableLimits = (
   eventLoop: eventLoop?.sheds ? eventLoop : null,
 })
 
-/** Is how often an operation failed in one way of late. */
+/** The number of recent failures of one kind. */
 interface FailureCount extends Pick<RecentErrorView, 'status' | 'kind' | 'reason' | 'endpoint'> {
   readonly count: number
-  /** When it did last. */
+  /** The time of the last one. */
   readonly last: string
 }
 
 const failureWindowMs = 15 * 60_000
 
-/** Counts in which ways an operation failed within the last quarter of an hour, as far as the gateway remembers; the most frequent first. */
+/**
+ * Counts the failures of an operation by kind, within the last quarter of an hour and as far as the gateway remembers;
+ * the most frequent first.
+ */
 const countFailures = (refusals: readonly RecentErrorView[], id: string, at: number): readonly FailureCount[] => {
-  const own = refusals.filter((each) => each.operation === id && at - Date.parse(each.at) <= failureWindowMs)
-  const groups = Map.groupBy(own, ({ status, kind, reason, endpoint }) =>
+  const recent = refusals.filter(
+    (refusal) => refusal.operation === id && at - Date.parse(refusal.at) <= failureWindowMs,
+  )
+  const groups = Map.groupBy(recent, ({ status, kind, reason, endpoint }) =>
     JSON.stringify([status, kind, reason, endpoint]),
   )
   return [...groups.values()]
@@ -81,7 +87,7 @@ const countFailures = (refusals: readonly RecentErrorView[], id: string, at: num
     .toSorted((a, b) => b.count - a.count)
 }
 
-/** Writes what is so just now, below what the file says; `fileHash` is of the latter. */
+/** Renders the present state, which stands below the explanation of the file. `fileHash` is the hash of the file. */
 export const renderLiveState = (live: LiveState, { id, group }: Operation, fileHash: string): string => {
   const { url, at, hash, operation, upstream, limits, findings, failures } = live
   const differs = hash === fileHash ? '' : ', which is NOT WHAT THE FILE SAYS: diff shows it'
@@ -105,7 +111,10 @@ const failureRows = ({ failures, at }: LiveState): readonly TableRow[] => [
   }),
 ]
 
-/** Asks how it stands with what was explained; null: it is none of the nine, or nobody could be asked, which is said on stderr with exit code 2. */
+/**
+ * Asks for the state of an explained operation; null: the request is for none, or no gateway could be asked, which
+ * stderr and exit code 2 show.
+ */
 export const fetchLiveState = async (
   operation: Operation | null,
   targetOptions: TargetOptions,

@@ -12,7 +12,7 @@ import { createProcessLoad } from '../../runtime/resources/process-load.ts'
 import { RateLimiterRegistry } from '../../shared/rate-limiter/rate-limiter-registry.ts'
 import { flattenTree, globalSettingRows, type SettingRows, type SettingTree, subtree } from './global-settings.ts'
 
-/** Is one setting that holds for a request: where the file would say it, what it is, and who said so. */
+/** One setting for a request: its key, its value, and where it comes from. */
 export interface ExplainedSetting {
   /** The key path: `upstreams.risk.timeouts.connect`. */
   readonly key: string
@@ -20,36 +20,36 @@ export interface ExplainedSetting {
   readonly provenance: Provenance
 }
 
-/** Is an endpoint with its share of the traffic and what it is asked for. */
+/** An endpoint with its share of the traffic. */
 export interface EndpointShare {
-  /** The URL that is asked for, without the query; `sandbox` for the embedded one. */
+  /** The URL of the request to it, without the query; `sandbox` for the embedded one. */
   readonly url: string
   readonly pathPrefix: string
   readonly weight: number
-  /** Whether the file has it take no new work. */
+  /** Whether the file drains it: it gets no new requests. */
   readonly drain: boolean
   readonly percent: number
-  /** The most that it gets by being less loaded than the others, while all of them are up. */
+  /** Its largest share when it is less loaded than the others and all of them are up. */
   readonly mostPercent: number
   readonly sandbox: boolean
   readonly provenance: Provenance
 }
 
-/** Is a layer in its place, outermost first. */
+/** A layer of the stack, with its setting. */
 export interface ExplainedLayer extends Omit<LayerRow, 'layer' | 'setting'>, ExplainedSetting {
   readonly on: boolean
 }
 
-/** Is one change to the fields of each request or answer; what it sets is shown only when it is no secret. */
+/** One edit of the fields of each request or response. A secret value is masked. */
 export interface HeaderFieldChange extends ExplainedSetting {
-  /** `request.set X-Api-Key`. */
+  /** The edit, such as `request.set X-Api-Key`. */
   readonly what: string
 }
 
-/** Is everything that stands behind one operation, and what holds for all nine. */
+/** The settings of one operation, and those of all nine. */
 export interface OperationDetails {
   readonly endpoints: readonly EndpointShare[]
-  /** What a weight is, by the way in which the upstream balances; null: there is nothing to share. */
+  /** The meaning of a weight under the upstream's balancing policy; null: there is one endpoint. */
   readonly weightMeans: string | null
   readonly fields: readonly HeaderFieldChange[]
   readonly upstream: readonly ExplainedSetting[]
@@ -58,7 +58,7 @@ export interface OperationDetails {
   readonly globals: readonly ExplainedSetting[]
 }
 
-/** Collects what holds for an operation, each value with the level that won. */
+/** Collects the settings of an operation, each with its provenance. */
 export const collectOperationDetails = (
   described: Operation,
   config: Config,
@@ -122,7 +122,7 @@ const builtInProvenance: Provenance = { source: 'built-in', line: 0, column: 0 }
 
 const upToTwiceNote = 'one that is less loaded gets up to twice it, one that fails no more than it'
 
-/** Says what a weight is under each policy (docs/upstreams.md, "Choosing"). */
+/** The meaning of a weight under each policy (docs/upstreams.md, "Choosing"). */
 const weightMeans: Readonly<Record<UpstreamConfig['balance'], string>> = {
   p2c: `a weight is a share of the traffic; ${upToTwiceNote}`,
   'least-requests': `a weight is a share of the traffic; ${upToTwiceNote}`,
@@ -132,7 +132,7 @@ const weightMeans: Readonly<Record<UpstreamConfig['balance'], string>> = {
 const toEndpointShares = (
   { endpoints, balance }: UpstreamConfig,
   path: string,
-  from: Provenance,
+  provenance: Provenance,
 ): readonly EndpointShare[] => {
   const activeWeight = ({ weight, drain }: EndpointConfig): number => (drain ? 0 : weight)
   const total = endpoints.reduce((sum, endpoint) => sum + activeWeight(endpoint), 0)
@@ -146,21 +146,21 @@ const toEndpointShares = (
     percent: percent(activeWeight(endpoint) / total),
     mostPercent: percent(Math.min(1, (maxFactor * activeWeight(endpoint)) / total)),
     sandbox: endpoint.origin === 'sandbox',
-    provenance: from,
+    provenance,
   }))
 }
 
-/** Shows how an upstream is spoken to and what it does about endpoints that fail, key by key; what is off is one row. */
+/** Lists the settings of an upstream key by key; a policy that is off is one row. */
 const upstreamSettingRows = ({ endpoints, host, retry }: UpstreamConfig, tree: SettingTree): SettingRows => {
   const isTls = endpoints.some(({ origin }) => origin.startsWith('https:'))
-  // What has rows elsewhere: among the endpoints, the fields and the layers. TLS says nothing about plain HTTP.
+  // These have rows among the endpoints, the fields and the layers. `tls` has no effect on plain HTTP.
   const shownElsewhere = ['endpoints', 'request', 'response', 'concurrency']
   const omittedKeys = [...shownElsewhere, ...(isTls ? [] : ['tls']), ...(retry === null ? ['retry'] : [])]
   const rest = Object.fromEntries(Object.entries(tree).filter(([key]) => !omittedKeys.includes(key)))
   return flattenTree({ ...rest, host: renderHost(host) })
 }
 
-/** Shows what of caching is on. */
+/** Renders the settings of caching that are on. */
 const renderCache = (tree: SettingTree): string =>
   flattenTree(tree)
     .filter(([, value]) => value !== 'false' && value !== 'none')
@@ -177,7 +177,7 @@ const toExplainedLayers = (
     name: row.name,
     on: row.layer !== null && state === 'serve',
   }))
-  // It stands in place of all the others, and of the upstream.
+  // `refuse` stands in place of all other layers, and of the upstream.
   return state === 'serve' ? shown : [{ ...setting('state', 'refuse'), name: 'refuse', on: true }, ...shown]
 }
 

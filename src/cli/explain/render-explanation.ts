@@ -3,9 +3,9 @@ import { escapeControls } from '../../shared/escape-controls.ts'
 import { alignRow, columnWidths } from '../render/table.ts'
 import type { Explanation } from './explanation.ts'
 import type { EndpointShare, ExplainedLayer, ExplainedSetting, OperationDetails } from './operation-details.ts'
-import { listOperations } from './simulate-request.ts'
+import { listOperations } from './rejection.ts'
 
-/** Writes an explanation for a person: the answer first, then what stands behind it, each value with the line that says so. */
+/** Renders an explanation for operators: the result first, then the settings, each with its line in the file. */
 export const renderExplanation = (explanation: Explanation): string => {
   const { refused, details, file } = explanation
   const facts = refused === null ? renderForwarded(explanation) : renderRejection(explanation)
@@ -16,14 +16,14 @@ export const renderExplanation = (explanation: Explanation): string => {
   )
   const rendered = sections.map(({ title, rows }) => renderSection(title, rows, widths))
   const endpoints = details?.endpoints.map((share) => endpointRow(share, file)) ?? []
-  // URLs are long: in columns of their own, they push nothing else to the right.
+  // URLs are long: in a table of their own they move no other column.
   const means = details?.weightMeans ?? null
   const title = means === null ? 'endpoints' : `endpoints: ${means}`
   if (endpoints.length > 0) rendered.unshift(renderSection(title, endpoints, columnWidths(endpoints, maxWidth)))
   return `${[facts, ...rendered].join('\n\n')}\n\n${file} (hash ${explanation.hash})\n`
 }
 
-/** Is a line of a table: what, its value, the level that won, the place in the file. */
+/** The cells of a setting: its name, its value, the level that states it, its line in the file. */
 type SettingCells = readonly [what: string, value: string, level: string, place: string]
 
 interface Section {
@@ -50,39 +50,39 @@ const renderRejection = ({ method, target, refused, operation, basePath }: Expla
   return [
     `${renderRequestLine(method, target)}: refused with ${status} ${kind}${allow === null ? '' : `, Allow: ${allow}`}`,
     '',
-    ...differs.map((said, i) => `${i === 0 ? 'why   ' : '      '}${escapeControls(said)}`),
+    ...differs.map((text, i) => `${i === 0 ? 'why   ' : '      '}${escapeControls(text)}`),
     `hint  ${hint}`,
     ...(operation === null ? [] : ['', `operation  ${operation.id}`, `group      ${operation.group}`]),
-    ...(isUnrelated ? ['', 'the nine', ...listOperations(basePath).map((one) => `  ${one}`)] : []),
+    ...(isUnrelated ? ['', 'the nine', ...listOperations(basePath).map((text) => `  ${text}`)] : []),
   ].join('\n')
 }
 
 const toSections = (details: OperationDetails, { operation, file }: Explanation): readonly Section[] => {
-  const rowsOf = (settings: readonly ExplainedSetting[], prefix: string): readonly SettingCells[] =>
+  const toRows = (settings: readonly ExplainedSetting[], prefix: string): readonly SettingCells[] =>
     settings.map(({ key, value, provenance }) => [
       key.slice(prefix.length),
       value,
       ...provenanceCells(provenance, file),
     ])
-  const upstream = `upstreams.${operation?.group}`
-  const own = `operations.${operation?.id}`
-  const prefixes = [`${own}.`, `${upstream}.`]
+  const upstreamKey = `upstreams.${operation?.group}`
+  const operationKey = `operations.${operation?.id}`
+  const prefixes = [`${operationKey}.`, `${upstreamKey}.`]
   return [
     {
-      title: upstream,
+      title: upstreamKey,
       rows: [
-        ...rowsOf(details.upstream, `${upstream}.`),
+        ...toRows(details.upstream, `${upstreamKey}.`),
         ...details.fields.map(
           ({ what, value, provenance }): SettingCells => [what, value, ...provenanceCells(provenance, file)],
         ),
       ],
     },
-    { title: own, rows: rowsOf(details.operation, `${own}.`) },
+    { title: operationKey, rows: toRows(details.operation, `${operationKey}.`) },
     {
       title: 'layers, the outermost first',
       rows: details.layers.map((layer, i) => layerRow(layer, i, prefixes, file)),
     },
-    { title: 'for all nine operations', rows: rowsOf(details.globals, '') },
+    { title: 'for all nine operations', rows: toRows(details.globals, '') },
   ]
 }
 

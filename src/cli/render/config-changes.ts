@@ -8,7 +8,7 @@ import { type AdminTarget, targetUrl } from '../client/admin-target.ts'
 import { decodeResponse } from '../client/decode-response.ts'
 import { alignRow, columnWidths } from './table.ts'
 
-/** Writes what came of a reload or a rollback: what is doubtful, what runs, and what changed. */
+/** Renders the outcome of a reload or a rollback: warnings, what runs, and what changed. */
 export const renderReloadOutcome = (target: AdminTarget, command: Command, { body }: AdminResponse): string => {
   const outcome = decodeResponse(target, body, reloadResponseShape)
   const warnings = outcome.warnings.map((warning) => `warning: ${formatProblem(warning)}\n`).join('')
@@ -16,7 +16,7 @@ export const renderReloadOutcome = (target: AdminTarget, command: Command, { bod
   return `${warnings}${command.cliText({}, outcome)}\n${changes}`
 }
 
-/** Writes why there was none, and says on stderr what runs on. */
+/** Renders why a reload or a rollback was rejected, and prints on stderr what runs on. */
 export const renderReloadRejection = (target: AdminTarget, command: Command, { body }: AdminResponse): string => {
   const known = command.errorTexts?.get(`${getMember(body, 'code')}`)
   if (known !== undefined) return `${known}\n`
@@ -26,12 +26,12 @@ export const renderReloadRejection = (target: AdminTarget, command: Command, { b
   return formatProblems(problems)
 }
 
-/** Writes what differs, group by group, and last what concerns all of them. */
+/** Renders changes group by group, and those of all groups last. */
 export const renderChanges = (changes: ReloadResponse['changes']): string => {
   const byGroup = Map.groupBy(changes, ({ group }) => group)
   const globalChanges = byGroup.get(null) ?? []
   byGroup.delete(null)
-  const sections = [...byGroup].map(([group, own]) => renderSection(group ?? '', own))
+  const sections = [...byGroup].map(([group, ofGroup]) => renderSection(group ?? '', ofGroup))
   if (globalChanges.length > 0) sections.push(renderSection('for all groups', globalChanges))
   return sections.map((text) => `${text}\n`).join('\n')
 }
@@ -42,19 +42,19 @@ const renderSection = (title: string, changes: readonly ReloadResponse['changes'
   return [title, ...rows.map((row) => `  ${alignRow(row, widths)}`)].join('\n')
 }
 
-// A long key pushes its own line out, not the whole table.
+// A longer key moves its own line only, not the whole table.
 const maxLabelWidth = 40
 
-/** Leaves out what the title says. */
+/** Makes the label of a change: its path without the part that the title has. */
 const changeLabel = ({ group, path }: ReloadResponse['changes'][number]): string => {
   if (group === null) return path
-  const own = `upstreams.${group}.`
-  return path.startsWith(own) ? path.slice(own.length) : path.replace(/^operations\./, '')
+  const prefix = `upstreams.${group}.`
+  return path.startsWith(prefix) ? path.slice(prefix.length) : path.replace(/^operations\./, '')
 }
 
 const maskedValue = '***'
 
-/** What looks the same before and after is, or holds, a secret that has changed. */
+/** Renders a change. A value that looks the same before and after is, or holds, a secret. */
 const renderChange = ({ from, to }: ReloadResponse['changes'][number]): string =>
   JSON.stringify(from) === JSON.stringify(to) ? 'changed, not shown' : `${renderValue(from)} → ${renderValue(to)}`
 

@@ -1,12 +1,12 @@
 import type { Status } from '../../admin/api/status.ts'
 import type { EndpointStatus, UpstreamStatus } from '../../admin/api/upstream-status.ts'
 import { isMutatingCommand } from '../../shared/program-command.ts'
-import { formatAgo, formatTimeLeft, humanizeSeconds } from './output.ts'
+import { formatAgo, formatTimeLeft, humanizeSeconds } from './format-time.ts'
 import type { TableRow } from './table.ts'
 
-/** Writes what is wrong, the worst first, each with what shows more; nothing is said as well. */
+/** Renders the findings, the worst first, each with a command that shows more, or a line that there are none. */
 export const renderFindings = (findings: Status['findings'], at: number): string =>
-  findings.length === 0 ? 'nothing is wrong' : findings.map((each) => renderFinding(each, at)).join('\n')
+  findings.length === 0 ? 'nothing is wrong' : findings.map((finding) => renderFinding(finding, at)).join('\n')
 
 const renderFinding = (
   { severity, about, cause, details, since, command }: Status['findings'][number],
@@ -17,23 +17,23 @@ const renderFinding = (
     ...(command === null ? [] : [`${isMutatingCommand(command) ? 'to do' : 'more'}: ${command}`]),
   ]
   const first = `${(severity === 'critical' ? 'CRITICAL' : severity).padEnd(severityWidth)}  ${about}: ${cause}`
-  const below = [...(more.length === 0 ? [] : [more.join('; ')]), ...details.map((each) => `- ${each}`)]
-  return [first, ...below.map((each) => `${' '.repeat(severityWidth)}  ${each}`)].join('\n')
+  const below = [...(more.length === 0 ? [] : [more.join('; ')]), ...details.map((detail) => `- ${detail}`)]
+  return [first, ...below.map((text) => `${' '.repeat(severityWidth)}  ${text}`)].join('\n')
 }
 
 const severityWidth = 'CRITICAL'.length
 
-/** Lists the processes that serve; `hash` is of what all of them should run. */
+/** Lists the workers. `hash` is that of the configuration that all of them should run. */
 export const workerRows = (workers: Status['workers'], hash: string, at: number): readonly TableRow[] => [
   ['worker', 'process', 'up', 'in flight', 'restarts', 'state'],
   ...workers.map(
-    (each): TableRow => [
-      `${each.worker}`,
-      each.pid === null ? 'none' : `${each.pid}`,
-      each.startedAt === null ? '' : renderUptime(each.startedAt, at),
-      each.inFlight === null ? '?' : `${each.inFlight}`,
-      `${each.restarts}`,
-      describeWorker(each, hash),
+    (worker): TableRow => [
+      `${worker.worker}`,
+      worker.pid === null ? 'none' : `${worker.pid}`,
+      worker.startedAt === null ? '' : renderUptime(worker.startedAt, at),
+      worker.inFlight === null ? '?' : `${worker.inFlight}`,
+      `${worker.restarts}`,
+      describeWorker(worker, hash),
     ],
   ),
 ]
@@ -43,19 +43,19 @@ const renderUptime = (startedAt: string, at: number): string => {
   return Number.isNaN(ms) ? startedAt : humanizeSeconds((at - ms) / 1000)
 }
 
-/** Says in words how it does; what needs somebody is in capitals. */
+/** Describes the state of a worker; what needs an operator is in capitals. */
 const describeWorker = ({ state, pid, config }: Status['workers'][number], hash: string): string => {
   if (state === 'not answering') return `NOT ANSWERING: if it stays so, kill -9 ${pid} has it replaced`
   if (state === 'waiting') return 'ENDED AGAIN AND AGAIN: the next start waits, the log says why'
   return config === null || config === hash ? state : `${state}, RUNS ANOTHER CONFIGURATION: ${config}`
 }
 
-/** Lists what stands behind each group: an endpoint a row, and below them what holds for all of the group. */
+/** Lists the endpoints of each group, and below them its circuit breaker and retry budget. */
 export const upstreamRows = (upstreams: Status['upstreams'], at: number): readonly TableRow[] => [
   ['group', 'endpoint', 'weight', 'in flight', 'state'],
   ...Object.entries(upstreams).flatMap(([group, upstream]): readonly TableRow[] => {
     const [first = ['none'], ...others] = [
-      ...upstream.endpoints.map((each) => endpointRow(each, at)),
+      ...upstream.endpoints.map((endpoint) => endpointRow(endpoint, at)),
       ...groupRows(upstream, at),
     ]
     return [[group, ...first], ...others.map((other) => ['', ...other])]
@@ -67,7 +67,7 @@ const endpointRow = (endpoint: EndpointStatus, at: number): TableRow => {
   return [sandbox ? 'sandbox (embedded)' : url, `${weight}`, `${inFlight}`, describeEndpoint(endpoint, at)]
 }
 
-/** Says in words whether it is sent to, and why not; what needs somebody is in capitals. */
+/** Describes whether an endpoint gets requests, and why not; what needs an operator is in capitals. */
 const describeEndpoint = (endpoint: EndpointStatus, at: number): string => {
   const { state, weight, since, reason, ejectedForSeconds, drainUntil, readyUntil } = endpoint
   if (state === 'draining') {
@@ -91,7 +91,7 @@ const describeWarnings = ({ lastProbe, requests, failures, certificate }: Endpoi
   return `${failures === 0 ? '' : `, ${failures} of ${requests} requests failed`}${probe}${renderCertificate(certificate)}`
 }
 
-/** Says when it ends, where somebody is needed; empty: nobody is. */
+/** Renders the end of a certificate that needs an operator; empty otherwise. */
 const renderCertificate = (certificate: EndpointStatus['certificate']): string => {
   if (certificate === null || !certificate.endsSoon) return ''
   const { notAfter, daysLeft } = certificate
@@ -119,7 +119,7 @@ const renderBreaker = ({ state, since, where, reason }: NonNullable<UpstreamStat
 const renderRetryBudget = ({ left }: NonNullable<UpstreamStatus['retryBudget']>): string =>
   left < 1 ? 'USED UP: nothing is retried' : `${Math.floor(left)} retries left`
 
-/** Writes how near the gateway is to what it takes on at most; what needs somebody is in capitals. */
+/** Lists how near the gateway is to its limits; what needs an operator is in capitals. */
 export const limitRows = ({ rate, concurrency, eventLoop }: Status['limits'], at: number): readonly TableRow[] => [
   ['limit', 'now'],
   ...(rate === null ? [] : [rateRow(rate, at)]),
@@ -135,12 +135,12 @@ const rateRow = (
   at: number,
 ): TableRow => {
   const here = where === null ? '' : ` ${where}`
-  const alone =
+  const redisText =
     state === 'shared'
       ? 'by redis, with other gateways'
       : `REDIS IS OF NO USE${here} since ${formatAgo(since, at)}: counted here`
   const forgotten = evictions === 0 ? '' : `; ${evictions} keys forgotten for want of room`
-  return ['rates', `${store === 'redis' ? alone : 'counted in memory'}${forgotten}`]
+  return ['rates', `${store === 'redis' ? redisText : 'counted in memory'}${forgotten}`]
 }
 
 const eventLoopRow = (
@@ -152,7 +152,7 @@ const eventLoopRow = (
   return ['limits.eventLoopDelay', `${late}${shed}`]
 }
 
-/** Lists the operations that do not serve, or only for now. */
+/** Lists the operations that are refused, or whose state an operator has changed for a while. */
 export const operationRows = (operations: Status['operations'], at: number): readonly TableRow[] => [
   ['operation', 'state'],
   ...Object.entries(operations).map(([id, { state, until: end }]): TableRow => {

@@ -1,13 +1,13 @@
-/** Is the cells of a row, from the left. */
+/** The cells of a row, from the left. */
 export type TableRow = readonly string[]
 
-/** Aligns columns; the last one is as long as it is. */
+/** Aligns columns; the last one is not padded. */
 export const formatTable = (rows: readonly TableRow[]): string => {
   const widths = columnWidths(rows)
   return rows.map((row) => alignRow(row, widths)).join('\n')
 }
 
-/** Measures columns. A cell that is longer than `widest` pushes its own line out, not the whole table. */
+/** Measures columns. A cell longer than `maxWidth` moves its own line only, not the whole table. */
 export const columnWidths = (rows: readonly TableRow[], maxWidth = Number.POSITIVE_INFINITY): readonly number[] => {
   const widths: number[] = []
   for (const row of rows)
@@ -15,13 +15,13 @@ export const columnWidths = (rows: readonly TableRow[], maxWidth = Number.POSITI
   return widths
 }
 
-/** Writes a row in columns of these widths. */
+/** Renders a row in columns of these widths. */
 export const alignRow = (row: TableRow, widths: readonly number[]): string =>
   row
     .map((cell, i) => (i === widths.length - 1 ? cell : cell.padEnd(widths[i] ?? 0)))
     .join('  ')
     .trimEnd()
 
-/** Finds how long the longest of some texts is, of which there may be more than a call takes arguments. */
+/** Returns the length of the longest text. There may be more texts than a call takes arguments. */
 export const maxLength = (texts: readonly string[]): number =>
   texts.reduce((max, { length }) => Math.max(max, length), 0)

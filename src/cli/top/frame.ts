@@ -1,21 +1,24 @@
 import type { OperationView, Overview } from '../../admin/api/overview.ts'
 import type { Status } from '../../admin/api/status.ts'
-import { humanizeSeconds } from '../render/output.ts'
+import { humanizeSeconds } from '../render/format-time.ts'
 import { limitRows, renderFindings, upstreamRows, workerRows } from '../render/status-sections.ts'
 import { formatTable, maxLength, type TableRow } from '../render/table.ts'
 import { line, type ScreenLine, type TerminalCaps, type Tone, wrapLine } from './screen.ts'
 
-/** Is what there is to show. */
+/** The data of one frame. */
 export interface TopView {
   readonly url: string
   readonly overview: Overview
-  /** When that was so, by the gateway's clock. */
+  /** The gateway's clock at that time, in ms since the epoch. */
   readonly at: number
-  /** Why there is nothing newer, and for how long; null: it is as new as can be. */
+  /** Why there is no newer data, and for how long; null: it is current. */
   readonly stale: { readonly seconds: number; readonly why: string } | null
 }
 
-/** Lists the lines of a screen: what is wrong first, then the nine, the endpoints, and how full the gateway is. */
+/**
+ * Renders the lines of a screen: the findings first, then the nine operations, the endpoints, the workers and the
+ * limits.
+ */
 export const renderFrame = ({ url, overview, at, stale }: TopView, caps: TerminalCaps): readonly ScreenLine[] => {
   const { status, operations } = overview
   const { findings, upstreams, limits, workers, config } = status
@@ -34,7 +37,7 @@ export const renderFrame = ({ url, overview, at, stale }: TopView, caps: Termina
   return blocks.filter((lines) => lines.length > 0).flatMap((lines, i) => (i === 0 ? lines : [line(''), ...lines]))
 }
 
-/** Keeps as many lines as there is room for, and says how many there are below. */
+/** Keeps the lines that there is room for, with a last line that counts the others. */
 export const cropLines = (lines: readonly ScreenLine[], rows: number): readonly ScreenLine[] => {
   if (lines.length <= rows) return lines
   const kept = lines.slice(0, Math.max(0, rows - 1))
@@ -60,15 +63,15 @@ const tableLines = (rows: readonly TableRow[], { columns }: TerminalCaps): reado
   formatTable(rows)
     .split('\n')
     .map((text, i) => line(text, i === 0 ? 'title' : rowTone(text)))
-    .flatMap((each) => (each.tone === 'critical' ? wrapLine(each, columns, 4) : [each])) // why it is so stands at the end
+    .flatMap((row) => (row.tone === 'critical' ? wrapLine(row, columns, 4) : [row])) // the reason stands at the end
 
-/** What needs somebody is in capitals. */
+/** Finds the tone of a row: what needs an operator is in capitals. */
 const rowTone = (text: string): Tone =>
   /\b(DOWN|EJECTED|OPEN|USED UP|FULL|SHEDS|NOT ANSWERING|RUNS ANOTHER|OF NO USE|ENDED AGAIN)\b/.test(text)
     ? 'critical'
     : 'plain'
 
-/** A third of the window is for them: below stands what else is to be seen. */
+/** Renders the findings in at most a third of the window: the rest needs the room below. */
 const findingLines = (texts: readonly string[], { columns, rows }: TerminalCaps): readonly ScreenLine[] => {
   const lines = texts.flatMap((text) => wrapLine(line(text, findingTone(text)), columns, 10))
   const room = Math.max(3, Math.floor(rows / 3))
@@ -83,7 +86,7 @@ const findingTone = (text: string): Tone => {
   return text === 'nothing is wrong' ? 'good' : 'plain'
 }
 
-/** Is a column; those of a lower rank go first when there is no room for all. */
+/** A column. Those of the lowest rank are left out first when there is no room for all. */
 interface Column {
   readonly title: string
   readonly rank: number
@@ -110,16 +113,16 @@ const columns: readonly Column[] = [
   { title: 'in flight', rank: 2, cell: rateCell(({ inFlight }) => `${inFlight}`) },
 ]
 
-// As the page has it: a quarter of an hour, in steps of 5 s.
+// The same as on the admin page: a quarter of an hour, in steps of 5 s.
 const chartSeconds = 900
 const [minChartColumns, maxChartColumns] = [10, 60]
 
-/** Lists the nine with how they do, and a chart of the last 15 minutes where there is room for it. */
+/** Renders the nine operations with their rates, and a chart of the last 15 minutes where there is room for it. */
 export const renderOperations = (operations: readonly OperationView[], caps: TerminalCaps): readonly ScreenLine[] => {
   const shown = fitColumns(operations, caps.columns)
   const rows = formatTable([
     shown.map(({ title }) => title),
-    ...operations.map((each) => shown.map(({ cell }) => cell(each))),
+    ...operations.map((operation) => shown.map(({ cell }) => cell(operation))),
   ])
   const [title = '', ...lines] = rows.split('\n')
   const width = maxLength(rows.split('\n'))
@@ -131,8 +134,8 @@ export const renderOperations = (operations: readonly OperationView[], caps: Ter
     history === null ? '' : renderSparkline(history.perSecond, steps(history.stepSeconds), room, caps.unicode)
   return [
     line(`${title.padEnd(width)}  ${'last 15 min'.slice(0, room)}`, 'title'),
-    ...operations.map((each, i) =>
-      line(`${(lines[i] ?? '').padEnd(width)}  ${chart(each)}`.trimEnd(), operationTone(each)),
+    ...operations.map((operation, i) =>
+      line(`${(lines[i] ?? '').padEnd(width)}  ${chart(operation)}`.trimEnd(), operationTone(operation)),
     ),
   ]
 }
@@ -140,7 +143,7 @@ export const renderOperations = (operations: readonly OperationView[], caps: Ter
 const steps = (stepSeconds: number): number =>
   Math.min(chartSeconds, Math.max(1, Math.round(chartSeconds / stepSeconds)))
 
-/** Leaves out columns until the others have room. */
+/** Leaves out columns until the others fit. */
 const fitColumns = (operations: readonly OperationView[], room: number): readonly Column[] => {
   let shown = columns
   const columnWidth = ({ title, cell }: Column): number => 2 + maxLength([title, ...operations.map(cell)])
@@ -169,22 +172,23 @@ const formatMilliseconds = (ms: number | null): string => {
 }
 
 const unicodeLevels = ' ▁▂▃▄▅▆▇█'
-// Sums of these are still numbers.
+// Sums of values up to this stay finite.
 const maxValue = 1e15
 
 const asciiLevels = ' .:-=+*#@'
 
 /**
- * Draws numbers as a line of so many columns, the newest at the right; `all` is how many there are when the time is full, so that a young
- * gateway's line does not begin at the left. Each column is the mean of what it stands for, its height a share of the highest.
+ * Renders numbers as a chart of `columns` characters, the newest at the right. `all` is the number of values of the
+ * whole time: the chart of a young gateway is filled at the left. Each column is the mean of its values, and its height
+ * a share of the highest mean.
  */
 export const renderSparkline = (values: readonly number[], all: number, columns: number, unicode: boolean): string => {
   const levels = unicode ? unicodeLevels : asciiLevels
   const padded = [...Array(Math.max(0, all - values.length)).fill(0), ...values]
   const means = Array.from({ length: columns }, (_, i) => {
-    const [from, to] = [i, i + 1].map((at) => Math.round((at * padded.length) / columns)) as [number, number]
-    const own = padded.slice(from, Math.max(to, from + 1))
-    return own.reduce((sum, value) => sum + Math.min(Math.max(0, value), maxValue), 0) / Math.max(1, own.length)
+    const [from, to] = [i, i + 1].map((nth) => Math.round((nth * padded.length) / columns)) as [number, number]
+    const part = padded.slice(from, Math.max(to, from + 1))
+    return part.reduce((sum, value) => sum + Math.min(Math.max(0, value), maxValue), 0) / Math.max(1, part.length)
   })
   const highest = Math.max(...means)
   return means.map((mean) => levels[mean > 0 ? Math.max(1, Math.round((mean / highest) * 8)) : 0]).join('')

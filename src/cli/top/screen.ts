@@ -1,16 +1,16 @@
 import type { ReadStream, WriteStream } from 'node:tty'
 import type { Environment } from '../../config/environment.ts'
 
-/** Is how a line stands out where there are colours. */
+/** The emphasis of a line, on a terminal with colours. */
 export type Tone = 'plain' | 'title' | 'good' | 'warning' | 'critical'
 
-/** Is a line of the screen; what is in it is harmless to a terminal. */
+/** A line of the screen. Its text is harmless to a terminal. */
 export interface ScreenLine {
   readonly text: string
   readonly tone: Tone
 }
 
-/** Is what a screen can do. */
+/** The capabilities of a terminal. */
 export interface TerminalCaps {
   readonly columns: number
   readonly rows: number
@@ -29,7 +29,7 @@ const codes: Readonly<Record<Tone, string>> = {
 /** Makes a line. */
 export const line = (text: string, tone: Tone = 'plain'): ScreenLine => ({ text, tone })
 
-/** Writes a line as a screen shows it: no wider than that, and without characters that it does not have. */
+/** Renders a line for a terminal: no wider than that, and without characters that it does not have. */
 export const drawLine = (
   { text, tone }: ScreenLine,
   { columns, colour, unicode }: Omit<TerminalCaps, 'rows'>,
@@ -42,10 +42,10 @@ export const drawLine = (
   return colour && tone !== 'plain' ? `${codes[tone]}${shown}\u001b[0m` : shown
 }
 
-// Far more than a cause in words has.
+// Far more than any finding has.
 const maxWrappedChars = 2000
 
-/** Breaks a line at blanks so that all of it is seen, each further one indented; a word that is longer than the window is cut. */
+/** Breaks a line at blanks, and indents the further ones. A word that is longer than the window is cut. */
 export const wrapLine = ({ text, tone }: ScreenLine, columns: number, indent: number): readonly ScreenLine[] => {
   if (columns <= 2 * indent) return [line(text, tone)]
   const lines: ScreenLine[] = []
@@ -65,11 +65,14 @@ const truncate = (text: string, columns: number, mark: string): string => {
   return characters.length <= columns ? text : `${characters.slice(0, Math.max(0, columns - 1)).join('')}${mark}`
 }
 
-// xterm's, which every terminal of today knows: the other screen, no cursor, and lines that end at the edge.
+// Sequences of xterm, which every terminal of today knows: the alternate screen, no cursor, no line wrap.
 const enterSequence = '\u001b[?1049h\u001b[?25l\u001b[?7l'
 const restoreSequence = '\u001b[?7h\u001b[?25h\u001b[?1049l'
 
-/** Tells what a stream can show: colours on a terminal, unless NO_COLOR forbids them; characters beyond ASCII in a UTF-8 locale. */
+/**
+ * Detects the capabilities of a stream: colours on a terminal, unless NO_COLOR forbids them; characters beyond ASCII in
+ * a UTF-8 locale.
+ */
 export const detectTerminalCaps = (
   stream: Pick<WriteStream, 'isTTY' | 'columns' | 'rows'>,
   environment: Environment,
@@ -83,16 +86,16 @@ export const detectTerminalCaps = (
   }
 }
 
-/** Is the whole of a terminal, until it is given back. */
+/** A terminal that the process has taken over. */
 export interface Screen {
   draw(lines: readonly ScreenLine[], caps: TerminalCaps): void
-  /** Gives it back as it was. */
+  /** Restores the terminal. */
   close(): void
 }
 
 /**
- * Takes a terminal. However the process ends, but for SIGKILL, it is given back: `exit` comes after an error that nobody catches as well.
- * `onKey` is told each key, `onResize` that the window has another size now.
+ * Takes over a terminal. It is restored however the process ends, except by SIGKILL: `exit` is also emitted after an
+ * uncaught error. `onKey` gets each key; `onResize` is called when the window has another size.
  */
 export const openScreen = (
   { stdin, stdout }: { readonly stdin: ReadStream; readonly stdout: WriteStream },
@@ -117,10 +120,10 @@ export const openScreen = (
   }
   const takeTerminal = (): void => {
     stdout.write(enterSequence)
-    if (stdin.isTTY) stdin.setRawMode(true) // or keys would wait for the end of a line, and show
+    if (stdin.isTTY) stdin.setRawMode(true) // otherwise keys would wait for the end of a line, and show
   }
   const onContinue = (): void => {
-    takeTerminal() // a shell has had it, while this process was stopped
+    takeTerminal() // a shell had the terminal while this process was stopped
     onResize()
   }
   process.on('exit', close)
@@ -130,8 +133,9 @@ export const openScreen = (
   takeTerminal()
   return {
     draw(lines, caps) {
-      // Each line is cleared before it is written: behind one that is as wide as the window, its last character would go as well.
-      const text = lines.map((each) => `\u001b[2K${drawLine(each, caps)}`).join('\r\n')
+      // Each line is cleared before it is written. Cleared afterwards, a line as wide as the window would lose its last
+      // character.
+      const text = lines.map((row) => `\u001b[2K${drawLine(row, caps)}`).join('\r\n')
       stdout.write(`\u001b[H${text}${lines.length < caps.rows ? '\r\n\u001b[J' : ''}`)
     },
     close,

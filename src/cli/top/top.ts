@@ -10,12 +10,12 @@ import { detectTerminalCaps, drawLine, openScreen } from './screen.ts'
 
 const pollIntervalMs = 1000
 
-/** What the command is given. */
+/** The options of `top`. */
 export interface TopOptions extends ClientCommandOptions {
   readonly once?: true
 }
 
-/** Shows how a gateway does until somebody has seen enough, or prints it once; resolves to the exit code. */
+/** Shows the state of a gateway until the operator quits, or prints it once; resolves to the exit code. */
 export const runTop = async ({ once, format, ...targetOptions }: TopOptions): Promise<number> => {
   const target = await locateGateway(targetOptions)
   const { stdout } = process
@@ -41,14 +41,14 @@ export const runTop = async ({ once, format, ...targetOptions }: TopOptions): Pr
   return runLive(target, first.view)
 }
 
-// A gateway answers within this, or else what is shown is said to be old.
+// A view older than this is marked as stale.
 const staleAfterMs = 3000
 
-/** Draws until the process ends. The window is given back as it was, whatever ends it. */
+/** Draws until the process ends. The terminal is restored, whatever ends it. */
 const runLive = async (target: AdminTarget, first: TopView): Promise<never> => {
   const { stdout, stdin } = process
   let view = first
-  let lastAt = now()
+  let fetchedAt = now()
   let why: string | null = null
   let isFetching = false
   const failed = Promise.withResolvers<never>()
@@ -57,7 +57,7 @@ const runLive = async (target: AdminTarget, first: TopView): Promise<never> => {
     isFetching = true
     try {
       view = (await fetchView(target)).view
-      lastAt = now()
+      fetchedAt = now()
       why = null
     } catch (error) {
       if (error instanceof CliError) why = error.message
@@ -67,7 +67,7 @@ const runLive = async (target: AdminTarget, first: TopView): Promise<never> => {
   }
   const draw = (): void => {
     const caps = detectTerminalCaps(stdout, process.env)
-    const oldMs = now() - lastAt
+    const oldMs = now() - fetchedAt
     const isStale = why !== null || oldMs > staleAfterMs
     const stale = isStale ? { seconds: oldMs / 1000, why: why ?? 'it has not answered since' } : null
     screen.draw(cropLines(renderFrame({ ...view, stale }, caps), caps.rows), caps)
@@ -84,7 +84,7 @@ const runLive = async (target: AdminTarget, first: TopView): Promise<never> => {
   }
 }
 
-// In raw mode Ctrl-C and Ctrl-D are keys like others.
+// In raw mode Ctrl-C and Ctrl-D are ordinary keys.
 const isQuitKey = (key: string): boolean => ['q', 'Q', '\u0003', '\u0004'].includes(key)
 
 const fetchView = async (target: AdminTarget): Promise<{ readonly view: TopView; readonly body: unknown }> => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { humanizeSeconds } from '../../../src/cli/render/output.ts'
+import { humanizeSeconds } from '../../../src/cli/render/format-time.ts'
 
 test.each([
   [0, '0s'],
