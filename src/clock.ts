@@ -1,12 +1,12 @@
 /** The only reader of time. Tests replace it with fake timers. */
 
-/** Tells monotonic time in milliseconds, for durations. */
+/** Returns monotonic time in milliseconds, for durations. */
 export const now = (): number => performance.now()
 
-/** Tells wall-clock time in milliseconds since the epoch, for records. */
+/** Returns wall-clock time in milliseconds since the epoch, for records. */
 export const epochMs = (): number => Date.now()
 
-/** Waits for a promise, but no longer than `ms`; tells whether it was in time. Rejects as the promise does. */
+/** Waits for a promise, for at most `ms`; resolves to whether it settled in time. Rejects as the promise does. */
 export const settlesWithin = async (ms: number, promise: Promise<unknown>): Promise<boolean> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>((resolve) => {
@@ -22,14 +22,17 @@ export const settlesWithin = async (ms: number, promise: Promise<unknown>): Prom
 /** Waits. */
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Calls back once, unless it is stopped first. It alone keeps no process alive: for work behind everybody's back. */
+/** Calls back once, unless it is stopped first. This timer alone keeps no process alive: it is for background work. */
 export const unrefTimeout = (ms: number, call: () => void): (() => void) => {
   const timer = setTimeout(call, ms)
   timer.unref()
   return () => clearTimeout(timer)
 }
 
-/** Is the alarms of one duration that are set, soonest first: what is set later is due later, so the list sorts itself. */
+/**
+ * The timers of one duration that are set, soonest first: a timer that is set later is due later, so the list sorts
+ * itself.
+ */
 interface TimerQueue {
   readonly ms: number
   first: CoalescedTimer | null
@@ -40,9 +43,9 @@ interface TimerQueue {
 const queues = new Map<number, TimerQueue>()
 
 /**
- * Calls back once when its time has come, never early: Node counts a timeout from the loop's cached time and can fire before it is
- * due. A request sets several, and nearly all are cleared again, so alarms of one duration share one timer of Node's: setting and
- * clearing are a few assignments.
+ * Calls back once when its time has come, never early. Node counts a timeout from the loop's cached time and can fire
+ * before it is due. A request sets several, and nearly all are cleared again, so timers of one duration share one timer
+ * of Node's: setting and clearing are a few assignments.
  */
 export class CoalescedTimer {
   readonly #onDue: () => void
@@ -58,7 +61,7 @@ export class CoalescedTimer {
   /** Starts the wait, or starts it over; null waits for ever. */
   set(ms: number | null): void {
     if (ms === null) return this.clear()
-    // Of the same duration the timer is kept: it is what is set again most.
+    // A queue of the same duration keeps its timer: this is the most frequent call.
     if (this.#queue?.ms === ms) this.#unlink(this.#queue)
     else this.clear()
     this.#dueAt = now() + ms
@@ -89,7 +92,7 @@ export class CoalescedTimer {
     this.#next = null
   }
 
-  /** Calls back all that are due, and waits for the next; one that throws does not keep the others from their turn. */
+  /** Calls back all that are due, and waits for the next. A callback that throws does not delay the others. */
   static #fireDue(queue: TimerQueue): void {
     queue.timer = null
     try {
@@ -117,15 +120,18 @@ const closeQueue = (queue: TimerQueue): void => {
   if (queues.get(queue.ms) === queue) queues.delete(queue.ms) // not one that was opened since
 }
 
-/** Waits for an outcome; null: it was late. What has come while this process was busy is read first, and is not late. Rejects as it does. */
+/**
+ * Waits for a promise for at most `ms`; null: it was late. Results that arrived while this process was busy are read
+ * first, and are not late. Rejects as the promise does.
+ */
 export const withTimeout = <T>(promise: Promise<T>, ms: number): Promise<T | null> =>
   new Promise((resolve, reject) => {
     const timer = new CoalescedTimer(() => setImmediate(resolve, null))
     timer.set(ms)
     promise.then(
-      (got) => {
+      (value) => {
         timer.clear()
-        resolve(got)
+        resolve(value)
       },
       (error) => {
         timer.clear()
@@ -138,25 +144,25 @@ export const withTimeout = <T>(promise: Promise<T>, ms: number): Promise<T | nul
 const jitter = 0.1
 
 /**
- * Acts again and again: first after `firstDelayMs`, 0: at once. `act` resolves to what concludes it, which tells the pause
- * before the next in milliseconds, spread by ±10 %. Returns what stops it; an act that is under way then is not
- * concluded.
+ * Calls `act` repeatedly: first after `firstMs`, 0: at once. `act` resolves to a function that completes the round and
+ * returns the pause before the next in milliseconds, spread by ±10 %. Returns a function that stops the repetition; a
+ * round that is under way then is not completed.
  */
 export const repeatWithJitter = (
   act: () => Promise<() => number>,
   firstMs: number,
   random: () => number = Math.random,
 ): (() => void) => {
-  let isStopped = false
+  let stopped = false
   const run = async (): Promise<void> => {
-    const conclude = await act()
-    if (!isStopped) timer.set(Math.round(conclude() * (1 - jitter + 2 * jitter * random())))
+    const complete = await act()
+    if (!stopped) timer.set(Math.round(complete() * (1 - jitter + 2 * jitter * random())))
   }
   const timer = new CoalescedTimer(() => void run())
   if (firstMs === 0) void run()
   else timer.set(firstMs)
   return () => {
-    isStopped = true
+    stopped = true
     timer.clear()
   }
 }

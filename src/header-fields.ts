@@ -1,13 +1,13 @@
 /**
- * Knows which header fields end at the gateway. A list of fields is flat everywhere: name, value, name, value, … with casing, order and
- * repetitions as received, each string latin1 (a byte a character).
+ * The header fields that end at the gateway. A list of fields is flat everywhere: name, value, name, value, … with
+ * casing, order and repetitions as received, each string latin1 (a byte a character).
  */
 
 /** A flat list of header fields. */
 export type HeaderFields = readonly string[]
 
-// RFC 9110 §7.6.1 and the framing of RFC 9112, which is the gateway's own on each side; Proxy-* are for the next hop alone (§11.7).
-// Trailers are dropped, so the field that announces them is too.
+// RFC 9110 §7.6.1 and the framing of RFC 9112, which the gateway sets itself on each side; Proxy-* are for the next hop
+// alone (§11.7). Trailers are dropped, so the field that announces them is too.
 const hopByHop = [
   'connection',
   'keep-alive',
@@ -22,7 +22,7 @@ const hopByHop = [
   'upgrade',
 ]
 
-// Most names have a length that none of the dropped ones has: they are passed without being folded to lower case.
+// Most names have a length that no dropped field has: they pass without being folded to lower case.
 const hopByHopByLength: (readonly string[] | undefined)[] = []
 for (const name of hopByHop) hopByHopByLength[name.length] = [...(hopByHopByLength[name.length] ?? []), name]
 
@@ -36,10 +36,10 @@ export const isHopByHop = (name: string): boolean => {
 
 /** Compares two field names; `lower` is in lower case already. */
 export const fieldNameEquals = (name: string, lower: string): boolean =>
-  // Nearly all that are of one length differ in the first letter: no copy in lower case is made of them.
+  // Nearly all names of one length differ in the first letter: no copy in lower case is made of them.
   name.length === lower.length && startWithSameLetter(name, lower) && (name === lower || name.toLowerCase() === lower)
 
-/** Compares the first letters, but for their case; says of some other characters that they are the same, though they are not. */
+/** Compares the first letters without case. Some pairs of other characters compare as equal too. */
 const startWithSameLetter = (one: string, other: string): boolean =>
   (one.charCodeAt(0) | 0x20) === (other.charCodeAt(0) | 0x20)
 
@@ -59,8 +59,8 @@ export const getFieldValues = (fields: HeaderFields, lower: string): string[] =>
 }
 
 /**
- * Removes the fields that `Connection` names (RFC 9110 §7.6.1); `connection` is its value, several lines joined with a comma. The
- * usual `close` and `keep-alive` name no field, so the list comes back as it is.
+ * Removes the fields that `Connection` names (RFC 9110 §7.6.1); `connection` is its value, several lines joined with a
+ * comma. The usual `close` and `keep-alive` name no field, so the list is returned as it is.
  */
 export const dropConnectionNominated = (fields: string[], connection: string): string[] => {
   if (closeOrKeepAlive.test(connection)) return fields
@@ -86,7 +86,7 @@ export const omitFields = (fields: HeaderFields, names: ReadonlySet<string>): st
 const trim = (token: string): string => token.trim()
 
 /**
- * Folds the name of a request's field. A CGI-like back end reads X_Api_Key and X-Api-Key as one: a client could add to what is set, or send
- * what is removed.
+ * Folds the name of a request's field. A CGI-like back end reads X_Api_Key and X-Api-Key as one: a client could add to
+ * a field that is set, or send one that is removed.
  */
 export const foldUnderscores = (name: string): string => name.toLowerCase().replaceAll('_', '-')

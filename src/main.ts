@@ -6,13 +6,13 @@ import { tuneHeap } from './workers/heap.ts'
 
 tuneHeap()
 const args = withDefaultCommand(process.argv.slice(2))
-// The log of a gateway is written by its descriptor, and says itself what it could not write.
+// A gateway writes its log by file descriptor, and reports itself what it could not write.
 if (args[0] !== 'serve') ignoreBrokenPipe()
 
-// The edge of the process: arguments in, exit code out. 2 is wrong usage, 1 is anything else that goes wrong; both in one line.
+// The edge of the process: arguments in, exit code out. 2: wrong usage; 1: any other failure. Both print one line.
 try {
-  // The commands of operators are much to read, and a health check asks every few seconds, each time in a process
-  // of its own.
+  // The operators' commands take long to load, and a health check runs every few seconds, each time in a process of its
+  // own.
   const line = isBuiltInCommand(args[0])
     ? createCommandLine([])
     : (await import('./cli/commands/operator-commands.ts')).createFullCommandLine()

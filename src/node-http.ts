@@ -1,6 +1,6 @@
 /**
- * What the gateway uses of `node:http`. An `import` of that module reads each of its exports, and so loads what three of them are
- * made by, which is Node's `fetch`: 10 MB that nothing here uses. This call reads none.
+ * The parts of `node:http` that the gateway uses. An `import` of that module reads each of its exports, and so loads
+ * what three of them need: Node's `fetch`, 10 MB that nothing here uses. This call reads none.
  */
 export const {
   Agent,

@@ -22,7 +22,7 @@ type NineOperations = readonly [
   OperationRow,
 ]
 
-/** Lists the operations, in the interface's order. A tenth row does not compile. */
+/** The operations, in the interface's order. A tenth row does not compile. */
 export const allOperations = [
   { id: 'valuation.score', method: 'POST', path: '/valuation/score', group: 'valuation' },
   { id: 'financing.pre-approval', method: 'POST', path: '/financing/pre-approval', group: 'financing' },
@@ -35,21 +35,21 @@ export const allOperations = [
   { id: 'market.insights', method: 'GET', path: '/market/insights', group: 'market' },
 ] as const satisfies NineOperations
 
-/** Names one method and path of the interface, and the purpose group behind it. */
+/** One method and path of the interface, and the purpose group behind it. */
 export type Operation = (typeof allOperations)[number]
-/** Names one of the nine: `market.insights`. */
+/** The name of an operation: `market.insights`. */
 export type OperationId = Operation['id']
-/** Names the unit that configuration routes. */
+/** The unit that configuration routes. */
 export type Group = Operation['group']
 
-/** Lists the eight purpose groups, each once, in the interface's order. */
+/** The eight purpose groups, each once, in the interface's order. */
 export const groups: readonly Group[] = [...new Set(allOperations.map((operation) => operation.group))]
 
-/** Makes something for each group. */
+/** Builds a record with a value for each group. */
 export const byGroup = <T>(make: (group: Group) => T): Record<Group, T> =>
-  // Object.fromEntries forgets which keys there are; the list of groups is all of them.
+  // Object.fromEntries loses the type of its keys; the list of groups is all of them.
   Object.fromEntries(groups.map((group) => [group, make(group)])) as Record<Group, T>
 
-/** Makes something for each operation. */
+/** Builds a record with a value for each operation. */
 export const byOperation = <T>(make: (operation: Operation) => T): Record<OperationId, T> =>
   Object.fromEntries(allOperations.map((operation) => [operation.id, make(operation)])) as Record<OperationId, T>

@@ -3,36 +3,36 @@ declare const unit: unique symbol
 /** A number of one unit. A plain number may stand for it; a number of another unit may not. */
 type Unit<U extends string> = number & { readonly [unit]?: U }
 
-/** A time. */
+/** A duration. */
 export type Milliseconds = Unit<'ms'>
 
 /** A size. */
 export type Bytes = Unit<'B'>
 
-/** A speed of transfer. */
+/** A rate of transfer. */
 export type BytesPerSecond = Unit<'B/s'>
 
 /** A part of a whole, from 0 to 1. */
 export type Fraction = Unit<'share'>
 
-/** Lists the units of time that a duration is written in, with their length in milliseconds. */
+/** The units of time in durations, with their length in milliseconds. */
 const timeUnits = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
 
-/** Lists the units of size that a number of bytes is written in. */
+/** The units of size, with their number of bytes. */
 const sizeUnits = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 } as const
 
 type Units = Readonly<Record<string, number>>
 
-/** Matches what {@link parseDuration} reads; for the JSON Schema. */
+/** The pattern of what {@link parseDuration} reads; for the JSON Schema. */
 export const durationPattern = '^[0-9]+(ms|s|m|h)$'
 
-/** Matches what {@link parseSize} reads; for the JSON Schema. */
+/** The pattern of what {@link parseSize} reads; for the JSON Schema. */
 export const sizePattern = '^[0-9]+(B|KiB|MiB|GiB|TiB)$'
 
-/** Matches what {@link parseByteRate} reads; for the JSON Schema. */
+/** The pattern of what {@link parseByteRate} reads; for the JSON Schema. */
 export const byteRatePattern = '^[0-9]+(B|KiB|MiB|GiB|TiB)/s$'
 
-/** Matches what {@link parsePercent} reads; for the JSON Schema. */
+/** The pattern of what {@link parsePercent} reads; for the JSON Schema. */
 export const percentPattern = '^[0-9]{1,3}(\\.[0-9]{1,3})?%$'
 
 /** Reads `250ms`, `2s`, `1m` or `1h` as milliseconds; undefined for anything else, a bare number included. */
@@ -72,7 +72,7 @@ export const formatByteRate = (bytes: number): string => `${formatSize(bytes)}/s
 /** Writes a share of 1 in percent, to a thousandth: 0.1 → `10%`. */
 export const formatPercent = (share: number): string => `${Number((share * 100).toFixed(3))}%`
 
-/** Guesses the duration that was meant by `2`, `1.5s`, `2 sec` or `1m30s`; undefined when there is no telling. */
+/** Guesses the duration meant by `2`, `1.5s`, `2 sec` or `1m30s`; undefined when it cannot. */
 export function suggestDuration(text: string): string | undefined {
   const compact = text.trim().toLowerCase().replaceAll(/\s/g, '')
   if (/^\d+$/.test(compact)) return `${compact}s`
@@ -86,20 +86,20 @@ export function suggestDuration(text: string): string | undefined {
   return guess(ms, formatDuration)
 }
 
-/** Guesses the size that was meant by `1024`, `64k`, `10MB` or `1.5 GiB`; undefined when there is no telling. */
+/** Guesses the size meant by `1024`, `64k`, `10MB` or `1.5 GiB`; undefined when it cannot. */
 export function suggestSize(text: string): string | undefined {
   const [, amount, unit] = /^\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b|bytes?)?\s*$/i.exec(text) ?? []
   if (amount === undefined || unit === undefined) return undefined
   return guess(Number(amount) * 1024 ** ' kmgt'.indexOf(unit.toLowerCase() || ' '), formatSize)
 }
 
-/** Guesses the rate that was meant by `240`, `1KiB`, `1 kB/s` or `1KiBps`; undefined when there is no telling. */
+/** Guesses the rate meant by `240`, `1KiB`, `1 kB/s` or `1KiBps`; undefined when it cannot. */
 export function suggestByteRate(text: string): string | undefined {
   const size = suggestSize(text.replace(/\s*(?:\/\s*s(?:ec)?|ps)\s*$/i, ''))
   return size && `${size}/s`
 }
 
-/** Guesses the percentage that was meant by `10`, `10 %`, `10 percent` or the share `0.1`; undefined when there is no telling. */
+/** Guesses the percentage meant by `10`, `10 %`, `10 percent` or the share `0.1`; undefined when it cannot. */
 export function suggestPercent(text: string): string | undefined {
   const [, amount, unit] = /^\s*(\d{0,3}(?:\.\d+)?)\s*(%|percent|pct)?\s*$/i.exec(text) ?? []
   if (amount === undefined || amount === '') return undefined
@@ -135,14 +135,14 @@ function format(value: number, units: Units): string {
 const guess = (value: number, write: (value: number) => string): string | undefined =>
   Number.isSafeInteger(value) ? write(value) : undefined
 
-/** Is a rate as it is written: so many in a time. */
+/** A rate: a count per unit of time. */
 export interface Rate {
   readonly count: number
   /** A second or a minute. */
   readonly perMs: number
 }
 
-/** Matches what {@link parseRate} reads; for the JSON Schema. */
+/** The pattern of what {@link parseRate} reads; for the JSON Schema. */
 export const ratePattern = '^[0-9]{1,9}/(s|min)$'
 
 /** Reads `100/s` or `30/min`; undefined for anything else, a bare number included. */

@@ -2,8 +2,8 @@ import { type FailureKind, failureTable } from './kinds.ts'
 import type { FailureReason, ReasonFor } from './reasons.ts'
 
 /**
- * Is an error that anybody can cause: it says in itself why it was made, so that nobody reads where. Under overload a stack costs as much as
- * the rest of a refusal does.
+ * An error that any client can cause. It says in itself why it was made, so its stack is never read. Under overload a
+ * stack costs as much as the rest of a local reply.
  */
 export class StacklessError extends Error {
   constructor(message: string, options?: ErrorOptions) {
@@ -20,15 +20,16 @@ interface FailureOptions<K extends FailureKind> {
   readonly fields?: readonly string[]
 }
 
-/** A kind, and what may be said of it: a reason of another kind does not compile. */
+/** A kind with its options: a reason of another kind does not compile. */
 type GatewayErrorArgs =
   | { [K in FailureKind]: [kind: K, options?: FailureOptions<K>] }[FailureKind]
   | [kind: FailureKind, options?: FailureOptions<never>]
 
 /**
- * Ends an exchange with one of the kinds of {@link failureTable}. `reason` says more where a kind has several, in a bounded word; `cause` says all, in any.
- * Both are for operators and never reach a client. `fields` is a flat list of header fields (name, value, …) that the answer carries: `Allow`,
- * `Retry-After`. It has no stack; its cause has one.
+ * The error that ends an exchange, of one kind of {@link failureTable}. `reason` says more where a kind has several, in
+ * one of a fixed set of words; `cause` says all, in any words. Both are for operators and never reach a client.
+ * `fields` is a flat list of header fields (name, value, …) that the response carries: `Allow`, `Retry-After`. It has
+ * no stack; its cause has one.
  */
 export class GatewayError extends StacklessError {
   readonly kind: FailureKind
@@ -47,7 +48,7 @@ export class GatewayError extends StacklessError {
     return failureTable[this.kind].status
   }
 
-  /** Wraps whatever was thrown: a GatewayError stays itself, anything else is `internal`. */
+  /** Wraps a thrown value: a GatewayError stays itself, anything else is `internal`. */
   static from(thrown: unknown): GatewayError {
     return thrown instanceof GatewayError ? thrown : new GatewayError('internal', { cause: thrown })
   }
@@ -58,9 +59,9 @@ export interface AttemptReport {
   /** Milliseconds since the epoch. */
   readonly at: number
   readonly endpoint: string
-  /** Null: it was answered, with this status. */
+  /** Null: the endpoint responded, with this status. */
   readonly kind: FailureKind | null
-  /** A bounded word; null: the kind says it all. */
+  /** One of a fixed set of words; null: the kind says it all. */
   readonly reason: FailureReason | null
   readonly status: number | null
 }
@@ -88,7 +89,7 @@ export class FailedAttempt extends StacklessError {
   }
 }
 
-/** Makes plain data of a failure at an endpoint. */
+/** Converts a failure at an endpoint to plain data. */
 export const toAttemptReport = (
   endpoint: string,
   { at, errorOrStatus }: Pick<FailedAttempt, 'at' | 'errorOrStatus'>,
@@ -97,15 +98,21 @@ export const toAttemptReport = (
     ? { at, endpoint, kind: null, reason: null, status: errorOrStatus }
     : { at, endpoint, kind: errorOrStatus.kind, reason: errorOrStatus.reason, status: null }
 
-/** Makes the failure of what would leave no record. */
+/** Creates the failure of a request that would leave no audit record. */
 export const auditUnavailableError = (): GatewayError =>
   new GatewayError('audit-unavailable', { fields: ['Retry-After', '1'] })
 
-/** Makes the failure of what finds no room, and says where. RFC 9110 §10.2.3: whole seconds, and 1 is the least that says anything. */
+/**
+ * Creates the failure of a request for which there is no room; `reason` says where. RFC 9110 §10.2.3: whole seconds,
+ * and 1 is the least that says anything.
+ */
 export const overloadedError = (reason: ReasonFor<'overloaded'>): GatewayError =>
   new GatewayError('overloaded', { reason, fields: ['Retry-After', '1'] })
 
-/** Says in one line what the libraries said; the whole stack only where the gateway itself is at fault. */
+/**
+ * Describes the cause in one line, in the libraries' words; with the whole stack only where the gateway itself is at
+ * fault.
+ */
 export const describeCause = ({ kind, cause }: GatewayError): string | undefined => {
   if (cause === undefined) return undefined
   if (!(cause instanceof Error)) return String(cause)
@@ -116,7 +123,7 @@ export const describeCause = ({ kind, cause }: GatewayError): string | undefined
 
 const message = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** Lists the fields by which a line of the log tells of a failed attempt: as an access line tells of its exchange. */
+/** Builds the log fields of a failed attempt, named as those of the access line. */
 export const attemptLogFields = ({ endpoint, errorOrStatus }: FailedAttempt) =>
   typeof errorOrStatus === 'number'
     ? { endpoint, status: errorOrStatus }

@@ -1,11 +1,11 @@
 import { STATUS_CODES } from '../node-http.ts'
 
-/** Says whose fault a failure is: the client that called, the upstream that answered, or the gateway itself. */
+/** Whose fault a failure is: the client that called, the upstream that responded, or the gateway itself. */
 type FaultOrigin = 'client' | 'gateway' | 'upstream'
 
 /**
- * Says whether another attempt is allowed: `always` when nothing was sent, `replayable` when the operation is safe or keyed and the
- * request body can be sent again, else `never`.
+ * Whether another attempt is allowed: `always` when nothing was sent, `replayable` when the operation is safe or keyed
+ * and the request body can be sent again, else `never`.
  */
 type RetryRule = 'always' | 'replayable' | 'never'
 
@@ -13,9 +13,9 @@ interface FailureRow {
   readonly status: number
   readonly fault: FaultOrigin
   readonly retry: RetryRule
-  /** What happened, for operators: what a reason does not say better. Without a full stop. */
+  /** What happened, for operators, where a reason does not say it better. Without a full stop. */
   readonly text: string
-  /** What to do about it, as the documentation has it. */
+  /** What to do about it, as the documentation says. */
   readonly remedy: string
 }
 
@@ -40,8 +40,8 @@ const lookAtUpstream = 'the operator looks at the upstream'
 const mayBeProcessed = `${lookAtUpstream}; the request may have been processed`
 
 /**
- * Every way to fail. This table alone decides the status, whose fault it is, whether another attempt is allowed, and what people are told of it. A client
- * learns the status, and the kind as `code`.
+ * Every way to fail. This table alone decides the status, whose fault it is, whether another attempt is allowed, and
+ * the texts for operators. A client learns the status, and the kind as `code`.
  */
 export const failureTable = {
   'bad-request': clientFailure(400, 'the request is malformed', 'mend the request'),
@@ -128,22 +128,22 @@ export const failureTable = {
   ),
   'bad-answer': upstreamFailure(502, 'replayable', 'the answer of the endpoint is malformed', mayBeProcessed),
   'deadline-exceeded': gatewayFailure(504, 'there was no answer within the deadline of the operation', mayBeProcessed),
-  // The client takes only what is stored, and nothing is (RFC 9111 §5.2.1.7).
+  // The client takes a stored response only (RFC 9111 §5.2.1.7).
   'not-cached': clientFailure(504, 'the client takes only what is stored, and nothing is', 'ask without'),
-  // The head was relayed with another status: the client's connection is cut, and this one stands in the log only.
+  // The head was relayed with another status: the client's connection is cut, and this status stands in the log only.
   truncated: upstreamFailure(502, 'never', 'the answer of the endpoint broke off', mayBeProcessed),
-  // In the log only: there is nobody left to answer.
+  // In the log only: the client has left.
   'client-gone': clientFailure(499, 'the client left before its answer was complete', 'let the client wait for longer'),
   internal: gatewayFailure(500, 'the gateway itself failed: the log says where', 'report it, with the `requestId`'),
 } as const satisfies Record<string, FailureRow>
 
-/** Names one way to fail, as `code` in an answer and `failure` in the log. */
+/** One way to fail: `code` in a response and `failure` in the log. */
 export type FailureKind = keyof typeof failureTable
 
 /** Every kind, in the order of the table. */
 export const allFailureKinds = Object.keys(failureTable) as readonly FailureKind[]
 
-/** Names a status as the registry does; Node's table keeps older names for some. */
+/** Returns the reason phrase of a status as the IANA registry has it; Node's table keeps older names for some. */
 export const reasonPhrase = (status: number): string => phrases[status] ?? STATUS_CODES[status] ?? 'Error'
 
 const phrases: Readonly<Record<number, string>> = { 413: 'Content Too Large', 422: 'Unprocessable Content' }

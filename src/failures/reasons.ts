@@ -1,24 +1,24 @@
 import { type FailureKind, failureTable } from './kinds.ts'
 
-/** Names a way to prove who calls. */
+/** A way for a client to authenticate. */
 export type AuthMethod = 'apiKey' | 'jwt' | 'introspection' | 'mtls'
 
-/** What is known of one reason. */
+/** One reason. */
 interface ReasonRow<K extends FailureKind> {
   /** The failures that it may be the reason of. */
   readonly kinds: readonly K[]
   /** For people, without a full stop. */
   readonly text: string
-  /** What to do about it, as the documentation has it. */
+  /** What to do about it, as the documentation says. */
   readonly remedy: string
-  /** The code by which people search for it; null: it has none. */
+  /** The error code by which people search for it; null: it has none. */
   readonly code: string | null
-  /** The ways to prove who calls that may end in it; empty: it is not about one. */
+  /** The methods of authentication that may end in it; empty: it is not about one. */
   readonly methods: readonly AuthMethod[]
 }
 
-/** Makes the rows of some kinds. What a row does not say of a remedy, its first kind says. */
-const rowsOf =
+/** Creates the rows of some kinds. A row without a remedy has that of its first kind. */
+const rowsFor =
   <const K extends FailureKind>(kinds: readonly [K, ...K[]], methods: readonly AuthMethod[] = []) =>
   (text: string, remedy?: string, code?: string): ReasonRow<K> => ({
     kinds,
@@ -28,32 +28,33 @@ const rowsOf =
     methods,
   })
 
-const badRequest = rowsOf(['bad-request'])
-const headerTooLarge = rowsOf(['header-too-large'])
-const requestTimeout = rowsOf(['request-timeout'])
-const clientGone = rowsOf(['client-gone'])
-const contentTooLarge = rowsOf(['content-too-large'])
-const overloaded = rowsOf(['overloaded'])
-const rateLimited = rowsOf(['rate-limited'])
-const byKey = rowsOf(['unauthenticated'], ['apiKey'])
-const byJwt = rowsOf(['unauthenticated'], ['jwt'])
-const byToken = rowsOf(['unauthenticated'], ['jwt', 'introspection'])
-const byCertificate = rowsOf(['unauthenticated'], ['mtls'])
-const forbiddenToken = rowsOf(['forbidden'], ['jwt', 'introspection'])
-const forbidden = rowsOf(['forbidden'], ['apiKey', 'jwt', 'introspection', 'mtls'])
-const introspectionUnavailable = rowsOf(['identity-unavailable'], ['introspection'])
-const refusedByOperator = rowsOf(['refused-by-operator'])
-const circuitOpen = rowsOf(['circuit-open'])
-const connectionLost = rowsOf(['connect-failed', 'tls-failed', 'reset-before-headers', 'truncated'])
-const connectTimeout = rowsOf(['connect-timeout', 'connect-failed', 'tls-failed', 'reset-before-headers', 'truncated'])
-const badResponse = rowsOf(['bad-answer', 'truncated', 'connect-failed'])
+const badRequest = rowsFor(['bad-request'])
+const headerTooLarge = rowsFor(['header-too-large'])
+const requestTimeout = rowsFor(['request-timeout'])
+const clientGone = rowsFor(['client-gone'])
+const contentTooLarge = rowsFor(['content-too-large'])
+const overloaded = rowsFor(['overloaded'])
+const rateLimited = rowsFor(['rate-limited'])
+const byKey = rowsFor(['unauthenticated'], ['apiKey'])
+const byJwt = rowsFor(['unauthenticated'], ['jwt'])
+const byToken = rowsFor(['unauthenticated'], ['jwt', 'introspection'])
+const byCertificate = rowsFor(['unauthenticated'], ['mtls'])
+const forbiddenToken = rowsFor(['forbidden'], ['jwt', 'introspection'])
+const forbidden = rowsFor(['forbidden'], ['apiKey', 'jwt', 'introspection', 'mtls'])
+const introspectionUnavailable = rowsFor(['identity-unavailable'], ['introspection'])
+const refusedByOperator = rowsFor(['refused-by-operator'])
+const circuitOpen = rowsFor(['circuit-open'])
+const connectionLost = rowsFor(['connect-failed', 'tls-failed', 'reset-before-headers', 'truncated'])
+const connectTimeout = rowsFor(['connect-timeout', 'connect-failed', 'tls-failed', 'reset-before-headers', 'truncated'])
+const badResponse = rowsFor(['bad-answer', 'truncated', 'connect-failed'])
 
 /**
- * Why an exchange fails where its kind does not tell. Bounded: each is written here and nowhere else, and none is made of what a client or an
- * upstream says, so that it may stand in a metric, a trace and on an operator's page. They are counted and documented in this order.
+ * Why an exchange fails, where its kind leaves that open. The set is fixed: each reason is written here and nowhere
+ * else, and none is made of what a client or an upstream sends, so that it may stand in a metric, in a trace and on an
+ * operator's page. They are counted and documented in this order.
  */
 const rows = {
-  // What no request can be read from, or none that is meant.
+  // Bytes that are no request, or none that the gateway accepts.
   'bad-target': badRequest('the request target is malformed'),
   'bad-host': badRequest('Host is missing, malformed, or there are several'),
   'bad-length': badRequest('Content-Length is no length, or contradicts the body'),
@@ -88,7 +89,7 @@ const rows = {
   ),
   'bad-client-cert': badRequest('Client-Cert holds no certificate', 'mend the proxy in front (RFC 9440)'),
 
-  // What comes too slowly, or is not taken.
+  // Bytes that come too slowly, or are not taken.
   'head-too-slow': requestTimeout('the head did not come within listen.timeouts.headers'),
   'body-stalled': requestTimeout('the body paused for longer than listen.timeouts.body'),
   'body-too-slow': requestTimeout('the body came slower than listen.minRate'),
@@ -106,7 +107,7 @@ const rows = {
   'body-too-large-declared': contentTooLarge('the body says that it is larger than maxBody'),
   'body-too-large-streamed': contentTooLarge('the body, whose length was not said, is larger than maxBody'),
 
-  // Which bound is full, and which rate is used up.
+  // Which limit is full, and which rate is used up.
   'event-loop': overloaded('the event loop is later than limits.eventLoopDelay', 'more workers, or more machines'),
   'limits-concurrency': overloaded('limits.concurrency is full'),
   'upstream-concurrency': overloaded('the concurrency of the group is full'),
@@ -119,8 +120,8 @@ const rows = {
     'wait until one of its own requests has ended',
   ),
 
-  // Why a credential is refused.
-  'no-credential': rowsOf(['unauthenticated'])(
+  // Why a credential is rejected.
+  'no-credential': rowsFor(['unauthenticated'])(
     'there is no credential',
     'send one of those that `WWW-Authenticate` names',
   ),
@@ -130,7 +131,7 @@ const rows = {
   'token-type': byJwt('the type or the algorithm of the token is not allowed', 'see `cause` in the log'),
   'bad-signature': byJwt('the signature of the token is wrong'),
   'unknown-kid': byJwt('no key of the issuer is known for the token', 'see that `auth.jwt.jwks` is of its issuer'),
-  'not-active': rowsOf(['unauthenticated'], ['introspection'])(
+  'not-active': rowsFor(['unauthenticated'], ['introspection'])(
     'the authorization server says that the token is not active',
     'get a new token',
   ),
@@ -166,11 +167,11 @@ const rows = {
   'wrong-address': forbidden('the client may not come from this address'),
   'wrong-operation': forbidden('the client may not call this operation'),
 
-  // Whom the gateway cannot ask.
-  'issuer-keys': rowsOf(['identity-unavailable'], ['jwt'])('the keys of the issuer cannot be had'),
+  // Which authority cannot be asked.
+  'issuer-keys': rowsFor(['identity-unavailable'], ['jwt'])('the keys of the issuer cannot be had'),
   'introspection-server': introspectionUnavailable('the authorization server cannot be asked about tokens'),
   'introspection-busy': introspectionUnavailable('too many tokens are being asked about'),
-  'proof-memory': rowsOf(
+  'proof-memory': rowsFor(
     ['identity-unavailable'],
     ['jwt', 'introspection'],
   )('nobody can tell whether the proof has come before'),
@@ -180,7 +181,7 @@ const rows = {
   'kill-switch': refusedByOperator('an operator has refused the operation for a while'),
 
   // Why an upstream is not asked.
-  'all-draining': rowsOf(['no-healthy-endpoint'])('every endpoint drains, or has weight 0'),
+  'all-draining': rowsFor(['no-healthy-endpoint'])('every endpoint drains, or has weight 0'),
   'breaker-open': circuitOpen('the circuit breaker is open'),
   'breaker-proving': circuitOpen('the circuit breaker is half-open, and its probes are under way'),
 
@@ -205,7 +206,7 @@ const rows = {
     'EMFILE',
   ),
   'no-ports': connectionLost('the gateway has no local port left', 'raise `net.ipv4.ip_local_port_range`'),
-  'other-connect-failure': rowsOf(['connect-failed'])(
+  'other-connect-failure': rowsFor(['connect-failed'])(
     'no connection to the endpoint could be made',
     'see `cause` in the log',
   ),
@@ -223,7 +224,7 @@ const rows = {
   'certificate-revoked': connectionLost('the certificate of the endpoint is revoked', 'renew it there'),
   'certificate-flawed': connectionLost('the certificate of the endpoint does not verify', 'see `cause` in the log'),
   'no-tls': connectionLost('the endpoint speaks no TLS', 'write `http://`, or its port for TLS'),
-  'no-tls-in-time': rowsOf(['connect-timeout'])('the endpoint accepts connections, and no TLS in time'),
+  'no-tls-in-time': rowsFor(['connect-timeout'])('the endpoint accepts connections, and no TLS in time'),
   'tls-version': connectionLost(
     'the endpoint speaks no version of TLS that is allowed',
     'update it, or set `tls.minVersion`',
@@ -237,7 +238,7 @@ const rows = {
     'see which authorities it trusts',
   ),
   'tls-handshake': connectionLost('the endpoint breaks off the TLS handshake', 'see `cause` in the log'),
-  'answer-stalled': rowsOf(['truncated'])('the endpoint paused in its answer for longer than timeouts.body'),
+  'answer-stalled': rowsFor(['truncated'])('the endpoint paused in its answer for longer than timeouts.body'),
   'not-http': badResponse('the endpoint answers with what is not HTTP'),
   'answer-fields-too-large': badResponse('the header fields of the answer are too large, or too many'),
   'answer-length': badResponse(
@@ -245,18 +246,18 @@ const rows = {
   ),
   'answer-coding': badResponse('the answer has a transfer coding other than chunked'),
   'answer-status': badResponse('the answer has a status that was not asked for'),
-  'answer-field': rowsOf(['bad-answer'])('a header field of the answer cannot be passed on'),
+  'answer-field': rowsFor(['bad-answer'])('a header field of the answer cannot be passed on'),
 } as const satisfies Record<string, ReasonRow<FailureKind>>
 
-/** Names one of them, as `reason` in the log. */
+/** One of the reasons: `reason` in the log. */
 export type FailureReason = keyof typeof rows
 
-/** A reason of one of some kinds. */
+/** The reasons that failures of some kinds may have. */
 export type ReasonFor<K extends FailureKind> = {
   [R in FailureReason]: K extends (typeof rows)[R]['kinds'][number] ? R : never
 }[FailureReason]
 
-/** All that is known of each reason, in the order of the table. */
+/** The row of each reason, in the order of the table. */
 export const reasonTable: Readonly<Record<FailureReason, ReasonRow<FailureKind>>> = rows
 
 /** Lists the reasons that a failure of some kinds may have. */
@@ -265,12 +266,12 @@ export const reasonsFor = <K extends FailureKind>(...kinds: readonly K[]): reado
     kinds.some((kind) => reasonTable[reason].kinds.includes(kind)),
   )
 
-/** Says a reason in words, with its code, without a full stop. */
+/** Returns a reason in words, with its code, without a full stop. */
 export const reasonText = (reason: FailureReason): string => {
   const { text, code } = reasonTable[reason]
   return code === null ? text : `${text} (${code})`
 }
 
-/** Says in words why something failed: by its reason, or by its kind where that says it all. */
+/** Returns in words why something failed: by its reason, or by its kind where there is none. */
 export const failureText = (kind: FailureKind, reason: FailureReason | null): string =>
   reason === null ? failureTable[kind].text : reasonText(reason)

@@ -4,7 +4,7 @@ import { type ReasonFor, reasonText } from '../failures/reasons.ts'
 /** What may be wrong with a response: in its head, or in the framing of its body. */
 type ResponseFlaw = Extract<ReasonFor<'bad-answer'>, ReasonFor<'truncated'>>
 
-/** A response that HTTP/1.1 does not allow, or that is larger than the bounds. Its message quotes nothing of it. */
+/** A response that HTTP/1.1 does not allow, or that is larger than the limits. Its message quotes nothing of it. */
 export class MalformedResponseError extends StacklessError {
   readonly reason: ResponseFlaw
 
@@ -15,13 +15,17 @@ export class MalformedResponseError extends StacklessError {
   }
 }
 
-/** A reason why a connection could not be made, or broke off: each may come at any moment of it. */
+/** Why a connection could not be made, or broke off: each may come at any moment of it. */
 type ConnectionReason = ReasonFor<'tls-failed'>
 
-/** Names, in a bounded word, why an endpoint could not be reached or broke off: by the codes of Node and of OpenSSL. Null: by none of them. */
+/**
+ * Classifies, by the codes of Node and of OpenSSL, why an endpoint could not be reached or broke off. Null: by none of
+ * them.
+ */
 export const classifyError = (error: unknown): ConnectionReason | null => {
   if (!(error instanceof Error)) return null
-  // One error for each address that was tried. What is told of a refusal beats what is told of a route that is not there, as with IPv6.
+  // There is one error for each address that was tried. A refused connection says more than a missing route, as with
+  // IPv6.
   if (error instanceof AggregateError) {
     const [first = null, ...others] = error.errors.map(classifyError).filter((each) => each !== null)
     return first === 'unreachable' ? (others[0] ?? first) : first
@@ -35,7 +39,10 @@ export const classifyError = (error: unknown): ConnectionReason | null => {
   return null
 }
 
-/** Says why in words, for operators: those of its reason, where it has one or is known by its code; else the system's or the library's own. */
+/**
+ * Describes an error for operators: in the words of its reason, where it has one or its code is known; else in the
+ * words of the system or the library.
+ */
 export const describeUpstreamError = (error: unknown): string => {
   if (error instanceof GatewayError && error.cause instanceof Error) return describeUpstreamError(error.cause)
   const reason =
@@ -45,15 +52,15 @@ export const describeUpstreamError = (error: unknown): string => {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Makes the failure of what never became a connection, or of one that broke off before anything was sent on it. */
+/** Creates the failure of a connection that was never made, or that broke off before anything was sent on it. */
 export const connectFailedError = (cause: unknown): GatewayError =>
   new GatewayError('connect-failed', { reason: toReason(cause) ?? 'other-connect-failure', cause })
 
-/** Makes the failure of a connection on which no TLS came about. */
+/** Creates the failure of a TLS handshake. */
 export const tlsFailedError = (cause: Error): GatewayError =>
   new GatewayError('tls-failed', { reason: classifyError(cause) ?? 'tls-handshake', cause })
 
-/** Makes the failure of a connection that broke off, by how far its request had come. */
+/** Creates the failure of a connection that broke off, by how far its request had come. */
 export const toGatewayError = (cause: unknown, at: 'unsent' | 'sent' | 'answered'): GatewayError => {
   if (cause instanceof GatewayError) return cause
   if (at === 'unsent') return connectFailedError(cause)
@@ -66,7 +73,8 @@ export const toGatewayError = (cause: unknown, at: 'unsent' | 'sent' | 'answered
 const toReason = (cause: unknown): ConnectionReason | ResponseFlaw | null =>
   cause instanceof MalformedResponseError ? cause.reason : classifyError(cause)
 
-// TLS 1.3 has an alert for a certificate that is missing, RFC 8446 §6.2; before, it was the same as for no common cipher, and is not guessed.
+// TLS 1.3 has an alert for a certificate that is missing (RFC 8446 §6.2). Earlier versions send the same one as for no
+// common cipher, so it is not guessed.
 const certificateRequiredAlert = /^ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED$/
 const certificateRejectedAlert =
   /_ALERT_(BAD_CERTIFICATE|CERTIFICATE_EXPIRED|CERTIFICATE_REVOKED|CERTIFICATE_UNKNOWN|UNSUPPORTED_CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)$/

@@ -11,31 +11,31 @@ import { GroupEndpoint } from './endpoints/group-endpoint.ts'
 import { CircuitBreaker } from './health/circuit-breaker.ts'
 import { createOutlierDetector, type OutlierDetector } from './health/outlier-detection.ts'
 
-/** Is a named set of interchangeable endpoints with one policy. */
+/** A named set of interchangeable endpoints with one policy. */
 export interface Upstream {
-  /** Is the innermost handle. */
+  /** The innermost handler. */
   readonly send: Handler
   readonly members: readonly GroupEndpoint[]
   readonly balance: UpstreamConfig['balance']
-  /** Null: nothing stops what goes to it. */
+  /** Null: no circuit breaker is configured. */
   readonly breaker: CircuitBreaker | null
-  /** Has its endpoints probed and judged as configured, from the moment on at which it is the one that is used. */
+  /** Starts to probe and judge its endpoints as configured, once this upstream is the one in use. */
   activate(): void
 }
 
-/** Is what an upstream stands on. */
+/** The dependencies of an upstream. */
 export interface UpstreamDeps {
-  /** Finds the endpoint to a configured one, already open or new. */
+  /** Finds the endpoint of a configured one, already open or new. */
   open(endpoint: EndpointConfig): Endpoint
-  /** Tells whether an endpoint takes no new work. */
+  /** Returns whether an endpoint takes no new work. */
   drains(endpoint: EndpointConfig): boolean
-  /** The breaker of the upstream that this one follows, when it has the same settings; what it knows goes on. */
+  /** The breaker of the previous upstream, when it has the same settings; its state goes on. */
   readonly breaker: CircuitBreaker | null
   readonly logEvent: LogEvent
   readonly onFailure: OnFailedAttempt
 }
 
-/** Builds an upstream. With one endpoint and no circuit breaker its send is that endpoint's own. */
+/** Builds an upstream. With one endpoint and no circuit breaker its `send` is that endpoint's own. */
 export const openUpstream = (
   config: UpstreamConfig,
   { open, drains, breaker: previousBreaker, logEvent, onFailure }: UpstreamDeps,
@@ -69,9 +69,9 @@ export const openUpstream = (
     breaker,
     activate() {
       for (const member of members) {
-        // The sandbox echoes the nine and nothing else: whatever is asked of it besides, it is well.
+        // The sandbox echoes the nine operations and nothing else: probes of any other path would fail.
         member.endpoint.configureHealthCheck(member.name === 'sandbox' ? null : config.healthCheck, config.host)
-        // Nor does traffic keep anybody out where it is no longer judged.
+        // Where traffic is no longer judged, it does not keep an endpoint out either.
         if (detectOutlier === null) member.health.uneject()
       }
     },

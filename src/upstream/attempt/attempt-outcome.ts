@@ -3,17 +3,17 @@ import type { Exchange } from '../../exchange.ts'
 import { FailedAttempt, type GatewayError } from '../../failures/errors.ts'
 import { failureTable } from '../../failures/kinds.ts'
 
-/** Is what a request tells of the endpoint that had it: nothing, when it was the client or the gateway that ended it. */
+/** What a request says about its endpoint: `nothing` when the client or the gateway ended it. */
 export type AttemptOutcome = 'success' | 'failure' | 'nothing'
 
-/** Judges an answer by its status (RFC 9110 §15.6): whatever the endpoint says of itself, its own errors are failures. */
+/** Classifies a response by its status (RFC 9110 §15.6): an endpoint's own errors are failures. */
 export const classifyStatus = (status: number): AttemptOutcome => (status >= 500 ? 'failure' : 'success')
 
 /**
- * Judges a failure: a client that left, a request over its bounds and the gateway's own faults tell nothing of the endpoint. Nor does one
- * that gave up an upload whose client was the one waited for: whoever is slow enough could have every endpoint taken out. A deadline tells
- * something when the attempt had the whole of it to itself: with one below the timeouts nothing else would ever tell that an endpoint
- * hangs.
+ * Classifies a failure. A client that left, a request over its limits and the gateway's own faults say nothing about
+ * the endpoint. Nor does an attempt that gave up an upload while it waited for the client: a slow client could have
+ * every endpoint ejected. A deadline counts when the attempt had all of it to itself: where the deadline is shorter
+ * than the timeouts, nothing else would ever show that an endpoint hangs.
  */
 export const classifyFailure = (
   { kind }: GatewayError,
@@ -29,8 +29,8 @@ export const classifyFailure = (
 export type OnFailedAttempt = (attempt: FailedAttempt, exchange: Exchange) => void
 
 /**
- * Notes an attempt at its exchange if it failed, whatever becomes of that, and has it counted: also where a client that
- * was waited for keeps that from counting against the endpoint.
+ * Records an attempt at its exchange if it failed, whatever becomes of the exchange, and has it counted. It is counted
+ * too where a wait for the client keeps it from counting against the endpoint.
  */
 export const recordIfFailed = (
   exchange: Exchange,

@@ -7,9 +7,10 @@ import { renderRequestHead } from '../http1/write-request.ts'
 import { compileHeaderMutation, type SendOptions, UpstreamAttempt } from './upstream-attempt.ts'
 
 /**
- * Compiles the sending of exchanges to one endpoint. Method, catalog path, raw query, end-to-end fields and body go out as they came. The
- * answer is resolved at its head. Throws every `upstream` kind of the table of failures, `overloaded`, and the reason of an abort. `watch`
- * hears what became of each; null: nobody compares this endpoint with others.
+ * Compiles the sending of exchanges to one endpoint. The operation's method and path, raw query, end-to-end fields and
+ * body go out as they came. The handler resolves at the head of the response. It rejects with every `upstream` kind of
+ * {@link failureTable}, `overloaded`, and the reason of an abort. `onOutcome` is called with the outcome of each
+ * attempt; null: this endpoint is not compared with others.
  */
 export const createAttemptSender = (
   config: UpstreamConfig,
@@ -23,7 +24,7 @@ export const createAttemptSender = (
     headersTimeoutMs: config.timeouts.headers,
     bodyTimeoutMs: config.timeouts.body,
     mutateResponse: compileHeaderMutation(config.response),
-    // What the final answer says otherwise or not at all, no interim one says before it.
+    // No interim response says what the final one says otherwise, or not at all.
     mutateInterim: compileHeaderMutation({
       set: [],
       remove: [...config.response.remove, ...config.response.set.map(({ name }) => name)],
@@ -42,7 +43,7 @@ export const createAttemptSender = (
   const dispatch = (exchange: Exchange, body: readonly Buffer[] | null): Promise<ProxyResponse> =>
     new Promise((resolve, reject) => {
       if (exchange.aborted !== null) return reject(exchange.aborted)
-      // Before anything is made for it: what is over the bound must cost nothing.
+      // Before anything is made for it: a request over the limit must cost nothing.
       if (endpoint.pool.isFull) return reject(overloadedError('endpoint-connections'))
       const attempt = new UpstreamAttempt(exchange, endpoint, options, resolve, reject)
       attempt.start(body)

@@ -2,17 +2,17 @@ import type { BodySink, ResponseBody } from '../../exchange.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import { concatAndFree } from '../../shared/buffers.ts'
 
-/** Stops, restarts and ends whatever feeds the queue. */
+/** Stops, restarts and ends the source that feeds the queue. */
 export interface ResponseBodySource {
   pause(): void
   resume(): void
   cancel(): void
 }
 
-// Until the relay takes the body, this much may wait here; with a small answer it is all of it.
+// Until the relay takes the body, this much may wait here; a small response fits completely.
 const highWaterBytes = 64 * 1024
 
-/** Carries an answer's body from the connection, which feeds it, to the relay, which takes it when it is ready. */
+/** Carries a response's body from the connection, which feeds it, to the relay, which takes it when it is ready. */
 export class ResponseBodyQueue implements ResponseBody {
   readonly isShared = false
   readonly #source: ResponseBodySource

@@ -15,26 +15,26 @@ import {
 } from './attempt-outcome.ts'
 import { ResponseBodyQueue, type ResponseBodySource } from './response-body-queue.ts'
 
-/** Says how an upstream wants to be sent to, compiled once from its configuration. */
+/** How requests are sent to an upstream, compiled once from its configuration. */
 export interface SendOptions {
   readonly headersTimeoutMs: number | null
   readonly bodyTimeoutMs: number | null
   readonly mutateResponse: HeaderMutation | null
   readonly mutateInterim: HeaderMutation | null
   /**
-   * Hears what a request told of its endpoint, by which failure or status, and when it began; null: nobody compares it
-   * with others.
+   * Called with what a request says about its endpoint, by which failure or status, and when it began; null: the
+   * endpoint is not compared with others.
    */
   readonly onOutcome:
     | ((outcome: AttemptOutcome, errorOrStatus: GatewayError | number, startedAt: number) => void)
     | null
-  /** Is called for each attempt that failed by its endpoint's fault, whatever becomes of the exchange. */
+  /** Called for each attempt that failed by its endpoint's fault, whatever becomes of the exchange. */
   readonly onFailure: OnFailedAttempt
   /** Renders the head of the request that an exchange is sent as, with these fields. Throws `internal`. */
   readonly render: (exchange: Exchange, fields: HeaderFields) => string
 }
 
-/** Is one attempt on its way: what it is sent on, its timers and its answer. */
+/** One attempt on its way: its connection, its timers and its response. */
 export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, ResponseBodySource {
   readonly isSentOnce: boolean
   readonly #exchange: Exchange
@@ -43,20 +43,20 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   readonly #record: AttemptRecord
   readonly #resolve: (response: ProxyResponse) => void
   readonly #reject: (error: GatewayError) => void
-  readonly #alarm: CoalescedTimer
+  readonly #timer: CoalescedTimer
   readonly #responseBody: ResponseBodyQueue
-  /** The request; rendered anew each time it is sent. */
+  /** The head of the request; rendered anew each time it is sent. */
   #head = ''
   #body: RequestContent = []
   #upload: Upload | null = null
   #trace: AttemptTrace | null = null
-  /** What it goes out on; null: it waits for a connection. */
+  /** The connection that carries it; null: it waits for one. */
   #connection: UpstreamConnection | null = null
-  /** The status of the answer; 0: its head has not come. */
+  /** The status of the response; 0: its head has not come. */
   #status = 0
   /** Whether the body is being taken, so that a gap in it is the upstream's. */
   #isFlowing = false
-  /** Whether it counts for how long the endpoint takes. */
+  /** Whether its duration counts for the endpoint's latency. */
   #isTimed = false
   #isFinished = false
   #isResent = false
@@ -75,7 +75,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
     this.#resolve = resolve
     this.#reject = reject
     this.#record = { endpoint: endpoint.name, startedAt: now(), endedAt: null, previous: exchange.attempt }
-    this.#alarm = new CoalescedTimer(() =>
+    this.#timer = new CoalescedTimer(() =>
       this.#abort(this.#status > 0 ? stalledError() : new GatewayError('headers-timeout')),
     )
     this.#responseBody = new ResponseBodyQueue(this)
@@ -85,10 +85,10 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
     exchange.setAbortListener((reason) => this.#abort(reason))
   }
 
-  /** Sends it; `body` was read first, null: it streams, if there is any. */
+  /** Sends the request; `body` was read first, null: it streams, if there is any. */
   start(body: readonly Buffer[] | null): void {
     this.#body = body ?? this.#stream() ?? []
-    // How long the answer to an upload takes is the client's to say as much as the endpoint's.
+    // How long the response to an upload takes depends on the client as much as on the endpoint.
     this.#isTimed = this.#options.onOutcome !== null && this.#upload === null
     if (this.#isTimed) this.#endpoint.health.latency.requestSent(this.#record.startedAt)
     try {
@@ -102,7 +102,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   onConnection(connection: UpstreamConnection): boolean {
     if (this.#isFinished) return false // ended while it waited for a connection
     this.#connection = connection
-    this.#alarm.set(this.#options.headersTimeoutMs)
+    this.#timer.set(this.#options.headersTimeoutMs)
     connection.send(this, this.#head, this.#body, this.#exchange.body.length)
     return true
   }
@@ -117,7 +117,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
 
   onHead(status: number, reason: string, fields: string[]): void {
     this.#status = status
-    this.#alarm.clear() // until the body is taken: a small one is there by then
+    this.#timer.clear() // until the body is taken: a small one is there by then
     if (this.#isTimed) {
       const at = now()
       this.#endpoint.health.latency.headReceived(at - this.#record.startedAt, at, classifyStatus(status) === 'failure')
@@ -132,12 +132,12 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   }
 
   onBody(chunk: Buffer): void {
-    if (this.#isFlowing) this.#alarm.set(this.#options.bodyTimeoutMs)
+    if (this.#isFlowing) this.#timer.set(this.#options.bodyTimeoutMs)
     this.#responseBody.push(chunk)
   }
 
   onEnd(): void {
-    // An answer may come before its request has been written; and another attempt may still be writing.
+    // A response may come before its request has been written, and another attempt may still be writing.
     this.#exchange.bodySent = this.#connection?.hasWritten === true && this.#exchange.attempts === 1
     this.#settle(classifyStatus(this.#status), this.#status)
     this.#responseBody.end()
@@ -152,14 +152,14 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
 
   pause(): void {
     this.#isFlowing = false
-    this.#alarm.clear() // the client is slow, not the upstream
+    this.#timer.clear() // the client is slow, not the upstream
     if (!this.#isFinished) this.#connection?.pause()
   }
 
   resume(): void {
     if (this.#isFinished) return
     this.#isFlowing = true
-    this.#alarm.set(this.#options.bodyTimeoutMs)
+    this.#timer.set(this.#options.bodyTimeoutMs)
     this.#connection?.resume()
   }
 
@@ -169,21 +169,21 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
     this.#connection?.abort()
   }
 
-  /** Streams the request body; the wait for headers counts only while the client is not the one waited for. */
+  /** Streams the request body; the wait for headers counts only while the gateway does not wait for the client. */
   #stream(): Upload | null {
     const { body } = this.#exchange
     if (body.length === 0) return null
     this.#upload = body.stream((waitingForClient) => {
-      if (this.#isFinished) return // as it was then, it stays
+      if (this.#isFinished) return // an attempt that has ended keeps its state
       this.#exchange.waitsForClient = waitingForClient
       if (this.#status > 0) return
-      if (waitingForClient) this.#alarm.clear()
-      else this.#alarm.set(this.#options.headersTimeoutMs)
+      if (waitingForClient) this.#timer.clear()
+      else this.#timer.set(this.#options.headersTimeoutMs)
     })
     return this.#upload
   }
 
-  /** Ends it for a reason of the gateway's or the client's. */
+  /** Ends the attempt for a reason of the gateway's or the client's. */
   #abort(reason: GatewayError): void {
     if (this.#isFinished) return
     const waited = this.#connection === null && this.#endpoint.pool.cancel(this)
@@ -198,8 +198,9 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   }
 
   /**
-   * A connection may be closed for having been idle just when a request goes out on it. Then one that was not written, or is safe, is sent once
-   * more, on a fresh connection (RFC 9110 §9.2.2, RFC 9112 §9.3.1); of another one nobody can tell whether it was processed.
+   * Returns whether the request may be sent once more, on a fresh connection (RFC 9110 §9.2.2, RFC 9112 §9.3.1). An
+   * endpoint may close an idle connection just when a request goes out on it. A request that was not written, or is
+   * safe, can be repeated; whether any other was processed is unknown.
    */
   #mayResend({ isUnsent, isStale }: UpstreamConnection): boolean {
     if (this.#isResent || this.#endpoint.pool.isDestroyed) return false
@@ -209,7 +210,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
   #resend({ isUnsent }: UpstreamConnection, error: GatewayError): void {
     this.#isResent = true
     this.#connection = null
-    this.#alarm.clear()
+    this.#timer.clear()
     if (!isUnsent) {
       this.#trace?.end(null, error)
       this.#exchange.attempts++
@@ -218,7 +219,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
     this.#endpoint.pool.acquireFresh(this)
   }
 
-  /** Renders the request anew each time it is sent: a trace tells one sending from another. */
+  /** Renders the request anew each time it is sent: a trace distinguishes one sending from another. */
   #render(): void {
     const { trace, fields } = this.#exchange
     this.#trace = trace === null ? null : trace.attempt(this.#endpoint.name)
@@ -230,7 +231,7 @@ export class UpstreamAttempt implements ConnectionWaiter, ResponseHandler, Respo
     const { onOutcome } = this.#options
     this.#isFinished = true
     this.#endpoint.inFlight--
-    this.#alarm.clear()
+    this.#timer.clear()
     this.#exchange.setAbortListener(null)
     this.#upload?.stop()
     this.#record.endedAt = now()
@@ -251,8 +252,8 @@ const stalledError = (): GatewayError => new GatewayError('truncated', { reason:
 export type HeaderMutation = (fields: HeaderFields) => HeaderFields
 
 /**
- * Compiles configured edits: `remove` first, then `set` replaces whatever has the name. Null when there is nothing to do. Names are the
- * same that `fold` makes the same.
+ * Compiles a configured mutation: `remove` first, then `set` replaces every field of the name. Null when there is
+ * nothing to do. Two names are the same if `fold` makes them the same.
  */
 export const compileHeaderMutation = (
   { set, remove }: HeaderMutationConfig,

@@ -1,25 +1,25 @@
 import type { UpstreamConfig } from '../../config/config.ts'
 import { GatewayError } from '../../failures/errors.ts'
 
-/** What a balancer knows of a member that it may pick. */
+/** What a balancer knows of a member that it may select. */
 export interface BalancerCandidate {
   /** Requests on their way. */
   readonly inFlight: number
-  /** Share of the traffic relative to the others, slow start included; above 0. */
+  /** The share of the traffic relative to the others, slow start included; above 0. */
   weightAt(now: number): number
-  /** Decaying estimate of how long its answers take, in ms; at least 1. */
+  /** A decaying estimate of the time to the head of its responses, in ms; at least 1. */
   latencyAt(now: number): number
-  /** How many attempts a success takes of late; 1: all go well. */
+  /** The recent number of attempts for a success; 1: all succeed. */
   attemptsPerSuccessAt(now: number): number
 }
 
-/** Picks one of those that are open to it; there is at least one, or it throws `no-healthy-endpoint`. */
+/** Selects one of the candidates. There is at least one, or it throws `no-healthy-endpoint`. */
 export type SelectEndpoint<T extends BalancerCandidate> = (candidates: readonly T[], now: number) => T
 
 /**
- * The ways to balance. Each call begins anew and remembers what it picked; `random` is from 0 to below 1. What two
- * choices compare is how long one more request would wait: p2c by what is in the queue times the time that each takes.
- * Least-requests knows no time, so it takes the queue twice: the square leaves alone sooner one that hangs.
+ * The ways to balance. Each call creates a balancer with a memory of its own; `random` is from 0 to below 1. Two
+ * choices are compared by how long one more request would wait. p2c takes the queue times the latency. Least-requests
+ * knows no time, so it takes the square of the queue, which sooner leaves alone an endpoint that hangs.
  */
 export const balancers: Readonly<
   Record<UpstreamConfig['balance'], <T extends BalancerCandidate>(random?: () => number) => SelectEndpoint<T>>
@@ -29,25 +29,26 @@ export const balancers: Readonly<
   'round-robin': () => smoothWeightedRoundRobin(),
 }
 
-/** Is what a member is owed, in picks; negative: what it has had in advance. */
+/** The credit of a member, in selections; negative: it has had some in advance. */
 interface CreditAccount {
   credit: number
   weight: number
 }
 
-// What the rounding of shares may come to; less is a tie, which the first in the list wins.
+// The rounding error of shares; a smaller difference is a tie, which the first in the list wins.
 const tieTolerance = 1e-9
 
 /**
- * Takes turns by weight, blind to load: for endpoints that differ in nothing but size, and for tests that must be told
- * beforehand.
+ * Takes turns by weight, blind to load: for endpoints that differ in nothing but size, and for tests that must know the
+ * order beforehand.
  *
- * The turns are evenly spread (smooth weighted round robin, as nginx does it): with every pick each member that is open
- * is owed its share of it, and the one that is owed most has it. Credits are kept in picks, so that weights may differ
- * from one pick to the next. Who is missing is owed nothing meanwhile, and comes back with the credit it left with: no
- * burst. The k largest of n credits never sum to more than k × (n − k), whatever the weights and whoever is missing (by
- * induction over picks, from the sums of the k − 1 and k + 1 largest); so none is ever outside ±(n − 1), and one that
- * is open with a share of at least s waits at most 2 × (n − 1) / s + 1 picks.
+ * The turns are evenly spread (smooth weighted round robin, as in nginx): with every selection each candidate is
+ * credited its share of it, and the one with the highest credit is selected. Credits are in selections, so that weights
+ * may differ from one selection to the next. A member that is not a candidate gains no credit meanwhile, and returns
+ * with the credit it left with: no burst. The k largest of n credits never sum to more than k × (n − k), whatever the
+ * weights and whichever members are missing (by induction over selections, from the sums of the k − 1 and k + 1
+ * largest). So none is ever outside ±(n − 1), and a candidate with a share of at least s waits at most 2 × (n − 1) / s
+ * + 1 selections.
  */
 export const smoothWeightedRoundRobin = <T extends BalancerCandidate>(): SelectEndpoint<T> => {
   const accounts = new WeakMap<T, CreditAccount>()
@@ -85,26 +86,26 @@ export const smoothWeightedRoundRobin = <T extends BalancerCandidate>(): SelectE
 // An endpoint fails more than another one when its successes take so many times the attempts.
 const failureRatioThreshold = 1.1
 
-// How fast the odds of one that fails fall. Beside one that is well, an endpoint that always fails has three or four
-// requests of the first hundred, which is what `retry.budget` makes good, and then one in two seconds, as long as
-// failures are remembered for ten.
+// How fast the odds of a failing endpoint fall. Beside a healthy one, an endpoint that always fails gets three or four
+// requests of the first hundred, which `retry.budget` makes good, and then one in two seconds, as long as failures are
+// remembered for ten.
 const failureExponent = 4
 
 /**
  * Draws two members by weight and tosses a coin between them, biased by their loads (power of two choices). `loadOf`
- * tells how long one more request would wait; `queue` is what is on its way, relative to the member's size, and one
- * more.
+ * returns how long one more request would wait; `queue` is the number of requests in flight relative to the member's
+ * size, plus one.
  *
- * The law, for each pick and whatever the loads are (s: the member's share of the weight that is open):
+ * The law, for each selection and whatever the loads are (s: the member's share of the candidates' weight):
  *
- * - No member is picked with more than 2 × s. Either draw is a member with s exactly, so it is among the two with 2 × s
- *   at most.
- * - A member that fails clearly more than its siblings is picked with s at most: beside each of them it has even odds
+ * - No member is selected with more than 2 × s. Either draw is a member with s exactly, so it is among the two with 2 ×
+ *   s at most.
+ * - A member that fails clearly more than its siblings is selected with s at most: beside each of them it has even odds
  *   at best.
- * - Members of equal loads are picked with s exactly, each being one of the two draws as likely as the other.
+ * - Members of equal loads are selected with s exactly, each being one of the two draws as likely as the other.
  *
- * The coin is biased, not decided: were the less loaded one always taken, a crowd would run after the one that just
- * became idle, and a member with an old bad latency would never be asked again.
+ * The coin is biased, not decided: were the less loaded one always taken, a herd of requests would go to the member
+ * that just became idle, and a member with an old bad latency would never be asked again.
  */
 const powerOfTwoChoices =
   <T extends BalancerCandidate>(
@@ -145,14 +146,14 @@ const powerOfTwoChoices =
     const otherAttempts = other.attemptsPerSuccessAt(now)
     let load = loadOf(relativeQueue(one, total / count, now), one, now)
     let otherLoad = loadOf(relativeQueue(other, total / count, now), other, now)
-    // An answer that fails may come at once and leave nothing on its way: that one is no less loaded.
+    // A failed response may come at once and leave nothing in flight: the endpoint is no less loaded.
     if (attempts > otherAttempts * failureRatioThreshold) load = Math.max(load, otherLoad)
     else if (otherAttempts > attempts * failureRatioThreshold) otherLoad = Math.max(load, otherLoad)
     const odds = otherLoad * otherAttempts ** failureExponent
     return random() * (odds + load * attempts ** failureExponent) < odds ? one : other
   }
 
-/** Finds whose arc a point is on. */
+/** Finds the candidate whose arc a point is on. */
 const candidateAt = <T extends BalancerCandidate>(
   candidates: readonly T[],
   point: number,
@@ -163,7 +164,7 @@ const candidateAt = <T extends BalancerCandidate>(
     left -= candidate.weightAt(now)
     if (left < 0) return candidate
   }
-  return candidates.at(-1) // rounding left something over
+  return candidates.at(-1) // rounding left a remainder
 }
 
 const relativeQueue = (candidate: BalancerCandidate, meanWeight: number, now: number): number =>

@@ -6,20 +6,21 @@ import type { GroupEndpoint } from '../endpoints/group-endpoint.ts'
 import type { SelectEndpoint } from './balancers.ts'
 
 /**
- * Chooses who gets an exchange, given the last attempt that it has made. `elsewhere`: an endpoint that was tried
- * already is no choice; else it is one only when all that are as good were tried. Null: there is no choice.
+ * Selects the endpoint of an exchange, given its last attempt. `untriedOnly`: an endpoint that was tried is no
+ * candidate; else it is one only when all endpoints that are as good were tried. Null: there is no candidate.
  */
 export type EndpointSelector = (last: AttemptRecord | null, untriedOnly: boolean) => GroupEndpoint | null
 
 /**
- * Chooses among the members of an upstream. Those that are up come first. When none is, ejected ones are better than nothing, then those
- * that are down: an answer is more likely from them than from nobody. One that drains gets nothing, whatever happens.
+ * Creates the selector of an upstream. Members that are up come first. When none is, ejected ones come next, then those
+ * that are down: a response is more likely from them than from no endpoint. A member that drains gets nothing, whatever
+ * happens.
  */
 export const createEndpointSelector = (
   members: readonly GroupEndpoint[],
   selectEndpoint: SelectEndpoint<GroupEndpoint>,
 ): EndpointSelector => {
-  const eligible = members.filter(({ receivesTraffic: takesWork }) => takesWork)
+  const eligible = members.filter(({ receivesTraffic }) => receivesTraffic)
   return (last, untriedOnly) => {
     const at = now()
     const candidates =
@@ -30,9 +31,9 @@ export const createEndpointSelector = (
   }
 }
 
-/** Tells what to say when there is nobody to choose from the first: all are full, or none takes work. */
+/** Creates the failure of having no endpoint for the first attempt: all are full, or none takes traffic. */
 export const noEndpointError = (members: readonly GroupEndpoint[]): GatewayError => {
-  const full = members.some(({ receivesTraffic: takesWork }) => takesWork)
+  const full = members.some(({ receivesTraffic }) => receivesTraffic)
   return full
     ? overloadedError('endpoint-connections')
     : new GatewayError('no-healthy-endpoint', { reason: 'all-draining', fields: ['Retry-After', '1'] })
@@ -56,17 +57,17 @@ const bestAvailable = (
   return untriedChoice.length > 0 ? untriedChoice : choice
 }
 
-/** Tells whether an endpoint, by its name, was tried by an attempt or one before it. */
+/** Returns whether an endpoint, by its name, was tried by an attempt or one before it. */
 const hasTried = (last: AttemptRecord | null, name: string): boolean => {
   for (let each = last; each !== null; each = each.previous) if (each.endpoint === name) return true
   return false
 }
 
 /**
- * Sends an exchange to one of several endpoints. What could not be sent at all goes to another, whatever the method:
- * nothing of it has arrived anywhere, and its body is still whole. Each is tried once. An exchange that is sent again
- * for another reason (`retry`) goes to one that it has not tried while there is one, as Envoy's `previous_hosts` and
- * HAProxy's `redispatch` have it. `nobody` makes the failure of having none.
+ * Sends an exchange to one of several endpoints. A request that could not be sent at all goes to another endpoint,
+ * whatever the method: nothing of it has arrived anywhere, and its body is still whole. Each endpoint is tried once. An
+ * exchange that is sent again for another reason (`retry`) goes to an untried endpoint while there is one, as in
+ * Envoy's `previous_hosts` and HAProxy's `redispatch`. `noEndpoint` creates the failure of having none.
  */
 export const failover = (selectEndpoint: EndpointSelector, noEndpoint: () => GatewayError): Handler => {
   const tryNext = (exchange: Exchange, error: unknown): Promise<ProxyResponse> => {
@@ -80,7 +81,7 @@ export const failover = (selectEndpoint: EndpointSelector, noEndpoint: () => Gat
     if (member === null) return Promise.reject(noEndpoint())
     return member.send(exchange).catch((error) => tryNext(exchange, error))
   }
-  // A body that is read first is read before the choice: by then the one that was chosen might be full, or out.
+  // A body that is read first is read before the selection: by then the selected endpoint might be full, or out.
   return (exchange) =>
     exchange.body.replayable ? exchange.body.read().then(() => tryFirst(exchange)) : tryFirst(exchange)
 }

@@ -1,19 +1,20 @@
 import { now } from '../../clock.ts'
 
 const decayMs = 10_000
-// Nothing is told apart below it; and a ratio of two estimates stays finite.
+// Below it no difference counts; and the ratio of two estimates stays finite.
 const floorMs = 1
 
 /**
- * Estimates how long an endpoint takes to the head of its answers, in milliseconds: quick to believe that it is slow, slow to believe
- * that it is fast (peak EWMA, as Finagle has it): what is not heard again is forgotten within 10 s or so. While somebody waits, silence
- * counts as well: an endpoint that hangs must not look fast because it says nothing.
+ * Estimates how long an endpoint takes to the head of its responses, in milliseconds: quick to believe that it is slow,
+ * slow to believe that it is fast (peak EWMA, as in Finagle). A sample that is not confirmed is forgotten within 10 s
+ * or so. While a request waits, silence counts as well: an endpoint that hangs must not look fast because it sends
+ * nothing.
  */
 export class PeakEwma {
   #estimateMs = floorMs
   #sampledAt = 0
   #pendingCount = 0
-  /** When somebody first waited since the last head. It means nothing while nobody waits. */
+  /** When a request first waited since the last head. It means nothing while none waits. */
   #silentSince = 0
 
   /** Counts a request that was given to the endpoint. */
@@ -22,8 +23,8 @@ export class PeakEwma {
   }
 
   /**
-   * Takes in that the head of an answer came, `ms` after its request was given. One that `failed` may come at once, for
-   * nothing was done for it: it counts as the slowest answer that is remembered.
+   * Records that the head of a response came, `ms` after its request was given. A `failed` one may come at once,
+   * because no work was done for it: it counts as the slowest response that is remembered.
    */
   headReceived(ms: number, at: number, failed = false): void {
     this.#release()
@@ -32,21 +33,21 @@ export class PeakEwma {
   }
 
   /**
-   * Counts a request that ended without the head of an answer. It tells only that the endpoint is no faster than it was
-   * silent, which must outlast the wait: one that hangs would be fast again as soon as the last of those who waited has
-   * given up. `failed`: by the endpoint's fault.
+   * Records a request that ended without the head of a response. It shows only that the endpoint is no faster than it
+   * was silent. This must outlast the wait: an endpoint that hangs would be fast again as soon as the last waiting
+   * request has given up. `failed`: by the endpoint's fault.
    */
   requestEnded(at: number = now(), failed = false): void {
     if (this.#pendingCount > 0) this.#addSample(this.#silence(at), at, failed)
     this.#release()
   }
 
-  /** For how long, in ms, there has been no head although a request waits; 0: none does. */
+  /** For how long, in ms, there has been no head although a request waits; 0: none waits. */
   silenceAt(at: number): number {
     return this.#pendingCount > 0 ? this.#silence(at) : 0
   }
 
-  /** Tells the estimate; never below 1 ms. */
+  /** Returns the estimate; never below 1 ms. */
   at(at: number): number {
     return Math.max(this.#decayedEstimate(at), this.silenceAt(at))
   }
@@ -56,9 +57,9 @@ export class PeakEwma {
   }
 
   /**
-   * A sample above the estimate replaces it. One below pulls it down no further than the time since the last one has: a
-   * fast answer must not make an endpoint look slower than it did a moment before, which an average with the estimate
-   * as it was then would. A failure lets nothing be forgotten.
+   * Adds a sample. One above the estimate replaces it. One below pulls it down no further than the time since the last
+   * sample has: a fast response must not make an endpoint look slower than it did a moment before, which an average
+   * with the undecayed estimate would. A failure lets nothing be forgotten.
    */
   #addSample(ms: number, at: number, failed: boolean): void {
     if (!Number.isFinite(ms)) return // one would spoil the estimate for ever

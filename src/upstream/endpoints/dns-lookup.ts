@@ -2,19 +2,20 @@ import { type LookupAddress, lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { CoalescedTimer, now } from '../../clock.ts'
 
-// A lookup holds one of the four threads of the process that read files as well, and while no name server answers it holds it for many
-// seconds: all four, and no edit of the configuration is noticed any more, just when somebody reroutes around the outage.
+// A lookup holds one of the four threads of the process that also read files, and while no name server responds it
+// holds it for many seconds. With all four held, no edit of the configuration would be noticed, just when an operator
+// reroutes around the outage.
 const maxActive = 2
-// So names that hang never hold both: one that an edit brings has its turn at once, however many others hang.
+// So names that hang never hold both: a name that an edit adds has its turn at once, however many others hang.
 const maxSlowActive = 1
-// A name server that answers is faster.
+// A name server that responds is faster.
 const slowMs = 1000
-// As long as the system takes to give a name up. Whoever asks asks again, or has given up by then; what nobody waits for any more must not
-// keep the others waiting.
+// As long as the system takes to give a name up. Its callers ask again, or have given up by then; a lookup without
+// callers must not keep the others waiting.
 const maxWaitMs = 10_000
 
 const running = new Map<string, Promise<readonly LookupAddress[]>>()
-/** What begins the lookups that wait for their turn, in the order in which they came. */
+/** Starts the lookups that wait for their turn, in the order in which they came. */
 const pending = new Map<string, () => void>()
 /** Names whose last lookup took long. */
 const slow = new Set<string>()
@@ -22,20 +23,20 @@ let activeCount = 0
 let slowActiveCount = 0
 
 /**
- * Finds the addresses of a name as every other program of the machine does, the hosts file and a container's search domains included:
- * `dns.resolve` asks the name servers alone, and finds nothing that stands in /etc/hosts. Two at once, one of them at most a name that hung
- * the last time, and each name once. Rejects with the system's error; with the one for name servers that do not answer as well when
- * there was no turn within 10 s.
+ * Finds the addresses of a name as every other program of the machine does, the hosts file and a container's search
+ * domains included: `dns.resolve` asks the name servers alone, and finds nothing that stands in /etc/hosts. Two lookups
+ * run at once, at most one of them of a name that hung the last time, and each name once. Rejects with the system's
+ * error; also with that for silent name servers (EAI_AGAIN) when there was no turn within 10 s.
  */
 export const resolveHostname = (hostname: string): Promise<readonly LookupAddress[]> => {
   const shared = running.get(hostname)
   if (shared !== undefined) return shared
-  const found = enqueue(hostname).finally(() => running.delete(hostname))
-  running.set(hostname, found)
-  return found
+  const lookedUp = enqueue(hostname).finally(() => running.delete(hostname))
+  running.set(hostname, lookedUp)
+  return lookedUp
 }
 
-/** Does so for a connection that is being made. */
+/** Resolves the name of a connection that is being made. */
 export const lookupHostname: LookupFunction = (hostname, options, callback) => {
   resolveHostname(hostname).then(
     (addresses) => {
@@ -61,13 +62,13 @@ const enqueue = (hostname: string): Promise<readonly LookupAddress[]> =>
     startNext()
   })
 
-/** Begins those that may. */
+/** Starts the lookups that may run. */
 const startNext = (): void => {
-  for (const [hostname, begin] of pending) {
+  for (const [hostname, start] of pending) {
     if (activeCount >= maxActive) return
     if (slow.has(hostname) && slowActiveCount >= maxSlowActive) continue
     pending.delete(hostname)
-    begin()
+    start()
   }
 }
 

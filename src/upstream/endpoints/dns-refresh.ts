@@ -7,19 +7,19 @@ import { resolveHostname } from './dns-lookup.ts'
 /** Finds the addresses of a name. Rejects with the system's error. */
 export type ResolveHostname = (hostname: string) => Promise<readonly LookupAddress[]>
 
-/** Hears what a name resolves to. */
+/** Receives what a name resolves to. */
 export interface DnsRefreshCallbacks {
-  /** Is told the first time, when the set is another one, and when it resolves again. */
+  /** Called the first time, when the set of addresses changes, and when the name resolves again. */
   onResolved(addresses: readonly LookupAddress[]): void
-  /** Is told when it does not resolve, once for each reason until it does. */
+  /** Called when the name does not resolve, once for each reason until it does. */
   onFailure(reason: string): void
 }
 
 const firstRetryMs = 1000
 
 /**
- * Resolves a name now and again and again: every `intervalMs` (±10 %), after a failure after 1 s, then twice as long
- * each time up to that. Returns what ends it.
+ * Resolves a name now and then repeatedly: every `intervalMs` (±10 %); after a failure after 1 s, then twice as long
+ * each time up to that. Returns a function that ends it.
  */
 export const startDnsRefresh = (
   hostname: string,
@@ -33,12 +33,12 @@ export const startDnsRefresh = (
 
   const applyAddresses = (addresses: readonly LookupAddress[]): number => {
     const distinct = [...new Map(addresses.map((each) => [each.address, each])).values()]
-    const found = distinct
+    const set = distinct
       .map(({ address }) => address)
       .sort()
       .join()
-    if (failing !== null || found !== known) callbacks.onResolved(distinct)
-    known = found
+    if (failing !== null || set !== known) callbacks.onResolved(distinct)
+    known = set
     failing = null
     retryMs = firstRetryMs
     return intervalMs
@@ -60,7 +60,7 @@ export const startDnsRefresh = (
   )
 }
 
-/** Makes a lookup that knows the answer: one address first, the others for when it is not there (RFC 8305). */
+/** Creates a lookup with a fixed result: one address first, the others for when it is not reachable (RFC 8305). */
 export const preferredLookup =
   (first: LookupAddress, all: readonly LookupAddress[]): LookupFunction =>
   (_, options, callback) => {

@@ -6,24 +6,33 @@ export interface EndpointCertificate {
   readonly address: string
   /** Its last moment. */
   readonly notAfter: number
-  /** From when on its end is near: 14 days before; of one that is good for less than six weeks, the last third of its time. */
+  /**
+   * When its end is near: 14 days before; of a certificate that is valid for less than six weeks, the last third of its
+   * time.
+   */
   readonly warnFrom: number
   readonly seenAt: number
 }
 
-// A name may have had any number of addresses in the course of time.
+// A name may have had any number of addresses over time.
 const maxAddresses = 64
 
-/** The certificates of one endpoint, as handshakes show them: of traffic, of probes, and of trying it before an edit takes effect. */
+/**
+ * The certificates of one endpoint, as handshakes show them: of traffic, of probes, and of the preflight before an edit
+ * takes effect.
+ */
 export class EndpointCertificates {
   readonly #byAddress = new Map<string, EndpointCertificate>()
 
-  /** Lists the last one of each address. */
+  /** The last certificate of each address. */
   get list(): readonly EndpointCertificate[] {
     return [...this.#byAddress.values()]
   }
 
-  /** Notes what a whole handshake has shown. A session that is resumed shows the certificate that it was begun with (RFC 8446 §2.2). */
+  /**
+   * Records the certificate of a full handshake. A resumed session shows the certificate that it began with (RFC 8446
+   * §2.2).
+   */
   record(socket: TLSSocket, at: number): void {
     const { remoteAddress: address } = socket
     if (address === undefined || socket.isSessionReused()) return
@@ -38,33 +47,40 @@ export class EndpointCertificates {
     if (this.#byAddress.size > maxAddresses && oldest !== undefined) this.#byAddress.delete(oldest)
   }
 
-  /** Forgets what other addresses have shown: the name does not lead there any more. */
+  /** Forgets the certificates of other addresses: the name no longer resolves to them. */
   retain(addresses: readonly string[]): void {
     for (const address of [...this.#byAddress.keys()]) if (!addresses.includes(address)) this.#byAddress.delete(address)
   }
 
-  /** Tells whether the end of one of them is near. */
+  /** Returns whether the end of one of them is near. */
   isExpiringSoon(at: number): boolean {
     for (const { warnFrom } of this.#byAddress.values()) if (at >= warnFrom) return true
     return false
   }
 }
 
-// By the settings, which also say by what name it is asked for: with another one an endpoint may show another certificate.
+// By the TLS settings, which include the name that is asked for: with another name an endpoint may show another
+// certificate.
 const byTlsConfig = new WeakMap<UpstreamTlsConfig, Map<string, EndpointCertificates>>()
 
-/** Finds the certificates of an endpoint: `host` is its authority. All that connect to it with the same settings note what they see in one place. */
+/**
+ * Finds the certificates of an endpoint; `host` is its authority. All connections to it with the same settings record
+ * what they see in one place.
+ */
 export const getEndpointCertificates = (tls: UpstreamTlsConfig, host: string): EndpointCertificates => {
   const byHost = byTlsConfig.get(tls) ?? new Map<string, EndpointCertificates>()
   byTlsConfig.set(tls, byHost)
-  const found = byHost.get(host) ?? new EndpointCertificates()
-  byHost.set(host, found)
-  return found
+  const certificates = byHost.get(host) ?? new EndpointCertificates()
+  byHost.set(host, certificates)
+  return certificates
 }
 
-/** Finds the one that ends first; null: none was seen. */
+/** Finds the certificate that ends first; null: none was seen. */
 export const firstToExpire = (seen: readonly EndpointCertificate[]): EndpointCertificate | null =>
   seen.toSorted((a, b) => a.notAfter - b.notAfter)[0] ?? null
 
-/** How long before its end a certificate is told of, in ms: who renews by machine does so earlier, who does it by hand has two weeks. */
+/**
+ * How long before its end a certificate is reported, in ms. Automatic renewal happens earlier; renewal by hand has two
+ * weeks.
+ */
 export const expiryWarningMs = 14 * 24 * 3_600_000

@@ -4,29 +4,29 @@ import type { LogEvent } from '../../shared/log-event.ts'
 import type { EndpointOutage } from '../health/endpoint-health.ts'
 import { Endpoint } from './endpoint.ts'
 
-/** Is an open endpoint and how many snapshots use it. */
+/** An open endpoint and the number of snapshots that use it. */
 interface SharedEndpoint {
   readonly key: string
   readonly endpoint: Endpoint
   users: number
 }
 
-/** Says that probes find an endpoint down, or up again (null). Its key is the same in every process. */
+/** What probes say of an endpoint: down, or up again (null). Its key is the same in every process. */
 export type HealthVerdict = readonly [key: string, down: EndpointOutage | null]
 
-/** Hears what this process finds of the endpoints that it probes; null: another process probes them. */
+/** Called with what this process finds of the endpoints that it probes; null: another process probes them. */
 export type OnHealthVerdict = ((verdict: HealthVerdict) => void) | null
 
 /**
- * Keeps the endpoints that are open. Snapshots share them: one that a new configuration does not change goes on with its connections and
- * with what is known of it, and one that no snapshot uses any more is closed. `tell` hears what happens to them.
+ * The open endpoints. Snapshots share them: an endpoint that a new configuration does not change keeps its connections
+ * and its health, and one that no snapshot uses any more is closed. `logEvent` is called with the events of endpoints.
  */
 export class EndpointRegistry {
   readonly #byKey = new Map<string, SharedEndpoint>()
   readonly #byEndpoint = new Map<Endpoint, SharedEndpoint>()
   readonly #logEvent: LogEvent
   readonly #onVerdict: OnHealthVerdict
-  /** Those that probes find down at present. */
+  /** The endpoints that probes find down at present. */
   readonly #down = new Map<string, EndpointOutage>()
 
   constructor(logEvent: LogEvent = () => {}, onVerdict: OnHealthVerdict = () => {}) {
@@ -34,39 +34,42 @@ export class EndpointRegistry {
     this.#onVerdict = onVerdict
   }
 
-  /** Lists what probes have found: those that are down. */
+  /** The verdicts of probes: the endpoints that are down. */
   get verdicts(): readonly HealthVerdict[] {
     return [...this.#down]
   }
 
-  /** Takes over what probes of another process found, also of an endpoint that is opened later. */
+  /** Applies what probes of another process found, also to an endpoint that is opened later. */
   applyVerdict([key, down]: HealthVerdict): void {
     this.#record(key, down)
     this.#byKey.get(key)?.endpoint.applyOutage(down)
   }
 
-  /** Makes what hears of what happens to a group. */
+  /** Creates the log of one group's events. */
   logFor(group: Group): LogEvent {
     return (level, event, fields) => this.#logEvent(level, event, { group, ...fields })
   }
 
-  /** Opens an endpoint, or shares the one that is open already. `sandboxOrigin` is where the embedded upstream listens. */
+  /**
+   * Opens an endpoint, or shares the one that is open already. `sandboxOrigin` is where the embedded upstream listens.
+   */
   acquire(
     group: Group,
     { origin, pathPrefix }: EndpointConfig,
     upstream: UpstreamConfig,
     sandboxOrigin: string,
   ): Endpoint {
-    // What shapes its connections. A weight, a timeout of the answer or an edit of fields changes nothing about them.
+    // The settings that shape its connections. A weight, a timeout of the response or a mutation of fields changes
+    // nothing about them.
     const { timeouts, keepAlive, maxConnections, maxPending, resolve } = upstream
     const poolSettings = [timeouts.connect, keepAlive, maxConnections, maxPending, resolve]
     const key = JSON.stringify([group, origin, pathPrefix, poolSettings, getEndpointTls(origin, upstream)])
     let shared = this.#byKey.get(key)
     if (shared === undefined) {
-      const to = origin === 'sandbox' ? sandboxOrigin : origin
+      const target = origin === 'sandbox' ? sandboxOrigin : origin
       const endpoint = new Endpoint(
         { origin, pathPrefix },
-        to,
+        target,
         upstream,
         this.logFor(group),
         this.#verdictCallback(key),
@@ -80,7 +83,7 @@ export class EndpointRegistry {
     return shared.endpoint
   }
 
-  /** Gives an endpoint back. The last user's closes it, which waits for what still runs there. */
+  /** Gives an endpoint back. The last user's release closes it, which waits for the requests that still run there. */
   async release(endpoint: Endpoint): Promise<void> {
     const shared = this.#byEndpoint.get(endpoint)
     if (shared === undefined || --shared.users > 0) return
@@ -95,7 +98,7 @@ export class EndpointRegistry {
     await Promise.all([...this.#byEndpoint.keys()].map((endpoint) => endpoint.destroy(reason)))
   }
 
-  /** Tells how many are open, those that are closing included. */
+  /** The number of open endpoints, those that are closing included. */
   get size(): number {
     return this.#byEndpoint.size
   }
@@ -115,6 +118,9 @@ export class EndpointRegistry {
   }
 }
 
-/** Finds the settings of TLS that an endpoint is spoken to with; null: without, and then they say nothing of it. */
+/**
+ * Returns the TLS settings of the connections to an endpoint; null: it is spoken to without TLS, and the settings do
+ * not matter.
+ */
 export const getEndpointTls = (origin: string, { tls }: Pick<UpstreamConfig, 'tls'>): UpstreamTlsConfig | null =>
   origin.startsWith('https:') ? tls : null

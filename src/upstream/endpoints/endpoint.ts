@@ -10,31 +10,31 @@ import { createConnector } from '../http1/connector.ts'
 import { startDnsRefresh } from './dns-refresh.ts'
 import { getEndpointCertificates } from './endpoint-certificates.ts'
 
-/** Hears what the probes of this process find; null: it is up. */
+/** Called with what the probes of this process find; null: the endpoint is up. */
 type OnOutage = (down: EndpointOutage | null) => void
 
 /** One origin: scheme, host, port, the keep-alive connections to it, and what is known of it. */
 export class Endpoint {
   /** The URL as the log shows it. */
   readonly name: string
-  /** What precedes the catalog's path. */
+  /** What precedes the operation's path. */
   readonly pathPrefix: string
   /** Host and port, as a request names them. */
   readonly authority: string
   readonly health: EndpointHealth
   readonly pool: ConnectionPool
-  /** How many requests are on their way, the wait for a connection included. */
+  /** The number of requests on their way, the wait for a connection included. */
   inFlight = 0
   readonly #connect: ReturnType<typeof createConnector>
-  /** Ends the watch over the addresses of its name; null: it has an address. */
+  /** Ends the refresh of the addresses of its name; null: it is configured by address. */
   readonly #stopDnsRefresh: (() => void) | null
   readonly #logEvent: LogEvent
   readonly #onOutage: OnOutage | null
   #activeCheck: { readonly config: string; readonly close: () => void } | null = null
 
   /**
-   * `origin` is where to connect: the configured one, or that of the embedded sandbox. `judged` null: another process
-   * probes it, and has it {@link applyOutage}.
+   * `origin` is where to connect: the configured origin, or that of the embedded sandbox. `onOutage` null: another
+   * process probes the endpoint, and calls {@link applyOutage}.
    */
   constructor(
     endpoint: Pick<EndpointConfig, 'origin' | 'pathPrefix'>,
@@ -57,13 +57,13 @@ export class Endpoint {
   }
 
   /** Gives a request a connection, now or when its turn comes. Throws `overloaded`. */
-  acquire(user: ConnectionWaiter): void {
-    this.pool.acquire(user)
+  acquire(waiter: ConnectionWaiter): void {
+    this.pool.acquire(waiter)
   }
 
   /**
-   * Has it probed from now on as configured, with the Host that its upstream is sent; null: not at all. What was said by a probe that is
-   * no longer made does not hold any more: the edit may be what mends it.
+   * Probes the endpoint from now on as configured, with the Host that its upstream is sent; null: not at all. The
+   * verdict of a probe that is no longer made does not hold: the edit may be what mends it.
    */
   configureHealthCheck(checkConfig: HealthCheckConfig | null, host: UpstreamConfig['host']): void {
     if (this.#onOutage === null) return
@@ -74,13 +74,13 @@ export class Endpoint {
     this.#markUp(checkConfig === null ? 'no longer probed' : 'probed in another way')
   }
 
-  /** Takes over what probes of another process found; null: it is up. */
+  /** Applies what probes of another process found; null: the endpoint is up. */
   applyOutage(down: EndpointOutage | null): void {
     if (down !== null) this.health.down = down
     else if (this.health.down !== null) this.health.markHealthy()
   }
 
-  /** Finishes what runs, then closes every connection. Resolves as well when it has been cut in the meantime. */
+  /** Finishes what runs, then closes every connection. Resolves too when they are cut in the meantime. */
   async close(): Promise<void> {
     this.#stop()
     await this.pool.close()

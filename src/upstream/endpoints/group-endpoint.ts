@@ -8,7 +8,7 @@ import type { BalancerCandidate } from '../balancing/balancers.ts'
 import type { EndpointHealth } from '../health/endpoint-health.ts'
 import type { Endpoint } from './endpoint.ts'
 
-/** Says whether a member is sent to, and why not. `since` is milliseconds since the epoch. */
+/** Whether a member is sent to, and why not. `since` is milliseconds since the epoch. */
 export interface GroupEndpointState {
   readonly name: 'up' | 'failing' | 'down' | 'ejected' | 'draining'
   readonly since: number | null
@@ -25,7 +25,10 @@ interface GroupEndpointOptions extends Pick<SendOptions, 'onOutcome' | 'onFailur
   readonly draining: boolean
 }
 
-/** Is an endpoint in its place behind a group: its connections may be shared with another snapshot, its share of the traffic is not. */
+/**
+ * An endpoint as a member of a group: its connections may be shared with another snapshot, its share of the traffic is
+ * not.
+ */
 export class GroupEndpoint implements BalancerCandidate {
   readonly endpoint: Endpoint
   readonly weight: number
@@ -58,7 +61,7 @@ export class GroupEndpoint implements BalancerCandidate {
     return this.endpoint.inFlight
   }
 
-  /** Tells whether it ever gets anything. */
+  /** Whether it ever gets traffic. */
   get receivesTraffic(): boolean {
     return !this.draining && this.weight > 0
   }
@@ -97,7 +100,7 @@ interface FailureStreak {
   readonly lastFailure: AttemptReport
 }
 
-/** Says that an endpoint fails, and how. */
+/** Creates the state of an endpoint that fails. */
 export const toFailingState = ({ failingSince, failuresInARow, lastFailure }: FailureStreak): GroupEndpointState => ({
   name: 'failing',
   since: failingSince,

@@ -6,10 +6,10 @@ import type { ReasonFor } from '../../failures/reasons.ts'
 import { type AttemptOutcome, classifyFailure, classifyStatus } from '../attempt/attempt-outcome.ts'
 import { SlidingWindow } from './sliding-window.ts'
 
-/** Is how a breaker stands: everything passes, nothing does, or a few that find out. */
+/** The state of a breaker: all requests pass, none does, or a few probes that test the upstream. */
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
-/** Is called after every change of state, with the last request that the upstream failed; null: none has. */
+/** Called after every change of state, with the last request that the upstream failed; null: none has. */
 type OnBreakerChange = (state: BreakerState, lastFailure: FailedAttempt | null) => void
 
 /**
@@ -17,11 +17,11 @@ type OnBreakerChange = (state: BreakerState, lastFailure: FailedAttempt | null) 
  *
  *     closed ── failures ≥ failureRate of ≥ minRequests within the window ──▶ open
  *     open ── openFor is over ──▶ half-open
- *     half-open ── `probes` went well ──▶ closed, with an empty window
+ *     half-open ── `probes` succeeded ──▶ closed, with an empty window
  *     half-open ── one failed ──▶ open
  *     half-open ── openFor over without a verdict ──▶ as many probes more
  *
- * It has no timer: that openFor is over is seen by the next request, which is when `onChange` hears of it, and by whoever asks.
+ * It has no timer. The end of openFor shows at the next request, which calls `onChange`, and when the state is read.
  */
 export class CircuitBreaker {
   readonly #config: CircuitBreakerConfig
@@ -30,20 +30,20 @@ export class CircuitBreaker {
   #state: BreakerState = 'closed'
   #since = epochMs()
   #lastFailure: FailedAttempt | null = null
-  /** When the first request failed since the last that went well, in ms since the epoch; null: none has. */
+  /** When the first request failed since the last success, in ms since the epoch; null: none has. */
   #failingSince: number | null = null
   #outageSince: number | null = null
-  /** Counts the states that there were: what began in an earlier one tells nothing of this one. */
+  /** The number of states so far: a request that began in an earlier one says nothing about this one. */
   #generation = 0
-  /** Probes on their way, and those that went well. */
+  /** Probes on their way, and those that succeeded. */
   #activeProbes = 0
   #succeededProbes = 0
-  /** How many there may be of both. */
+  /** The maximum of both together. */
   #maxProbes = 0
-  /** When an open one is half-open, and a half-open one lets more probes in, on the monotonic clock. */
+  /** When an open breaker becomes half-open, and a half-open one lets more probes in, on the monotonic clock. */
   #nextAt = 0
 
-  /** `onChange` is told of every change of state, after it. */
+  /** `onChange` is called after every change of state. */
   constructor(config: CircuitBreakerConfig, onChange: OnBreakerChange) {
     this.#config = config
     this.#onChange = onChange
@@ -59,19 +59,22 @@ export class CircuitBreaker {
     return this.#isOpenExpired() ? this.#since + this.#config.openFor : this.#since
   }
 
-  /** The last request that the upstream failed: why it is open, while it is. Null: none has failed. */
+  /** The last request that the upstream failed: why the breaker is open, while it is. Null: none has failed. */
   get lastFailure(): FailedAttempt | null {
     return this.#lastFailure
   }
 
-  /** When what opened it began, in ms since the epoch: it lasts until it is closed. Null: it is closed. */
+  /**
+   * When the outage that opened it began, in ms since the epoch: it lasts until the breaker is closed. Null: it is
+   * closed.
+   */
   get outageSince(): number | null {
     return this.#outageSince
   }
 
   /**
-   * Wraps the send of the upstream. Rejects with `circuit-open` and Retry-After before anything of the exchange is touched, its body
-   * included. It judges by the head of the answer: a body that is cut short comes too late for it.
+   * Wraps the send of the upstream. Rejects with `circuit-open` and Retry-After before anything of the exchange is
+   * touched, its body included. It judges by the head of the response: a body that is cut short comes too late for it.
    */
   readonly layer: Layer = (next: Handler) => {
     const circuitBreaker = async (exchange: Exchange) => {
@@ -89,7 +92,7 @@ export class CircuitBreaker {
     return circuitBreaker
   }
 
-  /** Lets a request in, or throws. Tells the era that it belongs to. */
+  /** Lets a request in, or throws. Returns the generation that it belongs to. */
   #acquire(): number {
     if (this.#isOpenExpired()) this.#transition('half-open')
     if (this.#state === 'open') throw this.#rejection('breaker-open', this.#nextAt - now())
@@ -100,7 +103,10 @@ export class CircuitBreaker {
     return this.#generation
   }
 
-  /** Lets more probes in when those before them take too long, or throws: clients that upload without an end must not shut all others out. */
+  /**
+   * Lets more probes in when the earlier ones take too long, or throws: clients that upload without an end must not
+   * shut all others out.
+   */
   #admitMoreProbes(): void {
     const at = now()
     if (at < this.#nextAt) throw this.#rejection('breaker-proving', 0)
@@ -135,7 +141,7 @@ export class CircuitBreaker {
     this.#window.record(failed, at)
     const requests = this.#window.requests(at)
     const failures = this.#window.failures(at)
-    // A success may open it as well, by being the last of minRequests.
+    // A success may open it as well, as the last of minRequests.
     if (requests >= this.#config.minRequests && failures >= this.#config.failureRate * requests)
       this.#transition('open')
   }
@@ -144,7 +150,7 @@ export class CircuitBreaker {
     return this.#state === 'open' && now() >= this.#nextAt
   }
 
-  /** RFC 9110 §10.2.3: whole seconds. At least 1, or clients would come back at once. */
+  /** Creates the rejection. RFC 9110 §10.2.3: whole seconds. At least 1, or clients would come back at once. */
   #rejection(reason: ReasonFor<'circuit-open'>, afterMs: number): GatewayError {
     const fields = ['Retry-After', String(Math.max(1, Math.ceil(afterMs / 1000)))]
     return new GatewayError('circuit-open', { reason, fields, cause: this.#lastFailure ?? undefined })
@@ -166,8 +172,9 @@ export class CircuitBreaker {
 }
 
 /**
- * Judges a failure as this breaker sees it. `no-healthy-endpoint` is the upstream's fault, but nothing was tried: every endpoint drains
- * or has weight 0. To open on it would shield nobody, hide the reason, and refuse for as long as openFor once one is ready again.
+ * Classifies a failure for this breaker. `no-healthy-endpoint` is the upstream's fault, but nothing was tried: every
+ * endpoint drains or has weight 0. To open on it would protect no endpoint, hide the reason, and reject requests for as
+ * long as openFor once one is ready again.
  */
 const classifyUpstreamFailure = (error: GatewayError, exchange: Exchange): AttemptOutcome =>
   error.kind === 'no-healthy-endpoint' ? 'nothing' : classifyFailure(error, exchange)

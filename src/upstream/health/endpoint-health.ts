@@ -11,95 +11,95 @@ const failureWindowMs = 10_000
 // Long enough for a canary with a tenth of little traffic to show how it differs.
 const responseWindowMs = 300_000
 
-/** Is the last probe of an endpoint. */
+/** The last probe of an endpoint. */
 export interface ProbeResult {
   /** Milliseconds since the epoch. */
   readonly at: number
   readonly latencyMs: number
-  /** Null: it went well. */
+  /** Null: it succeeded. */
   readonly reason: string | null
 }
 
-/** Is why an endpoint is out, and since when (milliseconds since the epoch). */
+/** Why an endpoint is out, and since when (milliseconds since the epoch). */
 export interface EndpointOutage {
   readonly since: number
   readonly reason: string
 }
 
-/** Is an outage that ends by itself. Times of the monotonic clock but for `since`. */
+/** An outage that ends by itself. Times are of the monotonic clock, except `since`. */
 export interface Ejection extends EndpointOutage {
   readonly startedAt: number
   readonly until: number
 }
 
-/** Is the last request that failed by the endpoint's fault. */
+/** The last request that failed by the endpoint's fault. */
 export interface LastFailure {
   /** Milliseconds since the epoch. */
   readonly at: number
-  /** The failure, or the status of an answer that counts as one. */
+  /** The failure, or the status of a response that counts as one. */
   readonly errorOrStatus: GatewayError | number
 }
 
 /**
- * How many failures without a success between them make an endpoint `failing`: as many as outlier detection takes out by default. One is
- * a hiccup, and a few are the connections that a restart closes.
+ * The number of failures without a success between them that make an endpoint `failing`: as many as outlier detection
+ * ejects for by default. One is a hiccup, and a few are the connections that a restart closes.
  */
 export const failingThreshold = 5
 
-/** What is counted of an endpoint from its opening on; several workers' add up, and /status shows each. */
+/** The counts of an endpoint since it was opened, all 0. Those of several workers add up, and /status shows each. */
 export const emptyEndpointCounts = {
   /** Requests that have ended. */
   requests: 0,
-  /** Those of them that failed by the endpoint's fault. */
+  /** Requests that failed by the endpoint's fault. */
   failures: 0,
-  /** How often traffic has taken it out. */
+  /** Ejections by outlier detection. */
   ejections: 0,
 }
 
-/** The counts of an endpoint. They never become less. */
+/** The counts of an endpoint. They never decrease. */
 export type EndpointCounts = Readonly<typeof emptyEndpointCounts>
 
 /**
- * Is what is known of an endpoint, from the traffic that it had and from probes. It is kept for as long as the endpoint is open, over
- * every reload; what is made of it is up to the policies of the upstream.
+ * What is known of an endpoint from its traffic and from probes. It is kept for as long as the endpoint is open, over
+ * every reload; the policies of the upstream decide by it.
  */
 export class EndpointHealth {
   readonly latency = new PeakEwma()
   readonly counts: { -readonly [Name in keyof EndpointCounts]: number } = { ...emptyEndpointCounts }
-  /** Failures since the last request that went well, or the last ejection: what outlier detection counts. */
+  /** Failures since the last success, or the last ejection: what outlier detection counts. */
   consecutiveFailures = 0
-  /** When a request last went well, in ms since the epoch; null: none has. */
+  /** When a request last succeeded, in ms since the epoch; null: none has. */
   succeededAt: number | null = null
   /** When the first request failed since then, in ms since the epoch; null: none has. */
   failingSince: number | null = null
-  /** How many have failed since then, or since probes found it well again. */
+  /** Failures since then, or since probes found the endpoint healthy again. */
   failuresInARow = 0
   /** Set by a health check that fails; null: up, or not probed. */
   down: EndpointOutage | null = null
   /** Set when its name does not resolve. */
   unresolved: EndpointOutage | null = null
-  /** Set when its name does not resolve any more; what it resolved to before is used on. */
+  /** Set when its name no longer resolves; its last addresses stay in use. */
   outdated: EndpointOutage | null = null
   /** The last request that failed by its fault; null: none has. */
   lastFailure: LastFailure | null = null
-  /** Set by outlier detection; it may be over, which is for the reader to see: {@link isEjected}. */
+  /** Set by outlier detection. It may be over, which the reader checks: {@link isEjected}. */
   ejection: Ejection | null = null
-  /** How many ejections followed each other closely, the last included. */
+  /** Ejections that followed each other closely, the last included. */
   ejectionsInARow = 0
-  /** Whether no request has gone well since the last ejection was over. */
+  /** Whether no request has succeeded since the last ejection ended. */
   onProbation = false
   /**
-   * What its traffic was lately, for the share of failures; forgotten when it is taken out. Only where it has siblings,
-   * as {@link responses}.
+   * Its recent traffic, for the share of failures; forgotten at an ejection. Recorded only where it has siblings, as
+   * {@link responses}.
    */
   readonly recent = new SlidingWindow(failureWindowMs)
   /**
-   * The requests of the last minutes, and how many of them were answered with a 4xx: failures of the client's, if they
-   * are as many elsewhere.
+   * The requests of the last minutes, with the 4xx responses among them: failures of the client's, if siblings have as
+   * many.
    */
   readonly responses = new SlidingWindow(responseWindowMs)
   lastProbe: ProbeResult | null = null
-  /** What it has shown at handshakes; empty without TLS. */
+  /** The certificates of its handshakes; empty without TLS. */
   readonly certificates: EndpointCertificates
   /** When it came back from being down or ejected, on the monotonic clock; null: it was never out. */
   returnedAt: number | null = null
@@ -108,24 +108,26 @@ export class EndpointHealth {
     this.certificates = certificates
   }
 
-  /** Tells whether it must not be counted on: its health check fails, or its name does not resolve. */
+  /** Whether it must not be counted on: its health check fails, or its name does not resolve. */
   get isDown(): boolean {
     return this.down !== null || this.unresolved !== null
   }
 
-  /** Whether every request has failed of late. It is sent to all the same: nothing else would find out that it is back. */
+  /**
+   * Whether every recent request has failed. It gets traffic all the same: nothing else would find out that it is back.
+   */
   get isFailing(): boolean {
     return this.failuresInARow >= failingThreshold
   }
 
-  /** Counts it as healthy again. */
+  /** Marks it as healthy again. */
   markHealthy(): void {
     this.down = null
     this.failuresInARow = 0
     this.returnedAt = now()
   }
 
-  /** Counts how a request ended, and of one that failed remembers why. */
+  /** Counts how a request ended, and remembers the error of one that failed. */
   recordOutcome(outcome: AttemptOutcome, errorOrStatus: GatewayError | number): void {
     this.counts.requests++
     if (outcome === 'success') this.#recordSuccess()
@@ -148,9 +150,9 @@ export class EndpointHealth {
   }
 
   /**
-   * Counts, for a comparison with its siblings, how a request ended that began at `startedAt`. False: it does not say
-   * how the endpoint is now. Nor does what began before an ejection was over, or was sent meanwhile for want of any
-   * better.
+   * Counts, for a comparison with its siblings, how a request ended that began at `startedAt`. Returns whether it shows
+   * how the endpoint is now. A request that began before an ejection ended does not, nor does one that was sent
+   * meanwhile for want of a better endpoint.
    */
   recordForComparison(outcome: AttemptOutcome, errorOrStatus: GatewayError | number, startedAt: number): boolean {
     if (outcome === 'nothing') return false
@@ -162,22 +164,22 @@ export class EndpointHealth {
   }
 
   /**
-   * Tells how many attempts a success takes of late, on the safe side: 1 when all go well, n + 1 after n that have
+   * Returns the recent number of attempts for a success, on the safe side: 1 when all succeed, n + 1 after n that have
    * failed.
    */
   attemptsPerSuccessAt(at: number): number {
     const requests = this.recent.requests(at)
     if (requests > 0) return (requests + 1) / (requests + 1 - this.recent.failures(at))
-    // Nothing came back: the last failure holds until something does, and silence for so long is one.
+    // Nothing came back: the last failure holds until something does, and so long a silence counts as one.
     return this.consecutiveFailures > 0 || this.latency.silenceAt(at) >= failureWindowMs ? 2 : 1
   }
 
-  /** Tells whether traffic has taken it out, and that is not over. */
+  /** Returns whether outlier detection has ejected it, and the ejection is not over. */
   isEjected(at: number = now()): boolean {
     return this.ejection !== null && at < this.ejection.until
   }
 
-  /** Lets it in again, as if it had never been out: somebody who knows says so. */
+  /** Ends an ejection as if it had never happened. */
   uneject(): void {
     if (this.isEjected()) this.returnedAt = now()
     this.ejection = null
@@ -186,7 +188,10 @@ export class EndpointHealth {
     this.onProbation = false
   }
 
-  /** Tells since when it is back, from being down or ejected, on the monotonic clock; null: it was never out, or is out. */
+  /**
+   * Returns since when it is back from being down or ejected, on the monotonic clock; null: it was never out, or is
+   * out.
+   */
   recoveredAt(at: number = now()): number | null {
     if (this.ejection === null) return this.returnedAt
     if (at < this.ejection.until) return null

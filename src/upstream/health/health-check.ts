@@ -8,7 +8,7 @@ import type { Connector } from '../http1/connector.ts'
 import { renderRequestHead } from '../http1/write-request.ts'
 import type { ProbeResult } from './endpoint-health.ts'
 
-/** Hears what the probes of an endpoint say. */
+/** Receives the results of an endpoint's probes. */
 export interface HealthCheckCallbacks {
   onProbe(probe: ProbeResult): void
   onUp(): void
@@ -18,9 +18,9 @@ export interface HealthCheckCallbacks {
 const maxFirstDelayMs = 1000
 
 /**
- * Probes an endpoint again and again, one probe at a time: first at a random moment within a second, then every
- * interval (±10 %) after the end of the last. So many in a row change what is known of it; before that it counts as up.
- * Returns what ends it.
+ * Probes an endpoint repeatedly, one probe at a time: first at a random moment within a second, then every interval
+ * (±10 %) after the end of the last. So many equal results in a row change its state; before that it counts as up.
+ * Returns a function that ends the probes.
  */
 export const startHealthCheck = (
   { interval: intervalMs, healthyAfter, unhealthyAfter }: HealthCheckConfig,
@@ -29,14 +29,14 @@ export const startHealthCheck = (
   random: () => number = Math.random,
 ): (() => void) => {
   let isUp = true
-  /** Probes that said otherwise, since the last that did not. */
-  let contradicting = 0
+  /** Results that contradict the state, since the last that did not. */
+  let contradictions = 0
 
   const applyResult = (reason: string | null): void => {
     const isHealthy = reason === null
-    contradicting = isHealthy === isUp ? 0 : contradicting + 1
-    if (contradicting < (isHealthy ? healthyAfter : unhealthyAfter)) return
-    contradicting = 0
+    contradictions = isHealthy === isUp ? 0 : contradictions + 1
+    if (contradictions < (isHealthy ? healthyAfter : unhealthyAfter)) return
+    contradictions = 0
     isUp = isHealthy
     if (reason === null) callbacks.onUp()
     else callbacks.onDown(reason)
@@ -62,10 +62,10 @@ const maxBodyBytes = 64 * 1024
 const maxInterim = 100
 
 /**
- * Asks an endpoint once whether it is well, on a connection of its own: one that traffic has kept open would tell
- * nothing of whether it still accepts. The status decides, as soon as it is there; a redirect is an answer as any
- * other. The rest is read for as long as a probe may take, and until the next one, 64 KiB at most, and cut. `host` is
- * the Host to send. Rejects with an Error whose message is for operators.
+ * Probes an endpoint once, on a connection of its own: one that traffic has kept open would not show whether it still
+ * accepts connections. The status decides, as soon as it is there; a redirect is a status as any other. The rest is
+ * read for as long as a probe may take, and until the next one, 64 KiB at most, and cut. `host` is the Host to send.
+ * Rejects with an Error whose message is for operators.
  */
 export const probeEndpoint = (
   connect: Connector,
@@ -78,27 +78,27 @@ export const probeEndpoint = (
     const fields = ['User-Agent', 'lender-gateway', 'Accept', '*/*']
     const head = renderRequestHead({ method: 'GET', target: path, host, keepAlive: false, fields })
     const end = (): void => {
-      alarm.clear()
+      timer.clear()
       connection.destroy(new Error('the probe is over'))
     }
     const fail = (reason: string): void => {
       reject(new Error(reason))
       end()
     }
-    const alarm = new CoalescedTimer(() => fail(`no answer within ${formatDuration(timeoutMs)}`))
-    alarm.set(timeoutMs)
+    const timer = new CoalescedTimer(() => fail(`no answer within ${formatDuration(timeoutMs)}`))
+    timer.set(timeoutMs)
     const handler = {
       isSentOnce: false,
-      onConnection(made: UpstreamConnection): boolean {
-        made.send(handler, head, [], 0)
+      onConnection(connection: UpstreamConnection): boolean {
+        connection.send(handler, head, [], 0)
         return true
       },
       onInterim: (): void => {
         if (++interim > maxInterim) fail('interim answers without end')
       },
       onHead(status: number): void {
-        // Or those who never end their answers gather connections, one for each probe.
-        alarm.set(Math.min(timeoutMs, intervalMs))
+        // Endpoints that never end their responses would gather connections, one for each probe.
+        timer.set(Math.min(timeoutMs, intervalMs))
         if (status >= from && status <= to) resolve()
         else reject(new Error(`answered ${status}, ${from === to ? from : `${from}-${to}`} is expected`))
       },
@@ -106,13 +106,13 @@ export const probeEndpoint = (
         bodyBytes += chunk.length
         if (bodyBytes >= maxBodyBytes) end()
       },
-      onEnd: (): void => alarm.clear(),
+      onEnd: (): void => timer.clear(),
       onError: (error: GatewayError): void => fail(describeUpstreamError(error)),
     }
     const connection = new UpstreamConnection(
       connect,
       0,
-      { onReleased: () => {}, onClosed: () => alarm.clear() },
+      { onReleased: () => {}, onClosed: () => timer.clear() },
       handler,
     )
   })

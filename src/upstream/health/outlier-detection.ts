@@ -6,7 +6,7 @@ import type { GroupEndpoint } from '../endpoints/group-endpoint.ts'
 /** An endpoint among its siblings. */
 export type OutlierMember = Pick<GroupEndpoint, 'name' | 'health' | 'receivesTraffic'>
 
-/** What is told of an ejection. `until` is milliseconds since the epoch. */
+/** The log fields of an ejection. `until` is milliseconds since the epoch. */
 export interface EjectionEvent {
   readonly endpoint: string
   readonly reason: string
@@ -14,24 +14,24 @@ export interface EjectionEvent {
   readonly until: number
 }
 
-/** Takes in how a request ended that says how the member is now, and that the standing has counted. */
+/** Takes in how a request ended that shows how the member is now, after its health has counted it. */
 export type OutlierDetector = (member: OutlierMember, outcome: AttemptOutcome) => void
 
-// A rate of fewer says little.
+// A share of fewer requests says little.
 const minRequests = 20
 const maxEjectionMs = 3_600_000
 const maxDoublings = 5
-// Those that fail together must not come back together.
+// Endpoints that fail together must not come back together.
 const jitter = 0.1
 
 /**
- * Takes endpoints out for a while that real traffic shows to fail: so many failures in a row, or a larger share of failures than their
- * siblings have. What it knows is kept in the standings, which outlive it; it has no timer, because an ejection is over when
- * its time is.
+ * Ejects endpoints for a while that real traffic shows to fail: by so many failures in a row, or by a larger share of
+ * failures than their siblings have. Its state is kept in the members' health, which outlives it. It has no timer,
+ * because an ejection ends by the clock.
  *
- *     in ── failures in a row, or too large a share ──▶ out ── its time is over ──▶ on probation ── a success ──▶ in
- *                                                        ▲                               │
- *                                                        └───────── a failure ───────────┘
+ *   in ── failures in a row, or too large a share ──▶ ejected ── its time is over ──▶ on probation ── a success ──▶ in
+ *                                                        ▲                                 │
+ *                                                        └────────── a failure ────────────┘
  */
 export const createOutlierDetector = (
   { consecutiveFailures, failureRate, maxEjected, ejectionTime }: OutlierConfig,
@@ -51,29 +51,32 @@ export const createOutlierDetector = (
     const { recent } = member.health
     const requests = recent.requests(at)
     if (failureRate === null || requests < minRequests) return null
-    let theirRequests = 0
-    let theirFailures = 0
+    let otherRequests = 0
+    let otherFailures = 0
     for (const sibling of members) {
       if (sibling === member || !sibling.receivesTraffic) continue
-      theirRequests += sibling.health.recent.requests(at)
-      theirFailures += sibling.health.recent.failures(at)
+      otherRequests += sibling.health.recent.requests(at)
+      otherFailures += sibling.health.recent.failures(at)
     }
-    if (theirRequests === 0) return null // nothing to compare it with
+    if (otherRequests === 0) return null // nothing to compare it with
     const failures = recent.failures(at)
     // Multiplied out: 0.7 − 0.2 is less than 0.5 in floating point.
-    const excess = failures * theirRequests - theirFailures * requests
-    if (excess < failureRate * requests * theirRequests) return null
-    return `${percent(failures / requests)} of ${requests} requests failed, ${percent(theirFailures / theirRequests)} elsewhere`
+    const excess = failures * otherRequests - otherFailures * requests
+    if (excess < failureRate * requests * otherRequests) return null
+    return `${percent(failures / requests)} of ${requests} requests failed, ${percent(otherFailures / otherRequests)} elsewhere`
   }
 
-  /** Tells whether one more may be out. Those that drain do not count as serving, so they make no room. */
+  /** Returns whether one more may be out. Members that drain do not count as serving, so they make no room. */
   const mayEject = (at: number): boolean => {
-    const serving = members.filter(({ receivesTraffic: takesWork }) => takesWork).length
+    const serving = members.filter(({ receivesTraffic }) => receivesTraffic).length
     const out = members.filter(({ health }) => health.isEjected(at)).length
     return serving >= 2 && out < Math.max(1, Math.floor(serving * maxEjected))
   }
 
-  /** Doubles with each one in a row, up to 32 times the first and an hour; a first that is configured longer holds. */
+  /**
+   * Returns how long an ejection lasts: twice as long with each one in a row, up to 32 times the first and an hour; a
+   * first one that is configured longer holds.
+   */
   const ejectionMs = (inARow: number): number => {
     const grown = ejectionTime * 2 ** Math.min(inARow - 1, maxDoublings)
     return Math.round(Math.min(grown, Math.max(maxEjectionMs, ejectionTime)) * (1 + jitter * random()))

@@ -6,11 +6,11 @@ import { describeUpstreamError } from '../classify-error.ts'
 import { createConnector } from '../http1/connector.ts'
 import { probeEndpoint } from './health-check.ts'
 
-/** Is an endpoint that can be tried. */
+/** An endpoint to check. */
 export interface PreflightTarget {
   readonly group: Group
   readonly name: string
-  /** Rejects with why it is not there, for operators. */
+  /** Rejects with the reason why it is not reachable, for operators. */
   reach(): Promise<void>
 }
 
@@ -21,7 +21,7 @@ interface ConfiguredEndpoint {
   readonly upstream: UpstreamConfig
 }
 
-/** Makes what is tried of an endpoint. */
+/** Creates the target of an endpoint. */
 export const toPreflightTarget = (
   { group, endpoint: { origin, pathPrefix }, upstream }: ConfiguredEndpoint,
   mode: 'connect' | 'health',
@@ -31,12 +31,12 @@ export const toPreflightTarget = (
   reach: () => checkReachable(origin, upstream, mode),
 })
 
-/** Is what came of trying one; null: it is there. */
+/** The result of a check; null: the endpoint is reachable. */
 export interface PreflightResult extends Omit<PreflightTarget, 'reach'> {
   readonly reason: string | null
 }
 
-/** Is a group of which no endpoint that was tried is there. */
+/** A group of which no endpoint was reachable. */
 export interface UnreachableGroup {
   readonly group: Group
   readonly endpoints: readonly { readonly name: string; readonly reason: string }[]
@@ -45,15 +45,19 @@ export interface UnreachableGroup {
 // However long its upstream may take otherwise: an operator waits for it.
 const maxCheckMs = 2000
 
-// One that is there suffices, and nearly always the first few are; to connect to hundreds at once holds up whoever serves meanwhile.
+// One reachable endpoint suffices, and nearly always the first few are. To connect to hundreds at once holds up the
+// process that serves meanwhile.
 const firstBatchSize = 4
 const headStartMs = 200
 
-/** Tries all at once, for at most 2 s. */
+/** Checks all at once, for at most 2 s. */
 export const checkAll = (targets: readonly PreflightTarget[]): Promise<readonly PreflightResult[]> =>
   Promise.all(targets.map(checkOne))
 
-/** Lists the groups of which none is there. Of each a few are tried, then all, until one is there, each for at most 2 s. */
+/**
+ * Lists the groups without a reachable endpoint. Of each group a few endpoints are checked, then all, until one is
+ * reachable, each for at most 2 s.
+ */
 export const findUnreachableGroups = async (
   targets: readonly PreflightTarget[],
 ): Promise<readonly UnreachableGroup[]> => {
@@ -72,7 +76,7 @@ const checkGroup = async (group: Group, targets: readonly PreflightTarget[]): Pr
   return { group, endpoints }
 }
 
-/** Tells as soon as one is there, or that none is; null waits for all. */
+/** Resolves as soon as one is reachable, or when none is; `waitMs` null waits for all. */
 const isAnyReachable = async (
   results: readonly Promise<PreflightResult>[],
   waitMs: number | null,
@@ -99,17 +103,17 @@ const checkOne = async ({ group, name, reach }: PreflightTarget): Promise<Prefli
 }
 
 /**
- * Tries an endpoint once, for at most 2 s: whether it accepts a connection, TLS included, with nothing sent; or whether
- * its health check goes well, where it has one. A client certificate that it refuses after the handshake (TLS 1.3) is
- * not seen by the former. Rejects with an Error whose message is for operators.
+ * Checks an endpoint once, for at most 2 s. `connect`: whether it accepts a connection, TLS included, with nothing
+ * sent. `health`: whether its health check succeeds, where it has one. `connect` does not see a client certificate that
+ * the endpoint rejects after the handshake (TLS 1.3). Rejects with an Error whose message is for operators.
  */
 export const checkReachable = (origin: string, upstream: UpstreamConfig, mode: 'connect' | 'health'): Promise<void> => {
   const { healthCheck, host, tls } = upstream
   const timeoutMs = Math.min(upstream.timeouts.connect ?? maxCheckMs, maxCheckMs)
   const connect = createConnector(origin, { timeoutMs, tls })()
   if (mode === 'health' && healthCheck !== null) {
-    const bounded = { ...healthCheck, timeout: Math.min(healthCheck.timeout, maxCheckMs) }
-    return probeEndpoint(connect, typeof host === 'string' ? new URL(origin).host : host.name, bounded)
+    const check = { ...healthCheck, timeout: Math.min(healthCheck.timeout, maxCheckMs) }
+    return probeEndpoint(connect, typeof host === 'string' ? new URL(origin).host : host.name, check)
   }
   return new Promise((resolve, reject) => {
     connect((error, socket) => {

@@ -1,8 +1,8 @@
 const bucketCount = 10
 
 /**
- * Counts requests and failures over the last `windowMs`, in ten buckets: what it tells spans the last 90 to 100 % of that time, and
- * costs the same however many requests there are.
+ * Counts requests and failures over the last `windowMs`, in ten buckets: a count spans the last 90 to 100 % of that
+ * time, and costs the same however many requests there are.
  */
 export class SlidingWindow {
   readonly #bucketMs: number
@@ -19,7 +19,7 @@ export class SlidingWindow {
 
   /** Counts a request that ended, `at` on the monotonic clock. */
   record(failed: boolean, at: number): void {
-    this.#advanceTo(at)
+    this.#advance(at)
     const i = this.#latest % bucketCount
     this.#requests[i] = (this.#requests[i] ?? 0) + 1
     this.#allRequests++
@@ -28,15 +28,15 @@ export class SlidingWindow {
     this.#allFailures++
   }
 
-  /** Tells how many there were. */
+  /** Returns the number of requests. */
   requests(at: number): number {
-    this.#advanceTo(at)
+    this.#advance(at)
     return this.#allRequests
   }
 
-  /** Tells how many of them failed. */
+  /** Returns the number of failures. */
   failures(at: number): number {
-    this.#advanceTo(at)
+    this.#advance(at)
     return this.#allFailures
   }
 
@@ -45,7 +45,7 @@ export class SlidingWindow {
     for (let i = 0; i < bucketCount; i++) this.#drop(i)
   }
 
-  #advanceTo(at: number): void {
+  #advance(at: number): void {
     const bucket = Math.floor(at / this.#bucketMs)
     if (bucket <= this.#latest) return
     for (let each = Math.max(this.#latest, bucket - bucketCount) + 1; each <= bucket; each++)

@@ -2,15 +2,15 @@ import { fieldNameEquals } from '../../header-fields.ts'
 import { MalformedResponseError } from '../classify-error.ts'
 import { type HeadScanner, isTextByte, isTokenByte } from './head-scanner.ts'
 
-// As many as Node's server takes of a request. They are read past, not kept.
+// As many as Node's server takes of a request. They are skipped, not kept.
 const maxLineBytes = 16 * 1024
 
-// Up to this much it costs less to move a chunk than to hand it on by itself.
+// Up to this size it costs less to move a chunk than to hand it on by itself.
 const maxCoalescedBytes = 4 * 1024
 
 const [lf, cr, quote, semicolon, equals, backslash] = [0x0a, 0x0d, 0x22, 0x3b, 0x3d, 0x5c]
 
-// What the next byte belongs to.
+// The states: what the next byte belongs to.
 const atSize = 0
 const inSize = 1
 const atName = 2
@@ -28,25 +28,25 @@ const inTrailers = 13
 const finished = 14
 const stopped = 15
 
-/** What is heard of a body. */
+/** Receives a body. */
 export interface BodyEvents {
-  /** A piece of the body: bytes[from, to), of what was given to read(). It is good until the call returns. */
+  /** A piece of the body: bytes[from, to) of what was given to read(). It is valid until the call returns. */
   body(bytes: Buffer, from: number, to: number): void
 }
 
 /**
- * Reads bodies in chunks (RFC 9112 §7.1), one after another. Extensions (§7.1.1) and trailers (§7.1.2) are checked and
- * left out. It goes on where it has stopped.
+ * Parses chunked bodies (RFC 9112 §7.1), one after another. Extensions (§7.1.1) and trailers (§7.1.2) are checked and
+ * left out. It continues where it has stopped.
  */
 export class ChunkedBodyParser {
   readonly #events: BodyEvents
-  /** Reads trailers; else it is not in use while a body comes. */
+  /** Reads trailers; it is not in use while a body comes. */
   readonly #scanner: HeadScanner
   #state = atSize
   #lineLength = 0
-  /** The size of the chunk, less what has come of it. */
+  /** The size of the chunk, less the bytes that have come. */
   #remaining = 0
-  /** What is handed on next: the bytes of this read from here to there. */
+  /** The next piece to hand on: the bytes of this read from here to there. */
   #pieceFrom = 0
   #pieceTo = 0
 
@@ -55,7 +55,7 @@ export class ChunkedBodyParser {
     this.#scanner = scanner
   }
 
-  /** Reads on, in bytes[from, to). Returns where what follows the body begins; -1: more must come. */
+  /** Continues with bytes[from, to). Returns where the bytes behind the body begin; -1: more must come. */
   read(bytes: Buffer, from: number, to: number): number {
     let at = from
     try {
@@ -68,7 +68,7 @@ export class ChunkedBodyParser {
     return at
   }
 
-  /** Has nothing more looked at. */
+  /** Ignores all further bytes. */
   stop(): void {
     this.#state = stopped
   }
@@ -100,7 +100,7 @@ export class ChunkedBodyParser {
         return this.#addDigit(byte)
       case inSize:
         return byte === cr ? atLineFeed : byte === semicolon ? atName : this.#addDigit(byte)
-      // Blanks around ";" and "=" are bad (§7.1.1), and read by some parsers and not by others: refused.
+      // Blanks around ";" and "=" are bad (§7.1.1), and read by some parsers and not by others: rejected.
       case atName:
       case atValue:
         if (this.#state === atValue && byte === quote) return inQuotes
@@ -133,7 +133,7 @@ export class ChunkedBodyParser {
     }
   }
 
-  // Digits alone: no sign, no blank, no 0x. More than can be counted exactly is refused (§7.1).
+  // Digits alone: no sign, no blank, no 0x. A size that cannot be counted exactly is rejected (§7.1).
   #addDigit(byte: number): number {
     const value = byte <= 0x39 ? byte - 0x30 : (byte | 0x20) - 0x57
     if (value < 0 || value > 15 || (byte > 0x39 && value < 10)) throw malformedError('size', byte)
@@ -142,7 +142,7 @@ export class ChunkedBodyParser {
     return inSize
   }
 
-  // RFC 9110 §6.5.1: how long a body is does not stand behind it.
+  // RFC 9110 §6.5.1: the length of a body does not stand behind it.
   #checkTrailers({ text, offsets, offsetCount }: HeadScanner): void {
     for (let i = 0; i < offsetCount; i += 4) {
       const name = text.slice(offsets[i], offsets[i + 1])
@@ -152,7 +152,7 @@ export class ChunkedBodyParser {
     this.#scanner.awaitHead()
   }
 
-  /** Puts small chunks of one read behind one another, so that a body in chunks of a byte is not handed on by the byte. */
+  /** Moves small chunks of one read together, so that a body in chunks of a byte is not handed on by the byte. */
   #coalesce(bytes: Buffer, from: number, to: number): void {
     if (this.#pieceFrom < this.#pieceTo && to - from <= maxCoalescedBytes) {
       bytes.copyWithin(this.#pieceTo, from, to)

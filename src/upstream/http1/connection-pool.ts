@@ -8,33 +8,35 @@ import { type ConnectionOwner, UpstreamConnection } from './connection.ts'
 import type { Connector } from './connector.ts'
 
 interface ConnectionPoolOptions {
-  /** Makes what connects; `lookup` replaces the system's. */
+  /** Creates a connector; `lookup` replaces the system's. */
   readonly connect: (lookup?: LookupFunction) => Connector
   readonly maxConnections: number
-  /** Most requests that wait for a connection: a slow endpoint must not collect the whole world's. */
+  /**
+   * The maximum of requests that wait for a connection: a slow endpoint must not collect the requests of every other.
+   */
   readonly maxPending: number
   /** How long a connection may be idle; 0: each carries one request. */
   readonly keepAliveMs: number
 }
 
-/** An address of the endpoint, with its connections that carry nothing, the one that was used last at the end. */
+/** An address of the endpoint, with its idle connections, the most recently used at the end. */
 interface AddressPool extends ConnectionOwner {
-  /** Null: not known, or the endpoint's name is one. */
+  /** Null: not known yet, or the endpoint is configured by address. */
   readonly address: string | null
   readonly connect: Connector
   readonly idle: UpstreamConnection[]
 }
 
 /**
- * The connections to one endpoint. As many requests as there may be connections are under way, and some more wait in the order in which they
- * came. The addresses of its name take turns, so that the traffic is spread over all of them and not over those that were connected to
- * first. At each, a request goes out on the connection that was used last: what is warm stays warm, and what is not needed
- * falls silent and is closed.
+ * The connections to one endpoint. As many requests as there may be connections are under way, and some more wait in
+ * the order in which they came. The addresses of its name take turns, so that the traffic is spread over all of them
+ * and not over those that were connected to first. At each address, a request goes out on the connection that was used
+ * last: warm connections stay warm, and unneeded ones fall silent and are closed.
  */
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions
   #addresses: readonly LookupAddress[] = []
-  /** Until the addresses are known, and of a plain address, one. */
+  /** One pool until the addresses are known, and for an endpoint that is configured by address. */
   #rotation: readonly AddressPool[]
   #position = 0
   #activeCount = 0
@@ -66,9 +68,9 @@ export class ConnectionPool {
     this.#pending.add(waiter)
   }
 
-  /** Gives a request that has its place a connection of which none has been made yet. */
+  /** Gives a request that holds a slot a new connection. */
   acquireFresh(waiter: ConnectionWaiter): void {
-    this.#activeCount++ // the place of the connection that has ended is given back after this
+    this.#activeCount++ // the slot of the connection that has ended is given back after this
     this.#connect(this.#nextPool(), waiter)
   }
 
@@ -77,7 +79,10 @@ export class ConnectionPool {
     return this.#pending.delete(waiter)
   }
 
-  /** Goes over to these addresses, one at least. Connections to those that stay are kept; the others end when they carry nothing. */
+  /**
+   * Switches to these addresses, one at least. Connections to addresses that stay are kept; the others end when they
+   * carry nothing.
+   */
   updateAddresses(addresses: readonly LookupAddress[]): void {
     const before = this.#rotation
     this.#addresses = addresses
@@ -88,7 +93,7 @@ export class ConnectionPool {
     for (const pool of before) if (!this.#rotation.includes(pool)) closeIdle(pool)
   }
 
-  /** Finishes what runs, then closes every connection. Resolves as well when they are cut in the meantime. */
+  /** Finishes what runs, then closes every connection. Resolves too when they are cut in the meantime. */
   close(): Promise<void> {
     this.#closing ??= Promise.withResolvers<void>()
     for (const pool of this.#rotation) closeIdle(pool)
@@ -103,7 +108,7 @@ export class ConnectionPool {
     return this.close()
   }
 
-  /** Gives a place back, and lets in as many as there is room for. */
+  /** Gives a slot back, and lets in as many requests as there is room for. */
   #releaseSlot(): void {
     this.#activeCount--
     for (const waiter of this.#pending) {
@@ -161,8 +166,8 @@ export class ConnectionPool {
       if (this.#closing === null && this.#rotation.includes(pool)) connection.markIdle()
       else closeIdle(pool)
     }
-    // More may have come behind the response, in another record of TLS say, and be read in this turn of the event loop: no request may be
-    // under way by then that it could pass for the response to (RFC 9112 §9.2).
+    // More bytes may have come behind the response, for example in another record of TLS, and be read in this turn of
+    // the event loop. No request may be under way by then whose response they could pass for (RFC 9112 §9.2).
     if (this.#pending.size === 0) this.#activeCount--
     else setImmediate(() => this.#releaseSlot())
   }

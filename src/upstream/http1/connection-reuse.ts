@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import { getFileDescriptor } from '../../shared/file-descriptor.ts'
 
 /**
- * The longest margin between the last use of an idle connection and its end, in milliseconds. It covers the way there and back, and a timer
- * of either side that is late.
+ * The longest margin between the last use of an idle connection and its end, in milliseconds. It covers the round trip,
+ * and a late timer on either side.
  */
 export const maxReuseMarginMs = 500
 
@@ -12,28 +12,32 @@ export const maxReuseMarginMs = 500
 const marginShare = 1 / 4
 
 /**
- * Tells for how long a connection may be idle and still be used, where it is closed after so many milliseconds: that time less a margin.
- * The peer counts from the moment it wrote, and a request that is sent in the last moment arrives after it (RFC 9112 §9.6).
+ * Returns for how long a connection may be idle and still be used, where it is closed after so many milliseconds: that
+ * time less a margin. The peer counts from the moment it wrote, and a request that is sent in the last moment arrives
+ * after it (RFC 9112 §9.6).
  */
 export const reusableMs = (closedAfterMs: number): number =>
   closedAfterMs - Math.min(maxReuseMarginMs, closedAfterMs * marginShare)
 
-/** From this many milliseconds of rest on, a connection is looked at. A busy one is spared the system call and its error (3 µs). */
+/**
+ * From this idle time on, in milliseconds, a connection is checked. A busy one is spared the system call and its error
+ * (3 µs).
+ */
 export const checkAfterIdleMs = 10
 
 const byte = Buffer.alloc(1)
 
 /**
- * Tells whether nothing has come on an idle connection: no end (FIN, RST, close_notify), and no bytes that no request has asked for. It asks
- * the kernel: the event loop would hear of an end in its next turn, when the request has been written. After `false` the socket must be
- * destroyed: a byte may have been taken from it. TLS may have reasons of its own to send a record (RFC 8446 §4.6); then it costs a
- * connection and no request.
+ * Returns whether nothing has come on an idle connection: no end (FIN, RST, close_notify), and no unrequested bytes. It
+ * asks the kernel: the event loop would notice an end in its next turn, when the request has been written. After
+ * `false` the socket must be destroyed: a byte may have been taken from it. TLS may have reasons of its own to send a
+ * record (RFC 8446 §4.6); then it costs a connection and no request.
  */
 export const isSilent = (socket: Socket): boolean => {
   const descriptor = getFileDescriptor(socket)
   if (descriptor === null) return true
   const { stackTraceLimit } = Error
-  Error.stackTraceLimit = 0 // a stack would cost as much again, and is not looked at
+  Error.stackTraceLimit = 0 // a stack would cost as much again, and is not read
   try {
     readSync(descriptor, byte)
     return false

@@ -10,9 +10,11 @@ import { ReadBuffer } from './read-buffer.ts'
 import { type ResponseEvents, ResponseParser } from './response-parser.ts'
 import { type RequestContent, writeRequest } from './write-request.ts'
 
-/** Hears what comes back for a request, in this order. Exactly one of `onEnd` and `onError` is called, last. */
+/** Receives the response to a request, in this order. Exactly one of `onEnd` and `onError` is called, last. */
 export interface ResponseHandler {
-  /** Whether the request must not go out on a connection that the endpoint has closed: it is never sent a second time. */
+  /**
+   * Whether the request must not go out on a connection that the endpoint has closed: it is never sent a second time.
+   */
   readonly isSentOnce: boolean
   /** An interim response (102–199). */
   onInterim(status: number, fields: string[]): void
@@ -23,16 +25,19 @@ export interface ResponseHandler {
   onError(error: GatewayError): void
 }
 
-/** Waits for a connection. One of the two is called. */
+/** Waits for a connection. One of the two methods is called. */
 export interface ConnectionWaiter {
-  /** Takes the connection, to send on it at once; false: it is not wanted any more. */
+  /** Takes the connection, to send on it at once; false: it is no longer wanted. */
   onConnection(connection: UpstreamConnection): boolean
   onError(error: GatewayError): void
 }
 
 /** Keeps a connection between its requests. */
 export interface ConnectionOwner {
-  /** The connection carries nothing any more, and can carry another request if {@link UpstreamConnection.isOpen}. */
+  /**
+   * Called when the connection carries nothing any more. It can carry another request if {@link
+   * UpstreamConnection.isOpen}.
+   */
   onReleased(connection: UpstreamConnection): void
   onClosed(connection: UpstreamConnection): void
 }
@@ -51,17 +56,19 @@ export class UpstreamConnection implements ResponseEvents {
   /** Whether more of the request is to come. */
   #isUploading = false
   #writeError: Error | null = null
-  /** Requests that it has begun to carry. */
+  /** The number of requests that it has begun to carry. */
   #requestCount = 0
   #headReceived = false
   /** For how long it may be idle now. */
   #idleMs: number
-  /** Since when the endpoint has waited for another request: the last response has ended, or the connection was made. */
+  /**
+   * Since when the endpoint has waited for another request: the last response has ended, or the connection was made.
+   */
   #idleSince = 0
   #idleForMs = 0
   readonly #readBuffer = new ReadBuffer()
 
-  /** Begins to connect, for `user`. `keepAliveMs` is how long it may be idle, the margin included. */
+  /** Begins to connect, for `waiter`. `keepAliveMs` is how long it may be idle, the margin included. */
   constructor(connect: Connector, keepAliveMs: number, owner: ConnectionOwner, waiter: ConnectionWaiter) {
     this.#owner = owner
     this.#waiter = waiter
@@ -90,7 +97,7 @@ export class UpstreamConnection implements ResponseEvents {
     return this.#requestCount > 1 && !this.#parser.hasStarted
   }
 
-  /** Takes it out of its rest; false: no other request can follow, and it is closed. */
+  /** Ends its idle time; false: no other request can follow, and it is closed. */
   tryReuse(): boolean {
     this.#idleTimer.clear()
     this.#idleForMs = now() - this.#idleSince
@@ -109,11 +116,11 @@ export class UpstreamConnection implements ResponseEvents {
     this.#handler = handler
     this.isUnsent = true
     this.#headReceived = false
-    // What has come behind the response before has been read by then, also in another record of TLS: it cannot pass
-    // for the response to this request (RFC 9112 §9.2).
+    // Bytes behind the previous response have been read by then, also in another record of TLS: they cannot pass for
+    // the response to this request (RFC 9112 §9.2).
     batchWrite(() => {
       if (this.#handler !== handler) return
-      // An endpoint may have ended an idle connection, and the event loop does not know yet.
+      // An endpoint may have ended an idle connection before the event loop knows.
       if (handler.isSentOnce && this.#idleForMs >= checkAfterIdleMs && !isSilent(this.#socket))
         return this.#fail(connectionClosedError())
       this.isUnsent = false
@@ -136,14 +143,14 @@ export class UpstreamConnection implements ResponseEvents {
     this.#socket.resume()
   }
 
-  /** Ends what it carries, and the connection; its handler hears nothing more. */
+  /** Ends the request that it carries, and the connection; the handler is not called again. */
   abort(): void {
     if (this.#handler === null) return
     this.#handler = null
     this.#release(false)
   }
 
-  /** Ends the connection; what it carries fails. */
+  /** Ends the connection; the request that it carries fails. */
   destroy(reason: Error): void {
     if (this.#waiter === null) return this.#fail(reason)
     this.#socket.destroy()
@@ -169,7 +176,7 @@ export class UpstreamConnection implements ResponseEvents {
     try {
       handler?.onEnd()
     } finally {
-      // A response may come before its request has been written (RFC 9112 §9.3): then nothing can follow.
+      // A response may come before its request has been written (RFC 9112 §9.3): then no other request can follow.
       this.#release(this.#parser.isReusable && this.#writeError === null && !this.#isUploading)
     }
   }
@@ -202,10 +209,10 @@ export class UpstreamConnection implements ResponseEvents {
     }
   }
 
-  /** The endpoint has ended its side. */
+  /** Handles that the endpoint has ended its side. */
   #onSocketEnd(): void {
     if (this.#handler === null) return void this.#socket.destroy()
-    // After a reset the system tells of a plain end: then a part would pass for the whole.
+    // After a reset the system reports a plain end: a part would pass for the whole.
     const isWhole = this.#writeError === null && this.#parser.finish()
     if (!isWhole) this.#fail(this.#writeError ?? connectionClosedError())
   }

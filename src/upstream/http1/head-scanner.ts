@@ -1,16 +1,18 @@
 import { MalformedResponseError } from '../classify-error.ts'
 
-/** Most bytes of a head, or of a trailer section: twice what a request may have. */
+/** The maximum of bytes of a head, or of a trailer section: twice what a request may have. */
 export const maxHeadBytes = 64 * 1024
 
-/** Most fields of a head, or of a trailer section: 100 more than a request may ever have (`listen.maxHeaderFields`). */
+/**
+ * The maximum of fields of a head, or of a trailer section: 100 more than a request may ever have
+ * (`listen.maxHeaderFields`).
+ */
 export const maxHeadFields = 10_100
 
 // Memory for this many is kept for the next head: four for each of 100 fields.
 const usualOffsets = 400
 
-// RFC 9110 §5.6.2, §5.5: what a name is made of, and what may stand in a value or a reason phrase: of control
-// characters HTAB alone.
+// RFC 9110 §5.6.2, §5.5: the bytes of a name, and of a value or a reason phrase: of control characters HTAB alone.
 const tokenByte = 1
 const textByte = 2
 const classes = new Uint8Array(256)
@@ -19,20 +21,20 @@ for (let byte = 0; byte < 256; byte++) {
   if (byte === 0x09 || (byte >= 0x20 && byte !== 0x7f)) classes[byte] = (classes[byte] ?? 0) | textByte
 }
 
-/** Tells whether a byte may stand in a token. */
+/** Returns whether a byte may stand in a token. */
 export const isTokenByte = (byte: number): boolean => ((classes[byte] as number) & tokenByte) !== 0
 
-/** Tells whether a byte may stand in a value. */
+/** Returns whether a byte may stand in a value. */
 export const isTextByte = (byte: number): boolean => ((classes[byte] as number) & textByte) !== 0
 
 const [tab, lf, cr, space, zero, nine, colon] = [0x09, 0x0a, 0x0d, 0x20, 0x30, 0x39, 0x3a]
 
-// RFC 9112 §2.3, §4: the name is in upper case, and every minor version of HTTP/1 is read. A zero is any digit.
+// RFC 9112 §2.3, §4: the name is in upper case, and every minor version of HTTP/1 is read. A zero stands for any digit.
 const statusLine = Buffer.from('HTTP/1.0 000')
 /** Where the reason phrase begins, if there is one. */
 const reasonAt = statusLine.length + 1
 
-// What the next byte belongs to.
+// The states: what the next byte belongs to.
 const inStatus = 0
 const afterStatus = 1
 const inReason = 2
@@ -44,24 +46,24 @@ const inValue = 7
 const atLastLineFeed = 8
 
 /**
- * Finds the lines of a head, or of a trailer section, and refuses the first byte that may not stand where it does. It
- * goes on where it has stopped: each byte is looked at once, however it comes.
+ * Finds the lines of a head, or of a trailer section, and rejects the first byte that may not stand where it does. It
+ * continues where it has stopped: each byte is looked at once, however it comes.
  */
 export class HeadScanner {
-  /** All that was read, when it is whole. */
+  /** The whole text, when it is complete. */
   text = ''
   status = 0
   /** The minor version of HTTP/1. */
   minorVersion = 0
   /** Where in the text each field's name and value begin and end, four numbers a field, without the blanks around. */
   readonly offsets: number[] = []
-  /** How many of the marks count. */
+  /** The number of offsets that are in use. */
   offsetCount = 0
   #state = inStatus
   /** How far it has come. */
   #at = 0
   #reasonTo = 0
-  /** What has come, while more must come. */
+  /** The bytes so far, while more must come. */
   #buffered: Buffer | null = null
   #bufferedLength = 0
 
@@ -70,7 +72,7 @@ export class HeadScanner {
     this.#await(inStatus)
   }
 
-  /** Awaits fields alone. */
+  /** Awaits trailer fields alone. */
   awaitTrailers(): void {
     this.#await(atLineStart)
   }
@@ -80,7 +82,7 @@ export class HeadScanner {
     return this.text.slice(reasonAt, this.#reasonTo)
   }
 
-  /** Reads on, in bytes[from, to). Returns where what follows the whole begins; -1: more must come. */
+  /** Continues with bytes[from, to). Returns where the bytes behind the head begin; -1: more must come. */
   read(bytes: Buffer, from: number, to: number): number {
     const before = this.#bufferedLength
     if (before > 0) this.#buffer(bytes, from, to)
@@ -105,7 +107,7 @@ export class HeadScanner {
     this.#bufferedLength = 0
   }
 
-  /** Copies what has come, up to the bound. */
+  /** Copies the bytes, up to the limit. */
   #buffer(bytes: Buffer, from: number, to: number): void {
     const before = this.#bufferedLength
     const length = Math.min(before + to - from, maxHeadBytes)
@@ -119,7 +121,7 @@ export class HeadScanner {
     this.#bufferedLength = length
   }
 
-  /** Looks at bytes[base, to), as far as it has not. Returns the length of the whole; 0: more must come. */
+  /** Scans bytes[base, to), from where it has stopped. Returns the length of the head; 0: more must come. */
   #scan(bytes: Buffer, base: number, to: number): number {
     const { offsets } = this
     const end = Math.min(to, base + maxHeadBytes)
@@ -208,7 +210,7 @@ export class HeadScanner {
     if (this.status < 100) throw new MalformedResponseError('answer-status', 'a status below 100')
   }
 
-  // RFC 9112 §5.1: blanks behind a value are none of it.
+  // RFC 9112 §5.1: blanks behind a value are no part of it.
   #endOfValue(bytes: Buffer, base: number, to: number): number {
     const from = base + (this.offsets[this.offsetCount - 1] as number)
     let end = to
@@ -222,8 +224,8 @@ const readStatusLine = (bytes: Buffer, base: number, from: number, to: number): 
   const end = Math.min(to, base + statusLine.length)
   for (let at = from; at < end; at++) {
     const byte = bytes[at] as number
-    const wanted = statusLine[at - base] as number
-    if (wanted === zero ? byte < zero || byte > nine : byte !== wanted) throw notHttpError()
+    const expected = statusLine[at - base] as number
+    if (expected === zero ? byte < zero || byte > nine : byte !== expected) throw notHttpError()
   }
   return end
 }
@@ -234,7 +236,7 @@ const isBlank = (byte: number | undefined): boolean => byte === space || byte ==
 
 const notHttpError = (): MalformedResponseError => new MalformedResponseError('not-http', 'no status line of HTTP/1')
 
-// RFC 9112 §2.2: a line ends with CR LF. A bare one of them is refused, here as anywhere in the framing.
+// RFC 9112 §2.2: a line ends with CR LF. A bare CR or LF is rejected, here as anywhere in the framing.
 const malformedError = (part: string, byte: number | undefined): MalformedResponseError =>
   new MalformedResponseError('not-http', `byte 0x${byte?.toString(16).padStart(2, '0')} in a ${part} of the head`)
 

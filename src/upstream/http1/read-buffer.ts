@@ -1,11 +1,11 @@
 import { allocLargeBuffer, freeBuffer, largeBufferBytes } from '../../shared/buffers.ts'
 
-// A read is over, and what it brought is parsed and copied, before the next one begins, on whichever connection.
+// A read is over, and its bytes are parsed and copied, before the next one begins, on whichever connection.
 const sharedBuffer = Buffer.allocUnsafeSlow(64 * 1024)
 
 /**
- * The memory that one connection is read into: what all connections share, and large memory of its own while a body comes fast. That goes along
- * with what it brought, which is not copied then.
+ * The memory that one connection is read into: a buffer that all connections share, and a large one of its own while a
+ * body comes fast. The large one is handed on with its bytes, which are not copied then.
  */
 export class ReadBuffer {
   /** Whether nothing is to be read for now. */
@@ -19,18 +19,18 @@ export class ReadBuffer {
       this.#large ??= allocLargeBuffer()
       return this.#large
     }
-    // A connection that waits, for its reader or for another request, keeps none.
+    // A connection that waits, for its reader or for another request, keeps no memory.
     if (this.#large !== null) freeBuffer(this.#large)
     this.#large = null
     return sharedBuffer
   }
 
-  /** Notes how much a read has brought: one that was not large enough is followed by larger ones. */
+  /** Notes the length of a read: after one that filled the buffer, larger ones are used. */
   onRead(bytes: Buffer, length: number): void {
     this.#isFast = length === bytes.length || (this.#isFast && length > sharedBuffer.length)
   }
 
-  /** Takes a piece of a body out of what was read. */
+  /** Takes a part of a body out of a read. */
   slice(bytes: Buffer, from: number, to: number): Buffer {
     if (bytes === this.#large && to - from >= largeBufferBytes / 2) {
       this.#large = null

@@ -3,17 +3,17 @@ import { MalformedResponseError } from '../classify-error.ts'
 import { type BodyEvents, ChunkedBodyParser } from './chunked-body-parser.ts'
 import { HeadScanner } from './head-scanner.ts'
 
-/** What a parser finds, in the order in which it comes. */
+/** Receives the parts of a response, in the order in which they come. */
 export interface ResponseEvents extends BodyEvents {
   /** The head of an interim response, 102-199. A 100, which no request asks for, is left out (RFC 9110 §15.2). */
   interim(status: number, fields: string[]): void
   /** The head of the final response. `reason` may be empty. `fields` are flat, latin1, as received, and end-to-end. */
   head(status: number, reason: string, fields: string[]): void
-  /** The response is whole. */
+  /** The end of the response. */
   end(): void
 }
 
-// What the next byte belongs to.
+// The states: what the next byte belongs to.
 const idle = 0
 const head = 1
 const bodyOfLength = 2
@@ -22,21 +22,22 @@ const bodyInChunks = 4
 const stopped = 5
 
 /**
- * Reads the responses of one connection, one after another, strictly: what RFC 9112 leaves to a lenient reader is
- * refused. Each byte is read once, and what is checked is what is handed on. It lives as long as its connection.
+ * Parses the responses of one connection, one after another, strictly: what RFC 9112 leaves to a lenient parser is
+ * rejected. Each byte is read once, and the checked bytes are the ones that are handed on. It lives as long as its
+ * connection.
  */
 export class ResponseParser {
-  /** Whether a byte has come since begin(). */
+  /** Whether a byte has come since awaitResponse(). */
   hasStarted = false
-  /** After end(): whether another request may follow on the connection. */
+  /** After `end`: whether another request may follow on the connection. */
   isReusable = false
-  /** After end(): how long the endpoint keeps the connection, by the response's own Keep-Alive; null: unsaid. */
+  /** After `end`: how long the endpoint keeps the connection, by the response's own Keep-Alive; null: unsaid. */
   keepAliveMs: number | null = null
   readonly #events: ResponseEvents
   readonly #scanner = new HeadScanner()
   readonly #chunkedBody: ChunkedBodyParser
   #state = idle
-  /** Bytes that are missing of the body. */
+  /** Bytes of the body that are missing. */
   #remaining = 0
 
   constructor(events: ResponseEvents) {
@@ -53,24 +54,27 @@ export class ResponseParser {
     this.#scanner.awaitHead()
   }
 
-  /** Reads what has come: bytes[0, length). Throws MalformedResponse; then the connection must be closed. */
+  /** Reads bytes[0, length). Throws MalformedResponseError; then the connection must be closed. */
   read(bytes: Buffer, length: number): void {
     if (length === 0 || this.#state === stopped) return
-    // RFC 9112 §9.2: what no request has asked for is no response.
+    // RFC 9112 §9.2: bytes that no request has asked for are no response.
     if (this.#state === idle) throw new MalformedResponseError('not-http', 'bytes that no request has asked for')
     this.hasStarted = true
     let at = 0
     while (at < length) at = this.#step(bytes, at, length)
   }
 
-  /** Notes that the endpoint has ended its side. True: the response is whole. False: none is awaited, or it is cut. */
+  /**
+   * Notes that the endpoint has ended its side. Returns true when that completes the response; false: none is awaited,
+   * or it is cut.
+   */
   finish(): boolean {
     if (this.#state !== bodyUntilClose) return false
     this.#end(0, 0)
     return true
   }
 
-  /** Has nothing more looked at. */
+  /** Ignores all further bytes. */
   stop(): void {
     this.#state = stopped
     this.#chunkedBody.stop()
@@ -122,13 +126,13 @@ export class ResponseParser {
 
   #end(at: number, length: number): number {
     this.#state = idle
-    // RFC 9112 §9.2: what follows belongs to no request. The response stands, the connection is not to be trusted.
+    // RFC 9112 §9.2: bytes after it belong to no request. The response stands, the connection is not to be trusted.
     if (at < length) this.isReusable = false
     this.#events.end()
     return length // another request may have begun by now
   }
 
-  /** Reads the framing (RFC 9112 §6.3) and the fate of the connection (§9.3). Returns the fields that are handed on. */
+  /** Reads the framing (RFC 9112 §6.3) and whether the connection stays open (§9.3). Returns the fields to hand on. */
   #readFields({ status, minorVersion, text, offsets, offsetCount }: HeadScanner): string[] {
     const fields: string[] = []
     let length = -1
@@ -192,7 +196,7 @@ const isPersistent = (minorVersion: number, connection: string): boolean =>
 const closeOption = /(?:^|,)[\t ]*close[\t ]*(?:,|$)/i
 const keepAliveOption = /(?:^|,)[\t ]*keep-alive[\t ]*(?:,|$)/i
 
-/** Reads how long a Keep-Alive field says that the connection may rest, in ms. */
+/** Reads how long a Keep-Alive field says that the connection may be idle, in ms. */
 const readKeepAliveTimeout = (value: string): number | null => {
   const seconds = /\btimeout=(\d+)/i.exec(value)?.[1]
   return seconds === undefined ? null : 1000 * Number(seconds)

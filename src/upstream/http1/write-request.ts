@@ -4,7 +4,7 @@ import { GatewayError } from '../../failures/errors.ts'
 import { fieldNameEquals, type HeaderFields, isHopByHop } from '../../header-fields.ts'
 import type { Operation } from '../../operations.ts'
 
-/** What the head of a request is made of. */
+/** The parts of a request's head. */
 export interface UpstreamRequestHead {
   readonly method: Operation['method']
   /** Path and raw query. */
@@ -17,8 +17,9 @@ export interface UpstreamRequestHead {
 }
 
 /**
- * Renders the head of a request, latin1, all but its {@link renderFraming}. Throws `internal` when it holds what would not be read as one request by every server: the
- * client's own part has been checked, so a layer or the configuration is at fault (RFC 9112 §3, §5, RFC 9110 §5.5).
+ * Renders the head of a request, latin1, all but its {@link renderFraming}. Throws `internal` when some server would
+ * not read it as one request: the client's own part has been checked, so a layer or the configuration is at fault (RFC
+ * 9112 §3, §5, RFC 9110 §5.5).
  */
 export const renderRequestHead = ({ method, target, host, keepAlive, fields }: UpstreamRequestHead): string => {
   if (!isTarget.test(target) || !isValue.test(host)) throw unsendableError('target or Host')
@@ -32,7 +33,10 @@ export const renderRequestHead = ({ method, target, host, keepAlive, fields }: U
   return head
 }
 
-/** Renders how long the body is, and the end of the head; null: chunked. RFC 9110 §8.6: a POST names a length of 0 too. */
+/**
+ * Renders the length of the body, and the end of the head; null: chunked. RFC 9110 §8.6: a POST names a length of 0
+ * too.
+ */
 export const renderFraming = (head: string, length: number | null): string => {
   if (length === null) return 'Transfer-Encoding: chunked\r\n\r\n'
   return length > 0 || head.startsWith('POST ') ? `Content-Length: ${length}\r\n\r\n` : '\r\n'
@@ -42,7 +46,7 @@ const isTarget = /^[\x21-\x7e\x80-\xff]+$/
 const isName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const isValue = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** Tells whether a field is the framing's, or this hop's: a second one could be read in place of the first. */
+/** Returns whether a field is the framing's, or this hop's: a second one could be read in place of the first. */
 const isRenderedHere = (name: string): boolean =>
   isHopByHop(name) ||
   fieldNameEquals(name, 'host') ||
@@ -52,16 +56,16 @@ const isRenderedHere = (name: string): boolean =>
 const unsendableError = (part: string): GatewayError =>
   new GatewayError('internal', { cause: new Error(`the request cannot be sent: ${JSON.stringify(part)}`) })
 
-/** A body: the pieces of all of it, or what comes of it by and by. */
+/** A body: all of its chunks, or a stream of them. */
 export type RequestContent = readonly Buffer[] | Upload
 
-// Up to this much of a body is joined to the head as text: two pieces of one write cost the kernel more.
+// Up to this much of a body is joined to the head as text: two chunks in one write cost the kernel more.
 const maxSingleWriteBytes = 8 * 1024
 
 /**
- * Writes a request: a head without its framing, and a body that was read first, or comes in pieces, of which `length` says what the head will name;
- * null: chunked. Null: all of it is written. Else resolves when it is, to false when `isOver` says that nothing more is wanted; rejects with the
- * error of the body, and when it has another length than its head says.
+ * Writes a request: a head without its framing, and a body that was read first, or that streams; then `length` is what
+ * the head names, null: chunked. Null: all of it is written. Else resolves when it is, to false when `isCancelled` says
+ * that no more is wanted. Rejects with the error of the body, and when its length differs from the head's.
  */
 export const writeRequest = (
   socket: Socket,
@@ -72,45 +76,45 @@ export const writeRequest = (
 ): Promise<boolean> | null => {
   if ('stop' in body) return writeUpload(socket, head, body, length, isCancelled)
   let bytes = 0
-  for (const piece of body) bytes += piece.length
+  for (const chunk of body) bytes += chunk.length
   let text = head + renderFraming(head, bytes)
   if (bytes <= maxSingleWriteBytes) {
-    for (const piece of body) text += piece.toString('latin1')
+    for (const chunk of body) text += chunk.toString('latin1')
     socket.write(text, 'latin1')
   } else {
     socket.cork()
     socket.write(text, 'latin1')
-    for (const piece of body) socket.write(piece)
+    for (const chunk of body) socket.write(chunk)
     socket.uncork()
   }
   return null
 }
 
-/** Writes it as fast as the endpoint takes it, the head with the first piece (RFC 9112 §7.1). */
+/** Writes a body as fast as the endpoint takes it, the head with the first chunk (RFC 9112 §7.1). */
 const writeUpload = async (
   socket: Socket,
   head: string,
-  pieces: Upload,
+  upload: Upload,
   length: number | null,
   isCancelled: () => boolean,
 ): Promise<boolean> => {
   let unsent = head + renderFraming(head, length)
   let bytes = 0
-  for await (const piece of pieces) {
+  for await (const chunk of upload) {
     if (isCancelled()) return false
-    bytes += piece.length
+    bytes += chunk.length
     if (length !== null && bytes > length) throw wrongLengthError()
     socket.cork()
-    if (length === null) unsent += `${piece.length.toString(16)}\r\n`
+    if (length === null) unsent += `${chunk.length.toString(16)}\r\n`
     if (unsent !== '') socket.write(unsent, 'latin1')
-    socket.write(piece)
+    socket.write(chunk)
     socket.uncork()
     unsent = length === null ? '\r\n' : ''
     if (socket.writableNeedDrain) await waitForDrain(socket)
   }
   if (isCancelled()) return false
   if (length !== null && bytes !== length) throw wrongLengthError()
-  // A server that takes no body with a GET need not hear of an empty one.
+  // A server that takes no body with a GET need not see an empty one.
   if (bytes === 0) unsent = head + renderFraming(head, 0)
   else if (length === null) unsent += '0\r\n\r\n'
   if (unsent !== '') socket.write(unsent, 'latin1')
