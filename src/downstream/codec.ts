@@ -3,29 +3,29 @@ import type { GatewayError } from '../failures/errors.ts'
 import type { HeaderFields } from '../header-fields.ts'
 import type { RequestTarget } from './request/request-target.ts'
 
-/** Is a request as the public side reads it: one of Node's on HTTP/1, a stream told in the words of HTTP/1 on HTTP/2. */
+/** A client's request: one of Node's on HTTP/1, or a stream of HTTP/2 in the terms of HTTP/1. */
 export interface DownstreamRequest extends BodySource {
-  /** Whether requests share the connection, and none waits for another. */
+  /** Whether requests share the connection without waiting for each other. */
   readonly multiplexed: boolean
-  /** What it asks for, taken apart when it has arrived; null: no resource can be meant by it. */
+  /** The request-target, parsed when it arrives; null: it can name no resource. */
   target: RequestTarget | null
-  /** The target as it came. Fastify notes it, and puts what it routes on in the place of `url`. */
+  /** The target as it came. Fastify sets it when it replaces `url` by the path that it routes on. */
   readonly originalUrl?: string | undefined
   readonly url?: string | undefined
   readonly method?: string | undefined
   readonly httpVersion: string
   /** Flat, as on the wire. */
   readonly rawHeaders: string[]
-  /** Whether the whole of it has arrived and been read. */
+  /** Whether all of it has arrived and been read. */
   readonly complete: boolean
   /** The connection that it came on. */
   readonly socket: Socket
-  /** Refuses what cannot be meant as a request in this version; null: nothing. */
+  /** Rejects what is no valid request in this version; null: it is valid. */
   validate(): GatewayError | null
   destroy(): unknown
 }
 
-/** Is where the body of a request comes from. */
+/** The source of a request's body. */
 export interface BodySource {
   on(event: 'data', listener: (chunk: Buffer) => void): unknown
   on(event: 'end', listener: () => void): unknown
@@ -33,37 +33,37 @@ export interface BodySource {
   resume(): unknown
 }
 
-/** What a response that may be the last of its connection is told of its request. */
+/** What a response that may be the last of its connection needs to know of its request. */
 export interface LastResponseContext {
   /** Whether the gateway takes no new connections. */
   readonly draining: () => boolean
   readonly failure: GatewayError | null
 }
 
-/** Is the way to write an answer, in the version that the client speaks. */
+/** Writes a response, in the version of HTTP that the client speaks. */
 export interface DownstreamResponse {
   readonly statusCode: number
   readonly headersSent: boolean
   readonly destroyed: boolean
   readonly writableEnded: boolean
-  /** Whether the client got, or will get, all of it; judged when it has closed. */
+  /** Whether the client got, or will get, all of it; valid once it has closed. */
   readonly writableFinished: boolean
   readonly writableLength: number
-  /** Whether what is written of it goes out by now, and does not wait behind the answers before it. */
+  /** Whether its bytes go out at once, and do not wait behind earlier responses. */
   readonly isHeadOfLine: boolean
-  /** Whether all of an ended answer whose turn it is has been taken already. */
+  /** Whether the system has taken all of a response that has ended and is the head of the line. */
   readonly isFlushed: boolean
-  /** Writes the head. Throws when it holds what this version cannot say. `reason` empty: the standard phrase. */
+  /** Writes the head. Throws when it holds what this version cannot express. `reason` empty: the standard phrase. */
   writeFields(status: number, reason: string, fields: HeaderFields): void
-  /** Writes an interim answer, or leaves it out where too much waits to be taken. Throws as `writeFields` does. */
+  /** Writes an interim response, or drops it where too much waits to be taken. Throws as `writeFields` does. */
   writeInterim(status: number, fields: HeaderFields): void
-  /** Has its head say that nothing follows it: the gateway drains, or the rest of the request is left `unread`. */
+  /** Makes its head say that nothing follows it: the gateway drains, or the rest of the request is left `unread`. */
   markLast(request: LastResponseContext, unread: boolean): void
   write(chunk: Buffer, onFlushed?: (error?: Error | null) => void): boolean
   end(body?: Buffer): unknown
   end(body: string, encoding: 'latin1'): unknown
   writeContinue(): unknown
-  /** Cuts it off, so that it cannot be taken for a whole one. `secure`: it goes over TLS. */
+  /** Cuts it off, so that it cannot pass for a complete one. `secure`: it goes over TLS. */
   reset(secure: boolean): void
   on(event: 'close' | 'drain' | 'finish', listener: () => void): this
   once(event: 'close' | 'drain' | 'finish', listener: () => void): this

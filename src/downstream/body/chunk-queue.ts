@@ -1,21 +1,21 @@
 import { concatAndFree } from '../../shared/buffers.ts'
 
-// Below this, what a piece costs by itself is more than what it holds.
+// Below this size, the overhead of a chunk is more than its content.
 const smallChunkBytes = 1024
-// A piece stands in the memory of the packet that it came in, with whatever else came in it.
+// A chunk keeps the memory of the whole packet that it came in.
 const maxOverheadFactor = 8
 const blockBytes = 4 * 1024
 
 /**
- * Is a queue of the pieces of a body, in memory not much larger than they are: a client may send it in pieces of a byte each, or each beside
- * much that is thrown away.
+ * A queue of the chunks of a body, in memory not much larger than they are: a client may send chunks of a byte each, or
+ * each beside much that is thrown away.
  */
 export class ChunkQueue {
   bytes = 0
   #chunks: Buffer[] = []
   #block: Buffer = emptyBuffer
   #blockEnd = 0
-  /** Where in the block that begins which is not in the list yet. */
+  /** Where in the block the bytes begin that are not in the list yet. */
   #blockStart = 0
 
   push(chunk: Buffer): void {
@@ -35,14 +35,14 @@ export class ChunkQueue {
     this.#blockEnd += chunk.copy(this.#block, this.#blockEnd)
   }
 
-  /** Takes all of them as they are: nothing is copied once more. */
+  /** Takes all chunks as they are: nothing is copied once more. */
   takeAll(): Buffer[] {
     this.#sealBlock()
     this.bytes = 0
     return this.#chunks.splice(0)
   }
 
-  /** Takes whole pieces, in one: the first, and others while there are no more than so many bytes. */
+  /** Takes whole chunks, joined: the first, and others up to `maxBytes`. */
   take(maxBytes: number): Buffer {
     this.#sealBlock()
     let [count, bytes] = [0, 0]
@@ -61,7 +61,7 @@ export class ChunkQueue {
     this.bytes = this.#blockEnd = this.#blockStart = 0
   }
 
-  /** Lists what has been copied so far; the rest of the block is for others. */
+  /** Adds what has been copied so far to the list; the rest of the block is for later chunks. */
   #sealBlock(): void {
     if (this.#blockEnd > this.#blockStart) this.#chunks.push(this.#block.subarray(this.#blockStart, this.#blockEnd))
     this.#blockStart = this.#blockEnd

@@ -9,10 +9,10 @@ import { ChunkQueue } from './chunk-queue.ts'
 import { MinRateMonitor } from './min-rate.ts'
 import { UploadStream } from './upload-stream.ts'
 
-// Up to this much, with a known length, is read first: sent in one write, and possible to send again.
+// A body up to this size, with a known length, is read first: sent in one write, and possible to send again.
 const maxReplayableBytes = 64 * 1024
 
-/** Is the body of a client's request, untouched until somebody asks for it. */
+/** The body of a client's request, untouched until it is asked for. */
 export class ClientBody implements RequestBody {
   readonly length: number | null
   readonly replayable: boolean
@@ -23,9 +23,9 @@ export class ClientBody implements RequestBody {
   onData: ((chunk: Buffer | null) => void) | null = null
   onStarted: (() => void) | null = null
   onReceived: (() => void) | null = null
-  /** Is told why the body will never be complete: `request-timeout`, `content-too-large`. */
+  /** Called with why the body will never be complete: `request-timeout`, `content-too-large`. */
   onFailure: ((error: GatewayError) => void) | null = null
-  /** Whether the client was told to go on, or never waited. Until then it may send the body or not. */
+  /** Whether the client was told to continue, or never waited. Until then it may send the body or not. */
   clientMaySend: boolean
   readonly #request: BodySource
   readonly #response: Pick<DownstreamResponse, 'writeContinue'>
@@ -37,7 +37,10 @@ export class ClientBody implements RequestBody {
   #chunks: readonly Buffer[] = []
   #failReader: ((error: GatewayError) => void) | null = null
 
-  /** `length` is Content-Length's; null: chunked; 0: no body. `invited`: it does not wait for `100 Continue`. */
+  /**
+   * `length` is Content-Length's; null: chunked; 0: no body. `clientMaySend`: the client does not wait for `100
+   * Continue`.
+   */
   constructor(
     request: BodySource,
     response: Pick<DownstreamResponse, 'writeContinue'>,
@@ -97,14 +100,14 @@ export class ClientBody implements RequestBody {
     return upload
   }
 
-  /** Ends whoever waits for the rest: the client has gone, or will not be listened to any more. */
+  /** Fails the reader that waits for the rest: the client has gone, or is not read from any more. */
   abort(reason: GatewayError): void {
     this.#setWaiting(false)
     this.#failReader?.(reason)
     this.#failReader = null
   }
 
-  /** Frees what was read, when the exchange is over and nothing is written of it any more. */
+  /** Frees the buffers when the exchange is over and none of it waits to be written. */
   freeBuffers(): void {
     for (const chunk of this.#chunks) freeBuffer(chunk)
   }
@@ -143,7 +146,7 @@ export class ClientBody implements RequestBody {
     request.on('end', end)
   }
 
-  /** Bounds the wait for the client, or ends it. */
+  /** Starts the limits on the wait for the client, or stops them. */
   #setWaiting(waiting: boolean): void {
     this.#idleTimer?.set(waiting ? this.#idleTimeoutMs : null)
     if (this.#rateMonitor === null) return

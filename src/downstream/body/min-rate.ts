@@ -1,11 +1,13 @@
 import { CoalescedTimer, now } from '../../clock.ts'
 
-// Shorter, and a client whose network pauses for a moment, or that sends in bursts, would be taken for a slow one.
+// With a shorter window, a client whose network pauses for a moment, or that sends in bursts, would be taken for a slow
+// one.
 const windowMs = 10_000
 
 /**
- * Judges whether the other side keeps up a rate, by the time for which it was waited for and nothing else: what the gateway or an upstream
- * holds back counts for nobody. Whoever has been waited for ten seconds must have moved what the rate asks for in that time.
+ * Monitors whether the other side keeps up a rate (as Kestrel's MinDataRate). Only the time counts for which the
+ * gateway waited for it: what the gateway or an upstream holds back counts against no side. A side that has been waited
+ * for ten seconds must have moved what the rate asks for in that time.
  */
 export class MinRateMonitor {
   readonly #bytesPerMs: number
@@ -16,22 +18,22 @@ export class MinRateMonitor {
   })
   #waitedMs = 0
   #waitStartedAt = 0
-  /** What had moved when the window began; null: nobody was ever waited for. */
+  /** The bytes that had moved when the window began; null: there was no wait yet. */
   #movedAtStart: number | null = null
-  /** For whose sake the other side is waited for; null: it is not. */
+  /** The owner of the current wait; null: the other side is not waited for. */
   #waiter: object | null = null
   #countMoved: (() => number) | null = null
   #onTooSlow: (() => void) | null = null
 
-  /** `unreportedBytes`: so much may have moved, in the middle of a wait, without anybody having heard of it. */
+  /** `unreportedBytes`: so many may have moved, in the middle of a wait, without a report of it. */
   constructor(bytesPerSecond: number, unreportedBytes = 0) {
     this.#bytesPerMs = bytesPerSecond / 1000
     this.#unreportedBytes = unreportedBytes
   }
 
   /**
-   * Waits for the other side from now on, for the sake of `who`: of several at once, the last. `moved` counts the bytes that it has moved in
-   * all, here exactly or to within `unsure`.
+   * Waits for the other side from now on, on behalf of `waiter`: of several at once, the last. `moved` counts the bytes
+   * that it has moved in all, here exactly or to within `toleranceBytes`.
    */
   wait(waiter: object, moved: () => number, toleranceBytes: number, onTooSlow: () => void): void {
     if (this.#waiter === waiter) return
@@ -50,7 +52,7 @@ export class MinRateMonitor {
     this.#evaluate(0)
   }
 
-  /** Waits no longer for the sake of `who`: it is the other side's turn to wait. */
+  /** Ends the wait of `waiter`: it is the other side's turn to wait. */
   stop(waiter: object): void {
     if (this.#waiter === waiter) this.#pause()
   }

@@ -2,13 +2,13 @@ import type { Upload } from '../../exchange.ts'
 import type { BodySource } from '../codec.ts'
 import { ChunkQueue } from './chunk-queue.ts'
 
-// Each piece is a write of its own, which costs much more than a byte, and a client may send a byte a chunk.
+// Each chunk is a write of its own, which costs much more than a byte, and a client may send a byte a chunk.
 const maxChunkBytes = 64 * 1024
 const minWriteBytes = 4 * 1024
 
 /**
- * Hands the pieces of a request body upstream one at a time, as it asks for them. Nothing is read before it asks: until there is a
- * connection, the client is not told to go on, and after a failure to connect the body is still there.
+ * Hands the chunks of a request body upstream one at a time, on demand. Nothing is read before the first demand: until
+ * there is a connection, the client is not told to continue, and after a failure to connect the body is still there.
  */
 export class UploadStream implements Upload {
   readonly #request: BodySource
@@ -18,7 +18,7 @@ export class UploadStream implements Upload {
   #scheduledFlush: NodeJS.Immediate | null = null
   #ended = false
   #failure: Error | null = null
-  /** Goes on when more has come; null: nothing waits for it. */
+  /** Continues the reader when more has come; null: the reader does not wait. */
   #resumeReader: (() => void) | null = null
 
   constructor(request: BodySource, start: () => void, onFlow: (waitingForClient: boolean) => void) {
@@ -30,8 +30,8 @@ export class UploadStream implements Upload {
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void> {
     for (;;) {
       if (this.#failure !== null) throw this.#failure
-      const isEnough = this.#ended || this.#scheduledFlush === null || this.#chunks.bytes >= minWriteBytes
-      if (this.#chunks.bytes > 0 && isEnough) yield this.#chunks.take(maxChunkBytes)
+      const enough = this.#ended || this.#scheduledFlush === null || this.#chunks.bytes >= minWriteBytes
+      if (this.#chunks.bytes > 0 && enough) yield this.#chunks.take(maxChunkBytes)
       else if (this.#ended) return
       else await this.#waitForMore()
     }
@@ -41,7 +41,7 @@ export class UploadStream implements Upload {
     if (this.#failure !== null) return // discarded
     this.#chunks.push(chunk)
     if (this.#chunks.bytes >= (this.#resumeReader === null ? maxChunkBytes : minWriteBytes)) return this.#flush()
-    // Node runs whatever waits between two chunks of one packet, so more of them may be about to come.
+    // Node runs pending ticks between two chunks of one packet, so more of them may be about to come.
     this.#scheduledFlush ??= setImmediate(() => this.#flush())
   }
 
@@ -72,7 +72,7 @@ export class UploadStream implements Upload {
     })
   }
 
-  /** Hands on what is there, or holds the client back when nobody asks for so much. */
+  /** Passes the chunks on, or holds the client back when the reader wants no more. */
   #flush(): void {
     if (this.#scheduledFlush !== null) clearImmediate(this.#scheduledFlush)
     this.#scheduledFlush = null

@@ -5,21 +5,21 @@ import type { DownstreamResponse, LastResponseContext } from '../codec.ts'
 import { getLingerMode, lingerOnClose } from '../listener/linger.ts'
 
 /**
- * A response with the head that Node has rendered and not yet sent. `_header` is not documented, though as old as `node:http`. Seen on
- * Node 24.21.
+ * A response with the head that Node has rendered and not yet sent. `_header` is not documented, though as old as
+ * `node:http`. Seen on Node 24.21.
  */
 type RenderedHead = OutgoingMessage & { _header: string }
 
 /**
  * A response of HTTP/1.0 or 1.1. Its head is rendered here: Node's own rendering takes a `Content-Disposition` behind
- * `Content-Length` for UTF-8, and what is not ASCII in it goes out as other bytes, or not at all. How the connection goes
- * on, and what is said of it, stays Node's.
+ * `Content-Length` for UTF-8, and its non-ASCII characters go out as other bytes, or not at all. Whether the connection
+ * persists, and which fields say so, stays Node's decision.
  */
 export class Http1Response<Request extends IncomingMessage = IncomingMessage>
   extends ServerResponse<Request>
   implements DownstreamResponse
 {
-  /** How many characters of the head have gone out ahead of it. */
+  /** The number of characters of the head that have gone out ahead of it. */
   charsSentAhead = 0
   /** Whether its head says that the connection ends with it. */
   isLast = false
@@ -28,7 +28,8 @@ export class Http1Response<Request extends IncomingMessage = IncomingMessage>
   writeFields(status: number, phrase: string, fields: HeaderFields): void {
     let block = ''
     let hasDate = false
-    // What Node has to know of to go on from there. It renders these itself, and that is left out.
+    // The fields that Node has to know of to decide on the connection. It renders these itself, and its rendering is
+    // left out.
     const nodeFields: string[] = []
     let nodeFieldsBytes = 0
     for (let i = 0; i < fields.length; i += 2) {
@@ -65,13 +66,13 @@ export class Http1Response<Request extends IncomingMessage = IncomingMessage>
   }
 
   writeInterim(status: number, fields: HeaderFields): void {
-    // Node keeps what a client does not take, and nothing holds the upstream back. Interim answers are hints: the excess
-    // is left out.
+    // Node buffers what a client does not take, and nothing holds the upstream back. Interim responses are hints: the
+    // excess is dropped.
     if (this.writableLength < this.writableHighWaterMark) this.writeInformation(status, fields)
   }
 
   override writeInformation(status: number, fields?: unknown): void {
-    // The response has begun: nothing may come before it any more.
+    // The final response has begun: nothing may come before it.
     if (this.charsSentAhead === 0) super.writeInformation(status, fields as readonly string[])
   }
 
@@ -82,12 +83,12 @@ export class Http1Response<Request extends IncomingMessage = IncomingMessage>
 
   reset(secure: boolean): void {
     const { socket } = this.req
-    socket.uncork() // what has come before goes out: Node gathers the writes of one turn
+    socket.uncork() // earlier writes go out first: Node gathers the writes of one turn
     // Node resets no TLS connection; there, a close without close_notify says the same (RFC 8446 §6.1).
     if (secure) socket.destroy()
     else socket.resetAndDestroy()
   }
 }
 
-/** Names the class of a response to a client that does not speak HTTP/2. */
+/** Casts a response to a client that does not speak HTTP/2. */
 export const asHttp1Response = (response: DownstreamResponse): Http1Response => response as Http1Response

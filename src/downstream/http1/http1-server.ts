@@ -8,7 +8,10 @@ import type { ClientErrorHandler } from '../listener/client-error.ts'
 import { asHttp1Response, Http1Response } from './http1-response.ts'
 import { LeanIncomingMessage } from './lean-incoming-message.ts'
 
-/** Makes the HTTP server of the public listener; {@link applyLimits} sets what else Node holds. It listens nowhere yet. */
+/**
+ * Creates the HTTP/1 server of the listener; {@link applyLimits} sets the limits that Node enforces. It does not listen
+ * yet.
+ */
 export const createHttp1Server = (
   listen: ListenConfig,
   onRequest: RequestListener,
@@ -16,15 +19,15 @@ export const createHttp1Server = (
 ): Server => {
   const server = createServer(
     {
-      // Host is checked with the rest of the head, for an answer in the shape of the others.
+      // Host is checked with the rest of the head, so that the error has the shape of all others.
       requireHostHeader: false,
-      // A total for the body would cut off whoever has much to send. The gap between its pieces is bounded instead.
+      // A total for the body would cut off clients with much to send. The gap between its chunks is limited instead.
       requestTimeout: 0,
       connectionsCheckingInterval: Math.min(1000, Math.max(10, Math.floor(listen.timeouts.headers / 20))),
       insecureHTTPParser: false,
       IncomingMessage: LeanIncomingMessage,
       ServerResponse: Http1Response,
-      // Or a request without a body goes through the whole life of a stream that nobody reads.
+      // Otherwise a request without a body goes through the whole life of a stream that is never read.
       optimizeEmptyRequests: true,
     },
     onRequest,
@@ -38,11 +41,11 @@ export const createHttp1Server = (
 }
 
 /**
- * Sets the bounds that Node holds: `server` speaks HTTP, `entrance` accepts. Connections that are open keep the size of
- * head that they began with.
+ * Sets the limits that Node enforces: `server` speaks HTTP, `listeningServer` accepts. Open connections keep the size
+ * of head that they began with.
  */
 export const applyLimits = (server: Server, listeningServer: NetServer, listen: ListenConfig): void => {
-  // The bounds on target and fields are checked apart; this one only keeps the parser from reading for ever.
+  // The limits on target and fields are checked later; this one only keeps the parser from reading for ever.
   const parsed: Server & { maxHeaderSize?: number } = server
   parsed.maxHeaderSize = listen.maxTarget + listen.maxHeaders + 1024
   server.headersTimeout = listen.timeouts.headers
@@ -51,21 +54,22 @@ export const applyLimits = (server: Server, listeningServer: NetServer, listen: 
 }
 
 /**
- * Has an HTTP server leave open the connection of a client that has ended its side, until the responses due have gone out. The property is not
- * documented. Seen on Node 24.21.
+ * Makes an HTTP server leave open the connection of a client that has ended its side, until the responses due have gone
+ * out. The property is not documented. Seen on Node 24.21.
  */
 export const allowHalfOpen = (server: Server): void => void Object.assign(server, { httpAllowHalfOpen: true })
 
-// Every answer begins so, whatever the client's version. After each look the wait doubles.
+// Every response begins so, whatever the client's version. After each probe the wait doubles.
 const statusLinePrefix = 'HTTP/1.1 '
 const firstWaitMs = 125
 const maxWaitMs = 16_000
 
 /**
- * Finds out whether a client that has ended its side (FIN, or close_notify) after its request still reads. TCP says the same of one that
- * has sent all and waits, and of one that has closed. But the system of one that has closed answers what is written with a reset, and the
- * next write fails, which aborts the exchange. So the beginning of the answer goes out ahead, byte by byte. Once the head is out, an empty
- * write asks the same of what has been written of the answer: nothing else does while it pauses, for Node reads no more after the end.
+ * Finds out whether a client that has ended its side (FIN, or close_notify) after its request still reads. TCP shows no
+ * difference between a client that has sent all and waits, and one that has closed. But the system of a client that has
+ * closed replies to a write with a reset, and the next write fails, which aborts the exchange. So the beginning of the
+ * response goes out ahead, byte by byte. Once the head is out, an empty write tests whether what was written of the
+ * response is accepted: nothing else does while it pauses, for Node reads no more after the end.
  */
 export const probeHalfClosed = (socket: Socket): void => {
   const activeRequest = getActiveRequests(socket)[0]

@@ -6,12 +6,12 @@ import { IncomingMessage } from '../../node-http.ts'
 import type { DownstreamRequest } from '../codec.ts'
 import type { RequestTarget } from '../request/request-target.ts'
 
-/** Takes the pieces of a body as Node's parser finds them; null: that was the last. */
+/** Takes the chunks of a body as Node's parser finds them; null: the end. */
 type ChunkConsumer = (chunk: Buffer | null) => void
 
 /**
- * Is a request whose fields are not made into an object: they are read from the raw list alone. Node asks for three of them, whether
- * there is a body and what the client expects.
+ * A request whose fields are not made into an object: they are read from the raw list alone. Node asks for three of
+ * them, for whether there is a body and what the client expects.
  */
 export class LeanIncomingMessage extends IncomingMessage implements DownstreamRequest {
   target: RequestTarget | null = null
@@ -21,7 +21,8 @@ export class LeanIncomingMessage extends IncomingMessage implements DownstreamRe
   #isConsumed = false
 
   static {
-    // Node's types have it as a property. Node lets go of a request whose response is over, when this says that nothing more comes.
+    // Node's types have it as a property. Node lets go of a request whose response is over, when this says that nothing
+    // more comes.
     const { get } = Object.getOwnPropertyDescriptor(Readable.prototype, 'readableEnded') ?? {}
     Object.defineProperty(LeanIncomingMessage.prototype, 'readableEnded', {
       get(this: LeanIncomingMessage): boolean {
@@ -38,7 +39,7 @@ export class LeanIncomingMessage extends IncomingMessage implements DownstreamRe
     return this.httpVersion === '1.1' || this.httpVersion === '1.0' ? null : new GatewayError('unsupported-version')
   }
 
-  // Node's types have it as a property, which an accessor may not stand in for; in Node it is one.
+  // Node's types have it as a property, which an accessor may not stand in for; in Node it is an accessor.
   static {
     Object.defineProperty(LeanIncomingMessage.prototype, 'headers', {
       get(this: LeanIncomingMessage): Headers {
@@ -49,8 +50,9 @@ export class LeanIncomingMessage extends IncomingMessage implements DownstreamRe
   }
 
   /**
-   * Hands its body over without making a stream of it; false: some of it is in the stream already. Nothing holds the client back, so this
-   * is for what may be held whole. A stream takes six turns of the loop's queue to tell of one piece and its end.
+   * Passes its body to `consumer` without a stream in between; false: some of it is in the stream already. Nothing
+   * holds the client back, so this is for bodies that may be held whole. A stream takes six turns of the loop's queue
+   * to report one chunk and its end.
    */
   consumeDirectly(consumer: ChunkConsumer): boolean {
     if (this.complete || this.readableLength > 0 || this.readableFlowing !== null) return false
@@ -77,7 +79,7 @@ const pickHeaders = (raw: readonly string[]): Headers => {
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] as string
     const value = raw[i + 1] as string
-    // By length first, as in head.ts.
+    // By length first, as in request-head.ts.
     if (name.length === 6 && fieldNameEquals(name, 'expect'))
       picked.expect = picked.expect === undefined ? value : `${picked.expect}, ${value}`
     else if (name.length === 14 && fieldNameEquals(name, 'content-length')) picked['content-length'] = value

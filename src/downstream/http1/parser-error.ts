@@ -1,7 +1,7 @@
 import { GatewayError } from '../../failures/errors.ts'
 import type { ReasonFor } from '../../failures/reasons.ts'
 
-/** Is an error of Node's parser or of its clock, with the bytes that it happened on. */
+/** An error of Node's parser or of its timeouts, with the bytes at which it happened. */
 export type ParserError = Error & {
   readonly code?: string
   readonly rawPacket?: unknown
@@ -10,8 +10,8 @@ export type ParserError = Error & {
 }
 
 /**
- * Makes the failure of what Node's parser, or its clock, has ended a connection for; `line` is the request line, as far as it is known. Null: the
- * connection is gone, there is nobody to tell.
+ * Creates the failure for which Node's parser, or a timeout of Node's, has ended a connection; `line` is the request
+ * line, as far as it is known. Null: the connection is gone, and no response is possible.
  */
 export const classifyParserError = (
   error: ParserError,
@@ -25,17 +25,19 @@ export const classifyParserError = (
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return new GatewayError('request-timeout', { reason: 'head-too-slow', cause: error })
   if (code === 'HPE_HEADER_OVERFLOW')
-    // The parser has one bound for target and fields together. Without the line it is the fields, which are the likelier.
+    // The parser has one limit for target and fields together. Without the line it is the fields, which are the
+    // likelier.
     return getTargetBytes(line) > maxTargetBytes
       ? new GatewayError('uri-too-long', { cause: error })
       : new GatewayError('header-too-large', { reason: 'fields-too-large', cause: error })
-  // Well-formed but not ours (HTTP/3.0) is another answer than nonsense (HTTP/x), or than a bad line end behind HTTP/1.1.
+  // A version that is well-formed but not supported (HTTP/3.0) gets another response than nonsense (HTTP/x), or than a
+  // bad line end behind HTTP/1.1.
   if (code === 'HPE_INVALID_VERSION' && / HTTP\/(?!1\.[01])\d\.\d$/.test(line ?? ''))
     return new GatewayError('unsupported-version', { cause: error })
   return new GatewayError('bad-request', { reason: reasonByCode[code] ?? 'bad-syntax', cause: error })
 }
 
-// Of TLS there is nothing left to say an answer by.
+// After an error of TLS no response can be sent.
 const isConnectionLost = (code: string): boolean => /^(ECONNRESET|EPIPE|ETIMEDOUT|ERR_SSL.*|ERR_OSSL.*)$/.test(code)
 
 const reasonByCode: Readonly<Record<string, ReasonFor<'bad-request'>>> = {
@@ -64,17 +66,17 @@ const proxySignature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 const isTls = (first: Buffer): boolean => first[0] === 0x16 && first[1] === 0x03
 
 /**
- * Names another protocol than HTTP by its first bytes: TLS, or the PROXY protocol header of a load balancer in front, of which nothing else is
- * read. Null: it is neither.
+ * Detects another protocol than HTTP by its first bytes: TLS, or the PROXY protocol header of a load balancer in front,
+ * of which nothing else is read. Null: it is neither.
  */
 export const detectOtherProtocol = (first: Buffer): GatewayError | null => {
   if (isTls(first)) {
     const cause = new Error('TLS where plain HTTP is spoken')
     return new GatewayError('bad-request', { reason: 'tls-on-plain-port', cause })
   }
-  const isBinary = first.subarray(0, proxySignature.length).equals(proxySignature)
-  if (!isBinary && !proxyLine.test(first.toString('latin1', 0, 16))) return null
-  const cause = new Error(`a PROXY protocol header, version ${isBinary ? 2 : 1}, where none is taken`)
+  const binary = first.subarray(0, proxySignature.length).equals(proxySignature)
+  if (!binary && !proxyLine.test(first.toString('latin1', 0, 16))) return null
+  const cause = new Error(`a PROXY protocol header, version ${binary ? 2 : 1}, where none is taken`)
   return new GatewayError('bad-request', { reason: 'proxy-header', cause })
 }
 
@@ -83,7 +85,8 @@ const getTargetBytes = (line: string | null): number => line?.split(/ +/, 2)[1]?
 /** Finds the request line that the parser was at in the packet on which it failed; null: an earlier packet held it. */
 export const getRequestLine = ({ rawPacket, bytesParsed = 0 }: ParserError): string | null => {
   if (!Buffer.isBuffer(rawPacket)) return null
-  const before = bytesParsed < 4 ? -1 : rawPacket.lastIndexOf('\r\n\r\n', bytesParsed - 4) // a request pipelined in front ends there
+  // a request pipelined in front ends there
+  const before = bytesParsed < 4 ? -1 : rawPacket.lastIndexOf('\r\n\r\n', bytesParsed - 4)
   const packet = rawPacket.toString('latin1', before === -1 ? 0 : before + 4)
   return /^[\r\n]*([A-Z-]+ [^\r\n]*)/.exec(packet)?.[1] ?? null
 }

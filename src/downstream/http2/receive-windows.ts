@@ -1,31 +1,34 @@
 import type { ServerHttp2Session } from 'node:http2'
 import { now } from '../../clock.ts'
 
-/** RFC 9113 §6.9.2: what a client may send of a body before any of it is taken. */
+/** The bytes of a body that a client may send before any of it is taken (RFC 9113 §6.9.2). */
 export const narrowWindowBytes = 65_535
 /** The same for a connection on which a body was taken as fast as it came: at 50 ms a round trip, 40 MiB/s. */
 export const wideWindowBytes = 2 * 1024 * 1024
 /** The window of a connection. One stream alone, however wide, leaves a third of it to the others. */
 export const connectionWindowBytes = 1.5 * wideWindowBytes
-// What a stream may hold for itself: a narrow window, and another that Node gives the client when it reads on for a moment.
+// The bytes that a stream may hold on its own account: a narrow window, and another that Node gives the client when it
+// reads on for a moment.
 const streamAllowanceBytes = 2 * narrowWindowBytes
-/** How many connections are wide at a time: what waits on them is at most 64 MiB beside what every stream may hold by itself. */
+/** The maximum of wide connections: together they hold at most 64 MiB beyond what every stream may hold by itself. */
 export const maxWideConnections = Math.floor((64 * 1024 * 1024) / connectionWindowBytes)
-// One that took no whole window for so long does without, when another could use it.
+// A connection that filled no whole window for this long becomes narrow, when another could use its width.
 const unusedAfterMs = 5_000
 
-/** What a {@link WideConnections} keeps: a connection that is wide. */
+/** A connection with wide windows, as {@link WideConnections} holds it. */
 interface WideConnection {
   /** Asks the client to send less. False: it was asked before. */
   narrow(): boolean
 }
 
-/** The connections of a process whose windows are wide. Their number bounds what clients can have it hold. */
+/**
+ * The connections of a process whose windows are wide. Their number limits the memory that clients can make it hold.
+ */
 export class WideConnections {
-  /** When each last took a whole window, oldest first. */
+  /** When each last filled a whole window, oldest first. */
   readonly #lastUsedAt = new Map<WideConnection, number>()
 
-  /** Admits a connection, or has the one that rests longest make room for a later try. */
+  /** Adds a connection, or makes the one that has been unused longest give way to a later try. */
   tryAcquire(connection: WideConnection): boolean {
     if (this.#lastUsedAt.size < maxWideConnections) {
       this.#lastUsedAt.set(connection, now())
@@ -35,7 +38,7 @@ export class WideConnections {
     return false
   }
 
-  /** Notes that a connection still uses what it has. */
+  /** Notes that a connection still uses its width. */
   touch(connection: WideConnection): void {
     this.#lastUsedAt.delete(connection)
     this.#lastUsedAt.set(connection, now())
@@ -47,10 +50,10 @@ export class WideConnections {
 }
 
 /**
- * The flow control of one connection, for what it receives (RFC 9113 §5.2). Node gives the window of a connection back as soon as
- * something arrives and that of a stream when it is read, and knows one size for all streams of a connection. So the streams are widened
- * and narrowed together, by SETTINGS, which a client may be slow to obey. What waits of their bodies is taken off the window of the
- * connection, which it cannot exceed.
+ * The flow control of one connection, for what it receives (RFC 9113 §5.2). Node gives the window of a connection back
+ * as soon as something arrives and that of a stream when it is read, and knows one size for all streams of a
+ * connection. So the streams are widened and narrowed together, by SETTINGS, which a client may be slow to obey. The
+ * bytes of their bodies that wait are taken off the window of the connection, which the client cannot exceed.
  */
 export class ReceiveWindows implements WideConnection {
   readonly #session: ServerHttp2Session
@@ -58,7 +61,7 @@ export class ReceiveWindows implements WideConnection {
   /** `narrowing`: the client has not yet acknowledged it, and may send as to a wide one. */
   #width: 'narrow' | 'wide' | 'narrowing' = 'narrow'
   #holdsWideSlot = false
-  /** What waits, in all streams, beyond what each may hold by itself. */
+  /** Waiting bytes, in all streams, beyond what each may hold by itself. */
   #excess = 0
   #windowBytes = connectionWindowBytes
 
@@ -69,7 +72,7 @@ export class ReceiveWindows implements WideConnection {
     session.once('close', () => wideConnections.release(this))
   }
 
-  /** Begins the flow control of one body. */
+  /** Creates the flow control of one body. */
   createBodyWindow(): BodyWindow {
     return new BodyWindow(this)
   }
@@ -95,10 +98,10 @@ export class ReceiveWindows implements WideConnection {
     return true
   }
 
-  /** Notes that so much more waits, or less. */
+  /** Adds to the waiting bytes; a negative number takes off. */
   addPending(bytes: number): void {
     this.#excess += bytes
-    // More than one body can be behind: before they have all there is, the others are to have theirs.
+    // More than one body can be slow: before they fill all of the window, the others are to have their share.
     if (this.#excess > wideWindowBytes) this.narrow()
     this.#updateWindow()
   }
@@ -106,7 +109,8 @@ export class ReceiveWindows implements WideConnection {
   #updateWindow(): void {
     if (this.#session.destroyed) return
     const remaining = connectionWindowBytes - this.#excess
-    // Once the streams are narrow, what waits cannot grow, and what is left over is for bodies that are taken.
+    // Once the streams are narrow, the waiting bytes cannot grow, and the rest of the window is for bodies that are
+    // taken.
     const windowBytes = Math.max(remaining, this.#width === 'narrow' ? narrowWindowBytes : 0)
     if (windowBytes !== this.#windowBytes) this.#session.setLocalWindowSize(windowBytes)
     this.#windowBytes = windowBytes
@@ -134,7 +138,9 @@ export class BodyWindow {
     this.#connection.widen()
   }
 
-  /** Notes how much waits to be taken. Where something does, it is not the client's window that is in the way. */
+  /**
+   * Sets the number of bytes that wait to be taken. Where some do, it is not the client's window that is in the way.
+   */
   setPending(bytes: number): void {
     if (bytes > 0) this.#consumedBytes = 0
     const excess = Math.max(0, bytes - streamAllowanceBytes)

@@ -13,11 +13,11 @@ import { ReceiveWindows, WideConnections } from './receive-windows.ts'
 import { isKnownMethod, StreamRequest } from './stream-request.ts'
 import { StreamResponse } from './stream-response.ts'
 
-/** Speaks HTTP/2 on the connections that it is given. */
+/** The HTTP/2 sessions of one listener. */
 export interface Http2Sessions {
   /** Takes a connection whose client chose HTTP/2 by ALPN. */
   accept(socket: TLSSocket): void
-  /** Tells every client to go elsewhere (GOAWAY). Streams that are open go on. */
+  /** Sends GOAWAY to every client. Open streams go on. */
   close(): void
 }
 
@@ -28,7 +28,7 @@ export interface Http2SessionsOptions {
   readonly routeRequest: RequestListener
 }
 
-/** Makes what speaks HTTP/2 for one public listener. */
+/** Creates the HTTP/2 side of one listener. */
 export const createHttp2Sessions = (options: Http2SessionsOptions): Http2Sessions => {
   const openSessions = new Set<SessionTimeouts>()
   const wideConnections = new WideConnections()
@@ -44,7 +44,8 @@ export const createHttp2Sessions = (options: Http2SessionsOptions): Http2Session
   }
 }
 
-// How a stream ends that nobody is to blame for: well, cut because of the upstream, or given up, which nghttp2 counts.
+// The reset codes that are not the client's fault: success, cut because of the upstream, or cancelled, which nghttp2
+// counts.
 const benignResetCodes: ReadonlySet<number | undefined> = new Set([
   constants.NGHTTP2_NO_ERROR,
   constants.NGHTTP2_INTERNAL_ERROR,
@@ -59,16 +60,18 @@ const startSession = (
   const { listen } = getListenerConfig().config
   const session = performServerHandshake(socket, createSessionOptions(listen)) as ServerHttp2Session
   const windows = new ReceiveWindows(session, wideConnections)
-  // The listener keeps half-closed connections open, for HTTP/1; here nobody is left who could take an answer.
+  // The listener keeps half-closed connections open, for HTTP/1; here a client that has ended its side cannot take a
+  // response.
   socket.once('end', () => socket.destroy())
-  const { address } = getClientConnection(socket, getListenerConfig()).peer // when the connection has gone, nobody knows it any more
+  const { address } = getClientConnection(socket, getListenerConfig()).peer // unknown once the connection has closed
   const report = (failure: GatewayError): void => clientErrors.reportUnparsed(address, failure)
   const sessionTimeouts = startSessionTimeouts(session, socket, listen, () =>
     report(new GatewayError('request-timeout', { reason: 'head-too-slow' })),
   )
 
   session.on('stream', (stream, _headers, _flags, raw) => {
-    if (stream.destroyed || stream.closed) return void stream.on('error', () => {}) // reset in the packet that it came in
+    // reset in the packet that it came in
+    if (stream.destroyed || stream.closed) return void stream.on('error', () => {})
     sessionTimeouts.onStreamOpened()
     stream.on('close', () => {
       sessionTimeouts.onStreamClosed()
@@ -81,9 +84,10 @@ const startSession = (
     if (isKnownMethod(request.method)) routeRequest(request as never, response as never)
     else handleRequest(request, response, null)
   })
-  // Each is answered: a client that asks for nothing else makes the gateway work for it.
+  // The gateway replies to each such frame: a client that sends nothing else makes it work for nothing.
   const allowsFrame = createFloodGuard()
-  // Who has the gateway reset its requests for him (CVE-2025-8671) may do so no faster than who resets them himself.
+  // A client that makes the gateway reset its requests (CVE-2025-8671) may do so no faster than one that resets them
+  // itself.
   const allowsReset = createFloodGuard()
   let clientErrorCode = 0
   const endForAbuse = (reason: ReasonFor<'bad-request'>, message: string): void => {
@@ -101,18 +105,21 @@ const startSession = (
     clientErrorCode = code
   })
   session.on('error', (error: NodeJS.ErrnoException) => {
-    // Where it is the client that complains, there is nothing to say.
+    // Where the client itself reported the error, there is nothing to report.
     if (error.code?.startsWith('ERR_HTTP2') && clientErrorCode === 0)
       report(new GatewayError('bad-request', { reason: 'bad-frames', cause: error }))
   })
   return sessionTimeouts
 }
 
-// As for requests that are given up: twice what a client has under way at most, then 33 a second.
+// The same rate as for cancelled requests: twice what a client has under way at most, then 33 a second.
 const floodBurst = 200
 const floodRefillPerMs = 33 / 1000
 
-/** Counts what costs the gateway more than the client; tells of each whether it is still one of those that a client may send. */
+/**
+ * Creates a guard against floods: a token bucket of events that cost the gateway more than the client. Each call takes
+ * a token, and returns whether there was one.
+ */
 const createFloodGuard = (): (() => boolean) => {
   let tokens = floodBurst
   let refilledAt = now()
@@ -124,10 +131,10 @@ const createFloodGuard = (): (() => boolean) => {
   }
 }
 
-/** Is how many requests a client may have under way on one connection, as on HTTP/1. */
+/** The maximum of requests that a client may have under way on one connection, as on HTTP/1. */
 const maxStreams = 100
 
-/** Is what Node knows and its types do not. */
+/** Options that Node takes and its types lack. */
 interface UndocumentedSessionOptions {
   readonly streamResetBurst: number
   readonly streamResetRate: number
@@ -135,13 +142,14 @@ interface UndocumentedSessionOptions {
 }
 
 /**
- * Tells in what a connection is bounded before it asks for anything: by nghttp2 and Node. What they leave open is bounded above
- * and below, and what a request may hold in admit.ts.
+ * The limits that nghttp2 and Node set on a session. The floods that they leave open are limited in this file, and the
+ * size of a request in match-request.ts.
  */
 const createSessionOptions = (
   listen: Pick<ListenConfig, 'maxTarget' | 'maxHeaders' | 'maxHeaderFields'>,
 ): ServerSessionOptions & UndocumentedSessionOptions => {
-  // Above the bounds that are answered with 431 and 414, so that there is somebody to answer; a list beyond this ends its stream.
+  // Above the limits that lead to 431 and 414, so that a response is still possible; a list beyond this ends its
+  // stream.
   const pairs = 2 * listen.maxHeaderFields + 16
   return {
     settings: {
@@ -150,37 +158,38 @@ const createSessionOptions = (
       maxHeaderListSize: listen.maxTarget + listen.maxHeaders + 1024 + 32 * pairs,
     },
     maxHeaderListPairs: pairs,
-    // Of a head that is larger, Node sends nothing, and ends the connection with all that is under way on it. An upstream's is bounded by its
-    // letters, 64 KiB; here each field counts 12 more, and may have a single letter.
+    // When a head is larger, Node sends nothing, and ends the connection with all that is under way on it. An
+    // upstream's head is limited to 64 KiB of letters; here each field counts 12 more, and may have a single letter.
     maxSendHeaderBlockLength: 1024 * 1024,
-    // Two values of a field that has one pass as they came, as on HTTP/1.
+    // Two values of a single-value field pass as they came, as on HTTP/1.
     strictSingleValueFields: false,
-    // Rapid reset (CVE-2023-44487): a client may give up on all that it has under way, twice, and then on 33 requests a second.
+    // Rapid reset (CVE-2023-44487): a client may cancel all that it has under way, twice, and then 33 requests a
+    // second.
     streamResetBurst: 2 * maxStreams,
     streamResetRate: 33,
     // Empty frames, and malformed ones, before the connection ends.
     maxSessionInvalidFrames: 100,
     maxSessionRejectedStreams: maxStreams,
     maxSettings: 32,
-    maxOutstandingPings: 4, // ours, of which there are none
+    maxOutstandingPings: 4, // the gateway's own, of which there are none
     maxSessionMemory: 16, // MiB
   }
 }
 
-/** Keeps the time of one connection. Only requests count: no other frame keeps it open. */
+/** The timeouts of one session. Only requests count: no other frame keeps it open. */
 interface SessionTimeouts {
-  /** Hears of a request. */
+  /** Notes a request. */
   onStreamOpened(): void
-  /** Hears that its stream has closed. */
+  /** Notes that its stream has closed. */
   onStreamClosed(): void
-  /** Tells the client to go elsewhere; closes when the streams that are open have ended. */
+  /** Sends GOAWAY; the session closes when its open streams have ended. */
   goAway(): void
 }
 
-// For GOAWAY to reach a client that does not close by itself.
+// Time for GOAWAY to reach a client that does not close by itself.
 const goAwayLingerMs = 300
 
-/** Begins to watch a connection. `onTimeout` is told when its first request has not come in time. */
+/** Starts the timeouts of a session. `onLate` is called when its first request has not come in time. */
 const startSessionTimeouts = (
   session: ServerHttp2Session,
   socket: TLSSocket,

@@ -2,13 +2,14 @@ import type { ServerHttp2Stream } from 'node:http2'
 import { ChunkQueue } from '../body/chunk-queue.ts'
 import type { BodyWindow } from './receive-windows.ts'
 
-// What was held is handed on in pieces, so that the rest can wait again after each.
+// Buffered bytes are handed on in slices, so that the rest can wait again after each.
 const releaseBytes = 64 * 1024
 
 /**
- * The body of a request, as its stream receives it. What comes while it is not read is held here: Node would keep each piece as it came,
- * of a byte a hundred times what it is, and would let the client go on with the first piece that is taken. To Node, each piece but the
- * last is still on its way, so the client has its window back when all of it has been taken.
+ * The body of a request, as its stream receives it. Chunks that come while it is not read are held here. Node would
+ * keep each chunk as it came, which for a chunk of a byte takes a hundred times its size, and would let the client go
+ * on with the first chunk that is taken. To Node, each chunk but the last is still on its way, so the client has its
+ * window back when all of it has been taken.
  */
 export class StreamBody {
   ended = false
@@ -16,7 +17,7 @@ export class StreamBody {
   readonly #window: BodyWindow
   readonly #push: (chunk: Buffer | null) => boolean
   readonly #buffered = new ChunkQueue()
-  /** Whether nothing follows what is held. */
+  /** Whether nothing follows the buffered chunks. */
   #isLast = false
   #isReading = false
   #hasPaused = false
@@ -26,13 +27,14 @@ export class StreamBody {
     this.#window = window
     this.#push = stream.push.bind(stream)
     stream.push = (chunk: Buffer | null) => this.#receive(chunk)
-    // Before anything is asked for: of an empty body Node tells the end at once, and once only.
+    // Before any data is requested: of an empty body Node reports the end at once, and once only.
     stream.on('end', () => {
       // Node ends the body of a stream that was reset, or whose length was wrong, as one that is whole.
       this.ended = !stream.closed && !stream.destroyed
       if (stream.closed) stream.destroy()
     })
-    // A client may reset with NO_ERROR. Node takes that for a good end, and waits for what can never be read or written any more.
+    // A client may reset with NO_ERROR. Node takes that for a good end, and waits for what can never be read or written
+    // any more.
     stream.on('aborted', () => process.nextTick(() => stream.destroy()))
     stream.on('close', () => window.setPending(0))
   }
@@ -55,11 +57,11 @@ export class StreamBody {
   resume(): void {
     this.#isReading = true
     this.#stream.resume()
-    // Not in the turn of who asks for it, and behind what Node itself holds.
+    // In the next tick: not within the caller's turn, and behind the chunks that Node itself holds.
     if (this.#buffered.bytes > 0) process.nextTick(() => this.#release())
   }
 
-  /** Takes what Node has received; null: the end. False: Node is to let the client wait. */
+  /** Takes a chunk that Node has received; null: the end. False makes Node let the client wait. */
   #receive(chunk: Buffer | null): boolean {
     if (this.#buffered.bytes === 0 && (this.#isReading || chunk === null)) {
       if (chunk !== null) this.#reportConsumed(chunk)
@@ -77,7 +79,7 @@ export class StreamBody {
     while (this.#isReading && this.#buffered.bytes > 0 && !this.#stream.destroyed) {
       const chunk = this.#buffered.take(releaseBytes)
       this.#reportPending()
-      // Before the first pause it waited for the upstream to be there, and not because that is slow.
+      // Before the first pause it waited for the upstream to be connected, not because that was slow.
       if (!this.#hasPaused) this.#reportConsumed(chunk)
       if (this.#buffered.bytes > 0) this.#stream.emit('data', chunk)
       else {
@@ -87,13 +89,13 @@ export class StreamBody {
     }
   }
 
-  /** With what is held here waits what came in the packet of the head: Node has that. */
+  /** Reports the waiting bytes: those held here, and those that came in the packet of the head, which Node holds. */
   #reportPending(): void {
     this.#window.setPending(this.#buffered.bytes + this.#stream.readableLength)
   }
 
   #reportConsumed(chunk: Buffer): void {
-    // What comes after the answer is only discarded.
+    // What comes after the response is only discarded.
     if (!this.#stream.headersSent) this.#window.consumed(chunk.length)
   }
 }

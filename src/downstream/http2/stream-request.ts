@@ -7,20 +7,24 @@ import type { RequestTarget } from '../request/request-target.ts'
 import type { ReceiveWindows } from './receive-windows.ts'
 import { StreamBody } from './stream-body.ts'
 
-// Those that the parser of HTTP/1 knows: one that is refused there is refused here, and not told what it may be instead.
+// The methods that the parser of HTTP/1 knows: any other is rejected here as it is there, and the client is not told
+// which to use.
 const http1Methods: ReadonlySet<string | undefined> = new Set(METHODS)
 
-/** Tells whether HTTP/1 knows a method. */
+/** Returns whether HTTP/1 knows a method. */
 export const isKnownMethod = (method: string | undefined): boolean => http1Methods.has(method)
 
-/** Is what the pseudo-fields of a request say. */
+/** The pseudo-fields of a request. */
 interface PseudoFields {
   method: string | undefined
   scheme: string | undefined
   path: string | undefined
 }
 
-/** Is the request of one stream, in the words of HTTP/1 (RFC 9113 §8.3, §8.8): the rest of the gateway reads it as any other. */
+/**
+ * The request of one stream, in the terms of HTTP/1 (RFC 9113 §8.3, §8.8): the rest of the gateway reads it as any
+ * other.
+ */
 export class StreamRequest implements DownstreamRequest {
   readonly multiplexed = true
   target: RequestTarget | null = null
@@ -28,7 +32,7 @@ export class StreamRequest implements DownstreamRequest {
   url: string | undefined
   readonly method: string | undefined
   readonly scheme: string | undefined
-  /** What Fastify reads of them: nothing. */
+  /** The fields that Fastify reads: none. */
   readonly headers = {}
   readonly httpVersion = '2.0'
   readonly httpVersionMajor = 2
@@ -47,7 +51,7 @@ export class StreamRequest implements DownstreamRequest {
     this.socket = socket
     this.stream = stream
     this.#body = stream.endAfterHeaders ? null : new StreamBody(stream, windows.createBodyWindow())
-    // Nothing is to be read: Node need not wait for the end of it when the stream has closed.
+    // Nothing is to be read: Node need not wait for its end when the stream has closed.
     if (this.#body === null) stream.readable = false
   }
 
@@ -56,7 +60,7 @@ export class StreamRequest implements DownstreamRequest {
   }
 
   validate(): GatewayError | null {
-    // RFC 9113 §8.5: it has neither scheme nor path. The extended one is never offered (RFC 8441).
+    // RFC 9113 §8.5: CONNECT has neither scheme nor path. Extended CONNECT is never offered (RFC 8441).
     if (this.method === 'CONNECT') return new GatewayError('method-not-allowed', { fields: ['Allow', 'GET, POST'] })
     if (this.scheme === 'https' && isKnownMethod(this.method)) return null // only TLS carries it
     return new GatewayError('bad-request', { reason: 'bad-pseudo-field' })
@@ -86,8 +90,9 @@ export class StreamRequest implements DownstreamRequest {
 }
 
 /**
- * Lists the fields as HTTP/1 would have them: `:authority` is Host, and so is `host` where it says the same (RFC 9113 §8.3.1: else there
- * are two, which is refused); the crumbs of a cookie are one field (§8.2.3); a body without a length is chunked.
+ * Converts the fields to those of HTTP/1. `:authority` becomes Host, and so does `host` where it says the same (RFC
+ * 9113 §8.3.1: else there are two, which are rejected); the crumbs of a cookie become one field (§8.2.3); a body
+ * without a length is chunked.
  */
 const toHttp1Fields = (raw: readonly string[], pseudoFields: PseudoFields, bodiless: boolean): string[] => {
   const fields: string[] = []
@@ -117,7 +122,7 @@ const toHttp1Fields = (raw: readonly string[], pseudoFields: PseudoFields, bodil
   return fields
 }
 
-// What comes from nghttp2 is memory of its own: to look it up, in a Map or as a member, V8 has to hash it each time.
+// A string from nghttp2 is memory of its own: to look it up, in a Map or as a member, V8 has to hash it each time.
 const internMethod = (method: string): string => (method === 'GET' ? 'GET' : method === 'POST' ? 'POST' : method)
 
 const colon = 0x3a

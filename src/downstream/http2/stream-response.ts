@@ -7,10 +7,10 @@ import { getMaxBodyBytes } from '../listener/client-connection.ts'
 import { getLingerMode, type LingerMode, linger } from '../listener/linger.ts'
 import type { StreamRequest } from './stream-request.ts'
 
-// Hints: more of them than anybody sends are left out, or an upstream that goes on for ever fills the memory.
+// Interim responses are hints: the excess is dropped, or an upstream that sends them for ever would fill the memory.
 const maxInterims = 16
 
-/** Is the answer of one stream. */
+/** The response of one stream. */
 export class StreamResponse implements DownstreamResponse {
   statusCode = 200
   readonly isHeadOfLine = true
@@ -19,7 +19,7 @@ export class StreamResponse implements DownstreamResponse {
   #ended = false
   #bodiless = false
   #interimCount = 0
-  /** How long to wait for the rest of the request once the answer is out. */
+  /** How long to wait for the rest of the request once the response is out. */
   #lingerMode: LingerMode = 'long'
   readonly #closeListeners: (() => void)[] = []
 
@@ -44,8 +44,8 @@ export class StreamResponse implements DownstreamResponse {
   }
 
   /**
-   * Whether an answer whose stream has closed went out whole. `finish` alone says nothing: a stream that is reset finishes too, and one
-   * whose connection closes as soon as its last frame is out does not.
+   * Whether a response whose stream has closed went out whole. `finish` alone says nothing: a stream that is reset
+   * finishes too, and one whose connection closes as soon as its last frame is out does not.
    */
   get writableFinished(): boolean {
     const { aborted, rstCode, writableFinished } = this.stream
@@ -60,7 +60,10 @@ export class StreamResponse implements DownstreamResponse {
     return this.stream.writableFinished
   }
 
-  /** Throws when HTTP/2 cannot say it: a status above 599, two values of what has one, a value with control characters. */
+  /**
+   * Throws when HTTP/2 cannot express it: a status above 599, two values of a single-value field, a value with control
+   * characters.
+   */
   writeFields(status: number, _reason: string, fields: HeaderFields): void {
     const list: (string | number)[] = [':status', status]
     // RFC 9110 §15.3.6: a 205 has no content, and Node ends the stream with its head.
@@ -72,7 +75,8 @@ export class StreamResponse implements DownstreamResponse {
       validateHeaderValue(name, value)
       list.push(name, value)
     }
-    // A flat list keeps order and repetitions; the types know of objects only. Node puts names in lower case (RFC 9113 §8.2).
+    // A flat list keeps order and repetitions; the types know of objects only. Node puts names in lower case (RFC 9113
+    // §8.2).
     this.stream.respond(list as never)
     this.statusCode = status
   }
@@ -93,12 +97,13 @@ export class StreamResponse implements DownstreamResponse {
 
   markLast({ draining, failure }: LastResponseContext): void {
     this.#lingerMode = getLingerMode(failure)
-    // The stream ends with its answer in any case. GOAWAY says of the connection what `Connection: close` does on HTTP/1.
+    // The stream ends with its response in any case. GOAWAY says of the connection what `Connection: close` does on
+    // HTTP/1.
     if (draining()) this.stream.session?.close()
   }
 
   reset(): void {
-    // Not `close`, whatever the code: that ends the stream first, and what there is of the answer looks whole.
+    // Not `close`, whatever the code: that ends the stream first, and the partial response would look whole.
     this.stream.destroy(new Error('cut off'))
   }
 
@@ -131,12 +136,14 @@ export class StreamResponse implements DownstreamResponse {
   }
 
   /**
-   * Discards what the client still has to send. RFC 9113 §8.1 lets a server say with RST_STREAM that it is not needed; h2 (httpx) and Java
-   * 17 then throw the answer away that came before. So that comes last, for those that go on for too long.
+   * Discards what the client still has to send. RFC 9113 §8.1 lets a server say with RST_STREAM that it is not needed;
+   * h2 (httpx) and Java 17 then throw the earlier response away. So RST_STREAM comes last, for clients that go on for
+   * too long.
    */
   #linger(): void {
     const { stream } = this
-    // It has ended, or was reset: Node keeps it, and the connection of a client that leaves, until what it still holds is read.
+    // The stream has ended, or was reset: Node keeps it, and the connection of a client that leaves, until what it
+    // holds is read.
     if (stream.closed) return this.#request.resume()
     let received = 0
     stream.on('data', (chunk: Buffer) => {
@@ -151,7 +158,7 @@ export class StreamResponse implements DownstreamResponse {
     this.#notifyClosed()
   }
 
-  /** Tells once that the answer is over: the stream may stay open for what is discarded. */
+  /** Notifies the listeners once that the response is over: the stream may stay open for what is discarded. */
   #notifyClosed(): void {
     for (const listener of this.#closeListeners.splice(0)) listener()
   }
@@ -163,12 +170,13 @@ export class StreamResponse implements DownstreamResponse {
 }
 
 /**
- * Destroys a stream, but not while the write of its last frame waits to be called back. Node destroys a stream whose request has been read
- * to its end in the midst of that write, which costs an error with a stack for the callback. It calls this again when the write is done.
+ * Destroys a stream, but not while the write of its last frame waits to be called back. Node destroys a stream whose
+ * request has been read to its end in the midst of that write, which costs an error with a stack for the callback. It
+ * calls this again when the write is done.
  */
 function destroyOnceWritten(this: ServerHttp2Stream, error?: Error): ServerHttp2Stream {
-  const isWriting = error === undefined && !this.writableFinished && this.session?.destroyed === false
+  const writing = error === undefined && !this.writableFinished && this.session?.destroyed === false
   // Of a stream that the client has reset, with whatever code, the end may never go out.
-  if (!isWriting || this.state.localClose !== 1) Duplex.prototype.destroy.call(this, error)
+  if (!writing || this.state.localClose !== 1) Duplex.prototype.destroy.call(this, error)
   return this
 }

@@ -10,33 +10,33 @@ import { type ClientConnection, getClientConnection } from './client-connection.
 import { getLingerMode, writeAndLinger } from './linger.ts'
 import type { GetListenerConfig } from './listener-config.ts'
 
-/** Answers what never becomes a request: in the shape of every other error, on the bare socket. */
+/** Responds to what never becomes a request: in the shape of every other error, on the bare socket. */
 export interface ClientErrorHandler {
-  /** Takes what Node's parser refused. */
+  /** Handles bytes that Node's parser rejected. */
   onParserError(error: ParserError, socket: Socket): void
-  /** Takes CONNECT, which Node would answer with nothing at all. */
+  /** Handles CONNECT, to which Node would send nothing at all. */
   onConnect(socket: Socket): void
-  /** Takes plain HTTP where TLS is spoken, with the first of it. */
+  /** Handles plain HTTP where TLS is spoken; `first` is its beginning. */
   onPlainHttp(socket: Socket, first: Buffer): void
-  /** Records what nothing was written to. */
+  /** Records a failure to which no response was written. */
   reportUnparsed(client: string, failure: GatewayError): void
 }
 
-/** Makes what answers for one public listener. */
+/** Creates the handler of one listener. */
 export const createClientErrorHandler = (
   getListenerConfig: GetListenerConfig,
   currentSnapshot: CurrentSnapshot,
 ): ClientErrorHandler => {
   const reportUnparsed = (client: string, failure: GatewayError, requestId = randomId(), bytesOut = 0): void => {
-    const { config, observers: recorders } = currentSnapshot.value
+    const { config, observers } = currentSnapshot.value
     const { status } = failure
     const emptyRecord = { method: null, path: null, totalMs: 0, firstByteMs: null, bytesIn: 0, exchange: null }
     const accessRecord = { ...emptyRecord, requestId, client, status, bytesOut, configHash: config.hash, failure }
-    for (const recorder of recorders) recorder.record(accessRecord)
+    for (const observer of observers) observer.record(accessRecord)
   }
 
   const sendProblem = (socket: Socket, client: string, failure: GatewayError, headOnly = false): void => {
-    if (!socket.writable) return // the answer before this one has ended the connection
+    if (!socket.writable) return // the response before this one has ended the connection
     const requestId = randomId()
     const requestIdField = getListenerConfig().config.requestId.header
     const { head, body } = renderRawProblem(failure.kind, requestId, requestIdField, failure.fields)
@@ -44,7 +44,7 @@ export const createClientErrorHandler = (
     reportUnparsed(client, failure, requestId, headOnly ? 0 : body.length)
   }
 
-  /** Answers when the answers due have been written: nothing may be written beside them (RFC 9112 §9.3.2). */
+  /** Sends the error after the responses due: nothing may be written between them (RFC 9112 §9.3.2). */
   const sendProblemInOrder = (
     connection: ClientConnection,
     socket: Socket,
@@ -66,7 +66,8 @@ export const createClientErrorHandler = (
       const line = getRequestLine(error)
       const failure = classifyParserError(error, line, listenerConfig.config.listen.maxTarget)
       if (failure === null) return void socket.destroy()
-      // Of a client that has sent nothing, a 408 would answer its first request before that comes; RFC 9110 §15.5.9 leaves it out.
+      // To a client that has sent nothing, a 408 would be the response to its first request before that comes; RFC 9110
+      // §15.5.9 leaves it out.
       if (failure.kind === 'request-timeout' && socket.bytesRead === 0) return socket.destroySoon()
       const connection = getClientConnection(socket, listenerConfig)
       const lastRequest = connection.activeRequests.at(-1)
@@ -87,8 +88,8 @@ export const createClientErrorHandler = (
       // Node has let go of the socket: without a listener, a client that resets it would end the process.
       socket.on('error', () => {})
       const connection = getClientConnection(socket, getListenerConfig())
-      // Nor does Node tell the answers due any more when they may go on, or that nobody is there to take them: a call whose answer
-      // waits for its turn would hold its upstream connection for ever.
+      // Node also no longer tells the responses due when they may go on, or that the client has left: a request whose
+      // response waits for its turn would hold its upstream connection for ever.
       socket.on('drain', () => {
         const [first] = connection.activeRequests
         if (first !== undefined) asHttp1Response(first.response).emit('drain')
@@ -108,7 +109,7 @@ export const createClientErrorHandler = (
   }
 }
 
-/** Ends a visit whose request body has broken off: its own answer says so, or is cut when it had begun. */
+/** Aborts a request whose body has broken off: its own response says so, or is cut when it had begun. */
 const abortTruncatedRequest = (
   activeRequest: ActiveRequest,
   connection: ClientConnection,

@@ -6,16 +6,19 @@ import { cidrMatcher } from '../../shared/cidr.ts'
 import { toNetworkKey } from '../../shared/rate-limiter/network-key.ts'
 import { normalizeAddress, type TrustedProxyMatcher } from './peer.ts'
 
-// What one customer has of IPv6.
+// The prefix that one customer has of IPv6.
 const ipv6Prefix = 64
 
-/** Counts connections by the address that they come from. A trusted proxy stands for all of its clients, and is not counted. */
+/**
+ * Counts connections by the address that they come from. A trusted proxy stands for all of its clients, and is not
+ * counted.
+ */
 export class PerAddressConnectionLimit {
   #max: number | null = null
   #isTrusted: TrustedProxyMatcher = () => false
   readonly #counts = new Map<string, number>()
 
-  /** Takes over a bound. Connections that came while there was none are not counted. */
+  /** Applies a configuration. Connections that came while there was no limit are not counted. */
   applyConfig({ maxConnectionsPerAddress, trustedProxies }: ListenConfig): void {
     this.#max = maxConnectionsPerAddress
     this.#isTrusted = cidrMatcher(trustedProxies)
@@ -25,7 +28,10 @@ export class PerAddressConnectionLimit {
     return this.#max !== null
   }
 
-  /** Counts a connection, and tells what it is counted by, for {@link release}; null: by nothing. False: there are as many as may be. */
+  /**
+   * Counts a connection, and returns the network that it is counted by, for {@link release}; null: by none. False: the
+   * limit is reached.
+   */
   acquire(remoteAddress: string | undefined): string | null | false {
     if (this.#max === null || remoteAddress === undefined) return null
     const address = normalizeAddress(remoteAddress)
@@ -37,7 +43,7 @@ export class PerAddressConnectionLimit {
     return network
   }
 
-  /** Counts one less. */
+  /** Counts one connection less. */
   release(network: string): void {
     const remaining = (this.#counts.get(network) ?? 0) - 1
     if (remaining > 0) this.#counts.set(network, remaining)
@@ -47,15 +53,18 @@ export class PerAddressConnectionLimit {
 
 const logIntervalMs = 1000
 
-/** Tells the log of connections that were closed at once. */
+/** Logs connections that were closed at once. */
 export interface RejectedConnectionLog {
-  /** Counts one, and tells of it: at once, or with others within a second. */
+  /** Counts a rejected connection, and logs it: at once, or with others within a second. */
   record(): void
-  /** Tells of those that were not told of yet. */
+  /** Logs those that were not logged yet. */
   close(): void
 }
 
-/** Begins to count connections that a setting has closed, in `counts` too. Whoever floods the listener must not flood the log as well. */
+/**
+ * Creates the log of the connections that a setting has closed; they are counted in `counts` too. A flood of
+ * connections must not flood the log as well.
+ */
 export const createRejectedConnectionLog = (
   log: Log,
   setting: ConnectionLimitKey,
@@ -63,10 +72,10 @@ export const createRejectedConnectionLog = (
   extraFields: { readonly worker?: number } = {},
 ): RejectedConnectionLog => {
   let pending = 0
-  let isThrottled = false
+  let throttled = false
   const flush = (): void => {
-    isThrottled = pending > 0
-    if (!isThrottled) return
+    throttled = pending > 0
+    if (!throttled) return
     log.warn({ ...extraFields, setting, connections: pending }, 'connections turned away')
     pending = 0
     timer.set(logIntervalMs)
@@ -76,7 +85,7 @@ export const createRejectedConnectionLog = (
     record() {
       counts[setting].count(epochMs())
       pending++
-      if (!isThrottled) flush()
+      if (!throttled) flush()
     },
     close() {
       flush()

@@ -13,36 +13,38 @@ import { createClientErrorHandler } from './client-error.ts'
 import { createRejectedConnectionLog, PerAddressConnectionLimit } from './connection-limits.ts'
 import { createListenerConfigGetter } from './listener-config.ts'
 
-/** Is the only listener that clients see. */
+/** The only listener that clients see. */
 export interface DownstreamServer {
   readonly address: AddressInfo
-  /** Whether it listens: it does no more after `leave`, and never where another process accepts. */
+  /** Whether it listens: not after `stopAccepting`, and never where another process accepts. */
   readonly isListening: boolean
-  /** Takes over the bounds and the certificates of a new configuration; where it listens stays. */
+  /** Applies the limits and the certificates of a new configuration; where it listens stays. */
   applyConfig(listen: ListenConfig): void
-  /** Serves a connection that another process accepted, unless there are as many as may be. */
+  /** Serves a connection that another process accepted, unless the limit of connections is reached. */
   adoptConnection(socket: Socket): void
-  /** Goes on accepting and serving, but from now on every answer ends its connection. */
+  /** Goes on accepting and serving, but from now on every response ends its connection. */
   drain(): void
-  /** Accepts nothing new from now on, and goes on serving the connections that are open, those too that are idle. */
+  /** Accepts nothing new from now on, and goes on serving the open connections, idle ones too. */
   stopAccepting(): void
-  /** Accepts nothing new, lets every answer end its connection, and cuts what is left after the deadline. */
+  /** Accepts nothing new, lets every response end its connection, and cuts what is left after the deadline. */
   close(deadlineMs: number): Promise<void>
 }
 
-/** Says otherwise than the file. */
+/** The options that replace or add to the file's. */
 export interface DownstreamServerOptions {
   /** `elsewhere`: another process listens, and hands connections over. */
   readonly bindTarget?: BindTarget | 'elsewhere' | undefined
-  /** Names the gateway in `Via`, where the file does not. */
+  /** The gateway's name in `Via`, where the file has none. */
   readonly pseudonym?: string
-  /** What the keys of session tickets are made from: whoever shares it resumes the sessions of the others. Default: made at random. */
+  /**
+   * The secret of the keys of session tickets: processes that share it resume each other's sessions. Default: random.
+   */
   readonly ticketSecret?: string
-  /** Which of several processes serves here, for the log. */
+  /** The number of this worker, for the log. */
   readonly worker?: number
 }
 
-/** Opens the public listener, where the file says unless told otherwise. Rejects when it cannot listen there. */
+/** Opens the listener, at `bindTarget` or where the file says. Rejects when it cannot listen there. */
 export const openDownstreamServer = async (
   currentSnapshot: CurrentSnapshot,
   log: Log,
@@ -59,7 +61,7 @@ export const openDownstreamServer = async (
   const clientErrors = createClientErrorHandler(getListenerConfig, currentSnapshot)
   const handleRequest = createRequestHandler({
     currentSnapshot,
-    getListenerConfig: getListenerConfig,
+    getListenerConfig,
     pseudonym: listen.via ?? pseudonym,
     draining: () => draining,
   })
@@ -71,7 +73,8 @@ export const openDownstreamServer = async (
   )
   await app.ready()
   const { server } = app
-  // Node's own list leaves out those that it has let go of (CONNECT), and `close` would wait for them beyond the deadline.
+  // Node's own list omits connections that it has let go of (CONNECT), and `close` would wait for them beyond the
+  // deadline.
   const sockets = new Set<Socket>()
   const addressLimit = new PerAddressConnectionLimit()
   addressLimit.applyConfig(listen)
@@ -80,7 +83,7 @@ export const openDownstreamServer = async (
   const rejectedConnections = createRejectedConnectionLog(log, 'maxConnections', counts, workerField)
   const rejectedPerAddress = createRejectedConnectionLog(log, 'maxConnectionsPerAddress', counts)
   const track = (socket: Socket): boolean => {
-    // What stands on another connection is not another one.
+    // A TLS socket on a connection is not another connection.
     const slot = 'encrypted' in socket ? null : addressLimit.acquire(socket.remoteAddress)
     if (slot === false) {
       rejectedPerAddress.record()
@@ -97,10 +100,10 @@ export const openDownstreamServer = async (
   server.on('connection', (socket) => {
     if (track(socket)) socket.once('end', () => probeHalfClosed(socket))
   })
-  // Neither is changed by a reload: what is off is never loaded.
+  // A reload changes neither: a module that is off is never loaded.
   const http2Sessions = listen.http2
     ? (await import('../http2/sessions.ts')).createHttp2Sessions({
-        ...{ handleRequest, getListenerConfig: getListenerConfig, clientErrors },
+        ...{ handleRequest, getListenerConfig, clientErrors },
         routeRequest: (request, response) => app.routing(request, response),
       })
     : null
@@ -115,14 +118,14 @@ export const openDownstreamServer = async (
         protocols: listen.http2 ? ['h2', ...http1Protocols] : http1Protocols,
       },
       onSecure(socket, raw) {
-        sockets.delete(raw) // it closes with the one that stands on it
+        sockets.delete(raw) // it closes with the TLS socket on it
         if (socket.alpnProtocol !== 'h2') return void server.emit('connection', socket)
         track(socket)
         http2Sessions?.accept(socket)
       },
       onPlaintext: (socket, first) => clientErrors.onPlainHttp(socket, first),
     })
-  // Where a client has to come through the gate first, the HTTP server itself listens nowhere.
+  // Where a client has to pass the TLS acceptor first, the HTTP server itself does not listen.
   const listeningServer: NetServer =
     tlsAcceptor === null ? server : createServer({ allowHalfOpen: true, noDelay: true })
   if (tlsAcceptor !== null)
@@ -133,7 +136,7 @@ export const openDownstreamServer = async (
   listeningServer.on('drop', () => rejectedConnections.record())
   applyLimits(server, listeningServer, listen)
   if (bindTarget !== 'elsewhere') await listenAt(listeningServer, bindTarget ?? listen)
-  if (!server.listening) server.emit('listening') // Node watches over connections, and their timeouts, from then on only
+  if (!server.listening) server.emit('listening') // only then does Node start to watch connections and their timeouts
 
   return {
     address: listeningServer.address() as AddressInfo,
@@ -150,7 +153,7 @@ export const openDownstreamServer = async (
         rejectedConnections.record()
         return void socket.destroy()
       }
-      // As Node's own server has those that it accepts.
+      // As Node's own server sets on the connections that it accepts.
       socket.allowHalfOpen = true
       socket.setNoDelay(true)
       listeningServer.emit('connection', socket)
@@ -159,16 +162,17 @@ export const openDownstreamServer = async (
       draining = true
     },
     stopAccepting() {
-      // Not the server's own: that closes idle connections at once, and one of them may be about to bring a request.
+      // Not the server's own: that closes idle connections at once, and a request may be about to come on one of them.
       NetServer.prototype.close.call(listeningServer)
     },
     async close(deadlineMs) {
       draining = true
-      // Node waits for those that it accepted itself, and knows nothing of those that were handed over.
+      // Node waits for the connections that it accepted itself, and does not know those that were handed over.
       const socketClosures = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
       http2Sessions?.close()
       const allClosed = Promise.all([...[server, listeningServer].map(closeServer), ...socketClosures])
-      // Node closes those that wait for another request, but takes a first one to be under way from the moment of connecting.
+      // Node closes connections that wait for another request, but takes a first one to be under way from the moment of
+      // connecting.
       for (const socket of sockets) if (socket.bytesRead === 0 || isInHandshake(socket)) socket.destroy()
       if (!(await settlesWithin(deadlineMs, allClosed))) for (const socket of sockets) socket.destroy()
       await allClosed
@@ -179,10 +183,10 @@ export const openDownstreamServer = async (
   }
 }
 
-// What ALPN names; somebody still asks for HTTP/1.0 by name.
+// The ALPN names; some clients still ask for HTTP/1.0 by name.
 const http1Protocols = ['http/1.1', 'http/1.0']
 
 const closeServer = (server: NetServer): Promise<unknown> => new Promise((resolve) => server.close(resolve))
 
-/** Makes a name for `Via` at random: a second gateway in the chain is no loop, the same one is. */
+/** Creates a random name for `Via`: a second gateway in the chain is no loop, the same one is. */
 export const createPseudonym = (): string => `lender-gateway-${randomId().slice(0, 8)}`

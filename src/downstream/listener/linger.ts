@@ -4,29 +4,36 @@ import { CoalescedTimer } from '../../clock.ts'
 import type { GatewayError } from '../../failures/errors.ts'
 import { closeAfterResponse, getMaxBodyBytes } from './client-connection.ts'
 
-// nginx's lingering_time and lingering_timeout, counted in looks. By the clock, a process that has stood still for as long would find all
-// of its clients quiet: timers come before what has arrived meanwhile.
+// nginx's lingering_time and lingering_timeout, counted in checks. By the clock, a process that has stood still for as
+// long would find all of its clients quiet: timers come before what has arrived meanwhile.
 const checkIntervalMs = 1000
 const maxChecks = 30
 const maxIdleChecks = 5
 
-// Of one process. Each is a connection, or a stream of one, whose client could as well stay idle for longer (`keepAlive`): the bound keeps
-// what they send, which costs time and serves nobody, from growing with their number.
+// Of one process. Each is a connection, or a stream of one, whose client could as well stay idle for longer
+// (`keepAlive`). What they send costs time and serves no request: the limit keeps it from growing with their number.
 const maxLingering = 1000
-// What a client gets beyond that: enough within a data centre.
+// The wait of a client beyond that limit: enough within a data centre.
 const shortLingerMs = 300
 let lingeringCount = 0
 
-/** How long a client is waited for that is still sending after its answer: as long as it sends, within bounds, or for 300 ms. */
+/**
+ * How long to wait for a client that is still sending after its response: as long as it sends, within limits, or for
+ * 300 ms.
+ */
 export type LingerMode = 'long' | 'short'
 
-/** Tells how long to wait for a client that was refused. One that sends too slowly has been waited for already (RFC 9110 §15.5.9). */
+/**
+ * Returns how long to wait for a client that was sent an error. One that sends too slowly has been waited for already
+ * (RFC 9110 §15.5.9).
+ */
 export const getLingerMode = (failure: GatewayError | null): LingerMode =>
   failure?.kind === 'request-timeout' ? 'short' : 'long'
 
 /**
- * Waits for a client that is still sending after its answer: as long as it sends, for 30 s in all, and for `mostBytes`; then calls `end`.
- * The caller discards what comes, and counts it by `received`. Returns what ends the wait.
+ * Waits for a client that is still sending after its response: as long as it sends, for 30 s in all, and for
+ * `maxBytes`; then calls `end`. The caller discards what comes, and counts it by `received`. Returns a function that
+ * stops the wait.
  */
 export const linger = (mode: LingerMode, maxBytes: number, received: () => number, end: () => void): (() => void) => {
   if (mode === 'short' || lingeringCount >= maxLingering) {
@@ -54,16 +61,17 @@ export const linger = (mode: LingerMode, maxBytes: number, received: () => numbe
 }
 
 /**
- * Lets a client that is still sending hear the answer: closing a socket with unread input makes the kernel reset it, and the answer is
- * lost. So when the response closes the connection, the gateway half-closes, discards what comes, and closes when the request ends, or
- * when the bounds of {@link linger} are reached (RFC 9112 §9.6). A request that is pipelined behind is not served.
+ * Lets the response reach a client that is still sending: closing a socket with unread input makes the kernel reset it,
+ * and the response is lost. So when the response closes the connection, the gateway half-closes, discards what comes,
+ * and closes when the request ends, or when the limits of {@link linger} are reached (RFC 9112 §9.6). A request that is
+ * pipelined behind is not served.
  */
 export const lingerOnClose = (request: IncomingMessage, mode: LingerMode): void => {
   const { socket } = request
   closeAfterResponse(socket)
-  // Node calls this once the last answer of a connection has been written.
+  // Node calls this once the last response of a connection has been written.
   socket.destroySoon = () => {
-    socket.destroySoon = () => {} // and so does stray.ts where the request broke off
+    socket.destroySoon = () => {} // and so does client-error.ts where the request broke off
     if (request.complete || socket.destroyed) return void socket.destroy()
     request.once('end', () => socket.destroy())
     destroyAfterLinger(socket, mode)
@@ -72,7 +80,9 @@ export const lingerOnClose = (request: IncomingMessage, mode: LingerMode): void 
   }
 }
 
-/** Writes the last bytes of a connection that has no request any more, and lets the client hear them in the same way. */
+/**
+ * Writes the last bytes of a connection that has no request any more, and lets them reach the client in the same way.
+ */
 export const writeAndLinger = (socket: Socket, bytes: string, mode: LingerMode): void => {
   closeAfterResponse(socket)
   destroyAfterLinger(socket, mode)

@@ -5,23 +5,23 @@ import { createRouteMap, type RouteMap } from '../request/match-request.ts'
 import { type AuthorityMatcher, compileAuthorityMatcher } from '../request/request-target.ts'
 import type { TrustedProxyMatcher } from './peer.ts'
 
-/** Is what the public listener reads of a configuration, compiled once for each. */
+/** The listener's part of a configuration, compiled once for each. */
 export interface CompiledListenerConfig {
   readonly config: Config
   readonly routes: RouteMap
   readonly isTrusted: TrustedProxyMatcher
   readonly matchesAuthority: AuthorityMatcher
-  /** Most requests on a connection. */
+  /** The maximum of requests on a connection. */
   readonly maxRequestsPerConnection: number
   /** The largest body that any operation takes. */
   readonly maxBodyBytes: number
-  /** Longest time from an answer to the head of the next request. */
+  /** The longest time from a response to the head of the next request. */
   readonly idleTimeoutMs: number
   /** The lower-case name of the field that carries the request id, or null. */
   readonly requestIdField: string | null
 }
 
-/** Compiles the public side of a configuration. */
+/** Compiles the listener's part of a configuration. */
 const compileListenerConfig = (config: Config): CompiledListenerConfig => ({
   config,
   routes: createRouteMap(config.listen.basePath),
@@ -29,15 +29,15 @@ const compileListenerConfig = (config: Config): CompiledListenerConfig => ({
   matchesAuthority: compileAuthorityMatcher(config.listen),
   maxRequestsPerConnection: config.listen.maxRequestsPerConnection ?? Number.POSITIVE_INFINITY,
   maxBodyBytes: Math.max(...Object.values(config.operations).map((each) => each.maxBody ?? Number.POSITIVE_INFINITY)),
-  // What Node allows for the wait and for the head, and how late it looks at most.
+  // What Node allows for the wait and for the head, and how late it checks at most.
   idleTimeoutMs: config.listen.timeouts.keepAlive + config.listen.timeouts.headers + 2000,
   requestIdField: config.requestId.header?.toLowerCase() ?? null,
 })
 
-/** Finds the public side of the configuration that runs. */
+/** Returns the listener's part of the current configuration. */
 export type GetListenerConfig = () => CompiledListenerConfig
 
-/** Compiles anew when the configuration has changed, which one comparison a request tells. */
+/** Creates a getter that compiles anew when the configuration has changed, which costs one comparison a request. */
 export const createListenerConfigGetter = (currentSnapshot: CurrentSnapshot): GetListenerConfig => {
   let compiled = compileListenerConfig(currentSnapshot.value.config)
   return () => {

@@ -2,15 +2,15 @@ import type { X509Certificate } from 'node:crypto'
 import { isIPv4, isIPv6, type Socket, SocketAddress } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 
-/** Tells whether an address is that of a proxy whose forwarded fields are believed. */
+/** Returns whether an address is that of a proxy whose forwarding fields are believed. */
 export type TrustedProxyMatcher = (address: string) => boolean
 
-/** Is the other end of a connection. */
+/** The other end of a connection. */
 export interface Peer {
   readonly address: string
   readonly trusted: boolean
   readonly secure: boolean
-  /** The certificate that it has shown, if it was asked for one and it was found good; null: none. */
+  /** The certificate that it has shown and that was verified; null: none was asked for, or none was shown. */
   certificate(): X509Certificate | null
 }
 
@@ -18,7 +18,7 @@ export interface Peer {
 export const createPeer = (socket: Socket | TLSSocket, isTrusted: TrustedProxyMatcher): Peer => {
   const address = normalizeAddress(socket.remoteAddress ?? '')
   const secure = 'encrypted' in socket && socket.encrypted === true
-  // Of one connection always the same object: what was found out about it may be kept by it.
+  // Always the same object for one connection: facts about it may be keyed by it.
   let cachedCertificate: X509Certificate | null | undefined
   const certificate = (): X509Certificate | null => {
     cachedCertificate ??= (secure && socket.authorized && socket.getPeerX509Certificate()) || null
@@ -28,8 +28,9 @@ export const createPeer = (socket: Socket | TLSSocket, isTrusted: TrustedProxyMa
 }
 
 /**
- * Finds the client behind trusted proxies: the rightmost address of X-Forwarded-For that is not itself a trusted proxy. What stands to
- * the left of it, the client may have made up. An entry that is no address ends the search at the last one that was.
+ * Finds the client behind trusted proxies: the rightmost address of X-Forwarded-For that is not itself a trusted proxy.
+ * The client may have made up what stands to the left of it. An entry that is no address ends the search at the last
+ * one that was.
  */
 export const getClientAddress = (peer: Peer, forwardedFor: string | null, isTrusted: TrustedProxyMatcher): string => {
   if (!peer.trusted || forwardedFor === null) return peer.address
@@ -43,16 +44,17 @@ export const getClientAddress = (peer: Peer, forwardedFor: string | null, isTrus
   return client
 }
 
-/** Reads an entry of X-Forwarded-For, which some proxies write with a port. */
+/** Parses an entry of X-Forwarded-For, which some proxies write with a port. */
 const parseForwardedForEntry = (entry: string): string | null => {
   const bare = /^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry
   if (isIPv4(bare)) return bare
   if (!isIPv6(bare)) return null
-  // There are many spellings of one, of an IPv4 address in it too: as they stand, all of those would be one network. A zone is another host's.
+  // An IPv6 address has many spellings, an IPv4 address in it too: unnormalised, they would all count as one network. A
+  // zone is another host's.
   const [address] = bare.split('%')
   return normalizeAddress(new SocketAddress({ address, family: 'ipv6' }).address)
 }
 
-/** Writes an IPv4 address that came over an IPv6 socket as what it is. */
+/** Converts an IPv4 address that came over an IPv6 socket to its own form. */
 export const normalizeAddress = (address: string): string =>
   address.startsWith('::ffff:') && isIPv4(address.slice(7)) ? address.slice(7) : address

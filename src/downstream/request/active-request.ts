@@ -9,7 +9,7 @@ import type { CompiledListenerConfig } from '../listener/listener-config.ts'
 import { getClientAddress, type Peer } from '../listener/peer.ts'
 import { type Expectation, parseExpectation, parseRequestHead, type RequestHead, randomId } from './request-head.ts'
 
-/** Is one request on the public listener, from its head to the end of its answer, and its record from then on. */
+/** One request of a client, from its head to the end of its response, and its access record from then on. */
 export class ActiveRequest implements ExchangeRecord {
   readonly request: DownstreamRequest
   readonly response: DownstreamResponse
@@ -22,16 +22,19 @@ export class ActiveRequest implements ExchangeRecord {
   readonly client: string
   readonly startedAt = now()
   readonly expectation: Expectation
-  /** Tells whether its answer ends the connection: the gateway is on its way down, or this was the last that it may bring. */
+  /**
+   * Returns whether its response ends the connection: the gateway drains, or this was the last request of the
+   * connection.
+   */
   readonly draining: () => boolean
   body: ClientBody | null = null
   exchange: Exchange | null = null
   firstByteMs: number | null = null
-  /** Known when its answer has ended. */
+  /** Set when its response has ended. */
   totalMs = 0
-  /** Bytes of the answer's body. */
+  /** Bytes of the response's body. */
   bytesOut = 0
-  /** Is called when it is the turn of its answer, some of which was written before. */
+  /** Called when it becomes the head of the line, after some of its response was written. */
   onHeadOfLine: (() => void) | null = null
   /** Why it failed, for the access log. */
   failure: GatewayError | null = null
@@ -61,7 +64,7 @@ export class ActiveRequest implements ExchangeRecord {
 
   get path(): string | null {
     if (this.exchange !== null) return null
-    const { originalUrl, url } = this.request // HTTP/2: what Fastify has not seen has no `originalUrl`
+    const { originalUrl, url } = this.request // HTTP/2: a request that Fastify has not seen has no `originalUrl`
     return (originalUrl ?? url)?.slice(0, maxLoggedPathLength).split('?', 1)[0] ?? null
   }
 
@@ -84,12 +87,15 @@ export class ActiveRequest implements ExchangeRecord {
     this.body?.abort(reason)
   }
 
-  /** Cuts the answer off, so that an incomplete one cannot be taken for a whole one: not even one that ends with the connection. */
+  /**
+   * Cuts the response off, so that an incomplete one cannot pass for a complete one: not even one that ends with the
+   * connection.
+   */
   reset(reason: GatewayError): void {
     this.failure ??= reason
     this.response.reset(this.peer.secure)
   }
 }
 
-// Enough to see how it differs from one of the nine.
+// Enough to see how it differs from the nine paths.
 const maxLoggedPathLength = 200

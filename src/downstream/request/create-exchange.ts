@@ -6,7 +6,7 @@ import { ClientBody } from '../body/client-body.ts'
 import type { ActiveRequest } from './active-request.ts'
 import type { MatchedRequest } from './match-request.ts'
 
-/** Opens the exchange of an admitted visit. `via` is the gateway's own hop. The body stays untouched. */
+/** Creates the exchange of a matched request. `via` is the gateway's own hop. The body stays untouched. */
 export const createExchange = (
   activeRequest: ActiveRequest,
   { operation, query, authority }: MatchedRequest,
@@ -31,7 +31,7 @@ export const createExchange = (
   const exchange = new Exchange({
     operation,
     client: activeRequest.client,
-    peer: peer,
+    peer,
     query,
     fields,
     authority,
@@ -47,13 +47,14 @@ export const createExchange = (
 }
 
 /**
- * Tells whether a client is sent interim responses that it has not asked for. RFC 9110 §15.2 wants every client of HTTP/1.1 to read
- * them, but many take one for the response: from then on each request on the connection gets the response before its own.
+ * Returns whether a client is sent interim responses that it has not asked for. RFC 9110 §15.2 wants every client of
+ * HTTP/1.1 to read them, but many take one for the final response: from then on each request on the connection gets the
+ * response before its own.
  */
 const acceptsInterim = (version: string, { interim }: ListenConfig): boolean =>
   version === '1.1' ? interim === 'relay' : version !== '1.0'
 
-/** Writes an interim answer as it came (RFC 9110 §15.2, RFC 8297). Throws `bad-answer` when it holds what cannot be written. */
+/** Writes an interim response as it came (RFC 9110 §15.2, RFC 8297). Throws `bad-answer` when it cannot be written. */
 const writeInterim = ({ response, snapshot }: ActiveRequest, status: number, fields: HeaderFields): void => {
   if (response.headersSent) return
   const requestIdField = snapshot.config.requestId.header

@@ -11,10 +11,11 @@ import type { RequestHandler } from './request-handler.ts'
 import { parseRequestTarget } from './request-target.ts'
 
 /**
- * Makes Fastify route the nine, by one registration of @fastify/http-proxy each: its `routes` × `httpMethods` is a cross product, so a
- * single one would let eighteen through. Serving is ours, from the `preHandler` on: before the `handler` runs, http-proxy makes three URL
- * objects of the path to check it. The `handler` option is set all the same: its own calls `reply.from`, which is not loaded. Nothing of it
- * is ready before `ready` is called.
+ * Registers the nine routes with Fastify, each by its own registration of @fastify/http-proxy: its `routes` ×
+ * `httpMethods` is a cross product, so a single one would let eighteen through. Requests are served from the
+ * `preHandler` on: before the `handler` runs, http-proxy makes three URL objects of the path to check it. The `handler`
+ * option is set all the same: the default one calls `reply.from`, which is not loaded. Nothing of it is ready before
+ * `ready` is called.
  */
 export const registerRoutes = (
   createServer: (route: RequestListener) => Server,
@@ -25,7 +26,7 @@ export const registerRoutes = (
   const app = fastify({
     serverFactory: createServer,
     rewriteUrl: (request) => toRoutablePath(request as LeanIncomingMessage, getListenerConfig().config.listen.basePath),
-    // Fastify listens for these itself, and would write an answer of its own beside ours.
+    // Fastify listens for these itself, and would write a second response.
     clientErrorHandler: (error, socket) => clientErrors.onParserError(error, socket),
     logger: false,
     schemaController: noSchemaCompilers,
@@ -51,14 +52,14 @@ export const registerRoutes = (
   app.setNotFoundHandler((request, reply) => dispatch(request, reply, null))
   app.setErrorHandler((_error, { raw }, reply) => {
     reply.hijack()
-    raw.destroy() // an error of Fastify's own: whatever fails in `serve` is answered there
+    raw.destroy() // an error of Fastify's own: `handleRequest` replies to every other
   })
   return app
 }
 
 /**
- * Takes a target apart, and gives the path that Fastify routes on: the client's own, byte for byte, below the base path. One that Fastify
- * would read otherwise than it stands, decoded or without its beginning, goes where no route is.
+ * Parses the target, and returns the path that Fastify routes on: the client's own, byte for byte, below the base path.
+ * A path that Fastify would read differently, decoded or without its beginning, goes where no route is.
  */
 const toRoutablePath = (request: LeanIncomingMessage, basePath: string): string => {
   request.target = parseRequestTarget(request.url ?? '')
@@ -75,9 +76,9 @@ const unusedHandler = (): never => {
 }
 
 /**
- * Loads @fastify/http-proxy without what it sends with, which is never used: @fastify/reply-from, with an undici of its own and Node's, and
- * `ws` are more than ten megabytes. While it is loaded, `require` finds a plugin that does nothing in their place; whoever else loads one of
- * the three gets it whole.
+ * Loads @fastify/http-proxy without the modules that it sends with, which are never used: @fastify/reply-from, with an
+ * undici of its own and Node's, and `ws` are more than ten megabytes. While it is loaded, `require` finds a plugin that
+ * does nothing in their place; any other module that loads one of the three gets it whole.
  */
 const loadHttpProxy = (): typeof import('@fastify/http-proxy').default => {
   const require = createRequire(import.meta.url)

@@ -5,14 +5,14 @@ import type { DownstreamRequest } from '../codec.ts'
 import type { Expectation, RequestHead } from './request-head.ts'
 import { type AuthorityMatcher, isValidHost } from './request-target.ts'
 
-/** What is read of a request. */
+/** The parsed parts of a request. */
 export interface ParsedRequest {
   readonly head: RequestHead
   readonly expectation: Expectation
   readonly request: Pick<DownstreamRequest, 'originalUrl' | 'target' | 'method' | 'httpVersion' | 'rawHeaders'>
 }
 
-/** Is a request let in. */
+/** A request that was accepted. */
 export interface MatchedRequest {
   readonly operation: Operation
   /** The raw query with its `?`, or empty. */
@@ -21,14 +21,14 @@ export interface MatchedRequest {
   readonly authority: string
 }
 
-/** Finds what stands at a path, byte for byte; undefined: nothing does. */
+/** The operation at each path, byte for byte. */
 export type RouteMap = ReadonlyMap<string, Operation>
 
-/** Lays out the nine under `{base_url}`'s path. Each path has one method. */
+/** Creates the routes of the nine operations under `listen.basePath`. Each path has one method. */
 export const createRouteMap = (basePath: string): RouteMap =>
   new Map(allOperations.map((operation) => [basePath + operation.path, operation]))
 
-/** Is what a listener lets in. */
+/** What a listener accepts. */
 export interface MatchOptions {
   readonly routes: RouteMap
   readonly matchesAuthority: AuthorityMatcher
@@ -38,9 +38,10 @@ export interface MatchOptions {
 }
 
 /**
- * Decides on a request's head: one of the nine, or the reason why not. Malformed comes before misdirected, that before unknown, unknown
- * before the wrong method (RFC 9112 §3, §6; RFC 9110 §15.5): whoever means another server learns nothing of this one's paths.
- * The version has been checked. `routed` is the operation that has been found for the path and the method; null: none.
+ * Validates a request's head and finds its operation, or returns why not. Malformed comes before misdirected, that
+ * before unknown, unknown before the wrong method (RFC 9112 §3, §6; RFC 9110 §15.5): a client that means another server
+ * learns nothing of this one's paths. The version has been checked. `routedOperation` is the operation that Fastify has
+ * found for the path and the method; null: none.
  */
 export const validateAndRoute = (
   { request, head, expectation }: ParsedRequest,
@@ -74,7 +75,7 @@ export const validateAndRoute = (
   return { operation, query: target.query, authority }
 }
 
-/** Checks what Node's parser lets through of the rules on message length (RFC 9112 §6.1, §6.3). */
+/** Checks the rules on message length that Node's parser does not enforce (RFC 9112 §6.1, §6.3). */
 const validateFraming = (
   { transferEncoding, contentLength }: RequestHead,
   httpVersion: string,

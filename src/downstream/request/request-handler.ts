@@ -12,7 +12,7 @@ import { ActiveRequest } from './active-request.ts'
 import { createExchange } from './create-exchange.ts'
 import { validateAndRoute } from './match-request.ts'
 
-/** Is what the front needs of the listener that it stands in. */
+/** The dependencies of a request handler. */
 interface RequestHandlerOptions {
   readonly currentSnapshot: CurrentSnapshot
   readonly getListenerConfig: GetListenerConfig
@@ -21,19 +21,22 @@ interface RequestHandlerOptions {
   readonly draining: () => boolean
 }
 
-/** Serves a request, or refuses it. `routed` is the operation that Fastify has found for its path and method; null: none. */
+/**
+ * Serves or rejects a request. `routedOperation` is the operation that Fastify has found for its path and method; null:
+ * none.
+ */
 export type RequestHandler = (
   request: DownstreamRequest,
   response: DownstreamResponse,
   routedOperation: Operation | null,
 ) => void
 
-/** Is where answers wait for their turn: a connection, or a stream of one. */
+/** Where responses wait for their turn: a connection of HTTP/1, or a stream of HTTP/2. */
 type ResponseQueue = Pick<ClientConnection, 'peer' | 'activeRequests' | 'closing'> & {
   readonly idleTimer: ClientConnection['idleTimer'] | null
 }
 
-/** Makes the front of a public listener: what stands behind Fastify's routes, and behind none of them. */
+/** Creates the request handler of a listener. It serves the requests of Fastify's routes, and those that match none. */
 export const createRequestHandler = ({
   currentSnapshot,
   getListenerConfig,
@@ -42,7 +45,7 @@ export const createRequestHandler = ({
 }: RequestHandlerOptions): RequestHandler => {
   const responseVia = `1.1 ${pseudonym}`
 
-  /** Sees to the end of a visit. */
+  /** Adds a request to its queue, and completes its record when its response closes. */
   const trackRequest = (
     activeRequest: ActiveRequest,
     queue: ResponseQueue,
@@ -55,14 +58,14 @@ export const createRequestHandler = ({
     response.on('close', () => {
       if (activeRequests.length === 1) activeRequests.pop()
       else advanceQueue(activeRequests, activeRequest)
-      // A connection that closes may linger: its end is seen to.
+      // A connection that closes may linger: its end is already scheduled.
       if (activeRequests.length === 0 && !queue.closing && !request.socket.destroyed) idleTimer?.set(idleTimeoutMs)
       if (!response.writableFinished) abortUnfinished(activeRequest)
       activeRequest.exchange?.finish()
       snapshot.release()
       if (activeRequest.exchange?.bodySent === true) activeRequest.body?.freeBuffers()
       activeRequest.totalMs = now() - activeRequest.startedAt
-      for (const recorder of snapshot.observers) recorder.record(activeRequest)
+      for (const observer of snapshot.observers) observer.record(activeRequest)
     })
   }
 
@@ -93,18 +96,19 @@ export const createRequestHandler = ({
         fail,
       )
     } catch (error) {
-      fail(error) // Fastify would leave it unanswered: the reply is hijacked
+      fail(error) // Fastify would send no response: the reply is hijacked
     }
   }
 }
 
 const alwaysTrue = (): boolean => true
 
-// Node reads on for as long as nothing is written, and parses all that a packet holds: without a bound, one connection that pipelines
-// would have as many requests under way as it has bytes to send. No proxy and no library pipelines nearly as many.
+// Node reads on for as long as nothing is written, and parses all requests of a packet: without a limit, one connection
+// that pipelines would have as many requests under way as it has bytes to send. No proxy and no library pipelines
+// nearly as many.
 const maxPipelinedRequests = 100
 
-/** Finds where a request waits for its turn; null: the last request of its connection has come before it. */
+/** Finds the queue of a request; null: the last request of its connection has come before it. */
 const getResponseQueue = (
   { multiplexed, socket }: DownstreamRequest,
   listenerConfig: CompiledListenerConfig,
@@ -115,7 +119,7 @@ const getResponseQueue = (
     return { peer: connection.peer, activeRequests: [], closing, idleTimer: null }
   }
   if (connection.closing) return null
-  // Of as many requests as a connection may bring, this is the last: its response says so, and nothing behind it is served.
+  // The last request that a connection may carry: its response says so, and nothing behind it is served.
   connection.closing =
     ++connection.requestCount >= listenerConfig.maxRequestsPerConnection ||
     connection.activeRequests.length + 1 >= maxPipelinedRequests
@@ -123,7 +127,10 @@ const getResponseQueue = (
   return connection
 }
 
-/** Takes a visit off those of its connection; it is the turn of the answer behind it, which may have been written long ago. */
+/**
+ * Removes a request from its queue. The response behind it, which may have been written long ago, becomes the head of
+ * the line.
+ */
 const advanceQueue = (activeRequests: ActiveRequest[], activeRequest: ActiveRequest): void => {
   activeRequests.splice(activeRequests.indexOf(activeRequest), 1)
   const [next] = activeRequests
@@ -133,7 +140,7 @@ const advanceQueue = (activeRequests: ActiveRequest[], activeRequest: ActiveRequ
   onHeadOfLine()
 }
 
-/** Ends what was under way for a client whose connection closed before its answer was complete. */
+/** Aborts a request whose connection closed before its response was complete. */
 const abortUnfinished = (activeRequest: ActiveRequest): void => {
   activeRequest.failure ??= new GatewayError('client-gone')
   activeRequest.abort(activeRequest.failure)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { dropConnectionNominated, fieldNameEquals, foldUnderscores, isHopByHop } from '../../header-fields.ts'
 
-/** Is what a trusted proxy said of its client. */
+/** What a trusted proxy says of its client. */
 export interface ForwardedFields {
   /** The values of X-Forwarded-For, joined with a comma. */
   readonly for: string | null
@@ -13,7 +13,9 @@ const emptyForwarded: ForwardedFields = { for: null, proto: null, host: null }
 
 /** A request's header section, read in one pass. Strings are latin1. */
 export class RequestHead {
-  /** End-to-end fields as the client sent them; Host, Content-Length, Expect and untrusted forwarded fields are not among them. */
+  /**
+   * End-to-end fields as the client sent them, without Host, Content-Length, Expect and untrusted forwarding fields.
+   */
   fields: string[] = []
   bytes = 0
   /** Every Host line. */
@@ -23,15 +25,16 @@ export class RequestHead {
   transferEncoding: string | null = null
   via: string | null = null
   expect: string | null = null
-  /** The client's own request id, when it is sane and the only one. */
+  /** The client's own request id, if it is valid and the only one. */
   requestId: string | null = null
   interactionId: string | null = null
   forwarded = emptyForwarded
 }
 
 /**
- * Reads the raw header list. `requestIdField` is the lower-case name of the field that carries the request id, or null. `trusted` says
- * that the peer is a proxy whose forwarded fields are believed; anybody else's are dropped.
+ * Parses the raw header list. `requestIdField` is the lower-case name of the field that carries the request id, or
+ * null. `trusted` says that the peer is a proxy whose forwarding fields are believed; those of any other peer are
+ * dropped.
  */
 export const parseRequestHead = (
   raw: readonly string[],
@@ -103,10 +106,13 @@ export const parseRequestHead = (
   return head
 }
 
-/** Is what a client waits for before it sends a body: to be told to go on, nothing, or something that is not known. */
+/** What a client waits for before it sends a body: for 100 Continue, for nothing, or for something unknown. */
 export type Expectation = 'none' | 'continue' | 'unknown'
 
-/** Reads the field `Expect` (RFC 9110 §10.1.1), its lines joined with a comma; null: there is none. HTTP/1.0 has no expectations. */
+/**
+ * Parses the field `Expect` (RFC 9110 §10.1.1), its lines joined with a comma; null: there is none. HTTP/1.0 has no
+ * expectations.
+ */
 export const parseExpectation = (field: string | null, httpVersion: string): Expectation => {
   if (field === null || httpVersion === '1.0') return 'none'
   // RFC 9110 §5.6.1: empty elements of a list count for nothing.
@@ -118,7 +124,8 @@ export const parseExpectation = (field: string | null, httpVersion: string): Exp
 const joinValues = (earlier: string | null, value: string): string =>
   earlier === null ? value : `${earlier}, ${value}`
 
-// The underscore twins: a CGI-like back end reads X_Forwarded_For and X-Forwarded-For as one, so a client could add to what we set.
+// Underscores too: a CGI-like back end reads X_Forwarded_For and X-Forwarded-For as one, so a client could add to the
+// gateway's own.
 const forwardedNamePattern = /^(?:forwarded|x[-_](?:forwarded(?:[-_].*)?|real[-_]ip))$/i
 
 const isForwardedName = (name: string): boolean => {
@@ -126,11 +133,14 @@ const isForwardedName = (name: string): boolean => {
   return (first === 0x78 || first === 0x66) && forwardedNamePattern.test(name)
 }
 
-/** Tells whether a field that only a trusted proxy may write is one of its own; any other field is. `lower` is of the same length as the name. */
+/**
+ * Returns false for a field that only a trusted proxy may send and this peer may not; `lower` has the length of the
+ * name.
+ */
 const isAcceptedFromPeer = (name: string, lower: string, trusted: boolean): boolean =>
   trusted && !name.includes('_') ? true : foldUnderscores(name) !== lower
 
-/** Keeps a trusted proxy's field, but for the three that the gateway sets anew from it. */
+/** Keeps a trusted proxy's field, except for the three from which the gateway builds its own. */
 const applyForwarded = (forwarded: ForwardedFields, name: string, value: string, fields: string[]): ForwardedFields => {
   if (fieldNameEquals(name, 'x-forwarded-for')) return { ...forwarded, for: joinValues(forwarded.for, value) }
   if (fieldNameEquals(name, 'x-forwarded-proto')) return { ...forwarded, proto: value }
@@ -139,10 +149,10 @@ const applyForwarded = (forwarded: ForwardedFields, name: string, value: string,
   return forwarded
 }
 
-// What request ids of the field look like: UUIDs, base64, `Root=1-…`. Nothing that could end a field or a log line.
+// The form of usual request ids: UUIDs, base64, `Root=1-…`. Nothing in it could end a field or a log line.
 const requestIdPattern = /^[A-Za-z0-9._~+/=:@-]{1,128}$/
 
-/** Tells whether a client's own id may be kept. */
+/** Returns whether a client's own id may be kept. */
 export const isValidRequestId = (id: string): boolean => requestIdPattern.test(id)
 
 const idBytes = 16
@@ -150,7 +160,7 @@ const idsPerBatch = 256
 let randomPool = Buffer.alloc(0)
 let randomOffset = 0
 
-/** Makes an id: 128 random bits in hexadecimal. */
+/** Creates an id: 128 random bits in hexadecimal. */
 export const randomId = (): string => {
   if (randomOffset === randomPool.length) {
     randomPool = randomBytes(idBytes * idsPerBatch)

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net'
 import type { ListenConfig } from '../../config/config.ts'
 
-/** Is a request-target taken apart, byte for byte as the client spelled it. */
+/** A parsed request-target, byte for byte as the client spelled it. */
 export interface RequestTarget {
   readonly path: string
   /** The raw query with its `?`, or empty. */
@@ -12,7 +12,7 @@ export interface RequestTarget {
 
 const absoluteFormPattern = /^https?:\/\/([^/?#]*)([^#]*)$/i
 
-/** Parses a request-target once; null when no resource of http can be meant by it. */
+/** Parses a request-target; null when it can name no resource of http. */
 export const parseRequestTarget = (raw: string): RequestTarget | null => {
   // A fragment is never sent (RFC 9112 §3.2.1), but Node hands one on and some servers cut it off.
   if (raw.includes('#')) return null
@@ -30,15 +30,16 @@ const splitTarget = (raw: string, authority: string | null): RequestTarget => {
   return at === -1 ? { path: raw, query: '', authority } : { path: raw.slice(0, at), query: raw.slice(at), authority }
 }
 
-/** Tells whether an authority is one that clients may ask this gateway for. `secure`: it came over TLS. */
+/** Returns whether clients may ask this gateway for an authority. `secure`: the request came over TLS. */
 export type AuthorityMatcher = (authority: string, secure: boolean) => boolean
 
-/** Takes every name for its own. */
+/** Matches every name. */
 export const matchAnyAuthority: AuthorityMatcher = () => true
 
 /**
- * Compiles the names that clients may ask for; none: all of them. A name without a port goes with every port; with one, only with that,
- * which a client leaves out when it is the scheme's own. A dot at the end of a name is the root of DNS, and changes nothing.
+ * Compiles the names that clients may ask for; none: all of them. A name without a port matches every port. A name with
+ * a port matches that one, which a client leaves out when it is the scheme's own. A dot at the end of a name is the
+ * root of DNS, and changes nothing.
  */
 export const compileAuthorityMatcher = ({ hosts: names }: Pick<ListenConfig, 'hosts'>): AuthorityMatcher => {
   if (names.length === 0) return matchAnyAuthority
@@ -49,12 +50,16 @@ export const compileAuthorityMatcher = ({ hosts: names }: Pick<ListenConfig, 'ho
   }
 }
 
-// RFC 3986 §3.2.2: a registered name (unreserved, sub-delims, percent-encoded) or an address in brackets, then an optional port. The
-// comma is a sub-delim too, but two Host lines joined by a proxy look like that, so it is refused. Userinfo has no place here at all.
+// RFC 3986 §3.2.2: a registered name (unreserved, sub-delims, percent-encoded) or an address in brackets, then an
+// optional port. The comma is a sub-delim too, but two Host lines joined by a proxy look like that, so it is rejected.
+// Userinfo has no place here at all.
 const registeredNamePattern = /^(?:[A-Za-z0-9\-._~!$&'()*+;=]|%[0-9A-Fa-f]{2})+(?::(\d{0,5}))?$/
 const ipLiteralPattern = /^\[([0-9A-Fa-f:.]+)\](?::(\d{0,5}))?$/
 
-/** Tells whether a Host field or the authority of a target names a host that http can mean (not empty, RFC 9110 §4.2.1). */
+/**
+ * Returns whether a Host field, or the authority of a target, names a host that http can mean (not empty, RFC 9110
+ * §4.2.1).
+ */
 export const isValidHost = (value: string): boolean => {
   const named = registeredNamePattern.exec(value)
   if (named !== null) return isValidPort(named[1])

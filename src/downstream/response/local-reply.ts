@@ -8,7 +8,7 @@ import { awaitFlush } from './response-flush.ts'
 // An unread body up to this size is discarded to keep the connection; a larger one costs more than a new connection.
 const maxDiscardBytes = 64 * 1024
 
-// RFC 9110 §15.1: a cache may store 404, 405, 414 and 501 unasked. A refusal is of one request at one moment.
+// RFC 9110 §15.1: a cache may store 404, 405, 414 and 501 unasked. A local reply is for one request at one moment.
 const problemFields = ['Content-Type', 'application/problem+json', 'Cache-Control', 'no-store'] as const
 
 /** Renders the body of an error (RFC 9457): what happened, never why. `requestId` is null when ids are switched off. */
@@ -18,7 +18,7 @@ const renderProblem = (kind: FailureKind, requestId: string | null): string => {
   return JSON.stringify(requestId === null ? body : { ...body, requestId })
 }
 
-/** Answers a visit with an error of the gateway's own, or cuts it off when an answer had begun. */
+/** Sends an error of the gateway's own, or cuts the response off when one had begun. */
 export const sendLocalReply = (activeRequest: ActiveRequest, error: GatewayError): void => {
   const { response, snapshot, head } = activeRequest
   activeRequest.failure ??= error
@@ -26,7 +26,8 @@ export const sendLocalReply = (activeRequest: ActiveRequest, error: GatewayError
   if (response.headersSent) return activeRequest.reset(error)
 
   const requestIdField = snapshot.config.requestId.header
-  const body = renderProblem(error.kind, requestIdField === null ? null : activeRequest.requestId) // ASCII: an id is a sane token
+  // ASCII: an id is a valid token
+  const body = renderProblem(error.kind, requestIdField === null ? null : activeRequest.requestId)
   const fields = [...problemFields, 'Content-Length', String(body.length), ...error.fields]
   if (requestIdField !== null) fields.push(requestIdField, activeRequest.requestId)
   fields.push(...(activeRequest.exchange?.addedResponseFields ?? []))
@@ -39,19 +40,23 @@ export const sendLocalReply = (activeRequest: ActiveRequest, error: GatewayError
   awaitFlush(activeRequest)
 }
 
-/** Tells whether the connection must end with this answer: it is draining, or the rest of the request is not worth reading. */
+/**
+ * Returns whether the connection must end with this response: it is draining, or the rest of the request is not worth
+ * reading.
+ */
 const closesConnection = ({ request, head, body, draining, expectation, failure }: ActiveRequest): boolean => {
-  // RFC 9110 §15.5.9: whoever sent the rest too slowly is not waited for again.
+  // RFC 9110 §15.5.9: a client that sent the rest too slowly is not waited for again.
   if (draining() || failure?.kind === 'request-timeout') return true
   if (request.complete || body?.received === true) return false
   if (head.transferEncoding !== null) return true
   const length = Number(head.contentLength ?? 0)
   if (length === 0) return false
-  // A client that was not told to continue may send the body or not: nobody knows where the next request begins (RFC 9110 §10.1.1).
+  // A client that was not told to continue may send the body or not: where the next request begins is unknown (RFC 9110
+  // §10.1.1).
   return length > maxDiscardBytes || !(body?.clientMaySend ?? expectation !== 'continue')
 }
 
-/** Renders an answer, head and body, for a socket on which no request could be parsed. */
+/** Renders an error, head and body, for a socket on which no request could be parsed. */
 export const renderRawProblem = (
   kind: FailureKind,
   requestId: string,

@@ -7,7 +7,10 @@ import type { ActiveRequest } from '../request/active-request.ts'
 import { sendLocalReply } from './local-reply.ts'
 import { awaitFlush, FlushMonitor } from './response-flush.ts'
 
-/** Writes an answer to the client: a body that has already arrived in one write, any other as it comes and as the client takes it. */
+/**
+ * Writes a response to the client: a body that has already arrived in one write, any other as it comes and as the
+ * client takes it.
+ */
 export const relayResponse = (activeRequest: ActiveRequest, proxyResponse: ProxyResponse, via: string): void => {
   const { response } = activeRequest
   if (response.destroyed) return // and the exchange with it
@@ -16,13 +19,15 @@ export const relayResponse = (activeRequest: ActiveRequest, proxyResponse: Proxy
 
   const buffered = proxyResponse.body.takeBuffered()
   if (buffered === null) return proxyResponse.body.consume(new ClientSink(activeRequest, proxyResponse.body))
-  // TLS makes a copy of whatever is written, whether the client takes it or not: of what is stored, one for each client that reads slowly.
+  // TLS copies all that is written, whether the client takes it or not: of a stored response, once for each client that
+  // reads slowly.
   if (activeRequest.peer.secure && buffered.length > sliceBytes) {
     const sliced = sliceBody(buffered)
     return sliced.consume(new ClientSink(activeRequest, sliced))
   }
   activeRequest.bytesOut = buffered.length
-  // As a latin1 string it goes out with the head in one piece; head and buffer as two pieces of one write cost the kernel more.
+  // As a latin1 string it goes out with the head in one piece; head and buffer as two pieces of one write cost the
+  // kernel more.
   if (buffered.length <= maxSingleWriteBytes) response.end(buffered.toString('latin1'), 'latin1')
   else response.end(buffered)
   awaitFlush(activeRequest)
@@ -31,7 +36,10 @@ export const relayResponse = (activeRequest: ActiveRequest, proxyResponse: Proxy
 // Above this, copying the body costs more than a second piece.
 const maxSingleWriteBytes = 8 * 1024
 
-/** Lists the answer's fields: the upstream's end-to-end ones, and those few that docs/operations.md says the gateway adds. */
+/**
+ * Builds the response's fields: the upstream's end-to-end ones, and the few that docs/operations.md says the gateway
+ * adds.
+ */
 const buildResponseFields = (activeRequest: ActiveRequest, proxyResponse: ProxyResponse, via: string): HeaderFields => {
   const { snapshot, requestId, head, body, draining, exchange } = activeRequest
   const requestIdField = snapshot.config.requestId.header
@@ -49,13 +57,13 @@ const buildResponseFields = (activeRequest: ActiveRequest, proxyResponse: ProxyR
   if (exchange !== null && exchange.addedResponseFields !== null) fields.push(...exchange.addedResponseFields)
   if (head.interactionId !== null && getFirstFieldValue(proxyResponse.fields, 'x-fapi-interaction-id') === undefined)
     fields.push('x-fapi-interaction-id', head.interactionId)
-  // Where the answer came before the request was complete, what is still on its way is not another request.
+  // Where the response came before the request was complete, what is still on its way is not another request.
   const unread = body?.received === false
   if (unread || draining()) activeRequest.response.markLast(activeRequest, unread)
   return fields
 }
 
-/** Writes the head; false: the upstream sent something that cannot be written, and the client has been told 502. */
+/** Writes the head; false: the upstream sent something that cannot be written, and the client has been sent a 502. */
 const writeHead = (activeRequest: ActiveRequest, { status, reason }: ProxyResponse, fields: HeaderFields): boolean => {
   try {
     activeRequest.response.writeFields(status, reason, fields)
@@ -64,15 +72,15 @@ const writeHead = (activeRequest: ActiveRequest, { status, reason }: ProxyRespon
   } catch (cause) {
     const failure = new GatewayError('bad-answer', { reason: 'answer-field', cause })
     sendLocalReply(activeRequest, failure)
-    activeRequest.abort(failure) // the body has nobody to go to
+    activeRequest.abort(failure) // the body has no recipient
     return false
   }
 }
 
-/** The most that is written at once where whatever is written is copied. */
+/** The maximum that is written at once where all that is written is copied. */
 export const sliceBytes = 64 * 1024
 
-/** Makes a body of one that is all there, handed on in pieces as they are taken. The memory may be others' too. */
+/** Creates a body of a buffer, handed on in slices as they are taken. Others may share the memory. */
 export const sliceBody = (buffered: Buffer): ResponseBody => {
   let rest = buffered
   let sink: BodySink | null = null
@@ -99,16 +107,17 @@ export const sliceBody = (buffered: Buffer): ResponseBody => {
   }
 }
 
-/** Takes the body as fast as the client does. One that takes nothing for longer than the bound is cut. */
+/** Writes the body as fast as the client takes it. A client that takes nothing for longer than the limit is cut off. */
 export class ClientSink implements BodySink {
   readonly #activeRequest: ActiveRequest
   readonly #body: ResponseBody
   readonly #flushMonitor: FlushMonitor
-  /** What has been written and not taken yet, oldest first. */
+  /** Chunks that were written and not taken yet, oldest first. */
   readonly #unflushed: Buffer[] = []
   readonly #onFlushed = (error?: Error | null): void => {
     const chunk = this.#unflushed.shift()
-    // Of an answer that was cut, a piece may still be on its way out to a connection that goes on: freed, it would go out as something else.
+    // Of a response that was cut, a chunk may still be on its way out to a connection that goes on: freed, it would go
+    // out as something else.
     if (!error) freeBuffer(chunk)
   }
   #isPaused = false
@@ -127,8 +136,8 @@ export class ClientSink implements BodySink {
 
   data(chunk: Buffer): boolean {
     const { response } = this.#activeRequest
-    // Of a large chunk `write` says false before the system has been asked, which nearly always takes all of it. So what counts is
-    // whether it has taken the one before.
+    // For a large chunk `write` returns false before the system has been asked, which nearly always takes all of it. So
+    // what counts is whether it has taken the previous one.
     const keepsUp = response.writableLength === 0
     this.#activeRequest.bytesOut += chunk.length
     if (this.#write(chunk) || keepsUp) return true
@@ -146,7 +155,7 @@ export class ClientSink implements BodySink {
 
   end(): void {
     this.#activeRequest.response.end()
-    this.#flushMonitor.stop() // `drain` is not told any more
+    this.#flushMonitor.stop() // `drain` is not emitted any more
     awaitFlush(this.#activeRequest)
   }
 

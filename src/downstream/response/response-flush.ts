@@ -4,20 +4,26 @@ import type { ReasonFor } from '../../failures/reasons.ts'
 import { MinRateMonitor } from '../body/min-rate.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
 
-/** Bounds the wait for a client to take the end of an answer, which Node waits for without one. Called when an answer has been written. */
+/**
+ * Limits the wait for a client to take the end of a response, which Node leaves unlimited. Called when a response has
+ * been written.
+ */
 export const awaitFlush = (activeRequest: ActiveRequest): void => {
   const { response } = activeRequest
   if (!response.isHeadOfLine) activeRequest.onHeadOfLine = () => awaitFlush(activeRequest)
   else if (!response.isFlushed) new FlushMonitor(activeRequest).start()
 }
 
-// Of one write the system says when it has taken all of it, and not before.
+// The system reports a write when it has taken all of it, and not before.
 const writeToleranceBytes = 64 * 1024
 
-// Linux says that a full send buffer has room when a third of it is free; it lets the buffer grow to 4 MiB, and may be told to more.
+// Linux reports room in a full send buffer when a third of it is free; it lets the buffer grow to 4 MiB, and may be
+// configured for more.
 const unreportedBytes = 4 * 1024 * 1024
 
-/** The wait for a client to take what was written of an answer. One that takes too little for too long is cut. */
+/**
+ * The wait for a client to take what was written of a response. A client that takes too little for too long is cut off.
+ */
 export class FlushMonitor {
   readonly #activeRequest: ActiveRequest
   readonly #timer: CoalescedTimer
@@ -30,7 +36,9 @@ export class FlushMonitor {
     activeRequest.response.on('close', () => this.stop())
   }
 
-  /** Waits from now on, or from the turn of the answer on: before that the client can take none of it. */
+  /**
+   * Waits from now on, or from when the response is the head of the line: before that the client can take none of it.
+   */
   start(): void {
     const activeRequest = this.#activeRequest
     const { request, response } = activeRequest
@@ -48,7 +56,7 @@ export class FlushMonitor {
     )
   }
 
-  /** Waits no longer. */
+  /** Ends the wait. */
   stop(): void {
     this.#activeRequest.onHeadOfLine = null
     this.#timer.clear()
@@ -62,8 +70,9 @@ const resetSlowClient = (activeRequest: ActiveRequest, reason: ReasonFor<'client
 const rateMonitors = new WeakMap<object, MinRateMonitor>()
 
 /**
- * Finds the pace at which a client takes its answers; null: no rate is asked for. On HTTP/1 it is that of the connection, so that many small
- * answers count like a large one; what shares its connection with others is on its own.
+ * Finds the monitor of the rate at which a client takes its responses; null: no rate is configured. On HTTP/1 it is
+ * that of the connection, so that many small responses count like a large one; a response that shares its connection
+ * with others has its own.
  */
 const getRateMonitor = ({ snapshot, request }: ActiveRequest): MinRateMonitor | null => {
   const { minRate } = snapshot.config.listen

@@ -14,16 +14,16 @@ import { pemBlocks, readCertificateFacts } from '../../config/certificates.ts'
 import type { ListenTlsConfig } from '../../config/config.ts'
 import { deriveTicketKeys, getTicketEpoch } from './session-tickets.ts'
 
-/** Hears how a handshake ended. With a reason against it, its connection is closed, or about to be. */
+/** Called when a handshake has ended. With a failure, its connection is closed, or about to be. */
 type OnHandshakeEnd = (failure: string | null, secured: TLSSocket) => void
 
-/** Begins a handshake, on a connection of which nothing has been read, or what was read has been put back. */
+/** Starts a handshake, on a connection of which nothing has been read, or what was read has been put back. */
 export type StartHandshake = (socket: Socket, onEnd: OnHandshakeEnd) => void
 
 /**
  * Prepares the handshakes of one configuration; those that are under way when another takes its place end as they
- * began. `protocols` are spoken afterwards, best first, as ALPN names them. The keys of session tickets are made from
- * `ticketSecret`. Throws when a certificate is not taken.
+ * began. `protocols` are spoken afterwards, best first, as ALPN names them. The keys of session tickets are derived
+ * from `ticketSecret`. Throws when a certificate is not accepted.
  */
 export const createHandshaker = (
   tls: ListenTlsConfig,
@@ -32,7 +32,7 @@ export const createHandshaker = (
 ): StartHandshake => {
   const { defaultOptions, find } = createSniContexts(tls)
   let epoch = getTicketEpoch()
-  // It listens nowhere. One a configuration, so that whatever it says takes effect at once and as a whole.
+  // It does not listen. There is one for each configuration, so that all of it takes effect at once.
   const server = createServer({
     ...defaultOptions,
     ticketKeys: deriveTicketKeys(ticketSecret, tls, epoch),
@@ -40,16 +40,16 @@ export const createHandshaker = (
     rejectUnauthorized: tls.clientCertificates === 'required',
     ALPNProtocols: [...protocols],
     // Not the server's own list, which forgets no name; and it would match a wildcard with any number of labels.
-    SNICallback: (name, answer) => answer(null, find(name)),
+    SNICallback: (name, done) => done(null, find(name)),
   })
-  // What takes a connection. It names its TLS socket in all that it tells the server, and never the connection itself.
+  // Node's listener for a connection. It names its TLS socket in all that it emits, and never the connection itself.
   const [accept] = server.listeners('connection')
   return (socket, onEnd) => {
     if (getTicketEpoch() !== epoch) {
       epoch = getTicketEpoch()
       server.setTicketKeys(deriveTicketKeys(ticketSecret, tls, epoch))
     }
-    // So each connection is taken by a server of its own, which is this one in everything but whom it tells.
+    // So each connection is taken by a server of its own: this one in everything but where its events go.
     const events = new EventEmitter()
     events.on('secureConnection', (secured: TLSSocket) => {
       const rejection = checkClientCertificate(secured, tls)
@@ -65,25 +65,26 @@ export const createHandshaker = (
   }
 }
 
-/** Judges a client by its certificate; null: it may come in. Who resumes a session is judged by what was found when it began. */
+/** Checks a client's certificate; null: it may come in. A resumed session is judged by what was found when it began. */
 const checkClientCertificate = (socket: TLSSocket, { clientCertificates: asked }: ListenTlsConfig): string | null => {
   if (asked === 'none') return null
-  // Not `authorized`: Node says so of whoever resumes a session of TLS 1.3, with or without a certificate.
+  // Not `authorized`: Node says so of every resumed session of TLS 1.3, with or without a certificate.
   const certificate = socket.getPeerX509Certificate()
   if (certificate === undefined) return asked === 'required' ? 'no certificate' : null
-  // With TLS 1.3 whoever resumes gets a new ticket each time: one after the other, they would outlive the certificate.
+  // With TLS 1.3 a client that resumes gets a new ticket each time: one after the other, they would outlive the
+  // certificate.
   if (certificate.validToDate.getTime() < epochMs()) return 'CERT_HAS_EXPIRED'
   return socket.authorized ? null : (getAuthorizationError(socket) ?? 'not authorized')
 }
 
-/** Says what is wrong with a certificate that a client has shown: `CERT_REVOKED`. */
+/** Returns what is wrong with a certificate that a client has shown: `CERT_REVOKED`. */
 const getAuthorizationError = ({ authorizationError }: TLSSocket): string | null =>
   // A code, though Node's types say an error.
   authorizationError === null || authorizationError === undefined ? null : String(authorizationError)
 
-/** Is what the certificates of one configuration are shown by. */
+/** The certificates of one configuration, by the names that clients ask for. */
 interface SniContexts {
-  /** Makes the context of the first certificate, which is for clients that ask for no name, or for one that nobody here has. */
+  /** The options of the first certificate, for clients that ask for no name, or for an unknown one. */
   readonly defaultOptions: SecureContextOptions
   /** Finds the context for a name; undefined: the first is for it. */
   find(name: string): SecureContext | undefined
@@ -102,15 +103,19 @@ const cipherSuites = [
   'ECDHE-RSA-CHACHA20-POLY1305',
 ].join(':')
 
-/** Makes all contexts of a configuration. Throws when a certificate is not taken, which loading it has found out before. */
+/**
+ * Creates all contexts of a configuration. Throws when a certificate is not accepted, which loading it has checked
+ * before.
+ */
 const createSniContexts = ({ certificates, minVersion, clientCa, clientCrl }: ListenTlsConfig): SniContexts => {
   const shared: SecureContextOptions = {
     minVersion,
     ciphers: cipherSuites,
     honorCipherOrder: true,
-    // A client that renegotiates has the gateway do the expensive half of a handshake for a few bytes (CVE-2011-1473).
+    // A client that renegotiates makes the gateway do the expensive half of a handshake for a few bytes
+    // (CVE-2011-1473).
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | constants.SSL_OP_NO_COMPRESSION,
-    // A ticket is good for no longer, so that nobody comes in on a certificate that has expired long ago.
+    // A ticket is good for no longer, so that no client comes in on a certificate that has expired long ago.
     sessionTimeout: 300,
     sessionIdContext: 'lender-gateway', // a context takes no session of another
     // One block each: of several lists in one text, only the first would be read.
@@ -120,7 +125,7 @@ const createSniContexts = ({ certificates, minVersion, clientCa, clientCrl }: Li
   const contextByName = new Map<string, SecureContext>()
   for (const options of all) {
     const context = createSecureContext(options)
-    // The first that has a name is for it.
+    // The first certificate with a name is for it.
     for (const name of readCertificateFacts(options.cert).names)
       if (!contextByName.has(name)) contextByName.set(name, context)
   }

@@ -6,11 +6,11 @@ import type { Log } from '../../observe/log.ts'
 import { normalizeAddress } from '../listener/peer.ts'
 import { createHandshaker } from './handshakes.ts'
 
-/** Stands between a connection that was accepted and whoever speaks HTTP on it. */
+/** Stands between an accepted connection and the server that speaks HTTP on it. */
 export interface TlsAcceptor {
   /** Takes a connection of which nothing has been read. */
   accept(socket: Socket): void
-  /** Takes over a new configuration: it holds for whoever connects from now on. */
+  /** Applies a new configuration: it holds for clients that connect from now on. */
   applyConfig(listen: ListenConfig): void
 }
 
@@ -19,15 +19,15 @@ export interface TlsAcceptorOptions {
   readonly tls: ListenTlsConfig
   readonly log: Log
   readonly ticketSecret: string
-  /** What is spoken behind it, best first, as ALPN names it. */
+  /** The protocols that are spoken behind it, best first, as ALPN names them. */
   readonly protocols: readonly string[]
-  /** Hears of a client that has come through, on what its connection has become. */
+  /** Called with the TLS socket of a client that has completed the handshake, and the connection below it. */
   onSecure(socket: TLSSocket, raw: Socket): void
-  /** Takes the connection of a client that does not speak TLS, with the first that it said. */
+  /** Called with the connection of a client that does not speak TLS, and its first bytes. */
   onPlaintext(socket: Socket, first: Buffer): void
 }
 
-/** Opens the gate of a listener that speaks TLS. */
+/** Creates the acceptor of a listener that speaks TLS. */
 export const createTlsAcceptor = ({
   listen,
   tls,
@@ -51,9 +51,10 @@ export const createTlsAcceptor = ({
         socket.destroy()
       })
       timer.set(timeoutMs)
-      socket.on('error', () => {}) // one that is not told by what stands on it: there may be nothing yet
+      socket.on('error', () => {}) // an error without a TLS socket on it to report it: there may be none yet
       socket.once('close', () => timer.clear())
-      // At the first bytes and not at once: the answer to whoever speaks plain HTTP goes out by the socket as it is.
+      // At the first bytes and not at once: the response to a client that speaks plain HTTP goes out by the socket as
+      // it is.
       socket.once('readable', () => {
         const first: Buffer | null = socket.read()
         if (first === null) return void socket.destroy()
@@ -79,15 +80,18 @@ export const createTlsAcceptor = ({
   }
 }
 
-/** Tells whether what was said first is not TLS: a record begins with its type, 22, and a greeting of SSLv2 with its length, 128 or more. */
+/**
+ * Returns whether the first byte is not of TLS: a record begins with its type, 22, and a hello of SSLv2 with its
+ * length, 128 or more.
+ */
 const isPlaintext = ([byte = 0]: Buffer): boolean => (byte >= 32 && byte < 127) || byte === 13 || byte === 10
 
 const logIntervalMs = 1000
 
 /**
- * Logs handshakes that failed, at a bounded rate, since anybody can cause as many as he likes: one line a second, which
- * counts those that it stands for. Who connects and leaves again, as a probe of a load balancer does, is of interest to
- * nobody.
+ * Logs failed handshakes at a limited rate, since any client can cause as many as it likes: one line a second, which
+ * counts those that it stands for. A client that connects and leaves again, as a probe of a load balancer does, is
+ * logged at debug.
  */
 export const createHandshakeLog = (log: Log): ((client: string, reason: string) => void) => {
   let next = 0
