@@ -1,13 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { duplexPair } from 'node:stream'
 import type { ListenConfig } from '../../config/config.ts'
+import { compileAuthorityMatcher, matchAnyAuthority } from '../../downstream/request/authority.ts'
 import { createRouteMap, validateAndRoute } from '../../downstream/request/match-request.ts'
 import { parseRequestHead } from '../../downstream/request/request-head.ts'
-import {
-  compileAuthorityMatcher,
-  matchAnyAuthority,
-  parseRequestTarget,
-} from '../../downstream/request/request-target.ts'
+import { parseRequestTarget } from '../../downstream/request/request-target.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import type { FailureKind } from '../../failures/kinds.ts'
 import { createServer } from '../../node-http.ts'

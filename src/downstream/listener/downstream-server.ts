@@ -10,8 +10,9 @@ import { createRequestHandler } from '../request/request-handler.ts'
 import { randomId } from '../request/request-head.ts'
 import { createTicketSecret } from '../tls/session-tickets.ts'
 import { createClientErrorHandler } from './client-error.ts'
-import { createRejectedConnectionLog, PerAddressConnectionLimit } from './connection-limits.ts'
 import { createListenerConfigGetter } from './listener-config.ts'
+import { PerAddressConnectionLimit } from './per-address-limit.ts'
+import { createRejectedConnectionLog } from './rejected-connections.ts'
 
 /** The only listener that clients see. */
 export interface DownstreamServer {

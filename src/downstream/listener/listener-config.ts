@@ -1,8 +1,8 @@
 import type { Config } from '../../config/config.ts'
 import type { CurrentSnapshot } from '../../runtime/snapshot/current-snapshot.ts'
 import { cidrMatcher } from '../../shared/cidr.ts'
+import { type AuthorityMatcher, compileAuthorityMatcher } from '../request/authority.ts'
 import { createRouteMap, type RouteMap } from '../request/match-request.ts'
-import { type AuthorityMatcher, compileAuthorityMatcher } from '../request/request-target.ts'
 import type { TrustedProxyMatcher } from './peer.ts'
 
 /** The listener's part of a configuration, compiled once for each. */

@@ -2,8 +2,8 @@ import type { ListenConfig } from '../../config/config.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { allOperations, type Operation } from '../../operations.ts'
 import type { DownstreamRequest } from '../codec.ts'
+import { type AuthorityMatcher, isValidHost } from './authority.ts'
 import type { Expectation, RequestHead } from './request-head.ts'
-import { type AuthorityMatcher, isValidHost } from './request-target.ts'
 
 /** The parsed parts of a request. */
 export interface ParsedRequest {

@@ -1,11 +1,12 @@
 import { now } from '../../clock.ts'
-import type { BodySink, ProxyResponse, ResponseBody } from '../../exchange.ts'
+import type { ProxyResponse } from '../../exchange.ts'
 import { GatewayError } from '../../failures/errors.ts'
 import { fieldNameEquals, getFirstFieldValue, type HeaderFields } from '../../header-fields.ts'
-import { freeBuffer } from '../../shared/buffers.ts'
 import type { ActiveRequest } from '../request/active-request.ts'
+import { ClientSink } from './client-sink.ts'
 import { sendLocalReply } from './local-reply.ts'
-import { awaitFlush, FlushMonitor } from './response-flush.ts'
+import { awaitFlush } from './response-flush.ts'
+import { sliceBody, sliceBytes } from './sliced-body.ts'
 
 /**
  * Writes a response to the client: a body that has already arrived in one write, any other as it comes and as the
@@ -74,92 +75,5 @@ const writeHead = (activeRequest: ActiveRequest, { status, reason }: ProxyRespon
     sendLocalReply(activeRequest, failure)
     activeRequest.abort(failure) // the body has no recipient
     return false
-  }
-}
-
-/** The maximum that is written at once where all that is written is copied. */
-export const sliceBytes = 64 * 1024
-
-/** Creates a body of a buffer, handed on in slices as they are taken. Others may share the memory. */
-export const sliceBody = (buffered: Buffer): ResponseBody => {
-  let rest = buffered
-  let sink: BodySink | null = null
-  const resume = (): void => {
-    while (sink !== null && rest.length > 0) {
-      const slice = rest.subarray(0, sliceBytes)
-      rest = rest.subarray(slice.length)
-      if (!sink.data(slice)) return
-    }
-    sink?.end()
-    sink = null
-  }
-  return {
-    isShared: true,
-    takeBuffered: () => null,
-    consume(bodySink) {
-      sink = bodySink
-      resume()
-    },
-    resume,
-    discard() {
-      sink = null
-    },
-  }
-}
-
-/** Writes the body as fast as the client takes it. A client that takes nothing for longer than the limit is cut off. */
-export class ClientSink implements BodySink {
-  readonly #activeRequest: ActiveRequest
-  readonly #body: ResponseBody
-  readonly #flushMonitor: FlushMonitor
-  /** Chunks that were written and not taken yet, oldest first. */
-  readonly #unflushed: Buffer[] = []
-  readonly #onFlushed = (error?: Error | null): void => {
-    const chunk = this.#unflushed.shift()
-    // Of a response that was cut, a chunk may still be on its way out to a connection that goes on: freed, it would go
-    // out as something else.
-    if (!error) freeBuffer(chunk)
-  }
-  #isPaused = false
-
-  constructor(activeRequest: ActiveRequest, body: ResponseBody) {
-    this.#activeRequest = activeRequest
-    this.#body = body
-    this.#flushMonitor = new FlushMonitor(activeRequest)
-    activeRequest.response.on('drain', () => {
-      if (!this.#isPaused) return
-      this.#isPaused = false
-      this.#flushMonitor.stop()
-      this.#body.resume()
-    })
-  }
-
-  data(chunk: Buffer): boolean {
-    const { response } = this.#activeRequest
-    // For a large chunk `write` returns false before the system has been asked, which nearly always takes all of it. So
-    // what counts is whether it has taken the previous one.
-    const keepsUp = response.writableLength === 0
-    this.#activeRequest.bytesOut += chunk.length
-    if (this.#write(chunk) || keepsUp) return true
-    this.#isPaused = true
-    this.#flushMonitor.start()
-    return false
-  }
-
-  #write(chunk: Buffer): boolean {
-    const { response } = this.#activeRequest
-    if (this.#body.isShared) return response.write(chunk)
-    this.#unflushed.push(chunk)
-    return response.write(chunk, this.#onFlushed)
-  }
-
-  end(): void {
-    this.#activeRequest.response.end()
-    this.#flushMonitor.stop() // `drain` is not emitted any more
-    awaitFlush(this.#activeRequest)
-  }
-
-  fail(error: GatewayError): void {
-    this.#activeRequest.reset(error)
   }
 }

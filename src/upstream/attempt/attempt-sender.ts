@@ -4,7 +4,8 @@ import { overloadedError } from '../../failures/errors.ts'
 import { foldUnderscores } from '../../header-fields.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import { renderRequestHead } from '../http1/write-request.ts'
-import { compileHeaderMutation, type SendOptions, UpstreamAttempt } from './upstream-attempt.ts'
+import { compileHeaderMutation } from './header-mutation.ts'
+import { type SendOptions, UpstreamAttempt } from './upstream-attempt.ts'
 
 /**
  * Compiles the sending of exchanges to one endpoint. The operation's method and path, raw query, end-to-end fields and

@@ -1,7 +1,6 @@
 import { now } from '../../clock.ts'
-import type { AttemptRecord, Exchange, Handler, ProxyResponse } from '../../exchange.ts'
+import type { AttemptRecord } from '../../exchange.ts'
 import { GatewayError, overloadedError } from '../../failures/errors.ts'
-import { failureTable } from '../../failures/kinds.ts'
 import type { GroupEndpoint } from '../endpoints/group-endpoint.ts'
 import type { SelectEndpoint } from './balancers.ts'
 
@@ -61,27 +60,4 @@ const bestAvailable = (
 const hasTried = (last: AttemptRecord | null, name: string): boolean => {
   for (let each = last; each !== null; each = each.previous) if (each.endpoint === name) return true
   return false
-}
-
-/**
- * Sends an exchange to one of several endpoints. A request that could not be sent at all goes to another endpoint,
- * whatever the method: nothing of it has arrived anywhere, and its body is still whole. Each endpoint is tried once. An
- * exchange that is sent again for another reason (`retry`) goes to an untried endpoint while there is one, as in
- * Envoy's `previous_hosts` and HAProxy's `redispatch`. `noEndpoint` creates the failure of having none.
- */
-export const failover = (selectEndpoint: EndpointSelector, noEndpoint: () => GatewayError): Handler => {
-  const tryNext = (exchange: Exchange, error: unknown): Promise<ProxyResponse> => {
-    const unsent = error instanceof GatewayError && failureTable[error.kind].retry === 'always'
-    const member = unsent && exchange.aborted === null ? selectEndpoint(exchange.attempt, true) : null
-    if (member === null) throw error
-    return member.send(exchange).catch((nextError) => tryNext(exchange, nextError))
-  }
-  const tryFirst = (exchange: Exchange): Promise<ProxyResponse> => {
-    const member = selectEndpoint(exchange.attempt, false)
-    if (member === null) return Promise.reject(noEndpoint())
-    return member.send(exchange).catch((error) => tryNext(exchange, error))
-  }
-  // A body that is read first is read before the selection: by then the selected endpoint might be full, or out.
-  return (exchange) =>
-    exchange.body.replayable ? exchange.body.read().then(() => tryFirst(exchange)) : tryFirst(exchange)
 }

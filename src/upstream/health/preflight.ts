@@ -2,9 +2,7 @@ import { settlesWithin } from '../../clock.ts'
 import type { EndpointConfig, UpstreamConfig } from '../../config/config.ts'
 import type { Group } from '../../operations.ts'
 import { formatDuration } from '../../units.ts'
-import { describeUpstreamError } from '../classify-error.ts'
-import { createConnector } from '../http1/connector.ts'
-import { probeEndpoint } from './health-check.ts'
+import { checkReachable, maxCheckMs } from './check-reachable.ts'
 
 /** An endpoint to check. */
 export interface PreflightTarget {
@@ -41,9 +39,6 @@ export interface UnreachableGroup {
   readonly group: Group
   readonly endpoints: readonly { readonly name: string; readonly reason: string }[]
 }
-
-// However long its upstream may take otherwise: an operator waits for it.
-const maxCheckMs = 2000
 
 // One reachable endpoint suffices, and nearly always the first few are. To connect to hundreds at once holds up the
 // process that serves meanwhile.
@@ -100,32 +95,4 @@ const checkOne = async ({ group, name, reach }: PreflightTarget): Promise<Prefli
   })
   const inTime = await settlesWithin(maxCheckMs, checked)
   return { group, name, reason: inTime ? reason : `no answer within ${formatDuration(maxCheckMs)}` }
-}
-
-/**
- * Checks an endpoint once, for at most 2 s. `connect`: whether it accepts a connection, TLS included, with nothing
- * sent. `health`: whether its health check succeeds, where it has one. `connect` does not see a client certificate that
- * the endpoint rejects after the handshake (TLS 1.3). Rejects with an Error whose message is for operators.
- */
-export const checkReachable = (origin: string, upstream: UpstreamConfig, mode: 'connect' | 'health'): Promise<void> => {
-  const { healthCheck, host, tls } = upstream
-  const timeoutMs = Math.min(upstream.timeouts.connect ?? maxCheckMs, maxCheckMs)
-  const connect = createConnector(origin, { timeoutMs, tls })()
-  if (mode === 'health' && healthCheck !== null) {
-    const check = { ...healthCheck, timeout: Math.min(healthCheck.timeout, maxCheckMs) }
-    return probeEndpoint(connect, typeof host === 'string' ? new URL(origin).host : host.name, check)
-  }
-  return new Promise((resolve, reject) => {
-    connect((error, socket) => {
-      socket?.destroy()
-      if (error === null) return resolve()
-      reject(
-        new Error(
-          error.kind === 'connect-timeout'
-            ? `no answer within ${formatDuration(timeoutMs)}`
-            : describeUpstreamError(error),
-        ),
-      )
-    })
-  })
 }

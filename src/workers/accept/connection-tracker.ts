@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { ListenConfig } from '../../config/config.ts'
-import { PerAddressConnectionLimit } from '../../downstream/listener/connection-limits.ts'
+import { PerAddressConnectionLimit } from '../../downstream/listener/per-address-limit.ts'
 
 /**
  * Counts the connections of each address for all workers together. The primary sees them come. Their end is reported by

@@ -1,6 +1,9 @@
 import type { AddressInfo } from 'node:net'
 import { now } from '../../clock.ts'
-import { createRejectedConnectionLog, type RejectedConnectionLog } from '../../downstream/listener/connection-limits.ts'
+import {
+  createRejectedConnectionLog,
+  type RejectedConnectionLog,
+} from '../../downstream/listener/rejected-connections.ts'
 import { createTicketSecret } from '../../downstream/tls/session-tickets.ts'
 import type { AuditLog } from '../../observe/audit/audit-log.ts'
 import type { Log } from '../../observe/log.ts'

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isValidHost } from '../../../src/downstream/request/request-target.ts'
+import { isValidHost } from '../../../src/downstream/request/authority.ts'
 
 describe('a host', () => {
   test.each([

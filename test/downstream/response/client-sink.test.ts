@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { Http1Response } from '../../../src/downstream/http1/http1-response.ts'
 import type { ActiveRequest } from '../../../src/downstream/request/active-request.ts'
-import { ClientSink } from '../../../src/downstream/response/relay.ts'
+import { ClientSink } from '../../../src/downstream/response/client-sink.ts'
 
 /** Sends chunks to a client through a sink, and gives what the client received. */
 const sendAll = async (chunks: readonly Buffer[], lasting = false): Promise<Buffer> => {

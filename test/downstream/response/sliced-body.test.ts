@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sliceBody, sliceBytes } from '../../../src/downstream/response/relay.ts'
+import { sliceBody, sliceBytes } from '../../../src/downstream/response/sliced-body.ts'
 import type { ResponseBody } from '../../../src/exchange.ts'
 import { pseudoRandomBytes } from '../../helpers/wire.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compileHeaderMutation } from '../../../src/upstream/attempt/upstream-attempt.ts'
+import { compileHeaderMutation } from '../../../src/upstream/attempt/header-mutation.ts'
 
 const set = (...fields: readonly (readonly [string, string])[]) =>
   fields.map(([name, value]) => ({ name, value, secret: false }))

@@ -3,7 +3,7 @@ import type { Exchange, ProxyResponse } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { type FailureKind, failureTable } from '../../../src/failures/kinds.ts'
 import type { EndpointSelector } from '../../../src/upstream/balancing/endpoint-selector.ts'
-import { failover } from '../../../src/upstream/balancing/endpoint-selector.ts'
+import { failover } from '../../../src/upstream/balancing/failover.ts'
 import type { GroupEndpoint } from '../../../src/upstream/endpoints/group-endpoint.ts'
 import { fakeExchange, fakeResponse } from '../../helpers/exchange.ts'
 

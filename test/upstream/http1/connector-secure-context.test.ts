@@ -1,6 +1,6 @@
 import type tls from 'node:tls'
 import { expect, test, vi } from 'vitest'
-import { checkReachable } from '../../../src/upstream/health/preflight.ts'
+import { checkReachable } from '../../../src/upstream/health/check-reachable.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { upstreamConfig } from '../../helpers/upstream-config.ts'
 

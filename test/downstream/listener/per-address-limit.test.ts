@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PerAddressConnectionLimit } from '../../../src/downstream/listener/connection-limits.ts'
+import { PerAddressConnectionLimit } from '../../../src/downstream/listener/per-address-limit.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 
 const createLimit = (most: number | 'none', trustedProxies: readonly string[] = []): PerAddressConnectionLimit => {
