@@ -105,7 +105,7 @@ test('a body that is read again for a moment only is handed on for that moment o
 
 test('what came in the packet of the head waits with what came behind it', () => {
   const seen: number[] = []
-  const counting = { body: () => ({ took() {}, waiting: (bytes: number) => seen.push(bytes) }) }
+  const counting = { createBodyWindow: () => ({ consumed() {}, setPending: (bytes: number) => seen.push(bytes) }) }
   const stream = Object.assign(new Readable({ read() {} }), { endAfterHeaders: false })
   stream.push(Buffer.alloc(1000))
 

@@ -6,20 +6,20 @@ import { Http1Response } from '../../../src/downstream/http1/http1-response.ts'
 import type { ActiveRequest } from '../../../src/downstream/request/active-request.ts'
 import { ClientSink } from '../../../src/downstream/response/client-sink.ts'
 
-/** Sends chunks to a client through a sink, and gives what the client received. */
-const sendAll = async (chunks: readonly Buffer[], lasting = false): Promise<Buffer> => {
+/** Sends chunks to a client through a sink, and returns what the client received. */
+const sendAll = async (chunks: readonly Buffer[], isShared = false): Promise<Buffer> => {
   const server = createServer({ ServerResponse: Http1Response }, (request, response) => {
     const snapshot = { config: { listen: { timeouts: { body: 5000 }, minRate: null } } }
     const activeRequest = { request, response, snapshot, bytesOut: 0 } as unknown as ActiveRequest
-    const sink = new ClientSink(activeRequest, { lasting, resume: () => {} } as never)
+    const sink = new ClientSink(activeRequest, { isShared, resume: () => {} } as never)
     for (const chunk of chunks) sink.data(chunk)
     sink.end()
   })
   onTestFinished(() => void server.close())
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const { port } = server.address() as AddressInfo
-  const answer = await fetch(`http://127.0.0.1:${port}/`)
-  return Buffer.from(await answer.arrayBuffer())
+  const response = await fetch(`http://127.0.0.1:${port}/`)
+  return Buffer.from(await response.arrayBuffer())
 }
 
 test('the memory of a large chunk is freed once it has been sent, and the client has all of it', async () => {
@@ -55,11 +55,11 @@ test('a chunk that shares its memory keeps it', async () => {
 test('the memory of a chunk that may still be on its way is not freed', () => {
   const chunk = Buffer.from(new ArrayBuffer(64 * 1024))
   const written: ((error?: Error) => void)[] = []
-  const response = { on: () => {}, writableLength: 0, write: (_: Buffer, taken: () => void) => written.push(taken) > 0 }
+  const response = { on: () => {}, writableLength: 0, write: (_: Buffer, onFlushed: () => void) => written.push(onFlushed) > 0 }
   const snapshot = { config: { listen: { timeouts: { body: 5000 }, minRate: null } } }
   const sink = new ClientSink(
     { request: {}, response, snapshot, bytesOut: 0 } as unknown as ActiveRequest,
-    { lasting: false } as never,
+    { isShared: false } as never,
   )
   sink.data(chunk)
 
