@@ -55,7 +55,11 @@ test('a chunk that shares its memory keeps it', async () => {
 test('the memory of a chunk that may still be on its way is not freed', () => {
   const chunk = Buffer.from(new ArrayBuffer(64 * 1024))
   const written: ((error?: Error) => void)[] = []
-  const response = { on: () => {}, writableLength: 0, write: (_: Buffer, onFlushed: () => void) => written.push(onFlushed) > 0 }
+  const response = {
+    on: () => {},
+    writableLength: 0,
+    write: (_: Buffer, onFlushed: () => void) => written.push(onFlushed) > 0,
+  }
   const snapshot = { config: { listen: { timeouts: { body: 5000 }, minRate: null } } }
   const sink = new ClientSink(
     { request: {}, response, snapshot, bytesOut: 0 } as unknown as ActiveRequest,
