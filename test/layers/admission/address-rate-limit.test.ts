@@ -7,7 +7,7 @@ import { fakeExchange, fakeNext } from '../../helpers/exchange.ts'
 
 const limit = { policy: 'address', perMs: 1 / 60_000, burst: 2 }
 
-/** Sends requests from these addresses, one after another, and tells how each ended. */
+/** Sends requests from these addresses, one after another, and returns how each ended. */
 const sendFrom = async (limiter: RateLimiter, clients: readonly string[]) => {
   const next = fakeNext()
   const handle = addressRateLimitLayer(limiter, 64)(next)
@@ -23,7 +23,7 @@ const sendFrom = async (limiter: RateLimiter, clients: readonly string[]) => {
   return { ended, calls: next.calls }
 }
 
-test('what is over the limit is refused, and never sent', async () => {
+test('a request over the limit is rejected, and never sent', async () => {
   const { ended, calls } = await sendFrom(new MemoryRateLimiter(limit), [
     '192.0.2.1',
     '192.0.2.1',
@@ -35,7 +35,7 @@ test('what is over the limit is refused, and never sent', async () => {
   expect(calls).toBe(3)
 })
 
-test('every answer tells what is left, a refusal too', async () => {
+test('every response names the remaining quota, a rejection too', async () => {
   const { ended } = await sendFrom(new MemoryRateLimiter(limit), ['192.0.2.1', '192.0.2.1', '192.0.2.1'])
 
   const policy = ['RateLimit-Policy', '"address";q=2;w=120', 'RateLimit']
@@ -57,7 +57,7 @@ test('the addresses of one IPv6 network share a bucket', async () => {
   expect(ended.map(({ outcome }) => typeof outcome)).toEqual(['number', 'number', 'object', 'number'])
 })
 
-test('what other layers say of the answer stays', async () => {
+test('the fields that other layers add stay', async () => {
   const exchange = fakeExchange()
   exchange.addedResponseFields = ['X-Other', '1']
 
@@ -66,7 +66,7 @@ test('what other layers say of the answer stays', async () => {
   expect(exchange.addedResponseFields.slice(0, 3)).toEqual(['X-Other', '1', 'RateLimit-Policy'])
 })
 
-test('a limiter may take its time to tell', async () => {
+test('a limiter may be asynchronous', async () => {
   const limiter: RateLimiter = { limit, consume: async (key) => (key === '192.0.2.1' ? 1 : -2) }
 
   const { ended } = await sendFrom(limiter, ['192.0.2.1', '192.0.2.2'])

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { bodyLimitLayer } from '../../../src/layers/admission/limits.ts'
 import { fakeBody, fakeExchange, fakeNext } from '../../helpers/exchange.ts'
 
-test.each([0, 1, 99, 100])('a body of %i bytes passes a bound of 100', async (length) => {
+test.each([0, 1, 99, 100])('a body of %i bytes passes a limit of 100', async (length) => {
   const next = fakeNext()
 
   await bodyLimitLayer(100)(next)(fakeExchange({ body: fakeBody(length) }))
@@ -10,7 +10,7 @@ test.each([0, 1, 99, 100])('a body of %i bytes passes a bound of 100', async (le
   expect(next.calls).toBe(1)
 })
 
-test('a declared length over the bound is refused, and nothing goes on', async () => {
+test('a declared length over the limit is rejected, and nothing is forwarded', async () => {
   const next = fakeNext()
 
   const rejected = bodyLimitLayer(100)(next)(fakeExchange({ body: fakeBody(101) }))
@@ -27,7 +27,7 @@ test('a chunked body goes on, to be counted while it streams', async () => {
   expect(body.maxBytes).toBe(100)
 })
 
-test('a bound of 0 lets no body pass', async () => {
+test('a limit of 0 lets no body pass', async () => {
   const limited = bodyLimitLayer(0)(fakeNext())
 
   await expect(limited(fakeExchange({ body: fakeBody(1) }))).rejects.toMatchObject({ kind: 'content-too-large' })

@@ -28,7 +28,7 @@ test('each client is counted by itself, and one without a rate not at all', asyn
   expect(outcomes).toEqual([200, 200, ['rate-limited', 'Retry-After', '60'], 200, 200, 200, 200, 200])
 })
 
-test('what it says of the client stands behind what is said of the address', async () => {
+test('the fields of the client limit stand behind those of the address limit', async () => {
   const exchange = exchangeOf('a')
   exchange.addedResponseFields = ['RateLimit', '"address";r=1;t=1']
   const slow: RateLimiter = { limit, consume: async () => 1 }
@@ -48,7 +48,7 @@ test('what it says of the client stands behind what is said of the address', asy
   ])
 })
 
-test('a client has so many in flight and no more, until one is over; others are not concerned', async () => {
+test('a client has so many in flight and no more, until one ends; others are unaffected', async () => {
   const inFlight = new Map<string, number>()
   const handle = clientConcurrencyLimitLayer((client) => (client === 'free' ? null : 2), inFlight)(fakeNext())
   const first = exchangeOf('a')
@@ -63,7 +63,7 @@ test('a client has so many in flight and no more, until one is over; others are 
   await expect(handle(exchangeOf('a'))).resolves.toMatchObject({ status: 200 })
 })
 
-test('of a client that has nothing in flight nothing is kept', async () => {
+test('a client with nothing in flight has no entry', async () => {
   const inFlight = new Map<string, number>()
   const exchange = exchangeOf('a')
   await clientConcurrencyLimitLayer(() => 2, inFlight)(fakeNext())(exchange)

@@ -5,7 +5,7 @@ import { GatewayError } from '../../../src/failures/errors.ts'
 import { concurrencyLimitLayer } from '../../../src/layers/admission/limits.ts'
 import { fakeExchange, fakeNext } from '../../helpers/exchange.ts'
 
-/** Tells how many of so many are let in, and their exchanges. */
+/** Sends so many exchanges, and returns those that are let in. */
 const send = async (
   handle: ReturnType<ReturnType<typeof concurrencyLimitLayer>>,
   many: number,
@@ -25,7 +25,7 @@ const send = async (
   return served.flat()
 }
 
-test('the excess is refused, and never sent', async () => {
+test('the excess is rejected, and never sent', async () => {
   const next = fakeNext()
 
   const served = await send(concurrencyLimitLayer(3, { inFlight: 0 }, 'limits-concurrency')(next), 5)
@@ -33,7 +33,7 @@ test('the excess is refused, and never sent', async () => {
   expect([served.length, next.calls]).toEqual([3, 3])
 })
 
-test('an answer whose end has not been taken still counts; when it has, there is room for one more', async () => {
+test('a response whose end has not been taken still counts; when it has, there is room for one more', async () => {
   const handle = concurrencyLimitLayer(1, { inFlight: 0 }, 'limits-concurrency')(fakeNext())
   const [first] = await send(handle, 1)
 
@@ -44,7 +44,7 @@ test('an answer whose end has not been taken still counts; when it has, there is
   expect([before.length, after.length]).toEqual([0, 1])
 })
 
-test('one that failed counts until its client has been told', async () => {
+test('a failed exchange counts until its client has the error', async () => {
   const count = { inFlight: 0 }
   const failing = concurrencyLimitLayer(
     1,
@@ -60,7 +60,7 @@ test('one that failed counts until its client has been told', async () => {
   expect([whileFailing, count.inFlight]).toEqual([1, 0])
 })
 
-test('one whose client left before it came this far does not count', async () => {
+test('an exchange whose client left before it came this far does not count', async () => {
   const count = { inFlight: 0 }
   const exchange = fakeExchange()
   exchange.finish()
@@ -70,7 +70,7 @@ test('one whose client left before it came this far does not count', async () =>
   expect(count.inFlight).toBe(0)
 })
 
-test('another bound on the same count holds at once, also for what began before it', async () => {
+test('a new limit on the same count holds at once, also for what began before it', async () => {
   const count = { inFlight: 0 }
   const began = await send(concurrencyLimitLayer(5, count, 'limits-concurrency')(fakeNext()), 5)
   const narrower = concurrencyLimitLayer(2, count, 'limits-concurrency')(fakeNext())
@@ -82,7 +82,7 @@ test('another bound on the same count holds at once, also for what began before 
   expect([none.length, one.length]).toEqual([0, 1])
 })
 
-test('whatever comes and goes in whatever order, never more than the bound are in flight, and none is refused below it', async () => {
+test('in whatever order exchanges come and go, never more than the limit are in flight, and none below it is rejected', async () => {
   await fc.assert(
     fc.asyncProperty(fc.nat(5), fc.array(fc.nat(9), { maxLength: 60 }), async (limit, moves) => {
       const max = limit + 1

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { EventLoopLag } from '../../../src/layers/admission/load-shedding.ts'
 
-/** How far the clock is ahead of the timers: what the loop stood still. */
+/** How far the clock is ahead of the timers: the time that the loop stood still. */
 let stoodStillMs = 0
 let loop: EventLoopLag
 const logged: string[] = []
@@ -21,7 +21,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Has the loop turn for so long, every turn of it so late. */
+/** Lets the loop turn for so long, each turn late by so much. */
 const turn = (forMs: number, lateMs = 0): void => {
   for (let left = forMs; left > 0; left -= 20 + lateMs) {
     stoodStillMs += lateMs
@@ -29,7 +29,7 @@ const turn = (forMs: number, lateMs = 0): void => {
   }
 }
 
-test('without a bound there is no timer', () => {
+test('without a limit there is no timer', () => {
   loop.setLimit(null)
 
   expect(vi.getTimerCount()).toBe(0)
@@ -43,7 +43,7 @@ test('a loop that is in time sheds nothing', () => {
   expect([loop.sheds, loop.delayMs, logged]).toEqual([false, 0, []])
 })
 
-test('one that is later than the bound sheds, until it is well below', () => {
+test('a loop that is later than the limit sheds, until it is well below', () => {
   loop.setLimit(50)
 
   turn(3000, 80)
@@ -55,7 +55,7 @@ test('one that is later than the bound sheds, until it is well below', () => {
   expect([late, between, loop.sheds]).toEqual([true, true, false])
 })
 
-test('one that is late but below the bound does not begin to shed', () => {
+test('a loop that is late but below the limit does not begin to shed', () => {
   loop.setLimit(50)
 
   turn(3000, 40)
@@ -85,7 +85,7 @@ test('however long the process was stopped, that is forgotten a second and a hal
   expect([stopped, loop.sheds]).toEqual([true, false])
 })
 
-test('a change of the bound goes on with what is known', () => {
+test('a new limit goes on with what was measured', () => {
   loop.setLimit(200)
   turn(3000, 80)
   const before = loop.sheds
@@ -105,7 +105,7 @@ test('turned off, it sheds nothing and leaves no timer behind', () => {
   expect([loop.sheds, vi.getTimerCount()]).toEqual([false, 0])
 })
 
-test('the log is told at most every ten seconds, and in the end what is', () => {
+test('the log has a line at most every ten seconds, and in the end the present state', () => {
   loop.setLimit(50)
 
   for (let i = 0; i < 10; i++) {

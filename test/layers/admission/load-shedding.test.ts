@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { loadSheddingLayer } from '../../../src/layers/admission/load-shedding.ts'
 import { fakeExchange, fakeNext } from '../../helpers/exchange.ts'
 
-test('what comes is refused while load is shed, and no longer', async () => {
+test('exchanges are rejected while load is shed, and no longer', async () => {
   const loop = { sheds: true }
   const next = fakeNext()
   const handle = loadSheddingLayer(loop)(next)

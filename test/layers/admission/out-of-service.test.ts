@@ -11,11 +11,11 @@ const rejection = (seconds: string) => ({
   fields: ['Retry-After', seconds],
 })
 
-test('every exchange is refused, and told when to come again', async () => {
+test('every exchange is rejected, with the time to come again', async () => {
   await expect(outOfServiceHandler(null)(fakeExchange())).rejects.toMatchObject(rejection('60'))
 })
 
-test('where the end is known, that is when to come again, and never at once', async () => {
+test('where the end is known, it is the time to come again, and never at once', async () => {
   const handle = outOfServiceHandler(1_090_500)
 
   await expect(handle(fakeExchange())).rejects.toMatchObject(rejection('91'))

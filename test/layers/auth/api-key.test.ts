@@ -33,7 +33,7 @@ test.each([`old.${secret}`, `new.${other}`])(
 
 test.each([
   ['the secret of another key', `old.${other}`],
-  ['a key that nobody has', `none.${secret}`],
+  ['a key of no client', `none.${secret}`],
   ['no secret', 'old.'],
   ['no id', `.${secret}`],
   ['more behind it', `old.${secret}x`],
@@ -47,7 +47,7 @@ test.each([
   expect(() => authenticator.authenticate(exchange)).toThrow(expect.objectContaining({ kind: 'unauthenticated' }))
 })
 
-test('two of them are refused, though both are good', () => {
+test('two of them are rejected, though both are good', () => {
   const exchange = shown('X-Api-Key', `old.${secret}`, 'X-API-KEY', `old.${secret}`)
 
   expect(() => authenticator.authenticate(exchange)).toThrow(expect.objectContaining({ kind: 'bad-request' }))

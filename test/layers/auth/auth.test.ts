@@ -12,7 +12,7 @@ const authenticator = (authenticate: Authenticator['authenticate'], applies = tr
   authenticate,
 })
 
-const asking = (...authenticators: readonly Authenticator[]) =>
+const createHandler = (...authenticators: readonly Authenticator[]) =>
   authLayer({
     authenticators,
     forwardsCredentials: false,
@@ -21,33 +21,33 @@ const asking = (...authenticators: readonly Authenticator[]) =>
     algorithms: null,
   })(fakeNext())
 
-describe('by what it is being proved who calls', () => {
-  test('stands in the exchange, also when that proves nothing', async () => {
+describe('the attempted authentication method', () => {
+  test('is recorded in the exchange, also when the credential proves nothing', async () => {
     const exchange = fakeExchange()
     const reject = (): never => {
       throw new GatewayError('unauthenticated', { reason: 'expired' })
     }
 
-    await expect(asking(authenticator(reject))(exchange)).rejects.toMatchObject({ reason: 'expired' })
+    await expect(createHandler(authenticator(reject))(exchange)).rejects.toMatchObject({ reason: 'expired' })
 
     expect([exchange.attemptedAuth, exchange.identity]).toEqual(['jwt', null])
   })
 
-  test('is nothing where nothing is shown', async () => {
+  test('is null without a credential', async () => {
     const exchange = fakeExchange()
 
-    const asked = asking(authenticator(() => ({ client: null, token: null }), false))(exchange)
+    const ended = createHandler(authenticator(() => ({ client: null, token: null }), false))(exchange)
 
-    await expect(asked).rejects.toMatchObject({ kind: 'unauthenticated', reason: 'no-credential' })
+    await expect(ended).rejects.toMatchObject({ kind: 'unauthenticated', reason: 'no-credential' })
     expect(exchange.attemptedAuth).toBeNull()
   })
 
-  test('a good credential of nobody is refused as such', async () => {
+  test('a good credential of no client is rejected as such', async () => {
     const exchange = fakeExchange()
 
-    const asked = asking(authenticator(() => ({ client: null, token: null })))(exchange)
+    const ended = createHandler(authenticator(() => ({ client: null, token: null })))(exchange)
 
-    await expect(asked).rejects.toMatchObject({ kind: 'forbidden', reason: 'unknown-client' })
+    await expect(ended).rejects.toMatchObject({ kind: 'forbidden', reason: 'unknown-client' })
     expect(exchange.attemptedAuth).toBe('jwt')
   })
 })

@@ -13,14 +13,14 @@ const client = (id: string, secret = 'a') => ({
   addresses: [],
 })
 
-test('of the very same clients the index is the same, and of others it is not', () => {
+test('the same list of clients has the same index, and another list has not', () => {
   const before = deepFreeze([client('a'), client('b')])
 
   expect(getClientRegistry(before)).toBe(getClientRegistry(before))
   expect(getClientRegistry([...before])).not.toBe(getClientRegistry(before))
 })
 
-test('beside clients that stay, one that was edited is what it says now, and one that was removed is gone', () => {
+test('beside unchanged clients, an edited one has its new settings, and a removed one is gone', () => {
   const [stays, edited, removed] = deepFreeze([client('stays'), client('edited'), client('removed')] as const)
   const before = getClientRegistry(deepFreeze([stays, edited, removed]))
 
@@ -34,7 +34,7 @@ test('beside clients that stay, one that was edited is what it says now, and one
   expect(before.byKey('removed-1')?.client.id).toBe('removed')
 })
 
-test('what can still change is indexed anew', () => {
+test('a list that can still change is indexed anew', () => {
   const list = [client('a')]
   getClientRegistry(list)
   list.push(client('b'))

@@ -23,24 +23,24 @@ beforeAll(async () => {
 })
 afterEach(() => void vi.useRealTimers())
 
-/** Sends proofs, one request each, and tells how each fared: `good`, or what the client is told. */
+/** Sends proofs, one request each, and returns the outcomes: `good`, or the error that the client gets. */
 const send = async (
   proofs: readonly (string | readonly string[])[],
-  { jkt = holder.jkt, once = new ReplayWindow(100_000) as ReplayCache } = {},
+  { jkt = holder.jkt, replayCache = new ReplayWindow(100_000) as ReplayCache } = {},
 ) => {
-  const check = dpopProofChecker(options, once)
-  const told: unknown[] = []
+  const check = dpopProofChecker(options, replayCache)
+  const outcomes: unknown[] = []
   for (const proof of proofs) {
     const fields = [proof].flat().flatMap((each) => ['DPoP', each])
     await check(fakeExchange({ fields }), token, jkt, 'bank-a').then(
-      () => told.push('good'),
-      (error: GatewayError) => told.push(`${error.kind}: ${error.fields[1]}`),
+      () => outcomes.push('good'),
+      (error: GatewayError) => outcomes.push(`${error.kind}: ${error.fields[1]}`),
     )
   }
-  return told
+  return outcomes
 }
 
-const refusal = `unauthenticated: ${invalid}`
+const rejection = `unauthenticated: ${invalid}`
 const right: ProofOptions = { token, htu: here }
 const seconds = (more: number): number => Math.floor(Date.now() / 1000) + more
 
@@ -65,7 +65,7 @@ test.each<readonly [what: string, wanted: Partial<ProofOptions>]>([
   ['another scheme', { htu: 'http://gateway.example/base/market/insights' }],
   ['no base path', { htu: 'https://gateway.example/market/insights' }],
   ['an encoded alias', { htu: 'https://gateway.example/base/%6darket/insights' }],
-  ['somebody in the URL', { htu: 'https://a@gateway.example/base/market/insights' }],
+  ['a user in the URL', { htu: 'https://a@gateway.example/base/market/insights' }],
   ['no URL', { htu: '/base/market/insights' }],
   ['a host with a dot at its end', { htu: here.replace('.example', '.example.') }],
   ['a slash at its end', { htu: `${here}/` }],
@@ -94,23 +94,23 @@ test.each<readonly [what: string, wanted: Partial<ProofOptions>]>([
   ['a time without end', { claims: { iat: 1e308 } }],
   ['a key that is text', { header: { jwk: 'key' } }],
   ['what is critical and unknown', { header: { crit: ['x'], x: 1 } }],
-])('a proof for, or with, %s is refused', async (_, wanted) => {
-  expect(await send([await holder.prove({ ...right, ...wanted }).catch(() => 'unsigned')])).toEqual([refusal])
+])('a proof for, or with, %s is rejected', async (_, wanted) => {
+  expect(await send([await holder.prove({ ...right, ...wanted }).catch(() => 'unsigned')])).toEqual([rejection])
 })
 
-test('a proof that brings a private key is refused', async () => {
+test('a proof with a private key is rejected', async () => {
   const proofs = ['d', 'k', 'p'].map((name) =>
     holder.prove({ ...right, header: { jwk: { ...holder.jwk, [name]: 'AA' } } }),
   )
 
-  expect(await send(await Promise.all(proofs))).toEqual([refusal, refusal, refusal])
+  expect(await send(await Promise.all(proofs))).toEqual([rejection, rejection, rejection])
 })
 
 test.each([
   [512, 'unauthenticated'],
   [1024, 'unauthenticated'],
   [2048, 'good'],
-])('a proof with a key of RSA of %d bits, which a token is bound to: %s', async (bits, wanted) => {
+])('a proof with an RSA key of %d bits, which a token is bound to: %s', async (bits, wanted) => {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: bits })
   const jwk = publicKey.export({ format: 'jwk' })
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -128,75 +128,75 @@ test.each([
   expect(outcomes).toBe(wanted)
 })
 
-test('a proof of another key is refused, whichever it brings', async () => {
+test('a proof of another key is rejected, whichever it contains', async () => {
   const other = await makeDpopClient()
 
   const proofs = [other.prove(right), other.prove({ ...right, header: { jwk: holder.jwk } })]
 
-  expect(await send(await Promise.all(proofs))).toEqual([refusal, refusal])
+  expect(await send(await Promise.all(proofs))).toEqual([rejection, rejection])
 })
 
-test.each(['none', 'HS256', 'RS256', 'ES384'])('a proof with the algorithm %s is refused', async (alg) => {
+test.each(['none', 'HS256', 'RS256', 'ES384'])('a proof with the algorithm %s is rejected', async (alg) => {
   const [, payload, signature] = (await holder.prove(right)).split('.')
   const header = { typ: 'dpop+jwt', alg, jwk: holder.jwk }
   const forged = `${Buffer.from(JSON.stringify(header)).toString('base64url')}.${payload}.${signature}`
 
-  expect(await send([forged])).toEqual([refusal])
+  expect(await send([forged])).toEqual([rejection])
 })
 
-test('exactly one proof is taken', async () => {
+test('exactly one proof is accepted', async () => {
   const [one, other] = [await holder.prove(right), await holder.prove(right)]
 
   const none: readonly string[] = []
   expect(await send([none, [one, other], `${one}, ${other}`, '', '..', `${one}${'A'.repeat(5000)}`])).toEqual(
-    new Array(6).fill(refusal),
+    new Array(6).fill(rejection),
   )
 })
 
-test('a proof that has come before is refused; the jti is the key’s own', async () => {
+test('a proof that has come before is rejected; the jti counts for its key', async () => {
   const other = await makeDpopClient()
   const jti = randomUUID()
-  const once = new ReplayWindow(100_000)
+  const replayCache = new ReplayWindow(100_000)
   const mine = await holder.prove({ ...right, claims: { jti } })
 
   const outcomes = [
-    ...(await send([mine, mine], { once })),
-    ...(await send([await other.prove({ ...right, claims: { jti } })], { once, jkt: other.jkt })),
+    ...(await send([mine, mine], { replayCache })),
+    ...(await send([await other.prove({ ...right, claims: { jti } })], { replayCache, jkt: other.jkt })),
   ]
 
-  expect(outcomes).toEqual(['good', refusal, 'good'])
+  expect(outcomes).toEqual(['good', rejection, 'good'])
 })
 
-test('a proof that is refused for something else is not used up', async () => {
-  const once = new ReplayWindow(100_000)
+test('a proof that is rejected for something else is not used up', async () => {
+  const replayCache = new ReplayWindow(100_000)
   const proof = await holder.prove(right)
 
   await expect(
-    dpopProofChecker(options, once)(fakeExchange({ fields: ['DPoP', proof] }), 'another', holder.jkt, 'bank-a'),
+    dpopProofChecker(options, replayCache)(fakeExchange({ fields: ['DPoP', proof] }), 'another', holder.jkt, 'bank-a'),
   ).rejects.toThrow()
 
-  expect(await send([proof], { once })).toEqual(['good'])
+  expect(await send([proof], { replayCache })).toEqual(['good'])
 })
 
-test('where nobody can tell whether it has come before, nobody is let in', async () => {
-  const once: ReplayCache = { record: async () => 0 }
+test('where the replay cache cannot tell, no client is let in', async () => {
+  const replayCache: ReplayCache = { record: async () => 0 }
 
-  expect(await send([await holder.prove(right)], { once })).toEqual(['identity-unavailable: 1'])
+  expect(await send([await holder.prove(right)], { replayCache })).toEqual(['identity-unavailable: 1'])
 })
 
-// By then, whoever remembers may have forgotten it: a copy that is sent in its last moment would be good.
+// By then, the replay cache may have forgotten the proof: a copy that is sent in its last moment would be good.
 test.each([
   ['just in time', 5999, 'good'],
-  ['too late', 6000, refusal],
-])('a proof that is told to be the first %s', async (_, tookMs, wanted) => {
+  ['too late', 6000, rejection],
+])('a proof that the replay cache calls new %s', async (_, tookMs, wanted) => {
   vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 })
   const proof = await holder.prove({ ...right, claims: { iat: seconds(-60) } })
-  const once: ReplayCache = {
+  const replayCache: ReplayCache = {
     record: async () => {
       vi.setSystemTime(Date.now() + tookMs)
       return 1
     },
   }
 
-  expect(await send([proof], { once })).toEqual([wanted])
+  expect(await send([proof], { replayCache })).toEqual([wanted])
 })

@@ -3,27 +3,27 @@ import { VerifierUnavailable } from '../../../src/layers/auth/errors.ts'
 import { introspect } from '../../../src/layers/auth/introspection.ts'
 import type { HttpClient, HttpRequest } from '../../../src/shared/http-client.ts'
 
-/** Is a server that answers so, and notes what it was asked. */
-const answering = (status: number, text: string) => {
-  const questions: HttpRequest[] = []
+/** Creates a server that responds so, and records its requests. */
+const respondingWith = (status: number, text: string) => {
+  const requests: HttpRequest[] = []
   const server: HttpClient = {
-    request: async (question) => {
-      questions.push(question)
+    request: async (request) => {
+      requests.push(request)
       return { status, text }
     },
     close: () => {},
   }
-  return { server, questions, ask: (token = 'to/ke+n=') => introspect(server, credentials, token) }
+  return { server, requests, send: (token = 'to/ke+n=') => introspect(server, credentials, token) }
 }
 
 const credentials = { clientId: 'gate:way', clientSecret: 'p%ss wörd' }
 
-test('it asks with a form, and says who asks', async () => {
-  const { ask, questions } = answering(200, '{"active":true,"scope":"read"}')
+test('it sends a form, with its credentials', async () => {
+  const { send, requests } = respondingWith(200, '{"active":true,"scope":"read"}')
 
-  expect(await ask()).toEqual({ claims: { active: true, scope: 'read' }, size: 30 })
+  expect(await send()).toEqual({ claims: { active: true, scope: 'read' }, size: 30 })
 
-  expect(questions).toEqual([
+  expect(requests).toEqual([
     {
       method: 'POST',
       headers: {
@@ -36,8 +36,8 @@ test('it asks with a form, and says who asks', async () => {
   ])
 })
 
-test('a token that is not active is none', async () => {
-  expect(await answering(200, '{"active":false,"scope":"read"}').ask()).toBeNull()
+test('a token that is not active has no claims', async () => {
+  expect(await respondingWith(200, '{"active":false,"scope":"read"}').send()).toBeNull()
 })
 
 test.each([
@@ -51,9 +51,9 @@ test.each([
   [302, '{"active":true}'],
   [401, '{"active":true}'],
   [500, ''],
-])('an answer %i %s lets nobody in, and is not quoted', async (status, text) => {
-  const error: unknown = await answering(status, text)
-    .ask()
+])('a response %i %s lets no client in, and is not quoted', async (status, text) => {
+  const error: unknown = await respondingWith(status, text)
+    .send()
     .catch((thrown) => thrown)
 
   expect(error).toBeInstanceOf(VerifierUnavailable)

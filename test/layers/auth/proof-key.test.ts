@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { jwkThumbprint, publicJwk } from '../../../src/layers/auth/dpop.ts'
 import { signingKey } from '../../helpers/tokens.ts'
 
-test('the key of RFC 8037 has the thumbprint that stands there', () => {
+test('the key of RFC 8037 has the thumbprint of its appendix', () => {
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }
 
   expect(jwkThumbprint(jwk)).toBe('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k') // appendix A.3

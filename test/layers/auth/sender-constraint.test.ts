@@ -11,21 +11,21 @@ import { needProgram } from '../../helpers/program.ts'
 const openssl = await needProgram('openssl')
 const key = 'k'.repeat(43)
 
-/** Tells how a token fares: `good`, or what the client is told. */
-const confirm = async (
+/** Returns the outcome of a token: `good`, or the challenge that the client gets. */
+const outcome = async (
   cnf: unknown,
   scheme: 'bearer' | 'dpop',
-  { required = false, shown = null as X509Certificate | CredentialRejected | null, proofs = true } = {},
+  { required = false, presented = null as X509Certificate | CredentialRejected | null, proofs = true } = {},
 ): Promise<unknown> => {
   const checked: unknown[] = []
-  const confirmed = senderConstraint({
+  const check = senderConstraint({
     required,
-    getCertificate: () => shown,
+    getCertificate: () => presented,
     checkProof: proofs ? async (_, token, jkt) => void checked.push(token, jkt) : null,
     algorithms: proofs ? ['ES256'] : null,
   })
   try {
-    await confirmed(fakeExchange(), cnf === undefined ? {} : { cnf }, { scheme, token: 'token' }, 'bank-a')
+    await check(fakeExchange(), cnf === undefined ? {} : { cnf }, { scheme, token: 'token' }, 'bank-a')
     return checked.length === 0 ? 'good' : checked
   } catch (error) {
     return (error as GatewayError).fields[1]
@@ -33,20 +33,20 @@ const confirm = async (
 }
 
 const bearer = 'Bearer realm="lender-gateway", error="invalid_token"'
-const unasked = 'DPoP realm="lender-gateway", error="invalid_token"'
-const dpop = `${unasked}, algs="ES256"`
+const dpopWithoutAlgorithms = 'DPoP realm="lender-gateway", error="invalid_token"'
+const dpop = `${dpopWithoutAlgorithms}, algs="ES256"`
 
-test('a token that is bound to nothing is good as Bearer, unless it has to be bound', async () => {
-  expect(await confirm(undefined, 'bearer')).toBe('good')
-  expect(await confirm(undefined, 'bearer', { required: true })).toBe(bearer)
-  expect(await confirm(undefined, 'dpop')).toBe(dpop)
-  expect(await confirm(undefined, 'dpop', { proofs: false })).toBe(unasked)
+test('an unbound token is good as Bearer, unless tokens must be bound', async () => {
+  expect(await outcome(undefined, 'bearer')).toBe('good')
+  expect(await outcome(undefined, 'bearer', { required: true })).toBe(bearer)
+  expect(await outcome(undefined, 'dpop')).toBe(dpop)
+  expect(await outcome(undefined, 'dpop', { proofs: false })).toBe(dpopWithoutAlgorithms)
 })
 
 test('a token that is bound to a key is good with a proof, as DPoP alone', async () => {
-  expect(await confirm({ jkt: key }, 'dpop', { required: true })).toEqual(['token', key])
-  expect(await confirm({ jkt: key }, 'bearer')).toBe(dpop)
-  expect(await confirm({ jkt: key }, 'dpop', { proofs: false })).toBe(unasked)
+  expect(await outcome({ jkt: key }, 'dpop', { required: true })).toEqual(['token', key])
+  expect(await outcome({ jkt: key }, 'bearer')).toBe(dpop)
+  expect(await outcome({ jkt: key }, 'dpop', { proofs: false })).toBe(dpopWithoutAlgorithms)
 })
 
 test.each([
@@ -61,9 +61,9 @@ test.each([
   { jwk: {} },
   { jkt: key, kid: 'another' },
   { 'x5t#S512': key },
-])('a binding that is not known here is refused: %j', async (cnf) => {
+])('an unknown kind of binding is rejected: %j', async (cnf) => {
   expect(parseTokenConfirmation({ cnf })).toBe('unknown')
-  expect([await confirm(cnf, 'bearer'), await confirm(cnf, 'dpop')]).toEqual([bearer, dpop])
+  expect([await outcome(cnf, 'bearer'), await outcome(cnf, 'dpop')]).toEqual([bearer, dpop])
 })
 
 describe.skipIf(openssl.missing)('a token that is bound to a certificate', () => {
@@ -77,17 +77,19 @@ describe.skipIf(openssl.missing)('a token that is bound to a certificate', () =>
   test('is good with that certificate alone', async () => {
     const cnf = { 'x5t#S256': certificateThumbprint(own) }
 
-    expect(await confirm(cnf, 'bearer', { shown: own, required: true })).toBe('good')
-    expect(await confirm(cnf, 'bearer', { shown: new X509Certificate(made.brief.cert) })).toBe(bearer)
-    expect(await confirm(cnf, 'bearer', { shown: new CredentialRejected('expired', 'it has expired') })).toBe(bearer)
-    expect(await confirm(cnf, 'bearer')).toBe(bearer)
+    expect(await outcome(cnf, 'bearer', { presented: own, required: true })).toBe('good')
+    expect(await outcome(cnf, 'bearer', { presented: new X509Certificate(made.brief.cert) })).toBe(bearer)
+    expect(await outcome(cnf, 'bearer', { presented: new CredentialRejected('expired', 'it has expired') })).toBe(
+      bearer,
+    )
+    expect(await outcome(cnf, 'bearer')).toBe(bearer)
   })
 
-  test('and to a key asks for both', async () => {
+  test('and to a key requires both', async () => {
     const cnf = { 'x5t#S256': certificateThumbprint(own), jkt: key }
 
-    expect(await confirm(cnf, 'dpop', { shown: own })).toEqual(['token', key])
-    expect(await confirm(cnf, 'dpop')).toBe(dpop)
-    expect(await confirm(cnf, 'bearer', { shown: own })).toBe(dpop)
+    expect(await outcome(cnf, 'dpop', { presented: own })).toEqual(['token', key])
+    expect(await outcome(cnf, 'dpop')).toBe(dpop)
+    expect(await outcome(cnf, 'bearer', { presented: own })).toBe(dpop)
   })
 })

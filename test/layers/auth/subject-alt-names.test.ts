@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { canonicalAltName, subjectAltNames } from '../../../src/layers/auth/mtls.ts'
 
-/** Writes names as Node does: what is unusual in quotes, with every comma in them escaped. */
+/** Writes names as Node does: unusual ones in quotes, with every comma in them escaped. */
 const written = (names: readonly (readonly [string, string])[]): string =>
   names
     .map(([kind, value]) => {
@@ -13,7 +13,7 @@ const written = (names: readonly (readonly [string, string])[]): string =>
 
 const names = (subjectAltName: string | undefined): readonly string[] => subjectAltNames({ subjectAltName })
 
-// What OpenSSL and Node made of a certificate with every kind of name, two of them made to look like more.
+// The text that OpenSSL and Node make of a certificate with every kind of name, two of them made to look like more.
 const real =
   'DNS:bank-a.example, DNS:*.Bank, URI:"spiffe://x/y?a=b\\u002cc", email:ops@bank-a.example, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1, ' +
   'DirName:"CN=x\\\\\\u002c DNS:evil", Registered ID:1.2.3.4, othername:UPN:foo@bar, othername:<unsupported>, DNS:"a\\"\\u002c DNS:evil"'

@@ -5,11 +5,11 @@ import { fakeExchange } from '../../helpers/exchange.ts'
 
 const bankA = { id: 'bank-a', disabled: false, apiKeys: [], certificates: [], operations: null, addresses: [] }
 
-// Who takes room for proofs to be remembered is a client, however many tokens and keys it has.
+// The replay cache counts proofs by client, however many tokens and keys it has.
 test.each([
   [{ sub: 'a' }, 'bank-a'],
-  [{ sub: 'nobody' }, ''],
-])('what a token of %j is bound to is asked for as of its client', async (claims, client) => {
+  [{ sub: 'x' }, ''],
+])('the sender constraint of a token of %j is checked for its client', async (claims, client) => {
   const confirm = vi.fn(async () => {})
   const authenticator = tokenAuthenticator({
     name: 'jwt',

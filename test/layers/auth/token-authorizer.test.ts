@@ -3,7 +3,7 @@ import type { GatewayError } from '../../../src/failures/errors.ts'
 import { createTokenAuthorizer } from '../../../src/layers/auth/auth.ts'
 import type { VerifiedToken } from '../../../src/layers/auth/authenticator.ts'
 
-/** Tells how a token fares: `good`, or what its client is told; null: nothing. */
+/** Returns the outcome of a token: `good`, or the challenge that its client gets; null: none. */
 const outcome = (
   claims: VerifiedToken['claims'] | null,
   required: object,
@@ -20,7 +20,7 @@ const outcome = (
 
 const scopes = ['leads.read', 'leads.list']
 
-test('what lacks a scope is told which ones are needed, in the scheme that it came with', () => {
+test('a token that lacks a scope gets a challenge with the required ones, in the scheme that it came with', () => {
   const lacking = 'realm="lender-gateway", error="insufficient_scope", scope="leads.read leads.list"'
 
   expect(outcome({ scope: 'leads.read' }, { scopes })).toBe(`Bearer ${lacking}`)
@@ -52,7 +52,7 @@ test.each([
   expect(outcome({ scope }, { scopes })).toMatch('insufficient_scope')
 })
 
-test('what it must say it must say to the letter, and of itself', () => {
+test('a required claim must match to the letter, and be the token’s own', () => {
   const required = { claims: { acr: 'high', constructor: 'x' } }
 
   expect(outcome({ acr: 'high', constructor: 'x' }, required)).toBe('good')
@@ -60,6 +60,6 @@ test('what it must say it must say to the letter, and of itself', () => {
     expect(outcome(claims, required)).toBeNull()
 })
 
-test('where nothing is asked for nothing is checked', () => {
+test('without requirements there is no check', () => {
   expect(createTokenAuthorizer({ scopes: [], claims: {} }, null)).toBeNull()
 })

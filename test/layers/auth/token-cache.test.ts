@@ -15,7 +15,7 @@ const known = (ms: number, name = 'a'): CachedToken<{ name: string }> => ({
   size: 1,
 })
 
-test('what was found out is known until it ends, to the millisecond', async () => {
+test('a result is cached until it expires, to the millisecond', async () => {
   const cache = new TokenCache<{ name: string }>(() => true)
   await cache.load('digest', async () => known(1000))
 
@@ -27,7 +27,7 @@ test('what was found out is known until it ends, to the millisecond', async () =
   expect(cache.size).toBe(0)
 })
 
-test('those who ask at the same time have it found out once, and a failure is not remembered', async () => {
+test('simultaneous requests share a verification, and a failure is not cached', async () => {
   const cache = new TokenCache<{ name: string }>(() => true)
   let asked = 0
   const fail = async (): Promise<CachedToken<{ name: string }>> => {
@@ -43,7 +43,7 @@ test('those who ask at the same time have it found out once, and a failure is no
   expect(next).toEqual({ name: 'a' })
 })
 
-test('what it was found out with ends it', async () => {
+test('it ends when what it was verified with no longer holds', async () => {
   let good = true
   const cache = new TokenCache<{ name: string }>(() => good)
   await cache.load('digest', async () => known(1000))
@@ -53,7 +53,7 @@ test('what it was found out with ends it', async () => {
   expect(cache.find('digest')).toBeNull()
 })
 
-test('it is bounded by how many there are, and by what they take', async () => {
+test('it is limited by entries and by bytes', async () => {
   const few = new TokenCache<{ name: string }>(() => true, 3)
   for (let i = 0; i < 10; i++) await few.load(String(i), async () => known(1000, String(i)))
   const large = new TokenCache<{ name: string }>(() => true)
@@ -64,6 +64,6 @@ test('it is bounded by how many there are, and by what they take', async () => {
   expect(large.size).toBe(2)
 })
 
-test('a token is known by a digest', () => {
+test('the key of a token is a digest', () => {
   expect(tokenDigest('token')).toBe('PEaenWxYddN6Q_NT1PiOYfz4EsZu7jRXRlpAsNpBU-A') // SHA-256, base64url
 })

@@ -12,7 +12,7 @@ test.each([
   expect(parseTokenCredential(['Accept', '*/*', 'AUTHORIZATION', value])).toEqual(shown)
 })
 
-test('without the field nothing is shown', () => {
+test('without the field there is no credential', () => {
   expect(parseTokenCredential(['Accept', '*/*'])).toBeNull()
 })
 
@@ -31,18 +31,18 @@ test.each([
   'Bearer a\xa0',
   'Bearer a ',
   'DPoP a,b',
-])('what is no token is refused: %s', (value) => {
+])('a malformed token is rejected: %s', (value) => {
   expect(() => parseTokenCredential(['Authorization', value])).toThrow(expect.objectContaining({ status: 400 }))
 })
 
 test.each(['Bearer\ta', 'Bearer, a', '"Bearer" a', '\xa0Bearer a', 'Basic\ta'])(
-  'what has no scheme is refused: %s',
+  'a value without a scheme is rejected: %s',
   (value) => {
     expect(() => parseTokenCredential(['Authorization', value])).toThrow(expect.objectContaining({ status: 400 }))
   },
 )
 
-test('two fields are refused, whatever they say', () => {
+test('two fields are rejected, whatever they say', () => {
   for (const [one, other] of [
     ['Bearer a', 'Bearer a'],
     ['Basic a', 'Bearer b'],
@@ -62,7 +62,7 @@ test.each([
   '?%61ccess_token=a',
   '?access_token+=a',
   '?+access_token=a',
-])('a token in the query is refused: %s', (query) => {
+])('a token in the query is rejected: %s', (query) => {
   expect(() => rejectTokenInQuery(query)).toThrow(expect.objectContaining({ status: 400 }))
 })
 

@@ -21,7 +21,7 @@ test('what takes longer is ended, no earlier than that', async () => {
   await rejection
 })
 
-test('an answer in time leaves no timer behind', async () => {
+test('a response in time leaves no timer behind', async () => {
   const exchange = fakeExchange()
 
   const response = await deadlineLayer(100)(fakeNext())(exchange)
@@ -57,7 +57,7 @@ test('it starts when the request is complete', async () => {
   await rejection
 })
 
-test('an upload that nobody begins to read is ended in that time', async () => {
+test('an upload that is never read is ended in that time', async () => {
   const exchange = fakeExchange({ body: fakeBody(null) })
   const ended = deadlineLayer(100)(untilAborted)(exchange)
   const rejection = expect(ended).rejects.toMatchObject({ kind: 'deadline-exceeded' })
@@ -70,7 +70,7 @@ test('an upload that nobody begins to read is ended in that time', async () => {
   await rejection
 })
 
-test('a request that is complete after the answer starts nothing', async () => {
+test('a request that is complete after the response starts nothing', async () => {
   const body = fakeBody(null)
   const exchange = fakeExchange({ body })
 
@@ -82,11 +82,11 @@ test('a request that is complete after the answer starts nothing', async () => {
   expect(vi.getTimerCount()).toBe(0)
 })
 
-describe('the moment at which it is over', () => {
+describe('the deadline', () => {
   const moment = 100
 
-  test('is known from the start, and no longer when there is an answer or a failure', async () => {
-    const [answered, failed] = [fakeExchange(), fakeExchange()]
+  test('is known from the start, and cleared by a response or a failure', async () => {
+    const [served, failed] = [fakeExchange(), fakeExchange()]
     const seen: (number | null)[] = []
     const startedAt = now()
     const see = (exchange: Exchange): void => void seen.push((exchange.deadlineAt ?? 0) - startedAt)
@@ -94,17 +94,17 @@ describe('the moment at which it is over', () => {
     await deadlineLayer(moment)((exchange) => {
       see(exchange)
       return Promise.resolve(fakeResponse())
-    })(answered)
+    })(served)
     await deadlineLayer(moment)((exchange) => {
       see(exchange)
       return Promise.reject(new GatewayError('connect-failed'))
     })(failed).catch(() => {})
 
     expect(seen).toEqual([moment, moment])
-    expect([answered.deadlineAt, failed.deadlineAt]).toEqual([null, null])
+    expect([served.deadlineAt, failed.deadlineAt]).toEqual([null, null])
   })
 
-  test('is known of a small body when it has been read', () => {
+  test('is known for a small body when it has been read', () => {
     const body = fakeBody(10)
     const exchange = fakeExchange({ body })
     void deadlineLayer(moment)(untilAborted)(exchange)
@@ -116,7 +116,7 @@ describe('the moment at which it is over', () => {
     expect([reading, exchange.deadlineAt]).toEqual([null, now() + moment])
   })
 
-  test('is not known while a body streams, and lies later when it has', () => {
+  test('is unknown while a body streams, and lies later when it has', () => {
     const body = fakeBody(null)
     const exchange = fakeExchange({ body })
     void deadlineLayer(moment)(untilAborted)(exchange)

@@ -5,7 +5,7 @@ import { GatewayError } from '../../../src/failures/errors.ts'
 import type { FailureKind } from '../../../src/failures/kinds.ts'
 import { type FakeBody, fakeBody, fakeResponse } from '../../helpers/exchange.ts'
 
-/** Makes a configuration of retries: the built-in one but for what is said. */
+/** Creates a retry configuration: the built-in one, with changes. */
 export const retryConfig = (more: Partial<RetryConfig> = {}): RetryConfig => ({
   attempts: 3,
   on: ['connect-failed', 'connect-timeout', 'tls-failed', 'reset-before-headers', 'bad-answer', 502, 503, 504],
@@ -14,18 +14,18 @@ export const retryConfig = (more: Partial<RetryConfig> = {}): RetryConfig => ({
   ...more,
 })
 
-/** Is how one attempt ends: a status, a failure, or an answer that asks to wait so many seconds. */
+/** How one attempt ends: a status, a failure, or a response that asks to wait so many seconds. */
 export type Step = number | FailureKind | Error | { readonly status: number; readonly retryAfter: string }
 
-/** Is a handle that a test has written, with what became of it. */
+/** A handler that ends as scripted, with a record of its calls. */
 export interface Scripted extends Handler {
-  /** When each call came. */
+  /** The time of each call. */
   readonly calls: number[]
-  /** How often the body of each answer was discarded, in the order of the answers. */
+  /** How often the body of each response was discarded, in the order of the responses. */
   readonly discards: number[]
 }
 
-/** Makes a handle that ends one call after the other as written, and the last one again and again. */
+/** Creates a handler that ends one call after the other as scripted, and repeats the last step. */
 export const scripted = (...steps: readonly [Step, ...Step[]]): Scripted => {
   const calls: number[] = []
   const discards: number[] = []
@@ -37,19 +37,19 @@ export const scripted = (...steps: readonly [Step, ...Step[]]): Scripted => {
     }
     return { ...head, fields, body: { ...body, discard } }
   }
-  const handle = async (exchange: Exchange): Promise<ProxyResponse> => {
+  const handler = async (exchange: Exchange): Promise<ProxyResponse> => {
     const step = steps[Math.min(calls.push(now()), steps.length) - 1] as Step
-    // As the sender does: what a breaker refuses reaches no endpoint.
+    // As the attempt sender does: an attempt that a breaker rejects reaches no endpoint.
     if (step !== 'circuit-open' && step !== 'overloaded') exchange.attempts++
     if (step instanceof Error) throw step
     if (typeof step === 'string') throw new GatewayError(step)
     if (typeof step === 'number') return respond(step, [])
     return respond(step.status, ['Retry-After', step.retryAfter])
   }
-  return Object.assign(handle, { calls, discards })
+  return Object.assign(handler, { calls, discards })
 }
 
-/** Lists the kinds of bodies: none, one that can be sent again, and one that streams, not yet read or already begun. */
+/** The kinds of bodies: none, one that can be sent again, and one that streams, unread or started. */
 export const bodies = {
   empty: () => fakeBody(0),
   replayable: () => fakeBody(10),
@@ -61,7 +61,7 @@ export const bodies = {
   },
 } satisfies Record<string, () => FakeBody>
 
-/** Is a budget that never says no, and counts. */
+/** Creates a budget that always gives a token, and counts. */
 export const plenty = () => {
   const seen = { requested: 0, taken: 0 }
   return {

@@ -17,12 +17,15 @@ describe('a time to wait', () => {
     expect(retryAfterMs(['X-Retry-After', '1', 'RETRY-after', '2', 'Date', '3'])).toBe(2000)
   })
 
-  test.each(['2147484', '4294967296', '9'.repeat(400)])('is bounded by what a timer can wait: %s', (value) => {
-    expect(retryAfterMs(['Retry-After', value])).toBe(2_147_483_000)
-  })
+  test.each(['is at most the longest delay of a timer: %s', '4294967296', '9'.repeat(400)])(
+    'is bounded by what a timer can wait: %s',
+    (value) => {
+      expect(retryAfterMs(['Retry-After', value])).toBe(2_147_483_000)
+    },
+  )
 })
 
-describe('nothing that is followed', () => {
+describe('a delay that is not followed', () => {
   test.each([
     'Sun, 06 Nov 1994 08:49:37 GMT',
     '',
@@ -41,11 +44,11 @@ describe('nothing that is followed', () => {
     expect(retryAfterMs(['Retry-After', value])).toBeNull()
   })
 
-  test('is no field', () => {
+  test('is an absent field', () => {
     expect(retryAfterMs([])).toBeNull()
   })
 
-  test('is several, even when they agree', () => {
+  test('is a repeated field, even when the lines agree', () => {
     expect(retryAfterMs(['Retry-After', '1', 'retry-after', '1'])).toBeNull()
   })
 })

@@ -7,7 +7,7 @@ afterEach(() => vi.useRealTimers())
 
 const defaults = { share: 0.1, floor: 3 }
 
-/** Takes as many as there are, up to so many. */
+/** Takes as many tokens as there are, up to so many. */
 const takeUpTo = (budget: RetryBudget, max: number): number => {
   let taken = 0
   while (taken < max && budget.take()) taken++
@@ -44,7 +44,7 @@ describe('a quiet upstream', () => {
     expect(takeUpTo(budget, 100)).toBe(3)
   })
 
-  test('pays what it had in advance back before time brings more', () => {
+  test('pays its advance back before time adds more', () => {
     const budget = new RetryBudget(defaults)
     takeUpTo(budget, 100)
 
@@ -57,7 +57,7 @@ describe('a quiet upstream', () => {
 })
 
 describe('requests', () => {
-  test('bring their share', () => {
+  test('add their share', () => {
     const budget = new RetryBudget({ share: 0.5, floor: 0 })
 
     pass(budget, 5)
@@ -65,7 +65,7 @@ describe('requests', () => {
     expect(takeUpTo(budget, 100)).toBe(2)
   })
 
-  test('save up what a hundred of them bring', () => {
+  test('save up what a hundred of them add', () => {
     const budget = new RetryBudget(defaults)
 
     pass(budget, 100_000)
@@ -93,7 +93,7 @@ describe('whole tokens', () => {
     expect(budget.left).toBe(1)
   })
 
-  test('are never there when nothing brings any', () => {
+  test('are never there when nothing adds any', () => {
     const budget = new RetryBudget({ share: 0, floor: 0 })
 
     pass(budget, 10_000)
@@ -116,7 +116,7 @@ const events = fc.array(
 
 const configs = fc.record({ share: fc.nat(100).map((percent) => percent / 100), floor: fc.nat(50) })
 
-test('however requests, retries and time are interleaved, it gives no more than it started with and they bring', () => {
+test('however requests, retries and time are interleaved, it gives no more than its start and what they add', () => {
   fc.assert(
     fc.property(configs, events, (config, happens) => {
       const budget = new RetryBudget(config)
@@ -132,13 +132,13 @@ test('however requests, retries and time are interleaved, it gives no more than 
         } else if (budget.take()) seen.retries++
 
         const accrued = config.share * seen.requests + (config.floor * seen.ms) / 1000
-        expect(seen.retries).toBeLessThanOrEqual(start + accrued + 1e-6) // sums of tenths
+        expect(seen.retries).toBeLessThanOrEqual(start + accrued + 1e-6) // rounding of tenths
       }
     }),
   )
 })
 
-test('what it says is left is what it gives', () => {
+test('as many are left as it gives', () => {
   fc.assert(
     fc.property(configs, events, (config, happens) => {
       const budget = new RetryBudget(config)
@@ -156,7 +156,8 @@ test('what it says is left is what it gives', () => {
 })
 
 describe('when every request of a steady load fails', () => {
-  // Each would be sent three times. 30 a second is where a tenth and 3 a second make a fifth.
+  // Each would be sent three times. From 30 requests a second on, the share of a tenth and the floor of 3 a second make
+  // a fifth.
   test.each([
     [30, 0],
     [30, 60_000],
@@ -183,7 +184,7 @@ describe('when every request of a steady load fails', () => {
     expect(retries).toBeGreaterThan(0.09 * requests)
   })
 
-  test('what a healthy time before has saved up comes on top, once', () => {
+  test('what a healthy time has saved up comes on top, once', () => {
     const budget = new RetryBudget(defaults)
     pass(budget, 10_000)
     let retries = 0

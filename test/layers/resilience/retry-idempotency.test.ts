@@ -12,7 +12,7 @@ type Body = keyof typeof bodies
 
 interface Request {
   readonly method: 'GET' | 'POST'
-  /** Whether the operation says that the upstream goes by the key. */
+  /** Whether the operation is configured for an upstream that recognises the key. */
   readonly idempotent?: boolean
   readonly fields?: readonly string[]
 }
@@ -20,7 +20,7 @@ interface Request {
 const requests: Readonly<Record<string, Request>> = {
   'a GET': { method: 'GET' },
   'a POST': { method: 'POST' },
-  'a POST with a key that the upstream does not know of': { method: 'POST', fields: ['Idempotency-Key', 'a'] },
+  'a POST with a key that the upstream ignores': { method: 'POST', fields: ['Idempotency-Key', 'a'] },
   'a POST without the key of its operation': { method: 'POST', idempotent: true, fields: ['X-Idempotency-Key', 'a'] },
   'a POST with a key': { method: 'POST', idempotent: true, fields: ['X', 'y', 'idempotency-KEY', '"8e03978e"'] },
   'a POST with an empty key': { method: 'POST', idempotent: true, fields: ['Idempotency-Key', ' '] },
@@ -37,12 +37,12 @@ const requests: Readonly<Record<string, Request>> = {
   'a POST with the twin of a key': { method: 'POST', idempotent: true, fields: ['Idempotency_Key', 'a'] },
 }
 
-// DESIGN §8: which bodies leave room for another attempt.
+// The kinds of bodies that allow another attempt.
 const unsent: readonly Body[] = ['empty', 'replayable', 'unread']
 const sent: Readonly<Record<keyof typeof requests, readonly Body[]>> = {
   'a GET': ['empty', 'replayable'],
   'a POST': [],
-  'a POST with a key that the upstream does not know of': [],
+  'a POST with a key that the upstream ignores': [],
   'a POST without the key of its operation': [],
   'a POST with a key': ['empty', 'replayable'],
   'a POST with an empty key': [],
@@ -75,7 +75,7 @@ const rows = Object.keys(requests).flatMap((request) => [
   ...never.map((cause) => [request, cause, []] as const),
 ])
 
-test.each(rows)('%s that ends with %s is tried again when its body is one of %j', async (name, cause, again) => {
+test.each(rows)('%s that ends with %s is sent again when its body is one of %j', async (name, cause, again) => {
   const { method, idempotent = false, fields = [] } = requests[name] as Request
   const on = [...whenUnsent, ...whenSent, ...never] as RetryConfig['on']
   const layer = retryLayer(retryConfig({ on }), plenty(), { safe: method === 'GET', keyed: idempotent })

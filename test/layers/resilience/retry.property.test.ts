@@ -39,10 +39,10 @@ const cases = fc.record({
 
 type Case = typeof cases extends fc.Arbitrary<infer T> ? T : never
 
-/** Tells whether the upstream may have had the request. */
+/** Tells whether the upstream may have received the request. */
 const wasSent = (step: Step): boolean => typeof step !== 'string' || failureTable[step].retry !== 'always'
 
-const statusOf = (step: Step): number | null => {
+const getStatus = (step: Step): number | null => {
   if (typeof step === 'object' && 'status' in step) return step.status
   return typeof step === 'number' ? step : null
 }
@@ -55,10 +55,10 @@ const run = async (given: Case) => {
   const exchange = fakeExchange({ operation: given.get ? 'market.insights' : 'valuation.score', fields, body })
   const next = scripted(...(given.steps as [Step, ...Step[]]))
   const stepOf = (call: number): Step => given.steps[Math.min(call, given.steps.length - 1)] as Step
-  let begunBefore = 0
-  /** Reads the body as an attempt does that is sent. */
+  let startedBefore = 0
+  /** Reads the body as an attempt does. */
   const sending: Handler = (each: Exchange) => {
-    if (body.length === null && body.started) begunBefore++
+    if (body.length === null && body.started) startedBefore++
     if (wasSent(stepOf(next.calls.length))) body.begin()
     return next(each)
   }
@@ -73,24 +73,24 @@ const run = async (given: Case) => {
   await vi.runAllTimersAsync()
   const outcome = await ended
   const granted = taken.mock.results.filter(({ value }) => value === true).length
-  return { outcome, next, steps: next.calls.map((_, call) => stepOf(call)), granted, begunBefore, exchange }
+  return { outcome, next, steps: next.calls.map((_, call) => stepOf(call)), granted, startedBefore, exchange }
 }
 
 test('whatever happens, there are never more attempts than are allowed, and none that does harm', async () => {
   await fc.assert(
     fc.asyncProperty(cases, async (given) => {
-      const { outcome, next, steps, granted, begunBefore, exchange } = await run(given)
+      const { outcome, next, steps, granted, startedBefore, exchange } = await run(given)
       const repeatable = given.get || (given.keyed && given.keys.length === 1 && given.keys[0] !== '')
-      const thrownAway = steps.slice(0, -1)
+      const replaced = steps.slice(0, -1)
 
-      // One token for each; a wait that was ended by an abort has cost one, too.
+      // One token for each retry; a wait that an abort ended has cost one, too.
       expect(next.calls.length).toBeLessThanOrEqual(given.attempts)
       expect(granted - (next.calls.length - 1)).toBe(outcome === exchange.aborted && outcome !== null ? 1 : 0)
-      if (!repeatable) expect(thrownAway.filter(wasSent)).toEqual([])
-      expect(begunBefore).toBe(0)
-      for (const step of thrownAway) {
+      if (!repeatable) expect(replaced.filter(wasSent)).toEqual([])
+      expect(startedBefore).toBe(0)
+      for (const step of replaced) {
         if (typeof step === 'string') expect(given.on).toContain(step)
-        else expect(given.on).toContain(statusOf(step))
+        else expect(given.on).toContain(getStatus(step))
         if (typeof step === 'string') expect(failureTable[step].retry).not.toBe('never')
       }
     }),
@@ -98,14 +98,14 @@ test('whatever happens, there are never more attempts than are allowed, and none
   )
 })
 
-test('whatever happens, each answer that is thrown away is discarded once, and the one that is passed on never', async () => {
+test('whatever happens, each replaced response is discarded once, and the relayed one never', async () => {
   await fc.assert(
     fc.asyncProperty(cases, async (given) => {
       const { outcome, next } = await run(given)
 
-      const passedOn = outcome instanceof Error ? 0 : 1
-      const thrownAway = next.discards.length - passedOn
-      expect(next.discards).toEqual([...Array(thrownAway).fill(1), ...Array(passedOn).fill(0)])
+      const relayed = outcome instanceof Error ? 0 : 1
+      const replaced = next.discards.length - relayed
+      expect(next.discards).toEqual([...Array(replaced).fill(1), ...Array(relayed).fill(0)])
     }),
     { numRuns: 500 },
   )

@@ -14,15 +14,15 @@ const safe = { safe: true, keyed: false }
 const noWait = () => 0
 const wholeWait = () => 1
 
-/** Lets time pass until nothing waits, and tells how the exchange ended. */
+/** Runs all timers, and returns how the exchange ended. */
 const ending = async <T>(ended: Promise<T>): Promise<T> => {
-  ended.catch(() => {}) // it is told below
+  ended.catch(() => {}) // the caller sees it
   await vi.runAllTimersAsync()
   return ended
 }
 
 describe('an exchange that succeeds', () => {
-  test('is sent once, and takes nothing of the budget', async () => {
+  test('is sent once, and takes no token of the budget', async () => {
     const [next, budget] = [scripted(200), plenty()]
 
     const response = await retryLayer(retryConfig(), budget, safe)(next)(fakeExchange())
@@ -43,7 +43,7 @@ describe('another attempt', () => {
     expect(next.calls).toHaveLength(2)
   })
 
-  test('hides an answer, whose body is discarded once', async () => {
+  test('hides a response, whose body is discarded once', async () => {
     const next = scripted(503, 502, 200)
 
     const response = await ending(retryLayer(retryConfig(), plenty(), safe)(next)(fakeExchange()))
@@ -66,20 +66,20 @@ describe('another attempt', () => {
     expect([status, kind, bug].map(({ calls }) => calls.length)).toEqual([1, 1, 1])
   })
 
-  test('is one of so many, the first included, and what the last one brought is passed on', async () => {
-    const [answers, failures] = [scripted(503), scripted('connect-failed')]
+  test('counts with the first one, and the result of the last is relayed', async () => {
+    const [responses, failures] = [scripted(503), scripted('connect-failed')]
     const layer = retryLayer(retryConfig({ attempts: 4 }), plenty(), safe)
 
-    await expect(ending(layer(answers)(fakeExchange()))).resolves.toMatchObject({ status: 503 })
+    await expect(ending(layer(responses)(fakeExchange()))).resolves.toMatchObject({ status: 503 })
     await expect(ending(layer(failures)(fakeExchange()))).rejects.toMatchObject({ kind: 'connect-failed' })
 
-    expect([answers, failures].map(({ calls }) => calls.length)).toEqual([4, 4])
-    expect(answers.discards).toEqual([1, 1, 1, 0])
+    expect([responses, failures].map(({ calls }) => calls.length)).toEqual([4, 4])
+    expect(responses.discards).toEqual([1, 1, 1, 0])
   })
 
   test('that reaches no endpoint does not hide how the one before failed', async () => {
-    for (const refusal of ['circuit-open', 'overloaded'] as const) {
-      const next = scripted('connect-failed', refusal)
+    for (const rejection of ['circuit-open', 'overloaded'] as const) {
+      const next = scripted('connect-failed', rejection)
 
       await expect(ending(retryLayer(retryConfig(), plenty(), safe)(next)(fakeExchange()))).rejects.toThrow(
         'connect-failed',
@@ -88,7 +88,7 @@ describe('another attempt', () => {
     }
   })
 
-  test('that fails in another way is how the exchange fails, and a refusal of the first is passed on', async () => {
+  test('that fails in another way decides the failure, and a rejection of the first is relayed', async () => {
     const layer = retryLayer(retryConfig(), plenty(), safe)
 
     await expect(ending(layer(scripted('connect-failed', 'headers-timeout'))(fakeExchange()))).rejects.toThrow(
@@ -98,7 +98,7 @@ describe('another attempt', () => {
     await expect(ending(layer(scripted(503, 'circuit-open'))(fakeExchange()))).rejects.toThrow('circuit-open')
   })
 
-  test('does not follow when the client has been sent something', async () => {
+  test('does not follow when the client has begun to get a response', async () => {
     const next = scripted(503, 200)
     const exchange = fakeExchange()
     exchange.responseStarted = true
@@ -143,7 +143,7 @@ describe('the budget', () => {
   })
 
   test.each<[string, Parameters<typeof retryLayer>[2], (exchange: Exchange) => void]>([
-    ['was begun to be answered', safe, (exchange) => Object.assign(exchange, { responseStarted: true })],
+    ['has begun to get a response', safe, (exchange) => Object.assign(exchange, { responseStarted: true })],
     ['has ended', safe, (exchange) => exchange.abort(new GatewayError('client-gone'))],
     ['may not be repeated', { safe: false, keyed: true }, () => {}],
     ['has no time left', safe, (exchange) => Object.assign(exchange, { deadlineAt: now() })],
@@ -158,7 +158,7 @@ describe('the budget', () => {
   })
 })
 
-/** Tells how long the pauses before the second, the third … attempt were. */
+/** Returns the pauses before the second, the third … attempt. */
 const pauses = ({ calls }: { readonly calls: readonly number[] }): number[] =>
   calls.slice(1).map((at, i) => Math.round(at - (calls[i] as number)))
 
@@ -183,7 +183,7 @@ describe('the pause', () => {
     expect(pauses(next)).toEqual([5, 25, 99])
   })
 
-  test('is at least what the answer asks for', async () => {
+  test('is at least what the response asks for', async () => {
     const next = scripted({ status: 503, retryAfter: '2' }, { status: 503, retryAfter: '0' }, 200)
 
     await ending(retryLayer(retryConfig(), plenty(), safe, wholeWait)(next)(fakeExchange()))
@@ -191,7 +191,7 @@ describe('the pause', () => {
     expect(pauses(next)).toEqual([2000, 50])
   })
 
-  test('does not begin before the answer is discarded, so that its connection is free', async () => {
+  test('does not begin before the response is discarded, so that its connection is free', async () => {
     const next = scripted({ status: 503, retryAfter: '2' }, 200)
 
     const ended = retryLayer(retryConfig(), plenty(), safe)(next)(fakeExchange())
@@ -218,7 +218,7 @@ describe('the pause', () => {
     expect(next.calls).toHaveLength(1)
   })
 
-  test('leaves nothing behind', async () => {
+  test('leaves no timer behind', async () => {
     const exchange = fakeExchange()
     const hooks = vi.spyOn(exchange, 'setAbortListener')
 
@@ -245,7 +245,7 @@ describe('a deadline', () => {
     expect(next.calls).toHaveLength(calls)
   })
 
-  test('that a wait would outlast has the answer passed on at once, untouched', async () => {
+  test('that a wait would outlast makes the response relayed at once, untouched', async () => {
     const next = scripted({ status: 503, retryAfter: '30' }, 200)
     const exchange = fakeExchange()
     exchange.deadlineAt = now() + 30_000

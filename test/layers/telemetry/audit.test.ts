@@ -19,7 +19,7 @@ const auditor = { failing: false, record: () => {} }
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-test('while lines cannot be written, what would leave no record is refused', async () => {
+test('while lines cannot be written, an exchange that would leave no record is rejected', async () => {
   const health = { ...auditor }
   const next = fakeNext()
   const handle = auditLayer(config, health)?.(next)
@@ -35,13 +35,13 @@ test('while lines cannot be written, what would leave no record is refused', asy
   expect(next.calls).toBe(1)
 })
 
-test('with digests it is refused as well', async () => {
+test('with digests it is rejected as well', async () => {
   const handle = auditLayer({ ...config, digests: 'both' }, { ...auditor, failing: true })?.(fakeNext())
 
   await expect(handle?.(fakeExchange())).rejects.toMatchObject({ kind: 'audit-unavailable' })
 })
 
-test('where the gateway goes on without, and nothing is digested, there is no layer', async () => {
+test('where the gateway goes on without a record, and takes no digest, there is no layer', async () => {
   expect(auditLayer({ ...config, onFailure: 'continue' }, auditor)).toBe(null)
   const exchange = fakeExchange()
   await auditLayer(
@@ -59,7 +59,7 @@ describe('the digest of a request', () => {
     return { body, exchange }
   }
 
-  test.each([6, null])('is that of all its pieces (length: %j)', async (length) => {
+  test.each([6, null])('is that of all its chunks (length: %j)', async (length) => {
     const { body, exchange } = await begin(length)
 
     body.onData?.(Buffer.from('abc'))
@@ -71,7 +71,7 @@ describe('the digest of a request', () => {
     expect(exchange.digests).toEqual({ request: sha256('abcdef'), response: null })
   })
 
-  test('is nothing where there is none', async () => {
+  test('is null where there is no body', async () => {
     const { body, exchange } = await begin(0)
 
     expect(body.onData).toBe(null)
@@ -79,8 +79,8 @@ describe('the digest of a request', () => {
   })
 })
 
-describe('the digest of an answer', () => {
-  const answered = async (body: ResponseBody) => {
+describe('the digest of a response', () => {
+  const respondWith = async (body: ResponseBody) => {
     const exchange = fakeExchange()
     const handle = auditLayer(
       { ...config, digests: 'answer' },
@@ -95,7 +95,7 @@ describe('the digest of an answer', () => {
     for (const way of ['whole', 'consume'] as const) {
       const queue = new ResponseBodyQueue(source)
       queue.push(Buffer.from('hel'))
-      const { exchange, response } = await answered(queue)
+      const { exchange, response } = await respondWith(queue)
 
       if (way === 'consume') response?.body.consume(sink)
       queue.push(Buffer.from('lo'))
@@ -106,9 +106,9 @@ describe('the digest of an answer', () => {
     }
   })
 
-  test('is nothing where it breaks off', async () => {
+  test('is null where it breaks off', async () => {
     const queue = new ResponseBodyQueue(source)
-    const { exchange, response } = await answered(queue)
+    const { exchange, response } = await respondWith(queue)
 
     response?.body.consume(sink)
     queue.push(Buffer.from('hel'))

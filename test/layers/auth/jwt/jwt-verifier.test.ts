@@ -17,21 +17,21 @@ const settings: JwtVerifierOptions = {
   clockTolerance: 5000,
 }
 
-const verify = (shown: string, other: Partial<JwtVerifierOptions> = {}) =>
-  verifyToken(shown, { ...settings, ...other }, keys)
+const verify = (token: string, other: Partial<JwtVerifierOptions> = {}) =>
+  verifyToken(token, { ...settings, ...other }, keys)
 const seconds = (): number => Math.floor(Date.now() / 1000)
 const without = (name: string) => claims({ [name]: undefined })
 
-test.each([elliptic, rsa, edwards])('a token signed with $alg is taken, and says what it says', async (key) => {
-  const said = claims({ cnf: { jkt: 'print' } })
+test.each([elliptic, rsa, edwards])('a token signed with $alg is accepted, and its claims returned', async (key) => {
+  const payload = claims({ cnf: { jkt: 'print' } })
 
-  const got = await verify(signToken(key, said))
+  const got = await verify(signToken(key, payload))
 
-  expect(got.claims).toEqual(said)
-  expect(got.expiresAt).toBe((said.exp as number) * 1000)
+  expect(got.claims).toEqual(payload)
+  expect(got.expiresAt).toBe((payload.exp as number) * 1000)
 })
 
-test('RS256 is for those who ask for it', async () => {
+test('RS256 is for those who configure it', async () => {
   await expect(verify(signToken(old))).rejects.toThrow('its algorithm is not allowed')
   expect(await verify(signToken(old), { algorithms: ['RS256'] })).toMatchObject({ claims: { sub: 'robot' } })
 })
@@ -44,12 +44,12 @@ test.each([
   [{ typ: 'at+jwt', alg: 'none' }, 'its algorithm is not allowed: typ is at+jwt and alg none'],
   [{ typ: 'at+jwt' }, 'its algorithm is not allowed: typ is at+jwt and alg missing'],
 ])('of a token of the wrong form the log says what came, and what is taken: %j', async (header, words) => {
-  const shown = `${encodePart(header)}.${encodePart(claims())}.c2ln`
+  const token = `${encodePart(header)}.${encodePart(claims())}.c2ln`
 
-  await expect(verify(shown)).rejects.toThrow(`${words}, taken are typ at+jwt and alg PS256, ES256, EdDSA`)
+  await expect(verify(token)).rejects.toThrow(`${words}, taken are typ at+jwt and alg PS256, ES256, EdDSA`)
 })
 
-test('of what a token says of its form, only registered names get into the log', async () => {
+test('of the type and algorithm of a token, only registered names get into the log', async () => {
   const hostile = ['secret', 'HS256 ', 'a\n', '\u202eb', '<b>', '', 7, null, ['at+jwt'], { a: 'secret' }, 'constructor']
 
   for (const each of hostile) {
@@ -63,13 +63,13 @@ test('a type may be spelled as a media type, in any case', async () => {
   expect(await verify(signToken(elliptic, claims(), { typ: 'JWT' }), { types: ['jwt'] })).toBeTruthy()
 })
 
-test('a token that names no key is of the only one that fits, if there is only one', async () => {
+test('a token that names no key belongs to the only one that fits, if there is only one', async () => {
   expect(await verify(signToken(elliptic, claims(), { kid: undefined }))).toBeTruthy()
   const two = staticIssuerKeys(jwks(elliptic, signingKey('ES256', 'other')))
   await expect(verifyToken(signToken(elliptic, claims(), { kid: undefined }), settings, two)).rejects.toThrow('no key')
 })
 
-test('a kid of two keys is of neither, and a key that is listed twice is one', async () => {
+test('a kid of two keys belongs to neither, and a key that is listed twice is one', async () => {
   const { use: _, ...bare } = elliptic.jwk
   const twice = staticIssuerKeys(JSON.stringify({ keys: [elliptic.jwk, bare] }))
   const twins = staticIssuerKeys(jwks(elliptic, signingKey('ES256', 'elliptic')))
@@ -90,7 +90,7 @@ test('clocks may differ by the tolerance and no more', async () => {
   await expect(verify(signToken(elliptic, claims({ iat: seconds() + 10 })))).rejects.toThrow('in the future')
 })
 
-describe('what is wrong is refused, and the reason holds nothing of it', () => {
+describe('a flawed token is rejected, and the reason quotes nothing of it', () => {
   const [head = '', body = '', signature = ''] = signToken(elliptic).split('.')
   const flipped = signature.startsWith('A') ? `B${signature.slice(1)}` : `A${signature.slice(1)}`
   test.each<readonly [string, string]>([
@@ -131,8 +131,8 @@ describe('what is wrong is refused, and the reason holds nothing of it', () => {
     ['a token that is too long', signToken(elliptic, claims({ much: 'x'.repeat(8192) }))],
     ['an opaque token', 'c2VjcmV0'],
     ['nothing', ''],
-  ])('%s', async (_, shown) => {
-    const error: unknown = await verify(shown).catch((thrown) => thrown)
+  ])('%s', async (_, token) => {
+    const error: unknown = await verify(token).catch((thrown) => thrown)
 
     expect(error).toMatchObject({
       name: 'CredentialRejected',
@@ -142,7 +142,7 @@ describe('what is wrong is refused, and the reason holds nothing of it', () => {
   })
 })
 
-test('what a token looks like tells who is asked about it', () => {
+test('the form of a token decides whether it is introspected', () => {
   expect(isJwt(signToken(elliptic))).toBe(true)
   for (const opaque of ['abc', 'a.b', 'a.b.c.d', 'a.b.', `a.b.${'c'.repeat(8192)}`, 'a.b.c~'])
     expect(isJwt(opaque)).toBe(false)
