@@ -53,7 +53,7 @@ test.each([
   ['POST', '/market/insights'],
   ['DELETE', '/inventory/sync'],
   ['GET', '/market/insights/1'],
-])('%s %s is nothing that it knows', async (method, path) => {
+])('%s %s is unknown to it', async (method, path) => {
   const response = await fetch(sandbox.origin + path, { method })
 
   expect(response.status).toBe(404)
@@ -71,7 +71,7 @@ test('it is on the loopback alone', () => {
   expect(new URL(sandbox.origin).hostname).toBe('127.0.0.1')
 })
 
-test('behind the gateway it says what has arrived', async () => {
+test('behind the gateway it reports what has arrived', async () => {
   const { url } = await bootGateway()
 
   const response = await fetch(`${url}/inventory/sync?full`, { method: 'POST', body: 'abc' })

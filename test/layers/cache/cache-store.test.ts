@@ -6,7 +6,7 @@ import { deciding } from './policy/helper.ts'
 
 const kib = 1024
 
-/** Makes what is stored of an answer with so many bytes of body. */
+/** Creates a stored response with so many bytes of body. */
 const entry = (bytes = 10, fields: readonly string[] = []): StoredResponse => {
   const { head } = deciding(['Cache-Control', 'max-age=60', ...fields])
   if (head === null) throw new Error('not storable')
@@ -15,14 +15,14 @@ const entry = (bytes = 10, fields: readonly string[] = []): StoredResponse => {
 
 const named = (query: string, client = ''): CacheKey => ({ client, site: 'http://gateway', query })
 
-const put = (part: CachePartition, query: string, stored: StoredResponse, client = '', replaces = true): void =>
-  part.put(part.reserve(named(query, client)), stored, () => replaces)
+const put = (partition: CachePartition, query: string, stored: StoredResponse, client = '', replaces = true): void =>
+  partition.put(partition.reserve(named(query, client)), stored, () => replaces)
 
-const found = (part: CachePartition, query: string, client = ''): StoredResponse | undefined =>
-  part.find(part.toStoreKey(named(query, client)))?.variants[0]
+const found = (partition: CachePartition, query: string, client = ''): StoredResponse | undefined =>
+  partition.find(partition.toStoreKey(named(query, client)))?.variants[0]
 
-describe('the bound of bytes', () => {
-  test('holds whatever is put, and what was used longest ago goes first', () => {
+describe('the limit of bytes', () => {
+  test('holds whatever is put, and the least recently used goes first', () => {
     const store = new CacheStore(64 * kib)
     const partition = store.openPartition('market.insights')
     for (const query of ['?1', '?2', '?3']) put(partition, query, entry(16 * kib))
@@ -56,10 +56,10 @@ describe('the bound of bytes', () => {
 
     expect(smallest).toBeGreaterThan(500)
     for (const bytes of others) expect(bytes - (smallest ?? 0)).toBeGreaterThanOrEqual(10_000)
-    expect((others.at(-1) ?? 0) - (smallest ?? 0)).toBeGreaterThanOrEqual(20_000) // in the key, and beside it
+    expect((others.at(-1) ?? 0) - (smallest ?? 0)).toBeGreaterThanOrEqual(20_000) // in the key, and in its copy
   })
 
-  test('is never exceeded by one that does not fit, and what is there stays', () => {
+  test('is never exceeded by an entry that does not fit, and the others stay', () => {
     const store = new CacheStore(64 * kib)
     const partition = store.openPartition('market.insights')
     put(partition, '?small', entry())
@@ -96,15 +96,15 @@ describe('the bound of bytes', () => {
       expect(store.bytes).toBe(parts[0].bytes + parts[1].bytes)
     }
     const before = store.bytes
-    const cleared = store.purge({ operation: null, client: null })
+    const scope = store.purge({ operation: null, client: null })
 
     expect(before).toBeGreaterThan(100 * kib)
-    expect(cleared).toBeGreaterThan(10)
+    expect(scope).toBeGreaterThan(10)
     expect([store.bytes, store.size, parts[0].entries, parts[1].entries]).toEqual([0, 0, 0, 0])
   })
 })
 
-describe('what is on its way', () => {
+describe('a reservation', () => {
   test('counts, makes room for itself, and takes no more than half', () => {
     const store = new CacheStore(64 * kib)
     const partition = store.openPartition('market.insights')
@@ -122,7 +122,7 @@ describe('what is on its way', () => {
     expect(store.bytes).toBe(partition.bytes)
   })
 
-  test('gives back its room, though the bound has become smaller since', () => {
+  test('gives back its room, though the limit has become smaller since', () => {
     const store = new CacheStore(64 * kib)
     const partition = store.openPartition('market.insights')
     const reservations = [partition.reserve(named('?a')), partition.reserve(named('?b'))]
@@ -136,7 +136,7 @@ describe('what is on its way', () => {
     expect(found(partition, '?b')).toBeDefined()
   })
 
-  test('is not stored when its operation, its client or its query has been cleared since it was asked for', () => {
+  test('is cancelled when its operation, its client or its query is purged', () => {
     const store = new CacheStore(64 * kib)
     const partition = store.openPartition('market.insights')
     const stay = store.openPartition('leads.pipeline').reserve(named('?a', 'ann'))
@@ -157,7 +157,7 @@ describe('what is on its way', () => {
     expect([stay.isCancelled, partition.entries]).toEqual([false, 0])
   })
 
-  test('is not stored in a part that has been closed', () => {
+  test('stores nothing in a partition that has been closed', () => {
     const store = new CacheStore(64 * kib)
     const partition = store.openPartition('market.insights')
     const reservation = partition.reserve(named('?a'))
@@ -171,12 +171,12 @@ describe('what is on its way', () => {
   })
 })
 
-describe('what is removed', () => {
+describe('a purge', () => {
   const filled = () => {
     const store = new CacheStore(256 * kib)
     const [market, leads] = [store.openPartition('market.insights'), store.openPartition('leads.pipeline')]
-    for (const part of [market, leads])
-      for (const client of ['', 'ann', 'bob']) for (const query of ['?a', '?b']) put(part, query, entry(), client)
+    for (const partition of [market, leads])
+      for (const client of ['', 'ann', 'bob']) for (const query of ['?a', '?b']) put(partition, query, entry(), client)
     return { store, market, leads }
   }
 
@@ -186,14 +186,14 @@ describe('what is removed', () => {
     [{ operation: null, client: 'ann' }, 4],
     [{ operation: 'leads.pipeline', client: 'bob' }, 2],
     [{ operation: 'valuation.score', client: null }, 0],
-  ] as const)('%j: %i answers', (cleared, removed) => {
+  ] as const)('%j: %i responses', (scope, removed) => {
     const { store } = filled()
 
-    expect(store.purge(cleared)).toBe(removed)
+    expect(store.purge(scope)).toBe(removed)
     expect(store.size).toBe(12 - removed)
   })
 
-  test('by a query: of all clients, and of no other operation', () => {
+  test('by a query is for all clients, and for no other operation', () => {
     const { store, market, leads } = filled()
 
     market.invalidate('?a')
@@ -203,7 +203,7 @@ describe('what is removed', () => {
     expect(store.size).toBe(9)
   })
 
-  test('a new part of an operation finds nothing of the old one', () => {
+  test('a new partition of an operation finds nothing of the old one', () => {
     const { store } = filled()
 
     const again = store.openPartition('market.insights')
@@ -223,7 +223,7 @@ test('no client has the key of another, whatever its name and its query are', ()
 })
 
 describe('variants', () => {
-  test('are bounded for one key, and the oldest goes', () => {
+  test('are limited for one key, and the oldest goes', () => {
     const store = new CacheStore(1024 * kib)
     const partition = store.openPartition('market.insights')
     const all = Array.from({ length: 40 }, () => entry())
@@ -247,7 +247,7 @@ describe('variants', () => {
   })
 })
 
-describe('keys whose answers cannot be shared', () => {
+describe('keys whose responses cannot be shared', () => {
   beforeEach(() => vi.useFakeTimers())
   afterEach(() => vi.useRealTimers())
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Exchange, ProxyResponse } from '../../../src/exchange.ts'
 import { GatewayError } from '../../../src/failures/errors.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
-import { Client, cacheStatusOf, createResponse, FedBody, opened, settled } from './helper.ts'
+import { Client, createResponse, FedBody, getCacheStatus, openCache, settled } from './helper.ts'
 
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
@@ -12,51 +12,51 @@ const tagged = [...fresh, 'ETag', '"a"']
 
 const exchangeOf = (fields: string[] = [], query = ''): Exchange => fakeExchange({ fields, query })
 
-const textOf = (answer: ProxyResponse): string => new Client(answer.body).text
+const readText = (response: ProxyResponse): string => new Client(response.body).text
 
-/** Stores what a request is answered, and says what it was. */
+/** Stores a response for a request, and reads it. */
 const storing = async (
-  stage: ReturnType<typeof opened>,
-  answer: ProxyResponse,
+  stage: ReturnType<typeof openCache>,
+  response: ProxyResponse,
   fields: string[] = [],
 ): Promise<void> => {
-  const asked = stage.handle(exchangeOf(fields))
-  await stage.sent.at(-1)?.respond(answer)
-  new Client((await asked).body)
+  const pending = stage.handle(exchangeOf(fields))
+  await stage.sent.at(-1)?.respond(response)
+  new Client((await pending).body)
 }
 
 const secondsLater = (seconds: number): void => void vi.advanceTimersByTime(seconds * 1000)
 
-const gone = (): GatewayError => new GatewayError('client-gone')
+const clientGone = (): GatewayError => new GatewayError('client-gone')
 
-describe('what is stored', () => {
-  test('answers the next request, without the upstream', async () => {
-    const stage = opened()
+describe('a stored response', () => {
+  test('serves the next request, without the upstream', async () => {
+    const stage = openCache()
     await storing(stage, createResponse(fresh))
     const exchange = exchangeOf()
 
     const response = await stage.handle(exchange)
 
-    expect([response.status, textOf(response), stage.sent.length]).toEqual([200, 'body', 1])
-    expect([exchange.cache, cacheStatusOf(exchange)]).toEqual(['hit', 'lender-gateway;hit;ttl=60'])
+    expect([response.status, readText(response), stage.sent.length]).toEqual([200, 'body', 1])
+    expect([exchange.cache, getCacheStatus(exchange)]).toEqual(['hit', 'lender-gateway;hit;ttl=60'])
     expect(response.body.isShared).toBe(true)
   })
 
-  test('is fetched without the condition of the client, which is judged by what came', async () => {
-    const stage = opened()
+  test('is fetched without the condition of the client, which is applied to the result', async () => {
+    const stage = openCache()
     const exchange = exchangeOf(['If-None-Match', '"a"'])
-    const asked = stage.handle(exchange)
+    const pending = stage.handle(exchange)
     await stage.sent[0]?.respond(createResponse(tagged))
 
-    const [first, later] = [await asked, await stage.handle(exchangeOf())]
+    const [first, later] = [await pending, await stage.handle(exchangeOf())]
 
     expect(stage.sent[0]?.exchange.fields).toEqual([])
-    expect([first.status, textOf(first)]).toEqual([304, ''])
-    expect([later.status, textOf(later), stage.sent.length]).toEqual([200, 'body', 1])
+    expect([first.status, readText(first)]).toEqual([304, ''])
+    expect([later.status, readText(later), stage.sent.length]).toEqual([200, 'body', 1])
   })
 
-  test('is of nobody but the client who asked, where clients are known', async () => {
-    const stage = opened()
+  test('is only for its client, where clients are known', async () => {
+    const stage = openCache()
     const [ann, bob] = [exchangeOf(), exchangeOf()]
     ann.identity = { client: 'ann', method: 'apiKey' }
     bob.identity = { client: 'bob', method: 'apiKey' }
@@ -65,11 +65,11 @@ describe('what is stored', () => {
     await stage.sent[0]?.respond(createResponse(fresh, 'of ann'))
     await stage.sent[1]?.respond(createResponse(fresh, 'of bob'))
 
-    expect([textOf(await first), textOf(await second)]).toEqual(['of ann', 'of bob'])
+    expect([readText(await first), readText(await second)]).toEqual(['of ann', 'of bob'])
   })
 
-  test('has nothing that an upstream repeated of one request alone', async () => {
-    const stage = opened()
+  test('has no field in which an upstream repeated one request', async () => {
+    const stage = openCache()
     await storing(stage, createResponse([...fresh, 'X-FAPI-Interaction-Id', 'of the first']))
 
     const { fields } = await stage.handle(exchangeOf())
@@ -78,13 +78,13 @@ describe('what is stored', () => {
   })
 
   test('keeps the attempts with the exchange that caused them', async () => {
-    const stage = opened()
+    const stage = openCache()
     const [first, second] = [exchangeOf(), exchangeOf()]
-    const asked = [stage.handle(first), stage.handle(second)]
+    const pending = [stage.handle(first), stage.handle(second)]
     const [sent] = stage.sent
     if (sent !== undefined) sent.exchange.attempts = 2
     await sent?.respond(createResponse(fresh))
-    await Promise.all(asked)
+    await Promise.all(pending)
 
     expect([first.attempts, second.attempts]).toEqual([2, 0])
     expect([first.cache, second.cache]).toEqual(['miss', 'collapsed'])
@@ -95,22 +95,22 @@ describe('what is stored', () => {
     ['credentials', { fields: ['Authorization', 'Bearer x'] }, 'credentials'],
     ['another credential', { fields: ['X-Api-Key', 'x'] }, 'credentials'],
     ['a certificate', { peer: { trusted: false, certificate: () => ({}) as never } }, 'credentials'],
-  ])('is passed by with %s: the exchange itself goes on', async (_, opening, detail) => {
-    const stage = opened()
+  ])('is bypassed with %s: the exchange itself is forwarded', async (_, opening, detail) => {
+    const stage = openCache()
     await storing(stage, createResponse(fresh))
     const exchange = fakeExchange(opening)
 
     void stage.handle(exchange)
 
     expect(stage.sent[1]?.exchange).toBe(exchange)
-    expect([exchange.cache, cacheStatusOf(exchange)]).toEqual(['bypass', `lender-gateway;fwd=bypass;detail=${detail}`])
+    expect([exchange.cache, getCacheStatus(exchange)]).toEqual(['bypass', `lender-gateway;fwd=bypass;detail=${detail}`])
   })
 
   test.each([
     ['forbidden', createResponse(['Cache-Control', 'no-store']), 'no-store', undefined],
     ['too long', createResponse([...fresh, 'Content-Length', '65536'], new FedBody()), 'too-large', undefined],
     [
-      'of a length that is none',
+      'of a malformed length',
       createResponse([...fresh, 'Content-Length', 'x'], new FedBody()),
       'bad-length',
       undefined,
@@ -121,45 +121,45 @@ describe('what is stored', () => {
       'no-room',
       65536,
     ],
-  ])('is not what is %s, and the answer says so', async (_, response, detail, maxBytes) => {
-    const stage = opened({}, maxBytes)
+  ])('is none when the response is %s, and Cache-Status says so', async (_, response, detail, maxBytes) => {
+    const stage = openCache({}, maxBytes)
     const exchange = exchangeOf()
 
-    const asked = stage.handle(exchange)
+    const pending = stage.handle(exchange)
     await stage.sent[0]?.respond(response)
-    await asked
+    await pending
 
-    expect(cacheStatusOf(exchange)).toBe(`lender-gateway;fwd=uri-miss;detail=${detail}`)
+    expect(getCacheStatus(exchange)).toBe(`lender-gateway;fwd=uri-miss;detail=${detail}`)
   })
 
-  test('is not what is asked for within five seconds of an answer that could not be shared: the reason is said again', async () => {
-    const stage = opened()
+  test('is not waited for within five seconds of a response that could not be shared: the reason is repeated', async () => {
+    const stage = openCache()
     await storing(stage, createResponse(['Cache-Control', 'private']))
     const [soon, later] = [exchangeOf(), exchangeOf()]
 
     void stage.handle(soon)
     secondsLater(5)
-    const asked = stage.handle(later)
+    const pending = stage.handle(later)
     await stage.sent[2]?.respond(createResponse(['Cache-Control', 'no-store']))
-    await asked
+    await pending
 
-    expect(cacheStatusOf(soon)).toBe('lender-gateway;fwd=uri-miss;detail=private')
-    expect(cacheStatusOf(later)).toBe('lender-gateway;fwd=uri-miss;detail=no-store')
+    expect(getCacheStatus(soon)).toBe('lender-gateway;fwd=uri-miss;detail=private')
+    expect(getCacheStatus(later)).toBe('lender-gateway;fwd=uri-miss;detail=no-store')
   })
 
-  test('says nothing of the credentials of another client: what only those forbade is not said again', async () => {
-    const stage = opened({ shared: true })
+  test('is not affected by the credentials of another client: a reason that only they gave is not repeated', async () => {
+    const stage = openCache({ shared: true })
     await storing(stage, createResponse(fresh), ['Authorization', 'Bearer x'])
     const exchange = exchangeOf()
 
     void stage.handle(exchange)
     await stage.sent[1]?.respond(createResponse(fresh))
 
-    expect(cacheStatusOf(exchange)).toBe('lender-gateway;fwd=uri-miss;stored;ttl=60')
+    expect(getCacheStatus(exchange)).toBe('lender-gateway;fwd=uri-miss;stored;ttl=60')
   })
 
-  test('is all that a client takes who says so', async () => {
-    const stage = opened()
+  test('is all that a client with only-if-cached takes', async () => {
+    const stage = openCache()
     await expect(stage.handle(exchangeOf(['Cache-Control', 'only-if-cached']))).rejects.toMatchObject({
       kind: 'not-cached',
       status: 504,
@@ -171,35 +171,35 @@ describe('what is stored', () => {
     expect([response.status, stage.sent.length]).toEqual([200, 1])
   })
 
-  test('goes when it is cleared, and what was asked for before is not stored after', async () => {
-    const stage = opened()
-    const asked = stage.handle(exchangeOf())
+  test('goes in a purge, and a response that was requested before is not stored after', async () => {
+    const stage = openCache()
+    const pending = stage.handle(exchangeOf())
 
     stage.store.purge({ operation: 'market.insights', client: null })
     const later = stage.handle(exchangeOf())
     await stage.sent[0]?.respond(createResponse(fresh, 'before'))
     await stage.sent[1]?.respond(createResponse(fresh, 'after'))
 
-    expect([textOf(await asked), textOf(await later)]).toEqual(['before', 'after'])
-    expect(textOf(await stage.handle(exchangeOf()))).toBe('after')
+    expect([readText(await pending), readText(await later)]).toEqual(['before', 'after'])
+    expect(readText(await stage.handle(exchangeOf()))).toBe('after')
   })
 })
 
-describe('those who want the same at the same time', () => {
-  test('make one request of a thousand, and each gets all of it', async () => {
-    const stage = opened()
-    const asked = Array.from({ length: 1000 }, () => stage.handle(exchangeOf()))
+describe('simultaneous requests for the same', () => {
+  test('make one upstream request of a thousand, and each gets all of the response', async () => {
+    const stage = openCache()
+    const pending = Array.from({ length: 1000 }, () => stage.handle(exchangeOf()))
 
     await stage.sent[0]?.respond(createResponse(fresh))
-    const texts = (await Promise.all(asked)).map(textOf)
+    const texts = (await Promise.all(pending)).map(readText)
 
     expect(stage.sent).toHaveLength(1)
     expect(new Set(texts)).toEqual(new Set(['body']))
-    expect(stage.part.counts).toMatchObject({ miss: 1, collapsed: 999 })
+    expect(stage.partition.counts).toMatchObject({ miss: 1, collapsed: 999 })
   })
 
   test('are not those of another query', () => {
-    const stage = opened()
+    const stage = openCache()
 
     void stage.handle(exchangeOf([], '?a'))
     void stage.handle(exchangeOf([], '?b'))
@@ -207,29 +207,29 @@ describe('those who want the same at the same time', () => {
     expect(stage.sent).toHaveLength(2)
   })
 
-  test('are harmed by nobody who leaves, not even by who asked first', async () => {
-    const stage = opened()
+  test('are not harmed by a client that leaves, not even by the first', async () => {
+    const stage = openCache()
     const exchanges = [exchangeOf(), exchangeOf(), exchangeOf()]
-    const asked = exchanges.map((each) => stage.handle(each))
-    const left = [asked[0], asked[1]].map((each) => expect(each).rejects.toMatchObject({ kind: 'client-gone' }))
+    const pending = exchanges.map((each) => stage.handle(each))
+    const left = [pending[0], pending[1]].map((each) => expect(each).rejects.toMatchObject({ kind: 'client-gone' }))
 
-    exchanges[0]?.abort(gone())
-    exchanges[1]?.abort(gone())
+    exchanges[0]?.abort(clientGone())
+    exchanges[1]?.abort(clientGone())
     await stage.sent[0]?.respond(createResponse(fresh))
 
     await Promise.all(left)
-    expect(textOf((await asked[2]) as ProxyResponse)).toBe('body')
+    expect(readText((await pending[2]) as ProxyResponse)).toBe('body')
     expect([stage.sent.length, stage.sent[0]?.exchange.aborted]).toEqual([1, null])
   })
 
-  test('end the request when the last of them has left, and whoever comes then begins another', async () => {
-    const stage = opened()
+  test('end the upstream request when the last of them has left, and the next begins another', async () => {
+    const stage = openCache()
     const exchanges = [exchangeOf(), exchangeOf()]
     for (const each of exchanges) stage.handle(each).catch(() => {})
 
-    exchanges[0]?.abort(gone())
+    exchanges[0]?.abort(clientGone())
     const early = stage.sent[0]?.exchange.aborted
-    exchanges[1]?.abort(gone())
+    exchanges[1]?.abort(clientGone())
     void stage.handle(exchangeOf()).catch(() => {})
 
     expect(early).toBeNull()
@@ -238,9 +238,9 @@ describe('those who want the same at the same time', () => {
   })
 
   test('get the same failure', async () => {
-    const stage = opened()
-    const asked = Array.from({ length: 5 }, () => stage.handle(exchangeOf()))
-    const rejections = asked.map((each) => expect(each).rejects.toMatchObject({ kind: 'headers-timeout' }))
+    const stage = openCache()
+    const pending = Array.from({ length: 5 }, () => stage.handle(exchangeOf()))
+    const rejections = pending.map((each) => expect(each).rejects.toMatchObject({ kind: 'headers-timeout' }))
 
     await stage.sent[0]?.fail(new GatewayError('headers-timeout'))
 
@@ -252,30 +252,30 @@ describe('those who want the same at the same time', () => {
     ['says no-store', ['Cache-Control', 'no-store']],
     ['varies by all', [...fresh, 'Vary', '*']],
     ['says nothing', []],
-  ])('go on at once and each for himself when the answer %s', async (_, fields) => {
-    const stage = opened()
+  ])('go on at once and each for itself when the response %s', async (_, fields) => {
+    const stage = openCache()
     const exchanges = Array.from({ length: 5 }, () => exchangeOf())
-    const asked = exchanges.map((each) => stage.handle(each))
+    const pending = exchanges.map((each) => stage.handle(each))
 
     await stage.sent[0]?.respond(createResponse(fields, 'of the first'))
     const inParallel = stage.sent.slice(1).map(({ exchange }) => exchange)
     await Promise.all(stage.sent.slice(1).map((sent) => sent.respond(createResponse(fields, 'of another'))))
 
     expect(inParallel).toEqual(exchanges.slice(1))
-    expect((await Promise.all(asked)).map(textOf)).toEqual(['of the first', ...Array(4).fill('of another')])
+    expect((await Promise.all(pending)).map(readText)).toEqual(['of the first', ...Array(4).fill('of another')])
     void stage.handle(exchangeOf())
     void stage.handle(exchangeOf())
-    expect(stage.sent).toHaveLength(7) // for a while nobody waits for this key
+    expect(stage.sent).toHaveLength(7) // for a while no request waits for this key
   })
 
-  test('leave nothing unread when the one has left whose answer it was', async () => {
-    const stage = opened()
+  test('leave nothing unread when the client has left whose response it was', async () => {
+    const stage = openCache()
     const [first, second] = [exchangeOf(), exchangeOf()]
     stage.handle(first).catch(() => {})
     void stage.handle(second)
     const body = new FedBody().feed('of the first')
 
-    first.abort(gone())
+    first.abort(clientGone())
     await stage.sent[0]?.respond(createResponse([], body))
 
     expect(body.discarded).toBe(true)
@@ -283,31 +283,31 @@ describe('those who want the same at the same time', () => {
   })
 
   test('find each other by variant, as soon as it is known what varies', async () => {
-    const stage = opened()
+    const stage = openCache()
     const ask = (language: string): Promise<ProxyResponse> => stage.handle(exchangeOf(['Accept-Language', language]))
-    const asked = [ask('de'), ask('de'), ask('fr'), ask('fr'), ask('fr')]
+    const pending = [ask('de'), ask('de'), ask('fr'), ask('fr'), ask('fr')]
     const varying = [...fresh, 'Vary', 'Accept-Language']
 
     await stage.sent[0]?.respond(createResponse(varying, 'deutsch'))
     await stage.sent[1]?.respond(createResponse(varying, 'français'))
-    const texts = (await Promise.all(asked)).map(textOf)
+    const texts = (await Promise.all(pending)).map(readText)
     const later = [ask('fr'), ask('de')]
 
     expect(texts).toEqual(['deutsch', 'deutsch', 'français', 'français', 'français'])
-    expect((await Promise.all(later)).map(textOf)).toEqual(['français', 'deutsch'])
+    expect((await Promise.all(later)).map(readText)).toEqual(['français', 'deutsch'])
     expect(stage.sent).toHaveLength(2)
   })
 
-  test('do not wait where each has to ask for himself', async () => {
-    const stage = opened()
+  test('do not wait where each has to ask the upstream itself', async () => {
+    const stage = openCache()
     const fields = ['Cache-Control', 'no-cache', 'ETag', '"a"']
     await storing(stage, createResponse(fields))
 
-    const asked = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+    const pending = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
     expect(stage.sent).toHaveLength(3)
     for (const sent of stage.sent.slice(1)) await sent.respond(createResponse(fields, '', 304))
 
-    expect((await Promise.all(asked)).map(textOf)).toEqual(['body', 'body'])
+    expect((await Promise.all(pending)).map(readText)).toEqual(['body', 'body'])
     expect(stage.sent.slice(1).map(({ exchange }) => exchange.fields)).toEqual([
       ['If-None-Match', '"a"'],
       ['If-None-Match', '"a"'],
@@ -315,7 +315,7 @@ describe('those who want the same at the same time', () => {
   })
 
   test('are forwarded when there are too many variants at once', () => {
-    const stage = opened()
+    const stage = openCache()
     const exchanges = Array.from({ length: 40 }, () => exchangeOf(['Cache-Control', 'no-cache']))
 
     for (const each of exchanges) void stage.handle(each)
@@ -324,8 +324,8 @@ describe('those who want the same at the same time', () => {
     expect([stage.sent.length, own.length]).toEqual([40, 8])
   })
 
-  test('hear an interim answer as far as it is theirs: the one who asked first', () => {
-    const stage = opened()
+  test('relay an interim response to the one who began the fetch', () => {
+    const stage = openCache()
     const heard: number[] = []
     const first = fakeExchange({ onInterim: (status) => void heard.push(status) })
     stage.handle(first).catch(() => {})
@@ -333,7 +333,7 @@ describe('those who want the same at the same time', () => {
     const [sent] = stage.sent
 
     sent?.exchange.onInterim?.(103, [])
-    first.abort(gone())
+    first.abort(clientGone())
     sent?.exchange.onInterim?.(103, [])
 
     expect(heard).toEqual([103])
@@ -341,12 +341,12 @@ describe('those who want the same at the same time', () => {
 })
 
 describe('while it streams', () => {
-  test('each reads at his own pace, and nobody waits for the store', async () => {
-    const stage = opened()
+  test('each reads at its own pace, and no client waits for the store', async () => {
+    const stage = openCache()
     const body = new FedBody().feed('one ')
-    const asked = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+    const pending = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
     await stage.sent[0]?.respond(createResponse(fresh, body))
-    const [fast, slow] = (await Promise.all(asked)).map(({ body }, i) => new Client(body, i === 1))
+    const [fast, slow] = (await Promise.all(pending)).map(({ body }, i) => new Client(body, i === 1))
 
     body.feed('two ')
     const meanwhile = [fast?.text, slow?.text]
@@ -359,23 +359,23 @@ describe('while it streams', () => {
     expect(meanwhile).toEqual(['one two ', 'one '])
     expect([joined, body.paused, beforeIt]).toEqual(['one two ', false, [true, false]])
     expect([fast, slow, late].map((each) => each?.text)).toEqual(Array(3).fill('one two three'))
-    expect(textOf(await stage.handle(exchangeOf()))).toBe('one two three')
+    expect(readText(await stage.handle(exchangeOf()))).toBe('one two three')
     expect(stage.sent).toHaveLength(1)
   })
 
-  test('what the upstream breaks off is broken off for all, and not stored', async () => {
-    const stage = opened()
+  test('a body that the upstream breaks off is errors off for all, and not stored', async () => {
+    const stage = openCache()
     const body = new FedBody().feed('begun')
-    const asked = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+    const pending = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
     await stage.sent[0]?.respond(createResponse(fresh, body))
-    const [first, second] = await Promise.all(asked)
+    const [first, second] = await Promise.all(pending)
     const client = new Client((first as ProxyResponse).body)
 
     body.fail(new GatewayError('truncated'))
     const late = new Client((second as ProxyResponse).body)
 
     expect([client.failure?.kind, late.failure?.kind]).toEqual(['truncated', 'truncated'])
-    expect([stage.part.entries, stage.store.bytes]).toEqual([0, 0])
+    expect([stage.partition.entries, stage.store.bytes]).toEqual([0, 0])
     void stage.handle(exchangeOf())
     expect(stage.sent).toHaveLength(2)
   })
@@ -383,43 +383,43 @@ describe('while it streams', () => {
   test.each([
     ['less', ['Content-Length', '10'], ['short']],
     ['more', ['Content-Length', '3'], ['longer']],
-  ])('what is %s than it says is passed on as it came, and not stored', async (_, length, chunks) => {
-    const stage = opened()
+  ])('a body that is %s than declared is relayed as it came, and not stored', async (_, length, chunks) => {
+    const stage = openCache()
     const body = new FedBody()
-    const asked = stage.handle(exchangeOf())
+    const pending = stage.handle(exchangeOf())
     await stage.sent[0]?.respond(createResponse([...fresh, ...length], body))
-    const client = new Client((await asked).body)
+    const client = new Client((await pending).body)
 
     body.feed(...chunks).end()
 
     expect([client.text, client.ended]).toEqual([chunks.join(''), true])
-    expect([stage.part.entries, stage.store.bytes]).toEqual([0, 0])
+    expect([stage.partition.entries, stage.store.bytes]).toEqual([0, 0])
   })
 
   test('it goes on for those who stay, and ends when the last has left', async () => {
-    const stage = opened()
+    const stage = openCache()
     const body = new FedBody().feed('begun')
     const exchanges = [exchangeOf(), exchangeOf()]
-    const asked = exchanges.map((each) => stage.handle(each))
+    const pending = exchanges.map((each) => stage.handle(each))
     await stage.sent[0]?.respond(createResponse(fresh, body))
-    for (const each of await Promise.all(asked)) new Client(each.body)
+    for (const each of await Promise.all(pending)) new Client(each.body)
 
-    exchanges[0]?.abort(gone())
+    exchanges[0]?.abort(clientGone())
     const early = stage.sent[0]?.exchange.aborted
-    exchanges[1]?.abort(gone())
+    exchanges[1]?.abort(clientGone())
 
     expect(early).toBeNull()
     expect(stage.sent[0]?.exchange.aborted?.kind).toBe('client-gone')
-    expect([stage.part.entries, stage.store.bytes]).toEqual([0, 0])
+    expect([stage.partition.entries, stage.store.bytes]).toEqual([0, 0])
   })
 
   test('it goes on for the store when the client needs none of it, but not for ever', async () => {
     const bodies = [new FedBody(), new FedBody()]
-    const stage = opened()
+    const stage = openCache()
     for (const [i, body] of bodies.entries()) {
-      const asked = stage.handle(exchangeOf(['If-None-Match', '"a"'], `?${i}`))
+      const pending = stage.handle(exchangeOf(['If-None-Match', '"a"'], `?${i}`))
       await stage.sent[i]?.respond(createResponse(tagged, body))
-      await asked
+      await pending
     }
 
     secondsLater(29)
@@ -427,16 +427,16 @@ describe('while it streams', () => {
     const before = stage.sent[1]?.exchange.aborted
     secondsLater(1)
 
-    expect(textOf(await stage.handle(exchangeOf([], '?0')))).toBe('body')
+    expect(readText(await stage.handle(exchangeOf([], '?0')))).toBe('body')
     expect([before, stage.sent[1]?.exchange.aborted?.kind]).toEqual([null, 'client-gone'])
   })
 
-  test('one that grows too long is passed on to all who read it, at the pace of the slowest', async () => {
-    const stage = opened({ maxEntry: 8 * 1024 })
+  test('a body that grows too long is relayed to all who read it, at the pace of the slowest', async () => {
+    const stage = openCache({ maxEntry: 8 * 1024 })
     const body = new FedBody().feed('x'.repeat(5000))
-    const asked = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
+    const pending = [stage.handle(exchangeOf()), stage.handle(exchangeOf())]
     await stage.sent[0]?.respond(createResponse(fresh, body))
-    const [fast, slow] = (await Promise.all(asked)).map(({ body }, i) => new Client(body, i === 1))
+    const [fast, slow] = (await Promise.all(pending)).map(({ body }, i) => new Client(body, i === 1))
 
     for (let i = 0; i < 60; i++) body.feed('y'.repeat(5000))
     const waiting = body.paused
@@ -446,45 +446,45 @@ describe('while it streams', () => {
 
     expect([waiting, went]).toEqual([true, false])
     expect([fast?.text.length, fast?.ended, slow?.text.length, slow?.ended]).toEqual([305_000, true, 305_000, true])
-    expect([stage.part.entries, stage.store.bytes]).toEqual([0, 0])
+    expect([stage.partition.entries, stage.store.bytes]).toEqual([0, 0])
     void stage.handle(exchangeOf())
     void stage.handle(exchangeOf())
     expect(stage.sent).toHaveLength(3)
   })
 
-  test('one that says that it is too long is nobody else’s', async () => {
-    const stage = opened({ maxEntry: 8 * 1024 })
+  test('a body that declares to be too long is for one client alone', async () => {
+    const stage = openCache({ maxEntry: 8 * 1024 })
     const body = new FedBody()
     const [first, second] = [exchangeOf(), exchangeOf()]
-    const asked = stage.handle(first)
+    const pending = stage.handle(first)
     void stage.handle(second)
 
     await stage.sent[0]?.respond(createResponse([...fresh, 'Content-Length', '9000'], body))
 
-    expect((await asked).body).toBe(body)
+    expect((await pending).body).toBe(body)
     expect(stage.sent[1]?.exchange).toBe(second)
   })
 
-  test('what is on its way takes no more room than there is', async () => {
-    const stage = opened({ maxEntry: 64 * 1024 }, 100 * 1024)
+  test('bodies on their way take no more room than there is', async () => {
+    const stage = openCache({ maxEntry: 64 * 1024 }, 100 * 1024)
     const lengths = [30_000, 30_000, 10_000]
     const bodies = lengths.map(() => new FedBody())
-    const asked = lengths.map((_, i) => stage.handle(exchangeOf([], `?${i}`)))
+    const pending = lengths.map((_, i) => stage.handle(exchangeOf([], `?${i}`)))
     for (const [i, length] of lengths.entries())
       await stage.sent[i]?.respond(createResponse([...fresh, 'Content-Length', String(length)], bodies[i]))
 
-    const answers = await Promise.all(asked)
+    const responses = await Promise.all(pending)
 
-    expect(answers.map(({ body }, i) => body === bodies[i])).toEqual([false, true, false])
+    expect(responses.map(({ body }, i) => body === bodies[i])).toEqual([false, true, false])
     expect(stage.store.bytes).toBeLessThanOrEqual(50 * 1024)
   })
 
-  test('a body in the smallest pieces takes no more than a body', async () => {
-    const stage = opened({ maxEntry: 64 * 1024 }, 1024 * 1024)
+  test('a body in the smallest chunks takes no more than a body', async () => {
+    const stage = openCache({ maxEntry: 64 * 1024 }, 1024 * 1024)
     const body = new FedBody()
-    const asked = stage.handle(exchangeOf())
+    const pending = stage.handle(exchangeOf())
     await stage.sent[0]?.respond(createResponse(fresh, body))
-    const client = new Client((await asked).body)
+    const client = new Client((await pending).body)
 
     for (let i = 0; i < 20_000; i++) body.feed('x')
     const onItsWay = stage.store.bytes
@@ -492,30 +492,30 @@ describe('while it streams', () => {
 
     expect(client.text.length).toBe(20_000)
     expect(onItsWay).toBeLessThan(40_000)
-    expect(stage.part.bytes).toBeLessThan(22_000)
+    expect(stage.partition.bytes).toBeLessThan(22_000)
   })
 })
 
 describe('in trouble', () => {
   const kinds = ['connect-failed', 'reset-before-headers', 'circuit-open', 'no-healthy-endpoint'] as const
 
-  test.each(kinds)('%s: what is stale is served for a minute, to all who wait', async (kind) => {
-    const stage = opened()
+  test.each(kinds)('%s: a stale response is served for a minute, to all who wait', async (kind) => {
+    const stage = openCache()
     await storing(stage, createResponse(fresh))
     secondsLater(119)
     const exchanges = [exchangeOf(), exchangeOf(), exchangeOf(['Range', 'bytes=0-1'])]
 
-    const asked = exchanges.map((each) => stage.handle(each))
+    const pending = exchanges.map((each) => stage.handle(each))
     for (const sent of stage.sent.slice(1)) await sent.fail(new GatewayError(kind))
-    const answers = await Promise.all(asked)
+    const responses = await Promise.all(pending)
     secondsLater(1)
     const late = stage.handle(exchangeOf())
     const rejections = expect(late).rejects.toMatchObject({ kind })
     await stage.sent.at(-1)?.fail(new GatewayError(kind))
 
-    expect(answers.map(textOf)).toEqual(['body', 'body', 'bo'])
+    expect(responses.map(readText)).toEqual(['body', 'body', 'bo'])
     expect(exchanges.map(({ cache }) => cache)).toEqual(['stale', 'stale', 'stale'])
-    expect(cacheStatusOf(exchanges[0] as Exchange)).toBe('lender-gateway;fwd=stale;ttl=-59')
+    expect(getCacheStatus(exchanges[0] as Exchange)).toBe('lender-gateway;fwd=stale;ttl=-59')
     await rejections
   })
 
@@ -523,8 +523,8 @@ describe('in trouble', () => {
     ['must-revalidate', 'max-age=60, must-revalidate'],
     ['s-maxage', 's-maxage=60'],
     ['proxy-revalidate', 'max-age=60, proxy-revalidate'],
-  ])('nothing is served that says %s', async (_, cacheControl) => {
-    const stage = opened({ staleIfError: 60_000 })
+  ])('no stale response is served that says %s', async (_, cacheControl) => {
+    const stage = openCache({ staleIfError: 60_000 })
     await storing(stage, createResponse(['Cache-Control', cacheControl]))
     secondsLater(61)
 
@@ -534,85 +534,85 @@ describe('in trouble', () => {
     await rejections
   })
 
-  test('an answer that is an error gives way to what is stale only where that is allowed', async () => {
-    const [allowed, not] = [opened({ staleIfError: 60_000 }), opened()]
+  test('an error response gives way to a stale one only where that is allowed', async () => {
+    const [allowed, not] = [openCache({ staleIfError: 60_000 }), openCache()]
     const seen: (string | number)[] = []
     for (const stage of [allowed, not]) {
       await storing(stage, createResponse(fresh))
       secondsLater(61)
       const body = new FedBody().feed('trouble')
-      const asked = stage.handle(exchangeOf())
+      const pending = stage.handle(exchangeOf())
       await stage.sent[1]?.respond(createResponse([...fresh], body, 503))
-      seen.push((await asked).status, String(body.discarded))
+      seen.push((await pending).status, String(body.discarded))
     }
 
     expect(seen).toEqual([200, 'true', 503, 'false'])
   })
 
-  test('what is stored stays, for the next request', async () => {
-    const stage = opened({ staleIfError: 600_000 })
+  test('a stored response stays, for the next request', async () => {
+    const stage = openCache({ staleIfError: 600_000 })
     await storing(stage, createResponse(fresh))
     secondsLater(61)
     for (const nth of [1, 2]) {
-      const asked = stage.handle(exchangeOf())
+      const pending = stage.handle(exchangeOf())
       await stage.sent[nth]?.respond(createResponse(fresh, 'trouble', 500))
-      expect(textOf(await asked)).toBe('body')
+      expect(readText(await pending)).toBe('body')
     }
   })
 })
 
-describe('what is stale', () => {
+describe('a stale response', () => {
   test('is validated, and served again when it is still good', async () => {
-    const stage = opened()
+    const stage = openCache()
     await storing(stage, createResponse(tagged))
     secondsLater(61)
     const [exchange, other] = [exchangeOf(), exchangeOf(['If-None-Match', '"a"'])]
-    const asked = [stage.handle(exchange), stage.handle(other)]
+    const pending = [stage.handle(exchange), stage.handle(other)]
 
     await stage.sent[1]?.respond(createResponse(tagged, '', 304))
-    const [response, spared] = await Promise.all(asked)
+    const [response, spared] = await Promise.all(pending)
 
     expect(stage.sent[1]?.exchange.fields).toEqual(['If-None-Match', '"a"'])
-    expect([response?.status, textOf(response as ProxyResponse), spared?.status]).toEqual([200, 'body', 304])
+    expect([response?.status, readText(response as ProxyResponse), spared?.status]).toEqual([200, 'body', 304])
     expect([exchange.cache, other.cache]).toEqual(['revalidated', 'collapsed'])
-    expect(cacheStatusOf(exchange)).toBe('lender-gateway;fwd=stale;fwd-status=304;stored;ttl=60')
+    expect(getCacheStatus(exchange)).toBe('lender-gateway;fwd=stale;fwd-status=304;stored;ttl=60')
     expect([(await stage.handle(exchangeOf())).status, stage.sent.length]).toEqual([200, 2])
   })
 
-  test('is asked for anew when the 304 is about something else', async () => {
-    const stage = opened()
+  test('is fetched anew when the 304 is about something else', async () => {
+    const stage = openCache()
     await storing(stage, createResponse(tagged))
     secondsLater(61)
-    const asked = stage.handle(exchangeOf())
+    const pending = stage.handle(exchangeOf())
 
     await stage.sent[1]?.respond(createResponse([...fresh, 'ETag', '"other"'], '', 304))
     await stage.sent[2]?.respond(createResponse(fresh, 'new'))
 
     expect(stage.sent[2]?.exchange.fields).toEqual([])
-    expect(textOf(await asked)).toBe('new')
+    expect(readText(await pending)).toBe('new')
   })
 
-  test('goes when the answer in its place cannot be stored', async () => {
-    const stage = opened()
+  test('goes when the response in its place cannot be stored', async () => {
+    const stage = openCache()
     await storing(stage, createResponse(tagged))
     secondsLater(61)
 
-    const asked = stage.handle(exchangeOf())
+    const pending = stage.handle(exchangeOf())
     await stage.sent[1]?.respond(createResponse(['Cache-Control', 'no-store'], 'secret'))
 
-    expect([textOf(await asked), stage.part.entries]).toEqual(['secret', 0])
+    expect([readText(await pending), stage.partition.entries]).toEqual(['secret', 0])
   })
 
   describe('while it is revalidated', () => {
     const swr = ['Cache-Control', 'max-age=60, stale-while-revalidate=60', 'ETag', '"a"']
 
     test('is served at once, and fetched once', async () => {
-      const stage = opened()
+      const stage = openCache()
       await storing(stage, createResponse(swr))
       secondsLater(61)
       const exchange = exchangeOf()
 
-      const answers = await Promise.all([
+      const responses = await Promise.all([
         stage.handle(exchange),
         stage.handle(exchangeOf()),
         stage.handle(exchangeOf()),
@@ -621,26 +621,26 @@ describe('what is stale', () => {
       await stage.sent[1]?.respond(createResponse(swr, 'new'))
       const after = await stage.handle(exchangeOf())
 
-      expect(answers.map(textOf)).toEqual(['body', 'body', 'body'])
+      expect(responses.map(readText)).toEqual(['body', 'body', 'body'])
       expect([fetched, exchange.cache]).toEqual([2, 'stale'])
-      expect([textOf(after), stage.sent.length]).toEqual(['new', 2])
+      expect([readText(after), stage.sent.length]).toEqual(['new', 2])
     })
 
-    test('is not kept from it by the client that caused it and has left', async () => {
-      const stage = opened()
+    test('is revalidated although the client that caused it has left', async () => {
+      const stage = openCache()
       await storing(stage, createResponse(swr))
       secondsLater(61)
       const exchange = exchangeOf()
       await stage.handle(exchange)
 
-      exchange.abort(gone())
+      exchange.abort(clientGone())
       await stage.sent[1]?.respond(createResponse(swr, 'new'))
 
-      expect(textOf(await stage.handle(exchangeOf()))).toBe('new')
+      expect(readText(await stage.handle(exchangeOf()))).toBe('new')
     })
 
-    test('goes when what comes cannot be stored', async () => {
-      const stage = opened()
+    test('goes when the new response cannot be stored', async () => {
+      const stage = openCache()
       await storing(stage, createResponse(swr))
       secondsLater(61)
       await stage.handle(exchangeOf())
@@ -648,11 +648,11 @@ describe('what is stale', () => {
 
       await stage.sent[1]?.respond(createResponse(['Cache-Control', 'private'], body))
 
-      expect([body.discarded, stage.part.entries]).toEqual([true, 0])
+      expect([body.discarded, stage.partition.entries]).toEqual([true, 0])
     })
 
-    test('stays when that fails, which is told, and is tried again', async () => {
-      const stage = opened()
+    test('stays when that fails, which is logged, and is tried again', async () => {
+      const stage = openCache()
       await storing(stage, createResponse(swr))
       secondsLater(61)
       await stage.handle(exchangeOf())
@@ -660,38 +660,38 @@ describe('what is stale', () => {
       await stage.sent[1]?.fail(new GatewayError('connect-failed'))
       const again = await stage.handle(exchangeOf())
 
-      expect(stage.unrefreshed.map(({ kind }) => kind)).toEqual(['connect-failed'])
-      expect([textOf(again), stage.sent.length]).toEqual(['body', 3])
+      expect(stage.revalidationErrors.map(({ kind }) => kind)).toEqual(['connect-failed'])
+      expect([readText(again), stage.sent.length]).toEqual(['body', 3])
     })
 
     test('is so for a hundred keys at a time', async () => {
-      const stage = opened()
+      const stage = openCache()
       for (let i = 0; i < 110; i++) {
         void stage.handle(exchangeOf([], `?${i}`))
         await stage.sent[i]?.respond(createResponse(swr))
       }
       secondsLater(61)
 
-      const answers = await Promise.all(Array.from({ length: 110 }, (_, i) => stage.handle(exchangeOf([], `?${i}`))))
+      const responses = await Promise.all(Array.from({ length: 110 }, (_, i) => stage.handle(exchangeOf([], `?${i}`))))
 
-      expect(answers.every(({ status }) => status === 200)).toBe(true)
+      expect(responses.every(({ status }) => status === 200)).toBe(true)
       expect(stage.sent).toHaveLength(210)
     })
   })
 })
 
 describe('a Range', () => {
-  test('of what is stored is cut from it', async () => {
-    const stage = opened()
+  test('of a stored response is cut from it', async () => {
+    const stage = openCache()
     await storing(stage, createResponse(tagged, 'abcdef'))
 
     const response = await stage.handle(exchangeOf(['Range', 'bytes=2-3']))
 
-    expect([response.status, textOf(response), stage.sent.length]).toEqual([206, 'cd', 1])
+    expect([response.status, readText(response), stage.sent.length]).toEqual([206, 'cd', 1])
   })
 
-  test('of anything else is forwarded as it came, and waits for nobody', () => {
-    const stage = opened()
+  test('of anything else is forwarded as it came, and waits for no fetch', () => {
+    const stage = openCache()
     void stage.handle(exchangeOf())
     const exchange = exchangeOf(['Range', 'bytes=2-3'])
 
@@ -702,7 +702,7 @@ describe('a Range', () => {
 })
 
 describe('whatever the policy throws', () => {
-  /** Makes an exchange whose fields throw when they are read for the nth time. */
+  /** Creates an exchange whose fields throw when they are read for the nth time. */
   const explosive = (): Exchange => {
     const exchange = exchangeOf()
     let reads = 0
@@ -717,19 +717,19 @@ describe('whatever the policy throws', () => {
   }
 
   test('the request is forwarded as if there were no cache', () => {
-    const stage = opened()
+    const stage = openCache()
     const exchange = explosive()
 
     void stage.handle(exchange)
 
     expect(stage.sent[0]?.exchange).toBe(exchange)
-    expect(stage.broken).toHaveLength(1)
+    expect(stage.errors).toHaveLength(1)
   })
 
-  test('an answer that cannot be judged goes to the one who asked first, and the others ask', async () => {
-    const stage = opened()
+  test('a response that cannot be judged goes to the one who began the fetch, and the others fetch', async () => {
+    const stage = openCache()
     const [first, second] = [exchangeOf(), exchangeOf()]
-    const asked = [stage.handle(first), stage.handle(second)]
+    const pending = [stage.handle(first), stage.handle(second)]
     const fields = new Proxy(fresh, {
       get(target, key) {
         if (key === 'length') throw new TypeError('planted')
@@ -740,32 +740,33 @@ describe('whatever the policy throws', () => {
     await stage.sent[0]?.respond(createResponse(fields, 'of the first'))
     await stage.sent[1]?.respond(createResponse(fresh, 'of the second'))
 
-    expect((await Promise.all(asked)).map(textOf)).toEqual(['of the first', 'of the second'])
-    expect([stage.broken.length, stage.part.entries]).toEqual([1, 0])
+    expect((await Promise.all(pending)).map(readText)).toEqual(['of the first', 'of the second'])
+    expect([stage.errors.length, stage.partition.entries]).toEqual([1, 0])
   })
 })
 
-test('nothing is left behind when all is over', async () => {
-  const stage = opened({ maxEntry: 8 * 1024 })
+test('nothing is left behind in the end', async () => {
+  const stage = openCache({ maxEntry: 8 * 1024 })
   const ends: readonly ((nth: number, exchange: Exchange, body: FedBody) => unknown)[] = [
     (nth) => stage.sent[nth]?.fail(new GatewayError('connect-failed')),
-    (_, exchange) => exchange.abort(gone()),
+    (_, exchange) => exchange.abort(clientGone()),
     (nth, _, body) => stage.sent[nth]?.respond(createResponse([], body)),
     (nth, _, body) =>
       stage.sent[nth]?.respond(createResponse(fresh, body)).then(() => body.fail(new GatewayError('truncated'))),
-    (nth, exchange, body) => stage.sent[nth]?.respond(createResponse(fresh, body)).then(() => exchange.abort(gone())),
+    (nth, exchange, body) =>
+      stage.sent[nth]?.respond(createResponse(fresh, body)).then(() => exchange.abort(clientGone())),
     (nth, _, body) =>
       stage.sent[nth]?.respond(createResponse(fresh, body)).then(() => body.feed('x'.repeat(9000)).end()),
   ]
 
   for (const [i, end] of ends.entries()) {
     const exchange = exchangeOf([], `?${i}`)
-    const asked = stage.handle(exchange).then(({ body }) => new Client(body))
-    asked.catch(() => {})
+    const pending = stage.handle(exchange).then(({ body }) => new Client(body))
+    pending.catch(() => {})
     await end(i, exchange, new FedBody())
     await settled()
   }
 
-  expect([stage.sent.length, stage.store.bytes, stage.part.entries]).toEqual([ends.length, 0, 0])
+  expect([stage.sent.length, stage.store.bytes, stage.partition.entries]).toEqual([ends.length, 0, 0])
   expect(vi.getTimerCount()).toBe(0)
 })

@@ -6,7 +6,7 @@ import type { CachePartition } from '../../../src/layers/cache/partition.ts'
 import type { CacheRules } from '../../../src/layers/cache/policy/cache-request.ts'
 import { rules } from './policy/helper.ts'
 
-/** Is the body of an answer that a test moves along by hand. */
+/** The body of a response, fed by a test. */
 export class FedBody implements ResponseBody {
   readonly isShared = false
   paused = false
@@ -54,7 +54,7 @@ export class FedBody implements ResponseBody {
   }
 }
 
-/** Makes an answer of the upstream whose body has come to its end, unless it is given one that has not. */
+/** Creates a response of the upstream. Its body has ended, unless it is a {@link FedBody} that has not. */
 export const createResponse = (
   fields: readonly string[],
   body: string | FedBody = 'body',
@@ -66,14 +66,14 @@ export const createResponse = (
   body: typeof body === 'string' ? new FedBody().feed(body).end() : body,
 })
 
-/** Is a request on its way upstream, which a test answers when it likes. */
+/** A request on its way upstream; the test responds when it likes. */
 export interface Sent {
   readonly exchange: Exchange
   respond(response: ProxyResponse): Promise<void>
   fail(error: GatewayError): Promise<void>
 }
 
-/** Is the upstream of a test. What is aborted fails with the reason, as sending does. */
+/** The upstream of a test. An aborted request fails with the reason, as in sending. */
 export interface FakeUpstream {
   readonly next: Handler
   readonly sent: Sent[]
@@ -104,27 +104,36 @@ export const fakeUpstream = (): FakeUpstream => {
   return { next, sent }
 }
 
-/** Lets all that is settled be told. */
+/** Lets all settled promises run their callbacks. */
 export const settled = async (): Promise<void> => {
   for (let i = 0; i < 10; i++) await Promise.resolve()
 }
 
-/** Is the layer before an upstream of a test, and its store. */
-export const opened = (changed: Partial<CacheRules> = {}, maxBytes = 1024 * 1024) => {
+/** Opens the cache layer before an upstream of a test, with its store. */
+export const openCache = (options: Partial<CacheRules> = {}, maxBytes = 1024 * 1024) => {
   const upstream = fakeUpstream()
   const store = new CacheStore(maxBytes)
-  const part: CachePartition = store.openPartition('market.insights')
-  const broken: unknown[] = []
-  const unrefreshed: GatewayError[] = []
+  const partition: CachePartition = store.openPartition('market.insights')
+  const errors: unknown[] = []
+  const revalidationErrors: GatewayError[] = []
   const events = {
-    onError: (error: unknown) => void broken.push(error),
-    onRevalidationFailed: (error: GatewayError) => void unrefreshed.push(error),
+    onError: (error: unknown) => void errors.push(error),
+    onRevalidationFailed: (error: GatewayError) => void revalidationErrors.push(error),
   }
-  const layer: Layer = cacheLayer(rules({ maxEntry: 64 * 1024, ...changed }), part, events)
-  return { handle: layer(upstream.next), sent: upstream.sent, store, part, broken, unrefreshed, layer, upstream }
+  const layer: Layer = cacheLayer(rules({ maxEntry: 64 * 1024, ...options }), partition, events)
+  return {
+    handle: layer(upstream.next),
+    sent: upstream.sent,
+    store,
+    partition,
+    errors,
+    revalidationErrors,
+    layer,
+    upstream,
+  }
 }
 
-/** Reads a body as a client does that takes all at once, or one that waits to be asked. */
+/** A client that reads a body: all of it at once, or when it catches up. */
 export class Client implements BodySink {
   text = ''
   ended = false
@@ -161,6 +170,6 @@ export class Client implements BodySink {
   }
 }
 
-/** Tells what the cache said of an exchange. */
-export const cacheStatusOf = ({ addedResponseFields: answerFields }: Exchange): string | undefined =>
-  answerFields?.[answerFields.indexOf('Cache-Status') + 1]
+/** Returns the Cache-Status that the cache gave an exchange. */
+export const getCacheStatus = ({ addedResponseFields: fields }: Exchange): string | undefined =>
+  fields?.[fields.indexOf('Cache-Status') + 1]

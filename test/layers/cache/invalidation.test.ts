@@ -46,11 +46,11 @@ describe('a reference names', () => {
     'https://gateway.example@other.example/market/insights',
     'https://[/market/insights',
     'urn:x',
-  ])('nothing that is stored: %j', (reference) => {
+  ])('nothing that can be stored: %j', (reference) => {
     expect(named(reference)).toEqual([])
   })
 
-  test('what stands below the base path', () => {
+  test('an operation below the base path', () => {
     const below = { basePath: '/lender' }
 
     expect(named('/lender/market/insights', below)).toEqual([insights])
@@ -59,7 +59,7 @@ describe('a reference names', () => {
   })
 })
 
-test('both fields count, and what both name counts once', () => {
+test('both fields count, and a target that both name counts once', () => {
   const fields = [
     'Content-Location',
     '/leads/pipeline?a',
@@ -75,6 +75,6 @@ test('both fields count, and what both name counts once', () => {
   ])
 })
 
-test('an answer that names nothing invalidates nothing', () => {
+test('a response that names nothing invalidates nothing', () => {
   expect(invalidationTargets({ status: 200, fields: ['Date', 'x'] }, uri)).toEqual([])
 })

@@ -17,12 +17,9 @@ describe('a time to wait', () => {
     expect(retryAfterMs(['X-Retry-After', '1', 'RETRY-after', '2', 'Date', '3'])).toBe(2000)
   })
 
-  test.each(['is at most the longest delay of a timer: %s', '4294967296', '9'.repeat(400)])(
-    'is bounded by what a timer can wait: %s',
-    (value) => {
-      expect(retryAfterMs(['Retry-After', value])).toBe(2_147_483_000)
-    },
-  )
+  test.each(['2147484', '4294967296', '9'.repeat(400)])('is at most the longest delay of a timer: %s', (value) => {
+    expect(retryAfterMs(['Retry-After', value])).toBe(2_147_483_000)
+  })
 })
 
 describe('a delay that is not followed', () => {

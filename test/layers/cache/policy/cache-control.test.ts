@@ -165,7 +165,7 @@ describe('seconds', () => {
     expect(parseDeltaMs(parseDirectives(value), 'max-age')).toBeNaN()
   })
 
-  test('are not there', () => {
+  test('are absent', () => {
     expect(parseDeltaMs(parseDirectives('s-maxage=1, x="max-age=1"'), 'max-age')).toBeNull()
   })
 })
@@ -188,7 +188,7 @@ test.each([
 const tokens = fc.stringMatching(/^[a-z-]{1,8}$/)
 const quotedText = fc.string({ unit: fc.constantFrom('a', ',', '"', '\\', ' ', '=', ';') })
 
-test('what is written by the grammar is read as it was meant', () => {
+test('a value written by the grammar is read as it was meant', () => {
   const directives = fc.array(fc.tuple(tokens, fc.option(fc.oneof(tokens, quotedText))))
   fc.assert(
     fc.property(directives, fc.constantFrom(',', ', ', ' ,\t', ',,'), (list, comma) => {
@@ -203,7 +203,7 @@ test('what is written by the grammar is read as it was meant', () => {
   )
 })
 
-test('whatever comes, no-store between commas is seen', () => {
+test('whatever else a field holds, no-store between commas is seen', () => {
   const anything = fc.string({ unit: fc.constantFrom('a', '=', ' ', ';', '1', '-') })
   fc.assert(
     fc.property(anything, anything, (before, after) => {

@@ -9,7 +9,7 @@ import { asking, rules } from './helper.ts'
 const read = (value: string) => asking(['Cache-Control', value])
 const infinite = Number.POSITIVE_INFINITY
 
-test('a request that asks nothing is plain', () => {
+test('a request without demands is plain', () => {
   expect(asking(['Accept', '*/*', 'X-Forwarded-For', '::1'])).toMatchObject({
     isPlain: true,
     noCache: false,
@@ -40,8 +40,8 @@ test.each([
   ['max-stale, max-stale=5', { maxStaleMs: null }],
   ['stale-if-error=5', { staleIfErrorMs: 5000 }],
   ['stale-if-error', { staleIfErrorMs: null }],
-])('Cache-Control %j asks %j', (value, asked) => {
-  expect(read(value)).toMatchObject({ ...asked, isPlain: false })
+])('Cache-Control %j demands %j', (value, demands) => {
+  expect(read(value)).toMatchObject({ ...demands, isPlain: false })
 })
 
 test('Pragma: no-cache counts where there is no Cache-Control', () => {
@@ -75,7 +75,7 @@ test('conditions and ranges are read as they came, lines joined', () => {
   expect(withoutConditions([...fields, 'Accept', '*/*'])).toEqual(['Accept', '*/*'])
 })
 
-describe('the cache is passed by', () => {
+describe('a request bypasses the cache', () => {
   test.each([
     [['Authorization', 'Bearer x'], 'credentials'],
     [['cookie', 'a=b'], 'credentials'],

@@ -27,6 +27,6 @@ test.each([
   expect(parseList(value)).toHaveLength(1)
 })
 
-test('a refusal is neither', () => {
+test('a rejection is neither', () => {
   expect(notCachedStatus).toBe('lender-gateway')
 })

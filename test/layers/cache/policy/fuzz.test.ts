@@ -9,7 +9,7 @@ import { withContentLength } from '../../../../src/layers/cache/policy/stored-he
 import { selectingKey } from '../../../../src/layers/cache/policy/vary.ts'
 import { asking, at, deciding, noon, rules } from './helper.ts'
 
-// Pieces of what these fields hold, put together in any way.
+// Fragments of what these fields hold, put together in any way.
 const pieces = fc.constantFrom(
   ...['max-age', 's-maxage', 'no-cache', 'no-store', 'private', 'public', 'must-revalidate', 'must-understand'],
   ...[
@@ -46,11 +46,11 @@ const line = fc.tuple(
   value,
 )
 const fields = fc.array(line, { maxLength: 8 }).map((lines) => lines.flat())
-// As it comes, hardly one of them could be stored.
+// Of any text, hardly one response could be stored.
 const storable = fields.map((some) => ['Cache-Control', 'public, max-age=60', 'ETag', '"a"', ...some])
 const status = fc.constantFrom(200, 200, 200, 203, 206, 304, 404, 416, 503, 777)
 
-test('whatever comes, nothing throws, and what is decided holds together', () => {
+test('for any fields, nothing throws, and the decisions are consistent', () => {
   const given = { shared: true, heuristic: true, staleIfErrorMs: 5000 }
   let stored = 0
   fc.assert(

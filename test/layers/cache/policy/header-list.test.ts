@@ -15,6 +15,6 @@ test.each([
   ['a, b="c, d', ['a', 'b="c', 'd'], 1],
   ['"a\\', ['"a\\'], 0],
   [' ', [], 0],
-])('%j is cut into %j', (list, members, soundUntil) => {
+])('%j is split into %j', (list, members, soundUntil) => {
   expect(parseListMembers(list)).toEqual({ members, soundUntil })
 })

@@ -12,10 +12,10 @@ import {
 } from '../../../../src/layers/cache/policy/storability.ts'
 import type { StoredHead } from '../../../../src/layers/cache/policy/stored-head.ts'
 
-/** When answers arrive, in milliseconds. */
+/** When responses arrive, in milliseconds. */
 export const noon = Date.UTC(2026, 10, 22, 12)
 
-/** Is the rules as they are when nothing is configured, but for what is given. */
+/** Creates the rules of an empty configuration, with changes. */
 export const rules = (given: Partial<CacheRules> = {}): CacheRules => ({
   shared: false,
   credentials: ['x-api-key'],
@@ -30,18 +30,18 @@ export const rules = (given: Partial<CacheRules> = {}): CacheRules => ({
 /** Writes a date so many seconds from noon. */
 export const at = (seconds: number): string => formatHttpDate(noon + seconds * 1000)
 
-/** Reads a request with these fields. */
+/** Parses a request with these fields. */
 export const asking = (fields: HeaderFields = [], given: Partial<CacheRules> = {}): CacheRequest =>
   parseCacheRequest(fields, { authority: 'gateway', hasBody: false, hasCertificate: false }, rules(given))
 
 interface Given extends Partial<CacheRules> {
   readonly status?: number
   readonly request?: HeaderFields
-  /** Milliseconds from the request to its answer. */
+  /** Milliseconds from the request to its response. */
   readonly delay?: number
 }
 
-/** Decides about an answer that arrives at noon. */
+/** Assesses a response that arrives at noon. */
 export const deciding = (
   fields: HeaderFields,
   { status = 200, request = [], delay = 0, ...given }: Given = {},
@@ -53,14 +53,14 @@ export const deciding = (
     rules(given),
   )
 
-/** Stores an answer, which must be possible. */
+/** Stores a response, which must be possible. */
 export const storing = (fields: HeaderFields, given: Given = {}): StoredHead => {
   const { head } = deciding(fields, given)
   if (head === null) throw new Error(`not stored: ${why(fields, given)}`)
   return head
 }
 
-/** Says why an answer is not stored; null: it is. */
+/** Returns why a response is not stored; null: it is. */
 export const why = (fields: HeaderFields, given: Given = {}): NotStoredReason | null => {
   const decided = deciding(fields, given)
   return decided.head === null ? decided.notStored : null

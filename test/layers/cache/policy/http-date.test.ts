@@ -66,7 +66,7 @@ describe('no date', () => {
   })
 })
 
-test('what is written is read as it was, to the second', () => {
+test('a written date is read as it was, to the second', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 253_402_300_799 }), (seconds) => {
       expect(parseHttpDate(formatHttpDate(seconds * 1000 + 999), now)).toBe(seconds * 1000)

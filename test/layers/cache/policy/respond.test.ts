@@ -10,7 +10,7 @@ const served = (head: ReturnType<typeof stored>, request: string[], bodyBytes: n
   planResponse(head, bodyBytes, asking(request), head.fields)
 const statusOf = (head: ReturnType<typeof stored>, request: string[]): number => served(head, request).status
 
-test('what is served from memory says how old it is, in whole seconds', () => {
+test('a response from memory has its age, in whole seconds', () => {
   const head = storing([...base, 'Age', '3'])
 
   expect(storedFields(head, noon + 1999)).toEqual([...base, 'Age', '4'])
@@ -18,7 +18,7 @@ test('what is served from memory says how old it is, in whole seconds', () => {
   expect(storedFields(head, noon + 1e15)).toEqual([...base, 'Age', '2147483648'])
 })
 
-test('a request that asks nothing is served all, with the very fields', () => {
+test('a request without demands gets the whole, with the very fields', () => {
   const head = stored('ETag', '"a"')
 
   expect(served(head, [])).toEqual({ status: 200, fields: head.fields, body: 'whole' })
@@ -53,7 +53,7 @@ describe('conditions', () => {
     expect(statusOf(tagged, request)).toBe(status)
   })
 
-  test('are of no account without what they are compared with', () => {
+  test('do not count without what they are compared with', () => {
     expect(statusOf(stored(), ['If-None-Match', '"a"'])).toBe(200)
     expect(statusOf(stored(), ['If-None-Match', '*'])).toBe(304)
   })
@@ -63,7 +63,7 @@ describe('conditions', () => {
     expect(statusOf(stored(), ['If-Modified-Since', at(-1)])).toBe(200)
   })
 
-  test.each([404, 301, 500])('are of no account to a %d', (status) => {
+  test.each([404, 301, 500])('do not count for a %d', (status) => {
     const head = storing([...base, 'ETag', '"a"'], { status })
 
     expect(statusOf(head, ['If-None-Match', '"a"'])).toBe(status)
@@ -76,7 +76,7 @@ describe('conditions', () => {
   })
 })
 
-test('a 304 has what guides caches, and no more of what describes the representation', () => {
+test('a 304 has what guides caches, and no other field that describes the representation', () => {
   const guiding = ['ETag', '"a"', 'Vary', 'X', 'Content-Location', '/x', 'Expires', at(9), 'X-A', '1']
   const head = stored(...guiding, 'Last-Modified', at(-9), 'Content-Encoding', 'br', 'Content-Language', 'de')
 
@@ -119,7 +119,7 @@ describe('a range', () => {
   test.each([
     ['bytes=0-', 'unsatisfiable'],
     ['bytes=-1', null],
-  ])('%j of nothing is %j', (range, expected) => {
+  ])('%j of an empty body is %j', (range, expected) => {
     expect(parseByteRange(range, 0)).toEqual(expected)
   })
 
@@ -135,7 +135,7 @@ describe('a range', () => {
     )
   })
 
-  test('is served with where it is from', () => {
+  test('is served with its position', () => {
     const head = stored('ETag', '"a"', 'Content-Digest', 'x')
 
     expect(served(head, ['Range', 'bytes=2-4'])).toEqual({
@@ -145,7 +145,7 @@ describe('a range', () => {
     })
   })
 
-  test('beyond the end is told how long it is', () => {
+  test('beyond the end gets the length', () => {
     expect(served(stored(), ['Range', 'bytes=10-'])).toEqual({
       status: 416,
       fields: ['Content-Range', 'bytes */10', 'Content-Length', '0'],
@@ -153,7 +153,7 @@ describe('a range', () => {
     })
   })
 
-  test('by If-Range spares what the client has', () => {
+  test('by If-Range omits what the client has', () => {
     const head = stored('ETag', '"a"', 'Last-Modified', at(-9))
 
     expect(served(head, ['Range', 'bytes=2-4', 'If-Range', '"a"']).fields).toEqual([
@@ -174,7 +174,7 @@ describe('a range', () => {
     [['Last-Modified', at(0)], at(0), 200],
     [['Last-Modified', at(-1)], 'x', 200],
     [[], at(0), 200],
-  ])('of what came with %j, if it is %j: %d', (fields, ifRange, status) => {
+  ])('of a response with %j, if it is %j: %d', (fields, ifRange, status) => {
     expect(statusOf(stored(...fields), ['Range', 'bytes=0-1', 'If-Range', ifRange])).toBe(status)
     expect(statusOf(stored(...fields), ['If-Range', ifRange])).toBe(200)
   })

@@ -10,29 +10,29 @@ const past = (seconds: number): number => noon + seconds * 1000
 const fresh = { kind: 'fresh' }
 const stale = { kind: 'stale', revalidate: false }
 const revalidated = { kind: 'stale', revalidate: true }
-const asked = { kind: 'fetch', why: 'request' }
+const fetchRequested = { kind: 'fetch', why: 'request' }
 const expired = { kind: 'fetch', why: 'stale' }
-const refused = { kind: 'not-cached' }
+const notCached = { kind: 'not-cached' }
 
 test.each([
-  // Fresh, and nothing is asked (RFC 9111 §4.2).
+  // Fresh, and the request has no demands (RFC 9111 §4.2).
   ['max-age=10', '', 0, fresh],
   ['max-age=10', '', 9.999, fresh],
   ['max-age=10', '', 10, expired],
   ['max-age=10, must-revalidate', '', 9, fresh],
   ['max-age=10, no-cache', '', 0, expired],
   // §5.2.1.4
-  ['max-age=10', 'no-cache', 5, asked],
+  ['max-age=10', 'no-cache', 5, fetchRequested],
   ['max-age=10', 'no-cache', 15, expired],
   // §5.2.1.1
   ['max-age=10', 'max-age=5', 5, fresh],
-  ['max-age=10', 'max-age=5', 5.001, asked],
-  ['max-age=10', 'max-age=0', 1, asked],
+  ['max-age=10', 'max-age=5', 5.001, fetchRequested],
+  ['max-age=10', 'max-age=0', 1, fetchRequested],
   ['max-age=10', 'max-age=50', 15, expired],
-  ['max-age=10', 'max-age=5, max-stale=5', 7, asked],
+  ['max-age=10', 'max-age=5, max-stale=5', 7, fetchRequested],
   // §5.2.1.3
   ['max-age=10', 'min-fresh=5', 5, fresh],
-  ['max-age=10', 'min-fresh=5', 6, asked],
+  ['max-age=10', 'min-fresh=5', 6, fetchRequested],
   ['max-age=10', 'min-fresh=5, max-stale', 11, expired],
   // §5.2.1.2
   ['max-age=10', 'max-stale', 1e6, stale],
@@ -45,10 +45,10 @@ test.each([
   ['max-age=10, no-cache', 'max-stale', 5, expired],
   // §5.2.1.7
   ['max-age=10', 'only-if-cached', 5, fresh],
-  ['max-age=10', 'only-if-cached', 11, refused],
+  ['max-age=10', 'only-if-cached', 11, notCached],
   ['max-age=10', 'only-if-cached, max-stale', 11, stale],
-  ['max-age=10', 'only-if-cached, no-cache', 5, refused],
-  ['max-age=10, no-cache', 'only-if-cached', 5, refused],
+  ['max-age=10', 'only-if-cached, no-cache', 5, notCached],
+  ['max-age=10, no-cache', 'only-if-cached', 5, notCached],
   // RFC 5861 §3
   ['max-age=10, stale-while-revalidate=5', '', 9, fresh],
   ['max-age=10, stale-while-revalidate=5', '', 14.999, revalidated],
@@ -60,32 +60,32 @@ test.each([
   ['max-age=10, stale-while-revalidate=5', 'min-fresh=0', 12, expired],
   ['max-age=10, stale-while-revalidate=5, must-revalidate', '', 12, expired],
   ['s-maxage=10, stale-while-revalidate=5', '', 10, expired],
-])('%s, asked for with %j after %d s', (value, request, seconds, expected) => {
+])('%s, requested with %j after %d s', (value, request, seconds, expected) => {
   const fields = request === '' ? [] : cc(request)
 
   expect(decideReuse(stored(value), asking(fields), past(seconds))).toEqual(expected)
 })
 
-test('one that was old when it came is stale sooner', () => {
+test('a response that was old when it came is stale sooner', () => {
   const old = storing([...cc('max-age=10'), 'Age', '8'])
 
   expect(decideReuse(old, asking(), past(1))).toEqual(fresh)
   expect(decideReuse(old, asking(), past(2))).toEqual(expired)
 })
 
-test('a guess is no answer to credentials', () => {
+test('a guessed lifetime is not for a request with credentials', () => {
   const guessed = storing(['Last-Modified', at(-1000)], { heuristic: true })
 
-  expect(decideReuse(guessed, asking(['Cookie', 'a=b']), noon)).toEqual(asked)
+  expect(decideReuse(guessed, asking(['Cookie', 'a=b']), noon)).toEqual(fetchRequested)
   expect(decideReuse(guessed, asking(['Authorization', 'x']), noon)).toEqual(fresh)
 })
 
-test('a clock that is set back makes nothing younger than new', () => {
+test('a clock that is set back makes no response younger than new', () => {
   expect(decideReuse(stored('max-age=10'), asking(cc('max-age=0')), past(-100))).toEqual(fresh)
   expect(decideReuse(stored('no-cache'), asking(), past(-100))).toEqual(expired)
 })
 
-test('what is served fresh is fresh, whatever is asked', () => {
+test('a response that is served fresh is fresh, whatever the request demands', () => {
   const directives = fc.constantFrom('max-age=10', 'no-cache, max-age=10', 's-maxage=10', 'max-age=10, must-revalidate')
   const request = fc.constantFrom<string[]>([], cc('max-age=3'), cc('no-cache'), cc('max-stale'), ['Range', 'bytes=0-'])
   fc.assert(
@@ -102,7 +102,7 @@ test('what is served fresh is fresh, whatever is asked', () => {
 
 describe('in trouble', () => {
   test.each([
-    // RFC 5861 §4, from the answer
+    // RFC 5861 §4, from the response
     ['max-age=10, stale-if-error=20', '', 'error', 29, true],
     ['max-age=10, stale-if-error=20', '', 'error', 30, false],
     ['max-age=10, stale-if-error=20', '', 'disconnected', 29, true],
@@ -117,7 +117,7 @@ describe('in trouble', () => {
     ['max-age=10, proxy-revalidate', '', 'disconnected', 11, false],
     ['s-maxage=10', '', 'disconnected', 11, false],
     ['max-age=10, no-cache', '', 'disconnected', 5, false],
-    // what the client asks
+    // the client's directives
     ['max-age=10, stale-if-error=20', 'no-cache', 'error', 11, false],
     ['max-age=10, stale-if-error=20', 'max-age=60', 'error', 11, false],
     ['max-age=10, stale-if-error=20', 'min-fresh=1', 'error', 11, false],
@@ -127,13 +127,13 @@ describe('in trouble', () => {
     ['max-age=10', 'stale-if-error=5', 'error', 16, false],
     ['max-age=10', 'stale-if-error=5, no-cache', 'error', 12, true],
     ['max-age=10, must-revalidate', 'stale-if-error=5', 'error', 12, false],
-  ] as const)('%s, asked for with %j, %s after %d s: served %s', (value, request, trouble, seconds, expected) => {
+  ] as const)('%s, requested with %j, %s after %d s: served %s', (value, request, trouble, seconds, expected) => {
     const fields = request === '' ? [] : cc(request)
 
     expect(mayServeStale(stored(value), asking(fields), trouble, past(seconds))).toBe(expected)
   })
 
-  test('the configuration says it where the answer does not', () => {
+  test('the configuration decides where the response does not', () => {
     const given = rules({ staleIfError: 5000, staleWhenDisconnected: 0 })
 
     expect(mayServeStale(stored('max-age=10', given), asking(), 'error', past(14))).toBe(true)

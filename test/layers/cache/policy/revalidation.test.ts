@@ -6,7 +6,7 @@ const cc = (value: string): string[] => ['Cache-Control', value]
 const stored = (...fields: string[]) => storing([...cc('max-age=10'), 'Date', at(0), 'X-A', '1', ...fields])
 
 const later = noon + 100_000
-const bring = (head: ReturnType<typeof stored>, fields: string[], request: string[] = [], delay = 0) =>
+const freshen = (head: ReturnType<typeof stored>, fields: string[], request: string[] = [], delay = 0) =>
   freshenStored(
     head,
     asking(request),
@@ -15,7 +15,7 @@ const bring = (head: ReturnType<typeof stored>, fields: string[], request: strin
     rules(),
   )
 const updatedBy = (head: ReturnType<typeof stored>, fields: string[], request: string[] = []) => {
-  const result = bring(head, fields, request)
+  const result = freshen(head, fields, request)
   if (result.kind !== 'updated') throw new Error(result.kind)
   return result
 }
@@ -38,11 +38,11 @@ test.each([
     ['If-None-Match', '"a"', 'If-Modified-Since', at(-9)],
   ],
   [['ETag', 'a', 'Last-Modified', 'x'], []],
-])('what came with %j is validated by %j', (fields, conditions) => {
+])('a response with %j is validated by %j', (fields, conditions) => {
   expect(conditionFields(stored(...fields))).toEqual(conditions)
 })
 
-describe('a 304 is about what is stored', () => {
+describe('a 304 is about the stored response', () => {
   const modified = ['Last-Modified', at(-9)]
 
   // RFC 9111 §4.3.4
@@ -64,35 +64,32 @@ describe('a 304 is about what is stored', () => {
     [['ETag', '"a"'], modified, 'other'],
     [['ETag', '"a"'], [], 'reused'],
     [modified, [], 'reused'],
-  ])('%j told %j: %s', (before, brought, kind) => {
-    expect(bring(stored(...before), brought).kind).toBe(kind)
+  ])('%j and a 304 with %j: %s', (before, received, kind) => {
+    expect(freshen(stored(...before), received).kind).toBe(kind)
   })
 })
 
-describe('what is updated', () => {
+describe('an updated response', () => {
   const head = stored('ETag', '"a"', 'Content-Type', 'a/b', 'Content-Length', '12', 'X-B', '2', 'x-b', '3')
 
-  test('has the fields that the 304 brings in place of those with their names', () => {
-    const brought = ['etag', '"a"', 'Date', at(100), 'X-b', '4', 'X-C', '5', 'content-type', 'c/d']
+  test('has the fields of the 304 in place of those with their names', () => {
+    const added = ['etag', '"a"', 'Date', at(100), 'X-b', '4', 'X-C', '5', 'content-type', 'c/d']
 
-    const { fields, stored } = updatedBy(head, brought)
+    const { fields, stored } = updatedBy(head, added)
 
-    expect(fields).toEqual([...cc('max-age=10'), 'X-A', '1', 'Content-Length', '12', ...brought])
+    expect(fields).toEqual([...cc('max-age=10'), 'X-A', '1', 'Content-Length', '12', ...added])
     expect(stored.head?.fields).toEqual(fields)
   })
 
   // §3.2
-  test.each(['Content-Length', 'content-encoding', 'Content-Range', 'Content-Digest'])(
-    'keeps what it had of %s',
-    (name) => {
-      const { fields } = updatedBy(head, ['ETag', '"a"', name, '99'])
+  test.each(['Content-Length', 'content-encoding', 'Content-Range', 'Content-Digest'])('keeps its %s', (name) => {
+    const { fields } = updatedBy(head, ['ETag', '"a"', name, '99'])
 
-      expect(fields).toContain('12')
-      expect(fields).not.toContain('99')
-    },
-  )
+    expect(fields).toContain('12')
+    expect(fields).not.toContain('99')
+  })
 
-  test('is fresh from then on, by what is said last', () => {
+  test('is fresh from then on, by the last lifetime', () => {
     expect(updatedBy(head, ['ETag', '"a"', 'Date', at(100)]).stored.head).toMatchObject({
       bornAt: later,
       freshUntil: later + 10_000,
@@ -101,7 +98,7 @@ describe('what is updated', () => {
     expect(updatedBy(head, ['ETag', '"a"', 'Age', '3']).stored.head?.bornAt).toBe(later - 3000)
   })
 
-  test('was made when the 304 was, or came', () => {
+  test('was made when the 304 was, or arrived', () => {
     const { stored, fields } = updatedBy(head, ['ETag', '"a"'])
 
     expect(stored.head).toMatchObject({ date: later, bornAt: later })
@@ -109,7 +106,7 @@ describe('what is updated', () => {
     expect(fields).not.toContain(at(0))
   })
 
-  test('answers with the Age that the 304 has, and stores none', () => {
+  test('is sent with the Age of the 304, and stored without', () => {
     const { stored, fields } = updatedBy(head, ['ETag', '"a"', 'Age', '3'])
 
     expect(fields.slice(-2)).toEqual(['Age', '3'])
@@ -121,22 +118,22 @@ describe('what is updated', () => {
     [cc('private'), 'private'],
     [['Set-Cookie', 'a=b'], 'set-cookie'],
     [['Vary', '*'], 'vary'],
-  ])('is an answer and no longer stored after %j', (added, notStored) => {
+  ])('is sent and no longer stored after %j', (added, notStored) => {
     const { stored, fields } = updatedBy(head, ['ETag', '"a"', ...added])
 
     expect(stored).toEqual({ head: null, notStored })
     expect(fields).toEqual(expect.arrayContaining(added))
   })
 
-  test('is selected by what it varies by now', () => {
+  test('is selected by its new Vary', () => {
     const { stored } = updatedBy(head, ['ETag', '"a"', 'Vary', 'Accept'], ['Accept', 'x'])
 
     expect(stored.head).toMatchObject({ varies: ['accept'], selecting: 'accept:x\n' })
   })
 })
 
-test('what a 304 without validators is about is used once, and stays as old as it is', () => {
+test('a response is used once after a 304 without validators, and stays as old as it is', () => {
   const head = stored('ETag', '"a"')
 
-  expect(bring(head, cc('max-age=999'))).toEqual({ kind: 'reused', fields: head.fields })
+  expect(freshen(head, cc('max-age=999'))).toEqual({ kind: 'reused', fields: head.fields })
 })

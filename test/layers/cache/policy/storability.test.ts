@@ -5,7 +5,7 @@ import { at, noon, storing, why } from './helper.ts'
 const cc = (value: string): string[] => ['Cache-Control', value]
 const modified = ['Last-Modified', at(-1000)]
 
-describe('by its status', () => {
+describe('a response by its status', () => {
   test.each([200, 203, 204, 299, 300, 302, 307, 400, 404, 418, 499, 500, 503, 599])('%d is stored', (status) => {
     expect(why(cc('max-age=1'), { status })).toBeNull()
   })
@@ -19,7 +19,7 @@ describe('by its status', () => {
   })
 })
 
-describe('by what it says', () => {
+describe('a response by its directives', () => {
   test.each([
     ['max-age=1', null],
     ['s-maxage=1', null],
@@ -46,7 +46,7 @@ describe('by what it says', () => {
     expect(why(cc(value))).toBe(reason)
   })
 
-  test('must-understand asks for a status that is known', () => {
+  test('must-understand requires an understood status', () => {
     expect(why(cc('must-understand, max-age=1'), { status: 299 })).toBe('status')
     expect(why(cc('must-understand, no-store, max-age=1'), { status: 299 })).toBe('status')
   })
@@ -60,13 +60,13 @@ describe('by what it says', () => {
     expect(storing(['Expires', '0']).freshUntil).toBe(noon)
   })
 
-  test('what is stale already, and can never be served, is not', () => {
+  test('a response that is stale already, and can never be served, is not', () => {
     expect(why(cc('max-age=0'), { staleWhenDisconnected: 0 })).toBe('already-stale')
     expect(why([...cc('max-age=0'), 'ETag', '"a"'], { staleWhenDisconnected: 0 })).toBeNull()
   })
 })
 
-describe('by what it answers', () => {
+describe('a response by its request', () => {
   const shared = true
 
   test.each([
@@ -84,7 +84,7 @@ describe('by what it answers', () => {
   test.each([
     ['Cookie', 'a=b'],
     ['X-Api-Key', 'x'],
-  ])('with %s, it has to say how long it is fresh', (name, value) => {
+  ])('with %s, it has to name its lifetime', (name, value) => {
     const request = [name, value]
 
     expect(why([...cc('public'), ...modified], { shared, heuristic: true, request })).toBe('credentials')
@@ -97,12 +97,12 @@ describe('by what it answers', () => {
   })
 })
 
-test('one that sets a cookie has to be public', () => {
+test('a response that sets a cookie has to be public', () => {
   expect(why([...cc('max-age=1'), 'Set-Cookie', 'a=b'])).toBe('set-cookie')
   expect(why([...cc('max-age=1, public'), 'Set-Cookie', 'a=b'])).toBeNull()
 })
 
-test('one that varies by everything is not stored', () => {
+test('a response that varies by everything is not stored', () => {
   expect(why([...cc('max-age=1'), 'Vary', 'Accept, *'])).toBe('vary')
 })
 
@@ -148,7 +148,7 @@ describe('freshness', () => {
     expect(why(fields, given)).toBe('no-lifetime')
   })
 
-  test('is not guessed where it is said', () => {
+  test('is not guessed where it is explicit', () => {
     const head = storing([...cc('max-age=x'), ...modified], { heuristic: true })
 
     expect(head).toMatchObject({ isHeuristic: false, freshUntil: noon })
@@ -158,7 +158,7 @@ describe('freshness', () => {
 describe('age', () => {
   test.each([
     ['none', [], 0, 0],
-    ['the delay of its answer', [], 2000, 2000],
+    ['the delay of the response', [], 2000, 2000],
     ['since its Date', ['Date', at(-7)], 2000, 7000],
     ['not less than nothing', ['Date', at(7)], 0, 0],
     ['its Age and the delay', ['Age', '5'], 2000, 7000],
@@ -196,20 +196,20 @@ describe('staleness', () => {
   })
 })
 
-describe('what is stored', () => {
-  test('is all that came but Age, and a Date where there is none', () => {
+describe('a stored response', () => {
+  test('has all fields but Age, and a Date where there is none', () => {
     expect(storing([...cc('max-age=9'), 'age', '3', 'X-A', '1', 'x-a', '2']).fields).toEqual([
       ...cc('max-age=9'),
       ...['X-A', '1', 'x-a', '2', 'Date', at(0)],
     ])
   })
 
-  test('has a Date that can be read', () => {
+  test('has a readable Date', () => {
     expect(storing([...cc('max-age=9'), 'Date', 'x']).fields).toEqual([...cc('max-age=9'), 'Date', at(0)])
     expect(storing(['DATE', at(-1), ...cc('max-age=9')]).fields).toEqual(['DATE', at(-1), ...cc('max-age=9')])
   })
 
-  test('is not what is private, nor what would have to be validated', () => {
+  test('has no private field, nor one that would need validation', () => {
     const fields = [
       ...cc('max-age=9, private="X-A", no-cache="x-b"'),
       'Date',
@@ -229,7 +229,7 @@ describe('what is stored', () => {
     })
   })
 
-  test('has validators that are what they should be', () => {
+  test('has only sound validators', () => {
     const withFields = (...fields: string[]) => storing([...cc('max-age=9'), 'Date', at(0), ...fields])
 
     expect(withFields('ETag', ' W/"a" ').etag).toBe('W/"a"')
@@ -273,14 +273,14 @@ describe('the length of a body', () => {
     expect(complete?.bytes).toBeGreaterThan(head.bytes)
   })
 
-  test('has to be the one that is said', () => {
+  test('has to be the declared one', () => {
     const head = storing([...cc('max-age=9'), 'Content-Length', '12'])
 
     expect(withContentLength(head, 12)).toBe(head)
     expect(withContentLength(head, 11)).toBeNull()
   })
 
-  test('is not said of a 204', () => {
+  test('is not added to a 204', () => {
     const head = storing(cc('max-age=9'), { status: 204 })
 
     expect(withContentLength(head, 0)).toBe(head)

@@ -53,7 +53,7 @@ describe('two requests match', () => {
   })
 })
 
-test('two requests still match after many that were not like them', () => {
+test('two requests still match after many different ones', () => {
   const one = asking(['Accept-Encoding', 'gzip, br'])
   const before = selectingKey(['accept-encoding'], one)
 
@@ -63,7 +63,7 @@ test('two requests still match after many that were not like them', () => {
   expect(before).toBe('accept-encoding:br,gzip\n')
 })
 
-test('names and values cannot be taken for one another', () => {
+test('names and values are not confused', () => {
   const one = selectingKey(['a', 'b'], asking(['A', 'x']))
   const other = selectingKey(['a', 'b'], asking(['A', 'x\nb']))
 
@@ -71,11 +71,11 @@ test('names and values cannot be taken for one another', () => {
   expect(other).not.toBe(one)
 })
 
-test('Host is what was asked for', () => {
+test('Host is the authority of the request', () => {
   expect(selectingKey(['host'], asking([]))).toBe('host:gateway\n')
 })
 
-test('nothing to select by is always the same', () => {
+test('no names always match', () => {
   expect(selectingKey([], asking(['X', 'a']))).toBe('')
 })
 
@@ -86,7 +86,7 @@ describe('of several variants', () => {
   const german = variant('Accept-Language', ['Accept-Language', 'de'], 0)
   const english = variant('Accept-Language', ['Accept-Language', 'en'], 0)
 
-  test('the one that matches is chosen', () => {
+  test('the matching one is selected', () => {
     expect(selectVariant([german, english], asking(['Accept-Language', 'en']))).toBe(english)
     expect(selectVariant([german, english], asking(['accept-language', 'DE']))).toBe(german)
   })
@@ -104,7 +104,7 @@ describe('of several variants', () => {
     expect(selectVariant([earlier, later], asking([]))).toBe(later)
   })
 
-  test('one that forgot to say what it varies by is not, where another matches: be it later', () => {
+  test('one without Vary is not, where another matches: even if it is later', () => {
     const careful = variant('X', [], -2)
     const forgetful = variant('', [], -1)
 

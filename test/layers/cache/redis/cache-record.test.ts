@@ -34,7 +34,7 @@ const read = (head: Buffer, body: Buffer, now = noon, ageMs = 0, by: CacheReques
 
 const bodies = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes))
 
-// Obs-text among it: a byte a character.
+// With obs-text: a byte a character.
 const values = fc
   .array(fc.oneof(fc.integer({ min: 0x20, max: 0x7e }), fc.integer({ min: 0x80, max: 0xff })), { maxLength: 30 })
   .map((codes) => String.fromCharCode(...codes))
@@ -68,7 +68,7 @@ describe('a record', () => {
     )
   })
 
-  test('is of nobody and nothing else', () => {
+  test('belongs to one key and no other', () => {
     const body = Buffer.from('body')
     const record = encodeRecord(key, stored(said, body), body, noon)
 
@@ -77,7 +77,7 @@ describe('a record', () => {
       expect(decodeRecord({ ...key, [name]: 'another' }, record, body)).toBeNull()
   })
 
-  test('is not for whom it was not selected', () => {
+  test('is not for a request that does not select it', () => {
     const body = Buffer.from('body')
     const record = encodeRecord(key, stored(said, body), body, noon)
 
@@ -104,20 +104,20 @@ describe('a record', () => {
   })
 })
 
-/** Writes what a liar would: sums and all. */
+/** Writes a forged record, with its checksum. */
 const lie = (what: object, body: Buffer): Buffer => {
   const honest = encodeRecord(key, stored(said, body), body, noon).toString()
   const head = { ...JSON.parse(honest.slice(8)), ...what }
-  // The sum is of no secret: whoever can write a record can write one that is sound.
+  // The checksum has no secret: a client that can write a record can write a sound one.
   const { crc32 } = process.getBuiltinModule('node:zlib')
   const text = JSON.stringify(head)
   return Buffer.from(crc32(text, crc32(body)).toString(16).padStart(8, '0') + text)
 }
 
-describe('a liar', () => {
+describe('a forged record', () => {
   const body = Buffer.from('body')
 
-  test('who changes nothing is believed', () => {
+  test('that changes nothing is accepted', () => {
     expect(read(lie({}, body), body)).not.toBeNull()
   })
 
@@ -148,12 +148,13 @@ describe('a liar', () => {
   })
 })
 
-describe('the age of what was found', () => {
+describe('the age of a found response', () => {
   const body = Buffer.from('body')
   const head = stored(said, body)
 
-  test('counts how long it was there, by nobody else’s clock', () => {
-    // Arrived at noon, 5 s old, written 2 s later; there for 10 s; this gateway's clock is an hour behind the writer's, or ahead of it.
+  test('counts how long it was there, by the reader’s own clock', () => {
+    // Arrived at noon, 5 s old, written 2 s later; there for 10 s; this gateway's clock is an hour behind the writer's,
+    // or ahead of it.
     for (const now of [noon - 3_600_000, noon, noon + 3_600_000]) {
       const found = read(encodeRecord(key, head, body, noon + 2000), body, now, 10_000)
 

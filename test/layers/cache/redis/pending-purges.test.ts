@@ -1,59 +1,59 @@
 import { expect, test } from 'vitest'
 import { PendingPurges } from '../../../../src/layers/cache/redis/pending-purges.ts'
 
-/** Is a Redis that is told, or is not there; what it is told it hears when the test says so. */
-const scripted = (isThere: boolean) => {
-  const redis = { isThere, told: [] as (readonly string[])[], hear: (): void => {} }
-  const owed = new PendingPurges(['all'], (keys) => {
-    redis.told.push(keys)
-    const { isThere: hears } = redis
+/** Creates a Redis that is available or not; a test acknowledges the purges sent to it. */
+const scripted = (isAvailable: boolean) => {
+  const redis = { isAvailable, sent: [] as (readonly string[])[], acknowledge: (): void => {} }
+  const purges = new PendingPurges(['all'], (keys) => {
+    redis.sent.push(keys)
+    const { isAvailable } = redis
     return new Promise((resolve) => {
-      redis.hear = () => resolve(hears)
+      redis.acknowledge = () => resolve(isAvailable)
     })
   })
-  return { redis, owed }
+  return { redis, purges }
 }
 
-test('what is not heard is owed, and told again when somebody looks', async () => {
-  const { redis, owed } = scripted(false)
-  const added = owed.add(['a', 'b'])
-  redis.hear()
+test('an unacknowledged purge is pending, and sent again at the next lookup', async () => {
+  const { redis, purges } = scripted(false)
+  const added = purges.add(['a', 'b'])
+  redis.acknowledge()
   expect(await added).toBe(false)
 
-  redis.isThere = true
-  expect(owed.has(['x'])).toBe(false) // of what is not owed it is no matter
-  expect(owed.has(['x', 'b'])).toBe(true)
-  redis.hear()
+  redis.isAvailable = true
+  expect(purges.has(['x'])).toBe(false) // a key that is not pending
+  expect(purges.has(['x', 'b'])).toBe(true)
+  redis.acknowledge()
   await Promise.resolve()
   await Promise.resolve()
 
-  expect(redis.told).toEqual([
+  expect(redis.sent).toEqual([
     ['a', 'b'],
     ['a', 'b'],
   ])
-  expect(owed.has(['a', 'b'])).toBe(false)
+  expect(purges.has(['a', 'b'])).toBe(false)
 })
 
-test('what is owed again while it is told stays owed', async () => {
-  const { redis, owed } = scripted(true)
-  const first = owed.add(['a'])
-  const { hear } = redis
-  redis.isThere = false
-  const second = owed.add(['a'])
-  hear()
+test('a purge that is repeated while it is sent stays pending', async () => {
+  const { redis, purges } = scripted(true)
+  const first = purges.add(['a'])
+  const { acknowledge } = redis
+  redis.isAvailable = false
+  const second = purges.add(['a'])
+  acknowledge()
   expect(await first).toBe(true)
 
-  expect(owed.has(['a'])).toBe(true)
-  redis.hear()
+  expect(purges.has(['a'])).toBe(true)
+  redis.acknowledge()
   expect(await second).toBe(false)
 })
 
-test('more than can be remembered is everything', async () => {
-  const { redis, owed } = scripted(false)
-  const added = owed.add(Array.from({ length: 10_001 }, (_, n) => `key ${n}`))
-  redis.hear()
+test('more purges than can be remembered cover everything', async () => {
+  const { redis, purges } = scripted(false)
+  const added = purges.add(Array.from({ length: 10_001 }, (_, n) => `key ${n}`))
+  redis.acknowledge()
   await added
 
-  expect(owed.has(['key 1'])).toBe(false)
-  expect(owed.has(['all', 'key 1'])).toBe(true)
+  expect(purges.has(['key 1'])).toBe(false)
+  expect(purges.has(['all', 'key 1'])).toBe(true)
 })
